@@ -1,0 +1,42 @@
+import { defineConfig } from 'vitest/config'
+
+/**
+ * Four groups of tests. `unit` needs nothing. `integration`, `e2e` and `long` share one real Kafka, started
+ * once by `test/support/global-kafka.ts`; each test uses topics of its own. `imports` checks the import map.
+ */
+export default defineConfig({
+  test: {
+    projects: [
+      { test: { name: 'unit', include: ['test/unit/**/*.test.ts'] } },
+      { test: { name: 'imports', include: ['test/imports/**/*.test.ts'] } },
+      {
+        test: {
+          name: 'integration',
+          include: ['test/integration/**/*.test.ts'],
+          globalSetup: ['test/support/global-kafka.ts'],
+          testTimeout: 60_000,
+          hookTimeout: 120_000,
+        },
+      },
+      {
+        test: {
+          name: 'e2e',
+          include: ['test/e2e/**/*.test.ts'],
+          globalSetup: ['test/support/global-kafka.ts'],
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+        },
+      },
+      {
+        test: {
+          name: 'long',
+          include: ['test/fault/**/*.test.ts'],
+          globalSetup: ['test/support/global-kafka.ts'],
+          testTimeout: 1_200_000,
+          hookTimeout: 120_000,
+          fileParallelism: false,
+        },
+      },
+    ],
+  },
+})
