@@ -1,0 +1,195 @@
+import { Compile } from 'typebox/compile'
+import { Settings } from 'typebox/system'
+import type { Path } from './fault.ts'
+import { childOf, recordOf } from './plain-data.ts'
+import { catalogSchema, type CatalogDefinition } from './schema.ts'
+
+/** What the schema objects to. `of` says whether the key or the value is meant. */
+type SchemaFault = {
+  readonly path: Path
+  readonly of: 'key' | 'value'
+  readonly problem: string
+  readonly advice: string
+}
+
+const check = Compile(catalogSchema)
+
+/** Compares plain data with the schema: the definition, or everything that is wrong with its shape. */
+export function checkDefinition(
+  value: unknown,
+): { ok: true; definition: CatalogDefinition } | { ok: false; faults: readonly SchemaFault[] } {
+  if (check.Check(value)) return { ok: true, definition: value }
+  return { ok: false, faults: allErrors(value).flatMap((error) => explain(error, value)) }
+}
+
+type SchemaError = ReturnType<typeof check.Errors>[number]
+
+/** TypeBox lists 8 errors by default, by a setting of the whole process: raised for this one call. */
+function allErrors(value: unknown): readonly SchemaError[] {
+  const { maxErrors } = Settings.Get()
+  Settings.Set({ maxErrors: Number.MAX_SAFE_INTEGER })
+  try {
+    return check.Errors(value)
+  } finally {
+    Settings.Set({ maxErrors })
+  }
+}
+
+function explain(error: SchemaError, root: unknown): readonly SchemaFault[] {
+  const path = pathOf(error.instancePath, root)
+  const value = valueAt(root, path)
+  const schema = schemaAt(error.schemaPath)
+  const description = textOf(schema, 'description')
+  const say = (problem: string, advice: string): readonly SchemaFault[] => [
+    { path, of: 'value', problem, advice },
+  ]
+
+  switch (error.keyword) {
+    case 'type':
+      return say(
+        `must be ${kindName(error.params.type)}, and is ${kindOf(value)}`,
+        howToWrite(error.params.type, value),
+      )
+    case 'enum':
+      return say('is not a value that is known here', `write ${error.params.allowedValues.join(' or ')}`)
+    case 'required':
+      return error.params.requiredProperties.map((key) => ({
+        path: [...path, key],
+        of: 'key',
+        problem: 'is missing',
+        advice: `add ${key}: ${exampleOf(schema, key)}`,
+      }))
+    case 'additionalProperties':
+      return error.params.additionalProperties.map((key) => ({
+        path: [...path, key],
+        of: 'key',
+        problem: 'is not a known key',
+        advice: `remove it; the keys here are ${Object.keys(recordOf(recordOf(schema)['properties'])).join(', ')}`,
+      }))
+    // The same fault once more: `additionalProperties` names the key.
+    case 'boolean':
+      return []
+    case 'minItems':
+    case 'maxItems':
+    case 'minLength':
+    case 'maxLength':
+    case 'minimum':
+    case 'maximum':
+    case 'maxProperties':
+    case 'pattern':
+      return say(limitProblem(error.keyword), description)
+    case 'uniqueItems':
+      return say('names something twice', 'name each once')
+    default:
+      throw new Error(`the catalog schema uses a keyword that has no explanation: ${error.keyword}`)
+  }
+}
+
+function limitProblem(keyword: string): string {
+  switch (keyword) {
+    case 'minItems':
+      return 'has too few entries'
+    case 'maxItems':
+    case 'maxProperties':
+      return 'has too many entries'
+    case 'minLength':
+      return 'is empty'
+    case 'maxLength':
+      return 'is too long'
+    case 'minimum':
+      return 'is too small'
+    case 'maximum':
+      return 'is too large'
+    default:
+      return 'has characters that are not allowed, or too many'
+  }
+}
+
+function kindName(type: string | readonly string[]): string {
+  switch (type) {
+    case 'object':
+      return 'a block of keys'
+    case 'array':
+      return 'a list'
+    case 'string':
+      return 'text'
+    case 'integer':
+      return 'a whole number'
+    case 'boolean':
+      return 'true or false'
+    default:
+      return String(type)
+  }
+}
+
+function kindOf(value: unknown): string {
+  if (value === null || value === undefined) return 'empty'
+  if (Array.isArray(value)) return 'a list'
+  switch (typeof value) {
+    case 'object':
+      return 'a block of keys'
+    case 'string':
+      return 'text'
+    case 'boolean':
+      return 'true or false'
+    default:
+      return Number.isInteger(value) ? 'a whole number' : 'a number'
+  }
+}
+
+function howToWrite(type: string | readonly string[], value: unknown): string {
+  switch (type) {
+    case 'object':
+      return 'write its keys below it, one a line: "key: value"'
+    case 'array':
+      return value === null
+        ? 'write its entries below it, each after "- ", or [] for none'
+        : 'write each entry after "- "'
+    case 'string':
+      return typeof value === 'object' ? 'write one value' : 'put the value in quotes'
+    case 'integer':
+      return 'write digits only, without quotes'
+    default:
+      return 'write true or false, without quotes'
+  }
+}
+
+function exampleOf(schema: unknown, key: string): string {
+  const property = recordOf(recordOf(recordOf(schema)['properties'])[key])
+  const example: unknown = Array.isArray(property['examples']) ? property['examples'][0] : undefined
+  if (example !== undefined) return typeof example === 'string' ? example : JSON.stringify(example)
+  return property['type'] === 'array' ? '[]' : `... (${textOf(property, 'description')})`
+}
+
+function textOf(schema: unknown, key: string): string {
+  const text = recordOf(schema)[key]
+  return typeof text === 'string' ? `${text.charAt(0).toLowerCase()}${text.slice(1).replace(/\.$/, '')}` : ''
+}
+
+/** A JSON pointer as keys and list positions; what is a position shows from the value. */
+function pathOf(pointer: string, root: unknown): Path {
+  const path: (string | number)[] = []
+  let value = root
+  for (const step of stepsOf(pointer)) {
+    const key = Array.isArray(value) ? Number(step) : step
+    path.push(key)
+    value = childOf(value, key)
+  }
+  return path
+}
+
+function valueAt(root: unknown, path: Path): unknown {
+  return path.reduce<unknown>(childOf, root)
+}
+
+function schemaAt(pointer: string): unknown {
+  return stepsOf(pointer.replace(/^#/, '')).reduce<unknown>(childOf, catalogSchema)
+}
+
+function stepsOf(pointer: string): readonly string[] {
+  if (pointer === '') return []
+  return pointer
+    .slice(1)
+    .split('/')
+    .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
+}

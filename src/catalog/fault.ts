@@ -1,0 +1,35 @@
+/** One thing that is wrong with a catalog. It never quotes a value that may be secret. */
+export type Fault = {
+  /** The file's name, as it was given. */
+  readonly file: string
+  /** From 1; `undefined` when the fault has no place in the text (a file that isn't there). */
+  readonly line: number | undefined
+  /** From 1. */
+  readonly column: number | undefined
+  /** `destinations[1].hooks[0].url`; empty for the catalog as a whole. */
+  readonly path: string
+  /** What is wrong. */
+  readonly problem: string
+  /** What to write instead. */
+  readonly advice: string
+}
+
+/** Keys and list positions that lead to a value. */
+export type Path = readonly (string | number)[]
+
+/** `catalog.yaml:7:12: destinations[1].hooks[0].url: has a fragment; remove it` */
+export function formatFault({ file, line, column, path, problem, advice }: Fault): string {
+  const place = line === undefined ? file : `${file}:${line}:${column ?? 1}`
+  return `${place}: ${path === '' ? '' : `${path}: `}${problem}; ${advice}`
+}
+
+/** `destinations[1].hooks[0].headers["X Team"]`. Long keys are cut. */
+export function formatPath(path: Path): string {
+  let text = ''
+  for (const step of path) {
+    if (typeof step === 'number') text += `[${step}]`
+    else if (/^[A-Za-z_$][\w$-]{0,99}$/.test(step)) text += text === '' ? step : `.${step}`
+    else text += `[${JSON.stringify(step.slice(0, 100))}]`
+  }
+  return text
+}

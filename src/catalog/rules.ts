@@ -1,0 +1,151 @@
+import type { Path } from './fault.ts'
+import {
+  headerNameBreach,
+  headersBreach,
+  headerValueBreach,
+  hookIdOf,
+  parseHookUrl,
+  secretBreach,
+  type Breach,
+} from './hook-rules.ts'
+import { isString, listOf, recordOf } from './plain-data.ts'
+import { fillIn, type Variables } from './variables.ts'
+
+/** Where `checkRules` puts what it finds. */
+export type FaultSink = {
+  add(path: Path, breach: Breach): void
+  /** Whether something is known to be wrong with just this value: then it isn't looked at again. */
+  has(path: Path): boolean
+}
+
+/**
+ * The rules that the schema can't say: unique ids and write keys, sources that exist, URLs, headers and variables.
+ * It runs on data of any shape, so that these faults are named together with those of the schema.
+ */
+export function checkRules(root: unknown, faults: FaultSink, variables: Variables): void {
+  const catalog = recordOf(root)
+  const sourceIds = checkSources(catalog['sources'], faults)
+  checkUnique(
+    recordsOf(catalog['destinations']).map(([index, { id }]) => [['destinations', index, 'id'], id]),
+    'is the id of another destination',
+    faults,
+  )
+  for (const [index, destination] of recordsOf(catalog['destinations'])) {
+    const path = ['destinations', index]
+    if (Array.isArray(catalog['sources'])) {
+      checkKnown([...path, 'sources'], listOf(destination['sources']), sourceIds, faults)
+    }
+    checkFilledIn([...path, 'sharedSecret'], destination['sharedSecret'], secretBreach, faults, variables)
+    checkHooks([...path, 'hooks'], recordsOf(destination['hooks']), faults, variables)
+  }
+}
+
+type Entry = readonly [index: number, record: Readonly<Record<string, unknown>>]
+
+/** The entries of a list; those that are no record count as empty ones. */
+function recordsOf(value: unknown): readonly Entry[] {
+  return listOf(value).map((item, index): Entry => [index, recordOf(item)])
+}
+
+function checkSources(value: unknown, faults: FaultSink): ReadonlySet<string> {
+  const sources = recordsOf(value)
+  const ids = sources.map(([index, { id }]): [Path, unknown] => [['sources', index, 'id'], id])
+  checkUnique(ids, 'is the id of another source', faults)
+  const writeKeys = sources.flatMap(([index, source]) =>
+    listOf(source['writeKeys']).map((key, at): [Path, unknown] => [['sources', index, 'writeKeys', at], key]),
+  )
+  checkUnique(writeKeys, 'is a write key that is listed before', faults)
+  return new Set(ids.map(([, id]) => id).filter(isString))
+}
+
+/** Names each value that stood before. What isn't text is the schema's business. */
+function checkUnique(
+  values: readonly (readonly [Path, unknown])[],
+  problem: string,
+  faults: FaultSink,
+): void {
+  const seen = new Set<string>()
+  for (const [path, value] of values) {
+    if (!isString(value)) continue
+    if (seen.has(value)) faults.add(path, { problem, advice: 'choose another, or remove one of the two' })
+    seen.add(value)
+  }
+}
+
+function checkKnown(
+  path: Path,
+  named: readonly unknown[],
+  sourceIds: ReadonlySet<string>,
+  faults: FaultSink,
+): void {
+  for (const [index, id] of named.entries()) {
+    if (!isString(id) || sourceIds.has(id) || faults.has([...path, index])) continue
+    const known = [...sourceIds].slice(0, 10).join(', ')
+    faults.add([...path, index], {
+      problem: `names the source ${JSON.stringify(id)}, which is not in the catalog`,
+      advice: `add it to sources${known === '' ? '' : `, or name one of ${known}`}`,
+    })
+  }
+}
+
+function checkHooks(path: Path, hooks: readonly Entry[], faults: FaultSink, variables: Variables): void {
+  const ids = new Map<string, string>()
+  for (const [index, hook] of hooks) {
+    const urlPath = [...path, index, 'url']
+    const url = isString(hook['url']) && !faults.has(urlPath) ? parseHookUrl(hook['url']) : undefined
+    if (url?.ok === false) faults.add(urlPath, url)
+    checkHeaders([...path, index, 'headers'], hook['headers'], faults, variables)
+
+    const id = isString(hook['id']) ? hook['id'] : url?.ok === true ? hookIdOf(url.url) : undefined
+    if (id === undefined) continue
+    const other = ids.get(id)
+    if (other !== undefined && url?.ok === true && hook['id'] === undefined && other === url.url) {
+      faults.add(urlPath, { problem: 'is the URL of another hook', advice: 'remove one, or give each an id' })
+    } else if (other !== undefined) {
+      faults.add([...path, index, 'id'], {
+        problem: 'is the id of another hook of this destination',
+        advice: 'choose another',
+      })
+    }
+    ids.set(id, url?.ok === true ? url.url : '')
+  }
+}
+
+function checkHeaders(path: Path, value: unknown, faults: FaultSink, variables: Variables): void {
+  const headers: [string, string][] = []
+  const names = new Set<string>()
+  for (const [name, text] of Object.entries(recordOf(value))) {
+    const at = [...path, name]
+    const breach = headerNameBreach(name)
+    if (breach !== undefined) faults.add(at, breach)
+    if (names.has(name.toLowerCase())) {
+      faults.add(at, {
+        problem: 'is a header that is set before (case makes no difference)',
+        advice: 'keep one',
+      })
+    }
+    names.add(name.toLowerCase())
+    const filled = checkFilledIn(at, text, headerValueBreach, faults, variables)
+    if (filled !== undefined) headers.push([name, filled])
+  }
+  const breach = faults.has(path) ? undefined : headersBreach(headers)
+  if (breach !== undefined) faults.add(path, breach)
+}
+
+function checkFilledIn(
+  path: Path,
+  text: unknown,
+  rule: (value: string) => Breach | undefined,
+  faults: FaultSink,
+  variables: Variables,
+): string | undefined {
+  if (!isString(text)) return undefined
+  const filled = fillIn(text, variables)
+  if (!filled.ok) {
+    for (const breach of filled.breaches) faults.add(path, breach)
+    return undefined
+  }
+  const breach = rule(filled.value)
+  if (breach !== undefined) faults.add(path, breach)
+  return filled.value
+}

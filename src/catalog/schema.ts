@@ -1,0 +1,138 @@
+import { Type, type Static } from 'typebox'
+import { maxHeaderBytes, maxHeaders, maxUrlCharacters } from './hook-rules.ts'
+
+const id = (description: string) =>
+  Type.String({
+    pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$',
+    description: `${description} 1 to 100 of A-Z a-z 0-9 . _ -, the first a letter or a digit.`,
+  })
+
+const name = Type.Optional(
+  Type.String({ minLength: 1, maxLength: 200, description: 'A name for people. Default: the id.' }),
+)
+
+const source = Type.Object(
+  {
+    id: id('The source-id header of its records, unique among the sources.'),
+    name,
+    kind: Type.Optional(
+      Type.Enum(['events', 'audiences'], {
+        default: 'events',
+        description: 'What its records are: Segment messages, or changes of audiences and computed traits.',
+      }),
+    ),
+    enabled: Type.Optional(
+      Type.Boolean({ default: true, description: 'false: its records go to no destination.' }),
+    ),
+    writeKeys: Type.Optional(
+      Type.Array(
+        Type.String({
+          pattern: '^[\\x21-\\x7e]{1,200}$',
+          description: 'A write key: 1 to 200 visible ASCII characters.',
+        }),
+        {
+          maxItems: 100,
+          description: 'Keys that clients of the gateway send. No two sources may share one.',
+        },
+      ),
+    ),
+  },
+  { additionalProperties: false, description: 'Where records come from.' },
+)
+
+const hook = Type.Object(
+  {
+    url: Type.String({
+      minLength: 1,
+      maxLength: maxUrlCharacters,
+      description: 'The full http or https URL, without user name, password and fragment.',
+      examples: ['https://example.com/hook'],
+    }),
+    id: Type.Optional(
+      id(
+        'Names this hook in logs and metrics, unique within the destination. Default: the first 8 hex characters of the SHA-1 of the URL.',
+      ),
+    ),
+    headers: Type.Optional(
+      Type.Record(
+        Type.String(),
+        Type.String({
+          description: 'The value: visible Latin-1, spaces and tabs inside. ${CATALOG_X} reads a variable.',
+        }),
+        {
+          maxProperties: maxHeaders,
+          description: `Added to each request to this URL: at most ${maxHeaders}, together at most ${maxHeaderBytes} bytes.`,
+          examples: [{ 'X-Team': 'crm' }],
+        },
+      ),
+    ),
+  },
+  { additionalProperties: false, description: 'One URL that is posted to.' },
+)
+
+const destination = Type.Object(
+  {
+    id: id('Unique among the destinations.'),
+    name,
+    state: Type.Optional(
+      Type.Enum(['on', 'off', 'paused'], {
+        default: 'on',
+        description:
+          'off: nothing is routed to it. paused: messages are parked, and delivered when it is on again.',
+      }),
+    ),
+    sources: Type.Array(id('The id of a source of this catalog.'), {
+      uniqueItems: true,
+      description: 'The sources that it is connected to; [] for none yet.',
+      examples: [['shop']],
+    }),
+    sharedSecret: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 1024,
+        description:
+          'Signs each request (X-Signature: hex HMAC-SHA1 of the body). Absent: not signed. ${CATALOG_X} reads a variable.',
+        examples: ['${CATALOG_CRM_SECRET}'],
+      }),
+    ),
+    strategy: Type.Optional(
+      Type.Enum(['all', 'failover'], {
+        default: 'all',
+        description:
+          'all: post to every hook at once, one success is enough. failover: one after the other, in this order.',
+      }),
+    ),
+    maxInFlight: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 1024,
+        default: 64,
+        description: 'Most requests in flight at once in one process, 1 to 1024.',
+      }),
+    ),
+    hooks: Type.Array(hook, {
+      minItems: 1,
+      maxItems: 5,
+      description: 'The URLs that are posted to, 1 to 5.',
+      examples: [[{ url: 'https://example.com/hook' }]],
+    }),
+  },
+  { additionalProperties: false, description: 'Where messages are delivered.' },
+)
+
+/** The catalog file, as operators write it; `schemas/catalog.schema.json` is generated from it. */
+export const catalogSchema = Type.Object(
+  {
+    sources: Type.Array(source, { description: 'All sources; [] for none.' }),
+    destinations: Type.Array(destination, { description: 'All destinations; [] for none.' }),
+  },
+  {
+    additionalProperties: false,
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    title: 'Sluice catalog',
+    description: 'The sources that Sluice reads and the destinations that it delivers to.',
+  },
+)
+
+/** A catalog file that passed the schema; the rules that span several keys are checked by `parseCatalog`. */
+export type CatalogDefinition = Static<typeof catalogSchema>

@@ -1,0 +1,149 @@
+import {
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  parseDocument,
+  type Document,
+  type ErrorCode,
+  type Node,
+} from 'yaml'
+import type { Path } from './fault.ts'
+
+/** A place in the text; both count from 1. */
+export type Place = { readonly line: number; readonly column: number }
+
+type SyntaxFault = Place & { readonly problem: string; readonly advice: string }
+
+/** A YAML text as plain data, and where each value stands in it. */
+export type YamlText = {
+  readonly value: unknown
+  /** The place of a value, or of the key before it; of the nearest thing around it when there is none. */
+  place(path: Path, of: 'key' | 'value'): Place
+}
+
+/**
+ * Reads one YAML 1.2 document: `on` and `off` are strings, whatever a `%YAML` line says. Anchors and aliases work,
+ * tags don't. Nothing of the text is quoted in a fault, since it may be a secret. Doesn't throw.
+ */
+export function readYaml(
+  text: string,
+): ({ ok: true } & YamlText) | { ok: false; faults: readonly SyntaxFault[] } {
+  const lines = new LineCounter()
+  const placeAt = (offset: number): Place => {
+    const { line, col } = lines.linePos(Math.min(offset, text.length))
+    return { line: Math.max(line, 1), column: Math.max(col, 1) }
+  }
+  try {
+    const document = parseDocument(text, {
+      schema: 'core',
+      version: '1.2',
+      stringKeys: true,
+      resolveKnownTags: false,
+      prettyErrors: false,
+      logLevel: 'error',
+      lineCounter: lines,
+    })
+    // A warning (a tag, a directive) is something that was written and has no effect: a fault as well.
+    const errors = [...document.errors, ...document.warnings]
+    if (errors.length > 0) {
+      return {
+        ok: false,
+        faults: errors.map(({ code, pos }) => ({ ...placeAt(pos[0]), ...explain[code] })),
+      }
+    }
+    return {
+      ok: true,
+      value: document.toJS({ maxAliasCount: 1000 }),
+      place: (path, of) => placeAt(offsetOf(document, path, of)),
+    }
+  } catch (error) {
+    // What the parser throws instead of listing: aliases without an anchor or too many of them, nesting too deep.
+    const what =
+      error instanceof ReferenceError
+        ? 'has an alias without an anchor before it, or too many aliases'
+        : 'is nested too deep'
+    return { ok: false, faults: [{ line: 1, column: 1, problem: what, advice: 'write the values out' }] }
+  }
+}
+
+function offsetOf(document: Document.Parsed, path: Path, of: 'key' | 'value'): number {
+  let node: Node | null = document.contents
+  let offset = node?.range?.[0] ?? 0
+  for (const [index, step] of path.entries()) {
+    if (isAlias(node)) node = node.resolve(document) ?? null
+    if (isSeq(node) && typeof step === 'number') {
+      node = nodeOf(node.items[step])
+    } else if (isMap(node)) {
+      const pair = node.items.find(({ key }) => isScalar(key) && String(key.value) === String(step))
+      const key = nodeOf(pair?.key)
+      const value = nodeOf(pair?.value)
+      node = of === 'key' && index === path.length - 1 ? key : (value ?? key)
+    } else {
+      return offset
+    }
+    if (node === null) return offset
+    offset = node.range?.[0] ?? offset
+  }
+  return offset
+}
+
+function nodeOf(value: unknown): Node | null {
+  return isScalar(value) || isMap(value) || isSeq(value) || isAlias(value) ? value : null
+}
+
+type Explanation = { readonly problem: string; readonly advice: string }
+
+const quote: Explanation = { problem: 'is not valid YAML here', advice: 'put the value in quotes' }
+const indent: Explanation = {
+  problem: 'is not indented as YAML needs it',
+  advice: 'indent with spaces, the same for each key of a block',
+}
+const oneValue: Explanation = {
+  problem: 'has an anchor, tag or alias too many',
+  advice: 'keep one, or write the value out',
+}
+const noTags: Explanation = {
+  problem: 'has a tag or a directive, which mean nothing here',
+  advice: 'remove it',
+}
+
+/** Our own words for each error of the parser: its own ones quote the text. */
+const explain: Record<ErrorCode, Explanation> = {
+  ALIAS_PROPS: oneValue,
+  BAD_ALIAS: { problem: 'is not an alias', advice: 'put a value that begins with * or & in quotes' },
+  BAD_DIRECTIVE: noTags,
+  BAD_DQ_ESCAPE: {
+    problem: 'has an unknown \\ escape',
+    advice: 'write \\\\ for a backslash, or use single quotes',
+  },
+  BAD_INDENT: indent,
+  BAD_PROP_ORDER: oneValue,
+  BAD_SCALAR_START: quote,
+  BLOCK_AS_IMPLICIT_KEY: { problem: 'has a second ": " in one line', advice: 'put the value in quotes' },
+  BLOCK_IN_FLOW: { problem: 'has a block inside of [ ] or { }', advice: 'use [ ] and { } all the way down' },
+  DUPLICATE_KEY: { problem: 'is a key that was written before', advice: 'keep one of the two' },
+  IMPOSSIBLE: quote,
+  KEY_OVER_1024_CHARS: { problem: 'is a key of more than 1024 characters', advice: 'write a shorter key' },
+  MISSING_CHAR: {
+    problem: 'lacks a character before here',
+    advice: 'close the quote or bracket, or add the missing : or ,',
+  },
+  MULTILINE_IMPLICIT_KEY: {
+    problem: 'is a key over several lines',
+    advice: 'write the key in one line, followed by ": "',
+  },
+  MULTIPLE_ANCHORS: oneValue,
+  MULTIPLE_DOCS: { problem: 'begins a second document', advice: 'remove the --- and keep one document' },
+  MULTIPLE_TAGS: oneValue,
+  NON_STRING_KEY: { problem: 'is a key that is not plain text', advice: 'write a plain key' },
+  RESOURCE_EXHAUSTION: { problem: 'is nested too deep', advice: 'write the values out' },
+  TAB_AS_INDENT: { problem: 'is indented with a tab', advice: 'indent with spaces' },
+  TAG_RESOLVE_FAILED: noTags,
+  UNEXPECTED_TOKEN: {
+    problem: 'was not expected here',
+    advice: 'check the indentation and the line before, or put the value in quotes',
+  },
+  BAD_COLLECTION_TYPE: noTags,
+}

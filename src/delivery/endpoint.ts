@@ -1,0 +1,59 @@
+import { createSigner } from './signature.ts'
+import type { Target } from './sender.ts'
+
+/** What delivery needs of a hook: a destination of the catalog has it. */
+export type HookDefinition = {
+  readonly id: string
+  readonly url: URL
+  readonly headers: readonly (readonly [name: string, value: string])[]
+}
+
+/** What delivery needs of a destination. */
+export type DestinationDefinition = {
+  readonly id: string
+  readonly state: 'on' | 'off' | 'paused'
+  readonly sharedSecret: string | undefined
+  readonly strategy: 'all' | 'failover'
+  readonly maxInFlight: number
+  readonly hooks: readonly HookDefinition[]
+}
+
+/** A destination made ready to send to: done once for each version of its definition. */
+export type Endpoint = {
+  readonly definition: DestinationDefinition
+  readonly hooks: readonly { readonly id: string; readonly target: Target }[]
+  /** The value of `X-Signature`, or undefined where the destination has no secret. */
+  sign(body: Uint8Array): string | undefined
+}
+
+/** The seed's product token: the service, with version 1.0. */
+const userAgent = 'Sluice/1.0'
+
+/** Gives the endpoint of a destination; the same one as long as the catalog keeps the same definition. */
+export function createEndpoints(): (definition: DestinationDefinition) => Endpoint {
+  const endpoints = new WeakMap<DestinationDefinition, Endpoint>()
+  return (definition) => {
+    let endpoint = endpoints.get(definition)
+    if (endpoint === undefined) {
+      endpoint = prepare(definition)
+      endpoints.set(definition, endpoint)
+    }
+    return endpoint
+  }
+}
+
+function prepare(definition: DestinationDefinition): Endpoint {
+  const { sharedSecret, maxInFlight } = definition
+  const signer = sharedSecret === undefined ? undefined : createSigner(sharedSecret)
+  return {
+    definition,
+    hooks: definition.hooks.map((hook) => ({ id: hook.id, target: targetOf(hook, maxInFlight) })),
+    sign: (body) => signer?.(body),
+  }
+}
+
+function targetOf(hook: HookDefinition, connections: number): Target {
+  const headers = ['User-Agent', userAgent, 'Content-Type', 'application/json']
+  for (const [name, value] of hook.headers) headers.push(name, value)
+  return { origin: hook.url.origin, path: hook.url.pathname + hook.url.search, headers, connections }
+}

@@ -1,0 +1,55 @@
+import { AddressNotAllowedError } from './connector.ts'
+import type { Outcome } from './outcome.ts'
+
+/**
+ * OpenSSL's and Node's codes for a certificate that isn't trusted. The handshake ends before the first byte
+ * of the request. Source: `X509_verify_cert_error_string`, Node's TLS errors.
+ */
+const certificateCodes: ReadonlySet<string> = new Set([
+  'CERT_CHAIN_TOO_LONG',
+  'CERT_HAS_EXPIRED',
+  'CERT_NOT_YET_VALID',
+  'CERT_REJECTED',
+  'CERT_REVOKED',
+  'CERT_SIGNATURE_FAILURE',
+  'CERT_UNTRUSTED',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'ERR_TLS_CERT_ALTNAME_FORMAT',
+  'ERR_TLS_CERT_ALTNAME_INVALID',
+  'ERROR_IN_CERT_NOT_AFTER_FIELD',
+  'ERROR_IN_CERT_NOT_BEFORE_FIELD',
+  'HOSTNAME_MISMATCH',
+  'INVALID_CA',
+  'INVALID_PURPOSE',
+  'PATH_LENGTH_EXCEEDED',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_DECODE_ISSUER_PUBLIC_KEY',
+  'UNABLE_TO_DECRYPT_CERT_SIGNATURE',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+])
+
+const timeoutCodes: ReadonlySet<string> = new Set(['UND_ERR_CONNECT_TIMEOUT', 'ETIMEDOUT'])
+
+/** undici refused the request before it touched the network. */
+const requestCodes: ReadonlySet<string> = new Set([
+  'UND_ERR_INVALID_ARG',
+  'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH',
+])
+
+/** Turns what undici reported for a request without an answer into an outcome. */
+export function outcomeOfFailure(error: Error): Outcome {
+  if (error instanceof AddressNotAllowedError) return { kind: 'address', address: error.address }
+  const code = codeOf(error)
+  if (timeoutCodes.has(code)) return { kind: 'timeout' }
+  if (certificateCodes.has(code)) return { kind: 'certificate', code }
+  if (requestCodes.has(code)) return { kind: 'request', detail: error.message }
+  if ('syscall' in error && error.syscall === 'getaddrinfo') return { kind: 'dns', code }
+  return { kind: 'connection', code }
+}
+
+function codeOf(error: Error): string {
+  if ('code' in error && typeof error.code === 'string') return error.code
+  return error.name
+}

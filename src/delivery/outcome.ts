@@ -1,0 +1,34 @@
+/** What one request to a hook came to. A closed list: metric labels, log lines and verdicts are made of it. */
+export type Outcome =
+  | { kind: 'answer'; status: number; retryAfterMs?: number }
+  /** No complete response head within the deadline, counted from the start of the connection. */
+  | { kind: 'timeout' }
+  /** Refused or reset connection, early close, an answer that isn't HTTP, or no connection at all. */
+  | { kind: 'connection'; code: string }
+  | { kind: 'dns'; code: string }
+  /** The certificate isn't trusted; the request was never sent. */
+  | { kind: 'certificate'; code: string }
+  /** The address isn't allowed; no connection was made. */
+  | { kind: 'address'; address: string }
+  /** The request itself can't be sent: a header or a path that HTTP forbids. */
+  | { kind: 'request'; detail: string }
+
+export type OutcomeKind = Outcome['kind']
+
+/** One word for an outcome, the same in headers of retried records, logs and the delivery log. */
+export function describeOutcome(outcome: Outcome): string {
+  switch (outcome.kind) {
+    case 'answer':
+      return `status ${outcome.status}`
+    case 'timeout':
+      return 'timeout'
+    case 'connection':
+    case 'dns':
+    case 'certificate':
+      return `${outcome.kind} ${outcome.code}`
+    case 'address':
+      return `address not allowed: ${outcome.address}`
+    case 'request':
+      return `request can't be sent: ${outcome.detail}`
+  }
+}

@@ -1,0 +1,138 @@
+import { execFile } from 'node:child_process'
+import { mkdir, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { brokerProperties, renderProperties } from './broker-properties.ts'
+import { waitForCluster } from './metadata.ts'
+import type { KafkaNode } from './running-kafka.ts'
+import { lastLines, startTethered, type Tethered } from './tether.ts'
+
+/** All that one broker on Java needs. `folder` is its own; `ports` are the clients' and the controller's. */
+export type NodePlan = {
+  id: number
+  count: 1 | 3
+  folder: string
+  ports: { client: number; controller: number }
+  voters: readonly string[]
+  clusterId: string
+  jars: string
+  heapMb: number
+}
+
+const startTimeoutMs = 60_000
+const formatTimeoutMs = 60_000
+
+/** A broker as a Java process of its own, which ends with this process. */
+export class JavaNode implements KafkaNode {
+  readonly id: number
+  readonly port: number
+  readonly #plan: NodePlan
+  /** Set while the broker's process runs, and only then. */
+  #process: Tethered | undefined
+
+  constructor(plan: NodePlan) {
+    this.id = plan.id
+    this.port = plan.ports.client
+    this.#plan = plan
+  }
+
+  get address(): string {
+    return `127.0.0.1:${this.port}`
+  }
+
+  get pid(): number | undefined {
+    return this.#process?.pid
+  }
+
+  /** Writes the settings, and formats the data folder the first time only. */
+  async prepare(): Promise<void> {
+    const { folder, jars, clusterId } = this.#plan
+    await mkdir(folder, { recursive: true })
+    await writeFile(this.#path('server.properties'), renderProperties(this.#properties()))
+    if (await isFormatted(this.#path('data'))) return
+    const args = ['kafka.tools.StorageTool', 'format', '-t', clusterId, '-c', this.#path('server.properties')]
+    const flags = ['-XX:TieredStopAtLevel=1', '-cp', `${jars}/*`]
+    await promisify(execFile)('java', [...flags, ...args], { timeout: formatTimeoutMs })
+  }
+
+  async start(): Promise<void> {
+    if (this.#process !== undefined) return
+    const log = this.#path('broker.log')
+    const broker = await startTethered('java', this.#command(), log)
+    this.#process = broker
+    const ended = new AbortController()
+    void broker.exited.then((code) => {
+      this.#process = undefined
+      ended.abort(new Error(`its process ended with code ${code}`))
+    })
+    try {
+      await waitForCluster([this.address], 1, { timeoutMs: startTimeoutMs, signal: ended.signal })
+    } catch (cause) {
+      await this.kill('SIGKILL')
+      throw new Error(`Kafka broker ${this.id} did not start. End of ${log}:\n${await lastLines(log)}`, {
+        cause,
+      })
+    }
+  }
+
+  async kill(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+    const broker = this.#process
+    broker?.kill(signal)
+    await broker?.exited
+  }
+
+  /** SIGTERM, and SIGKILL for what still runs after `deadlineMs`. */
+  async stop(deadlineMs: number): Promise<void> {
+    const broker = this.#process
+    const timer = setTimeout(() => broker?.kill('SIGKILL'), deadlineMs)
+    await this.kill('SIGTERM')
+    clearTimeout(timer)
+  }
+
+  #path(name: string): string {
+    return join(this.#plan.folder, name)
+  }
+
+  #properties(): Record<string, string> {
+    const { id, count, ports, voters } = this.#plan
+    const client = `PLAINTEXT://${this.address}`
+    return brokerProperties({
+      id,
+      count,
+      voters,
+      listeners: [client, `CONTROLLER://127.0.0.1:${ports.controller}`],
+      advertised: [client],
+      interBroker: 'PLAINTEXT',
+      logDir: this.#path('data'),
+    })
+  }
+
+  #command(): string[] {
+    const { jars, heapMb } = this.#plan
+    return [
+      ...heapFlags(heapMb),
+      '-XX:-UsePerfData',
+      '-cp',
+      `${jars}/*`,
+      '-Dorg.slf4j.simpleLogger.defaultLogLevel=warn',
+      '-Dorg.slf4j.simpleLogger.showDateTime=true',
+      '-Dorg.slf4j.simpleLogger.dateTimeFormat=yyyy-MM-dd HH:mm:ss.SSS',
+      'kafka.Kafka',
+      this.#path('server.properties'),
+    ]
+  }
+}
+
+/** A small heap is for a quick start; a large one is for load, and gets the collector and compiler for that. */
+function heapFlags(heapMb: number): string[] {
+  const heap = `-Xmx${heapMb}m`
+  if (heapMb >= 1024) return [heap, `-Xms${heapMb}m`, '-XX:+UseG1GC']
+  return [heap, '-Xms128m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1', '-Xshare:auto']
+}
+
+async function isFormatted(data: string): Promise<boolean> {
+  return stat(join(data, 'meta.properties')).then(
+    () => true,
+    () => false,
+  )
+}

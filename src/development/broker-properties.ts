@@ -1,0 +1,80 @@
+/** One broker's place in its cluster. `advertised`: the address that clients are told. */
+export type BrokerPlace = {
+  id: number
+  count: 1 | 3
+  /** `id@host:port` of every controller. */
+  voters: readonly string[]
+  listeners: readonly string[]
+  advertised: readonly string[]
+  interBroker: string
+  logDir: string
+}
+
+/**
+ * The settings of one node, broker and controller at once. Small, and quick to form groups: for development
+ * and tests. Three nodes keep three copies and take a write when two have it; one node keeps one.
+ */
+export function brokerProperties(place: BrokerPlace): Record<string, string> {
+  return { ...placeProperties(place), ...replicationProperties(place.count), ...sizes }
+}
+
+function placeProperties(place: BrokerPlace): Record<string, string> {
+  return {
+    'process.roles': 'broker,controller',
+    'node.id': String(place.id),
+    'controller.quorum.voters': place.voters.join(','),
+    'controller.listener.names': 'CONTROLLER',
+    listeners: place.listeners.join(','),
+    'advertised.listeners': place.advertised.join(','),
+    'listener.security.protocol.map': 'PLAINTEXT:PLAINTEXT,INTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT',
+    'inter.broker.listener.name': place.interBroker,
+    'log.dirs': place.logDir,
+  }
+}
+
+function replicationProperties(count: 1 | 3): Record<string, string> {
+  const replicas = String(count)
+  const minInsync = count === 3 ? '2' : '1'
+  return {
+    'default.replication.factor': replicas,
+    'min.insync.replicas': minInsync,
+    'offsets.topic.replication.factor': replicas,
+    'transaction.state.log.replication.factor': replicas,
+    'transaction.state.log.min.isr': minInsync,
+    'share.coordinator.state.topic.replication.factor': replicas,
+    'share.coordinator.state.topic.min.isr': minInsync,
+  }
+}
+
+const sizes: Readonly<Record<string, string>> = {
+  'offsets.topic.num.partitions': '4',
+  'transaction.state.log.num.partitions': '4',
+  'share.coordinator.state.topic.num.partitions': '1',
+  'group.initial.rebalance.delay.ms': '0',
+  'group.min.session.timeout.ms': '1000',
+  // A topic that nobody made is a fault that tests should see.
+  'auto.create.topics.enable': 'false',
+  'num.network.threads': '2',
+  'num.io.threads': '2',
+  'log.cleaner.threads': '1',
+  'log.cleaner.dedupe.buffer.size': '4194304',
+  'num.recovery.threads.per.data.dir': '1',
+}
+
+/** As the text of a `server.properties` file. */
+export function renderProperties(properties: Readonly<Record<string, string>>): string {
+  const lines = Object.entries(properties).map(
+    ([name, value]) => `${name}=${value.replaceAll('\\', '\\\\')}\n`,
+  )
+  return lines.join('')
+}
+
+/** As the environment of the `apache/kafka` image. None of the names has an underscore or a dash. */
+export function renderEnvironment(properties: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(properties).map(([name, value]) => [
+      `KAFKA_${name.toUpperCase().replaceAll('.', '_')}`,
+      value,
+    ]),
+  )
+}

@@ -1,0 +1,104 @@
+import { wayOfFolder } from './data-folder.ts'
+import { dockerAvailability, startInDocker } from './docker-kafka.ts'
+import { javaAvailability, startOnJava } from './java-kafka.ts'
+import { askMetadata, waitForCluster } from './metadata.ts'
+import type { Availability, ClusterPlan, KafkaWay, Report, RunningKafka } from './running-kafka.ts'
+
+export type { KafkaNode, RunningKafka } from './running-kafka.ts'
+
+/** Every field has a default. */
+export type KafkaOptions = {
+  /** A Kafka that runs, `host:port` each; default: `KAFKA_BROKERS`. When there is one, nothing is started. */
+  brokers?: readonly string[]
+  /** How many brokers; three keep three copies of all and need two for a write. Default 1. */
+  count?: 1 | 3
+  /** Keeps the data between starts. Default: a temporary folder, removed at the stop. */
+  dataDir?: string
+  /** Preferred for clients of the first broker; `describe` says when it was taken. */
+  port?: number
+  /** Java heap of each broker. Default 256; 1024 is better under load. */
+  heapMb?: number
+  /** How long a configured Kafka may take to answer. Default 10 s. */
+  attachTimeoutMs?: number
+  /** The ways that may be gone, in this order. Default: all three. */
+  ways?: readonly KafkaWay[]
+  report?: Report
+}
+
+const allWays: readonly KafkaWay[] = ['configured', 'docker', 'java']
+
+/**
+ * A real Kafka wherever this runs: the configured one, else one in Docker, else one on the machine's Java.
+ * Rejects with what to install when there is no way, and with the broker's last words when one does not
+ * start. What is started here ends at `stop`, and also when this process ends in any other way.
+ */
+export async function startKafka(options: KafkaOptions = {}): Promise<RunningKafka> {
+  const startedAt = performance.now()
+  const { report = () => {} } = options
+  const kafka = await takeWay(options, report)
+  const seconds = ((performance.now() - startedAt) / 1000).toFixed(1)
+  report(`Kafka is up after ${seconds} s: ${kafka.describe}`)
+  return kafka
+}
+
+async function takeWay(options: KafkaOptions, report: Report): Promise<RunningKafka> {
+  const { ways = allWays, count = 1, heapMb = 256, dataDir, port } = options
+  const brokers = options.brokers ?? configuredBrokers()
+  if (brokers.length > 0 && ways.includes('configured'))
+    return attach(brokers, count, options.attachTimeoutMs)
+  const plan: ClusterPlan = { count, heapMb, dataDir, port, report }
+  const kept = dataDir === undefined ? undefined : await wayOfFolder(dataDir)
+  const reasons: Partial<Record<KafkaWay, string>> = {}
+  for (const way of ways) {
+    if (way === 'configured' || (kept !== undefined && way !== kept)) continue
+    const availability = await starters[way].availability()
+    if (availability.ok) return starters[way].start(plan)
+    reasons[way] = availability.reason
+  }
+  throw new Error(nothingFound(reasons, kept === undefined ? undefined : dataDir))
+}
+
+type Starter = {
+  availability(): Promise<Availability>
+  start(plan: ClusterPlan): Promise<RunningKafka>
+}
+
+const starters: Readonly<Record<'docker' | 'java', Starter>> = {
+  docker: { availability: dockerAvailability, start: startInDocker },
+  java: { availability: javaAvailability, start: startOnJava },
+}
+
+function configuredBrokers(): string[] {
+  const listed = (process.env['KAFKA_BROKERS'] ?? '').split(',')
+  return listed.map((address) => address.trim()).filter((address) => address !== '')
+}
+
+/** One address that answers is enough, as it is for every client; the others may be down for a while. */
+async function attach(brokers: readonly string[], count: number, timeoutMs = 10_000): Promise<RunningKafka> {
+  const first = await Promise.any(
+    brokers.map(async (address) => {
+      await waitForCluster([address], 1, { timeoutMs })
+      return address
+    }),
+  ).catch((error: AggregateError) => {
+    const problems = error.errors.map((problem: Error) => problem.message).join('; ')
+    throw new Error(`the configured Kafka (KAFKA_BROKERS) does not answer: ${problems}`, { cause: error })
+  })
+  const { brokers: present } = await askMetadata(first, timeoutMs)
+  if (present.length < count) {
+    throw new Error(`the configured Kafka at ${first} has ${present.length} of the ${count} brokers needed`)
+  }
+  const describe = `the configured Kafka at ${brokers.join(', ')}`
+  return { brokers: [...brokers], way: 'configured', describe, stop: async () => {} }
+}
+
+function nothingFound(reasons: Partial<Record<KafkaWay, string>>, keptIn: string | undefined): string {
+  const why = (way: 'docker' | 'java') => (reasons[way] === undefined ? '' : ` (here: ${reasons[way]})`)
+  const data = keptIn === undefined ? '' : `; the data in ${keptIn} can be had by one of them only`
+  return [
+    `there is no Kafka, and none can be started here${data}. One of these is needed:`,
+    '  - KAFKA_BROKERS=host:port of a Kafka that runs',
+    `  - a Docker engine that answers${why('docker')}`,
+    `  - Java 17 or later with Maven: apt-get install openjdk-17-jre-headless maven${why('java')}`,
+  ].join('\n')
+}

@@ -1,0 +1,26 @@
+import { createServer } from 'node:net'
+
+/** Below the ports that systems give to outgoing connections, so that none of those takes one meanwhile. */
+const lowest = 20_000
+const choices = 10_000
+const maxTries = 200
+
+/** Free ports of 127.0.0.1, all different. The first is `preferred` when that one is free. */
+export async function freePorts(count: number, preferred?: number): Promise<number[]> {
+  const found = new Set<number>()
+  if (preferred !== undefined && (await isFree(preferred))) found.add(preferred)
+  for (let tries = 0; found.size < count; tries++) {
+    if (tries === maxTries) throw new Error(`found no ${count} free ports from ${lowest} on`)
+    const port = lowest + Math.floor(Math.random() * choices)
+    if (await isFree(port)) found.add(port)
+  }
+  return [...found]
+}
+
+async function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer()
+    server.once('error', () => resolve(false))
+    server.listen({ port, host: '127.0.0.1', exclusive: true }, () => server.close(() => resolve(true)))
+  })
+}

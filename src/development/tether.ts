@@ -1,0 +1,68 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import type { Readable } from 'node:stream'
+import { isSystemError } from './system-error.ts'
+
+/** A process that ends with this one, however this one ends. */
+export type Tethered = {
+  readonly pid: number
+  /** Resolves with the exit code (above 128: a signal) when the process is gone. */
+  readonly exited: Promise<number>
+  kill(signal: 'SIGTERM' | 'SIGKILL'): void
+}
+
+/**
+ * The shell's standard input is a pipe that nobody writes to: the end of it is the end of this process, also
+ * by SIGKILL. The pid goes to standard output, all output of the command to the log file.
+ */
+const script = `
+exec 3<&0 2>>"$1"
+shift
+"$@" </dev/null >&2 3<&- &
+child=$!
+echo "$child"
+{ read -r line <&3; kill "$child"; sleep 10; kill -9 "$child"; } >/dev/null 2>&1 &
+watcher=$!
+exec 3<&-
+wait "$child"
+code=$?
+kill "$watcher" 2>/dev/null
+exit "$code"
+`
+
+/** Starts a command under the tether, its output appended to `logFile`. An unknown command exits with 127. */
+export async function startTethered(
+  command: string,
+  args: readonly string[],
+  logFile: string,
+): Promise<Tethered> {
+  // Detached, so that Ctrl-C in a terminal reaches this process alone, which then stops things in order.
+  const shell = spawn('sh', ['-c', script, 'sh', logFile, command, ...args], {
+    stdio: ['pipe', 'pipe', 'ignore'],
+    detached: true,
+  })
+  const exited = new Promise<number>((resolve) => shell.once('exit', (code) => resolve(code ?? 137)))
+  await once(shell, 'spawn')
+  const pid = await readPid(shell.stdout)
+  return { pid, exited, kill: (signal) => sendSignal(pid, signal) }
+}
+
+async function readPid(output: Readable): Promise<number> {
+  for await (const line of output) return Number(String(line))
+  throw new Error('the shell ended before it had started anything')
+}
+
+function sendSignal(pid: number, signal: 'SIGTERM' | 'SIGKILL'): void {
+  try {
+    process.kill(pid, signal)
+  } catch (error) {
+    if (!isSystemError(error, 'ESRCH')) throw error
+  }
+}
+
+/** The end of a log, for an error's text. */
+export async function lastLines(file: string, count = 15): Promise<string> {
+  const text = await readFile(file, 'utf8').catch(() => '(no log)')
+  return text.trimEnd().split('\n').slice(-count).join('\n')
+}

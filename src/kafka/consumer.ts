@@ -1,0 +1,433 @@
+import {
+  type Admin,
+  type Consumer,
+  type EachBatchPayload,
+  type Kafka,
+  type KafkaMessage,
+  type Offsets,
+} from 'kafkajs'
+import { assignUnits } from './assigner.ts'
+import { decodeCommitMetadata, encodeCommitMetadata, maxRememberedOffsets } from './commit-metadata.ts'
+import { Partition } from './partition.ts'
+import { Watermark } from './watermark.ts'
+
+/** A record on loan: it isn't committed past before `settle` is called. */
+export type InboundRecord = {
+  readonly topic: string
+  readonly partition: number
+  readonly offset: number
+  /** When the broker appended it, in epoch milliseconds. */
+  readonly timestampMs: number
+  readonly key: Buffer | null
+  readonly value: Buffer | null
+  readonly headers: KafkaMessage['headers']
+  /** True when the partition has moved to another member: start nothing more for it. */
+  readonly isAbandoned: boolean
+  settle(): void
+}
+
+export type TopicSubscription = { topic: string; waitMs: number }
+
+export type ConsumerLog = {
+  info(fields: object, message: string): void
+  warn(fields: object, message: string): void
+}
+
+export type ConsumerOptions = {
+  kafka: Kafka
+  groupId: string
+  sessionTimeoutMs: number
+  commitIntervalMs: number
+  topics: readonly TopicSubscription[]
+  /** Takes one record. Must not throw, and must not wait. */
+  onRecord: (record: InboundRecord) => void
+  /** The client gave up and won't come back by itself. */
+  onFatal: (error: Error) => void
+  log: ConsumerLog
+}
+
+export type GroupConsumer = {
+  /** True while this member has its share of the partitions and has read their commits. */
+  readonly isJoined: boolean
+  readonly partitions: Iterable<Partition>
+  /** Epoch milliseconds of the last commit that the broker took; 0 before the first. */
+  readonly lastCommitMs: number
+  /** Stops and starts fetching; membership goes on. */
+  setFull(isFull: boolean): void
+  /** Takes no further record; what was taken can still settle and be committed. */
+  quiesce(): void
+  /** Commits what has settled. Throws when the broker refuses or can't be reached. */
+  commit(): Promise<void>
+  /** Leaves the group. Commit first. */
+  stop(): Promise<void>
+}
+
+/** How long a fetch waits for records at the broker: also the longest that a resumed partition waits. */
+const fetchWaitMs = 100
+const maxBytesPerPartition = 512 * 1024
+/** A waiting head is looked at again at the soonest after this, so that a busy topic costs few fetches. */
+const minHeadWaitMs = 500
+const endOffsetsEveryMs = 5_000
+/** How long a lost partition is still committed for, while what it had in flight comes to its end. */
+const leavingMs = 30_000
+
+/**
+ * One member of the consumer group. It owns the pauses, seeks and commits of its partitions; all else only
+ * calls what is above. kafkajs keeps the fetch position; offsets are committed here alone.
+ */
+export async function startConsumer(options: ConsumerOptions): Promise<GroupConsumer> {
+  const member = new GroupMember(options)
+  await member.start()
+  return member
+}
+
+class GroupMember implements GroupConsumer {
+  readonly #options: ConsumerOptions
+  readonly #consumer: Consumer
+  readonly #admin: Admin
+  readonly #partitions = new Map<string, Partition>()
+  /** Lost partitions with records in flight, until those have settled and are committed. */
+  readonly #leaving = new Set<Partition>()
+  readonly #timers: NodeJS.Timeout[] = []
+  /** Counts joins: what was begun in an earlier one must not touch the partitions of this one. */
+  #epoch = 0
+  #isFull = false
+  #isQuiet = false
+  #isLoaded = false
+  #lastCommitMs = 0
+  /** Commits without the retries of `Consumer.commitOffsets`, which would carry on into a later generation. */
+  #commitOnce: ((offsets: Offsets) => Promise<void>) | undefined
+  #committing: Promise<void> | undefined
+
+  constructor(options: ConsumerOptions) {
+    this.#options = options
+    this.#admin = options.kafka.admin()
+    this.#consumer = options.kafka.consumer({
+      groupId: options.groupId,
+      partitionAssigners: [assignUnits],
+      sessionTimeout: options.sessionTimeoutMs,
+      heartbeatInterval: Math.min(3_000, Math.floor(options.sessionTimeoutMs / 4)),
+      rebalanceTimeout: 60_000,
+      maxWaitTimeInMs: fetchWaitMs,
+      maxBytesPerPartition,
+      metadataMaxAge: 60_000,
+      retry: { initialRetryTime: 200, maxRetryTime: 5_000, retries: 8 },
+    })
+  }
+
+  async start(): Promise<void> {
+    const { GROUP_JOIN, CRASH } = this.#consumer.events
+    await this.#admin.connect()
+    await this.#consumer.connect()
+    // An expired or missing offset starts at the oldest record: with `false` it would jump to the end.
+    await this.#consumer.subscribe({
+      topics: this.#options.topics.map(({ topic }) => topic),
+      fromBeginning: true,
+    })
+    this.#consumer.on(GROUP_JOIN, ({ payload }) => this.#joined(payload.memberAssignment))
+    this.#consumer.on(CRASH, ({ payload }) => {
+      this.#isLoaded = false
+      this.#commitOnce = undefined
+      if (!payload.restart) this.#options.onFatal(payload.error)
+    })
+    await this.#consumer.run({
+      autoCommit: false,
+      eachBatchAutoResolve: true,
+      partitionsConsumedConcurrently: 16,
+      eachBatch: async (payload) => this.#takeBatch(payload),
+    })
+    this.#every(this.#options.commitIntervalMs, () => this.commit())
+    this.#every(endOffsetsEveryMs, () => this.#refreshEndOffsets())
+  }
+
+  get isJoined(): boolean {
+    return this.#isLoaded
+  }
+
+  get partitions(): Iterable<Partition> {
+    return this.#partitions.values()
+  }
+
+  get lastCommitMs(): number {
+    return this.#lastCommitMs
+  }
+
+  setFull(isFull: boolean): void {
+    if (this.#isFull === isFull) return
+    this.#isFull = isFull
+    this.#applyPauses()
+  }
+
+  quiesce(): void {
+    this.#isQuiet = true
+    for (const partition of this.#partitions.values()) clearTimeout(partition.dueTimer)
+    this.#applyPauses()
+  }
+
+  commit(): Promise<void> {
+    this.#committing ??= this.#commitDirty().finally(() => {
+      this.#committing = undefined
+    })
+    return this.#committing
+  }
+
+  async stop(): Promise<void> {
+    this.quiesce()
+    for (const timer of this.#timers) clearInterval(timer)
+    await this.#consumer.disconnect()
+    await this.#admin.disconnect()
+  }
+
+  #every(everyMs: number, work: () => Promise<void>): void {
+    const timer = setInterval(() => {
+      work().catch((error: unknown) => this.#options.log.warn({ err: error }, 'kafka: not now, trying again'))
+    }, everyMs)
+    this.#timers.push(timer)
+  }
+
+  /** Runs inside the client's join, before its first fetch: what is paused here hasn't been fetched. */
+  #joined(assignment: Record<string, number[]>): void {
+    this.#epoch++
+    this.#isLoaded = false
+    const owned = new Set<string>()
+    const gained: Partition[] = []
+    for (const { topic, waitMs } of this.#options.topics) {
+      for (const id of assignment[topic] ?? []) {
+        const name = nameOf(topic, id)
+        owned.add(name)
+        if (this.#partitions.has(name)) continue
+        const partition = new Partition(topic, id, waitMs)
+        this.#partitions.set(name, partition)
+        gained.push(partition)
+      }
+    }
+    this.#lose([...this.#partitions].filter(([name]) => !owned.has(name)))
+    const loading = [...this.#partitions.values()].filter(({ isLoading }) => isLoading)
+    // A restarted client has forgotten its pauses, and one that rejoined has kept them: tell it all again.
+    this.#applyPauses({ again: true })
+    this.#options.log.info(
+      { epoch: this.#epoch, partitions: owned.size, gained: gained.length, leaving: this.#leaving.size },
+      'joined the group',
+    )
+    void this.#load(loading)
+  }
+
+  #lose(lost: [string, Partition][]): void {
+    for (const [name, partition] of lost) {
+      this.#partitions.delete(name)
+      clearTimeout(partition.dueTimer)
+      partition.isLost = true
+      partition.lostAtMs = Date.now()
+      if (!partition.isLoading) this.#leaving.add(partition)
+    }
+  }
+
+  /** Reads where the group stands on partitions that this member has just been given, and begins there. */
+  async #load(partitions: readonly Partition[]): Promise<void> {
+    const epoch = this.#epoch
+    try {
+      const memories = await this.#fetchCommits(partitions)
+      if (epoch !== this.#epoch) return
+      for (const partition of partitions)
+        this.#begin(partition, memories.get(nameOf(partition.topic, partition.id)))
+      this.#isLoaded = true
+      this.#applyPauses()
+    } catch (error) {
+      this.#options.log.warn({ err: error }, 'reading the commits failed, trying again')
+      setTimeout(() => {
+        if (epoch === this.#epoch && !this.#isQuiet) void this.#load(partitions)
+      }, 1_000)
+    }
+  }
+
+  #begin(partition: Partition, commit: { offset: number; metadata: string | null } | undefined): void {
+    partition.isLoading = false
+    if (commit === undefined || commit.offset < 0) return
+    const memory = decodeCommitMetadata(commit.offset, commit.metadata)
+    partition.watermark = new Watermark(commit.offset, memory?.settledAbove)
+    partition.committed = { position: commit.offset, settledCount: 0 }
+    this.#consumer.seek({ topic: partition.topic, partition: partition.id, offset: String(commit.offset) })
+  }
+
+  async #fetchCommits(
+    partitions: readonly Partition[],
+  ): Promise<Map<string, { offset: number; metadata: string | null }>> {
+    const commits = new Map<string, { offset: number; metadata: string | null }>()
+    const topics = [...new Set(partitions.map(({ topic }) => topic))]
+    if (topics.length === 0) return commits
+    const fetched = await this.#admin.fetchOffsets({ groupId: this.#options.groupId, topics })
+    for (const { topic, partitions: entries } of fetched) {
+      for (const { partition, offset, metadata } of entries) {
+        commits.set(nameOf(topic, partition), { offset: Number(offset), metadata })
+      }
+    }
+    return commits
+  }
+
+  #takeBatch({ batch, commitOffsetsIfNecessary }: EachBatchPayload): void {
+    this.#commitOnce = commitOffsetsIfNecessary
+    const partition = this.#partitions.get(nameOf(batch.topic, batch.partition))
+    if (partition === undefined) return
+    const [first] = batch.messages
+    if (this.#isQuiet || partition.isLoading) {
+      // Fetched before the pause took hold: not taken, so it must be fetched again.
+      if (first !== undefined) this.#seek(partition, Number(first.offset))
+      return
+    }
+    partition.endOffset = Math.max(partition.endOffset, Number(batch.highWatermark))
+    for (const message of batch.messages) {
+      if (!this.#take(partition, message)) return
+    }
+    partition.watermark.skipTo(Number(batch.lastOffset()) + 1)
+    this.#applyPause(partition)
+  }
+
+  /** Gives false when the record isn't due: it and all behind it will be fetched again. */
+  #take(partition: Partition, message: KafkaMessage): boolean {
+    const offset = Number(message.offset)
+    const timestampMs = Number(message.timestamp)
+    if (partition.waitMs > 0) {
+      const dueMs = timestampMs + partition.waitMs
+      if (dueMs > Date.now()) {
+        this.#waitForHead(partition, offset, dueMs)
+        return false
+      }
+    }
+    if (partition.watermark.receive(offset) === 'new') {
+      this.#options.onRecord(new LoanedRecord(partition, offset, timestampMs, message))
+    }
+    return true
+  }
+
+  /**
+   * A retry topic is a queue in due order, since all its records wait equally long. Only the head is looked
+   * at: the partition is paused and nothing of the batch is kept, so waiting costs neither memory nor a stall.
+   */
+  #waitForHead(partition: Partition, offset: number, dueMs: number): void {
+    partition.headDueMs = dueMs
+    this.#applyPause(partition)
+    const waitMs = Math.max(dueMs - Date.now(), minHeadWaitMs)
+    partition.dueTimer = setTimeout(() => {
+      if (partition.isLost || this.#isQuiet) return
+      partition.headDueMs = 0
+      this.#seek(partition, offset)
+      this.#applyPause(partition)
+    }, waitMs)
+  }
+
+  #seek(partition: Partition, offset: number): void {
+    this.#consumer.seek({ topic: partition.topic, partition: partition.id, offset: String(offset) })
+  }
+
+  #applyPauses({ again = false } = {}): void {
+    for (const partition of this.#partitions.values()) this.#applyPause(partition, { again })
+  }
+
+  #applyPause(partition: Partition, { again = false } = {}): void {
+    const isPaused = this.#isQuiet || this.#isFull || partition.wantsPause
+    if (isPaused === partition.isPaused && !again) return
+    partition.isPaused = isPaused
+    const which = [{ topic: partition.topic, partitions: [partition.id] }]
+    if (isPaused) this.#consumer.pause(which)
+    else this.#consumer.resume(which)
+  }
+
+  async #commitDirty(): Promise<void> {
+    const epoch = this.#epoch
+    const leaving = [...this.#leaving]
+    const dirty = [...this.#partitions.values(), ...leaving].filter((partition) => partition.isDirty)
+    const snapshots = dirty.map((partition) => ({
+      partition,
+      position: partition.watermark.position,
+      settledCount: partition.settledCount,
+    }))
+    if (snapshots.length > 0) {
+      await this.#sendCommit(snapshots)
+      // The partitions may have changed hands while the broker answered.
+      if (epoch !== this.#epoch) return
+      this.#lastCommitMs = Date.now()
+      for (const { partition, position, settledCount } of snapshots)
+        partition.committed = { position, settledCount }
+    } else {
+      this.#lastCommitMs = Date.now()
+    }
+    for (const partition of leaving) {
+      const isDone = partition.watermark.heldCount === 0 && !partition.isDirty
+      if (isDone || Date.now() - partition.lostAtMs > leavingMs) this.#leaving.delete(partition)
+    }
+    this.#applyPauses()
+  }
+
+  async #sendCommit(snapshots: readonly { partition: Partition; position: number }[]): Promise<void> {
+    const commits = snapshots.map(({ partition, position }) => ({
+      topic: partition.topic,
+      partition: partition.id,
+      offset: String(position),
+      metadata: encodeCommitMetadata(position, partition.watermark.settledAbove(maxRememberedOffsets), {
+        isFinal: false,
+        generation: 0,
+      }),
+    }))
+    if (this.#commitOnce === undefined) await this.#consumer.commitOffsets(commits)
+    else await this.#commitOnce({ topics: byTopic(commits) })
+  }
+
+  async #refreshEndOffsets(): Promise<void> {
+    for (const { topic } of this.#options.topics) {
+      for (const { partition, offset } of await this.#admin.fetchTopicOffsets(topic)) {
+        const owned = this.#partitions.get(nameOf(topic, partition))
+        if (owned !== undefined) owned.endOffset = Math.max(owned.endOffset, Number(offset))
+      }
+    }
+  }
+}
+
+class LoanedRecord implements InboundRecord {
+  readonly #partition: Partition
+  readonly offset: number
+  readonly timestampMs: number
+  readonly key: Buffer | null
+  readonly value: Buffer | null
+  readonly headers: KafkaMessage['headers']
+
+  constructor(partition: Partition, offset: number, timestampMs: number, message: KafkaMessage) {
+    this.#partition = partition
+    this.offset = offset
+    this.timestampMs = timestampMs
+    this.key = message.key
+    this.value = message.value
+    this.headers = message.headers
+  }
+
+  get topic(): string {
+    return this.#partition.topic
+  }
+
+  get partition(): number {
+    return this.#partition.id
+  }
+
+  get isAbandoned(): boolean {
+    return this.#partition.isLost
+  }
+
+  settle(): void {
+    this.#partition.settle(this.offset)
+  }
+}
+
+function nameOf(topic: string, partition: number): string {
+  return `${topic}/${partition}`
+}
+
+type Commit = { topic: string; partition: number; offset: string; metadata: string }
+
+function byTopic(commits: readonly Commit[]): Offsets['topics'] {
+  const topics = new Map<string, Commit[]>()
+  for (const commit of commits) {
+    const entry = topics.get(commit.topic)
+    if (entry === undefined) topics.set(commit.topic, [commit])
+    else entry.push(commit)
+  }
+  return [...topics].map(([topic, partitions]) => ({ topic, partitions }))
+}

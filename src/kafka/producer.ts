@@ -1,0 +1,172 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { type Kafka, KafkaJSError, Partitioners, type Producer, type TopicMessages } from 'kafkajs'
+
+/**
+ * A record to write. One that comes from another record keeps its partition number; a new one is placed by
+ * its key, with murmur2 as Java's clients do.
+ */
+export type OutboundRecord = {
+  topic: string
+  partition?: number
+  key: Buffer | null
+  value: Buffer | null
+  headers: Record<string, string>
+}
+
+/** `refused`: the broker will never take this record, it is too large for the topic. */
+export type ProduceResult = 'acknowledged' | 'refused'
+
+export type RecordProducer = {
+  /**
+   * Resolves once all in-sync replicas have the record. While the cluster doesn't take it, it waits and
+   * tries again for as long as the producer runs: a record is never given up.
+   */
+  produce(record: OutboundRecord): Promise<ProduceResult>
+  /** Records that wait for their acknowledgement. */
+  readonly pending: number
+  stop(): Promise<void>
+}
+
+export type ProducerOptions = {
+  kafka: Kafka
+  /** Told when produces begin to fail, and when they work again. */
+  onStalled: (isStalled: boolean, reason: string) => void
+}
+
+const maxBatchRecords = 1_000
+const maxBatchBytes = 900_000
+const minBackoffMs = 250
+const maxBackoffMs = 5_000
+
+type Waiting = { record: OutboundRecord; resolve: (result: ProduceResult) => void }
+
+/**
+ * Batches what is produced while the batch before is under way. One send at a time, not idempotent: kafkajs
+ * reuses a sequence number when an acknowledgement is lost under concurrent sends, and so acknowledges what
+ * was never written (kafkajs#1005). A lost acknowledgement here writes a record twice, which is allowed.
+ */
+export async function startProducer({ kafka, onStalled }: ProducerOptions): Promise<RecordProducer> {
+  const producer = kafka.producer({
+    idempotent: false,
+    createPartitioner: Partitioners.DefaultPartitioner,
+    allowAutoTopicCreation: false,
+    retry: { initialRetryTime: 200, maxRetryTime: 2_000, retries: 3 },
+  })
+  await producer.connect()
+
+  const queue: Waiting[] = []
+  const stopping = new AbortController()
+  let inFlight = 0
+  let isSending = false
+  let isStalled = false
+
+  async function sendQueued(): Promise<void> {
+    isSending = true
+    while (queue.length > 0 && !stopping.signal.aborted) {
+      const batch = takeBatch(queue)
+      inFlight = batch.length
+      await sendUntilTaken(batch)
+      inFlight = 0
+    }
+    isSending = false
+  }
+
+  async function sendUntilTaken(batch: Waiting[]): Promise<void> {
+    for (
+      let backoffMs = minBackoffMs;
+      !stopping.signal.aborted;
+      backoffMs = Math.min(backoffMs * 2, maxBackoffMs)
+    ) {
+      try {
+        await send(producer, batch)
+        setStalled(false, '')
+        for (const { resolve } of batch) resolve('acknowledged')
+        return
+      } catch (error) {
+        if (isTooLarge(error)) {
+          await sendSingly(batch)
+          return
+        }
+        setStalled(true, error instanceof Error ? error.message : String(error))
+        await delay(backoffMs, undefined, { signal: stopping.signal }).catch(() => undefined)
+      }
+    }
+  }
+
+  /** One record too large for its topic makes the broker refuse the whole batch: find it. */
+  async function sendSingly(batch: Waiting[]): Promise<void> {
+    if (batch.length === 1) {
+      batch[0]?.resolve('refused')
+      return
+    }
+    for (const waiting of batch) await sendUntilTaken([waiting])
+  }
+
+  function setStalled(next: boolean, reason: string): void {
+    if (next === isStalled) return
+    isStalled = next
+    onStalled(next, reason)
+  }
+
+  return {
+    produce(record) {
+      return new Promise((resolve) => {
+        queue.push({ record, resolve })
+        // Collects what is produced in this turn of the event loop into one batch.
+        if (!isSending) {
+          isSending = true
+          setImmediate(() => void sendQueued())
+        }
+      })
+    },
+    get pending() {
+      return queue.length + inFlight
+    },
+    async stop() {
+      stopping.abort()
+      await producer.disconnect()
+    },
+  }
+}
+
+function takeBatch(queue: Waiting[]): Waiting[] {
+  let bytes = 0
+  let count = 0
+  while (count < queue.length && count < maxBatchRecords) {
+    bytes += sizeOf(queue[count]?.record)
+    if (count > 0 && bytes > maxBatchBytes) break
+    count++
+  }
+  return queue.splice(0, count)
+}
+
+function sizeOf(record: OutboundRecord | undefined): number {
+  return 256 + (record?.key?.length ?? 0) + (record?.value?.length ?? 0)
+}
+
+async function send(producer: Producer, batch: readonly Waiting[]): Promise<void> {
+  const byTopic = new Map<string, TopicMessages>()
+  for (const { record } of batch) {
+    const { topic, ...message } = record
+    const entry = byTopic.get(topic)
+    if (entry === undefined) byTopic.set(topic, { topic, messages: [message] })
+    else entry.messages.push(message)
+  }
+  await producer.sendBatch({ acks: -1, timeout: 10_000, topicMessages: [...byTopic.values()] })
+}
+
+const tooLargeTypes: ReadonlySet<string> = new Set(['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE'])
+
+function isTooLarge(error: unknown): boolean {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if (
+      cause instanceof KafkaJSError &&
+      'type' in cause &&
+      typeof cause.type === 'string' &&
+      tooLargeTypes.has(cause.type)
+    ) {
+      return true
+    }
+  }
+  return false
+}

@@ -1,0 +1,209 @@
+import { type Admin, ConfigResourceTypes, type Kafka } from 'kafkajs'
+
+/** How the topics are laid out; from the configuration. */
+export type TopicLayout = {
+  prefix: string
+  /** Of every data topic: a record keeps its partition number from topic to topic. */
+  partitions: number
+  replication: number
+  minInsync: number
+  /** The waits of the retry tiers, spelled as in their topics' names. */
+  tiers: readonly string[]
+}
+
+type Setting = {
+  name: string
+  value: string
+  /** `atLeast`: more is fine, -1 is without a limit. */
+  rule: 'equal' | 'atLeast'
+}
+
+export type TopicDefinition = {
+  topic: string
+  purpose: string
+  partitions: number
+  replication: number
+  settings: readonly Setting[]
+}
+
+const day = 24 * 3_600_000
+const kibi = 1024
+/** What a producer may write, beside which a retried record has room for its headers. */
+const maxSourceBytes = 1_048_588
+const maxCarriedBytes = maxSourceBytes + 64 * kibi
+
+/** The one table of topics. The worker checks it at its start, `sluice topics apply` makes it so. */
+export function topicTable(layout: TopicLayout): TopicDefinition[] {
+  const { prefix, partitions, replication, minInsync, tiers } = layout
+  const define = (name: string, purpose: string, retentionMs: number, maxBytes: number): TopicDefinition => ({
+    topic: prefix + name,
+    purpose,
+    partitions,
+    replication,
+    settings: [
+      { name: 'cleanup.policy', value: 'delete', rule: 'equal' },
+      { name: 'retention.ms', value: String(retentionMs), rule: 'atLeast' },
+      { name: 'max.message.bytes', value: String(maxBytes), rule: 'atLeast' },
+      { name: 'message.timestamp.type', value: 'LogAppendTime', rule: 'equal' },
+      { name: 'min.insync.replicas', value: String(minInsync), rule: 'atLeast' },
+      { name: 'unclean.leader.election.enable', value: 'false', rule: 'equal' },
+    ],
+  })
+  return [
+    define('events', 'analytics events, as upstream services produce them', 7 * day, maxSourceBytes),
+    ...tiers.map((tier) =>
+      define(`retry.${tier}`, `deliveries to try again after ${tier}`, 3 * day, maxCarriedBytes),
+    ),
+    define('dead-letters', 'what can not be delivered, with the reason', 14 * day, maxCarriedBytes),
+  ]
+}
+
+/** A difference between the table and the cluster, in words. */
+export type TopicFault = { topic: string; problem: string; isMissing: boolean }
+
+/** Makes missing topics and corrects settings. What can't be corrected in place is given back. */
+export async function applyTopics(
+  kafka: Kafka,
+  layout: TopicLayout,
+): Promise<{ created: string[]; corrected: string[]; faults: TopicFault[] }> {
+  return withAdmin(kafka, async (admin) => {
+    const table = topicTable(layout)
+    const existing = new Set(await admin.listTopics())
+    const missing = table.filter(({ topic }) => !existing.has(topic))
+    if (missing.length > 0) await createTopics(admin, missing)
+    const corrected = await correctSettings(
+      admin,
+      table.filter(({ topic }) => existing.has(topic)),
+    )
+    return { created: missing.map(({ topic }) => topic), corrected, faults: await findFaults(admin, table) }
+  })
+}
+
+/** Compares the cluster with the table; changes nothing. */
+export async function checkTopics(kafka: Kafka, layout: TopicLayout): Promise<TopicFault[]> {
+  return withAdmin(kafka, (admin) => findFaults(admin, topicTable(layout)))
+}
+
+/** Every retry topic that exists, also those of a ladder that was configured before: all are consumed until empty. */
+export async function existingRetryTiers(kafka: Kafka, prefix: string): Promise<string[]> {
+  const retryPrefix = `${prefix}retry.`
+  return withAdmin(kafka, async (admin) => {
+    const topics = await admin.listTopics()
+    return topics
+      .filter((topic) => topic.startsWith(retryPrefix))
+      .map((topic) => topic.slice(retryPrefix.length))
+  })
+}
+
+async function withAdmin<T>(kafka: Kafka, work: (admin: Admin) => Promise<T>): Promise<T> {
+  const admin = kafka.admin()
+  await admin.connect()
+  try {
+    return await work(admin)
+  } finally {
+    await admin.disconnect()
+  }
+}
+
+async function createTopics(admin: Admin, missing: readonly TopicDefinition[]): Promise<void> {
+  await admin.createTopics({
+    waitForLeaders: true,
+    timeout: 30_000,
+    topics: missing.map(({ topic, partitions, replication, settings }) => ({
+      topic,
+      numPartitions: partitions,
+      replicationFactor: replication,
+      configEntries: settings.map(({ name, value }) => ({ name, value })),
+    })),
+  })
+}
+
+async function correctSettings(admin: Admin, present: readonly TopicDefinition[]): Promise<string[]> {
+  const corrected: string[] = []
+  for (const definition of present) {
+    const actual = await readSettings(admin, definition.topic)
+    if (definition.settings.every((setting) => satisfies(setting, actual.get(setting.name)?.value))) continue
+    // The call replaces all of a topic's own settings: those that somebody else made are sent along.
+    const own = [...actual]
+      .filter(([, { isDefault }]) => !isDefault)
+      .map(([name, { value }]) => [name, value] as const)
+    const wanted = new Map<string, string>(own)
+    for (const setting of definition.settings) {
+      if (!satisfies(setting, actual.get(setting.name)?.value)) wanted.set(setting.name, setting.value)
+    }
+    await admin.alterConfigs({
+      validateOnly: false,
+      resources: [
+        {
+          type: ConfigResourceTypes.TOPIC,
+          name: definition.topic,
+          configEntries: [...wanted].map(([name, value]) => ({ name, value })),
+        },
+      ],
+    })
+    corrected.push(definition.topic)
+  }
+  return corrected
+}
+
+async function findFaults(admin: Admin, table: readonly TopicDefinition[]): Promise<TopicFault[]> {
+  const existing = new Set(await admin.listTopics())
+  const faults: TopicFault[] = []
+  for (const definition of table) {
+    const { topic } = definition
+    if (!existing.has(topic)) {
+      faults.push({ topic, problem: 'does not exist', isMissing: true })
+      continue
+    }
+    for (const problem of await problemsOf(admin, definition))
+      faults.push({ topic, problem, isMissing: false })
+  }
+  return faults
+}
+
+async function problemsOf(admin: Admin, definition: TopicDefinition): Promise<string[]> {
+  const problems: string[] = []
+  const { topics } = await admin.fetchTopicMetadata({ topics: [definition.topic] })
+  const partitions = topics[0]?.partitions ?? []
+  if (partitions.length !== definition.partitions) {
+    problems.push(`has ${partitions.length} partitions instead of ${definition.partitions}`)
+  }
+  const fewest = Math.min(...partitions.map(({ replicas }) => replicas.length))
+  if (fewest < definition.replication) {
+    problems.push(`has ${fewest} replicas instead of ${definition.replication}`)
+  }
+  const actual = await readSettings(admin, definition.topic)
+  for (const setting of definition.settings) {
+    const value = actual.get(setting.name)?.value
+    if (satisfies(setting, value)) continue
+    const relation = setting.rule === 'atLeast' ? 'at least ' : ''
+    problems.push(`has ${setting.name}=${value ?? '(unknown)'} instead of ${relation}${setting.value}`)
+  }
+  return problems
+}
+
+async function readSettings(
+  admin: Admin,
+  topic: string,
+): Promise<Map<string, { value: string; isDefault: boolean }>> {
+  const { resources } = await admin.describeConfigs({
+    includeSynonyms: false,
+    resources: [{ type: ConfigResourceTypes.TOPIC, name: topic }],
+  })
+  const entries = resources[0]?.configEntries ?? []
+  return new Map(
+    entries.map((entry) => [
+      entry.configName,
+      // Source 1 is the topic's own configuration; all others are defaults of the cluster.
+      { value: entry.configValue, isDefault: entry.configSource !== topicConfigSource },
+    ]),
+  )
+}
+
+const topicConfigSource: number = 1
+
+function satisfies({ value, rule }: Setting, actual: string | undefined): boolean {
+  if (actual === undefined) return false
+  if (rule === 'equal') return actual === value
+  return Number(actual) === -1 || Number(actual) >= Number(value)
+}

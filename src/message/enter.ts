@@ -1,0 +1,164 @@
+import { MAX_MESSAGE_ID_CHARACTERS, type Message, type MessageKind } from './schema.ts'
+import { formatTimestamp, isCanonicalTimestamp } from './timestamp.ts'
+import { isAbsent, refuse, validate, type Refusal } from './validate.ts'
+
+/** Where a record was read. `timestampMs` is its append time, milliseconds since 1970. */
+export type Origin = { topic: string; partition: number; offset: number; timestampMs: number }
+
+/** A message as receivers get it: the producer's fields, and the ones that are always there. */
+export type CanonicalMessage = {
+  type: MessageKind
+  /** Not on a `delete`, unless the producer sent one. */
+  version?: unknown
+  messageId: string
+  timestamp: string
+  context: object
+  userId?: string | null
+  anonymousId?: string | null
+  integrations?: Readonly<Record<string, unknown>> | null
+  [field: string]: unknown
+}
+
+export type Entered = {
+  type: MessageKind
+  messageId: string
+  userId: string | undefined
+  /** The message's `timestamp`, milliseconds since 1970. */
+  timestampMs: number
+  integrations: Readonly<Record<string, unknown>> | undefined
+  /** What is signed and sent: equal to `JSON.stringify(JSON.parse(body))`, and untouched from here on. */
+  body: Buffer
+  /** What `body` says. */
+  message: CanonicalMessage
+}
+
+export type EnterResult = { ok: true; message: Entered } | Refusal
+
+/**
+ * A body can grow on entering (1e20 is written out), and must still fit the retry and dead-letter topics when the
+ * record did fit its own.
+ */
+export const DEFAULT_MAX_BODY_BYTES = 1_048_576
+
+/** A byte order mark at the start is taken off: it says nothing, and the body is written anew anyway. */
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
+/**
+ * Brings a record's value into canonical form. All fields pass through. Added where absent (null and '' are
+ * absent too): `version: 1` (not on a `delete`; in place of one that isn't a number too), `context: {}`,
+ * `timestamp` (the record's), `messageId` (from topic, partition and offset), and on an alias both spellings of
+ * its ids. `timestamp` is rewritten as `YYYY-MM-DDTHH:mm:ss.sssZ`. Numbers are what JSON.parse makes of them; one
+ * that becomes infinite is refused, since JSON.stringify would make it null.
+ *
+ * Whatever the bytes are, it does not throw. Entering a `body` again gives the same body.
+ */
+export function enter(
+  value: Uint8Array | null,
+  origin: Origin,
+  maxBodyBytes: number = DEFAULT_MAX_BODY_BYTES,
+): EnterResult {
+  if (value === null || value.length === 0) {
+    return refuse('empty_value', 'Send a message as the value of the record: it has none.')
+  }
+  const text = decode(value)
+  if (text === undefined) return refuse('not_utf8', 'Send the value as UTF-8.')
+  const parsed = parse(text)
+  if (!parsed.ok) return refuse('not_json', 'Send the value as one JSON object, and nothing else.')
+  const validated = validate(parsed.value)
+  if (!validated.ok) return validated
+
+  const timestampMs = validated.timestampMs ?? origin.timestampMs
+  const timestamp = spellTimestamp(validated.message.timestamp, timestampMs)
+  if (timestamp === undefined) {
+    return refuse('bad_timestamp', "Send a timestamp: the record's own isn't within the years 0000 to 9999.")
+  }
+  const message = complete(validated.message, timestamp, origin)
+
+  const json = stringify(message)
+  if (json === undefined) return refuse('nested_too_deep', 'Send fewer levels of nested arrays and objects.')
+  // JSON.stringify writes an infinite number as null: no null in the text, nothing to look for.
+  if (json.includes('null') && holdsInfinity(message)) {
+    return refuse('number_out_of_range', 'Send numbers up to 1.7e308, and larger ones as strings.')
+  }
+  const body = Buffer.from(json)
+  if (body.length > maxBodyBytes) {
+    return refuse('body_too_large', `Send less: written out, the message is over ${maxBodyBytes} bytes.`)
+  }
+  const { type, messageId } = message
+  const userId = isAbsent(message.userId) ? undefined : message.userId
+  const integrations = message.integrations ?? undefined
+  return { ok: true, message: { type, messageId, userId, timestampMs, integrations, body, message } }
+}
+
+function decode(value: Uint8Array): string | undefined {
+  try {
+    return utf8.decode(value)
+  } catch {
+    return undefined
+  }
+}
+
+function parse(text: string): { ok: true; value: unknown } | { ok: false } {
+  try {
+    return { ok: true, value: JSON.parse(text) }
+  } catch {
+    return { ok: false }
+  }
+}
+
+/** `undefined` when the nesting is deeper than the stack: JSON.parse has no such limit, JSON.stringify has. */
+function stringify(message: CanonicalMessage): string | undefined {
+  try {
+    return JSON.stringify(message)
+  } catch (error) {
+    if (error instanceof RangeError) return undefined
+    throw error
+  }
+}
+
+function spellTimestamp(sent: string | null | undefined, timestampMs: number): string | undefined {
+  return !isAbsent(sent) && isCanonicalTimestamp(sent) ? sent : formatTimestamp(timestampMs)
+}
+
+function complete(sent: Message, timestamp: string, origin: Origin): CanonicalMessage {
+  const { type } = sent
+  const head = type === 'delete' ? { type } : { version: 1, type }
+  // Only ever spread, never assign by the producer's names: to assign `__proto__` would set the prototype.
+  const message: CanonicalMessage = {
+    ...head,
+    ...sent,
+    timestamp,
+    messageId: isAbsent(sent.messageId) ? madeMessageId(origin) : sent.messageId,
+    context: sent.context ?? {},
+  }
+  if (type !== 'delete' && typeof message.version !== 'number') message.version = 1
+  if (sent.type === 'alias') {
+    const userId = isAbsent(sent.userId) ? sent['User ID'] : sent.userId
+    const previousId = isAbsent(sent.previousId) ? sent['Previous ID'] : sent.previousId
+    Object.assign(message, {
+      userId,
+      previousId,
+      'User ID': isAbsent(sent['User ID']) ? userId : sent['User ID'],
+      'Previous ID': isAbsent(sent['Previous ID']) ? previousId : sent['Previous ID'],
+    })
+  }
+  return message
+}
+
+/** The same for each reading of a record. Of an over-long one the end is kept: partition and offset are there. */
+function madeMessageId({ topic, partition, offset }: Origin): string {
+  return `${topic}-${partition}-${offset}`.slice(-MAX_MESSAGE_ID_CHARACTERS)
+}
+
+/** Walks with a list instead of the stack, which the nesting of a message could exhaust. */
+function holdsInfinity(message: object): boolean {
+  const pending = [message]
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+    const values: unknown[] = Object.values(next)
+    for (const value of values) {
+      if (value === Infinity || value === -Infinity) return true
+      if (typeof value === 'object' && value !== null) pending.push(value)
+    }
+  }
+  return false
+}

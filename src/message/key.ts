@@ -1,0 +1,22 @@
+import { isAbsent } from './validate.ts'
+
+/**
+ * The key of the record that carries a validated message: `userId`, else `anonymousId`. All messages of a user
+ * are in one partition by it. An alias may name its user in the receivers' spelling only.
+ */
+export function partitionKey(message: {
+  type?: unknown
+  userId?: unknown
+  anonymousId?: unknown
+  'User ID'?: unknown
+}): string | undefined {
+  return (
+    id(message.userId) ??
+    (message.type === 'alias' ? id(message['User ID']) : undefined) ??
+    id(message.anonymousId)
+  )
+}
+
+function id(value: unknown): string | undefined {
+  return typeof value === 'string' && !isAbsent(value) ? value : undefined
+}

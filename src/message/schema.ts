@@ -1,0 +1,109 @@
+import { Type, type Static } from 'typebox'
+import { Compile } from 'typebox/compile'
+import { timestampPattern } from './timestamp.ts'
+
+/** The kinds of message, as `type` spells them (the seed, section 6). */
+export const messageKinds = ['identify', 'track', 'page', 'screen', 'group', 'alias', 'delete'] as const
+export type MessageKind = (typeof messageKinds)[number]
+
+/** Segment's limit on `messageId`. */
+export const MAX_MESSAGE_ID_CHARACTERS = 100
+
+const openObject = Type.Unsafe<Readonly<Record<string, unknown>>>(Type.Object({}))
+
+// `null` and an empty string mean "absent" throughout: clients send `"userId": null` beside an anonymousId.
+const id = (description: string) => Type.Optional(Type.Union([Type.String(), Type.Null()], { description }))
+const object = (description: string) => Type.Optional(Type.Union([openObject, Type.Null()], { description }))
+const filled = (description: string) => Type.String({ minLength: 1, description })
+
+const everywhere = {
+  userId: id('Who did it. Also the partition key of the record.'),
+  anonymousId: id('Who did it, while the userId is unknown; then the partition key of the record.'),
+  messageId: Type.Optional(
+    Type.Union([Type.String({ maxLength: MAX_MESSAGE_ID_CHARACTERS }), Type.Null()], {
+      description:
+        'A repeat of it within a source is dropped. Absent: made from topic, partition and offset.',
+    }),
+  ),
+  timestamp: Type.Optional(
+    Type.Union([Type.String({ pattern: timestampPattern }), Type.Literal(''), Type.Null()], {
+      description:
+        'When it happened, ISO 8601; UTC when it names no zone. Absent: when the record was appended.',
+    }),
+  ),
+  context: object('Device, IP address and the like. Absent: an empty object is sent.'),
+  integrations: object('Destinations by name: false leaves one out; All: false leaves out all not named.'),
+}
+
+const traits = object('Traits of the user or group.')
+const properties = object('Properties of the event, page or screen.')
+
+/** A schema that holds when at least one of the fields is there and not empty. Types are checked elsewhere. */
+const oneOf = (...names: string[]) => ({
+  anyOf: names.map((name) => ({
+    required: [name],
+    properties: { [name]: { type: 'string', minLength: 1 } },
+  })),
+})
+const userOrAnonymous = oneOf('userId', 'anonymousId')
+
+const kindSchemas = {
+  identify: Type.Object({ type: Type.Literal('identify'), ...everywhere, traits }, userOrAnonymous),
+  track: Type.Object(
+    { type: Type.Literal('track'), ...everywhere, event: filled('The name of the event.'), properties },
+    userOrAnonymous,
+  ),
+  page: Type.Object({ type: Type.Literal('page'), ...everywhere, properties }, userOrAnonymous),
+  screen: Type.Object({ type: Type.Literal('screen'), ...everywhere, properties }, userOrAnonymous),
+  group: Type.Object(
+    { type: Type.Literal('group'), ...everywhere, groupId: filled('The group the user belongs to.'), traits },
+    userOrAnonymous,
+  ),
+  alias: Type.Object(
+    {
+      type: Type.Literal('alias'),
+      ...everywhere,
+      previousId: id('The id that was used so far.'),
+      'User ID': id('The same as userId: receivers get both spellings, producers may send either.'),
+      'Previous ID': id('The same as previousId.'),
+    },
+    { allOf: [oneOf('userId', 'User ID'), oneOf('previousId', 'Previous ID')] },
+  ),
+  delete: Type.Object({ type: Type.Literal('delete'), ...everywhere }, oneOf('userId')),
+} satisfies Record<MessageKind, unknown>
+
+/**
+ * A message as producers write it to the events topic; `schemas/event.schema.json` is generated from it. Fields
+ * that it doesn't name are allowed and delivered unchanged.
+ */
+export const eventSchema = Type.Union(
+  [
+    kindSchemas.identify,
+    kindSchemas.track,
+    kindSchemas.page,
+    kindSchemas.screen,
+    kindSchemas.group,
+    kindSchemas.alias,
+    kindSchemas.delete,
+  ],
+  {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    title: 'Event',
+    description:
+      'A Segment-spec message on the events topic. Null and an empty string count as absent; fields not named here are delivered unchanged.',
+  },
+)
+
+/** A message that passed the schema. It holds other fields too. */
+export type Message = Static<typeof eventSchema>
+
+/** The members of `eventSchema`, compiled one by one: a fault is then named for the kind that was meant. */
+export const kindChecks = {
+  identify: Compile(kindSchemas.identify),
+  track: Compile(kindSchemas.track),
+  page: Compile(kindSchemas.page),
+  screen: Compile(kindSchemas.screen),
+  group: Compile(kindSchemas.group),
+  alias: Compile(kindSchemas.alias),
+  delete: Compile(kindSchemas.delete),
+} satisfies Record<MessageKind, unknown>

@@ -1,0 +1,116 @@
+const MINUTE_MS = 60_000
+const FOUR_CENTURIES_MS = 146_097 * 24 * 60 * MINUTE_MS
+const EARLIEST_MS = -62_167_219_200_000 // 0000-01-01T00:00:00.000Z
+const LATEST_MS = 253_402_300_799_999 // 9999-12-31T23:59:59.999Z
+
+/**
+ * The spellings that `parseTimestamp` reads, as the pattern of a JSON Schema: RFC 3339, and what clients really
+ * send: a zone without a colon or with hours only, a date alone, no seconds, no zone. It doesn't know how long
+ * a month is.
+ */
+export const timestampPattern =
+  '^\\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\\d|3[01])' +
+  '(?:[Tt ](?:[01]\\d|2[0-3]):[0-5]\\d(?::(?:[0-5]\\d|60)(?:[.,]\\d+)?)?' +
+  '(?:[Zz]|[+-](?:[01]\\d|2[0-3])(?::?[0-5]\\d)?)?)?$'
+
+/**
+ * Milliseconds since 1970 of an ISO 8601 timestamp, `undefined` when it isn't one. Finer fractions are cut off.
+ * Without a zone it is UTC, a date alone is its midnight, second 60 (RFC 3339) is the next minute's 0.
+ * The result is always within the years 0000 to 9999 in UTC, so that `formatTimestamp` can write it.
+ */
+export function parseTimestamp(text: string): number | undefined {
+  const year = digits(text, 0, 4)
+  const month = digits(text, 5, 7)
+  const day = digits(text, 8, 10)
+  if (text[4] !== '-' || text[7] !== '-' || !isDate(year, month, day)) return undefined
+  if (text.length === 10) return utc(year, month, day, 0)
+
+  const separator = text[10]
+  if (separator !== 'T' && separator !== 't' && separator !== ' ') return undefined
+  const hour = digits(text, 11, 13)
+  const minute = digits(text, 14, 16)
+  if (text[13] !== ':' || !(hour <= 23) || !(minute <= 59)) return undefined
+  let timeMs = (hour * 60 + minute) * MINUTE_MS
+  let at = 16
+  if (text[at] === ':') {
+    const second = digits(text, at + 1, at + 3)
+    if (!(second <= 60)) return undefined
+    timeMs += second * 1000
+    at += 3
+    if (text[at] === '.' || text[at] === ',') {
+      const first = at + 1
+      at = endOfDigits(text, first)
+      if (at === first) return undefined
+      timeMs += Number(text.slice(first, Math.min(at, first + 3)).padEnd(3, '0'))
+    }
+  }
+  const offsetMinutes = zoneOffset(text, at)
+  return offsetMinutes === undefined ? undefined : utc(year, month, day, timeMs - offsetMinutes * MINUTE_MS)
+}
+
+/** `YYYY-MM-DDTHH:mm:ss.sssZ`, or `undefined` when the moment isn't within the years 0000 to 9999. */
+export function formatTimestamp(ms: number): string | undefined {
+  return isWritable(ms) ? new Date(ms).toISOString() : undefined
+}
+
+/** Whether a text that `parseTimestamp` has read is spelled as `formatTimestamp` would spell it. */
+export function isCanonicalTimestamp(readable: string): boolean {
+  return (
+    readable.length === 24 &&
+    readable[10] === 'T' &&
+    readable[17] !== '6' &&
+    readable[19] === '.' &&
+    readable[23] === 'Z'
+  )
+}
+
+/** The number written in text[from, to), NaN when there is anything but digits. */
+function digits(text: string, from: number, to: number): number {
+  let value = 0
+  for (let at = from; at < to; at += 1) {
+    const digit = text.charCodeAt(at) - 48
+    if (!(digit >= 0 && digit <= 9)) return Number.NaN
+    value = value * 10 + digit
+  }
+  return value
+}
+
+function endOfDigits(text: string, from: number): number {
+  let at = from
+  while (!Number.isNaN(digits(text, at, at + 1))) at += 1
+  return at
+}
+
+/** Comparisons are written so that NaN fails them. */
+function isDate(year: number, month: number, day: number): boolean {
+  return year >= 0 && month >= 1 && month <= 12 && day >= 1 && day <= daysOf(year, month)
+}
+
+function daysOf(year: number, month: number): number {
+  if (month === 2) return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28
+  return month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31
+}
+
+/** Minutes east of UTC of the zone that fills the rest of the text, `undefined` when it isn't one. */
+function zoneOffset(text: string, at: number): number | undefined {
+  const sign = text[at]
+  if (sign === undefined) return 0
+  if (sign === 'Z' || sign === 'z') return text.length === at + 1 ? 0 : undefined
+  if (sign !== '+' && sign !== '-') return undefined
+  const hours = digits(text, at + 1, at + 3)
+  const minutesAt = text[at + 3] === ':' ? at + 4 : at + 3
+  const minutes = text.length === at + 3 ? 0 : digits(text, minutesAt, minutesAt + 2)
+  const end = text.length === at + 3 ? at + 3 : minutesAt + 2
+  if (text.length !== end || !(hours <= 23) || !(minutes <= 59)) return undefined
+  return (sign === '-' ? -1 : 1) * (hours * 60 + minutes)
+}
+
+/** `Date.UTC` takes the years 0 to 99 for 1900 to 1999, hence the detour through the same day 400 years later. */
+function utc(year: number, month: number, day: number, timeMs: number): number | undefined {
+  const ms = Date.UTC(year + 400, month - 1, day) - FOUR_CENTURIES_MS + timeMs
+  return isWritable(ms) ? ms : undefined
+}
+
+function isWritable(ms: number): boolean {
+  return ms >= EARLIEST_MS && ms <= LATEST_MS
+}

@@ -1,0 +1,145 @@
+import {
+  kindChecks,
+  MAX_MESSAGE_ID_CHARACTERS,
+  messageKinds,
+  type Message,
+  type MessageKind,
+} from './schema.ts'
+import { parseTimestamp } from './timestamp.ts'
+
+/** Why a message is refused: values of metric labels and of a dead letter's header. */
+export const refusalReasons = [
+  'empty_value',
+  'not_utf8',
+  'not_json',
+  'not_an_object',
+  'unknown_type',
+  'no_user_anon_id',
+  'no_previous_id',
+  'id_not_string',
+  'event_not_defined',
+  'event_not_string',
+  'group_id_not_defined',
+  'properties_not_object',
+  'traits_not_object',
+  'context_not_object',
+  'integrations_not_object',
+  'bad_timestamp',
+  'message_id_not_string',
+  'message_id_too_long',
+  'number_out_of_range',
+  'nested_too_deep',
+  'body_too_large',
+] as const
+export type RefusalReason = (typeof refusalReasons)[number]
+
+/** `detail` is one sentence for the producer: what is wrong, what to do. It never quotes the message. */
+export type Refusal = { ok: false; reason: RefusalReason; detail: string }
+
+/** `timestampMs` is the message's `timestamp` in milliseconds since 1970, `undefined` when it has none. */
+export type Validated = { ok: true; message: Message; timestampMs: number | undefined } | Refusal
+
+/** Checks one parsed message against the event schema and the calendar. Changes nothing, never throws. */
+export function validate(message: unknown): Validated {
+  if (!isObject(message)) return refuse('not_an_object', 'Send a message as one JSON object.')
+  const kind = message['type']
+  if (!isKind(kind)) return refuse('unknown_type', `Set type to one of ${messageKinds.join(', ')}.`)
+  if (!isMessage(kind, message)) return explain(kind, message)
+
+  if (isAbsent(message.timestamp)) return { ok: true, message, timestampMs: undefined }
+  const timestampMs = parseTimestamp(message.timestamp)
+  return timestampMs === undefined ? badTimestamp() : { ok: true, message, timestampMs }
+}
+
+/** Null and an empty string mean the same as a field that isn't there. */
+export function isAbsent(value: unknown): value is undefined | null | '' {
+  return value === undefined || value === null || value === ''
+}
+
+export function refuse(reason: RefusalReason, detail: string): Refusal {
+  return { ok: false, reason, detail }
+}
+
+type JsonObject = { [field: string]: unknown }
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+const kinds: ReadonlySet<unknown> = new Set(messageKinds)
+
+function isKind(value: unknown): value is MessageKind {
+  return kinds.has(value)
+}
+
+function isMessage(kind: MessageKind, message: JsonObject): message is JsonObject & Message {
+  return kindChecks[kind].Check(message)
+}
+
+/** Turns the first thing the schema objects to into a reason. */
+function explain(kind: MessageKind, message: JsonObject): Refusal {
+  const [error] = kindChecks[kind].Errors(message)
+  const field =
+    error?.keyword === 'required' ? error.params.requiredProperties[0] : error?.instancePath.slice(1)
+  switch (field) {
+    case 'userId':
+    case 'anonymousId':
+    case 'User ID':
+      return isAbsent(message[field]) ? noUser(kind) : idNotString(field)
+    case 'previousId':
+    case 'Previous ID':
+      return isAbsent(message[field])
+        ? refuse('no_previous_id', 'Set previousId: an alias message needs the id that was used so far.')
+        : idNotString(field)
+    case 'groupId':
+      return isAbsent(message[field])
+        ? refuse('group_id_not_defined', 'Set groupId: a group message needs it.')
+        : idNotString(field)
+    case 'event':
+      return isAbsent(message[field])
+        ? refuse('event_not_defined', 'Set event to the name of the event: a track message needs it.')
+        : refuse('event_not_string', 'Send event as a string.')
+    case 'properties':
+      return refuse('properties_not_object', 'Send properties as an object, or leave it out.')
+    case 'traits':
+      return refuse('traits_not_object', 'Send traits as an object, or leave it out.')
+    case 'context':
+      return refuse('context_not_object', 'Send context as an object, or leave it out.')
+    case 'integrations':
+      return refuse('integrations_not_object', 'Send integrations as an object, or leave it out.')
+    case 'messageId':
+      return typeof message[field] === 'string'
+        ? refuse(
+            'message_id_too_long',
+            `Send a messageId of at most ${MAX_MESSAGE_ID_CHARACTERS} characters.`,
+          )
+        : refuse('message_id_not_string', 'Send messageId as a string, or leave it out.')
+    case 'timestamp':
+      return badTimestamp()
+    default:
+      throw new Error(`the event schema checks a field that has no refusal reason: ${field}`)
+  }
+}
+
+function noUser(kind: MessageKind): Refusal {
+  const needed = kind === 'alias' || kind === 'delete' ? 'userId' : 'userId or anonymousId'
+  return refuse(
+    'no_user_anon_id',
+    `Set ${needed} to a string that isn't empty: ${article(kind)} message needs it.`,
+  )
+}
+
+function idNotString(field: string): Refusal {
+  return refuse('id_not_string', `Send ${field} as a string.`)
+}
+
+function badTimestamp(): Refusal {
+  return refuse(
+    'bad_timestamp',
+    'Send timestamp as ISO 8601, such as 2009-11-10T23:00:00.000Z, or leave it out.',
+  )
+}
+
+function article(kind: MessageKind): string {
+  return kind === 'identify' || kind === 'alias' ? `an ${kind}` : `a ${kind}`
+}

@@ -1,0 +1,113 @@
+import type { Endpoint } from '../delivery/endpoint.ts'
+import type { Outcome } from '../delivery/outcome.ts'
+import type { Exchange, Sender } from '../delivery/sender.ts'
+import { judge } from '../delivery/verdict.ts'
+import type { HookResult } from './decision.ts'
+
+type Hook = Endpoint['hooks'][number]
+
+export type AttemptListener = {
+  /** One request has its outcome. */
+  answered(result: HookResult, durationMs: number): void
+  /** All that were tried have. */
+  concluded(results: readonly HookResult[]): void
+  /** All connection slots are free again. */
+  released(): void
+}
+
+/**
+ * One attempt of a delivery: a request to each of `hooks` at once, or with `failover` one after the other
+ * until one succeeds. `mayGoOn` is asked before each further request of a failover.
+ */
+export class Attempt {
+  readonly #sender: Sender
+  readonly #endpoint: Endpoint
+  readonly #hooks: readonly Hook[]
+  readonly #body: Uint8Array
+  readonly #signature: string | undefined
+  readonly #listener: AttemptListener
+  readonly #mayGoOn: () => boolean
+  readonly #results: HookResult[] = []
+  #begun = 0
+  #isConcluded = false
+  #released = 0
+
+  constructor(
+    sender: Sender,
+    endpoint: Endpoint,
+    hooks: readonly Hook[],
+    body: Uint8Array,
+    listener: AttemptListener,
+    mayGoOn: () => boolean,
+  ) {
+    this.#sender = sender
+    this.#endpoint = endpoint
+    this.#hooks = hooks
+    this.#body = body
+    this.#signature = endpoint.sign(body)
+    this.#listener = listener
+    this.#mayGoOn = mayGoOn
+  }
+
+  get #isFailover(): boolean {
+    return this.#endpoint.definition.strategy === 'failover'
+  }
+
+  start(): void {
+    if (this.#isFailover) this.#beginNext()
+    else while (this.#begun < this.#hooks.length) this.#beginNext()
+  }
+
+  #beginNext(): void {
+    const hook = this.#hooks[this.#begun]
+    if (hook === undefined) return
+    this.#begun++
+    this.#sender.post(hook.target, this.#body, this.#signature, new HookExchange(this, hook.id))
+  }
+
+  answered(hookId: string, outcome: Outcome, durationMs: number): void {
+    const result: HookResult = { hookId, outcome, verdict: judge(outcome) }
+    this.#results.push(result)
+    this.#listener.answered(result, durationMs)
+    if (this.#isFailover && this.#goesOnAfter(result)) this.#beginNext()
+    else if (this.#results.length === (this.#isFailover ? this.#begun : this.#hooks.length)) this.#conclude()
+  }
+
+  released(): void {
+    this.#released++
+    this.#reportReleased()
+  }
+
+  #goesOnAfter({ verdict }: HookResult): boolean {
+    return verdict.kind !== 'delivered' && this.#begun < this.#hooks.length && this.#mayGoOn()
+  }
+
+  #conclude(): void {
+    this.#isConcluded = true
+    this.#listener.concluded(this.#results)
+    this.#reportReleased()
+  }
+
+  #reportReleased(): void {
+    if (this.#isConcluded && this.#released === this.#begun) this.#listener.released()
+  }
+}
+
+class HookExchange implements Exchange {
+  readonly #attempt: Attempt
+  readonly #hookId: string
+  readonly #startedMs = performance.now()
+
+  constructor(attempt: Attempt, hookId: string) {
+    this.#attempt = attempt
+    this.#hookId = hookId
+  }
+
+  answered(outcome: Outcome): void {
+    this.#attempt.answered(this.#hookId, outcome, performance.now() - this.#startedMs)
+  }
+
+  released(): void {
+    this.#attempt.released()
+  }
+}

@@ -1,0 +1,76 @@
+import type { Outcome } from '../delivery/outcome.ts'
+import type { Verdict } from '../delivery/verdict.ts'
+import type { Carried } from '../retry/carried.ts'
+import { type Ladder, lastTryAt, nextStep } from '../retry/ladder.ts'
+
+/** What one hook made of one attempt. */
+export type HookResult = { hookId: string; outcome: Outcome; verdict: Verdict }
+
+/** Where a delivery goes after an attempt. */
+export type Decision =
+  | { kind: 'delivered' }
+  | { kind: 'wait'; waitMs: number; next: Progress }
+  | { kind: 'dead'; reason: 'failed_for_good' | 'expired'; next: Progress }
+
+/** What an attempt changes in what the delivery carries. */
+export type Progress = Pick<Carried, 'nextRung' | 'expiresAtMs' | 'failedHooks' | 'notBeforeMs'>
+
+export type AttemptReport = {
+  ladder: Ladder
+  carried: Progress
+  /** All hooks of the destination, those left out of this attempt too. */
+  hookIds: readonly string[]
+  results: readonly HookResult[]
+  startedMs: number
+  nowMs: number
+}
+
+/**
+ * Decides what follows from an attempt. Any hook's success settles the delivery; a hook that failed for
+ * good is left out from now on; when none is left, or no rung of the ladder ends in time, it is dead.
+ */
+export function decide(report: AttemptReport): Decision {
+  const { ladder, carried, results, startedMs, nowMs } = report
+  if (results.some(({ verdict }) => verdict.kind === 'delivered')) return { kind: 'delivered' }
+  const expiresAtMs = carried.expiresAtMs === 0 ? startedMs + ladder.limitMs : carried.expiresAtMs
+  const failedHooks = [...carried.failedHooks]
+  const notBeforeMs = new Map(carried.notBeforeMs)
+  const latestMs = lastTryAt(ladder, expiresAtMs - ladder.limitMs)
+  for (const { hookId, verdict } of results) {
+    notBeforeMs.delete(hookId)
+    if (verdict.kind === 'final') failedHooks.push(hookId)
+    else if (verdict.kind === 'retry' && verdict.afterMs > 0) {
+      notBeforeMs.set(hookId, Math.min(nowMs + verdict.afterMs, latestMs))
+    }
+  }
+  const next: Progress = { nextRung: carried.nextRung, expiresAtMs, failedHooks, notBeforeMs }
+  const remaining = report.hookIds.filter((hookId) => !failedHooks.includes(hookId))
+  if (remaining.length === 0) return { kind: 'dead', reason: 'failed_for_good', next }
+  return waitOn(ladder, next, remaining, nowMs)
+}
+
+/** The next rung for hooks that are still to be tried (at least one); nothing was attempted since `carried` was written. */
+export function waitOn(
+  ladder: Ladder,
+  carried: Progress,
+  hookIds: readonly string[],
+  nowMs: number,
+): Exclude<Decision, { kind: 'delivered' }> {
+  const { nextRung, expiresAtMs, notBeforeMs } = carried
+  const earliestMs =
+    notBeforeMs.size === 0 ? 0 : Math.min(...hookIds.map((hookId) => notBeforeMs.get(hookId) ?? 0))
+  const step = nextStep(ladder, { rung: nextRung, nowMs, expiresAtMs, notBeforeMs: earliestMs })
+  if (step.kind === 'expired') return { kind: 'dead', reason: 'expired', next: carried }
+  return { kind: 'wait', waitMs: step.waitMs, next: { ...carried, nextRung: step.rung + 1 } }
+}
+
+/** The hooks an attempt goes to now: not failed for good, and not asking for a later time. */
+export function dueHooks<H extends { readonly id: string }>(
+  hooks: readonly H[],
+  { failedHooks, notBeforeMs }: Pick<Progress, 'failedHooks' | 'notBeforeMs'>,
+  nowMs: number,
+): { due: readonly H[]; remaining: readonly H[] } {
+  if (failedHooks.length === 0 && notBeforeMs.size === 0) return { due: hooks, remaining: hooks }
+  const remaining = hooks.filter(({ id }) => !failedHooks.includes(id))
+  return { due: remaining.filter(({ id }) => (notBeforeMs.get(id) ?? 0) <= nowMs), remaining }
+}

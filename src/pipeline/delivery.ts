@@ -1,0 +1,94 @@
+import type { Carried, Origin } from '../retry/carried.ts'
+
+/** A record that was taken from a topic and isn't settled yet. */
+export type HeldRecord = {
+  readonly topic: string
+  readonly partition: number
+  readonly offset: number
+  readonly timestampMs: number
+  readonly isAbandoned: boolean
+  settle(): void
+}
+
+/** Counts the deliveries that one record still owes. The last one to end settles it. */
+export class Debt {
+  readonly record: HeldRecord
+  readonly bytes: number
+  #owed: number
+  /** True once one of its deliveries was begun: dropping the others now would repeat that one. */
+  isBegun = false
+  #isVoid = false
+  readonly #onPaid: (debt: Debt) => void
+
+  constructor(record: HeldRecord, owed: number, bytes: number, onPaid: (debt: Debt) => void) {
+    this.record = record
+    this.#owed = owed
+    this.bytes = bytes
+    this.#onPaid = onPaid
+  }
+
+  pay(): void {
+    this.#owed--
+    if (this.#owed > 0) return
+    if (!this.#isVoid) this.record.settle()
+    this.#onPaid(this)
+  }
+
+  /** One of its deliveries is let go, undelivered: the record must never be settled here. */
+  void(): void {
+    this.#isVoid = true
+    this.pay()
+  }
+}
+
+/** One message on its way to one destination. */
+export class Delivery implements Carried {
+  readonly debt: Debt
+  readonly key: Buffer | null
+  /** The bytes to send. */
+  readonly body: Buffer
+  readonly sourceId: string
+  readonly destinationId: string
+  readonly messageId: string
+  readonly kind: string
+  readonly firstSeenMs: number
+  readonly origin: Origin
+  /** The destination's cap on requests in flight. */
+  readonly laneCap: number
+  nextRung: number
+  attempts: number
+  expiresAtMs: number
+  failedHooks: readonly string[]
+  notBeforeMs: ReadonlyMap<string, number>
+  lastOutcome: string
+
+  constructor(
+    carried: Carried,
+    { debt, key, body, laneCap }: { debt: Debt; key: Buffer | null; body: Buffer; laneCap: number },
+  ) {
+    this.debt = debt
+    this.key = key
+    this.body = body
+    this.laneCap = laneCap
+    this.sourceId = carried.sourceId
+    this.destinationId = carried.destinationId
+    this.messageId = carried.messageId
+    this.kind = carried.kind
+    this.firstSeenMs = carried.firstSeenMs
+    this.origin = carried.origin
+    this.nextRung = carried.nextRung
+    this.attempts = carried.attempts
+    this.expiresAtMs = carried.expiresAtMs
+    this.failedHooks = carried.failedHooks
+    this.notBeforeMs = carried.notBeforeMs
+    this.lastOutcome = carried.lastOutcome
+  }
+
+  get laneKey(): string {
+    return this.destinationId
+  }
+
+  get isAbandoned(): boolean {
+    return this.debt.record.isAbandoned
+  }
+}

@@ -1,0 +1,439 @@
+import { createEndpoints, type DestinationDefinition, type Endpoint } from '../delivery/endpoint.ts'
+import { createLanes } from '../delivery/lanes.ts'
+import { describeOutcome } from '../delivery/outcome.ts'
+import type { Sender } from '../delivery/sender.ts'
+import { enter } from '../message/enter.ts'
+import type { RefusalReason } from '../message/validate.ts'
+import {
+  type Carried,
+  type CarriedHeaders,
+  decodeCarried,
+  encodeCarried,
+  headerText,
+  type ReceivedHeaders,
+} from '../retry/carried.ts'
+import { formatWait } from '../retry/duration.ts'
+import { type Ladder, nextParkingStep } from '../retry/ladder.ts'
+import { route } from '../routing/route.ts'
+import { Attempt } from './attempt.ts'
+import { type Decision, decide, dueHooks, type HookResult, waitOn } from './decision.ts'
+import { Debt, Delivery, type HeldRecord } from './delivery.ts'
+
+/** A record as the consumer hands it over. */
+export type IncomingRecord = HeldRecord & {
+  readonly key: Buffer | null
+  readonly value: Buffer | null
+  readonly headers: ReceivedHeaders
+}
+
+export type CatalogView = {
+  readonly sources: ReadonlyMap<string, { readonly enabled: boolean }>
+  readonly destinations: ReadonlyMap<string, DestinationDefinition>
+  readonly destinationsBySource: ReadonlyMap<string, readonly DestinationDefinition[]>
+}
+
+export type Outlet = {
+  produce(record: {
+    topic: string
+    partition: number
+    key: Buffer | null
+    value: Buffer | null
+    headers: Record<string, string>
+  }): Promise<'acknowledged' | 'refused'>
+}
+
+/** Why a record or a delivery ended in the dead letters. */
+export type DeadReason =
+  | RefusalReason
+  | 'no_source'
+  | 'unknown_source'
+  | 'failed_for_good'
+  | 'expired'
+  | 'destination_removed'
+  | 'destination_off'
+  | 'bad_retry_headers'
+
+/** Why a delivery was put on a retry topic. */
+export type ParkReason = 'failed' | 'not_before' | 'overflow' | 'paused' | 'shutdown'
+
+export type NotRoutedReason =
+  | 'source_disabled'
+  | 'no_destination'
+  | 'destination_off'
+  | 'filtered_by_integrations'
+
+/** Hears what happens, for metrics and logs. */
+export type PipelineObserver = {
+  attempted(delivery: Delivery, result: HookResult, durationMs: number): void
+  delivered(delivery: Delivery): void
+  parked(delivery: Delivery, why: ParkReason, waitMs: number): void
+  deadLettered(reason: DeadReason, detail: string, where: HeldRecord, delivery: Delivery | undefined): void
+  notRouted(reason: NotRoutedReason): void
+}
+
+export type PipelineOptions = {
+  catalog: () => CatalogView
+  sender: Sender
+  outlet: Outlet
+  observer: PipelineObserver
+  ladder: Ladder
+  topics: { events: string; retryPrefix: string; deadLetters: string }
+  maxInFlight: number
+  laneWaitMs: number
+  /** Records and bytes that may be held at once; past either, `onPressure(true)` asks for no more. */
+  buffer: { records: number; bytes: number }
+  onPressure: (isFull: boolean) => void
+  /** Epoch milliseconds. */
+  now: () => number
+}
+
+export type Pipeline = {
+  /** Takes a record. It is settled when its every delivery is delivered, on a retry topic, or a dead letter. */
+  accept(record: IncomingRecord): void
+  /** No attempt is begun while this holds: our own outage must not use up a customer's tries. */
+  setStalled(isStalled: boolean): void
+  /**
+   * Begins nothing more, and resolves when nothing is under way. What was begun comes to its end;
+   * untouched records stay unsettled, for the next owner.
+   */
+  drain(): Promise<void>
+  stop(): void
+  readonly held: { records: number; bytes: number }
+  readonly inFlight: number
+  readonly queued: number
+}
+
+export function createPipeline(options: PipelineOptions): Pipeline {
+  return new DeliveryPipeline(options)
+}
+
+class DeliveryPipeline implements Pipeline {
+  readonly #options: PipelineOptions
+  readonly #endpointOf = createEndpoints()
+  readonly #lanes
+  readonly #held = { records: 0, bytes: 0 }
+  #isFull = false
+  #isDraining = false
+  #isStalled = false
+  /** Attempts and produces that are under way. */
+  #underWay = 0
+  #onIdle: (() => void) | undefined
+
+  constructor(options: PipelineOptions) {
+    this.#options = options
+    this.#lanes = createLanes<Delivery>({
+      maxInFlight: options.maxInFlight,
+      waitMs: options.laneWaitMs,
+      start: (delivery) => this.#begin(delivery),
+      overflow: (delivery) => this.#park(delivery, 'overflow'),
+      letGo: (delivery) => delivery.debt.void(),
+    })
+  }
+
+  get held(): { records: number; bytes: number } {
+    return this.#held
+  }
+
+  get inFlight(): number {
+    return this.#lanes.inFlight
+  }
+
+  get queued(): number {
+    return this.#lanes.queued
+  }
+
+  accept(record: IncomingRecord): void {
+    if (record.topic === this.#options.topics.events) this.#acceptEvent(record)
+    else this.#acceptCarried(record)
+  }
+
+  setStalled(isStalled: boolean): void {
+    this.#isStalled = isStalled
+    if (isStalled) this.#lanes.shut()
+    else if (!this.#isDraining) this.#lanes.open()
+    this.#reportPressure()
+  }
+
+  async drain(): Promise<void> {
+    this.#isDraining = true
+    this.#lanes.shut()
+    for (const delivery of this.#lanes.takeQueued()) {
+      // Its record's other deliveries were begun: if this one stayed behind, they would be made again.
+      if (delivery.debt.isBegun) this.#park(delivery, 'shutdown')
+      else delivery.debt.void()
+    }
+    if (this.#underWay === 0) return
+    await new Promise<void>((resolve) => {
+      this.#onIdle = resolve
+    })
+  }
+
+  stop(): void {
+    this.#lanes.stop()
+  }
+
+  #acceptEvent(record: IncomingRecord): void {
+    const { catalog, observer, topics } = this.#options
+    const sourceId = headerText(record.headers, 'source-id')
+    if (sourceId === undefined || sourceId === '') {
+      this.#refuse(
+        record,
+        'no_source',
+        'the record has no header source-id: send the id of a source of the catalog',
+      )
+      return
+    }
+    const { sources, destinationsBySource } = catalog()
+    const source = sources.get(sourceId)
+    if (source === undefined) {
+      this.#refuse(record, 'unknown_source', `the catalog has no source ${JSON.stringify(sourceId)}`)
+      return
+    }
+    if (!source.enabled) {
+      observer.notRouted('source_disabled')
+      record.settle()
+      return
+    }
+    const entered = enter(record.value, {
+      topic: topics.events,
+      partition: record.partition,
+      offset: record.offset,
+      timestampMs: record.timestampMs,
+    })
+    if (!entered.ok) {
+      this.#refuse(record, entered.reason, entered.detail)
+      return
+    }
+    const { message } = entered
+    const destinations = this.#route(message, destinationsBySource.get(sourceId) ?? [])
+    if (destinations.length === 0) {
+      record.settle()
+      return
+    }
+    const debt = this.#hold(record, destinations.length, message.body.length)
+    // The record's own buffers are slices of a whole fetch: keeping one would keep megabytes.
+    const key = record.key === null ? null : Buffer.from(record.key)
+    for (const destination of destinations) {
+      const carried: Carried = {
+        sourceId,
+        destinationId: destination.id,
+        messageId: message.messageId,
+        kind: message.type,
+        nextRung: 0,
+        attempts: 0,
+        firstSeenMs: record.timestampMs,
+        expiresAtMs: 0,
+        failedHooks: none,
+        notBeforeMs: nowhere,
+        lastOutcome: '',
+        origin: record,
+      }
+      this.#enqueue(
+        new Delivery(carried, { debt, key, body: message.body, laneCap: destination.maxInFlight }),
+        destination,
+      )
+    }
+  }
+
+  #route(
+    message: Parameters<typeof route>[0],
+    connected: readonly DestinationDefinition[],
+  ): readonly DestinationDefinition[] {
+    const { to, skipped } = route(message, connected)
+    const { observer } = this.#options
+    if (connected.length === 0) observer.notRouted('no_destination')
+    for (let i = 0; i < skipped.destination_off; i++) observer.notRouted('destination_off')
+    for (let i = 0; i < skipped.filtered_by_integrations; i++) observer.notRouted('filtered_by_integrations')
+    return to
+  }
+
+  /** A record of a retry topic that has come due. */
+  #acceptCarried(record: IncomingRecord): void {
+    const decoded = decodeCarried(record.headers)
+    if (!decoded.ok || record.value === null) {
+      this.#refuse(record, 'bad_retry_headers', decoded.ok ? 'the record has no value' : decoded.detail)
+      return
+    }
+    const { carried } = decoded
+    const destination = this.#options.catalog().destinations.get(carried.destinationId)
+    const delivery = new Delivery(carried, {
+      debt: this.#hold(record, 1, record.value.length),
+      key: record.key === null ? null : Buffer.from(record.key),
+      body: Buffer.from(record.value),
+      laneCap: destination?.maxInFlight ?? 1,
+    })
+    this.#enqueue(delivery, destination)
+  }
+
+  #enqueue(delivery: Delivery, destination: DestinationDefinition | undefined): void {
+    if (destination === undefined)
+      this.#bury(delivery, 'destination_removed', 'the catalog has no such destination')
+    else if (destination.state === 'off') this.#bury(delivery, 'destination_off', 'the destination is off')
+    else if (destination.state === 'paused') this.#park(delivery, 'paused')
+    else this.#lanes.offer(delivery)
+  }
+
+  /** Begins one attempt; the catalog may have changed since the delivery was enqueued. */
+  #begin(delivery: Delivery): void {
+    const definition = this.#options.catalog().destinations.get(delivery.destinationId)
+    if (definition?.state !== 'on') {
+      this.#lanes.finished(delivery)
+      this.#enqueue(delivery, definition)
+      return
+    }
+    const endpoint = this.#endpointOf(definition)
+    const startedMs = this.#options.now()
+    const { due, remaining } = dueHooks(endpoint.hooks, delivery, startedMs)
+    const hooks = due.length > 0 ? due : this.#hooksAtLastTry(delivery, remaining, startedMs)
+    if (hooks.length === 0) {
+      this.#lanes.finished(delivery)
+      this.#waitForHooks(delivery, remaining, startedMs)
+      return
+    }
+    this.#attempt(delivery, endpoint, hooks, startedMs)
+  }
+
+  /** Hooks asked for a later time than any try is left for: they are tried now, rather than never. */
+  #hooksAtLastTry(delivery: Delivery, remaining: Endpoint['hooks'], nowMs: number): Endpoint['hooks'] {
+    if (remaining.length === 0) return remaining
+    const step = waitOn(this.#options.ladder, delivery, idsOf(remaining), nowMs)
+    return step.kind === 'dead' ? remaining : []
+  }
+
+  #waitForHooks(delivery: Delivery, remaining: Endpoint['hooks'], nowMs: number): void {
+    if (remaining.length === 0) {
+      this.#bury(delivery, 'failed_for_good', 'every hook has failed for good')
+      return
+    }
+    this.#follow(delivery, waitOn(this.#options.ladder, delivery, idsOf(remaining), nowMs), 'not_before')
+  }
+
+  #attempt(delivery: Delivery, endpoint: Endpoint, hooks: Endpoint['hooks'], startedMs: number): void {
+    const { sender, observer, ladder, now } = this.#options
+    delivery.debt.isBegun = true
+    delivery.attempts++
+    this.#underWay++
+    const listener = {
+      answered: (result: HookResult, durationMs: number) => observer.attempted(delivery, result, durationMs),
+      concluded: (results: readonly HookResult[]) => {
+        const last = results.at(-1)
+        if (last !== undefined) delivery.lastOutcome = describeOutcome(last.outcome)
+        const hookIds = idsOf(endpoint.hooks)
+        this.#follow(
+          delivery,
+          decide({ ladder, carried: delivery, hookIds, results, startedMs, nowMs: now() }),
+          'failed',
+        )
+      },
+      released: () => {
+        this.#lanes.finished(delivery)
+        this.#end()
+      },
+    }
+    new Attempt(sender, endpoint, hooks, delivery.body, listener, () => !this.#isDraining).start()
+  }
+
+  #follow(delivery: Delivery, decision: Decision, why: ParkReason): void {
+    if (decision.kind === 'delivered') {
+      this.#options.observer.delivered(delivery)
+      delivery.debt.pay()
+      return
+    }
+    Object.assign(delivery, decision.next)
+    if (decision.kind === 'wait') this.#produceRetry(delivery, decision.waitMs, why)
+    else this.#bury(delivery, decision.reason, delivery.lastOutcome)
+  }
+
+  /** Sends a delivery on without an attempt. One that was never tried, or whose destination pauses, doesn't expire. */
+  #park(delivery: Delivery, why: 'overflow' | 'paused' | 'shutdown'): void {
+    if (why === 'paused') delivery.expiresAtMs = 0
+    if (delivery.expiresAtMs === 0) {
+      const { rung, waitMs } = nextParkingStep(this.#options.ladder, delivery.nextRung)
+      delivery.nextRung = rung + 1
+      this.#produceRetry(delivery, waitMs, why)
+    } else {
+      const { catalog, ladder, now } = this.#options
+      const hooks = catalog().destinations.get(delivery.destinationId)?.hooks ?? []
+      this.#follow(delivery, waitOn(ladder, delivery, idsOf(hooks), now()), why)
+    }
+  }
+
+  #produceRetry(delivery: Delivery, waitMs: number, why: ParkReason): void {
+    const { topics, observer } = this.#options
+    observer.parked(delivery, why, waitMs)
+    void this.#produce(delivery, topics.retryPrefix + formatWait(waitMs), encodeCarried(delivery))
+  }
+
+  #bury(delivery: Delivery, reason: DeadReason, detail: string): void {
+    const { topics, observer } = this.#options
+    observer.deadLettered(reason, detail, delivery.debt.record, delivery)
+    void this.#produce(delivery, topics.deadLetters, { ...encodeCarried(delivery), reason, detail })
+  }
+
+  async #produce(delivery: Delivery, topic: string, headers: CarriedHeaders): Promise<void> {
+    const { debt, key, body } = delivery
+    await this.#write({ topic, partition: debt.record.partition, key, value: body, headers })
+    debt.pay()
+  }
+
+  /** A record that can't be delivered to anybody goes to the dead letters as it is. */
+  #refuse(record: IncomingRecord, reason: DeadReason, detail: string): void {
+    const { topics, observer } = this.#options
+    observer.deadLettered(reason, detail, record, undefined)
+    const debt = this.#hold(record, 1, record.value?.length ?? 0)
+    const sourceId = headerText(record.headers, 'source-id')
+    const headers: Record<string, string> = {
+      reason,
+      detail,
+      origin: `${record.topic}/${record.partition}/${record.offset}`,
+      'first-seen': String(record.timestampMs),
+    }
+    if (sourceId !== undefined) headers['source-id'] = sourceId
+    const { partition, key, value } = record
+    void this.#write({ topic: topics.deadLetters, partition, key, value, headers }).then(() => debt.pay())
+  }
+
+  /** Resolves once the broker has the record, in full or, where it is too large for any topic, without its value. */
+  async #write(record: Parameters<Outlet['produce']>[0]): Promise<void> {
+    this.#underWay++
+    const { outlet, topics } = this.#options
+    if ((await outlet.produce(record)) === 'refused') {
+      const headers = { ...record.headers, 'value-omitted': 'the record is too large; its origin has it' }
+      await outlet.produce({ ...record, topic: topics.deadLetters, value: null, headers })
+    }
+    this.#end()
+  }
+
+  #end(): void {
+    this.#underWay--
+    if (this.#underWay === 0) this.#onIdle?.()
+  }
+
+  #hold(record: HeldRecord, owed: number, bytes: number): Debt {
+    this.#held.records++
+    this.#held.bytes += bytes
+    this.#reportPressure()
+    return new Debt(record, owed, bytes, (debt) => {
+      this.#held.records--
+      this.#held.bytes -= debt.bytes
+      this.#reportPressure()
+    })
+  }
+
+  /** Full at the limit, and not full again before half of it: fetching isn't switched on and off by each record. */
+  #reportPressure(): void {
+    const { buffer, onPressure } = this.#options
+    const fill = Math.max(this.#held.records / buffer.records, this.#held.bytes / buffer.bytes)
+    const isFull = this.#isStalled || fill >= 1 || (this.#isFull && fill > 0.5)
+    if (isFull === this.#isFull) return
+    this.#isFull = isFull
+    onPressure(isFull)
+  }
+}
+
+const none: readonly string[] = []
+const nowhere: ReadonlyMap<string, number> = new Map()
+
+function idsOf(hooks: readonly { readonly id: string }[]): readonly string[] {
+  return hooks.map(({ id }) => id)
+}

@@ -1,0 +1,82 @@
+/**
+ * The retry ladder: which wait comes next, and when to give up. Pure.
+ *
+ * A rung is a step of the ladder; a tier is a topic that holds the records of every rung with the same
+ * wait. The default, `1m,10m,1h,1h,1h` and then `10m` as often as it fits in `4h`, makes the last try
+ * 3 h 51 min after the first.
+ */
+
+/** Rungs are counted from 0; a rung at or past `waitsMs.length` waits `thenMs`. */
+export type Ladder = {
+  /** Waits of the first rungs, in milliseconds. Not empty. */
+  readonly waitsMs: readonly number[]
+  /** The wait of every rung after those, repeated as often as it fits. */
+  readonly thenMs: number
+  /** How long after the first attempt a try may still be due, in milliseconds. */
+  readonly limitMs: number
+}
+
+export type NextStep = { kind: 'wait'; rung: number; waitMs: number } | { kind: 'expired' }
+
+export function waitOf(ladder: Ladder, rung: number): number {
+  return ladder.waitsMs[rung] ?? ladder.thenMs
+}
+
+/** The distinct waits, ascending: one retry topic each. */
+export function tiersOf(ladder: Ladder): number[] {
+  return [...new Set([...ladder.waitsMs, ladder.thenMs])].sort((a, b) => a - b)
+}
+
+/**
+ * The next rung, at or after `rung`, for a delivery that goes on waiting at `nowMs`.
+ *
+ * A rung whose try would be due after `expiresAtMs` is passed over: later ones may be shorter. A rung that
+ * ends before `notBeforeMs` (a `Retry-After`) is passed over as well while a later one reaches it, so
+ * that nothing is woken in vain; where none does, the longest that fits is taken, and the delivery hops
+ * again from there. A `Retry-After` so never costs the last try.
+ */
+export function nextStep(
+  ladder: Ladder,
+  {
+    rung,
+    nowMs,
+    expiresAtMs,
+    notBeforeMs = 0,
+  }: { rung: number; nowMs: number; expiresAtMs: number; notBeforeMs?: number },
+): NextStep {
+  let best: { kind: 'wait'; rung: number; waitMs: number } | undefined
+  const last = Math.max(rung, ladder.waitsMs.length)
+  for (let candidate = rung; candidate <= last; candidate++) {
+    const waitMs = waitOf(ladder, candidate)
+    if (nowMs + waitMs > expiresAtMs) continue
+    if (nowMs + waitMs >= notBeforeMs) return { kind: 'wait', rung: candidate, waitMs }
+    if (best === undefined || waitMs > best.waitMs) best = { kind: 'wait', rung: candidate, waitMs }
+  }
+  return best ?? { kind: 'expired' }
+}
+
+/**
+ * The next rung of a delivery that doesn't expire: it was never tried, or waits for a paused destination.
+ * The rung always advances; at the ladder's end it goes round in the longest wait.
+ */
+export function nextParkingStep(ladder: Ladder, rung: number): { rung: number; waitMs: number } {
+  const waitMs =
+    rung < ladder.waitsMs.length ? waitOf(ladder, rung) : Math.max(...ladder.waitsMs, ladder.thenMs)
+  return { rung, waitMs }
+}
+
+/**
+ * When the last try is due for a delivery first tried at `firstMs` if every step is taken on time, in
+ * milliseconds. A `Retry-After` is clamped to it.
+ */
+export function lastTryAt(ladder: Ladder, firstMs: number): number {
+  const expiresAtMs = firstMs + ladder.limitMs
+  let atMs = firstMs
+  let rung = 0
+  for (;;) {
+    const step = nextStep(ladder, { rung, nowMs: atMs, expiresAtMs })
+    if (step.kind === 'expired') return atMs
+    atMs += step.waitMs
+    rung = step.rung + 1
+  }
+}

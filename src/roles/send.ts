@@ -1,0 +1,86 @@
+import { randomUUID } from 'node:crypto'
+import type { Config } from '../config/schema.ts'
+import { createKafka } from '../kafka/client.ts'
+import { startProducer } from '../kafka/producer.ts'
+import { partitionKey } from '../message/key.ts'
+import { validate } from '../message/validate.ts'
+import { kafkaSettings, topicNames } from './settings.ts'
+import { StartError } from './start-error.ts'
+
+type Log = Parameters<typeof createKafka>[1]
+
+const takeTimeoutMs = 15_000
+
+/**
+ * Produces messages to the `events` topic, as an upstream service would: keyed by user, with the header
+ * `source-id`. `lines` are JSON objects; all are checked before the first is sent. Gives what was sent.
+ */
+export async function sendMessages(
+  config: Config,
+  log: Log,
+  { sourceId, lines }: { sourceId: string; lines: readonly string[] },
+): Promise<string[]> {
+  const messages = lines.map((line, index) =>
+    readMessage(line, lines.length > 1 ? `line ${index + 1}: ` : ''),
+  )
+  const producer = await startProducer({
+    kafka: createKafka(kafkaSettings(config), log),
+    onStalled: (isStalled, reason) =>
+      isStalled && log.warn({ reason }, 'Kafka does not take the message yet'),
+  })
+  try {
+    const sent = Promise.all(
+      messages.map(({ key, text }) =>
+        producer.produce({
+          topic: topicNames(config).events,
+          key: Buffer.from(key),
+          value: Buffer.from(text),
+          headers: { 'source-id': sourceId },
+        }),
+      ),
+    )
+    await inTime(sent, config)
+    return messages.map(({ messageId }) => `sent ${messageId}`)
+  } finally {
+    await producer.stop()
+  }
+}
+
+async function inTime(sent: Promise<readonly string[]>, config: Config): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const tooLate = new Promise<never>((_resolve, reject) => {
+    const { events } = topicNames(config)
+    timer = setTimeout(
+      () =>
+        reject(
+          new StartError(
+            `Kafka took nothing in ${takeTimeoutMs} ms: does ${events} exist? (sluice topics apply)`,
+          ),
+        ),
+      takeTimeoutMs,
+    )
+  })
+  try {
+    const results = await Promise.race([sent, tooLate])
+    if (results.includes('refused')) throw new StartError('A message is too large for the topic.')
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** Checks a message, and gives it a `messageId` where it has none, so that it can be looked for. */
+function readMessage(line: string, where: string): { key: string; text: string; messageId: string } {
+  let value: unknown
+  try {
+    value = JSON.parse(line)
+  } catch (error) {
+    throw new StartError(`${where}this is no JSON: ${error instanceof Error ? error.message : String(error)}`)
+  }
+  const validated = validate(value)
+  if (!validated.ok) throw new StartError(`${where}${validated.reason}: ${validated.detail}`)
+  const { message } = validated
+  const key = partitionKey(message)
+  if (key === undefined) throw new StartError(`${where}the message names no user`)
+  const messageId = message.messageId ?? randomUUID()
+  return { key, text: JSON.stringify({ ...message, messageId }), messageId }
+}

@@ -1,0 +1,44 @@
+import type { Config } from '../config/schema.ts'
+import type { KafkaSettings } from '../kafka/client.ts'
+import type { TopicLayout } from '../kafka/topics.ts'
+import { formatWait } from '../retry/duration.ts'
+import { type Ladder, tiersOf } from '../retry/ladder.ts'
+import { StartError } from './start-error.ts'
+
+/** The configuration in the words of the parts that it is for. */
+
+export function kafkaSettings({ kafka }: Config): KafkaSettings {
+  if (kafka.brokers.length === 0) {
+    throw new StartError(
+      [
+        'No Kafka brokers are configured.',
+        'Set SLUICE_KAFKA_BROKERS=host:9092,… (or --kafka-brokers), or run `sluice up`, which starts one for development.',
+      ].join('\n'),
+    )
+  }
+  return kafka
+}
+
+export function ladderOf({ retry }: Config): Ladder {
+  return { waitsMs: retry.ladderMs, thenMs: retry.thenMs, limitMs: retry.limitMs }
+}
+
+export function topicLayout(config: Config): TopicLayout {
+  const { topics, kafka } = config
+  return {
+    prefix: kafka.topicPrefix,
+    partitions: topics.partitions,
+    replication: topics.development ? 1 : topics.replication,
+    minInsync: topics.development ? 1 : topics.minInsync,
+    tiers: tiersOf(ladderOf(config)).map(formatWait),
+  }
+}
+
+export function topicNames({ kafka }: Config): { events: string; retryPrefix: string; deadLetters: string } {
+  const { topicPrefix } = kafka
+  return {
+    events: `${topicPrefix}events`,
+    retryPrefix: `${topicPrefix}retry.`,
+    deadLetters: `${topicPrefix}dead-letters`,
+  }
+}

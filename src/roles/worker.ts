@@ -1,0 +1,233 @@
+import type { Logger } from 'pino'
+import { openCatalogFile } from '../catalog/file.ts'
+import type { Config } from '../config/schema.ts'
+import { createAddressPolicy } from '../delivery/address-policy.ts'
+import { createSender } from '../delivery/sender.ts'
+import { createKafka } from '../kafka/client.ts'
+import { type GroupConsumer, startConsumer } from '../kafka/consumer.ts'
+import { startProducer } from '../kafka/producer.ts'
+import { checkTopics, existingRetryTiers, type TopicFault } from '../kafka/topics.ts'
+import { createPipeline, type Pipeline } from '../pipeline/pipeline.ts'
+import { formatWait, parseWait } from '../retry/duration.ts'
+import { type Ladder, tiersOf } from '../retry/ladder.ts'
+import { serveTelemetry } from '../telemetry/http.ts'
+import { createMetrics, type Metrics } from '../telemetry/metrics.ts'
+import { createObserver } from '../telemetry/observer.ts'
+import { StartError } from './start-error.ts'
+import { kafkaSettings, ladderOf, topicLayout, topicNames } from './settings.ts'
+
+export type Worker = {
+  /** Of `/metrics`, `/livez` and `/readyz`. */
+  httpPort: number
+  isReady(): boolean
+  /** Finishes what is in flight, commits, and leaves the group; within the shutdown timeout. */
+  stop(): Promise<void>
+}
+
+export type WorkerOptions = {
+  config: Config
+  log: Logger
+  /** The worker can't go on; the process should end with an error. */
+  onFatal: (error: Error) => void
+}
+
+/** Joins everything that delivers: what starts here stops here, in reverse. */
+export async function startWorker({ config, log, onFatal }: WorkerOptions): Promise<Worker> {
+  const metrics = createMetrics({ perDestination: config.metrics.perDestination })
+  const catalog = openCatalog(config, metrics, log)
+  const kafka = createKafka(kafkaSettings(config), log)
+  await refuseWrongTopics(kafka, config)
+
+  const topics = topicNames(config)
+  const ladder = ladderOf(config)
+  const tiers = await tiersToConsume(kafka, ladder, config.kafka.topicPrefix, log)
+  let pipeline: Pipeline | undefined
+  let consumer: GroupConsumer | undefined
+  const state = { stalledBy: '', isStopping: false }
+
+  const producer = await startProducer({
+    kafka,
+    onStalled(isStalled, reason) {
+      state.stalledBy = isStalled ? reason : ''
+      pipeline?.setStalled(isStalled)
+      if (isStalled)
+        log.error({ reason }, 'Kafka does not take what is produced: fetching stops until it does')
+      else log.info('Kafka takes what is produced again')
+    },
+  })
+  const sender = createSender({
+    policy: createAddressPolicy(config.delivery.allowAddresses),
+    timeoutMs: config.delivery.timeoutMs,
+    poolIdleMs: config.delivery.poolIdleMs,
+  })
+  const observer = createObserver({
+    metrics,
+    log,
+    logAttempts: config.log.attempts,
+    timeoutMs: config.delivery.timeoutMs,
+  })
+  const running = createPipeline({
+    catalog: catalog.current,
+    sender,
+    outlet: producer,
+    observer,
+    ladder,
+    topics,
+    maxInFlight: config.delivery.maxInFlight,
+    laneWaitMs: config.delivery.laneWaitMs,
+    buffer: { records: config.delivery.bufferRecords, bytes: config.delivery.bufferBytes },
+    onPressure: (isFull) => consumer?.setFull(isFull),
+    now: Date.now,
+  })
+  pipeline = running
+  const recordCounters = new Map(
+    [topics.events, ...tiers.map(({ topic }) => topic)].map((topic) => [
+      topic,
+      metrics.records.labels({ topic: topic.slice(config.kafka.topicPrefix.length) }),
+    ]),
+  )
+  const member = await startConsumer({
+    kafka,
+    groupId: config.kafka.groupId,
+    sessionTimeoutMs: config.kafka.sessionTimeoutMs,
+    commitIntervalMs: config.kafka.commitIntervalMs,
+    topics: [{ topic: topics.events, waitMs: 0 }, ...tiers],
+    onRecord(record) {
+      recordCounters.get(record.topic)?.inc()
+      running.accept(record)
+    },
+    onFatal,
+    log,
+  })
+  consumer = member
+
+  const telemetry = await serveTelemetry({
+    registry: metrics.registry,
+    host: config.http.host,
+    port: config.http.port,
+    probes: { notReady, collect: () => collect(metrics, running, member, state.stalledBy !== '') },
+  })
+  log.info({ port: telemetry.port, tiers: tiers.map(({ topic }) => topic) }, 'worker started')
+
+  function notReady(): string[] {
+    const reasons: string[] = []
+    if (state.isStopping) reasons.push('stopping')
+    if (!member.isJoined) reasons.push('not joined to the consumer group')
+    if (state.stalledBy !== '') reasons.push(`Kafka does not take what is produced: ${state.stalledBy}`)
+    return reasons
+  }
+
+  return {
+    httpPort: telemetry.port,
+    isReady: () => notReady().length === 0,
+    async stop() {
+      state.isStopping = true
+      log.info({ held: running.held.records, inFlight: running.inFlight }, 'draining')
+      member.quiesce()
+      // A second is kept for the last commit and for leaving the group.
+      const isDrained = await within(config.shutdown.timeoutMs - 1_000, running.drain())
+      if (!isDrained)
+        log.warn(
+          { held: running.held.records },
+          'stopping before all was finished: the rest will be repeated',
+        )
+      await member.commit().catch((error: unknown) => log.error({ err: error }, 'the last commit failed'))
+      await member.stop()
+      await producer.stop()
+      await sender.close()
+      running.stop()
+      catalog.stop()
+      await telemetry.stop()
+      log.info('stopped')
+    },
+  }
+}
+
+function openCatalog(config: Config, metrics: Metrics, log: Logger) {
+  const opened = openCatalogFile({
+    path: config.catalog.file,
+    onChange(catalog) {
+      metrics.catalogRefused.set(0)
+      metrics.destinations.set(catalog.destinations.size)
+      log.info(
+        { version: catalog.version, destinations: catalog.destinations.size },
+        'the catalog has changed',
+      )
+    },
+    onRefused(faults) {
+      metrics.catalogRefused.set(1)
+      log.error({ faults }, 'the catalog file has faults: the one before stays in force')
+    },
+  })
+  if (!opened.ok) throw new StartError(opened.message)
+  metrics.destinations.set(opened.file.current().destinations.size)
+  return opened.file
+}
+
+async function refuseWrongTopics(kafka: Parameters<typeof checkTopics>[0], config: Config): Promise<void> {
+  const faults = await checkTopics(kafka, topicLayout(config))
+  if (faults.length > 0) throw new StartError(describeTopicFaults(faults))
+}
+
+/** What differs, and what to run. */
+export function describeTopicFaults(faults: readonly TopicFault[]): string {
+  const lines = faults.map(({ topic, problem }) => `  ${topic} ${problem}`)
+  const advice = [
+    '`sluice topics apply` creates what is missing and corrects settings.',
+    'Partitions and replicas can not be changed in place: set SLUICE_TOPICS_PARTITIONS and SLUICE_TOPICS_REPLICATION',
+    'to what the cluster has (SLUICE_TOPICS_DEVELOPMENT=true for a single broker), or choose a new SLUICE_KAFKA_TOPIC_PREFIX.',
+  ]
+  return ['The topics are not as they must be:', ...lines, ...advice].join('\n')
+}
+
+/** The ladder's tiers, and those that an earlier ladder left: each is consumed until it is empty. */
+async function tiersToConsume(
+  kafka: Parameters<typeof existingRetryTiers>[0],
+  ladder: Ladder,
+  prefix: string,
+  log: Logger,
+): Promise<{ topic: string; waitMs: number }[]> {
+  const names = new Set([...tiersOf(ladder).map(formatWait), ...(await existingRetryTiers(kafka, prefix))])
+  return [...names].flatMap((name) => {
+    const waitMs = parseWait(name)
+    if (waitMs !== undefined) return [{ topic: `${prefix}retry.${name}`, waitMs }]
+    log.warn({ topic: `${prefix}retry.${name}` }, 'a retry topic without a wait in its name is left alone')
+    return []
+  })
+}
+
+function collect(metrics: Metrics, pipeline: Pipeline, consumer: GroupConsumer, isStalled: boolean): void {
+  metrics.inFlight.set(pipeline.inFlight)
+  metrics.queued.set(pipeline.queued)
+  metrics.heldRecords.set(pipeline.held.records)
+  metrics.heldBytes.set(pipeline.held.bytes)
+  metrics.stalled.set(isStalled ? 1 : 0)
+  metrics.commitAge.set(consumer.lastCommitMs === 0 ? 0 : (Date.now() - consumer.lastCommitMs) / 1000)
+  metrics.lag.reset()
+  const tiers = new Map<string, { parked: number; dueMs: number }>()
+  for (const { topic, id, waitMs, lag, headDueMs } of consumer.partitions) {
+    metrics.lag.set({ topic, partition: id }, lag)
+    if (waitMs === 0) continue
+    const tier = tiers.get(formatWait(waitMs)) ?? { parked: 0, dueMs: 0 }
+    tier.parked += lag
+    if (headDueMs > 0 && (tier.dueMs === 0 || headDueMs < tier.dueMs)) tier.dueMs = headDueMs
+    tiers.set(formatWait(waitMs), tier)
+  }
+  metrics.parkedNow.reset()
+  metrics.oldestDue.reset()
+  for (const [tier, { parked, dueMs }] of tiers) {
+    metrics.parkedNow.set({ tier }, parked)
+    metrics.oldestDue.set({ tier }, dueMs / 1000)
+  }
+}
+
+/** Gives false when `work` isn't done in time; it then goes on unobserved. */
+async function within(timeoutMs: number, work: Promise<void>): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined
+  const timeout = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(false), timeoutMs)
+  })
+  const isDone = await Promise.race([work.then(() => true), timeout])
+  clearTimeout(timer)
+  return isDone
+}

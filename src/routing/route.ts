@@ -1,0 +1,56 @@
+import type { MessageKind } from '../message/schema.ts'
+
+/** What routing needs of a destination. `paused` is routed: delivery parks it until the destination resumes. */
+export type Routable = { id: string; state: 'on' | 'off' | 'paused' }
+
+/** What routing needs of a message. */
+export type Routed = {
+  type: MessageKind
+  integrations?: Readonly<Record<string, unknown>> | null | undefined
+}
+
+/** Why a connected destination doesn't get a message: values of a metric label. */
+export type SkipReason = 'destination_off' | 'filtered_by_integrations'
+
+/** `to` may be the very list that was given. `skipped` counts destinations; a switched-off one counts as that. */
+export type Route<D extends Routable> = { to: readonly D[]; skipped: Readonly<Record<SkipReason, number>> }
+
+const NONE_SKIPPED: Route<Routable>['skipped'] = Object.freeze({
+  destination_off: 0,
+  filtered_by_integrations: 0,
+})
+
+/**
+ * The destinations that get a message, out of those connected to its source: all that aren't off, in their order,
+ * unless the message's `integrations` leave webhooks out. A `delete` goes to them whatever it says there.
+ */
+export function route<D extends Routable>(message: Routed, destinations: readonly D[]): Route<D> {
+  const off = countOff(destinations)
+  if (message.type !== 'delete' && !allowsWebhooks(message.integrations)) {
+    const filtered = destinations.length - off
+    return { to: [], skipped: { destination_off: off, filtered_by_integrations: filtered } }
+  }
+  if (off === 0) return { to: destinations, skipped: NONE_SKIPPED }
+  return {
+    to: destinations.filter((destination) => destination.state !== 'off'),
+    skipped: { destination_off: off, filtered_by_integrations: 0 },
+  }
+}
+
+/**
+ * Whether an `integrations` object lets webhooks have the message (the seed, section 4.2). `Webhooks` decides when
+ * it is there: true or an object of options is yes. Otherwise `All: false` is no. Names are case sensitive, but
+ * analytics-go v3 writes `all`.
+ */
+function allowsWebhooks(integrations: Routed['integrations']): boolean {
+  if (integrations === undefined || integrations === null) return true
+  const webhooks = integrations['Webhooks'] ?? undefined
+  if (webhooks !== undefined) return Boolean(webhooks)
+  return (integrations['All'] ?? integrations['all']) !== false
+}
+
+function countOff(destinations: readonly Routable[]): number {
+  let off = 0
+  for (const destination of destinations) if (destination.state === 'off') off += 1
+  return off
+}

@@ -1,0 +1,128 @@
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
+
+/**
+ * The one table of metrics. Labels come from closed lists, so a series count never grows with customers;
+ * `perDestination` adds a destination label to the two counters that SREs ask it of.
+ */
+export type Metrics = ReturnType<typeof createMetrics>
+
+const attemptBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 6]
+const deliveryBuckets = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3_600, 7_200, 14_400]
+
+export function createMetrics({ perDestination }: { perDestination: boolean }) {
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry })
+  const destination = perDestination ? ['destination'] : []
+  const registers = [registry]
+  return {
+    registry,
+    perDestination,
+    records: new Counter({
+      name: 'sluice_records_total',
+      help: 'Records taken from Kafka, by topic (without the prefix).',
+      labelNames: ['topic'],
+      registers,
+    }),
+    notRouted: new Counter({
+      name: 'sluice_not_routed_total',
+      help: 'Messages, or destinations of a message, that nothing was sent to, by reason.',
+      labelNames: ['reason'],
+      registers,
+    }),
+    deliveries: new Counter({
+      name: 'sluice_deliveries_total',
+      help: 'Deliveries that came to an end, by verdict: delivered or dead_letter.',
+      labelNames: ['verdict', ...destination],
+      registers,
+    }),
+    deadLetters: new Counter({
+      name: 'sluice_dead_letters_total',
+      help: 'Records written to the dead letters, by reason.',
+      labelNames: ['reason'],
+      registers,
+    }),
+    parked: new Counter({
+      name: 'sluice_parked_total',
+      help: 'Deliveries put on a retry topic, by tier and reason.',
+      labelNames: ['tier', 'reason'],
+      registers,
+    }),
+    attempts: new Counter({
+      name: 'sluice_attempts_total',
+      help: 'Requests made, by outcome, status class and verdict.',
+      labelNames: ['outcome', 'status_class', 'verdict', ...destination],
+      registers,
+    }),
+    attemptSeconds: new Histogram({
+      name: 'sluice_attempt_duration_seconds',
+      help: 'From the start of a request to its outcome.',
+      labelNames: ['outcome'],
+      buckets: attemptBuckets,
+      registers,
+    }),
+    deliverySeconds: new Histogram({
+      name: 'sluice_produce_to_delivery_seconds',
+      help: 'From the append of the message to Kafka to its successful delivery.',
+      buckets: deliveryBuckets,
+      registers,
+    }),
+    inFlight: new Gauge({
+      name: 'sluice_deliveries_in_flight',
+      help: 'Deliveries with a request under way.',
+      registers,
+    }),
+    queued: new Gauge({
+      name: 'sluice_deliveries_queued',
+      help: 'Deliveries that wait in their lane.',
+      registers,
+    }),
+    heldRecords: new Gauge({
+      name: 'sluice_held_records',
+      help: 'Records in memory that are not settled yet.',
+      registers,
+    }),
+    heldBytes: new Gauge({
+      name: 'sluice_held_bytes',
+      help: 'Bytes of the messages in memory that are not settled yet.',
+      registers,
+    }),
+    lag: new Gauge({
+      name: 'sluice_consumer_lag_records',
+      help: 'Records not settled yet, by topic and partition, of the partitions that this member owns.',
+      labelNames: ['topic', 'partition'],
+      registers,
+    }),
+    parkedNow: new Gauge({
+      name: 'sluice_parked_records',
+      help: 'Records that wait on the retry topics of the partitions that this member owns, by tier.',
+      labelNames: ['tier'],
+      registers,
+    }),
+    oldestDue: new Gauge({
+      name: 'sluice_oldest_due_timestamp_seconds',
+      help: 'When the first record of a tier is due, in Unix seconds; 0 while none is known to wait.',
+      labelNames: ['tier'],
+      registers,
+    }),
+    commitAge: new Gauge({
+      name: 'sluice_commit_age_seconds',
+      help: 'Time since offsets were last committed, or found to need no commit.',
+      registers,
+    }),
+    stalled: new Gauge({
+      name: 'sluice_produce_stalled',
+      help: '1 while Kafka does not take what is produced, and fetching is stopped.',
+      registers,
+    }),
+    catalogRefused: new Gauge({
+      name: 'sluice_catalog_refused',
+      help: '1 while the catalog file has faults and an earlier version is in force.',
+      registers,
+    }),
+    destinations: new Gauge({
+      name: 'sluice_catalog_destinations',
+      help: 'Destinations of the catalog in force.',
+      registers,
+    }),
+  }
+}

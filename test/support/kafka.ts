@@ -1,0 +1,168 @@
+import { randomBytes } from 'node:crypto'
+import {
+  type Batch,
+  CompressionTypes,
+  type IHeaders,
+  Kafka,
+  type KafkaMessage,
+  logLevel,
+  type Message,
+  Partitioners,
+} from 'kafkajs'
+import { inject } from 'vitest'
+import { registerCodecs } from '../../src/kafka/codecs.ts'
+
+/** What another program sees of a record. Header values are text; of a repeated header the last one. */
+export type SeenRecord = {
+  partition: number
+  offset: number
+  key: string | null
+  value: Buffer | null
+  headers: Record<string, string>
+  /** Milliseconds since 1970. */
+  timestamp: number
+}
+
+/** Small enough for a batch of any topic, whose limit is 1 MB or more. */
+const maxBatchBytes = 512 * 1024
+
+/** The addresses of the run's Kafka. */
+export function testKafka(): string[] {
+  return inject('kafkaBrokers')
+}
+
+/** A topic prefix of one test's own, such as `t-3f9a2c.`. */
+export function randomPrefix(): string {
+  return `t-${randomBytes(3).toString('hex')}.`
+}
+
+/** A plain client for acting as another program; it logs nothing. */
+export function otherProgram(brokers: readonly string[] = testKafka()): Kafka {
+  registerCodecs()
+  return new Kafka({
+    brokers: [...brokers],
+    clientId: 'test',
+    logLevel: logLevel.NOTHING,
+    retry: { initialRetryTime: 100, maxRetryTime: 1_000, retries: 10 },
+  })
+}
+
+/** Makes a topic and waits for its leaders. `settings` as in `retention.ms`. */
+export async function createTopic(
+  topic: string,
+  { partitions = 1, settings = {} }: { partitions?: number; settings?: Record<string, string> } = {},
+): Promise<void> {
+  const admin = otherProgram().admin()
+  await admin.connect()
+  try {
+    const configEntries = Object.entries(settings).map(([name, value]) => ({ name, value }))
+    await admin.createTopics({ topics: [{ topic, numPartitions: partitions, configEntries }] })
+  } finally {
+    await admin.disconnect()
+  }
+}
+
+/** Produces in order; resolves when all in-sync replicas have all of it. */
+export async function produce(
+  topic: string,
+  messages: readonly Message[],
+  { compression = CompressionTypes.None }: { compression?: CompressionTypes } = {},
+): Promise<void> {
+  const producer = otherProgram().producer({ createPartitioner: Partitioners.DefaultPartitioner })
+  await producer.connect()
+  try {
+    for (const batch of batches(messages)) {
+      await producer.send({ topic, messages: batch, compression, acks: -1 })
+    }
+  } finally {
+    await producer.disconnect()
+  }
+}
+
+function batches(messages: readonly Message[]): Message[][] {
+  const result: Message[][] = []
+  let bytes = Infinity
+  for (const message of messages) {
+    const size = Buffer.byteLength(message.key ?? '') + Buffer.byteLength(message.value ?? '') + 100
+    if (bytes + size > maxBatchBytes) {
+      result.push([])
+      bytes = 0
+    }
+    result.at(-1)?.push(message)
+    bytes += size
+  }
+  return result
+}
+
+/**
+ * Reads a topic from its beginning, and commits nothing. Without `count`: to the end that it has now. With
+ * it: until that many records are there. Sorted by partition and offset; rejects after `timeoutMs`.
+ */
+export async function readAll(
+  topic: string,
+  { timeoutMs = 30_000, count }: { timeoutMs?: number; count?: number } = {},
+): Promise<SeenRecord[]> {
+  const kafka = otherProgram()
+  const unread = await unreadPartitions(kafka, topic)
+  const records: SeenRecord[] = []
+  const isDone = () => (count === undefined ? unread.size === 0 : records.length >= count)
+  if (isDone()) return records
+  const consumer = kafka.consumer({ groupId: `test-${randomBytes(8).toString('hex')}` })
+  const { promise: done, resolve, reject } = Promise.withResolvers<void>()
+  const timer = setTimeout(
+    () => reject(new Error(`read only ${records.length} records of ${topic} in ${timeoutMs} ms`)),
+    timeoutMs,
+  )
+  try {
+    await consumer.connect()
+    await consumer.subscribe({ topics: [topic], fromBeginning: true })
+    await consumer.run({
+      autoCommit: false,
+      eachBatch: async ({ batch }) => {
+        records.push(...batch.messages.map((message) => seen(batch, message)))
+        if (Number(batch.lastOffset()) + 1 >= (unread.get(batch.partition) ?? Infinity)) {
+          unread.delete(batch.partition)
+        }
+        if (isDone()) resolve()
+      },
+    })
+    await done
+  } finally {
+    clearTimeout(timer)
+    await consumer.disconnect()
+  }
+  return records.toSorted((a, b) => a.partition - b.partition || a.offset - b.offset)
+}
+
+/** The partitions that hold records, with the offset where each ends now. */
+async function unreadPartitions(kafka: Kafka, topic: string): Promise<Map<number, number>> {
+  const admin = kafka.admin()
+  await admin.connect()
+  try {
+    const offsets = await admin.fetchTopicOffsets(topic)
+    const filled = offsets.filter(({ low, high }) => low !== high)
+    return new Map(filled.map(({ partition, high }) => [partition, Number(high)]))
+  } finally {
+    await admin.disconnect()
+  }
+}
+
+function seen({ partition }: Batch, message: KafkaMessage): SeenRecord {
+  return {
+    partition,
+    offset: Number(message.offset),
+    key: message.key === null ? null : message.key.toString(),
+    value: message.value,
+    headers: textHeaders(message.headers),
+    timestamp: Number(message.timestamp),
+  }
+}
+
+function textHeaders(headers: IHeaders = {}): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [
+      name,
+      String(Array.isArray(value) ? value.at(-1) : value),
+    ]),
+  )
+}

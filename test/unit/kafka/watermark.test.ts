@@ -1,0 +1,208 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import {
+  decodeCommitMetadata,
+  encodeCommitMetadata,
+  maxRememberedOffsets,
+} from '../../../src/kafka/commit-metadata.ts'
+import { Watermark } from '../../../src/kafka/watermark.ts'
+
+const runs = { numRuns: 1_000 }
+
+describe('watermark', () => {
+  test('the position is the first record that has not settled', () => {
+    const watermark = new Watermark(10)
+    for (const offset of [10, 11, 12]) watermark.receive(offset)
+    watermark.settle(11)
+    expect(watermark.position).toBe(10)
+    watermark.settle(10)
+    expect(watermark.position).toBe(12)
+    watermark.settle(12)
+    expect(watermark.position).toBe(13)
+  })
+
+  test('offsets that no record has are passed over', () => {
+    const watermark = new Watermark(0)
+    watermark.receive(3)
+    watermark.receive(7)
+    watermark.settle(3)
+    expect(watermark.position).toBe(7)
+    watermark.settle(7)
+    expect(watermark.position).toBe(8)
+  })
+
+  test('a batch that ends in markers is passed over once its records have settled', () => {
+    const watermark = new Watermark(0)
+    watermark.receive(0)
+    watermark.skipTo(4)
+    expect(watermark.position).toBe(0)
+    watermark.settle(0)
+    expect(watermark.position).toBe(4)
+  })
+
+  test('what a former owner settled above the commit is not taken again', () => {
+    const watermark = new Watermark(5, [7, 8])
+    expect([5, 6, 7, 8, 9].map((offset) => watermark.receive(offset))).toEqual([
+      'new',
+      'new',
+      'settled',
+      'settled',
+      'new',
+    ])
+    watermark.settle(5)
+    watermark.settle(6)
+    expect(watermark.position).toBe(9)
+  })
+
+  test('a record that is delivered again while it is held, or after it settled, is not new', () => {
+    const watermark = new Watermark(0)
+    watermark.receive(0)
+    watermark.receive(1)
+    watermark.settle(1)
+    expect([0, 1].map((offset) => watermark.receive(offset))).toEqual(['held', 'settled'])
+  })
+
+  test('settling a record that is not held is a bug, and says so', () => {
+    const watermark = new Watermark(0)
+    watermark.receive(0)
+    watermark.settle(0)
+    watermark.receive(1)
+    expect(() => watermark.settle(2)).toThrow('without being held')
+  })
+
+  test('a gap of a billion offsets costs no memory', () => {
+    const watermark = new Watermark(0)
+    watermark.receive(1_000_000_000)
+    expect(watermark.span).toBe(1)
+  })
+})
+
+/** A partition's records (offsets with gaps), and in which order they settle. */
+const history = fc
+  .record({
+    start: fc.nat({ max: 1_000 }),
+    gaps: fc.array(fc.integer({ min: 1, max: 4 }), { minLength: 1, maxLength: 200 }),
+    // Each step receives the next record, settles the n-th held one, or moves to a new owner.
+    steps: fc.array(
+      fc.oneof(
+        { weight: 4, arbitrary: fc.constant({ kind: 'receive' as const }) },
+        { weight: 4, arbitrary: fc.nat().map((pick) => ({ kind: 'settle' as const, pick })) },
+        { weight: 1, arbitrary: fc.constant({ kind: 'handover' as const }) },
+        { weight: 1, arbitrary: fc.constant({ kind: 'rejoin' as const }) },
+      ),
+      { minLength: 1, maxLength: 400 },
+    ),
+  })
+  .map(({ start, gaps, steps }) => {
+    let offset = start
+    const offsets = gaps.map((gap) => (offset += gap))
+    return { start, offsets, steps }
+  })
+
+test('for any history: the position never goes back nor past a held record, and no settled record is new again', () => {
+  fc.assert(
+    fc.property(history, ({ start, offsets, steps }) => {
+      let watermark = new Watermark(start)
+      let next = 0
+      let held: number[] = []
+      const settled = new Set<number>()
+      let highestPosition = start
+      for (const step of steps) {
+        if (step.kind === 'receive') {
+          const offset = offsets[next]
+          if (offset === undefined) continue
+          next++
+          const receipt = watermark.receive(offset)
+          if (settled.has(offset)) expect(receipt).toBe('settled')
+          else if (held.includes(offset)) expect(receipt).toBe('held')
+          else {
+            expect(receipt).toBe('new')
+            held.push(offset)
+          }
+        } else if (step.kind === 'settle' && held.length > 0) {
+          const [offset] = held.splice(step.pick % held.length, 1)
+          if (offset === undefined) continue
+          watermark.settle(offset)
+          settled.add(offset)
+        } else if (step.kind === 'handover') {
+          // A graceful one: what was held is lost to this owner, what settled is in the metadata.
+          const metadata = encodeCommitMetadata(
+            watermark.position,
+            watermark.settledAbove(maxRememberedOffsets),
+            {
+              isFinal: true,
+              generation: 7,
+            },
+          )
+          const memory = decodeCommitMetadata(watermark.position, metadata)
+          expect(memory).toBeDefined()
+          watermark = new Watermark(watermark.position, memory?.settledAbove)
+          held = []
+          next = offsets.findIndex((offset) => offset >= watermark.position)
+          if (next < 0) next = offsets.length
+        } else if (step.kind === 'rejoin') {
+          // The broker delivers again from the commit, to the same owner.
+          next = offsets.findIndex((offset) => offset >= watermark.position)
+          if (next < 0) next = offsets.length
+        }
+        const unsettled = offsets.slice(0, next).filter((offset) => !settled.has(offset))
+        expect(watermark.position).toBeGreaterThanOrEqual(highestPosition)
+        if (held.length > 0) expect(watermark.position).toBeLessThanOrEqual(Math.min(...held))
+        if (unsettled[0] !== undefined) expect(watermark.position).toBeLessThanOrEqual(unsettled[0])
+        highestPosition = watermark.position
+      }
+      // Once everything has come and settled, nothing is left to commit.
+      for (const offset of offsets.slice(next)) if (watermark.receive(offset) === 'new') held.push(offset)
+      for (const offset of held) watermark.settle(offset)
+      expect(watermark.position).toBe((offsets.at(-1) ?? start - 1) + 1)
+    }),
+    runs,
+  )
+})
+
+describe('commit metadata', () => {
+  test('what is encoded is decoded again, in at most 4,096 characters', () => {
+    fc.assert(
+      fc.property(
+        fc.nat({ max: 2 ** 40 }),
+        fc.uniqueArray(fc.nat({ max: maxRememberedOffsets - 1 }), { maxLength: 300 }),
+        fc.boolean(),
+        fc.nat({ max: 2 ** 32 - 1 }),
+        (position, relative, isFinal, generation) => {
+          const settledAbove = relative.sort((a, b) => a - b).map((offset) => position + offset)
+          const metadata = encodeCommitMetadata(position, settledAbove, { isFinal, generation })
+          expect(metadata.length).toBeLessThanOrEqual(4_096)
+          expect(decodeCommitMetadata(position, metadata)).toEqual({ settledAbove, isFinal, generation })
+        },
+      ),
+      runs,
+    )
+  })
+
+  test('a full window fits', () => {
+    const all = Array.from({ length: maxRememberedOffsets }, (_, index) => index)
+    const metadata = encodeCommitMetadata(0, all, { isFinal: false, generation: 0 })
+    expect(metadata.length).toBeLessThanOrEqual(4_096)
+    expect(decodeCommitMetadata(0, metadata)?.settledAbove).toEqual(all)
+  })
+
+  test('what is not ours, or damaged, is not believed', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', maxLength: 100 }), (text) => {
+        expect(decodeCommitMetadata(0, text)).toBeUndefined()
+      }),
+      runs,
+    )
+    const good = Buffer.from(encodeCommitMetadata(0, [3, 9], { isFinal: false, generation: 1 }), 'base64')
+    fc.assert(
+      fc.property(fc.nat({ max: good.length * 8 - 1 }), (bit) => {
+        const damaged = Buffer.from(good)
+        damaged[bit >> 3] = (damaged[bit >> 3] ?? 0) ^ (1 << (bit & 7))
+        expect(decodeCommitMetadata(0, damaged.toString('base64'))).toBeUndefined()
+      }),
+      runs,
+    )
+    expect(decodeCommitMetadata(0, null)).toBeUndefined()
+    expect(decodeCommitMetadata(0, '')).toBeUndefined()
+  })
+})
