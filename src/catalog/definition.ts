@@ -39,7 +39,6 @@ function explain(error: SchemaError, root: unknown): readonly SchemaFault[] {
   const path = pathOf(error.instancePath, root)
   const value = valueAt(root, path)
   const schema = schemaAt(error.schemaPath)
-  const description = textOf(schema, 'description')
   const say = (problem: string, advice: string): readonly SchemaFault[] => [
     { path, of: 'value', problem, advice },
   ]
@@ -51,7 +50,7 @@ function explain(error: SchemaError, root: unknown): readonly SchemaFault[] {
         howToWrite(error.params.type, value),
       )
     case 'enum':
-      return say('is not a value that is known here', `write ${error.params.allowedValues.join(' or ')}`)
+      return say('is not a value that is known here', `write ${either(error.params.allowedValues)}`)
     case 'required':
       return error.params.requiredProperties.map((key) => ({
         path: [...path, key],
@@ -70,14 +69,20 @@ function explain(error: SchemaError, root: unknown): readonly SchemaFault[] {
     case 'boolean':
       return []
     case 'minItems':
+      return say('has too few entries', `write at least ${error.params.limit}`)
     case 'maxItems':
-    case 'minLength':
-    case 'maxLength':
-    case 'minimum':
-    case 'maximum':
     case 'maxProperties':
+      return say('has too many entries', `keep at most ${error.params.limit}`)
+    case 'minLength':
+      return say('is empty', 'write a value, or remove the key')
+    case 'maxLength':
+      return say('is too long', `keep at most ${error.params.limit} characters`)
+    case 'minimum':
+      return say('is too small', `write ${error.params.limit} or more`)
+    case 'maximum':
+      return say('is too large', `write ${error.params.limit} or less`)
     case 'pattern':
-      return say(limitProblem(error.keyword), description)
+      return say('is not written as it has to be', `write it so: ${textOf(schema, 'description')}`)
     case 'uniqueItems':
       return say('names something twice', 'name each once')
     default:
@@ -85,24 +90,9 @@ function explain(error: SchemaError, root: unknown): readonly SchemaFault[] {
   }
 }
 
-function limitProblem(keyword: string): string {
-  switch (keyword) {
-    case 'minItems':
-      return 'has too few entries'
-    case 'maxItems':
-    case 'maxProperties':
-      return 'has too many entries'
-    case 'minLength':
-      return 'is empty'
-    case 'maxLength':
-      return 'is too long'
-    case 'minimum':
-      return 'is too small'
-    case 'maximum':
-      return 'is too large'
-    default:
-      return 'has characters that are not allowed, or too many'
-  }
+/** `on, off or paused` */
+function either(values: readonly unknown[]): string {
+  return values.join(', ').replace(/, ([^,]*)$/, ' or $1')
 }
 
 function kindName(type: string | readonly string[]): string {

@@ -33,3 +33,13 @@ export function formatPath(path: Path): string {
   }
   return text
 }
+
+/** So many are written out: a file of another format has one in each line. */
+const maxWritten = 100
+
+/** One line a fault. */
+export function formatFaults(faults: readonly Fault[]): string {
+  const written = faults.slice(0, maxWritten).map(formatFault)
+  const left = faults.length - written.length
+  return [...written, ...(left > 0 ? [`... and ${left} more`] : [])].join('\n')
+}

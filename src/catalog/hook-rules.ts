@@ -26,43 +26,48 @@ type Header = readonly [name: string, value: string]
 
 const urlExample = 'write a full URL such as https://example.com/hook'
 
-function refuse(problem: string, advice: string): { ok: false } & Breach {
-  return { ok: false, problem, advice }
-}
-
 /** Reads the URL of a hook. Stricter than `new URL`, which repairs what is better asked about. */
-export function parseHookUrl(text: string): ({ ok: true } & HookUrl) | ({ ok: false } & Breach) {
-  if (text.length > maxUrlCharacters) {
-    return refuse(`is longer than ${maxUrlCharacters} characters`, 'write a shorter URL')
-  }
-  if (hasControlOrSpace(text)) {
-    return refuse('has white space or a control character', 'remove it, or write %20 for a space')
-  }
-  if (!text.isWellFormed()) return refuse('is not well-formed Unicode', urlExample)
-  const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(text)?.[1]?.toLowerCase()
-  if (scheme !== 'http' && scheme !== 'https') return refuse('is not an http or https URL', urlExample)
-  if (text.includes('\\')) return refuse('has a backslash', 'write / or, for the character itself, %5C')
-  if (text.includes('#'))
-    return refuse('has a fragment (#), which is never sent', 'remove it, or write %23 for the character')
-  const authority = /^https?:\/\/([^/?]+)/i.exec(text)?.[1]
-  if (authority === undefined) return refuse('has no host', urlExample)
-  if (authority.includes('@')) {
-    return refuse('has a user name or password', 'remove it, and set an Authorization header instead')
-  }
-  const port = /:(\d*)$/.exec(authority)?.[1]
-  if (port !== undefined && port !== '' && (Number(port) < 1 || Number(port) > 65_535)) {
-    return refuse('has a port out of range', 'write a port from 1 to 65535')
-  }
+export function parseHookUrl(
+  text: string,
+): ({ ok: true } & HookUrl) | { ok: false; breaches: readonly [Breach, ...Breach[]] } {
+  const [first, ...others] = spellingBreaches(text)
+  if (first !== undefined) return { ok: false, breaches: [first, ...others] }
 
   const parsed = URL.parse(text)
-  if (parsed === null) return refuse('is not a valid URL', urlExample)
-  const path = parsed.pathname + parsed.search
-  if (!isVisibleAscii(path))
-    return refuse('has a character that a request line cannot carry', 'percent-encode it')
-  if (parsed.href.length > maxUrlCharacters) {
-    return refuse(`is longer than ${maxUrlCharacters} characters once it is encoded`, 'write a shorter URL')
+  if (parsed === null || parsed.href.length > maxUrlCharacters) {
+    const problem = parsed === null ? 'is not a valid URL' : 'is too long once it is percent-encoded'
+    return { ok: false, breaches: [{ problem, advice: urlExample }] }
   }
-  return { ok: true, url: parsed.href, origin: parsed.origin, path }
+  // WHATWG's normal form has only visible ASCII here: what a request line can carry.
+  return { ok: true, url: parsed.href, origin: parsed.origin, path: parsed.pathname + parsed.search }
+}
+
+function spellingBreaches(text: string): readonly Breach[] {
+  const breaches: Breach[] = []
+  const refuse = (problem: string, advice: string) => breaches.push({ problem, advice })
+
+  if (text.length > maxUrlCharacters) {
+    refuse(`is longer than ${maxUrlCharacters} characters`, 'write a shorter URL')
+  }
+  if (/[\s\p{Cc}\p{Zs}]/u.test(text)) {
+    refuse('has white space or a control character', 'remove it, or write %20 for a space')
+  }
+  if (!text.isWellFormed()) refuse('is not well-formed Unicode', 'write it anew')
+  if (text.includes('\\')) refuse('has a backslash', 'write / or, for the character itself, %5C')
+  if (text.includes('#')) {
+    refuse('has a fragment (#), which is never sent', 'remove it, or write %23 for the character')
+  }
+  const authority = /^\s*https?:\/\/([^/?#\\]+)/i.exec(text)?.[1]
+  if (authority === undefined) {
+    refuse('is not a full http or https URL', urlExample)
+    return breaches
+  }
+  if (authority.includes('@')) {
+    refuse('has a user name or password', 'remove it, and set an Authorization header instead')
+  }
+  const port = Number(/:(\d+)$/.exec(authority)?.[1] ?? 1)
+  if (port < 1 || port > 65_535) refuse('has a port out of range', 'write a port from 1 to 65535')
+  return breaches
 }
 
 /** The id of a hook that has none: 8 hex characters of the SHA-1 of its URL's normal form. */
@@ -115,7 +120,7 @@ export function headerNameBreach(name: string): Breach | undefined {
 /** The rules of a header's value: visible Latin-1, with spaces and tabs inside only. It may be empty. */
 export function headerValueBreach(value: string): Breach | undefined {
   if (/[\r\n]/.test(value)) return { problem: 'has a line break', advice: 'write it in one line' }
-  // eslint-disable-next-line no-control-regex -- control characters are what it looks for
+  // oxlint-disable-next-line no-control-regex -- control characters are what it looks for
   if (/[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]/.test(value)) {
     return { problem: 'has a control character', advice: 'remove it' }
   }
@@ -146,18 +151,10 @@ export function headersBreach(headers: readonly Header[]): Breach | undefined {
 /** The first rule that a hook breaks, as it is about to be sent; `undefined`: undici will take it. */
 export function hookBreach(hook: { url: string; headers: readonly Header[] }): Breach | undefined {
   const url = parseHookUrl(hook.url)
-  if (!url.ok) return url
+  if (!url.ok) return url.breaches[0]
   for (const [name, value] of hook.headers) {
     const breach = headerNameBreach(name) ?? headerValueBreach(value)
     if (breach !== undefined) return breach
   }
   return headersBreach(hook.headers)
-}
-
-function hasControlOrSpace(text: string): boolean {
-  return /[\s\p{Cc}\p{Zs}]/u.test(text)
-}
-
-function isVisibleAscii(text: string): boolean {
-  return /^[\x21-\x7e]*$/.test(text)
 }

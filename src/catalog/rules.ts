@@ -93,7 +93,7 @@ function checkHooks(path: Path, hooks: readonly Entry[], faults: FaultSink, vari
   for (const [index, hook] of hooks) {
     const urlPath = [...path, index, 'url']
     const url = isString(hook['url']) && !faults.has(urlPath) ? parseHookUrl(hook['url']) : undefined
-    if (url?.ok === false) faults.add(urlPath, url)
+    for (const breach of url?.ok === false ? url.breaches : []) faults.add(urlPath, breach)
     checkHeaders([...path, index, 'headers'], hook['headers'], faults, variables)
 
     const id = isString(hook['id']) ? hook['id'] : url?.ok === true ? hookIdOf(url.url) : undefined

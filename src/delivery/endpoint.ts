@@ -4,7 +4,10 @@ import type { Target } from './sender.ts'
 /** What delivery needs of a hook: a destination of the catalog has it. */
 export type HookDefinition = {
   readonly id: string
-  readonly url: URL
+  /** `https://example.com:8443` */
+  readonly origin: string
+  /** Path and query. */
+  readonly path: string
   readonly headers: readonly (readonly [name: string, value: string])[]
 }
 
@@ -55,5 +58,5 @@ function prepare(definition: DestinationDefinition): Endpoint {
 function targetOf(hook: HookDefinition, connections: number): Target {
   const headers = ['User-Agent', userAgent, 'Content-Type', 'application/json']
   for (const [name, value] of hook.headers) headers.push(name, value)
-  return { origin: hook.url.origin, path: hook.url.pathname + hook.url.search, headers, connections }
+  return { origin: hook.origin, path: hook.path, headers, connections }
 }

@@ -3,9 +3,8 @@ import type { StartedNetwork, StartedTestContainer } from 'testcontainers'
 import { brokerProperties, renderEnvironment } from './broker-properties.ts'
 import { type DataFolder, openDataFolder } from './data-folder.ts'
 import { kafkaVersion } from './jars.ts'
-import { portNote } from './java-kafka.ts'
 import { describeFailure, waitForCluster } from './metadata.ts'
-import { freePorts } from './ports.ts'
+import { freePorts, portNote } from './ports.ts'
 import type { Availability, ClusterPlan, RunningKafka } from './running-kafka.ts'
 
 const image = `apache/kafka:${kafkaVersion}`
@@ -38,7 +37,8 @@ export async function startInDocker(plan: ClusterPlan): Promise<RunningKafka> {
     const describe = describeCluster(plan, folder, brokers)
     return { brokers, way: 'docker', describe, stop: () => stopContainers(started, folder) }
   } catch (error) {
-    await stopContainers(started, folder)
+    // What can't be removed now goes with this process: testcontainers sees to it.
+    await stopContainers(started, folder).catch(() => {})
     throw error
   }
 }
@@ -151,7 +151,7 @@ async function stopContainers({ containers, network }: Started, folder: DataFold
 
 function describeCluster(plan: ClusterPlan, folder: DataFolder, brokers: readonly string[]): string {
   const data = folder.isKept ? `data kept in the volume ${volumeOf(folder, 1)}` : 'temporary data'
-  return `${image} in Docker at ${brokers.join(', ')}, ${data}${portNote(plan, brokers)}`
+  return `${image} in Docker at ${brokers.join(', ')}, ${data}${portNote(plan.port, brokers)}`
 }
 
 /** The engine's host as clients reach it. `localhost` may mean ::1, where a published port need not be. */
@@ -170,7 +170,6 @@ async function withDeadline<T>(work: Promise<T>, timeoutMs: number): Promise<T> 
     return await Promise.race([work, late])
   } finally {
     over.abort()
-    late.catch(() => {})
   }
 }
 

@@ -5,7 +5,7 @@ import { JavaNode, type NodePlan } from './broker-node.ts'
 import { type DataFolder, openDataFolder } from './data-folder.ts'
 import { ensureJars, findJars, kafkaVersion } from './jars.ts'
 import { waitForCluster } from './metadata.ts'
-import { freePorts } from './ports.ts'
+import { freePorts, portNote } from './ports.ts'
 import type { Availability, ClusterPlan, RunningKafka } from './running-kafka.ts'
 
 const oldestJava = 17
@@ -83,13 +83,7 @@ function nodePlans(
 
 function describe(plan: ClusterPlan, folder: DataFolder, brokers: readonly string[]): string {
   const data = folder.isKept ? `data kept in ${folder.path}` : 'temporary data'
-  return `Apache Kafka ${kafkaVersion} on Java at ${brokers.join(', ')}, ${data}${portNote(plan, brokers)}`
-}
-
-/** What became of a preferred port that was taken. */
-export function portNote({ port }: ClusterPlan, brokers: readonly string[]): string {
-  const isTaken = port !== undefined && !(brokers[0] ?? '').endsWith(`:${port}`)
-  return isTaken ? `; port ${port} was taken` : ''
+  return `Apache Kafka ${kafkaVersion} on Java at ${brokers.join(', ')}, ${data}${portNote(plan.port, brokers)}`
 }
 
 async function javaVersion(): Promise<number | undefined> {

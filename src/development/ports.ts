@@ -17,6 +17,12 @@ export async function freePorts(count: number, preferred?: number): Promise<numb
   return [...found]
 }
 
+/** What to say of a preferred port that was taken; empty when it was not. */
+export function portNote(preferred: number | undefined, brokers: readonly string[]): string {
+  const isTaken = preferred !== undefined && !(brokers[0] ?? '').endsWith(`:${preferred}`)
+  return isTaken ? `; port ${preferred} was taken` : ''
+}
+
 async function isFree(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const server = createServer()

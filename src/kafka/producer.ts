@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { type Kafka, KafkaJSError, Partitioners, type Producer, type TopicMessages } from 'kafkajs'
+import kafkajs, { type Kafka, Partitioners, type Producer, type TopicMessages } from 'kafkajs'
 
 /**
  * A record to write. One that comes from another record keeps its partition number; a new one is placed by
@@ -160,7 +160,7 @@ const tooLargeTypes: ReadonlySet<string> = new Set(['MESSAGE_TOO_LARGE', 'RECORD
 function isTooLarge(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if (
-      cause instanceof KafkaJSError &&
+      cause instanceof kafkajs.KafkaJSError &&
       'type' in cause &&
       typeof cause.type === 'string' &&
       tooLargeTypes.has(cause.type)

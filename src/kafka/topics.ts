@@ -1,4 +1,4 @@
-import { type Admin, ConfigResourceTypes, type Kafka } from 'kafkajs'
+import kafkajs, { type Admin, type Kafka } from 'kafkajs'
 
 /** How the topics are laid out; from the configuration. */
 export type TopicLayout = {
@@ -135,7 +135,7 @@ async function correctSettings(admin: Admin, present: readonly TopicDefinition[]
       validateOnly: false,
       resources: [
         {
-          type: ConfigResourceTypes.TOPIC,
+          type: kafkajs.ConfigResourceTypes.TOPIC,
           name: definition.topic,
           configEntries: [...wanted].map(([name, value]) => ({ name, value })),
         },
@@ -188,7 +188,7 @@ async function readSettings(
 ): Promise<Map<string, { value: string; isDefault: boolean }>> {
   const { resources } = await admin.describeConfigs({
     includeSynonyms: false,
-    resources: [{ type: ConfigResourceTypes.TOPIC, name: topic }],
+    resources: [{ type: kafkajs.ConfigResourceTypes.TOPIC, name: topic }],
   })
   const entries = resources[0]?.configEntries ?? []
   return new Map(

@@ -1,3 +1,4 @@
+import { parseJson, someMember } from './json.ts'
 import { MAX_MESSAGE_ID_CHARACTERS, type Message, type MessageKind } from './schema.ts'
 import { formatTimestamp, isCanonicalTimestamp } from './timestamp.ts'
 import { isAbsent, refuse, validate, type Refusal } from './validate.ts'
@@ -62,7 +63,7 @@ export function enter(
   }
   const text = decode(value)
   if (text === undefined) return refuse('not_utf8', 'Send the value as UTF-8.')
-  const parsed = parse(text)
+  const parsed = parseJson(text)
   if (!parsed.ok) return refuse('not_json', 'Send the value as one JSON object, and nothing else.')
   const validated = validate(parsed.value)
   if (!validated.ok) return validated
@@ -77,7 +78,7 @@ export function enter(
   const json = stringify(message)
   if (json === undefined) return refuse('nested_too_deep', 'Send fewer levels of nested arrays and objects.')
   // JSON.stringify writes an infinite number as null: no null in the text, nothing to look for.
-  if (json.includes('null') && holdsInfinity(message)) {
+  if (json.includes('null') && someMember(message, isInfinite)) {
     return refuse('number_out_of_range', 'Send numbers up to 1.7e308, and larger ones as strings.')
   }
   const body = Buffer.from(json)
@@ -95,14 +96,6 @@ function decode(value: Uint8Array): string | undefined {
     return utf8.decode(value)
   } catch {
     return undefined
-  }
-}
-
-function parse(text: string): { ok: true; value: unknown } | { ok: false } {
-  try {
-    return { ok: true, value: JSON.parse(text) }
-  } catch {
-    return { ok: false }
   }
 }
 
@@ -150,15 +143,6 @@ function madeMessageId({ topic, partition, offset }: Origin): string {
   return `${topic}-${partition}-${offset}`.slice(-MAX_MESSAGE_ID_CHARACTERS)
 }
 
-/** Walks with a list instead of the stack, which the nesting of a message could exhaust. */
-function holdsInfinity(message: object): boolean {
-  const pending = [message]
-  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
-    const values: unknown[] = Object.values(next)
-    for (const value of values) {
-      if (value === Infinity || value === -Infinity) return true
-      if (typeof value === 'object' && value !== null) pending.push(value)
-    }
-  }
-  return false
+function isInfinite(_key: string, value: unknown): boolean {
+  return value === Infinity || value === -Infinity
 }

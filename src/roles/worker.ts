@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { openCatalogFile } from '../catalog/file.ts'
+import { type CatalogFile, openCatalogFile } from '../catalog/file.ts'
 import type { Config } from '../config/schema.ts'
 import { createAddressPolicy } from '../delivery/address-policy.ts'
 import { createSender } from '../delivery/sender.ts'
@@ -34,7 +34,7 @@ export type WorkerOptions = {
 /** Joins everything that delivers: what starts here stops here, in reverse. */
 export async function startWorker({ config, log, onFatal }: WorkerOptions): Promise<Worker> {
   const metrics = createMetrics({ perDestination: config.metrics.perDestination })
-  const catalog = openCatalog(config, metrics, log)
+  const catalog = await openCatalog(config, metrics, log)
   const kafka = createKafka(kafkaSettings(config), log)
   await refuseWrongTopics(kafka, config)
 
@@ -67,7 +67,7 @@ export async function startWorker({ config, log, onFatal }: WorkerOptions): Prom
     timeoutMs: config.delivery.timeoutMs,
   })
   const running = createPipeline({
-    catalog: catalog.current,
+    catalog: () => catalog.current(),
     sender,
     outlet: producer,
     observer,
@@ -143,8 +143,8 @@ export async function startWorker({ config, log, onFatal }: WorkerOptions): Prom
   }
 }
 
-function openCatalog(config: Config, metrics: Metrics, log: Logger) {
-  const opened = openCatalogFile({
+async function openCatalog(config: Config, metrics: Metrics, log: Logger): Promise<CatalogFile> {
+  const opened = await openCatalogFile({
     path: config.catalog.file,
     onChange(catalog) {
       metrics.catalogRefused.set(0)

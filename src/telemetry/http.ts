@@ -38,6 +38,9 @@ export async function serveTelemetry({
       .send(text)
   })
   await server.listen({ host, port })
-  const [address] = server.addresses()
-  return { port: address?.port ?? port, stop: () => server.close() }
+  const address = server.server.address()
+  return {
+    port: typeof address === 'object' && address !== null ? address.port : port,
+    stop: () => server.close(),
+  }
 }

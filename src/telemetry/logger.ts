@@ -7,7 +7,7 @@ export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' |
  * at most a quarter of a second. `flush` before the process ends.
  */
 export function createLogger({ level }: { level: LogLevel }): { log: Logger; flush: () => void } {
-  const output = destination({ dest: 1, sync: false, minLength: 16 * 1024, periodicFlush: 250 })
+  const output = destination({ dest: 1, sync: false, minLength: 8 * 1024, periodicFlush: 250 })
   const log = pino(
     {
       level,

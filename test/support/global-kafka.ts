@@ -11,8 +11,8 @@ declare module 'vitest' {
 type SharedKafka = { users: number; started: Promise<RunningKafka> }
 
 /** Each project loads this file anew, so what they share is kept where all of them find it. */
-const shared: { [slot]?: SharedKafka } = globalThis
 const slot = Symbol.for('sluice.test-kafka')
+const shared: typeof globalThis & { [slot]?: SharedKafka } = globalThis
 
 /** Starts the run's Kafka, or attaches to `KAFKA_BROKERS`; the last project's teardown stops it. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {

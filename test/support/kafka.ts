@@ -106,32 +106,46 @@ export async function readAll(
   const unread = await unreadPartitions(kafka, topic)
   const records: SeenRecord[] = []
   const isDone = () => (count === undefined ? unread.size === 0 : records.length >= count)
-  if (isDone()) return records
-  const consumer = kafka.consumer({ groupId: `test-${randomBytes(8).toString('hex')}` })
-  const { promise: done, resolve, reject } = Promise.withResolvers<void>()
-  const timer = setTimeout(
-    () => reject(new Error(`read only ${records.length} records of ${topic} in ${timeoutMs} ms`)),
-    timeoutMs,
-  )
+  const take = (batch: Batch) => {
+    records.push(...batch.messages.map((message) => seen(batch, message)))
+    const end = unread.get(batch.partition) ?? Infinity
+    if (Number(batch.lastOffset()) + 1 >= end) unread.delete(batch.partition)
+    return isDone()
+  }
+  if (!isDone() && !(await consumeUntil(kafka, topic, take, timeoutMs))) {
+    throw new Error(`read only ${records.length} records of ${topic} in ${timeoutMs} ms`)
+  }
+  return records.toSorted((a, b) => a.partition - b.partition || a.offset - b.offset)
+}
+
+/** Hands over batches until `take` says that it has all; false when that was not so in time. */
+async function consumeUntil(
+  kafka: Kafka,
+  topic: string,
+  take: (batch: Batch) => boolean,
+  timeoutMs: number,
+): Promise<boolean> {
+  const consumer = kafka.consumer({
+    groupId: `test-${randomBytes(8).toString('hex')}`,
+    // A disconnect waits for the fetch that is under way.
+    maxWaitTimeInMs: 100,
+  })
+  const { promise: hasAll, resolve } = Promise.withResolvers<boolean>()
+  const timer = setTimeout(resolve, timeoutMs, false)
   try {
     await consumer.connect()
     await consumer.subscribe({ topics: [topic], fromBeginning: true })
     await consumer.run({
       autoCommit: false,
       eachBatch: async ({ batch }) => {
-        records.push(...batch.messages.map((message) => seen(batch, message)))
-        if (Number(batch.lastOffset()) + 1 >= (unread.get(batch.partition) ?? Infinity)) {
-          unread.delete(batch.partition)
-        }
-        if (isDone()) resolve()
+        if (take(batch)) resolve(true)
       },
     })
-    await done
+    return await hasAll
   } finally {
     clearTimeout(timer)
     await consumer.disconnect()
   }
-  return records.toSorted((a, b) => a.partition - b.partition || a.offset - b.offset)
 }
 
 /** The partitions that hold records, with the offset where each ends now. */

@@ -1,0 +1,255 @@
+import { createHash } from 'node:crypto'
+import { open, stat } from 'node:fs/promises'
+import { keepUnchanged, type Catalog } from './catalog.ts'
+import { formatFaults, type Fault } from './fault.ts'
+import { readCatalogText } from './reader.ts'
+import type { Variables } from './variables.ts'
+
+export type CatalogFileOptions = {
+  path: string
+  /** Values of `${CATALOG_X}`. */
+  variables?: Variables
+  /** How often the file is looked at. With `settleMs`, an edit of an ordinary file is live within a second. */
+  everyMs?: number
+  /** How long the file must have stayed the same before it is read: a half-written one may look complete. */
+  settleMs?: number
+  /** A new version, with the objects of the one before wherever nothing changed. Called after `current()` gives it. */
+  onChange(catalog: Catalog): void
+  /** An edit was refused, with everything that is wrong; the catalog before stays. Called once for each edit. */
+  onRefused(faults: readonly Fault[]): void
+}
+
+/** Why the file as it is now isn't live, and since when (ms since 1970). */
+export type CatalogRefusal = { readonly sinceMs: number; readonly faults: readonly Fault[] }
+
+export type CatalogFile = {
+  /** The last version without a fault. */
+  current(): Catalog
+  /** `undefined` while the file is what `current()` gives. */
+  refused(): CatalogRefusal | undefined
+  /** At once; nothing is called after it. */
+  stop(): void
+}
+
+export type OpenedCatalogFile =
+  | { ok: true; file: CatalogFile }
+  | { ok: false; faults: readonly Fault[]; message: string }
+
+const maxBytes = 16 * 1024 * 1024
+/** A file that never rests for this long is refused, so that somebody hears of it. */
+const restlessMs = 5_000
+
+/**
+ * Reads the catalog from a file and follows its edits by polling: a ConfigMap changes by a symbolic link that
+ * points elsewhere, which watchers of the file don't see. Without a faultless file there is nothing to start
+ * with: the message then names every fault, and shows what a catalog looks like.
+ */
+export async function openCatalogFile(options: CatalogFileOptions): Promise<OpenedCatalogFile> {
+  const { path, variables = {} } = options
+  const refuse = (faults: readonly Fault[]) => ({
+    ok: false as const,
+    faults,
+    message: startMessage(path, faults),
+  })
+  const snapshot = await readWhole(path)
+  if (!snapshot.ok) return refuse([snapshot.fault])
+  const parsed = await readCatalogText({ text: snapshot.text, file: path, variables })
+  return parsed.ok
+    ? { ok: true, file: new FollowedFile(options, parsed.catalog, snapshot) }
+    : refuse(parsed.faults)
+}
+
+class FollowedFile implements CatalogFile {
+  readonly #options: Required<CatalogFileOptions>
+  /** What was last read and judged, whether it was taken or refused. */
+  #judged: { signature: string; digest: string }
+  /** A change that has been seen and not read yet. */
+  #pending: { signature: string; sinceMs: number } | undefined
+  #currentDigest: string
+  #current: Catalog
+  #refused: CatalogRefusal | undefined
+  #timer: NodeJS.Timeout | undefined
+  #isStopped = false
+
+  constructor(options: CatalogFileOptions, catalog: Catalog, { signature, digest }: Snapshot) {
+    this.#options = { variables: {}, everyMs: 300, settleMs: 100, ...options }
+    this.#current = catalog
+    this.#currentDigest = digest
+    this.#judged = { signature, digest }
+    this.#lookIn(this.#options.everyMs)
+  }
+
+  current(): Catalog {
+    return this.#current
+  }
+
+  refused(): CatalogRefusal | undefined {
+    return this.#refused
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    clearTimeout(this.#timer)
+  }
+
+  #lookIn(ms: number): void {
+    if (this.#isStopped) return
+    this.#timer = setTimeout(() => void this.#look(), ms)
+    this.#timer.unref()
+  }
+
+  /** One look after the other: the next is planned when this one has ended. */
+  async #look(): Promise<void> {
+    const { path, everyMs, settleMs } = this.#options
+    try {
+      const signature = await signatureOf(path)
+      if (this.#isStopped) return
+      if (signature === this.#judged.signature) this.#pending = undefined
+      else if (signature === this.#pending?.signature) await this.#read()
+      else this.#wait(signature)
+    } finally {
+      this.#lookIn(this.#pending === undefined ? everyMs : settleMs)
+    }
+  }
+
+  /** The file has changed since the look before, so it may not be finished. */
+  #wait(signature: string): void {
+    const sinceMs = this.#pending?.sinceMs ?? performance.now()
+    this.#pending = { signature, sinceMs }
+    if (performance.now() - sinceMs <= restlessMs) return
+    this.#refuse({ signature, digest: 'restless' }, [
+      faultOf(this.#options.path, 'changes all the time', 'write it once, or move a finished file over it'),
+    ])
+  }
+
+  /** Judges the file, unless it changes meanwhile: then it stays pending. */
+  async #read(): Promise<void> {
+    const { path, variables } = this.#options
+    const snapshot = await readWhole(path)
+    if (this.#isStopped || snapshot.signature !== this.#pending?.signature) return
+    if (!snapshot.ok) {
+      // What can't be opened or read now may be readable at the next look, without a change that shows.
+      const signature = snapshot.isLasting ? snapshot.signature : 'none'
+      this.#refuse({ signature, digest: snapshot.fault.problem }, [snapshot.fault])
+    } else if (snapshot.digest === this.#currentDigest) {
+      this.#settle(snapshot)
+      this.#refused = undefined
+    } else if (snapshot.digest === this.#judged.digest) {
+      this.#settle(snapshot)
+    } else {
+      const parsed = await readCatalogText({ text: snapshot.text, file: path, variables }).catch(
+        (error: unknown) => ({
+          ok: false as const,
+          faults: [faultOf(path, 'could not be read', String(error))],
+        }),
+      )
+      if (this.#isStopped) return
+      if (parsed.ok) this.#take(snapshot, parsed.catalog)
+      else this.#refuse(snapshot, parsed.faults)
+    }
+  }
+
+  #settle({ signature, digest }: { signature: string; digest: string }): void {
+    this.#judged = { signature, digest }
+    this.#pending = undefined
+  }
+
+  #take(snapshot: Snapshot, catalog: Catalog): void {
+    this.#settle(snapshot)
+    this.#current = keepUnchanged(this.#current, catalog)
+    this.#currentDigest = snapshot.digest
+    this.#refused = undefined
+    this.#options.onChange(this.#current)
+  }
+
+  #refuse(judged: { signature: string; digest: string }, faults: readonly Fault[]): void {
+    const isNews = judged.digest !== this.#judged.digest
+    this.#settle(judged)
+    if (!isNews) return
+    this.#refused = { sinceMs: this.#refused?.sinceMs ?? Date.now(), faults }
+    this.#options.onRefused(faults)
+  }
+}
+
+type Snapshot = { signature: string; text: string; digest: string }
+
+type Unreadable = {
+  signature: string
+  fault: Fault
+  /** Only an edit can make it readable. */
+  isLasting: boolean
+}
+
+/** The whole file in one state, or why there is none. */
+async function readWhole(path: string): Promise<({ ok: true } & Snapshot) | ({ ok: false } & Unreadable)> {
+  let signature = 'none'
+  const refuse = (problem: string, advice: string, isLasting = true) => ({
+    ok: false as const,
+    signature,
+    fault: faultOf(path, problem, advice),
+    isLasting,
+  })
+  try {
+    const stats = await stat(path, { bigint: true })
+    signature = signatureFrom(stats)
+    if (!stats.isFile()) return refuse('is not a file', 'name a file')
+    if (stats.size > maxBytes) return refuse('is larger than 16 MiB', 'write less')
+    // Opened once: a link that is moved meanwhile doesn't mix two files.
+    await using handle = await open(path)
+    const bytes = await handle.readFile()
+    const isSame = signatureFrom(await handle.stat({ bigint: true })) === signature
+    const digest = createHash('sha256').update(bytes).digest('hex')
+    return { ok: true, signature: isSame ? signature : 'changing', text: utf8.decode(bytes), digest }
+  } catch (error) {
+    if (error instanceof TypeError) return refuse('is not UTF-8', 'save it as UTF-8')
+    const code = errorCode(error)
+    if (code === undefined) throw error
+    if (signature === 'none') signature = code
+    return refuse(
+      `cannot be read (${code})`,
+      code === 'ENOENT' ? 'write it, or name another' : 'check the file',
+      false,
+    )
+  }
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
+/** Changes with every edit: an editor replaces the file, a ConfigMap its link, `cp` its content. */
+async function signatureOf(path: string): Promise<string> {
+  try {
+    return signatureFrom(await stat(path, { bigint: true }))
+  } catch (error) {
+    const code = errorCode(error)
+    if (code === undefined) throw error
+    return code
+  }
+}
+
+type FileStats = { dev: bigint; ino: bigint; size: bigint; mtimeNs: bigint; ctimeNs: bigint }
+
+function signatureFrom({ dev, ino, size, mtimeNs, ctimeNs }: FileStats): string {
+  return [dev, ino, size, mtimeNs, ctimeNs].join(' ')
+}
+
+function errorCode(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
+}
+
+function faultOf(file: string, problem: string, advice: string): Fault {
+  return { file, line: undefined, column: undefined, path: '', problem, advice }
+}
+
+const example = `sources:
+  - id: shop
+destinations:
+  - id: crm
+    sources: [shop]
+    hooks:
+      - url: https://example.com/hook
+`
+
+function startMessage(path: string, faults: readonly Fault[]): string {
+  const count = faults.length === 1 ? 'a fault' : `${faults.length} faults`
+  return `The catalog ${path} has ${count}:\n${formatFaults(faults)}\n\nA catalog looks like this:\n\n${example}`
+}

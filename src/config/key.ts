@@ -1,0 +1,237 @@
+import { isIP } from 'node:net'
+import { formatWait, parseWait } from '../retry/duration.ts'
+
+/**
+ * One key of the configuration: how its text is read, and what the documentation says of it. `Suffix` is the unit
+ * that its value's name ends with in `Config`: `kafka.sessionTimeout` is `config.kafka.sessionTimeoutMs`.
+ */
+export type Key<T, Suffix extends '' | 'Ms' = ''> = {
+  readonly suffix: Suffix
+  /** What a flag's value is called in the help. */
+  readonly placeholder: string
+  /** What may be written, for the documentation and for faults: `a duration from 6s to 5m`. */
+  readonly expected: string
+  readonly description: string
+  /** `undefined`: not set. */
+  readonly defaultValue: T
+  /** Its value is never shown, and it has no flag: arguments can be read by everyone on the machine. */
+  readonly isSecret: boolean
+  /** A second variable that is read when its own isn't set. */
+  readonly alias: string | undefined
+  /** `undefined` when the text is not as `expected`. Never throws. */
+  parse(text: string): { readonly value: T } | undefined
+  /** What `parse` would read again. */
+  format(value: T): string
+}
+
+type Common<T> = { default: T; description: string }
+
+function key<T, Suffix extends '' | 'Ms'>(
+  own: Pick<Key<T, Suffix>, 'suffix' | 'placeholder' | 'expected' | 'parse' | 'format'>,
+  { default: defaultValue, description }: Common<T>,
+): Key<T, Suffix> {
+  return { ...own, description, defaultValue, isSecret: false, alias: undefined }
+}
+
+type TextShape = { pattern: RegExp; expected: string }
+
+const anyText: TextShape = { pattern: /^.+$/s, expected: 'text' }
+
+/** Text that isn't empty, or of a shape of its own. */
+export function text(options: Common<string> & { shape?: TextShape }): Key<string> {
+  const { pattern, expected } = options.shape ?? anyText
+  return key(
+    {
+      suffix: '',
+      placeholder: 'text',
+      expected,
+      parse: (given) => (pattern.test(given) ? { value: given } : undefined),
+      format: (value) => value,
+    },
+    options,
+  )
+}
+
+/** Text that has no default. */
+export function optionalText(options: { description: string; isSecret?: boolean }): Key<string | undefined> {
+  return {
+    ...key<string | undefined, ''>(
+      {
+        suffix: '',
+        placeholder: 'text',
+        expected: anyText.expected,
+        parse: (given) => (given === '' ? undefined : { value: given }),
+        format: (value) => value ?? '',
+      },
+      { default: undefined, description: options.description },
+    ),
+    isSecret: options.isSecret ?? false,
+  }
+}
+
+export function integer(options: Common<number> & { min: number; max: number }): Key<number> {
+  return key(
+    {
+      suffix: '',
+      placeholder: 'number',
+      expected: `a whole number from ${options.min} to ${options.max}`,
+      parse: (given) => inRange(/^\d{1,10}$/.test(given) ? Number(given) : undefined, options),
+      format: String,
+    },
+    options,
+  )
+}
+
+export function boolean(options: Common<boolean>): Key<boolean> {
+  return oneOf({ ...options, values: [true, false], placeholder: 'true|false' })
+}
+
+/** One of a closed list. */
+export function choice<const T extends string>(
+  options: Common<NoInfer<T>> & { values: readonly T[] },
+): Key<T> {
+  return oneOf({ ...options, placeholder: 'choice' })
+}
+
+function oneOf<T extends string | boolean>(
+  options: Common<T> & { values: readonly T[]; placeholder: string },
+): Key<T> {
+  return key(
+    {
+      suffix: '',
+      placeholder: options.placeholder,
+      expected: options.values.join(', ').replace(/, ([^,]*)$/, ' or $1'),
+      parse: (given) => {
+        const value = options.values.find((candidate) => String(candidate) === given)
+        return value === undefined ? undefined : { value }
+      },
+      format: String,
+    },
+    options,
+  )
+}
+
+/** `500ms`, `5s`, `1m`, `4h`; the value is in milliseconds. */
+export function duration(options: Common<number> & { min: number; max: number }): Key<number, 'Ms'> {
+  return key(
+    {
+      suffix: 'Ms',
+      placeholder: 'duration',
+      expected: `a duration from ${formatWait(options.min)} to ${formatWait(options.max)}`,
+      parse: (given) => inRange(parseWait(given), options),
+      format: formatWait,
+    },
+    options,
+  )
+}
+
+/** Durations with commas between them, at least one; the values are in milliseconds. */
+export function durations(
+  options: Common<readonly number[]> & { min: number; max: number; maxItems: number },
+): Key<readonly number[], 'Ms'> {
+  const { min, max, maxItems } = options
+  return key(
+    {
+      suffix: 'Ms',
+      placeholder: 'durations',
+      expected: `1 to ${maxItems} durations from ${formatWait(min)} to ${formatWait(max)}, with commas between them`,
+      parse: (given) => {
+        const values = listOf(given, (item) => inRange(parseWait(item), options)?.value)
+        return values !== undefined && values.length >= 1 && values.length <= maxItems
+          ? { value: values }
+          : undefined
+      },
+      format: (values) => values.map(formatWait).join(','),
+    },
+    options,
+  )
+}
+
+/** Texts of one shape with commas between them; may be empty. */
+export function texts(
+  options: Common<readonly string[]> & { item: TextShape; alias?: string },
+): Key<readonly string[]> {
+  return {
+    ...list(options, `${options.item.expected}, with commas between them`, (item) =>
+      options.item.pattern.test(item) ? item : undefined,
+    ),
+    alias: options.alias,
+  }
+}
+
+/** Address ranges such as `10.1.0.0/16` or `fd00::/8`; a single address stands for itself. May be empty. */
+export function cidrs(options: Common<readonly string[]>): Key<readonly string[]> {
+  return list(options, 'address ranges such as 10.1.0.0/16 or fd00::/8, with commas between them', cidr)
+}
+
+function cidr(item: string): string | undefined {
+  const [address = '', prefix, ...rest] = item.split('/')
+  const version = isIP(address)
+  // A zone (`fe80::1%eth0`) names an interface of one machine.
+  if (version === 0 || address.includes('%') || rest.length > 0) return undefined
+  const bits = version === 4 ? 32 : 128
+  if (prefix === undefined) return `${address}/${bits}`
+  if (!/^\d{1,3}$/.test(prefix) || Number(prefix) > bits) return undefined
+  return `${address}/${Number(prefix)}`
+}
+
+function list(
+  options: Common<readonly string[]>,
+  expected: string,
+  parseItem: (item: string) => string | undefined,
+): Key<readonly string[]> {
+  return key(
+    {
+      suffix: '',
+      placeholder: 'list',
+      expected,
+      parse: (given) => {
+        const value = given.trim() === '' ? [] : listOf(given, parseItem)
+        return value === undefined ? undefined : { value }
+      },
+      format: (values) => values.join(','),
+    },
+    options,
+  )
+}
+
+const byteUnits: readonly (readonly [suffix: string, bytes: number])[] = [
+  ['GiB', 1024 ** 3],
+  ['MiB', 1024 ** 2],
+  ['KiB', 1024],
+  ['B', 1],
+]
+
+/** `64MiB`, `512KiB`, `1GiB`, `100B`; the value is in bytes. The key's name says so. */
+export function bytes(options: Common<number> & { min: number; max: number }): Key<number> {
+  return key(
+    {
+      suffix: '',
+      placeholder: 'bytes',
+      expected: `a size from ${formatBytes(options.min)} to ${formatBytes(options.max)} (B, KiB, MiB or GiB)`,
+      parse: (given) => {
+        const match = /^(\d{1,12})(B|KiB|MiB|GiB)$/.exec(given)
+        const unit = byteUnits.find(([suffix]) => suffix === match?.[2])
+        return inRange(unit === undefined ? undefined : Number(match?.[1]) * unit[1], options)
+      },
+      format: formatBytes,
+    },
+    options,
+  )
+}
+
+function formatBytes(value: number): string {
+  const [suffix, unit] = byteUnits.find(([, each]) => value % each === 0) ?? ['B', 1]
+  return `${value / unit}${suffix}`
+}
+
+function inRange(value: number | undefined, { min, max }: { min: number; max: number }) {
+  return value !== undefined && value >= min && value <= max ? { value } : undefined
+}
+
+/** `undefined` when any item is wrong. */
+function listOf<T>(given: string, parseItem: (item: string) => T | undefined): readonly T[] | undefined {
+  const items = given.split(',').map((item) => parseItem(item.trim()))
+  const right = items.filter((item) => item !== undefined)
+  return right.length === items.length ? right : undefined
+}

@@ -1,0 +1,43 @@
+import { configKeys, type ConfigKey } from './schema.ts'
+
+const introduction = `# Configuration
+
+Generated from \`src/config/schema.ts\` by \`npm run generate\`.
+
+Each key is a variable of the environment and a flag: \`kafka.groupId\` is \`SLUICE_KAFKA_GROUP_ID\` and
+\`--kafka-group-id\`. A flag wins over a variable, a variable over the default; an empty variable counts as unset. All
+faults are told at once, and a \`SLUICE_\` variable that isn't listed here is one of them. Secrets have no flag, since
+arguments can be read by every process of the machine. \`sluice config\` shows what is in effect and where it is from.
+
+A duration is a whole number with \`ms\`, \`s\`, \`m\` or \`h\`, a size one with \`B\`, \`KiB\`, \`MiB\` or \`GiB\`.
+
+The catalog reads variables too, in secrets and header values: \`\${CATALOG_X}\`, only names that begin with \`CATALOG_\`.
+`
+
+/** The text of `docs/configuration.md`, as the formatter would leave it. */
+export function configMarkdown(): string {
+  const sections = Map.groupBy(configKeys, ({ section }) => section)
+  const tables = [...sections].map(([section, keys]) => `\n## ${section}\n\n${table(keys)}\n`)
+  return introduction + tables.join('')
+}
+
+const heading = ['Key', 'Variable', 'Default', 'Value', 'Meaning']
+
+function table(keys: readonly ConfigKey[]): string {
+  const rows = [heading, ...keys.map(cells)]
+  const widths = heading.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
+  const rule = widths.map((width) => '-'.repeat(width))
+  const [first, ...others] = rows.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)))
+  return [first, rule, ...others].map((row) => `| ${row?.join(' | ')} |`).join('\n')
+}
+
+function cells({ name, variable, key }: ConfigKey): string[] {
+  const variables = [variable, ...(key.alias === undefined ? [] : [key.alias])].map(code).join(', ')
+  const preset = key.format(key.defaultValue)
+  const expected = key.isSecret ? `${key.expected} (secret)` : key.expected
+  return [code(name), variables, preset === '' ? 'none' : code(preset), expected, key.description]
+}
+
+function code(text: string): string {
+  return `\`${text}\``
+}

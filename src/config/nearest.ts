@@ -1,0 +1,25 @@
+/** The candidate that is spelled most like `text`; `undefined` when none is close enough to be meant. */
+export function nearest(text: string, candidates: readonly string[]): string | undefined {
+  const limit = Math.max(2, Math.floor(text.length / 4))
+  let best: string | undefined
+  let bestDistance = limit + 1
+  for (const candidate of candidates) {
+    const distance = editDistance(text, candidate)
+    if (distance < bestDistance) [best, bestDistance] = [candidate, distance]
+  }
+  return best
+}
+
+/** Levenshtein: how many characters to insert, delete or replace. */
+function editDistance(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, column) => column)
+  for (const [line, character] of [...from].entries()) {
+    const next = [line + 1]
+    for (let column = 1; column <= to.length; column++) {
+      const replaced = (row[column - 1] ?? 0) + (character === to[column - 1] ? 0 : 1)
+      next.push(Math.min(replaced, (row[column] ?? 0) + 1, (next[column - 1] ?? 0) + 1))
+    }
+    row = next
+  }
+  return row.at(-1) ?? 0
+}

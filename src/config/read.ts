@@ -1,0 +1,149 @@
+import process from 'node:process'
+import { nearest } from './nearest.ts'
+import { configKeys, type Config, type ConfigKey } from './schema.ts'
+
+/** Where a value is from: `default`, `env SLUICE_KAFKA_BROKERS`, `flag --kafka-brokers`. By the key's name. */
+export type ConfigSources = ReadonlyMap<string, string>
+
+export type ConfigInput = {
+  /** Default: the variables of the process. */
+  env?: Readonly<Record<string, string | undefined>>
+  /**
+   * What commander's `opts()` gives for the flags of `configFlags()`, registered without defaults. Other options
+   * in it are left alone.
+   */
+  flags?: Readonly<Record<string, unknown>>
+}
+
+export type ReadConfig =
+  | { ok: true; config: Config; sources: ConfigSources }
+  /** `message` lists every fault at once, one a line after the first, and shows no secret. */
+  | { ok: false; message: string }
+
+/** Reads the configuration: a flag wins over a variable, which wins over the default. An empty variable counts as unset. */
+export function readConfig({ env = process.env, flags = {} }: ConfigInput = {}): ReadConfig {
+  const faults: string[] = []
+  const faultySections = new Set<string>()
+  const sources = new Map<string, string>()
+  const values = new Map<string, unknown>()
+  for (const configKey of configKeys) {
+    const given = givenFor(configKey, env, flags)
+    sources.set(configKey.name, given?.source ?? 'default')
+    const read = given === undefined ? { value: configKey.key.defaultValue } : configKey.key.parse(given.text)
+    if (read !== undefined) {
+      values.set(configKey.name, read.value)
+    } else if (given !== undefined) {
+      faults.push(valueFault(configKey, given))
+      faultySections.add(configKey.section)
+    }
+  }
+  const config = toConfig(values)
+  if (!faultySections.has('kafka')) faults.push(...loginFaults(config.kafka))
+  if (!faultySections.has('topics')) faults.push(...replicationFaults(config.topics))
+  faults.push(...unknownVariables(env))
+  if (faults.length === 0) return { ok: true, config, sources }
+
+  const count = faults.length === 1 ? 'a fault' : `${faults.length} faults`
+  return {
+    ok: false,
+    message: `The configuration has ${count}:\n${faults.map((fault) => `  ${fault}`).join('\n')}`,
+  }
+}
+
+/** The variables that a catalog may read with `${CATALOG_X}`, and no other. */
+export function catalogVariables(env: ConfigInput['env'] = process.env): Readonly<Record<string, string>> {
+  const variables: Record<string, string> = {}
+  for (const [name, value] of Object.entries(env)) {
+    if (name.startsWith('CATALOG_') && value !== undefined) variables[name] = value
+  }
+  return variables
+}
+
+type Given = { text: string; source: string }
+
+function givenFor(
+  { variable, flag, option, key }: ConfigKey,
+  env: NonNullable<ConfigInput['env']>,
+  flags: NonNullable<ConfigInput['flags']>,
+): Given | undefined {
+  const fromFlag = flag === undefined ? undefined : flags[option]
+  if (fromFlag !== undefined) return { text: String(fromFlag), source: `flag ${flag}` }
+  for (const name of [variable, ...(key.alias === undefined ? [] : [key.alias])]) {
+    const text = env[name]
+    if (text !== undefined && text !== '') return { text, source: `env ${name}` }
+  }
+  return undefined
+}
+
+function valueFault({ name, variable, key }: ConfigKey, { text, source }: Given): string {
+  const shown = key.isSecret
+    ? 'a value that is not shown'
+    : JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text)
+  return `${name} (${variable}): ${source} gives ${shown}; expected ${key.expected}`
+}
+
+/**
+ * The values in their sections. The shape is that of `Config` because both come from the table; a value that was
+ * faulty is missing, and the result goes no further than this file then.
+ */
+function toConfig(values: ReadonlyMap<string, unknown>): Config {
+  const config: Record<string, Record<string, unknown>> = {}
+  for (const { name, section, property } of configKeys) {
+    const entries = (config[section] ??= {})
+    if (values.has(name)) entries[property] = values.get(name)
+  }
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the mapped type can't be followed by a loop
+  return config as unknown as Config
+}
+
+function loginFaults({ saslMechanism, saslUsername, saslPassword }: Config['kafka']): readonly string[] {
+  const parts = [
+    ['kafka.saslUsername', 'SLUICE_KAFKA_SASL_USERNAME', saslUsername],
+    ['kafka.saslPassword', 'SLUICE_KAFKA_SASL_PASSWORD', saslPassword],
+  ] as const
+  return parts.flatMap(([name, variable, value]) => {
+    if (saslMechanism !== 'none' && value === undefined) {
+      return [
+        `${name} (${variable}): is not set; expected text, since kafka.saslMechanism is ${saslMechanism}`,
+      ]
+    }
+    if (saslMechanism === 'none' && value !== undefined) {
+      return [
+        `${name} (${variable}): is set while kafka.saslMechanism is none; expected a mechanism, or neither`,
+      ]
+    }
+    return []
+  })
+}
+
+function replicationFaults({ minInsync, replication, development }: Config['topics']): readonly string[] {
+  if (development || minInsync <= replication) return []
+  return [
+    `topics.minInsync (SLUICE_TOPICS_MIN_INSYNC): is ${minInsync}; expected at most topics.replication, which is ${replication}`,
+  ]
+}
+
+/** Variables that look like ours and are none: a misspelled one must not be a default in silence. */
+function unknownVariables(env: NonNullable<ConfigInput['env']>): readonly string[] {
+  const known = configKeys.map(({ variable }) => variable)
+  return Object.entries(env).flatMap(([name, value]) => {
+    if (!name.startsWith('SLUICE_') || value === undefined) return []
+    if (known.includes(name) || isServiceLink(name, value)) return []
+    const meant = nearest(name, known)
+    return [
+      `${name}: is not a variable of Sluice; ${meant === undefined ? 'remove it' : `did you mean ${meant}?`}`,
+    ]
+  })
+}
+
+/**
+ * Kubernetes gives a pod variables for each Service of its namespace: one called `sluice` or `sluice-admin` makes
+ * `SLUICE_SERVICE_HOST`, `SLUICE_ADMIN_PORT=tcp://10.0.0.1:80` and more.
+ */
+function isServiceLink(name: string, value: string): boolean {
+  return (
+    /_SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)$/.test(name) ||
+    /_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$/.test(name) ||
+    (name.endsWith('_PORT') && /^(tcp|udp|sctp):\/\//.test(value))
+  )
+}

@@ -1,0 +1,238 @@
+import {
+  boolean,
+  bytes,
+  choice,
+  cidrs,
+  duration,
+  durations,
+  integer,
+  optionalText,
+  text,
+  texts,
+  type Key,
+} from './key.ts'
+
+const SECOND = 1_000
+const MINUTE = 60 * SECOND
+const HOUR = 60 * MINUTE
+const MIB = 1024 ** 2
+
+/**
+ * Every key of the configuration. Its variable, its flag, the table in `docs/configuration.md` and the type of
+ * `Config` come from here.
+ */
+export const configTable = {
+  kafka: {
+    brokers: texts({
+      default: [],
+      item: { pattern: /^[A-Za-z0-9._-]+:[1-9]\d{0,4}$/, expected: 'host:port' },
+      alias: 'KAFKA_BROKERS',
+      description: 'Where to begin: a few brokers, the client learns of the others.',
+    }),
+    groupId: text({ default: 'sluice', description: 'The consumer group of the workers.' }),
+    clientId: text({
+      default: 'sluice',
+      description: 'What the brokers call this client in their logs and quotas.',
+    }),
+    topicPrefix: text({
+      default: 'sluice.',
+      shape: { pattern: /^[A-Za-z0-9._-]{0,100}$/, expected: 'up to 100 of A-Z a-z 0-9 . _ -' },
+      description: 'Begins the name of every topic.',
+    }),
+    sessionTimeout: duration({
+      default: 30 * SECOND,
+      min: 6 * SECOND,
+      max: 5 * MINUTE,
+      description: 'A worker that the group has not heard from for this long loses its partitions.',
+    }),
+    commitInterval: duration({
+      default: SECOND,
+      min: 100,
+      max: MINUTE,
+      description:
+        'How often offsets are committed: what was settled since is delivered again after a crash.',
+    }),
+    ssl: boolean({ default: false, description: 'Connect to the brokers over TLS.' }),
+    saslMechanism: choice({
+      values: ['none', 'plain', 'scram-sha-256', 'scram-sha-512'],
+      default: 'none',
+      description: 'How to log in to the brokers.',
+    }),
+    saslUsername: optionalText({ description: 'The user to log in as.' }),
+    saslPassword: optionalText({ description: 'The password of that user.', isSecret: true }),
+  },
+  topics: {
+    partitions: integer({
+      default: 12,
+      min: 1,
+      max: 1000,
+      description: 'Partitions of each data topic, the same for all: at most so many workers share the load.',
+    }),
+    replication: integer({ default: 3, min: 1, max: 15, description: 'Copies of each partition.' }),
+    minInsync: integer({
+      default: 2,
+      min: 1,
+      max: 15,
+      description: 'Copies that must have a record before it counts as written (`min.insync.replicas`).',
+    }),
+    development: boolean({
+      default: false,
+      description:
+        'One broker will do: replication and in-sync replicas are taken as 1. Loses data with that broker.',
+    }),
+  },
+  catalog: {
+    file: text({
+      default: 'catalog.yaml',
+      description:
+        'Sources and destinations. Edits are live within a second; a faulty one is refused as a whole.',
+    }),
+  },
+  retry: {
+    ladder: durations({
+      default: [MINUTE, 10 * MINUTE, HOUR, HOUR, HOUR],
+      min: 100,
+      max: 24 * HOUR,
+      maxItems: 20,
+      description: 'How long to wait before each further try. Each distinct wait is a topic.',
+    }),
+    then: duration({
+      default: 10 * MINUTE,
+      min: 100,
+      max: 24 * HOUR,
+      description: 'The wait after the last step of the ladder, repeated as often as it fits.',
+    }),
+    limit: duration({
+      default: 4 * HOUR,
+      min: SECOND,
+      max: 48 * HOUR,
+      description: 'No try is due later than this after the first; then the message is a dead letter.',
+    }),
+  },
+  delivery: {
+    timeout: duration({
+      default: 5 * SECOND,
+      min: 100,
+      max: MINUTE,
+      description: 'From the beginning of the connection to the complete response head.',
+    }),
+    maxInFlight: integer({
+      default: 512,
+      min: 1,
+      max: 65_536,
+      description:
+        'Requests in flight at once in this process. A destination has a limit of its own in the catalog.',
+    }),
+    bufferRecords: integer({
+      default: 10_000,
+      min: 1,
+      max: 1_000_000,
+      description: 'Records read from Kafka and not settled yet; past it, reading pauses.',
+    }),
+    bufferBytes: bytes({
+      default: 64 * MIB,
+      min: MIB,
+      max: 16 * 1024 * MIB,
+      description: 'The same in bytes.',
+    }),
+    laneWait: duration({
+      default: 30 * SECOND,
+      min: 10,
+      max: 10 * MINUTE,
+      description:
+        "How long a delivery may wait in its destination's lane before it moves to the retry ladder.",
+    }),
+    poolIdle: duration({
+      default: 4 * SECOND,
+      min: 100,
+      max: 10 * MINUTE,
+      description: 'How long an idle connection to a destination is kept.',
+    }),
+    allowAddresses: cidrs({
+      default: [],
+      description:
+        'Private address ranges that may be delivered to. Private addresses are refused otherwise.',
+    }),
+  },
+  http: {
+    host: text({ default: '0.0.0.0', description: 'The address that metrics and probes listen on.' }),
+    port: integer({
+      default: 9400,
+      min: 0,
+      max: 65_535,
+      description: 'The port that metrics and probes listen on; 0 picks a free one.',
+    }),
+  },
+  shutdown: {
+    timeout: duration({
+      default: 10 * SECOND,
+      min: 100,
+      max: 10 * MINUTE,
+      description:
+        'How long to wait for what is in flight before the process ends. Nothing is lost after it, only repeated.',
+    }),
+  },
+  log: {
+    level: choice({
+      values: ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'],
+      default: 'info',
+      description: 'The least urgent lines that are written.',
+    }),
+    attempts: boolean({ default: true, description: 'Write one line for each attempt of a delivery.' }),
+  },
+  metrics: {
+    perDestination: boolean({
+      default: false,
+      description: 'Label metrics by destination: their number grows with the customers.',
+    }),
+  },
+} as const
+
+type Table = typeof configTable
+
+type ValueOf<K> = K extends Key<infer T, infer _> ? T : never
+type SuffixOf<K> = K extends Key<infer _, infer Suffix> ? Suffix : never
+
+/**
+ * What the process runs with: `config.kafka.brokers`. Durations are in milliseconds and say so:
+ * `config.delivery.timeoutMs`, `config.retry.ladderMs`. Holds a secret (`kafka.saslPassword`): never log it as a whole.
+ */
+export type Config = {
+  readonly [Section in keyof Table]: {
+    readonly [Name in keyof Table[Section] & string as `${Name}${SuffixOf<Table[Section][Name]>}`]: ValueOf<
+      Table[Section][Name]
+    >
+  }
+}
+
+/** A row of the table, whatever its type, with the names that are derived from it. */
+export type ConfigKey = {
+  /** `kafka.groupId` */
+  readonly name: string
+  readonly section: string
+  /** The name of its value in `Config`'s section: `groupId`, `sessionTimeoutMs`. */
+  readonly property: string
+  /** `SLUICE_KAFKA_GROUP_ID` */
+  readonly variable: string
+  /** `--kafka-group-id`; secrets have none. */
+  readonly flag: string | undefined
+  /** What commander calls that flag among its options: `kafkaGroupId`. */
+  readonly option: string
+  readonly key: Key<unknown, '' | 'Ms'>
+}
+
+/** All rows, in the order of the table. */
+export const configKeys: readonly ConfigKey[] = Object.entries(configTable).flatMap(([section, keys]) =>
+  Object.entries<Key<unknown, '' | 'Ms'>>(keys).map(([name, key]) => {
+    const words = [section, ...name.split(/(?=[A-Z])/)].map((word) => word.toLowerCase())
+    return {
+      name: `${section}.${name}`,
+      section,
+      property: `${name}${key.suffix}`,
+      variable: `SLUICE_${words.join('_').toUpperCase()}`,
+      flag: key.isSecret ? undefined : `--${words.join('-')}`,
+      option: `${section}${name.charAt(0).toUpperCase()}${name.slice(1)}`,
+      key,
+    }
+  }),
+)
