@@ -1,7 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { Command, CommanderError, Option } from 'commander'
 import type { Logger } from 'pino'
-import { type Config, configFlags, describeConfig, readConfig } from './config/read.ts'
+import { describeConfig } from './config/describe.ts'
+import { configFlags } from './config/flags.ts'
+import { readConfig } from './config/read.ts'
+import type { Config } from './config/schema.ts'
 import { sendMessages } from './roles/send.ts'
 import { StartError } from './roles/start-error.ts'
 import { applyTopicTable, checkTopicTable, listTopicTable } from './roles/topics.ts'
@@ -11,7 +14,9 @@ import { createLogger } from './telemetry/logger.ts'
 
 /** argv → role → run → exit code. */
 
-type Flags = Record<string, string>
+silenceTimerWarnings()
+
+type Flags = Record<string, unknown>
 
 const program = new Command('sluice')
   .description(
@@ -66,20 +71,19 @@ Examples:
   )
   .action((message: string | undefined, { source, ...flags }: Flags) =>
     runOnce(flags, (config, log) =>
-      sendMessages(config, log, { sourceId: source ?? '', lines: readLines(message) }),
+      sendMessages(config, log, { sourceId: String(source), lines: readLines(message) }),
     ),
   )
 
 command('config', 'print the configuration in force and where each value is from, without secrets').action(
-  (flags: Flags) => runOnce(flags, async (_config, _log, described) => [described]),
+  printConfig,
 )
 
 /** A command that takes every setting as a flag; the help stays short, and names the page that lists them. */
 function command(name: string, description: string, parent: Command = program): Command {
   const made = parent.command(name).description(description)
-  for (const { flag, description: meaning } of configFlags) {
-    made.addOption(new Option(`${flag} <value>`, meaning).hideHelp())
-  }
+  for (const { flags, description: meaning } of configFlags())
+    made.addOption(new Option(flags, meaning).hideHelp())
   return made
 }
 
@@ -127,14 +131,25 @@ async function runRole(flags: Flags, role: Role): Promise<void> {
 /** Runs a command that prints lines and ends. */
 async function runOnce(
   flags: Flags,
-  work: (config: Config, log: Logger, described: string) => Promise<readonly string[]>,
+  work: (config: Config, log: Logger) => Promise<readonly string[]>,
 ): Promise<void> {
-  const read = configOf(flags)
+  const { config } = configOf(flags)
   const { log, flush } = createLogger({ level: 'error' })
   try {
-    for (const line of await work(read.config, log, describeConfig(read))) process.stdout.write(`${line}\n`)
+    for (const line of await work(config, log)) process.stdout.write(`${line}\n`)
   } finally {
     flush()
+  }
+}
+
+function printConfig(flags: Flags): void {
+  const rows = describeConfig(configOf(flags))
+  const widths = {
+    key: Math.max(...rows.map(({ key }) => key.length)),
+    value: Math.max(...rows.map(({ value }) => value.length)),
+  }
+  for (const { key, value, source } of rows) {
+    process.stdout.write(`${key.padEnd(widths.key)}  ${value.padEnd(widths.value)}  ${source}\n`)
   }
 }
 
@@ -151,6 +166,18 @@ function readLines(message: string | undefined): string[] {
 
 function writeError(line: string): void {
   process.stderr.write(`${line}\n`)
+}
+
+/**
+ * kafkajs 2.2.4 sets timers in the past, for which Node prints a warning that no operator can act on. Only
+ * that one is left out.
+ */
+function silenceTimerWarnings(): void {
+  const emitWarning = process.emitWarning.bind(process)
+  process.emitWarning = (warning: string | Error, ...rest: unknown[]) => {
+    if (rest[0] === 'TimeoutNegativeWarning') return
+    Reflect.apply(emitWarning, process, [warning, ...rest])
+  }
 }
 
 try {

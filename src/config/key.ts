@@ -33,19 +33,19 @@ function key<T, Suffix extends '' | 'Ms'>(
   return { ...own, description, defaultValue, isSecret: false, alias: undefined }
 }
 
-type TextShape = { pattern: RegExp; expected: string }
+type TextShape = { accepts: (given: string) => boolean; expected: string }
 
-const anyText: TextShape = { pattern: /^.+$/s, expected: 'text' }
+const anyText: TextShape = { accepts: (given) => given !== '', expected: 'text' }
 
 /** Text that isn't empty, or of a shape of its own. */
 export function text(options: Common<string> & { shape?: TextShape }): Key<string> {
-  const { pattern, expected } = options.shape ?? anyText
+  const { accepts, expected } = options.shape ?? anyText
   return key(
     {
       suffix: '',
       placeholder: 'text',
       expected,
-      parse: (given) => (pattern.test(given) ? { value: given } : undefined),
+      parse: (given) => (accepts(given) ? { value: given } : undefined),
       format: (value) => value,
     },
     options,
@@ -153,7 +153,7 @@ export function texts(
 ): Key<readonly string[]> {
   return {
     ...list(options, `${options.item.expected}, with commas between them`, (item) =>
-      options.item.pattern.test(item) ? item : undefined,
+      options.item.accepts(item) ? item : undefined,
     ),
     alias: options.alias,
   }

@@ -13,10 +13,10 @@ export function nearest(text: string, candidates: readonly string[]): string | u
 /** Levenshtein: how many characters to insert, delete or replace. */
 function editDistance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, column) => column)
-  for (const [line, character] of [...from].entries()) {
+  for (let line = 0; line < from.length; line++) {
     const next = [line + 1]
     for (let column = 1; column <= to.length; column++) {
-      const replaced = (row[column - 1] ?? 0) + (character === to[column - 1] ? 0 : 1)
+      const replaced = (row[column - 1] ?? 0) + (from[line] === to[column - 1] ? 0 : 1)
       next.push(Math.min(replaced, (row[column] ?? 0) + 1, (next[column - 1] ?? 0) + 1))
     }
     row = next

@@ -67,7 +67,13 @@ function givenFor(
   flags: NonNullable<ConfigInput['flags']>,
 ): Given | undefined {
   const fromFlag = flag === undefined ? undefined : flags[option]
-  if (fromFlag !== undefined) return { text: String(fromFlag), source: `flag ${flag}` }
+  if (fromFlag !== undefined) {
+    // `true` for a flag without a value.
+    return {
+      text: typeof fromFlag === 'string' ? fromFlag : JSON.stringify(fromFlag),
+      source: `flag ${flag}`,
+    }
+  }
   for (const name of [variable, ...(key.alias === undefined ? [] : [key.alias])]) {
     const text = env[name]
     if (text !== undefined && text !== '') return { text, source: `env ${name}` }

@@ -17,6 +17,12 @@ const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
 const MIB = 1024 ** 2
 
+/** kafkajs splits at the colon: names and IPv4 addresses only. */
+function isBroker(item: string): boolean {
+  const port = Number(/^[A-Za-z0-9._-]+:(\d{1,5})$/.exec(item)?.[1])
+  return port >= 1 && port <= 65_535
+}
+
 /**
  * Every key of the configuration. Its variable, its flag, the table in `docs/configuration.md` and the type of
  * `Config` come from here.
@@ -25,7 +31,7 @@ export const configTable = {
   kafka: {
     brokers: texts({
       default: [],
-      item: { pattern: /^[A-Za-z0-9._-]+:[1-9]\d{0,4}$/, expected: 'host:port' },
+      item: { accepts: isBroker, expected: 'host:port' },
       alias: 'KAFKA_BROKERS',
       description: 'Where to begin: a few brokers, the client learns of the others.',
     }),
@@ -36,7 +42,10 @@ export const configTable = {
     }),
     topicPrefix: text({
       default: 'sluice.',
-      shape: { pattern: /^[A-Za-z0-9._-]{0,100}$/, expected: 'up to 100 of A-Z a-z 0-9 . _ -' },
+      shape: {
+        accepts: (given) => /^[A-Za-z0-9._-]{0,100}$/.test(given),
+        expected: 'up to 100 of A-Z a-z 0-9 . _ -',
+      },
       description: 'Begins the name of every topic.',
     }),
     sessionTimeout: duration({
@@ -96,6 +105,7 @@ export const configTable = {
       maxItems: 20,
       description: 'How long to wait before each further try. Each distinct wait is a topic.',
     }),
+    // oxlint-disable-next-line unicorn/no-thenable -- a key of the table; no function, so no await calls it
     then: duration({
       default: 10 * MINUTE,
       min: 100,

@@ -31,7 +31,9 @@ export async function waitForCluster(
 ): Promise<void> {
   const deadline = performance.now() + timeoutMs
   for (;;) {
-    const problems = await Promise.all(addresses.map((address) => problemAt(address, count)))
+    const problems = await Promise.all(
+      addresses.map((address) => problemAt(address, count, Math.min(timeoutMs, 2_000))),
+    )
     const problem = problems.find((text) => text !== undefined)
     if (problem === undefined) return
     signal?.throwIfAborted()
@@ -40,9 +42,9 @@ export async function waitForCluster(
   }
 }
 
-async function problemAt(address: string, count: number): Promise<string | undefined> {
+async function problemAt(address: string, count: number, timeoutMs: number): Promise<string | undefined> {
   try {
-    const { brokers } = await askMetadata(address, 2_000)
+    const { brokers } = await askMetadata(address, timeoutMs)
     return brokers.length >= count ? undefined : `${address} knows ${brokers.length} of ${count} brokers`
   } catch (error) {
     return `${address}: ${describeFailure(error)}`
@@ -97,7 +99,9 @@ export function parseMetadata(frame: Buffer): ClusterMetadata {
   const int32 = (): number => frame.readInt32BE((at += 4) - 4)
   const text = (): string | undefined => {
     const length = frame.readInt16BE((at += 2) - 2)
-    return length < 0 ? undefined : frame.toString('utf8', at, (at += length))
+    if (length < 0) return undefined
+    if (at + length > frame.length) throw new RangeError('the answer is cut off')
+    return frame.toString('utf8', at, (at += length))
   }
   const broker = () => {
     const parsed = { id: int32(), host: text() ?? '', port: int32() }

@@ -7,8 +7,8 @@ export type KafkaSettings = {
   clientId: string
   ssl: boolean
   saslMechanism: 'none' | 'plain' | 'scram-sha-256' | 'scram-sha-512'
-  saslUsername: string
-  saslPassword: string
+  saslUsername: string | undefined
+  saslPassword: string | undefined
 }
 
 type KafkaLog = {
@@ -39,7 +39,7 @@ export function createKafka(settings: KafkaSettings, log: KafkaLog): Kafka {
 }
 
 function saslOf(settings: KafkaSettings): SASLOptions | undefined {
-  const { saslMechanism: mechanism, saslUsername: username, saslPassword: password } = settings
+  const { saslMechanism: mechanism, saslUsername: username = '', saslPassword: password = '' } = settings
   return mechanism === 'none' ? undefined : { mechanism, username, password }
 }
 

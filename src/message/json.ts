@@ -25,40 +25,60 @@ export function someMember(root: unknown, isSought: (key: string, value: unknown
   const pending = [root]
   while (pending.length > 0) {
     const next = pending.pop()
-    if (typeof next !== 'object' || next === null) continue
-    const isArray = Array.isArray(next)
-    for (const [key, value] of Object.entries(next)) {
-      if (isSought(isArray ? '' : key, value)) return true
-      if (typeof value === 'object') pending.push(value)
+    if (Array.isArray(next)) {
+      for (const item of next) {
+        if (isSought('', item)) return true
+        if (typeof item === 'object') pending.push(item)
+      }
+    } else if (isRecord(next)) {
+      for (const key of Object.keys(next)) {
+        const value = next[key]
+        if (isSought(key, value)) return true
+        if (typeof value === 'object') pending.push(value)
+      }
     }
   }
   return false
 }
 
-/** The last escape of a string that a colon follows. It may find more than keys, and misses none. */
-const escapedKey = /\.[^"\]*"\s*:/s
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null
+}
 
-const token = /"(?:[^"\\]|\\.)*"|[{}[\]]|[^\s{}[\]":,]+/gs
+/** The last escape of a string that a colon follows. It may find more than keys, and misses none. */
+const escapedKey = /\\.[^"\\]*"\s*:/s
 
 type Container = { items: unknown[] } | { fields: object; key: string | undefined }
 
-/** Reads a text that JSON.parse has accepted, without its memory of keys. Keeps a list of open containers, so depth is no problem. */
+/**
+ * Reads a text that JSON.parse has accepted, key by key. Keeps a list of the open containers: the stack could be
+ * exhausted.
+ */
 function readAgain(text: string): unknown {
+  const root: unknown[] = []
   const open: Container[] = []
-  let top: Container = { items: [] }
-  const root = top.items
-  for (const [piece] of text.matchAll(token)) {
-    if (piece === '{' || piece === '[') {
+  let top: Container = { items: root }
+  let at = 0
+  while (at < text.length) {
+    const char = text.charAt(at)
+    if (char === '{' || char === '[') {
       open.push(top)
-      top = piece === '{' ? { fields: {}, key: undefined } : { items: [] }
-    } else if (piece === '}' || piece === ']') {
+      top = char === '{' ? { fields: {}, key: undefined } : { items: [] }
+      at += 1
+    } else if (char === '}' || char === ']') {
       const closed = 'items' in top ? top.items : top.fields
-      top = open.pop() ?? top
+      top = open.pop() ?? { items: root }
       put(top, closed)
-    } else if ('fields' in top && top.key === undefined) {
-      top.key = scalar(piece) as string
+      at += 1
+    } else if (between.has(char)) {
+      at += 1
     } else {
-      put(top, scalar(piece))
+      const end = char === '"' ? endOfString(text, at) : endOfLiteral(text, at)
+      // JSON.parse is right about what has no keys.
+      const value: unknown = JSON.parse(text.slice(at, end))
+      if ('fields' in top && top.key === undefined) top.key = String(value)
+      else put(top, value)
+      at = end
     }
   }
   return root[0]
@@ -75,7 +95,16 @@ function put(container: Container, value: unknown): void {
   container.key = undefined
 }
 
-/** JSON.parse is right about anything that has no keys. */
-function scalar(piece: string): unknown {
-  return JSON.parse(piece)
+const between = new Set(' \n\r\t,:')
+
+function endOfString(text: string, start: number): number {
+  let at = start + 1
+  while (text[at] !== '"') at += text[at] === '\\' ? 2 : 1
+  return at + 1
+}
+
+function endOfLiteral(text: string, start: number): number {
+  let at = start
+  while (at < text.length && !between.has(text.charAt(at)) && text[at] !== '}' && text[at] !== ']') at += 1
+  return at
 }

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import { type CatalogFile, openCatalogFile } from '../catalog/file.ts'
+import { catalogVariables } from '../config/read.ts'
 import type { Config } from '../config/schema.ts'
 import { createAddressPolicy } from '../delivery/address-policy.ts'
 import { createSender } from '../delivery/sender.ts'
@@ -125,7 +126,7 @@ export async function startWorker({ config, log, onFatal }: WorkerOptions): Prom
       log.info({ held: running.held.records, inFlight: running.inFlight }, 'draining')
       member.quiesce()
       // A second is kept for the last commit and for leaving the group.
-      const isDrained = await within(config.shutdown.timeoutMs - 1_000, running.drain())
+      const isDrained = await within(Math.max(0, config.shutdown.timeoutMs - 1_000), running.drain())
       if (!isDrained)
         log.warn(
           { held: running.held.records },
@@ -146,6 +147,7 @@ export async function startWorker({ config, log, onFatal }: WorkerOptions): Prom
 async function openCatalog(config: Config, metrics: Metrics, log: Logger): Promise<CatalogFile> {
   const opened = await openCatalogFile({
     path: config.catalog.file,
+    variables: catalogVariables(),
     onChange(catalog) {
       metrics.catalogRefused.set(0)
       metrics.destinations.set(catalog.destinations.size)

@@ -1,0 +1,151 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { createInterface } from 'node:readline'
+import { stringify } from 'yaml'
+import { until } from './until.ts'
+
+const main = resolve(import.meta.dirname, '../../src/main.ts')
+
+/** A catalog as data; written as YAML. */
+export type CatalogData = { sources: object[]; destinations: object[] }
+
+/** A folder with a catalog file that can be rewritten. */
+export function writeCatalog(catalog: CatalogData): {
+  path: string
+  rewrite(next: CatalogData): void
+  remove(): void
+} {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-catalog-'))
+  const path = join(folder, 'catalog.yaml')
+  const rewrite = (next: CatalogData): void => writeFileSync(path, stringify(next))
+  rewrite(catalog)
+  return { path, rewrite, remove: () => rmSync(folder, { recursive: true, force: true }) }
+}
+
+export type LogLine = { level: string; msg: string; [field: string]: unknown }
+
+/** A real `sluice` process. */
+export type SluiceProcess = {
+  pid: number
+  /** Of `/metrics`, `/livez`, `/readyz`. */
+  httpPort: number
+  log: readonly LogLine[]
+  /** The value of a metric summed over its series, of those whose labels contain `labels`. */
+  metric(name: string, labels?: Record<string, string>): Promise<number>
+  /** Sends SIGTERM, and gives the exit code and how long it took. */
+  terminate(): Promise<{ code: number | null; tookMs: number }>
+  /** `kill -9`. */
+  kill(): Promise<void>
+  readonly isRunning: boolean
+}
+
+/** Settings that every test has in common; a test gives the rest as `SLUICE_…` variables. */
+function environment(variables: Record<string, string>): NodeJS.ProcessEnv {
+  return {
+    PATH: process.env['PATH'],
+    HOME: process.env['HOME'],
+    SLUICE_HTTP_HOST: '127.0.0.1',
+    SLUICE_HTTP_PORT: '0',
+    SLUICE_TOPICS_DEVELOPMENT: 'true',
+    SLUICE_TOPICS_PARTITIONS: '6',
+    SLUICE_DELIVERY_ALLOW_ADDRESSES: '127.0.0.0/8,::1/128',
+    ...variables,
+  }
+}
+
+/** Runs a command that ends, such as `topics apply`; fails when its exit code isn't `expectedCode`. */
+export async function runSluice(
+  args: readonly string[],
+  variables: Record<string, string>,
+  { expectedCode = 0, input = '' } = {},
+): Promise<{ stdout: string; stderr: string }> {
+  const child = spawn(process.execPath, [main, ...args], { env: environment(variables) })
+  child.stdin.end(input)
+  let stdout = ''
+  let stderr = ''
+  child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()))
+  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()))
+  const code = await exitOf(child)
+  if (code !== expectedCode)
+    throw new Error(`sluice ${args.join(' ')} exited with ${code}:\n${stderr}${stdout}`)
+  return { stdout, stderr }
+}
+
+/** Starts `sluice worker` (or another role) and waits until it is ready. */
+export async function startSluice(
+  variables: Record<string, string>,
+  { role = 'worker', readyMs = 30_000 }: { role?: string; readyMs?: number } = {},
+): Promise<SluiceProcess> {
+  const child = spawn(process.execPath, [main, role], {
+    env: environment(variables),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const exited = exitOf(child)
+  const log: LogLine[] = []
+  let stderr = ''
+  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()))
+  createInterface({ input: child.stdout }).on('line', (line) => log.push(readLogLine(line)))
+
+  const describe = (): string =>
+    `${stderr}\n${log
+      .slice(-20)
+      .map((line) => JSON.stringify(line))
+      .join('\n')}`
+  const httpPort = await until(
+    `the ${role} has started`,
+    () => {
+      if (child.exitCode !== null)
+        throw new Error(`sluice ${role} exited with ${child.exitCode}:\n${describe()}`)
+      return log.find(({ msg }) => msg === 'worker started')?.['port']
+    },
+    { timeoutMs: readyMs },
+  )
+  const url = `http://127.0.0.1:${Number(httpPort)}`
+  await until('it is ready', async () => (await fetch(`${url}/readyz`)).ok, { timeoutMs: readyMs })
+
+  return {
+    pid: child.pid ?? -1,
+    httpPort: Number(httpPort),
+    log,
+    async metric(name, labels = {}) {
+      return sumMetric(await (await fetch(`${url}/metrics`)).text(), name, labels)
+    },
+    async terminate() {
+      const startedMs = performance.now()
+      child.kill('SIGTERM')
+      return { code: await exited, tookMs: performance.now() - startedMs }
+    },
+    async kill() {
+      child.kill('SIGKILL')
+      await exited
+    },
+    get isRunning() {
+      return child.exitCode === null && child.signalCode === null
+    },
+  }
+}
+
+/** Adds up the series of a metric in Prometheus' text format. */
+export function sumMetric(text: string, name: string, labels: Record<string, string>): number {
+  const wanted = Object.entries(labels).map(([label, value]) => `${label}="${value}"`)
+  return text
+    .split('\n')
+    .filter((line) => line.startsWith(`${name} `) || line.startsWith(`${name}{`))
+    .filter((line) => wanted.every((pair) => line.includes(pair)))
+    .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0)
+}
+
+function exitOf(child: ChildProcess): Promise<number | null> {
+  return new Promise((resolveExit) => child.once('exit', (code) => resolveExit(code)))
+}
+
+function readLogLine(line: string): LogLine {
+  try {
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the log's own format
+    return JSON.parse(line) as LogLine
+  } catch {
+    return { level: 'none', msg: line }
+  }
+}

@@ -1,0 +1,222 @@
+import { describe, expect, it } from 'vitest'
+import { catalogVariables, readConfig, type ConfigInput } from '../../../src/config/read.ts'
+import type { Config } from '../../../src/config/schema.ts'
+
+function read(input: ConfigInput): Config {
+  const result = readConfig({ env: {}, ...input })
+  if (!result.ok) throw new Error(result.message)
+  return result.config
+}
+
+function refusal(input: ConfigInput): string {
+  const result = readConfig({ env: {}, ...input })
+  return result.ok ? 'no fault' : result.message
+}
+
+describe('readConfig', () => {
+  it('gives every key its default when nothing is set', () => {
+    expect(read({})).toEqual({
+      kafka: {
+        brokers: [],
+        groupId: 'sluice',
+        clientId: 'sluice',
+        topicPrefix: 'sluice.',
+        sessionTimeoutMs: 30_000,
+        commitIntervalMs: 1_000,
+        ssl: false,
+        saslMechanism: 'none',
+        saslUsername: undefined,
+        saslPassword: undefined,
+      },
+      topics: { partitions: 12, replication: 3, minInsync: 2, development: false },
+      catalog: { file: 'catalog.yaml' },
+      retry: {
+        ladderMs: [60_000, 600_000, 3_600_000, 3_600_000, 3_600_000],
+        thenMs: 600_000,
+        limitMs: 14_400_000,
+      },
+      delivery: {
+        timeoutMs: 5_000,
+        maxInFlight: 512,
+        bufferRecords: 10_000,
+        bufferBytes: 67_108_864,
+        laneWaitMs: 30_000,
+        poolIdleMs: 4_000,
+        allowAddresses: [],
+      },
+      http: { host: '0.0.0.0', port: 9400 },
+      shutdown: { timeoutMs: 10_000 },
+      log: { level: 'info', attempts: true },
+      metrics: { perDestination: false },
+    })
+  })
+
+  it('takes a flag before a variable before the default', () => {
+    const env = { SLUICE_HTTP_PORT: '1000', SLUICE_HTTP_HOST: '127.0.0.1' }
+    const result = readConfig({ env, flags: { httpPort: '2000' } })
+    expect(result).toMatchObject({ ok: true, config: { http: { host: '127.0.0.1', port: 2000 } } })
+    expect(
+      result.ok && [...result.sources].filter(([name]) => name.startsWith('http.') || name === 'log.level'),
+    ).toEqual([
+      ['http.host', 'env SLUICE_HTTP_HOST'],
+      ['http.port', 'flag --http-port'],
+      ['log.level', 'default'],
+    ])
+  })
+
+  it('takes KAFKA_BROKERS when its own variable is not set', () => {
+    expect(read({ env: { KAFKA_BROKERS: 'a:1' } }).kafka.brokers).toEqual(['a:1'])
+    expect(read({ env: { KAFKA_BROKERS: 'a:1', SLUICE_KAFKA_BROKERS: 'b:2, c:3' } }).kafka.brokers).toEqual([
+      'b:2',
+      'c:3',
+    ])
+  })
+
+  it('counts an empty variable as unset', () => {
+    expect(read({ env: { SLUICE_HTTP_PORT: '', SLUICE_KAFKA_GROUP_ID: '' } }).http.port).toBe(9400)
+  })
+
+  it('takes an empty topic prefix from a flag', () => {
+    expect(read({ flags: { kafkaTopicPrefix: '' } }).kafka.topicPrefix).toBe('')
+  })
+
+  it('takes a boolean flag without a value as true', () => {
+    expect(read({ flags: { topicsDevelopment: true } }).topics.development).toBe(true)
+  })
+
+  it('leaves options alone that are none of its flags', () => {
+    expect(read({ flags: { json: true } }).log.level).toBe('info')
+  })
+
+  it('takes no secret from a flag', () => {
+    expect(read({ flags: { kafkaSaslPassword: 'x' } }).kafka.saslPassword).toBeUndefined()
+  })
+
+  it.each([
+    ['SLUICE_KAFKA_BROKERS', 'localhost', 'expected host:port, with commas between them'],
+    ['SLUICE_KAFKA_BROKERS', 'a:1,b:70000', 'expected host:port, with commas between them'],
+    ['SLUICE_KAFKA_BROKERS', 'a:1,,b:2', 'expected host:port, with commas between them'],
+    ['SLUICE_KAFKA_TOPIC_PREFIX', 'a b', 'expected up to 100 of A-Z a-z 0-9 . _ -'],
+    ['SLUICE_KAFKA_SESSION_TIMEOUT', '5s', 'expected a duration from 6s to 5m'],
+    ['SLUICE_KAFKA_SESSION_TIMEOUT', '30', 'expected a duration from 6s to 5m'],
+    ['SLUICE_KAFKA_SSL', 'yes', 'expected true or false'],
+    ['SLUICE_KAFKA_SASL_MECHANISM', 'gssapi', 'expected none, plain, scram-sha-256 or scram-sha-512'],
+    ['SLUICE_TOPICS_PARTITIONS', '0', 'expected a whole number from 1 to 1000'],
+    ['SLUICE_TOPICS_PARTITIONS', '1.5', 'expected a whole number from 1 to 1000'],
+    ['SLUICE_TOPICS_PARTITIONS', '1e2', 'expected a whole number from 1 to 1000'],
+    ['SLUICE_RETRY_LADDER', ',', 'expected 1 to 20 durations from 100ms to 24h, with commas between them'],
+    [
+      'SLUICE_RETRY_LADDER',
+      '1m,1d',
+      'expected 1 to 20 durations from 100ms to 24h, with commas between them',
+    ],
+    ['SLUICE_RETRY_LADDER', '1s,'.repeat(20) + '1s', 'expected 1 to 20 durations from 100ms to 24h'],
+    ['SLUICE_DELIVERY_BUFFER_BYTES', '64MB', 'expected a size from 1MiB to 16GiB (B, KiB, MiB or GiB)'],
+    ['SLUICE_DELIVERY_BUFFER_BYTES', '1KiB', 'expected a size from 1MiB to 16GiB (B, KiB, MiB or GiB)'],
+    [
+      'SLUICE_DELIVERY_ALLOW_ADDRESSES',
+      '10.0.0.0/33',
+      'expected address ranges such as 10.1.0.0/16 or fd00::/8',
+    ],
+    [
+      'SLUICE_DELIVERY_ALLOW_ADDRESSES',
+      '10.0.0/8',
+      'expected address ranges such as 10.1.0.0/16 or fd00::/8',
+    ],
+    [
+      'SLUICE_DELIVERY_ALLOW_ADDRESSES',
+      'fd00::/129',
+      'expected address ranges such as 10.1.0.0/16 or fd00::/8',
+    ],
+    ['SLUICE_LOG_LEVEL', 'INFO', 'expected trace, debug, info, warn, error, fatal or silent'],
+  ])('refuses %s=%s and says what it expects', (variable, value, expected) => {
+    const message = refusal({ env: { [variable]: value } })
+    expect(message).toContain(`(${variable}): env ${variable} gives ${JSON.stringify(value)}; ${expected}`)
+    expect(message.split('\n')).toHaveLength(2)
+  })
+
+  it.each([
+    ['SLUICE_RETRY_LADDER', '500ms, 5s', { retry: { ladderMs: [500, 5_000] } }],
+    ['SLUICE_RETRY_THEN', '4h', { retry: { thenMs: 14_400_000 } }],
+    ['SLUICE_DELIVERY_BUFFER_BYTES', '1GiB', { delivery: { bufferBytes: 1_073_741_824 } }],
+    ['SLUICE_DELIVERY_BUFFER_BYTES', '1048577B', { delivery: { bufferBytes: 1_048_577 } }],
+    [
+      'SLUICE_DELIVERY_ALLOW_ADDRESSES',
+      '10.0.0.0/8, 127.0.0.1, ::1, fd00::/08',
+      { delivery: { allowAddresses: ['10.0.0.0/8', '127.0.0.1/32', '::1/128', 'fd00::/8'] } },
+    ],
+    ['SLUICE_HTTP_PORT', '0', { http: { port: 0 } }],
+    ['SLUICE_LOG_LEVEL', 'silent', { log: { level: 'silent' } }],
+  ])('reads %s=%s', (variable, value, expected) => {
+    expect(read({ env: { [variable]: value } })).toMatchObject(expected)
+  })
+
+  it('names all faults at once, each with its key, its variable and where the value is from', () => {
+    const env = { SLUICE_HTTP_PORT: 'x', SLUICE_LOG_LEVL: 'info', SLUICE_TOPICS_REPLICATION: '1' }
+    expect(refusal({ env, flags: { kafkaSsl: 'maybe' } }).split('\n')).toEqual([
+      'The configuration has 4 faults:',
+      '  kafka.ssl (SLUICE_KAFKA_SSL): flag --kafka-ssl gives "maybe"; expected true or false',
+      '  http.port (SLUICE_HTTP_PORT): env SLUICE_HTTP_PORT gives "x"; expected a whole number from 0 to 65535',
+      '  topics.minInsync (SLUICE_TOPICS_MIN_INSYNC): is 2; expected at most topics.replication, which is 1',
+      '  SLUICE_LOG_LEVL: is not a variable of Sluice; did you mean SLUICE_LOG_LEVEL?',
+    ])
+  })
+
+  it('shows no secret, wherever it was put', () => {
+    const secret = 'hunter2-hunter2'
+    const env = { SLUICE_KAFKA_SASL_PASSWORD: secret, SLUICE_KAFKA_SASL_PASSWRD: secret }
+    const message = refusal({ env })
+    expect(message).toContain('did you mean SLUICE_KAFKA_SASL_PASSWORD?')
+    expect(message).toContain('kafka.saslPassword (SLUICE_KAFKA_SASL_PASSWORD): is set while')
+    expect(message).not.toContain(secret)
+  })
+
+  it('wants a user and a password with a login mechanism', () => {
+    const message = refusal({ env: { SLUICE_KAFKA_SASL_MECHANISM: 'plain' } })
+    expect(message).toContain('kafka.saslUsername (SLUICE_KAFKA_SASL_USERNAME): is not set')
+    expect(message).toContain('kafka.saslPassword (SLUICE_KAFKA_SASL_PASSWORD): is not set')
+  })
+
+  it('lets one broker do for development, without more', () => {
+    expect(
+      read({ env: { SLUICE_TOPICS_DEVELOPMENT: 'true', SLUICE_TOPICS_REPLICATION: '1' } }).topics,
+    ).toMatchObject({
+      development: true,
+      replication: 1,
+    })
+  })
+
+  it('has no guess for a variable that is like no other', () => {
+    expect(refusal({ env: { SLUICE_COLOUR_OF_THE_SKY: 'blue' } })).toContain(
+      'SLUICE_COLOUR_OF_THE_SKY: is not a variable of Sluice; remove it',
+    )
+  })
+
+  it('overlooks the variables that Kubernetes makes for a Service called sluice', () => {
+    const env = {
+      SLUICE_SERVICE_HOST: '10.0.0.1',
+      SLUICE_SERVICE_PORT: '9400',
+      SLUICE_SERVICE_PORT_METRICS: '9400',
+      SLUICE_PORT: 'tcp://10.0.0.1:9400',
+      SLUICE_PORT_9400_TCP: 'tcp://10.0.0.1:9400',
+      SLUICE_PORT_9400_TCP_ADDR: '10.0.0.1',
+      SLUICE_ADMIN_PORT_80_TCP_PROTO: 'tcp',
+    }
+    expect(readConfig({ env }).ok).toBe(true)
+  })
+
+  it('does not overlook a misspelled port', () => {
+    expect(refusal({ env: { SLUICE_HTP_PORT: '9400' } })).toContain('did you mean SLUICE_HTTP_PORT?')
+  })
+
+  it('reads the variables of the process when it is given none', () => {
+    expect(readConfig().ok).toBe(true)
+  })
+})
+
+describe('catalogVariables', () => {
+  it('hands out what begins with CATALOG_, and nothing else', () => {
+    const env = { CATALOG_CRM: 'a', SLUICE_KAFKA_SASL_PASSWORD: 'b', HOME: 'c', CATALOG_GONE: undefined }
+    expect(catalogVariables(env)).toEqual({ CATALOG_CRM: 'a' })
+  })
+})
