@@ -77,7 +77,6 @@ export function hookIdOf(url: string): string {
 
 /** The rules of a shared secret. White space at an end is nearly always a file's last line break. */
 export function secretBreach(secret: string): Breach | undefined {
-  if (secret === '') return { problem: 'is empty', advice: 'remove it: requests are not signed then' }
   if (/\p{Cc}/u.test(secret)) return { problem: 'has a control character or line break', advice: 'remove it' }
   if (/^\s|\s$/.test(secret)) return { problem: 'begins or ends with white space', advice: 'remove it' }
   if (!secret.isWellFormed()) return { problem: 'is not well-formed Unicode', advice: 'write another secret' }

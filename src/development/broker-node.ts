@@ -17,6 +17,8 @@ export type NodePlan = {
   clusterId: string
   jars: string
   heapMb: number
+  /** Removed when this process ends without a stop; undefined for kept data. */
+  scratch: string | undefined
 }
 
 const startTimeoutMs = 60_000
@@ -57,8 +59,8 @@ export class JavaNode implements KafkaNode {
 
   async start(): Promise<void> {
     if (this.#process !== undefined) return
-    const log = this.#path('broker.log')
-    const broker = await startTethered('java', this.#command(), log)
+    const logFile = this.#path('broker.log')
+    const broker = await startTethered('java', this.#command(), { logFile, scratch: this.#plan.scratch })
     this.#process = broker
     const ended = new AbortController()
     void broker.exited.then((code) => {
@@ -69,9 +71,12 @@ export class JavaNode implements KafkaNode {
       await waitForCluster([this.address], 1, { timeoutMs: startTimeoutMs, signal: ended.signal })
     } catch (cause) {
       await this.kill('SIGKILL')
-      throw new Error(`Kafka broker ${this.id} did not start. End of ${log}:\n${await lastLines(log)}`, {
-        cause,
-      })
+      throw new Error(
+        `Kafka broker ${this.id} did not start. End of ${logFile}:\n${await lastLines(logFile)}`,
+        {
+          cause,
+        },
+      )
     }
   }
 

@@ -64,7 +64,7 @@ async function download(part: string, folder: string, report: Report): Promise<v
 async function runMaven(part: string, log: string): Promise<void> {
   const libs = `-DoutputDirectory=${join(part, 'libs')}`
   const args = ['-B', '-f', join(part, 'pom.xml'), copyDependencies, '-DincludeScope=runtime', libs]
-  const maven = await startTethered('mvn', args, log)
+  const maven = await startTethered('mvn', args, { logFile: log, scratch: part })
   const timer = setTimeout(() => maven.kill('SIGKILL'), downloadTimeoutMs)
   const code = await maven.exited
   clearTimeout(timer)

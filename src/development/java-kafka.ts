@@ -78,6 +78,7 @@ function nodePlans(
     clusterId: folder.clusterId,
     jars,
     heapMb: plan.heapMb,
+    scratch: folder.isKept ? undefined : folder.path,
   }))
 }
 

@@ -18,7 +18,8 @@ export type Tethered = {
  */
 const script = `
 exec 3<&0 2>>"$1"
-shift
+scratch=$2
+shift 2
 "$@" </dev/null >&2 3<&- &
 child=$!
 echo "$child"
@@ -28,17 +29,21 @@ exec 3<&-
 wait "$child"
 code=$?
 kill "$watcher" 2>/dev/null
+[ -z "$scratch" ] || kill -0 "$PPID" 2>/dev/null || rm -rf "$scratch"
 exit "$code"
 `
 
-/** Starts a command under the tether, its output appended to `logFile`. An unknown command exits with 127. */
+/**
+ * Starts a command under the tether, its output appended to `logFile`. An unknown command exits with 127.
+ * The folder `scratch` is removed when this process was gone before the command.
+ */
 export async function startTethered(
   command: string,
   args: readonly string[],
-  logFile: string,
+  { logFile, scratch = '' }: { logFile: string; scratch?: string | undefined },
 ): Promise<Tethered> {
   // Detached, so that Ctrl-C in a terminal reaches this process alone, which then stops things in order.
-  const shell = spawn('sh', ['-c', script, 'sh', logFile, command, ...args], {
+  const shell = spawn('sh', ['-c', script, 'sh', logFile, scratch, command, ...args], {
     stdio: ['pipe', 'pipe', 'ignore'],
     detached: true,
   })

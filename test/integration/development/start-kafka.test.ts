@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -173,20 +173,23 @@ test('three brokers keep three copies, and serve with one of them dead and back'
   expect((await askMetadata(brokers[0] ?? '', 1_000)).brokers).toHaveLength(3)
 })
 
-test('a broker ends when the process that started it is killed with SIGKILL', async () => {
-  const dataDir = await temporaryFolder()
+test('a broker and its temporary data go when the process that started it is killed with SIGKILL', async () => {
+  const folder = await temporaryFolder()
   const kafkaModule = JSON.stringify(new URL('../../../src/development/kafka.ts', import.meta.url).href)
   const program = `
     const { startKafka } = await import(${kafkaModule})
-    const { brokers } = await startKafka({ ways: ['java'], dataDir: ${JSON.stringify(dataDir)} })
+    const { brokers } = await startKafka({ ways: ['java'] })
     process.stdout.write(brokers[0])`
   const parent = spawn(process.execPath, ['--input-type=module', '-e', program], {
     stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, TMPDIR: folder },
   })
   const address = await new Promise<string>((resolve) =>
     parent.stdout.once('data', (data) => resolve(String(data))),
   )
   expect(await answers(address)).toBe(true)
+  expect(await readdir(folder)).toHaveLength(1)
   parent.kill('SIGKILL')
   await until('the port is closed', async () => !(await answers(address)), { timeoutMs: 15_000 })
+  await until('the data is gone', async () => (await readdir(folder)).length === 0)
 })

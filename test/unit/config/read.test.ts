@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { catalogVariables, readConfig, type ConfigInput } from '../../../src/config/read.ts'
 import type { Config } from '../../../src/config/schema.ts'
 
@@ -210,7 +210,9 @@ describe('readConfig', () => {
   })
 
   it('reads the variables of the process when it is given none', () => {
-    expect(readConfig().ok).toBe(true)
+    vi.stubEnv('SLUICE_LOG_LEVEL', 'loud')
+    expect(readConfig()).toMatchObject({ ok: false, message: expect.stringContaining('gives "loud"') })
+    vi.unstubAllEnvs()
   })
 })
 

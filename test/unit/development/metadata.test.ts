@@ -1,22 +1,22 @@
-import { array, assert, integer, nat, option, property, record, string } from 'fast-check'
+import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { type ClusterMetadata, parseMetadata } from '../../../src/development/metadata.ts'
 
-const cluster = record({
-  clusterId: option(string(), { nil: undefined }),
-  brokers: array(
-    record({
-      id: integer({ min: 0, max: 2 ** 31 - 1 }),
-      host: string(),
-      port: integer({ min: 1, max: 65_535 }),
+const cluster = fc.record({
+  clusterId: fc.option(fc.string(), { nil: undefined }),
+  brokers: fc.array(
+    fc.record({
+      id: fc.integer({ min: 0, max: 2 ** 31 - 1 }),
+      host: fc.string(),
+      port: fc.integer({ min: 1, max: 65_535 }),
     }),
     { maxLength: 5 },
   ),
 })
 
 test('brokers and cluster id are read from any answer', () => {
-  assert(
-    property(cluster, option(string(), { nil: undefined }), (metadata, rack) => {
+  fc.assert(
+    fc.property(cluster, fc.option(fc.string(), { nil: undefined }), (metadata, rack) => {
       expect(parseMetadata(encode(metadata, rack))).toEqual(metadata)
     }),
     { numRuns: 1_000 },
@@ -24,8 +24,8 @@ test('brokers and cluster id are read from any answer', () => {
 })
 
 test('an answer that was cut off is refused', () => {
-  assert(
-    property(cluster, nat(), (metadata, cut) => {
+  fc.assert(
+    fc.property(cluster, fc.nat(), (metadata, cut) => {
       const frame = encode(metadata, undefined)
       // The controller's id and the topics follow what is read.
       const needed = frame.length - 8

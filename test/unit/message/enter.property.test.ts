@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { enter, type Entered, type Origin } from '../../../src/message/enter.ts'
 import { messageKinds } from '../../../src/message/schema.ts'
 import { refusalReasons } from '../../../src/message/validate.ts'
-import { jsonText, messageText } from './json-text.ts'
+import { parseBody, spelledJson, spelledMessage } from './json-text.ts'
 
 const runs = { numRuns: 2000 }
 const origin: Origin = { topic: 'sluice.events', partition: 3, offset: 42, timestampMs: 1_700_000_000_000 }
@@ -14,8 +14,6 @@ function accepted(value: Uint8Array, from: Origin = origin): Entered {
   if (!result.ok) throw new Error(`refused: ${result.reason}`)
   return result.message
 }
-
-const parse = (text: string): object => JSON.parse(text)
 
 /** What is stored under the own key, also when it is `__proto__`. */
 const own = (object: object, key: string): unknown => Object.getOwnPropertyDescriptor(object, key)?.value
@@ -30,9 +28,9 @@ function isReplaced(key: string, sent: unknown): boolean {
 describe('the body of an entered message', () => {
   test('is what a receiver gets by parsing and stringifying it', () => {
     fc.assert(
-      fc.property(messageText, (text) => {
+      fc.property(spelledMessage, ({ text }) => {
         const body = accepted(Buffer.from(text)).body.toString()
-        expect(JSON.stringify(JSON.parse(body))).toBe(body)
+        expect(JSON.stringify(parseBody(body))).toBe(body)
       }),
       runs,
     )
@@ -40,9 +38,8 @@ describe('the body of an entered message', () => {
 
   test('holds every field of the producer as it was', () => {
     fc.assert(
-      fc.property(messageText, (text) => {
-        const sent = parse(text)
-        const body = parse(accepted(Buffer.from(text)).body.toString())
+      fc.property(spelledMessage, ({ text, value: sent }) => {
+        const body = parseBody(accepted(Buffer.from(text)).body.toString())
         const kept = Object.keys(sent).filter((key) => !isReplaced(key, own(sent, key)))
         expect(kept.map((key) => JSON.stringify(own(body, key)))).toEqual(
           kept.map((key) => JSON.stringify(own(sent, key))),
@@ -57,9 +54,8 @@ describe('the body of an entered message', () => {
       'version,timestamp,messageId,context,userId,previousId,User ID,Previous ID'.split(','),
     )
     fc.assert(
-      fc.property(messageText, (text) => {
-        const sent = parse(text)
-        const body = parse(accepted(Buffer.from(text)).body.toString())
+      fc.property(spelledMessage, ({ text, value: sent }) => {
+        const body = parseBody(accepted(Buffer.from(text)).body.toString())
         const others = Object.keys(body).filter((key) => !Object.hasOwn(sent, key) && !added.has(key))
         expect(others).toEqual([])
       }),
@@ -69,7 +65,7 @@ describe('the body of an entered message', () => {
 
   test('enters again as itself, from wherever it is read', () => {
     fc.assert(
-      fc.property(messageText, (text) => {
+      fc.property(spelledMessage, ({ text }) => {
         const { body } = accepted(Buffer.from(text))
         expect(accepted(body, elsewhere).body.toString()).toBe(body.toString())
       }),
@@ -79,7 +75,7 @@ describe('the body of an entered message', () => {
 
   test('says the same as the message beside it', () => {
     fc.assert(
-      fc.property(messageText, (text) => {
+      fc.property(spelledMessage, ({ text }) => {
         const entered = accepted(Buffer.from(text))
         expect(JSON.stringify(entered.message)).toBe(entered.body.toString())
         expect(Object.getPrototypeOf(entered.message)).toBe(Object.prototype)
@@ -92,7 +88,7 @@ describe('the body of an entered message', () => {
 test('entering a message pollutes no prototype', () => {
   const before = Reflect.ownKeys(Object.prototype)
   fc.assert(
-    fc.property(messageText, (text) => {
+    fc.property(spelledMessage, ({ text }) => {
       accepted(Buffer.from(text))
       expect(Reflect.ownKeys(Object.prototype)).toEqual(before)
       expect('polluted' in {}).toBe(false)
@@ -110,11 +106,18 @@ test('a number that would silently become null is refused wherever it is, and no
     (value: string) => `{"a":{"a":1},"b":null,"c":${value}}`,
   )
   fc.assert(
-    fc.property(fc.oneof(jsonText, tooLarge), place, (text, put) => {
-      const result = enter(Buffer.from(`{"type":"page","userId":"u","x":${put(text)}}`), origin)
-      const isTooLarge = !Number.isFinite(Number(text)) && /^-?[1-9][E+\d]*$/i.test(text)
-      expect(result.ok ? undefined : result.reason).toBe(isTooLarge ? 'number_out_of_range' : undefined)
-    }),
+    fc.property(
+      fc.oneof(
+        spelledJson.map(({ text }) => text),
+        tooLarge,
+      ),
+      place,
+      (text, put) => {
+        const result = enter(Buffer.from(`{"type":"page","userId":"u","x":${put(text)}}`), origin)
+        const isTooLarge = !Number.isFinite(Number(text)) && /^-?[1-9][E+\d]*$/i.test(text)
+        expect(result.ok ? undefined : result.reason).toBe(isTooLarge ? 'number_out_of_range' : undefined)
+      },
+    ),
     runs,
   )
 })
@@ -139,7 +142,7 @@ describe('entering does not throw, and refuses for a reason of the list,', () =>
     const edit = fc.tuple(fc.nat(), fc.integer({ min: 0, max: 255 }))
     const edits = fc.array(edit, { minLength: 1, maxLength: 3 })
     fc.assert(
-      fc.property(messageText, edits, (text, replaced) => {
+      fc.property(spelledMessage, edits, ({ text }, replaced) => {
         const bytes = Buffer.from(text)
         for (const [at, byte] of replaced) bytes[at % bytes.length] = byte
         expect(isSettled(bytes)).toBe(true)
@@ -149,7 +152,10 @@ describe('entering does not throw, and refuses for a reason of the list,', () =>
   })
 
   test('on known fields of any type', () => {
-    const anything = fc.oneof(jsonText, fc.constantFrom('""', '"x"', '[]', '{}', 'null', '5'))
+    const anything = fc.oneof(
+      spelledJson.map(({ text }) => text),
+      fc.constantFrom('""', '"x"', '[]', '{}', 'null', '5'),
+    )
     const ids = ['userId', 'anonymousId', 'previousId', 'User ID', 'Previous ID', 'groupId', 'messageId']
     const others = ['event', 'timestamp', 'context', 'integrations', 'properties', 'traits', 'version']
     const field = fc.constantFrom(...ids, ...others)

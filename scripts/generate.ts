@@ -1,0 +1,34 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { catalogSchema } from '../src/catalog/schema.ts'
+import { configMarkdown } from '../src/config/markdown.ts'
+import { eventSchema } from '../src/message/schema.ts'
+
+/**
+ * Writes the files that are made from the code: `npm run generate`. With `--check` it writes nothing, and
+ * fails when one of them isn't as the code would make it.
+ */
+const root = resolve(import.meta.dirname, '..')
+
+const generated: Record<string, string> = {
+  'schemas/event.schema.json': asJson(eventSchema),
+  'schemas/catalog.schema.json': asJson(catalogSchema),
+  'docs/configuration.md': configMarkdown(),
+}
+
+const isCheck = process.argv.includes('--check')
+const stale = Object.entries(generated).filter(([file, text]) => {
+  const path = join(root, file)
+  return !existsSync(path) || readFileSync(path, 'utf8') !== text
+})
+if (!isCheck) for (const [file, text] of stale) writeFileSync(join(root, file), text)
+
+for (const [file] of stale) console.log(isCheck ? `stale: ${file}` : `wrote ${file}`)
+if (isCheck && stale.length > 0) {
+  console.log('Run `npm run generate` and commit what it wrote.')
+  process.exitCode = 1
+}
+
+function asJson(schema: object): string {
+  return `${JSON.stringify(schema, null, 2)}\n`
+}
