@@ -122,15 +122,15 @@ export function createLanes<D extends Carried>(options: LanesOptions<D>): Lanes<
     return lane
   }
 
+  function nextToStart(): Lane<D> | undefined {
+    return isShut || inFlight >= maxInFlight ? undefined : nextInLine()
+  }
+
   function pump(): void {
     // `start` may finish a delivery at once, which pumps again: the loop below takes care of that.
     if (isPumping) return
     isPumping = true
-    while (!isShut && inFlight < maxInFlight) {
-      const lane = nextInLine()
-      if (lane === undefined) break
-      startOne(lane)
-    }
+    for (let lane = nextToStart(); lane !== undefined; lane = nextToStart()) startOne(lane)
     isPumping = false
   }
 

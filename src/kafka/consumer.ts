@@ -264,8 +264,10 @@ class GroupMember implements GroupConsumer {
     return commits
   }
 
-  #takeBatch({ batch, commitOffsetsIfNecessary }: EachBatchPayload): void {
-    this.#commitOnce = commitOffsetsIfNecessary
+  #takeBatch(payload: EachBatchPayload): void {
+    const { batch } = payload
+    // oxlint-disable-next-line typescript/unbound-method -- an arrow function in kafkajs; a closure would keep the batch
+    this.#commitOnce = payload.commitOffsetsIfNecessary
     const partition = this.#partitions.get(nameOf(batch.topic, batch.partition))
     if (partition === undefined) return
     const [first] = batch.messages

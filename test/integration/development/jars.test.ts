@@ -74,6 +74,7 @@ test('a process killed while it downloads leaves nothing, and its Maven ends', a
   await once(parent, 'exit')
   await until('Maven is gone', () => !isRunning(pid))
   await until('the cache is empty', async () => (await readdir(cache)).length === 0)
+  expect(await findJars()).toBeUndefined()
 })
 
 test('what a killed download left is removed by a later one, but not while it may still be at work', async () => {

@@ -44,9 +44,9 @@ describe('a key keeps its name after another text had a key with a backslash in 
     )
   })
 
-  test('among a million levels', () => {
+  test('among a hundred thousand levels', () => {
     read(String.raw`{"i":1,"\\":2}`)
-    const levels = 1_000_000
+    const levels = 100_000
     const value = read(String.raw`{"i":1,"\n":${'['.repeat(levels)}${']'.repeat(levels)}}`)
     expect(Object.keys(Object(value))[1]).toBe('\n')
   })

@@ -1,0 +1,42 @@
+import { expect, it } from 'vitest'
+import { parseCatalog } from '../../../src/catalog/parse.ts'
+import { readCatalogText } from '../../../src/catalog/reader.ts'
+
+/** More than 64 KiB, so that it is read in a thread. */
+function largeCatalog(last: string): string {
+  const destinations = Array.from(
+    { length: 1_000 },
+    (_, index) =>
+      `  - id: d${index}\n    sources: [shop]\n    sharedSecret: \${CATALOG_X}\n    hooks: [{ url: http://example.com/${index} }]\n`,
+  )
+  return `sources: [{ id: shop }]\ndestinations:\n${destinations.join('')}${last}`
+}
+
+const variables = { CATALOG_X: 's3cret' }
+
+it('gives for a large catalog what it gives for a small one', async () => {
+  const text = largeCatalog('')
+  const read = await readCatalogText({ text, file: 'catalog.yaml', variables })
+  expect(read).toEqual(parseCatalog(text, { file: 'catalog.yaml', variables }))
+  if (!read.ok) throw new Error('refused')
+  const { destinations, destinationsBySource } = read.catalog
+  expect(destinationsBySource.get('shop')?.[7]).toBe(destinations.get('d7'))
+})
+
+it('names the faults of a large catalog', async () => {
+  const text = largeCatalog('  - id: d7\n')
+  const read = await readCatalogText({ text, file: 'catalog.yaml', variables })
+  expect(read.ok ? [] : read.faults.map(({ path }) => path)).toEqual([
+    'destinations[1000].sources',
+    'destinations[1000].hooks',
+    'destinations[1000].id',
+  ])
+})
+
+it('leaves the event loop alone while it reads a large catalog', async () => {
+  let turns = 0
+  const timer = setInterval(() => turns++, 1)
+  await readCatalogText({ text: largeCatalog(''), file: 'catalog.yaml', variables })
+  clearInterval(timer)
+  expect(turns).toBeGreaterThan(10)
+})
