@@ -195,12 +195,12 @@ async function readSettings(
     entries.map((entry) => [
       entry.configName,
       // Source 1 is the topic's own configuration; all others are defaults of the cluster.
-      { value: entry.configValue, isDefault: Number(entry.configSource) !== topicConfigSource },
+      { value: entry.configValue, isDefault: entry.configSource !== topicConfigSource },
     ]),
   )
 }
 
-const topicConfigSource = 1
+const topicConfigSource: unknown = 1
 
 function satisfies({ value, rule }: Setting, actual: string | undefined): boolean {
   if (actual === undefined) return false

@@ -1,0 +1,133 @@
+import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign, X509Certificate } from 'node:crypto'
+import { isIP } from 'node:net'
+
+/**
+ * Certificates made when a test needs them, in DER by hand: nothing has to be installed, and each can be wrong
+ * in its own way. ECDSA P-256, X.509 version 3. Source: RFC 5280, section 4.
+ */
+
+/** What a TLS server shows: PEM texts for `tls.createServer`. */
+export type Identity = { key: string; cert: string }
+
+/** `names`: DNS names and IPv4 addresses. `fromMs`, `untilMs`: relative to now, default a day around it. */
+export type Wishes = { names: readonly string[]; fromMs?: number; untilMs?: number }
+
+export type Authority = {
+  /** Its own certificate as PEM: whoever is to trust it gets this, for example by `NODE_EXTRA_CA_CERTS`. */
+  cert: string
+  issue(wishes: Wishes): Identity
+}
+
+export const dayMs = 24 * 3_600_000
+
+/** A small certificate authority. Only who is told to trusts it. */
+export function createAuthority(name: string): Authority {
+  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const issuer = { name, key: privateKey }
+  const extensions = [basicConstraintsOfAuthority, keyUsageOfAuthority]
+  return {
+    cert: certificate({ subject: name, publicKey, issuer, extensions }),
+    issue: (wishes) => issueBy(wishes, issuer),
+  }
+}
+
+/** A certificate that nobody but its own key vouches for. */
+export function selfSigned(wishes: Wishes): Identity {
+  return issueBy(wishes)
+}
+
+type Issuer = { name: string; key: KeyObject }
+
+function issueBy({ names, fromMs, untilMs }: Wishes, authority?: Issuer): Identity {
+  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const subject = names[0] ?? 'nobody'
+  const cert = certificate({
+    subject,
+    publicKey,
+    issuer: authority ?? { name: subject, key: privateKey },
+    fromMs,
+    untilMs,
+    extensions: [subjectAltNames(names)],
+  })
+  return { key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(), cert }
+}
+
+function certificate({
+  subject,
+  publicKey,
+  issuer,
+  fromMs = -dayMs,
+  untilMs = dayMs,
+  extensions,
+}: {
+  subject: string
+  publicKey: KeyObject
+  issuer: Issuer
+  fromMs?: number | undefined
+  untilMs?: number | undefined
+  extensions: readonly Buffer[]
+}): string {
+  const signatureAlgorithm = sequence(ecdsaWithSha256)
+  const signed = sequence(
+    der(0xa0, integer(2)),
+    der(tags.integer, Buffer.from([0x01]), randomBytes(8)),
+    signatureAlgorithm,
+    commonName(issuer.name),
+    sequence(time(Date.now() + fromMs), time(Date.now() + untilMs)),
+    commonName(subject),
+    publicKey.export({ type: 'spki', format: 'der' }),
+    der(0xa3, sequence(...extensions)),
+  )
+  const signature = sign('sha256', signed, issuer.key)
+  return new X509Certificate(sequence(signed, signatureAlgorithm, bitString(signature))).toString()
+}
+
+const tags = { integer: 0x02, bits: 0x03, octets: 0x04, oid: 0x06, utf8: 0x0c, time: 0x18, sequence: 0x30, set: 0x31 }
+
+const ecdsaWithSha256 = der(tags.oid, Buffer.from('2a8648ce3d040302', 'hex'))
+const commonNameOid = der(tags.oid, Buffer.from('550403', 'hex'))
+const basicConstraintsOfAuthority = extension('551d13', sequence(Buffer.from([0x01, 0x01, 0xff])))
+/** Bits 5 and 6: it signs certificates and revocation lists. */
+const keyUsageOfAuthority = extension('551d0f', der(tags.bits, Buffer.from([0x01, 0x06])))
+
+function subjectAltNames(names: readonly string[]): Buffer {
+  const entries = names.map((name) =>
+    isIP(name) === 4 ? der(0x87, Buffer.from(name.split('.').map(Number))) : der(0x82, Buffer.from(name)),
+  )
+  return extension('551d11', sequence(...entries))
+}
+
+function extension(oid: string, value: Buffer): Buffer {
+  return sequence(der(tags.oid, Buffer.from(oid, 'hex')), der(tags.octets, value))
+}
+
+function commonName(name: string): Buffer {
+  return sequence(der(tags.set, sequence(commonNameOid, der(tags.utf8, Buffer.from(name)))))
+}
+
+/** GeneralizedTime: 20091110230000Z. */
+function time(epochMs: number): Buffer {
+  const digits = new Date(epochMs).toISOString().replace(/\.\d+Z$/, '').replace(/\D/g, '')
+  return der(tags.time, Buffer.from(`${digits}Z`))
+}
+
+function integer(value: number): Buffer {
+  return der(tags.integer, Buffer.from([value]))
+}
+
+function bitString(bits: Buffer): Buffer {
+  return der(tags.bits, Buffer.from([0]), bits)
+}
+
+function sequence(...parts: Buffer[]): Buffer {
+  return der(tags.sequence, ...parts)
+}
+
+/** Tag, length, content. */
+function der(tag: number, ...parts: Buffer[]): Buffer {
+  const content = Buffer.concat(parts)
+  if (content.length < 0x80) return Buffer.concat([Buffer.from([tag, content.length]), content])
+  const length = Buffer.alloc(2)
+  length.writeUInt16BE(content.length)
+  return Buffer.concat([Buffer.from([tag, 0x82]), length, content])
+}
