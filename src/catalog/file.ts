@@ -53,7 +53,7 @@ export async function openCatalogFile(options: CatalogFileOptions): Promise<Open
   })
   const snapshot = await readWhole(path)
   if (!snapshot.ok) return refuse([snapshot.fault])
-  const parsed = await readCatalogText({ text: snapshot.text, file: path, variables })
+  const parsed = await readCatalogText(snapshot.text, { file: path, variables })
   return parsed.ok
     ? { ok: true, file: new FollowedFile(options, parsed.catalog, snapshot) }
     : refuse(parsed.faults)
@@ -137,7 +137,7 @@ class FollowedFile implements CatalogFile {
     } else if (snapshot.digest === this.#judged.digest) {
       this.#settle(snapshot)
     } else {
-      const parsed = await readCatalogText({ text: snapshot.text, file: path, variables }).catch(
+      const parsed = await readCatalogText(snapshot.text, { file: path, variables }).catch(
         (error: unknown) => ({
           ok: false as const,
           faults: [faultOf(path, 'could not be read', String(error))],

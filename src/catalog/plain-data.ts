@@ -2,7 +2,7 @@
 
 type PlainRecord = Readonly<Record<string, unknown>>
 
-export function isRecord(value: unknown): value is PlainRecord {
+function isRecord(value: unknown): value is PlainRecord {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 

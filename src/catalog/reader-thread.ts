@@ -1,8 +1,20 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { parseCatalog } from './parse.ts'
-import type { ReaderInput } from './reader.ts'
+import type { Variables } from './variables.ts'
 
-// The other end of `reader.ts`, which is the only one to start it.
-const input: ReaderInput = workerData
-// oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread's port, not a window
-parentPort?.postMessage(parseCatalog(input.text, input))
+/** What `reader.ts` gives the thread. It posts a `ParsedCatalog` back. */
+export type ReaderInput = { catalogText: string; file: string; variables: Variables }
+
+/** This module, to be run as a thread: as .ts from the sources, as .js after a build. */
+export const readerThreadUrl = new URL(import.meta.url)
+
+// Only in the thread: elsewhere the module is imported for its URL.
+if (isReaderInput(workerData)) {
+  const { catalogText, file, variables } = workerData
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread's port, not a window
+  parentPort?.postMessage(parseCatalog(catalogText, { file, variables }))
+}
+
+function isReaderInput(value: unknown): value is ReaderInput {
+  return typeof value === 'object' && value !== null && 'catalogText' in value
+}

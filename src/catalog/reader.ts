@@ -1,21 +1,21 @@
 import { Worker } from 'node:worker_threads'
 import { parseCatalog, type ParsedCatalog } from './parse.ts'
+import { readerThreadUrl, type ReaderInput } from './reader-thread.ts'
 import type { Variables } from './variables.ts'
-
-/** What the thread of `reader-thread.ts` is given. It posts a `ParsedCatalog` back. */
-export type ReaderInput = { text: string; file: string; variables: Variables }
 
 /** From here on a text is read in a thread: the YAML parser takes about 1.2 ms a KiB, and deliveries go on meanwhile. */
 const threadFromCharacters = 64 * 1024
 const timeoutMs = 30_000
 
 /** `parseCatalog` without a long pause of the event loop. Rejects when the thread breaks or takes over 30 s. */
-export async function readCatalogText(input: ReaderInput): Promise<ParsedCatalog> {
-  if (input.text.length < threadFromCharacters) return parseCatalog(input.text, input)
+export async function readCatalogText(
+  text: string,
+  options: { file: string; variables: Variables },
+): Promise<ParsedCatalog> {
+  if (text.length < threadFromCharacters) return parseCatalog(text, options)
 
-  // The build writes .js beside .js, the sources run as .ts beside .ts.
-  const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
-  const thread = new Worker(new URL(`./reader-thread.${extension}`, import.meta.url), { workerData: input })
+  const input: ReaderInput = { catalogText: text, ...options }
+  const thread = new Worker(readerThreadUrl, { workerData: input })
   try {
     return await new Promise<ParsedCatalog>((resolve, reject) => {
       const deadline = setTimeout(() => {

@@ -27,7 +27,7 @@ function isBroker(item: string): boolean {
  * Every key of the configuration. Its variable, its flag, the table in `docs/configuration.md` and the type of
  * `Config` come from here.
  */
-export const configTable = {
+const configTable = {
   kafka: {
     brokers: texts({
       default: [],

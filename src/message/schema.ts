@@ -39,13 +39,13 @@ const traits = object('Traits of the user or group.')
 const properties = object('Properties of the event, page or screen.')
 
 /** A schema that holds when at least one of the fields is there and not empty. Types are checked elsewhere. */
-const oneOf = (...names: string[]) => ({
+const someOf = (...names: string[]) => ({
   anyOf: names.map((name) => ({
     required: [name],
     properties: { [name]: { type: 'string', minLength: 1 } },
   })),
 })
-const userOrAnonymous = oneOf('userId', 'anonymousId')
+const userOrAnonymous = someOf('userId', 'anonymousId')
 
 const kindSchemas = {
   identify: Type.Object({ type: Type.Literal('identify'), ...everywhere, traits }, userOrAnonymous),
@@ -67,37 +67,38 @@ const kindSchemas = {
       'User ID': id('The same as userId: receivers get both spellings, producers may send either.'),
       'Previous ID': id('The same as previousId.'),
     },
-    { allOf: [oneOf('userId', 'User ID'), oneOf('previousId', 'Previous ID')] },
+    { allOf: [someOf('userId', 'User ID'), someOf('previousId', 'Previous ID')] },
   ),
-  delete: Type.Object({ type: Type.Literal('delete'), ...everywhere }, oneOf('userId')),
+  delete: Type.Object({ type: Type.Literal('delete'), ...everywhere }, someOf('userId')),
 } satisfies Record<MessageKind, unknown>
+
+const event = Type.Union([
+  kindSchemas.identify,
+  kindSchemas.track,
+  kindSchemas.page,
+  kindSchemas.screen,
+  kindSchemas.group,
+  kindSchemas.alias,
+  kindSchemas.delete,
+])
 
 /**
  * A message as producers write it to the events topic; `schemas/event.schema.json` is generated from it. Fields
  * that it doesn't name are allowed and delivered unchanged.
  */
-export const eventSchema = Type.Union(
-  [
-    kindSchemas.identify,
-    kindSchemas.track,
-    kindSchemas.page,
-    kindSchemas.screen,
-    kindSchemas.group,
-    kindSchemas.alias,
-    kindSchemas.delete,
-  ],
-  {
-    $schema: 'https://json-schema.org/draft/2020-12/schema',
-    title: 'Event',
-    description:
-      'A Segment-spec message on the events topic. Null and an empty string count as absent; fields not named here are delivered unchanged.',
-  },
-)
+export const eventSchema = {
+  $schema: 'https://json-schema.org/draft/2020-12/schema',
+  title: 'Event',
+  description:
+    'A Segment-spec message on the events topic. Null and an empty string count as absent. Fields that are not ' +
+    'named here are delivered unchanged. A timestamp must also be a day of the calendar.',
+  ...event,
+}
 
 /** A message that passed the schema. It holds other fields too. */
-export type Message = Static<typeof eventSchema>
+export type Message = Static<typeof event>
 
-/** The members of `eventSchema`, compiled one by one: a fault is then named for the kind that was meant. */
+/** The kinds of `eventSchema`, compiled one by one: a fault is then named for the kind that was meant. */
 export const kindChecks = {
   identify: Compile(kindSchemas.identify),
   track: Compile(kindSchemas.track),

@@ -10,7 +10,7 @@ const allowedFolders: Record<string, readonly string[]> = {
   message: [],
   routing: ['message'],
   retry: [],
-  config: ['catalog'],
+  config: ['catalog', 'retry'],
   catalog: [],
   delivery: ['catalog'],
   kafka: [],

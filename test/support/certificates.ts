@@ -1,4 +1,4 @@
-import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign, X509Certificate } from 'node:crypto'
+import { generateKeyPairSync, type KeyObject, randomBytes, sign, X509Certificate } from 'node:crypto'
 import { isIP } from 'node:net'
 
 /**
@@ -82,7 +82,16 @@ function certificate({
   return new X509Certificate(sequence(signed, signatureAlgorithm, bitString(signature))).toString()
 }
 
-const tags = { integer: 0x02, bits: 0x03, octets: 0x04, oid: 0x06, utf8: 0x0c, time: 0x18, sequence: 0x30, set: 0x31 }
+const tags = {
+  integer: 0x02,
+  bits: 0x03,
+  octets: 0x04,
+  oid: 0x06,
+  utf8: 0x0c,
+  time: 0x18,
+  sequence: 0x30,
+  set: 0x31,
+}
 
 const ecdsaWithSha256 = der(tags.oid, Buffer.from('2a8648ce3d040302', 'hex'))
 const commonNameOid = der(tags.oid, Buffer.from('550403', 'hex'))
@@ -107,7 +116,10 @@ function commonName(name: string): Buffer {
 
 /** GeneralizedTime: 20091110230000Z. */
 function time(epochMs: number): Buffer {
-  const digits = new Date(epochMs).toISOString().replace(/\.\d+Z$/, '').replace(/\D/g, '')
+  const digits = new Date(epochMs)
+    .toISOString()
+    .replace(/\.\d+Z$/, '')
+    .replace(/\D/g, '')
   return der(tags.time, Buffer.from(`${digits}Z`))
 }
 
@@ -126,8 +138,12 @@ function sequence(...parts: Buffer[]): Buffer {
 /** Tag, length, content. */
 function der(tag: number, ...parts: Buffer[]): Buffer {
   const content = Buffer.concat(parts)
-  if (content.length < 0x80) return Buffer.concat([Buffer.from([tag, content.length]), content])
-  const length = Buffer.alloc(2)
-  length.writeUInt16BE(content.length)
-  return Buffer.concat([Buffer.from([tag, 0x82]), length, content])
+  return Buffer.concat([Buffer.from([tag, ...lengthOctets(content.length)]), content])
+}
+
+/** In one octet up to 127, else the number of octets that follow and those. */
+function lengthOctets(length: number): number[] {
+  if (length < 0x80) return [length]
+  if (length < 0x100) return [0x81, length]
+  return [0x82, length >> 8, length & 0xff]
 }

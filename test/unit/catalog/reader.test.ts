@@ -16,7 +16,7 @@ const variables = { CATALOG_X: 's3cret' }
 
 it('gives for a large catalog what it gives for a small one', async () => {
   const text = largeCatalog('')
-  const read = await readCatalogText({ text, file: 'catalog.yaml', variables })
+  const read = await readCatalogText(text, { file: 'catalog.yaml', variables })
   expect(read).toEqual(parseCatalog(text, { file: 'catalog.yaml', variables }))
   if (!read.ok) throw new Error('refused')
   const { destinations, destinationsBySource } = read.catalog
@@ -25,7 +25,7 @@ it('gives for a large catalog what it gives for a small one', async () => {
 
 it('names the faults of a large catalog', async () => {
   const text = largeCatalog('  - id: d7\n')
-  const read = await readCatalogText({ text, file: 'catalog.yaml', variables })
+  const read = await readCatalogText(text, { file: 'catalog.yaml', variables })
   expect(read.ok ? [] : read.faults.map(({ path }) => path)).toEqual([
     'destinations[1000].sources',
     'destinations[1000].hooks',
@@ -36,7 +36,7 @@ it('names the faults of a large catalog', async () => {
 it('leaves the event loop alone while it reads a large catalog', async () => {
   let turns = 0
   const timer = setInterval(() => turns++, 1)
-  await readCatalogText({ text: largeCatalog(''), file: 'catalog.yaml', variables })
+  await readCatalogText(largeCatalog(''), { file: 'catalog.yaml', variables })
   clearInterval(timer)
   expect(turns).toBeGreaterThan(10)
 })

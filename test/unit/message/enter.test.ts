@@ -114,6 +114,15 @@ describe('what is added', () => {
     expect(entered({ ...page, timestamp }).message.timestamp).toBe(recordTime)
   })
 
+  test.each([
+    ['2009-11-10T23:00:00.123Z', '2009-11-10T23:00:00.123Z'],
+    ['2009-11-10T23:00:00+0000', '2009-11-10T23:00:00.000Z'],
+    ['2009-11-10T23:00:00.123456789-01:00', '2009-11-11T00:00:00.123Z'],
+    ['2016-12-31T23:59:60.000Z', '2017-01-01T00:00:00.000Z'],
+  ])('a timestamp %s is sent as %s', (timestamp, expected) => {
+    expect(entered({ ...page, timestamp }).message.timestamp).toBe(expected)
+  })
+
   test('an alias may come in the spelling that receivers get', () => {
     const { message, userId } = entered({ type: 'alias', 'Previous ID': 'old', 'User ID': 'new' })
     expect(message).toMatchObject({ previousId: 'old', userId: 'new' })

@@ -184,6 +184,10 @@ const bothRead = fc
   )
   .map(([year, day, time, second, zone]) => `${year}-${day}T${time}${second}${zone}`)
 
+test('second 60 is not canonical', () => {
+  expect(isCanonicalTimestamp('2016-12-31T23:59:60.000Z')).toBe(false)
+})
+
 test('agrees with Date.parse on what both read', () => {
   fc.assert(
     fc.property(bothRead, (text) => {

@@ -1,0 +1,50 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, openSync, readFileSync } from 'node:fs'
+import { BenchmarkFailure } from './failure.ts'
+
+/** A process under measurement. Its output goes to a file, as a log would. */
+export type SenderProcess = {
+  readonly pid: number
+  readonly isRunning: boolean
+  /** All that it has written so far. */
+  output(): string
+  /** Sends SIGTERM, and resolves with the exit code; null when it ended by the signal, or had to be killed. */
+  stop(): Promise<number | null>
+}
+
+const stopTimeoutMs = 20_000
+const running = new Set<ChildProcess>()
+process.on('exit', () => {
+  for (const child of running) child.kill('SIGKILL')
+})
+
+/** Starts `node ARGUMENTS` with exactly the variables that are given, beside PATH and HOME. */
+export function startSender(
+  args: readonly string[],
+  { outputFile, variables = {} }: { outputFile: string; variables?: Record<string, string> },
+): SenderProcess {
+  const output = openSync(outputFile, 'w')
+  const child = spawn(process.execPath, args, {
+    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...variables },
+    stdio: ['ignore', output, output],
+  })
+  closeSync(output)
+  if (child.pid === undefined) throw new BenchmarkFailure(`node ${args.join(' ')} did not start`)
+  running.add(child)
+  const exited = once(child, 'exit').finally(() => running.delete(child))
+  return {
+    pid: child.pid,
+    get isRunning() {
+      return child.exitCode === null && child.signalCode === null
+    },
+    output: () => readFileSync(outputFile, 'utf8'),
+    async stop() {
+      const timer = setTimeout(() => child.kill('SIGKILL'), stopTimeoutMs)
+      child.kill('SIGTERM')
+      await exited
+      clearTimeout(timer)
+      return child.exitCode
+    },
+  }
+}

@@ -1,0 +1,67 @@
+import { Pool } from 'undici'
+import { enter } from '../../src/message/enter.ts'
+import { messageAt, messageBytes, sourceId } from '../support/messages.ts'
+
+/**
+ * `node dispatch.ts ORIGIN MESSAGES IN_FLIGHT`: posts the bodies that the worker would, with the same path and
+ * headers, from memory and as fast as undici can. What is above this is what Sluice costs.
+ */
+
+const [origin = '', messages = '', inFlight = ''] = process.argv.slice(2)
+const count = Number(messages)
+const { bytes, ends } = canonicalBodies(count)
+const headers = [
+  'User-Agent',
+  'Sluice/1.0',
+  'Content-Type',
+  'application/json',
+  'X-Signature',
+  '2ef7bde608ce5404e97d5f042f95f89f1c232871',
+]
+const pool = new Pool(origin, { connections: Number(inFlight), pipelining: 1 })
+let next = 0
+let open = 0
+
+/** One for all requests: it holds nothing of theirs. */
+const handler = {
+  onRequestStart() {},
+  onResponseStart(_controller: unknown, status: number) {
+    if (status !== 200) throw new Error(`the receiver answered ${status}`)
+  },
+  onResponseData() {},
+  onResponseEnd() {
+    open--
+    postNext()
+  },
+  onResponseError(_controller: unknown, error: Error) {
+    throw error
+  },
+}
+
+for (let slot = 0; slot < Number(inFlight); slot++) postNext()
+
+function postNext(): void {
+  if (next === count) {
+    if (open === 0) void pool.close()
+    return
+  }
+  const body = bytes.subarray(next === 0 ? 0 : ends[next - 1], ends[next])
+  next++
+  open++
+  pool.dispatch({ path: '/hook', method: 'POST', headers, body }, handler)
+}
+
+/** In one block of memory, so that the garbage collector has nothing to do with them. */
+function canonicalBodies(total: number): { bytes: Buffer; ends: Float64Array } {
+  const block = Buffer.allocUnsafe(total * (messageBytes + 64))
+  const blockEnds = new Float64Array(total)
+  let end = 0
+  for (let index = 0; index < total; index++) {
+    const origin = { topic: sourceId, partition: 0, offset: index, timestampMs: 0 }
+    const entered = enter(messageAt(index), origin)
+    if (!entered.ok) throw new Error(`message ${index} is refused: ${entered.detail}`)
+    end += entered.message.body.copy(block, end)
+    blockEnds[index] = end
+  }
+  return { bytes: block, ends: blockEnds }
+}

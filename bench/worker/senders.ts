@@ -1,0 +1,53 @@
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import type { MeasuredRun } from '../support/measure.ts'
+import { type SenderProcess, startSender } from '../support/sender-process.ts'
+import { inFlight, type Setting, sharedSecret, sluiceMain } from './setting.ts'
+
+/** The three that are compared, in the order in which they are measured. */
+export const senderNames = ['dispatch', 'floor', 'worker'] as const
+export type SenderName = (typeof senderNames)[number]
+
+type Sender = Pick<MeasuredRun, 'start' | 'secret' | 'faultOf'>
+
+/** How to run a sender once in a setting; each run reads the topic in a consumer group of its own. */
+export function senderFor(name: SenderName, setting: Setting, profileDir: string | undefined): Sender {
+  const { brokers, topic, messages, receiver, folder, variables } = setting
+  const outputFile = join(folder, `${name}.log`)
+  const group = `${topic}-${name}-${randomBytes(4).toString('hex')}`
+  switch (name) {
+    case 'dispatch': {
+      const args = [scriptOf(name), receiver.origin, String(messages), String(inFlight)]
+      return { start: () => startSender(args, { outputFile }), secret: undefined, faultOf: outputFault }
+    }
+    case 'floor': {
+      const args = [scriptOf(name), brokers.join(','), topic, group, receiver.origin, String(inFlight)]
+      return { start: () => startSender(args, { outputFile }), secret: undefined, faultOf: outputFault }
+    }
+    case 'worker': {
+      const flags = profileDir === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileDir}`]
+      const options = { outputFile, variables: { ...variables, SLUICE_KAFKA_GROUP_ID: group } }
+      return {
+        start: () => startSender([...flags, sluiceMain, 'worker'], options),
+        secret: sharedSecret,
+        faultOf: (sender, exitCode) => workerFault(sender, exitCode, messages),
+      }
+    }
+  }
+}
+
+function scriptOf(name: string): string {
+  return join(import.meta.dirname, `${name}.ts`)
+}
+
+/** These write nothing as long as all is well. */
+function outputFault(sender: SenderProcess): string | undefined {
+  return sender.output() === '' ? undefined : 'it complained'
+}
+
+/** The log is part of what is measured, so it has to be there: one line an attempt. */
+function workerFault(sender: SenderProcess, exitCode: number | null, messages: number): string | undefined {
+  if (exitCode !== 0) return `it ended with exit code ${exitCode}`
+  const attempts = sender.output().split('"msg":"attempt"').length - 1
+  return attempts === messages ? undefined : `${messages} deliveries, and ${attempts} attempts in its log`
+}

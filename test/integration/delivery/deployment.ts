@@ -1,0 +1,97 @@
+import { type CompressionTypes, type Message } from 'kafkajs'
+import { produce, randomPrefix, readAll, type SeenRecord, testKafka } from '../../support/kafka.ts'
+import {
+  runSluice,
+  type SluiceProcess,
+  startSluice,
+  writeCatalog,
+} from '../../support/worker-process.ts'
+
+/** A destination as the catalog file has it. */
+export type DestinationEntry = {
+  id: string
+  sources: readonly string[]
+  hooks: readonly { url: string; id?: string; headers?: Record<string, string> }[]
+  state?: 'on' | 'off' | 'paused'
+  sharedSecret?: string
+  strategy?: 'all' | 'failover'
+  maxInFlight?: number
+}
+
+/** Topics of a test's own, a catalog, and a worker that is ready. */
+export type Deployment = {
+  prefix: string
+  worker: SluiceProcess
+  /** Produces to `events`, as an upstream service does. */
+  send(sourceId: string, messages: readonly SentMessage[], options?: SendOptions): Promise<void>
+  /** Puts other destinations in force; sources are those that they name, and `otherSources`. */
+  recatalog(destinations: readonly DestinationEntry[]): void
+  /** Replaces the catalog file's text. */
+  rewriteCatalog(data: { sources: object[]; destinations: object[] }): void
+  /** Reads a topic, without its prefix, to its end; with `count` until so many records are there. */
+  read(topic: string, count?: number): Promise<SeenRecord[]>
+  stop(): Promise<void>
+}
+
+/** `value`: bytes or text as they are, an object as JSON. */
+export type SentMessage = { key?: string; value: object | string | Buffer | null; partition?: number }
+
+export type SendOptions = { compression?: CompressionTypes; headers?: Record<string, string> }
+
+export async function deploy({
+  destinations,
+  otherSources = [],
+  variables = {},
+}: {
+  destinations: readonly DestinationEntry[]
+  otherSources?: readonly string[]
+  variables?: Record<string, string>
+}): Promise<Deployment> {
+  const prefix = randomPrefix()
+  const catalog = writeCatalog(catalogOf(destinations, otherSources))
+  const settings = {
+    SLUICE_KAFKA_BROKERS: testKafka().join(','),
+    SLUICE_KAFKA_TOPIC_PREFIX: prefix,
+    SLUICE_KAFKA_GROUP_ID: `${prefix}workers`,
+    SLUICE_TOPICS_PARTITIONS: '3',
+    SLUICE_CATALOG_FILE: catalog.path,
+    ...variables,
+  }
+  await runSluice(['topics', 'apply'], settings)
+  const worker = await startSluice(settings)
+  return {
+    prefix,
+    worker,
+    send: (sourceId, messages, { compression, headers } = {}) =>
+      produce(
+        `${prefix}events`,
+        messages.map((message) => toRecord(message, { 'source-id': sourceId, ...headers })),
+        compression === undefined ? {} : { compression },
+      ),
+    recatalog: (next) => catalog.rewrite(catalogOf(next, otherSources)),
+    rewriteCatalog: (data) => catalog.rewrite(data),
+    read: (topic, count) => readAll(prefix + topic, count === undefined ? {} : { count }),
+    async stop() {
+      await worker.terminate()
+      catalog.remove()
+    },
+  }
+}
+
+function catalogOf(
+  destinations: readonly DestinationEntry[],
+  otherSources: readonly string[],
+): { sources: object[]; destinations: object[] } {
+  const ids = new Set([...destinations.flatMap(({ sources }) => sources), ...otherSources])
+  return { sources: [...ids].map((id) => ({ id })), destinations: [...destinations] }
+}
+
+function toRecord({ key, value, partition }: SentMessage, headers: Record<string, string>): Message {
+  const isPlain = value === null || typeof value === 'string' || Buffer.isBuffer(value)
+  return {
+    headers,
+    key: key ?? null,
+    value: isPlain ? value : JSON.stringify(value),
+    ...(partition !== undefined && { partition }),
+  }
+}

@@ -1,0 +1,193 @@
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
+import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net'
+import { createServer as createTlsServer } from 'node:tls'
+import type { Identity } from './certificates.ts'
+
+/** Customers' servers: real ones, on a free port of 127.0.0.1. */
+
+/** A request as it came. */
+export type ReceivedRequest = {
+  method: string
+  /** Path and query. */
+  path: string
+  headers: IncomingHttpHeaders
+  /** Name, value, name, value: as they were written. */
+  rawHeaders: readonly string[]
+  body: Buffer
+  /** When its body was complete, in epoch milliseconds. */
+  atMs: number
+}
+
+/** What a server does with a request; `nth` counts the requests of that path from 1. */
+export type Script = (request: ReceivedRequest, response: ServerResponse, nth: number) => void
+
+export type Receiver = {
+  /** `http://127.0.0.1:PORT` */
+  origin: string
+  port: number
+  /** All that came, in order. */
+  requests: readonly ReceivedRequest[]
+  requestsTo(path: string): ReceivedRequest[]
+  /** TCP connections that were accepted so far. */
+  readonly connections: number
+  stop(): Promise<void>
+}
+
+/** Answers with a status at once. */
+export function answer(status: number, headers: Record<string, string> = {}, body = ''): Script {
+  return (_request, response) => response.writeHead(status, headers).end(body)
+}
+
+/** Takes the request and never answers. */
+export const neverAnswer: Script = () => {}
+
+/** The first request of a path gets the first script, and so on; the last script is for all that follow. */
+export function inTurn(...scripts: Script[]): Script {
+  return (request, response, nth) => scripts[Math.min(nth, scripts.length) - 1]?.(request, response, nth)
+}
+
+/** Serves HTTP, or HTTPS with a certificate. One script for all paths, or one for each; other paths get 404. */
+export async function startReceiver(
+  scripts: Script | Record<string, Script> = answer(200),
+  { identity }: { identity?: Identity } = {},
+): Promise<Receiver> {
+  const requests: ReceivedRequest[] = []
+  const counts = new Map<string, number>()
+
+  async function take(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+    const request = await readRequest(incoming)
+    requests.push(request)
+    const nth = (counts.get(request.path) ?? 0) + 1
+    counts.set(request.path, nth)
+    const script = typeof scripts === 'function' ? scripts : (scripts[request.path] ?? answer(404))
+    script(request, response, nth)
+  }
+
+  const onRequest = (incoming: IncomingMessage, response: ServerResponse): void => {
+    // A client that goes away in the middle of its request is not this server's fault.
+    take(incoming, response).catch(() => response.destroy())
+  }
+  const server = identity === undefined ? createServer(onRequest) : createSecureServer(identity, onRequest)
+  const listening = await listen(server)
+  return {
+    origin: `${identity === undefined ? 'http' : 'https'}://127.0.0.1:${listening.port}`,
+    port: listening.port,
+    requests,
+    requestsTo: (path) => requests.filter((request) => request.path === path),
+    get connections() {
+      return listening.connections
+    },
+    stop: () => listening.stop(),
+  }
+}
+
+/** A server that speaks no HTTP by itself. */
+export type RawReceiver = {
+  origin: string
+  port: number
+  readonly connections: number
+  /** Bytes that clients sent; with TLS those that were inside of it. */
+  readonly bytes: number
+  /** TLS handshakes that were completed for the server: its certificate may still be refused. */
+  readonly handshakes: number
+  stop(): Promise<void>
+}
+
+export type RawScript = {
+  connected?: (socket: Socket) => void
+  /** `received`: all that this connection has sent so far. */
+  data?: (socket: Socket, received: Buffer) => void
+}
+
+/** Accepts connections, over TLS with a certificate, counts what comes, and does as the script says. */
+export async function startRawReceiver(
+  script: RawScript = {},
+  { identity }: { identity?: Identity } = {},
+): Promise<RawReceiver> {
+  let bytes = 0
+  let handshakes = 0
+
+  function take(socket: Socket): void {
+    if (identity !== undefined) handshakes++
+    let received = Buffer.alloc(0)
+    // Half of what these scripts do ends in a broken connection.
+    socket.on('error', () => {})
+    socket.on('data', (chunk: Buffer) => {
+      bytes += chunk.length
+      received = Buffer.concat([received, chunk])
+      script.data?.(socket, received)
+    })
+    script.connected?.(socket)
+  }
+
+  const server = identity === undefined ? createTcpServer(take) : createTlsServer(identity, take)
+  const listening = await listen(server)
+  return {
+    origin: `${identity === undefined ? 'http' : 'https'}://127.0.0.1:${listening.port}`,
+    port: listening.port,
+    get connections() {
+      return listening.connections
+    },
+    get bytes() {
+      return bytes
+    },
+    get handshakes() {
+      return handshakes
+    },
+    stop: () => listening.stop(),
+  }
+}
+
+/** Whether a whole request is there: the head, and a body as long as the head says. */
+export function isWholeRequest(received: Buffer): boolean {
+  const headEnd = received.indexOf('\r\n\r\n')
+  if (headEnd === -1) return false
+  const length = /\r\ncontent-length: *(\d+)/i.exec(received.subarray(0, headEnd).toString('latin1'))?.[1]
+  return received.length >= headEnd + 4 + Number(length ?? 0)
+}
+
+async function listen(
+  server: Server,
+): Promise<{ port: number; readonly connections: number; stop(): Promise<void> }> {
+  const sockets = new Set<Socket>()
+  let connections = 0
+  server.on('connection', (socket) => {
+    connections++
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+  })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(0, '127.0.0.1', resolve)
+  })
+  return {
+    port: portOf(server.address()),
+    get connections() {
+      return connections
+    },
+    async stop() {
+      const closed = new Promise((resolve) => server.close(resolve))
+      for (const socket of sockets) socket.destroy()
+      await closed
+    },
+  }
+}
+
+function portOf(address: AddressInfo | string | null): number {
+  if (address === null || typeof address === 'string') throw new Error('the server listens on no port')
+  return address.port
+}
+
+async function readRequest(incoming: IncomingMessage): Promise<ReceivedRequest> {
+  const chunks: Buffer[] = []
+  for await (const chunk of incoming) chunks.push(Buffer.from(chunk))
+  return {
+    method: incoming.method ?? '',
+    path: incoming.url ?? '',
+    headers: incoming.headers,
+    rawHeaders: incoming.rawHeaders,
+    body: Buffer.concat(chunks),
+    atMs: Date.now(),
+  }
+}
