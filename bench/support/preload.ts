@@ -1,5 +1,6 @@
-import { Kafka, logLevel, type Message, Partitioners } from 'kafkajs'
+import { type Message, Partitioners } from 'kafkajs'
 import { messageAt, sourceId, userIdOf } from './messages.ts'
+import { plainKafka } from './plain-kafka.ts'
 
 const batchRecords = 500
 
@@ -15,11 +16,6 @@ export async function preload(brokers: readonly string[], topic: string, count: 
   } finally {
     await producer.disconnect()
   }
-}
-
-/** A client with the library's own settings, that logs nothing. */
-export function plainKafka(brokers: readonly string[]): Kafka {
-  return new Kafka({ brokers: [...brokers], clientId: 'bench', logLevel: logLevel.NOTHING })
 }
 
 function recordsFrom(start: number, end: number): Message[] {

@@ -37,7 +37,9 @@ export type Receiver = {
 
 /** Starts the receiver as a process of its own, which ends with this one. */
 export async function startReceiver(): Promise<Receiver> {
-  const child = fork(join(import.meta.dirname, 'receiver.ts'), { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  const child = fork(join(import.meta.dirname, 'receiver.ts'), {
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  })
   const exited = once(child, 'exit')
   const command = (value: Command): void => void child.send(value)
 

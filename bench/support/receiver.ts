@@ -77,7 +77,7 @@ function numberOf(body: Buffer): number {
   const at = body.indexOf(marker)
   if (at < 0) return -1
   const end = at + marker.length + idCharacters
-  return Number(body.latin1Slice(end - 12, end))
+  return Number(body.toString('latin1', end - 12, end))
 }
 
 /** Takes all complete requests off the front of `bytes`, answers them, and gives back the rest. */
@@ -87,7 +87,7 @@ function takeRequests(socket: Socket, bytes: Buffer): Buffer | undefined {
     const headEnd = rest.indexOf(endOfHead)
     if (headEnd < 0) return rest
     const bodyStart = headEnd + endOfHead.length
-    const head = rest.latin1Slice(0, headEnd + 2)
+    const head = rest.toString('latin1', 0, headEnd + 2)
     const end = bodyStart + Number(/\r\ncontent-length: *(\d+)/i.exec(head)?.[1] ?? 0)
     if (rest.length < end) return rest
     run.delivered(head, rest.subarray(bodyStart, end))

@@ -7,9 +7,11 @@ import { BenchmarkFailure } from './failure.ts'
 export type SenderProcess = {
   readonly pid: number
   readonly isRunning: boolean
+  /** The exit code when it ends by itself; null when a signal ended it. */
+  readonly ended: Promise<number | null>
   /** All that it has written so far. */
   output(): string
-  /** Sends SIGTERM, and resolves with the exit code; null when it ended by the signal, or had to be killed. */
+  /** Sends SIGTERM, after 20 s SIGKILL, and resolves as `ended`. */
   stop(): Promise<number | null>
 }
 
@@ -32,19 +34,23 @@ export function startSender(
   closeSync(output)
   if (child.pid === undefined) throw new BenchmarkFailure(`node ${args.join(' ')} did not start`)
   running.add(child)
-  const exited = once(child, 'exit').finally(() => running.delete(child))
+  const ended = once(child, 'exit').then(() => {
+    running.delete(child)
+    return child.exitCode
+  })
   return {
     pid: child.pid,
     get isRunning() {
       return child.exitCode === null && child.signalCode === null
     },
+    ended,
     output: () => readFileSync(outputFile, 'utf8'),
     async stop() {
       const timer = setTimeout(() => child.kill('SIGKILL'), stopTimeoutMs)
       child.kill('SIGTERM')
-      await exited
+      const exitCode = await ended
       clearTimeout(timer)
-      return child.exitCode
+      return exitCode
     },
   }
 }

@@ -57,8 +57,8 @@ function canonicalBodies(total: number): { bytes: Buffer; ends: Float64Array } {
   const blockEnds = new Float64Array(total)
   let end = 0
   for (let index = 0; index < total; index++) {
-    const origin = { topic: sourceId, partition: 0, offset: index, timestampMs: 0 }
-    const entered = enter(messageAt(index), origin)
+    const read = { topic: sourceId, partition: 0, offset: index, timestampMs: 0 }
+    const entered = enter(messageAt(index), read)
     if (!entered.ok) throw new Error(`message ${index} is refused: ${entered.detail}`)
     end += entered.message.body.copy(block, end)
     blockEnds[index] = end

@@ -1,6 +1,6 @@
 import type { KafkaMessage } from 'kafkajs'
 import { Pool } from 'undici'
-import { plainKafka } from '../support/preload.ts'
+import { plainKafka } from '../support/plain-kafka.ts'
 
 /**
  * `node floor.ts BROKERS TOPIC GROUP ORIGIN IN_FLIGHT`: the least that this stack can do. kafkajs reads, undici

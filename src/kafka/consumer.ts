@@ -98,6 +98,7 @@ class GroupMember implements GroupConsumer {
   /** Commits without the retries of `Consumer.commitOffsets`, which would carry on into a later generation. */
   #commitOnce: ((offsets: Offsets) => Promise<void>) | undefined
   #committing: Promise<void> | undefined
+  #committingNext: Promise<void> | undefined
 
   constructor(options: ConsumerOptions) {
     this.#options = options
@@ -116,7 +117,7 @@ class GroupMember implements GroupConsumer {
   }
 
   async start(): Promise<void> {
-    const { GROUP_JOIN, CRASH } = this.#consumer.events
+    const { GROUP_JOIN, CRASH, END_BATCH_PROCESS } = this.#consumer.events
     await this.#admin.connect()
     await this.#consumer.connect()
     // An expired or missing offset starts at the oldest record: with `false` it would jump to the end.
@@ -125,6 +126,7 @@ class GroupMember implements GroupConsumer {
       fromBeginning: true,
     })
     this.#consumer.on(GROUP_JOIN, ({ payload }) => this.#joined(payload.memberAssignment))
+    this.#consumer.on(END_BATCH_PROCESS, ({ payload }) => this.#passOver(payload))
     this.#consumer.on(CRASH, ({ payload }) => {
       this.#isLoaded = false
       this.#commitOnce = undefined
@@ -165,10 +167,20 @@ class GroupMember implements GroupConsumer {
   }
 
   commit(): Promise<void> {
-    this.#committing ??= this.#commitDirty().finally(() => {
-      this.#committing = undefined
-    })
-    return this.#committing
+    if (this.#committing === undefined) {
+      this.#committing = this.#commitDirty().finally(() => {
+        this.#committing = undefined
+      })
+      return this.#committing
+    }
+    // The one under way doesn't hold what has settled since it began.
+    this.#committingNext ??= this.#committing
+      .catch(() => undefined)
+      .then(() => {
+        this.#committingNext = undefined
+        return this.commit()
+      })
+    return this.#committingNext
   }
 
   async stop(): Promise<void> {
@@ -282,6 +294,12 @@ class GroupMember implements GroupConsumer {
     }
     partition.watermark.skipTo(Number(batch.lastOffset()) + 1)
     this.#applyPause(partition)
+  }
+
+  /** A batch of nothing but transaction markers and aborted records isn't given to `eachBatch`. */
+  #passOver({ topic, partition, batchSize, lastOffset }: BatchEnd): void {
+    if (batchSize > 0) return
+    this.#partitions.get(nameOf(topic, partition))?.watermark.skipTo(Number(lastOffset) + 1)
   }
 
   /** Gives false when the record isn't due: it and all behind it will be fetched again. */
@@ -421,6 +439,8 @@ class LoanedRecord implements InboundRecord {
 function nameOf(topic: string, partition: number): string {
   return `${topic}/${partition}`
 }
+
+type BatchEnd = { topic: string; partition: number; batchSize: number; lastOffset: string }
 
 type Commit = { topic: string; partition: number; offset: string; metadata: string }
 

@@ -39,7 +39,7 @@ export type EnterResult = { ok: true; message: Entered } | Refusal
  * A body can grow on entering (1e20 is written out), and must still fit the retry and dead-letter topics when the
  * record did fit its own.
  */
-export const DEFAULT_MAX_BODY_BYTES = 1_048_576
+const DEFAULT_MAX_BODY_BYTES = 1_048_576
 
 /** A byte order mark at the start is taken off: it says nothing, and the body is written anew anyway. */
 const utf8 = new TextDecoder('utf-8', { fatal: true })

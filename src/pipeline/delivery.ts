@@ -15,7 +15,7 @@ export class Debt {
   readonly record: HeldRecord
   readonly bytes: number
   #owed: number
-  /** True once one of its deliveries was begun: dropping the others now would repeat that one. */
+  /** True once one of its deliveries was begun or sent on: dropping the others now would repeat that one. */
   isBegun = false
   #isVoid = false
   readonly #onPaid: (debt: Debt) => void

@@ -372,6 +372,7 @@ class DeliveryPipeline implements Pipeline {
 
   async #produce(delivery: Delivery, topic: string, headers: CarriedHeaders): Promise<void> {
     const { debt, key, body } = delivery
+    debt.isBegun = true
     await this.#write({ topic, partition: debt.record.partition, key, value: body, headers })
     debt.pay()
   }

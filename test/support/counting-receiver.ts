@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { json } from 'node:stream/consumers'
 import { parentPort, Worker, workerData } from 'node:worker_threads'
 
 /**
@@ -59,6 +60,7 @@ export async function startCountingReceiver(): Promise<CountingReceiver> {
   const next = (): Promise<Answer> => new Promise((resolve) => waiting.push(resolve))
   const ask = (question: Question): Promise<Answer> => {
     const answer = next()
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
     worker.postMessage(question)
     return answer
   }
@@ -181,9 +183,7 @@ function answerTo(question: Question, endpoint: Endpoint): Answer {
 }
 
 async function readMessageId(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = []
-  for await (const chunk of request) chunks.push(chunk as Buffer)
-  const message: unknown = JSON.parse(Buffer.concat(chunks).toString())
+  const message = await json(request)
   if (typeof message !== 'object' || message === null || !('messageId' in message)) {
     throw new TypeError('the body has no messageId')
   }

@@ -1,11 +1,6 @@
 import { type CompressionTypes, type Message } from 'kafkajs'
 import { produce, randomPrefix, readAll, type SeenRecord, testKafka } from '../../support/kafka.ts'
-import {
-  runSluice,
-  type SluiceProcess,
-  startSluice,
-  writeCatalog,
-} from '../../support/worker-process.ts'
+import { runSluice, type SluiceProcess, startSluice, writeCatalog } from '../../support/worker-process.ts'
 
 /** A destination as the catalog file has it. */
 export type DestinationEntry = {

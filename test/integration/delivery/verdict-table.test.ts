@@ -6,7 +6,6 @@ import { createAuthority, dayMs, type Identity, selfSigned } from '../../support
 import type { SeenRecord } from '../../support/kafka.ts'
 import {
   answer,
-  inTurn,
   isWholeRequest,
   neverAnswer,
   type RawReceiver,
@@ -26,18 +25,26 @@ import { type Deployment, deploy } from './deployment.ts'
 
 const minuteMs = 60_000
 
-type Row = {
+type RowBasics = {
   name: string
-  /** An answering server, one without HTTP, or the URL where there is none. */
+  /** A server that answers, one that speaks no HTTP by itself, or a URL where this test has none. */
   hook: { answers: Script; identity?: Identity } | { raw: RawScript; identity?: Identity } | { url: string }
   /** As in the metric `sluice_attempts_total`. */
   outcome: string
   statusClass?: string
-} & (
-  | { verdict: 'delivered' }
-  | { verdict: 'retry'; tier?: string; lastOutcome: string | RegExp; notBeforeMs?: number }
-  | { verdict: 'final'; lastOutcome: string | RegExp }
-)
+}
+
+type DeliveredRow = RowBasics & { verdict: 'delivered' }
+type RetriedRow = RowBasics & {
+  verdict: 'retry'
+  lastOutcome: string | RegExp
+  /** Where it waits; `1m` if nothing else is said. */
+  tier?: string
+  /** What the answer's `Retry-After` asked for. */
+  askedWaitMs?: number
+}
+type FinalRow = RowBasics & { verdict: 'final'; lastOutcome: string | RegExp }
+type Row = DeliveredRow | RetriedRow | FinalRow
 
 const authority = createAuthority('Sluice test authority')
 const strangeAuthority = createAuthority('An authority that nobody trusts')
@@ -45,6 +52,8 @@ const here = ['127.0.0.1']
 const strange = strangeAuthority.issue({ names: here })
 /** Sees what a redirect points at. */
 const elsewhere = await startReceiver()
+/** Takes what comes and says nothing, not even in TLS. */
+const silent = await startRawReceiver()
 
 const http = (status: number, rest: { headers?: Record<string, string> } = {}) => ({
   hook: { answers: answer(status, rest.headers) },
@@ -62,7 +71,7 @@ const replies = (text: string, { thenEnds = false } = {}): RawScript => ({
   },
 })
 
-const delivered: Row[] = [
+const delivered: DeliveredRow[] = [
   ...[200, 201, 202, 204, 226, 299].map((status) => ({
     name: `status ${status}`,
     verdict: 'delivered' as const,
@@ -71,7 +80,11 @@ const delivered: Row[] = [
   {
     name: 'an announcement (103), then 200',
     verdict: 'delivered',
-    hook: { raw: replies('HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n') },
+    hook: {
+      raw: replies(
+        'HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n',
+      ),
+    },
     outcome: 'answer',
     statusClass: '2xx',
   },
@@ -100,14 +113,27 @@ const delivered: Row[] = [
 
 const timeout = { verdict: 'retry', outcome: 'timeout', lastOutcome: 'timeout' } as const
 
-const timeouts: Row[] = [
+const timeouts: RetriedRow[] = [
   { name: 'no answer in 5 s', ...timeout, hook: { answers: neverAnswer } },
-  { name: 'half a response head in 5 s', ...timeout, hook: { raw: replies('HTTP/1.1 200 OK\r\nserver: slow') } },
-  { name: 'only an announcement (102) in 5 s', ...timeout, hook: { raw: replies('HTTP/1.1 102 Processing\r\n\r\n') } },
+  {
+    name: 'half a response head in 5 s',
+    ...timeout,
+    hook: { raw: replies('HTTP/1.1 200 OK\r\nserver: slow') },
+  },
+  {
+    name: 'only an announcement (102) in 5 s',
+    ...timeout,
+    hook: { raw: replies('HTTP/1.1 102 Processing\r\n\r\n') },
+  },
+  {
+    name: 'no answer to a TLS handshake',
+    ...timeout,
+    hook: { url: `https://127.0.0.1:${silent.port}/` },
+  },
   { name: 'a response head that drips', ...timeout, hook: { raw: { data: drip } } },
 ]
 
-const retried: Row[] = [
+const retried: RetriedRow[] = [
   ...[500, 501, 502, 503, 504, 599, 408, 423, 425, 429].map((status) => ({
     name: `status ${status}`,
     verdict: 'retry' as const,
@@ -119,7 +145,7 @@ const retried: Row[] = [
       verdict: 'retry' as const,
       ...http(status, { headers: { 'retry-after': '300' } }),
       tier: '10m',
-      notBeforeMs: 5 * minuteMs,
+      askedWaitMs: 5 * minuteMs,
     },
     {
       name: `status ${status} with a Retry-After that is no time`,
@@ -173,7 +199,7 @@ const retried: Row[] = [
     verdict: 'retry',
     hook: { raw: replies('SSH-2.0-OpenSSH_9.9\r\n') },
     outcome: 'connection',
-    lastOutcome: /^connection HPE_INVALID/,
+    lastOutcome: 'connection HTTPParserError',
   },
   {
     name: 'a response head of 64 KB',
@@ -181,6 +207,13 @@ const retried: Row[] = [
     hook: { raw: replies(`HTTP/1.1 200 OK\r\nx: ${'x'.repeat(2 ** 16)}\r\n\r\n`) },
     outcome: 'connection',
     lastOutcome: /^connection (UND_ERR_HEADERS_OVERFLOW|HPE_HEADER_OVERFLOW)/,
+  },
+  {
+    name: 'a server without TLS behind an https URL',
+    verdict: 'retry',
+    hook: { url: elsewhere.origin.replace('http:', 'https:') },
+    outcome: 'connection',
+    lastOutcome: /^connection ERR_SSL_/,
   },
   {
     name: 'a name that does not exist',
@@ -191,7 +224,7 @@ const retried: Row[] = [
   },
 ]
 
-const certificate = (name: string, identity: Identity, code: string): Row => ({
+const certificate = (name: string, identity: Identity, code: string): FinalRow => ({
   name,
   verdict: 'final',
   hook: { raw: { data: (socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n') }, identity },
@@ -199,7 +232,7 @@ const certificate = (name: string, identity: Identity, code: string): Row => ({
   lastOutcome: `certificate ${code}`,
 })
 
-const certificates: Row[] = [
+const certificates: FinalRow[] = [
   certificate('a self-signed certificate', selfSigned({ names: here }), 'DEPTH_ZERO_SELF_SIGNED_CERT'),
   certificate(
     "a certificate for another's name",
@@ -224,7 +257,7 @@ const certificates: Row[] = [
   ),
 ]
 
-const refused: Row[] = [
+const refused: FinalRow[] = [
   ...[301, 302, 303, 307, 308].map((status) => ({
     name: `status ${status}`,
     verdict: 'final' as const,
@@ -244,3 +277,232 @@ function drip(socket: Parameters<NonNullable<RawScript['connected']>>[0], receiv
   const timer = setInterval(() => socket.write('x'), 300)
   socket.once('close', () => clearInterval(timer))
 }
+
+/** Accepts what the address policy must have kept from being made. */
+const forbidden = await startRawReceiver()
+
+const address = (name: string, host: string, seen: string): FinalRow => ({
+  name,
+  verdict: 'final',
+  hook: { url: `http://${host}:${forbidden.port}/` },
+  outcome: 'address',
+  lastOutcome: `address not allowed: ${seen}`,
+})
+
+const addresses: FinalRow[] = [
+  // Linux and macOS take it for this machine, where the server does listen.
+  address('the unspecified address', '0.0.0.0', '0.0.0.0'),
+  address('a loopback address next to the allowed one', '127.0.0.2', '127.0.0.2'),
+  address('a loopback address spelled as a number', '2130706434', '127.0.0.2'),
+  address('a private network', '10.0.0.1', '10.0.0.1'),
+  address('a private network inside of IPv6', '[::ffff:10.0.0.1]', '::ffff:a00:1'),
+  address('the metadata service of a cloud', '169.254.169.254', '169.254.169.254'),
+  address('the IPv6 loopback', '[::1]', '::1'),
+]
+
+const rows = [...delivered, ...timeouts, ...retried, ...certificates, ...refused, ...addresses]
+const idOf = (row: Row): string => `row-${rows.indexOf(row)}`
+
+/** Already in canonical form, so that its bytes are those of every later record. */
+const eventFor = (id: string) => ({
+  version: 1,
+  type: 'track',
+  messageId: `message-${id}`,
+  userId: `user-${id}`,
+  event: 'Order Completed',
+  properties: { total: 9.5, text: 'é😀' },
+  timestamp: '2026-01-02T03:04:05.006Z',
+  context: {},
+})
+
+const servers = new Map<Row, Receiver | RawReceiver>()
+const folder = mkdtempSync(join(tmpdir(), 'sluice-authority-'))
+let sluice: Deployment
+let events: SeenRecord[]
+let parked: Record<string, SeenRecord[]>
+let dead: SeenRecord[]
+
+beforeAll(async () => {
+  const authorityFile = join(folder, 'authority.pem')
+  writeFileSync(authorityFile, authority.cert)
+  for (const row of rows) if (!('url' in row.hook)) servers.set(row, await serve(row.hook))
+  sluice = await deploy({
+    destinations: rows.map((row) => ({
+      id: idOf(row),
+      sources: [idOf(row)],
+      hooks: [
+        { id: 'hook', url: 'url' in row.hook ? row.hook.url : `${servers.get(row)?.origin}/${idOf(row)}` },
+      ],
+    })),
+    variables: {
+      SLUICE_DELIVERY_ALLOW_ADDRESSES: '127.0.0.1/32',
+      SLUICE_METRICS_PER_DESTINATION: 'true',
+      NODE_EXTRA_CA_CERTS: authorityFile,
+    },
+  })
+  await Promise.all(
+    rows.map((row) => sluice.send(idOf(row), [{ key: `user-${idOf(row)}`, value: eventFor(idOf(row)) }])),
+  )
+  await until('every row has been attempted, and what follows from it is in Kafka', async () => {
+    const { worker } = sluice
+    const attempts = await worker.metric('sluice_attempts_total')
+    return attempts >= rows.length && (await worker.metric('sluice_held_records')) === 0
+  })
+  events = await sluice.read('events')
+  parked = {
+    '1m': await sluice.read('retry.1m'),
+    '10m': await sluice.read('retry.10m'),
+    '1h': await sluice.read('retry.1h'),
+  }
+  dead = await sluice.read('dead-letters')
+})
+
+afterAll(async () => {
+  await sluice?.stop()
+  await Promise.all([elsewhere, silent, forbidden, ...servers.values()].map((server) => server.stop()))
+  rmSync(folder, { recursive: true, force: true })
+})
+
+function serve(hook: Exclude<Row['hook'], { url: string }>): Promise<Receiver | RawReceiver> {
+  const options = hook.identity === undefined ? {} : { identity: hook.identity }
+  return 'answers' in hook ? startReceiver(hook.answers, options) : startRawReceiver(hook.raw, options)
+}
+
+function recordOf(records: readonly SeenRecord[] | undefined, row: Row): SeenRecord | undefined {
+  return records?.find(({ headers }) => headers['destination-id'] === idOf(row))
+}
+
+/** Where the row's event is now: the names of topics. */
+function whereabouts(row: Row): string[] {
+  const topics = { ...parked, dead }
+  return Object.keys(topics).filter(
+    (name) => recordOf(name === 'dead' ? dead : parked[name], row) !== undefined,
+  )
+}
+
+async function expectOneAttempt(row: Row): Promise<void> {
+  const { worker } = sluice
+  const destination = idOf(row)
+  const labels = {
+    destination,
+    outcome: row.outcome,
+    status_class: row.statusClass ?? 'none',
+    verdict: row.verdict,
+  }
+  expect(await worker.metric('sluice_attempts_total', labels)).toBe(1)
+  expect(await worker.metric('sluice_attempts_total', { destination })).toBe(1)
+}
+
+/** What every record that goes on carries: the untouched message, and where it came from. */
+function expectCarried(record: SeenRecord | undefined, row: Row): void {
+  const id = idOf(row)
+  const event = events.find(({ headers }) => headers['source-id'] === id)
+  expect(record).toMatchObject({
+    key: `user-${id}`,
+    partition: event?.partition,
+    headers: {
+      'source-id': id,
+      'destination-id': id,
+      'message-id': `message-${id}`,
+      'message-type': 'track',
+      attempts: '1',
+      'first-seen': String(event?.timestamp),
+      origin: `${sluice.prefix}events/${event?.partition}/${event?.offset}`,
+    },
+  })
+  expect(record?.value?.toString()).toBe(JSON.stringify(eventFor(id)))
+}
+
+async function expectDelivered(row: DeliveredRow): Promise<void> {
+  await expectOneAttempt(row)
+  expect(whereabouts(row)).toEqual([])
+  const labels = { verdict: 'delivered', destination: idOf(row) }
+  expect(await sluice.worker.metric('sluice_deliveries_total', labels)).toBe(1)
+}
+
+async function expectParked(row: RetriedRow): Promise<void> {
+  await expectOneAttempt(row)
+  const { tier = '1m', askedWaitMs = 0 } = row
+  expect(whereabouts(row)).toEqual([tier])
+  const record = recordOf(parked[tier], row)
+  expectCarried(record, row)
+  expect(record?.headers['last-outcome']).toMatch(row.lastOutcome)
+  expect(record?.headers).toMatchObject({ rung: tier === '1m' ? '1' : '2' })
+  expect(record?.headers).not.toHaveProperty('failed-hooks')
+  const { timestamp = 0, headers = {} } = record ?? {}
+  const firstAttemptMs = Number(headers['expires-at']) - 4 * 60 * minuteMs
+  expect(firstAttemptMs).toBeGreaterThanOrEqual(Number(headers['first-seen']))
+  expect(firstAttemptMs).toBeLessThanOrEqual(timestamp)
+  const notBefore: [string, number][] = JSON.parse(headers['not-before'] ?? '[]')
+  expect(notBefore.map(([hook]) => hook)).toEqual(askedWaitMs === 0 ? [] : ['hook'])
+  for (const [, atMs] of notBefore) {
+    expect(atMs).toBeGreaterThanOrEqual(firstAttemptMs + askedWaitMs)
+    expect(atMs).toBeLessThanOrEqual(timestamp + askedWaitMs)
+  }
+}
+
+async function expectFinal(row: FinalRow): Promise<void> {
+  await expectOneAttempt(row)
+  expect(whereabouts(row)).toEqual(['dead'])
+  const record = recordOf(dead, row)
+  expectCarried(record, row)
+  expect(record?.headers).toMatchObject({ reason: 'failed_for_good', 'failed-hooks': '["hook"]' })
+  expect(record?.headers['last-outcome']).toMatch(row.lastOutcome)
+  const labels = { verdict: 'dead_letter', destination: idOf(row) }
+  expect(await sluice.worker.metric('sluice_deliveries_total', labels)).toBe(1)
+}
+
+describe('delivered', () => {
+  test.each(delivered)('$name', expectDelivered)
+})
+
+describe('tried again after a minute', () => {
+  test.each(retried.filter(({ tier }) => tier === undefined))('$name', expectParked)
+})
+
+describe('tried again not before the time that was asked for', () => {
+  test.each(retried.filter(({ tier }) => tier !== undefined))('$name', expectParked)
+})
+
+describe('no complete answer in 5 s: a timeout error is logged, and it is tried again after a minute', () => {
+  test.each(timeouts)('$name', async (row) => {
+    await expectParked(row)
+    const lines = sluice.worker.log.filter(
+      ({ destination, outcome }) => destination === idOf(row) && outcome !== undefined,
+    )
+    expect(lines).toMatchObject([{ level: 'error', msg: 'timeout: no response within 5000 ms', attempt: 1 }])
+    const tookMs = Number(lines[0]?.['durationMs'])
+    expect(tookMs).toBeGreaterThanOrEqual(5_000)
+    expect(tookMs).toBeLessThanOrEqual(5_500)
+  })
+})
+
+describe('failed for good', () => {
+  test.each(refused)('$name', expectFinal)
+
+  test('no redirect was followed', () => {
+    expect(elsewhere.requests).toEqual([])
+  })
+})
+
+describe('failed for good: a certificate that is not trusted, and no byte of a request sent', () => {
+  test.each(certificates)('$name', async (row) => {
+    await expectFinal(row)
+    const server = servers.get(row)
+    expect(server).toMatchObject({ connections: 1, bytes: 0 })
+  })
+})
+
+describe('failed for good: an address that is not allowed', () => {
+  test.each(addresses)('$name', expectFinal)
+
+  test('no connection was made', () => {
+    expect(forbidden.connections).toBe(0)
+  })
+})
+
+test('the record of each row is settled', async () => {
+  const topic = `${sluice.prefix}events`
+  const lag = () => sluice.worker.metric('sluice_consumer_lag_records', { topic })
+  expect(await until('nothing of events is left to settle', async () => (await lag()) === 0)).toBe(true)
+})

@@ -1,0 +1,30 @@
+import { readFile, rename, writeFile } from 'node:fs/promises'
+import { stringify } from 'yaml'
+import type { Customers } from './customers.ts'
+import { destinations, sourceIds } from './script.ts'
+
+/** Writes the catalog file: the customers' URLs and secrets, and what they are connected to. */
+export async function writeCatalog(path: string, customers: Customers): Promise<void> {
+  const catalog = {
+    sources: sourceIds.map((id) => ({ id })),
+    destinations: destinations.map(({ id, sources, isPausedAtFirst }) => {
+      const customer = customers.all.get(id)
+      return {
+        id,
+        state: isPausedAtFirst ? 'paused' : 'on',
+        sources,
+        ...(customer?.secret !== undefined && { sharedSecret: customer.secret }),
+        hooks: customer?.hooks,
+      }
+    }),
+  }
+  await writeFile(path, stringify(catalog, { aliasDuplicateObjects: false }))
+}
+
+/** Edits the file as a person would: what is paused is on. */
+export async function switchOnPaused(path: string): Promise<void> {
+  const text = await readFile(path, 'utf8')
+  const part = `${path}.part`
+  await writeFile(part, text.replaceAll('state: paused', 'state: on'))
+  await rename(part, path)
+}

@@ -1,0 +1,301 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { Customer, Customers } from './customers.ts'
+import type { DeadLetter } from './kafka.ts'
+import { kinds, type PlannedMessage, type PlannedRecord } from './messages.ts'
+import type { Metrics } from './metrics.ts'
+import { type Destination, type DestinationId, destinations, ladder, retryAfterSeconds } from './script.ts'
+
+/** Everything that is known at the end. */
+export type Evidence = {
+  records: readonly PlannedRecord[]
+  customers: Customers
+  deadLetters: readonly DeadLetter[]
+  /** Records that the group has not committed past, by topic. */
+  left: ReadonlyMap<string, number>
+  metrics: Metrics
+  /** Requests that `partner` had seen when it was switched on. */
+  partnerRequestsWhilePaused: number
+}
+
+export type Check = {
+  about: string
+  /** What was found, in numbers. */
+  found: string
+  /** What is wrong with it; nothing when all is as expected. */
+  faults: readonly string[]
+}
+
+/** The broker's clock and this one may be of two machines, such as Docker's. */
+const clockToleranceMs = 250
+
+/** Compares what arrived with what was written. What is expected is computed from the records alone. */
+export function runChecks(evidence: Evidence): Check[] {
+  return [
+    ...destinations.map((destination) => checkDestination(evidence, destination)),
+    checkSignatures(evidence),
+    checkRequests(evidence),
+    checkKinds(evidence),
+    checkFiltered(evidence),
+    checkRefused(evidence),
+    checkLeft(evidence),
+    checkMetrics(evidence),
+  ]
+}
+
+function checkDestination(evidence: Evidence, destination: Destination & { id: DestinationId }): Check {
+  const customer = customerOf(evidence, destination.id)
+  const expected = messagesFor(evidence, destination)
+  return destination.end === 'delivered'
+    ? checkDelivered(evidence, customer, expected)
+    : checkDead(evidence, customer, expected, destination.end)
+}
+
+function checkDelivered(evidence: Evidence, customer: Customer, expected: readonly PlannedMessage[]): Check {
+  const { arrivals } = customer.receiver
+  const faults: string[] = []
+  let intact = 0
+  for (const message of expected) {
+    const arrival = arrivals.get(message.messageId)
+    if (arrival === undefined) faults.push(`${message.messageId} is missing`)
+    else if (arrival.accepted !== 1) faults.push(`${message.messageId} was accepted ${arrival.accepted} times`)
+    else if (!keeps(arrival.body, message)) faults.push(`${message.messageId} was changed on its way`)
+    else intact++
+  }
+  if (arrivals.size > expected.length) faults.push(`${arrivals.size - expected.length} messages of others`)
+  const deadToo = lettersOf(evidence, customer.id).length
+  if (deadToo > 0) faults.push(`${deadToo} dead letters`)
+  const how = howDelivered(evidence, customer)
+  return {
+    about: customer.id,
+    found: `${intact} of ${expected.length} messages arrived, each once${how.found}`,
+    faults: [...faults, ...how.faults],
+  }
+}
+
+/** What is particular to a destination. */
+function howDelivered(evidence: Evidence, customer: Customer): { found: string; faults: string[] } {
+  const { receiver, id } = customer
+  const faults: string[] = []
+  const require = (isSo: boolean, fault: string): void => {
+    if (!isSo) faults.push(fault)
+  }
+  switch (id) {
+    case 'crm':
+      return { found: ', with every field as it was written', faults }
+    case 'warehouse': {
+      const { resets } = evidence.customers.refusing
+      require(resets > 0, 'the URL that is down was never tried')
+      return { found: `; its other URL reset ${resets} connections, at no cost`, faults }
+    }
+    case 'archive': {
+      const { absent } = receiver.signatures
+      require(absent === receiver.requests, `${receiver.requests - absent} requests were signed`)
+      return { found: ', without X-Signature', faults }
+    }
+    case 'mailer': {
+      const refused = receiver.requests - receiver.arrivals.size
+      require(refused > 0, 'nothing was tried while it was down')
+      const soonest = soonestRetry(customer, ladder.waits[0], faults)
+      return { found: `, after ${refused} requests answered 503 (soonest retry: ${soonest})`, faults }
+    }
+    case 'ads': {
+      const wrong = [...receiver.arrivals.values()].filter(({ atMs }) => atMs.length !== 2).length
+      require(wrong === 0, `${wrong} messages were not sent twice`)
+      const soonest = soonestRetry(customer, retryAfterSeconds, faults)
+      return { found: `, at the second try, after Retry-After: 5 (soonest: ${soonest})`, faults }
+    }
+    case 'partner': {
+      const early = evidence.partnerRequestsWhilePaused
+      require(early === 0, `${early} requests came while it was paused`)
+      return { found: `, and ${early} requests while it was paused`, faults }
+    }
+    case 'erp':
+    case 'legacy':
+    case 'oldsite':
+      return { found: '', faults: ['should not have got anything'] }
+  }
+}
+
+function soonestRetry({ receiver }: Customer, seconds: number, faults: string[]): string {
+  const { soonestRepeatMs } = receiver
+  const text = `${(soonestRepeatMs / 1000).toFixed(1)} s`
+  if (soonestRepeatMs < seconds * 1000 - clockToleranceMs) faults.push(`a retry came after ${text} already`)
+  return text
+}
+
+function checkDead(
+  evidence: Evidence,
+  customer: Customer,
+  expected: readonly PlannedMessage[],
+  reason: string,
+): Check {
+  const letters = lettersOf(evidence, customer.id)
+  const faults: string[] = []
+  const byId = new Map(letters.map((letter) => [letter['message-id'], letter]))
+  const right = expected.filter(({ messageId }) => {
+    const found = byId.get(messageId)?.['reason']
+    if (found !== reason) faults.push(`${messageId}: ${found ?? 'no dead letter'}`)
+    return found === reason
+  }).length
+  if (letters.length !== expected.length) faults.push(`${letters.length} dead letters in all`)
+  const how = howDead(evidence, customer, letters)
+  return {
+    about: customer.id,
+    found: `${right} of ${expected.length} messages are dead letters (${reason})${how.found}`,
+    faults: [...faults, ...how.faults],
+  }
+}
+
+function howDead(
+  { customers }: Evidence,
+  { id, receiver }: Customer,
+  letters: readonly DeadLetter[],
+): { found: string; faults: string[] } {
+  const faults: string[] = []
+  const tries = [...receiver.arrivals.values()].map(({ atMs }) => atMs)
+  switch (id) {
+    case 'erp': {
+      const counts = tries.map(({ length }) => length)
+      const spanMs = Math.max(...tries.map((atMs) => (atMs.at(-1) ?? 0) - (atMs[0] ?? 0)))
+      const made = tries.reduce((sum, { length }) => sum + length, 0)
+      const carried = letters.reduce((sum, letter) => sum + Number(letter['attempts']), 0)
+      if (Math.min(...counts) < 2) faults.push('a message was not tried again')
+      if (spanMs > ladder.limit * 1000) faults.push(`a try came ${spanMs} ms after the first`)
+      if (made !== carried) faults.push(`the dead letters say ${carried} tries, the server saw ${made}`)
+      const range = [...new Set([Math.min(...counts), Math.max(...counts)])].join(' to ')
+      return { found: `, after ${range} tries in ${(spanMs / 1000).toFixed(0)} s`, faults }
+    }
+    case 'legacy': {
+      const { handshakes, requestBytes } = customers.refusing
+      if (handshakes === 0) faults.push('nobody connected to it')
+      if (requestBytes > 0 || receiver.requests > 0) faults.push(`it saw ${requestBytes} bytes of requests`)
+      const others = letters.filter((letter) => letter['detail'] !== 'certificate DEPTH_ZERO_SELF_SIGNED_CERT')
+      if (others.length > 0) faults.push(`${others.length} failed in another way: ${others[0]?.['detail']}`)
+      return { found: `; ${requestBytes} bytes of a request were sent`, faults }
+    }
+    case 'oldsite': {
+      const wrong = tries.filter(({ length }) => length !== 1).length
+      if (wrong > 0) faults.push(`${wrong} messages were sent again after 404`)
+      return { found: ', after one request each', faults }
+    }
+    default:
+      return { found: '', faults }
+  }
+}
+
+function checkSignatures({ customers }: Evidence): Check {
+  let right = 0
+  let asked = 0
+  for (const { secret, receiver } of customers.all.values()) {
+    if (secret === undefined) continue
+    right += receiver.signatures.right
+    asked += receiver.requests
+  }
+  return {
+    about: 'signatures',
+    found: `${right} of ${asked} verified by the receivers (parse, stringify, HMAC-SHA1, compare)`,
+    faults: right === asked && right > 0 ? [] : [`${asked - right} are wrong or missing`],
+  }
+}
+
+function checkRequests({ customers }: Evidence): Check {
+  const receivers = [...customers.all.values()].map(({ receiver }) => receiver)
+  const total = receivers.reduce((sum, { requests }) => sum + requests, 0)
+  return {
+    about: 'requests',
+    found: `${total} looked at: User-Agent, Content-Type, the customer's header, the body's shape`,
+    faults: receivers.flatMap(({ faults }) => faults),
+  }
+}
+
+function checkKinds(evidence: Evidence): Check {
+  const { receiver } = customerOf(evidence, 'crm')
+  const arrived = tally([...receiver.arrivals.values()].map(({ body }) => String(body['type'])))
+  const written = tally(
+    evidence.records.flatMap(({ fate }) => (fate.kind === 'routed' ? [fate.message.type] : [])),
+  )
+  return {
+    about: 'kinds',
+    found: `all seven at crm: ${kinds.map((kind) => `${kind} ${arrived.get(kind) ?? 0}`).join(', ')}`,
+    faults: kinds
+      .filter((kind) => arrived.get(kind) !== written.get(kind) || !arrived.has(kind))
+      .map((kind) => `${written.get(kind) ?? 0} of kind ${kind} were written`),
+  }
+}
+
+function checkFiltered({ records, customers }: Evidence): Check {
+  const ids = records.flatMap(({ fate }) => (fate.kind === 'filtered' ? [fate.message.messageId] : []))
+  const got = [...customers.all.values()].filter(({ receiver }) => ids.some((id) => receiver.arrivals.has(id)))
+  return {
+    about: 'integrations',
+    found: `${ids.length} messages that switch webhooks off went to ${got.length === 0 ? 'nobody' : 'somebody'}`,
+    faults: got.map(({ id }) => `${id} got one`),
+  }
+}
+
+function checkRefused({ records, deadLetters }: Evidence): Check {
+  const wanted = tally(records.flatMap(({ fate }) => (fate.kind === 'refused' ? [fate.reason] : [])))
+  const ofNobody = deadLetters.filter((letter) => letter['destination-id'] === undefined)
+  const found = tally(ofNobody.map((letter) => String(letter['reason'])))
+  const shown = [...wanted.keys()].map((reason) => `${reason} ${found.get(reason) ?? 0}`)
+  return {
+    about: 'faulty records',
+    found: `are dead letters: ${shown.join(', ')}`,
+    faults: isDeepStrictEqual(found, wanted) ? [] : [`expected ${describe(wanted)}; found ${describe(found)}`],
+  }
+}
+
+function checkLeft({ left }: Evidence): Check {
+  const shown = [...left].map(([topic, count]) => `${topic.slice(topic.indexOf('.') + 1)} ${count}`)
+  return {
+    about: 'left in Kafka',
+    found: shown.join(', '),
+    faults: [...left].filter(([, count]) => count !== 0).map(([topic, count]) => `${count} in ${topic}`),
+  }
+}
+
+/** Two witnesses: what the worker counts, and what the servers and the topic hold. */
+function checkMetrics({ metrics, customers, deadLetters }: Evidence): Check {
+  let accepted = 0
+  for (const { receiver } of customers.all.values()) {
+    for (const arrival of receiver.arrivals.values()) accepted += arrival.accepted
+  }
+  const delivered = metrics.sum('sluice_deliveries_total', { verdict: 'delivered' })
+  const dead = metrics.sum('sluice_dead_letters_total')
+  const faults: string[] = []
+  if (delivered !== accepted) faults.push(`the servers accepted ${accepted}`)
+  if (dead !== deadLetters.length) faults.push(`the topic has ${deadLetters.length} dead letters`)
+  return { about: 'metrics', found: `the worker counts the same: ${delivered} delivered, ${dead} dead`, faults }
+}
+
+function messagesFor({ records }: Evidence, { sources }: Destination): PlannedMessage[] {
+  return records.flatMap(({ fate }) =>
+    fate.kind === 'routed' && sources.includes(fate.sourceId) ? [fate.message] : [],
+  )
+}
+
+/** Everything that was written is there, unchanged. Fields may have been added. */
+function keeps(body: Readonly<Record<string, unknown>>, message: PlannedMessage): boolean {
+  const written: unknown = JSON.parse(JSON.stringify(message))
+  return isDeepStrictEqual({ ...body, ...Object(written) }, body)
+}
+
+function lettersOf({ deadLetters }: Evidence, id: DestinationId): DeadLetter[] {
+  return deadLetters.filter((letter) => letter['destination-id'] === id)
+}
+
+function customerOf({ customers }: Evidence, id: DestinationId): Customer {
+  const customer = customers.all.get(id)
+  if (customer === undefined) throw new Error(`there is no customer ${id}`)
+  return customer
+}
+
+function tally<T>(values: readonly T[]): Map<T, number> {
+  const counts = new Map<T, number>()
+  for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1)
+  return counts
+}
+
+function describe(counts: ReadonlyMap<unknown, number>): string {
+  return [...counts].map(([value, count]) => `${String(value)} ${count}`).join(', ') || 'none'
+}

@@ -1,0 +1,166 @@
+import { once } from 'node:events'
+import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer as createHttpsServer } from 'node:https'
+import { type AddressInfo, createServer as createTcpServer, type Server } from 'node:net'
+import { type Arrival, Receiver } from './receiver.ts'
+import { type Destination, type DestinationId, destinations, retryAfterSeconds, times } from './script.ts'
+import { selfSigned } from './self-signed.ts'
+
+/** A customer with servers of its own on 127.0.0.1. */
+export type Customer = {
+  readonly id: DestinationId
+  readonly secret: string | undefined
+  readonly hooks: readonly { id: string; url: string; headers: Record<string, string> }[]
+  /** What its server saw. */
+  readonly receiver: Receiver
+}
+
+/** What the servers saw that takes no request. */
+export type RefusingServers = {
+  /** Connections to the URL of `warehouse` that is down: each was reset. */
+  resets: number
+  /** Connections to the self-signed server of `legacy`. */
+  handshakes: number
+  /** Bytes of requests that it saw. */
+  requestBytes: number
+}
+
+export type Customers = {
+  readonly all: ReadonlyMap<DestinationId, Customer>
+  readonly refusing: RefusingServers
+  stop(): Promise<void>
+}
+
+type Answer = { status: number; headers?: Record<string, string> } | 'none'
+type Behaviour = (arrival: Arrival, before: number) => Answer
+
+const maxBodyBytes = 1024 * 1024
+
+/** Starts every customer's servers. `elapsedMs`: since the first message. */
+export async function startCustomers(elapsedMs: () => number): Promise<Customers> {
+  const servers: Server[] = []
+  const refusing: RefusingServers = { resets: 0, handshakes: 0, requestBytes: 0 }
+  const all = new Map<DestinationId, Customer>()
+
+  const listen = async (server: Server): Promise<number> => {
+    servers.push(server)
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a server on a TCP port has such an address
+    return (server.address() as AddressInfo).port
+  }
+
+  try {
+    for (const destination of destinations) {
+      const { id } = destination
+      const secret = destination.isSigned ? `the-shared-secret-of-${id}` : undefined
+      const receiver = new Receiver(secret, expectedHeaders(destination))
+      const handle = handlerOf(receiver, behaviourOf(id, elapsedMs))
+      const main =
+        id === 'legacy'
+          ? `https://127.0.0.1:${await listen(createSelfSignedServer(handle, refusing))}`
+          : `http://127.0.0.1:${await listen(createHttpServer(handle))}`
+      const headers = { 'X-Customer': id }
+      const hooks = [{ id: 'main', url: `${main}/webhooks/${id}`, headers }]
+      if (id === 'warehouse') {
+        const port = await listen(createResettingServer(refusing))
+        hooks.push({ id: 'down', url: `http://127.0.0.1:${port}/webhooks/${id}`, headers })
+      }
+      all.set(id, { id, secret, hooks, receiver })
+    }
+  } catch (error) {
+    await stopAll(servers)
+    throw error
+  }
+  return { all, refusing, stop: () => stopAll(servers) }
+}
+
+function expectedHeaders({ id }: Destination): Record<string, string> {
+  return { 'user-agent': 'Sluice/1.0', 'content-type': 'application/json', 'x-customer': id }
+}
+
+function behaviourOf(id: DestinationId, elapsedMs: () => number): Behaviour {
+  switch (id) {
+    case 'crm':
+    case 'warehouse':
+    case 'archive':
+    case 'partner':
+      return () => ({ status: 200 })
+    case 'mailer':
+      return () => ({ status: elapsedMs() < times.mailerBackMs ? 503 : 200 })
+    case 'ads':
+      return (_arrival, before) =>
+        before === 0
+          ? { status: 429, headers: { 'Retry-After': String(retryAfterSeconds) } }
+          : { status: 200 }
+    case 'erp':
+      return () => 'none'
+    case 'oldsite':
+      return () => ({ status: 404 })
+    case 'legacy':
+      // It would take what it gets: that nothing comes is the sender's doing.
+      return () => ({ status: 200 })
+  }
+}
+
+function handlerOf(receiver: Receiver, behave: Behaviour) {
+  return (request: IncomingMessage, response: ServerResponse): void => {
+    const chunks: Buffer[] = []
+    let bytes = 0
+    request.on('data', (chunk: Buffer) => {
+      bytes += chunk.length
+      if (bytes > maxBodyBytes) request.destroy()
+      else chunks.push(chunk)
+    })
+    request.on('end', () => {
+      const { arrival, before } = receiver.see(request.headers, Buffer.concat(chunks).toString())
+      const answer = behave(arrival, before)
+      if (answer === 'none') {
+        receiver.lastAnswer = 'none'
+        return
+      }
+      receiver.answered(arrival, answer.status)
+      response.writeHead(answer.status, { 'Content-Type': 'text/plain', ...answer.headers })
+      response.end(answer.status === 200 ? 'thank you\n' : 'no\n')
+    })
+    // The sender gives up on a server that doesn't answer.
+    request.on('error', () => response.destroy())
+  }
+}
+
+/** Counts what arrives inside of TLS, so that "nothing was sent" can be checked to the byte. */
+function createSelfSignedServer(
+  handle: (request: IncomingMessage, response: ServerResponse) => void,
+  refusing: RefusingServers,
+): Server {
+  const server = createHttpsServer(selfSigned, handle)
+  server.on('connection', () => refusing.handshakes++)
+  server.on('secureConnection', (socket) => {
+    socket.on('data', (chunk: Buffer) => {
+      refusing.requestBytes += chunk.length
+    })
+  })
+  server.on('tlsClientError', () => {})
+  return server
+}
+
+function createResettingServer(refusing: RefusingServers): Server {
+  return createTcpServer((socket) => {
+    refusing.resets++
+    socket.on('error', () => {})
+    socket.resetAndDestroy()
+  })
+}
+
+async function stopAll(servers: readonly Server[]): Promise<void> {
+  await Promise.all(
+    servers.map(async (server) => {
+      const closed = once(server, 'close')
+      server.close()
+      if ('closeAllConnections' in server && typeof server.closeAllConnections === 'function') {
+        server.closeAllConnections()
+      }
+      await closed
+    }),
+  )
+}

@@ -1,0 +1,54 @@
+import process from 'node:process'
+import { parseArgs } from 'node:util'
+import { Lifetime } from './lifetime.ts'
+import { runDemo } from './run.ts'
+
+/** `npm run demo [-- --stay]`: exit code 0 when every number is right, 1 when not, 130 after Ctrl-C. */
+
+const help = `Sluice's demo: Kafka, a worker, upstream services and customers' servers, for about a minute.
+
+  npm run demo            ends with a summary that is checked: exit code 1 if a number is wrong
+  npm run demo -- --stay  stays up after it, until Ctrl-C
+
+With KAFKA_BROKERS=host:port it uses that Kafka, with topics of its own that are removed at the end.
+`
+
+// kafkajs 2.2.4 sets timers in the past, for which Node prints a warning that nobody can act on.
+const emitWarning = process.emitWarning.bind(process)
+process.emitWarning = (warning: string | Error, ...rest: unknown[]) => {
+  if (rest[0] === 'TimeoutNegativeWarning') return
+  Reflect.apply(emitWarning, process, [warning, ...rest])
+}
+
+const wanted = readArguments()
+if (wanted === undefined) process.exitCode = 2
+else if (wanted.help) process.stdout.write(help)
+else process.exit(await runToTheEnd(wanted.stay))
+
+async function runToTheEnd(stay: boolean): Promise<number> {
+  const lifetime = new Lifetime()
+  let code = 1
+  try {
+    code = (await runDemo(lifetime, { stay })) ? 0 : 1
+  } catch (error) {
+    if (lifetime.isInterrupted) code = 130
+    else console.error(`\nThe demo can not go on: ${error instanceof Error ? error.message : String(error)}`)
+  }
+  console.log(lifetime.isInterrupted ? '\nStopping everything …' : 'Stopping everything …')
+  const faults = await lifetime.stop()
+  for (const fault of faults) console.error(`did not stop as it should: ${fault}`)
+  if (faults.length === 0) console.log('Stopped: nothing is left running.')
+  return code === 0 && faults.length > 0 ? 1 : code
+}
+
+function readArguments(): { stay: boolean; help: boolean } | undefined {
+  try {
+    const { values } = parseArgs({
+      options: { stay: { type: 'boolean', default: false }, help: { type: 'boolean', short: 'h', default: false } },
+    })
+    return values
+  } catch (error) {
+    console.error(`${error instanceof Error ? error.message : String(error)}\n\n${help}`)
+    return undefined
+  }
+}

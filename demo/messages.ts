@@ -1,0 +1,184 @@
+import type { SourceId } from './script.ts'
+
+/** A record as an upstream service writes it. */
+export type PlannedRecord = {
+  /** The header `source-id`; undefined: none. */
+  sourceId: string | undefined
+  key: string
+  value: string
+  /** When it is written, in milliseconds from the first. */
+  atMs: number
+  fate: Fate
+}
+
+/** What must become of a record. */
+export type Fate =
+  | { kind: 'routed'; sourceId: SourceId; message: PlannedMessage }
+  /** Its `integrations` object leaves webhooks out: nobody gets it. */
+  | { kind: 'filtered'; message: PlannedMessage }
+  /** It can't be read, or nobody knows its source: a dead letter with this reason. */
+  | { kind: 'refused'; reason: RefusalReason }
+
+export type PlannedMessage = { messageId: string; type: Kind; userId: string; [field: string]: unknown }
+
+export type RefusalReason = 'not_json' | 'no_user_anon_id' | 'no_source' | 'unknown_source'
+
+export const kinds = ['page', 'screen', 'identify', 'track', 'alias', 'group', 'delete'] as const
+export type Kind = (typeof kinds)[number]
+
+/** How many messages of each kind a source sends. */
+const volumes: Readonly<Record<SourceId, readonly (readonly [kind: Kind, count: number])[]>> = {
+  website: [
+    ['page', 70],
+    ['track', 80],
+    ['identify', 25],
+    ['group', 12],
+    ['alias', 8],
+    ['delete', 5],
+  ],
+  'mobile-app': [
+    ['screen', 40],
+    ['track', 30],
+    ['identify', 10],
+  ],
+  billing: [
+    ['track', 12],
+    ['identify', 4],
+    ['group', 4],
+  ],
+}
+const filteredCount = 6
+const refusedCounts: readonly (readonly [reason: RefusalReason, count: number])[] = [
+  ['not_json', 5],
+  ['unknown_source', 3],
+  ['no_source', 2],
+  ['no_user_anon_id', 2],
+]
+const users = 40
+
+/** Everything that is written in the minute of the demo, in order of time. `startMs`: of `Date.now()`. */
+export function planRecords(startMs: number, durationMs: number): PlannedRecord[] {
+  const make = (share: number, messageId: string, kind: Kind, index: number): Made => {
+    const atMs = share * durationMs
+    return { atMs, message: makeMessage(kind, messageId, index, startMs + atMs) }
+  }
+  const records = [
+    ...planSource('website', make),
+    ...planSource('mobile-app', make),
+    ...planSource('billing', make),
+    ...planFiltered(make),
+    ...planRefused(make),
+  ]
+  return records.sort((a, b) => a.atMs - b.atMs)
+}
+
+/** One more message, for `--stay`: written now, by one service after the other. */
+export function oneMore(index: number): PlannedRecord {
+  const sourceId = index % 10 === 9 ? 'billing' : index % 2 === 0 ? 'website' : 'mobile-app'
+  const mixed = mixKinds(volumes[sourceId])
+  const kind = mixed[Math.floor(index / 2) % mixed.length] ?? 'track'
+  const message = makeMessage(kind, `stay-${index + 1}`, index, Date.now())
+  return routed(sourceId, { atMs: 0, message })
+}
+
+type Made = { atMs: number; message: PlannedMessage }
+/** `share`: when, as a part of the whole duration. */
+type Make = (share: number, messageId: string, kind: Kind, index: number) => Made
+
+function planSource(sourceId: SourceId, make: Make): PlannedRecord[] {
+  const mixed = mixKinds(volumes[sourceId])
+  return mixed.map((kind, index) =>
+    routed(sourceId, make(index / mixed.length, `${sourceId}-${index + 1}`, kind, index)),
+  )
+}
+
+function planFiltered(make: Make): PlannedRecord[] {
+  return Array.from({ length: filteredCount }, (_, index) => {
+    const made = make((index + 0.5) / filteredCount, `filtered-${index + 1}`, 'track', index)
+    const integrations = index % 2 === 0 ? { All: false } : { Webhooks: false }
+    const message = { ...made.message, integrations }
+    return { ...recordOf('website', { ...made, message }), fate: { kind: 'filtered', message } }
+  })
+}
+
+function planRefused(make: Make): PlannedRecord[] {
+  const reasons = refusedCounts.flatMap(([reason, count]) => Array.from({ length: count }, () => reason))
+  return reasons.map((reason, index) => {
+    const made = make((index + 0.3) / reasons.length, `faulty-${index + 1}`, 'track', index)
+    return { ...spoil(reason, made), fate: { kind: 'refused', reason } }
+  })
+}
+
+function spoil(reason: RefusalReason, made: Made): Omit<PlannedRecord, 'fate'> {
+  const sound = recordOf('website', made)
+  switch (reason) {
+    case 'not_json':
+      return { ...sound, value: sound.value.slice(0, 40) }
+    case 'no_user_anon_id':
+      return { ...sound, value: JSON.stringify({ ...made.message, userId: undefined }) }
+    case 'no_source':
+      return { ...sound, sourceId: undefined }
+    case 'unknown_source':
+      return { ...sound, sourceId: 'nobody-knows-me' }
+  }
+}
+
+function routed(sourceId: SourceId, made: Made): PlannedRecord {
+  return { ...recordOf(sourceId, made), fate: { kind: 'routed', sourceId, message: made.message } }
+}
+
+function recordOf(sourceId: SourceId, { atMs, message }: Made): Omit<PlannedRecord, 'fate'> {
+  return { sourceId, key: message.userId, value: JSON.stringify(message), atMs }
+}
+
+/** Spreads the kinds evenly over time. */
+function mixKinds(volume: readonly (readonly [kind: Kind, count: number])[]): Kind[] {
+  const placed = volume.flatMap(([kind, count]) =>
+    Array.from({ length: count }, (_, index) => ({ kind, share: (index + 0.5) / count })),
+  )
+  return placed.sort((a, b) => a.share - b.share).map(({ kind }) => kind)
+}
+
+// Names that aren't ASCII: a signature is over bytes.
+const names = ['Zoë Åström', 'José Núñez', '李小龙', 'Ada Lovelace', 'Grace Hopper']
+const products = ['Espresso cup ☕', 'Tea pot', 'Kettle', 'Grinder "Pro"']
+
+function makeMessage(type: Kind, messageId: string, index: number, timestampMs: number): PlannedMessage {
+  const userId = `user-${(index % users) + 1}`
+  const timestamp = new Date(timestampMs).toISOString()
+  return { type, messageId, userId, timestamp, ...contentOf(type, userId, index) }
+}
+
+function contentOf(type: Kind, userId: string, index: number): Record<string, unknown> {
+  const product = products[index % products.length]
+  switch (type) {
+    case 'page':
+      return {
+        properties: {
+          path: `/products/${index}`,
+          referrer: 'https://search.example.com/',
+          title: product,
+          url: `https://shop.example.com/products/${index}`,
+        },
+      }
+    case 'screen':
+      return {
+        name: 'Basket',
+        context: {
+          device: { model: 'Pixel 9', type: 'android' },
+          os: { name: 'Android', version: '16' },
+          app: { build: '3.0.1.545', name: 'Shop', version: '3.0.1' },
+        },
+      }
+    case 'identify':
+      return { traits: { name: names[index % names.length], plan: index % 3 === 0 ? 'pro' : 'free' } }
+    case 'track':
+      return { event: 'Order Completed', properties: { product, price: 19.5 + index, currency: 'EUR' } }
+    case 'alias':
+      return { previousId: `visitor-of-${userId}` }
+    case 'group':
+      return { groupId: `company-${index % 7}`, traits: { employees: 10 * index, city: 'Zürich' } }
+    case 'delete':
+      return {}
+  }
+}

@@ -1,0 +1,109 @@
+import type { Customers } from './customers.ts'
+import type { Metrics } from './metrics.ts'
+import { type DestinationId, destinations, ladder, times } from './script.ts'
+import type { Upstream } from './upstream.ts'
+
+/** What is shown of a destination. */
+export type Row = {
+  id: DestinationId
+  server: string
+  /** Messages that upstream services have written for it. */
+  sent: number
+  delivered: number
+  /** Neither delivered nor dead: on a retry topic, or under way. */
+  waiting: number
+  dead: number
+  /** Requests that the worker has made. */
+  requests: number
+  /** Requests whose signature the server has verified. */
+  verified: number
+  wrong: number
+  lastAnswer: string
+}
+
+/** Everything that is shown at one moment. */
+export type Picture = {
+  elapsedMs: number
+  rows: readonly Row[]
+  written: number
+  lag: number
+  /** Records that wait, by retry topic. */
+  parked: readonly { tier: string; count: number }[]
+  deadLetters: number
+}
+
+export type Sources = {
+  customers: Customers
+  upstream: Upstream
+  metrics: Metrics
+  eventsTopic: string
+  elapsedMs: number
+}
+
+/** Puts together what the worker's metrics, the customers' servers and the upstream services say. */
+export function takePicture({ customers, upstream, metrics, eventsTopic, elapsedMs }: Sources): Picture {
+  return {
+    elapsedMs,
+    rows: destinations.map(({ id, server }) => {
+      const delivered = metrics.sum('sluice_deliveries_total', { destination: id, verdict: 'delivered' })
+      const dead = metrics.sum('sluice_deliveries_total', { destination: id, verdict: 'dead_letter' })
+      const receiver = customers.all.get(id)?.receiver
+      const { right = 0, wrong = 0 } = receiver?.signatures ?? {}
+      const sent = Math.max(upstream.sentTo(id), delivered + dead)
+      return {
+        id,
+        server,
+        sent,
+        delivered,
+        waiting: sent - delivered - dead,
+        dead,
+        requests: metrics.sum('sluice_attempts_total', { destination: id }),
+        verified: right,
+        wrong,
+        lastAnswer: receiver?.lastAnswer ?? '-',
+      }
+    }),
+    written: upstream.written,
+    lag: metrics.sum('sluice_consumer_lag_records', { topic: eventsTopic }),
+    parked: tiers.map((tier) => ({
+      tier: `retry.${tier}`,
+      // What was put there, less what was taken from there.
+      count:
+        metrics.sum('sluice_parked_total', { tier }) -
+        metrics.sum('sluice_records_total', { topic: `retry.${tier}` }),
+    })),
+    deadLetters: metrics.sum('sluice_dead_letters_total'),
+  }
+}
+
+/** The distinct waits of the ladder: each is a topic. */
+export const tiers: readonly string[] = [...new Set([...ladder.waits, ladder.last])].map(
+  (seconds) => `${seconds}s`,
+)
+
+/** What is happening now, in a few sentences: the most telling ones. */
+export function tell({ elapsedMs, rows }: Picture, { isPartnerOn }: { isPartnerOn: boolean }): string[] {
+  const waiting = (id: DestinationId): number => rows.find((row) => row.id === id)?.waiting ?? 0
+  const stories: string[] = []
+  if (elapsedMs < times.mailerBackMs) {
+    stories.push(`mailer is down: its messages wait on retry topics. It is back at ${clock(times.mailerBackMs)}.`)
+  } else if (waiting('mailer') > 0) {
+    stories.push('mailer is back: what waited for it is delivered as it comes due.')
+  }
+  if (!isPartnerOn) {
+    stories.push(`partner is paused: its messages wait. At ${clock(times.partnerOnMs)} the catalog file is edited.`)
+  } else if (waiting('partner') > 0) {
+    stories.push('partner is on: the worker saw the edit of catalog.yaml, and delivers as things come due.')
+  }
+  if (waiting('ads') > 0) stories.push('ads asks for 5 s before each second try, by Retry-After, and gets them.')
+  if (waiting('erp') > 0) {
+    stories.push(`erp never answers: each try ends after 5 s; when no other fits into ${ladder.limit} s, dead letters.`)
+  }
+  return stories.slice(0, 3)
+}
+
+/** `0:07` */
+export function clock(ms: number): string {
+  const seconds = Math.floor(ms / 1000)
+  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`
+}

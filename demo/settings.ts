@@ -1,0 +1,31 @@
+import { ladder } from './script.ts'
+import type { Settings } from './worker.ts'
+
+/** The addresses of this machine, which the worker refuses to deliver to unless it is told otherwise. */
+export const loopback = '127.0.0.0/8'
+
+export const partitions = 6
+
+/** What the worker runs with; all else is as by default. */
+export function workerSettings(options: {
+  brokers: readonly string[]
+  topicPrefix: string
+  groupId: string
+  catalogFile: string
+}): Settings {
+  return {
+    SLUICE_KAFKA_BROKERS: options.brokers.join(','),
+    SLUICE_KAFKA_TOPIC_PREFIX: options.topicPrefix,
+    SLUICE_KAFKA_GROUP_ID: options.groupId,
+    SLUICE_TOPICS_DEVELOPMENT: 'true',
+    SLUICE_TOPICS_PARTITIONS: String(partitions),
+    SLUICE_CATALOG_FILE: options.catalogFile,
+    SLUICE_RETRY_LADDER: ladder.waits.map((seconds) => `${seconds}s`).join(','),
+    SLUICE_RETRY_THEN: `${ladder.last}s`,
+    SLUICE_RETRY_LIMIT: `${ladder.limit}s`,
+    SLUICE_DELIVERY_ALLOW_ADDRESSES: loopback,
+    SLUICE_HTTP_HOST: '127.0.0.1',
+    SLUICE_HTTP_PORT: '0',
+    SLUICE_METRICS_PER_DESTINATION: 'true',
+  }
+}

@@ -1,0 +1,106 @@
+import { execFile } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import process from 'node:process'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { lastLines, startTethered, type Tethered } from '../src/development/tether.ts'
+import { Metrics } from './metrics.ts'
+
+const main = resolve(import.meta.dirname, '../src/main.ts')
+const startTimeoutMs = 60_000
+const metricsTimeoutMs = 5_000
+const pollMs = 100
+/** Longer than the worker's own shutdown timeout. */
+const stopTimeoutMs = 20_000
+
+/** `SLUICE_…` variables; the worker gets these and no others. */
+export type Settings = Readonly<Record<string, string>>
+
+/** Runs a command that ends, such as `topics apply`, and gives back the lines that it printed. */
+export async function runSluice(
+  args: readonly string[],
+  settings: Settings,
+  signal: AbortSignal,
+): Promise<string[]> {
+  try {
+    const { stdout } = await promisify(execFile)(process.execPath, [main, ...args], {
+      env: settings,
+      timeout: startTimeoutMs,
+      signal,
+    })
+    return stdout.trim().split('\n')
+  } catch (error) {
+    signal.throwIfAborted()
+    const said = error instanceof Error && 'stderr' in error ? String(error.stderr) : ''
+    throw new Error(`sluice ${args.join(' ')} failed:\n${said}`, { cause: error })
+  }
+}
+
+/**
+ * Starts a worker that logs into `folder`. It ends with this process in any case; Ctrl-C in the terminal
+ * doesn't reach it, so that it can be stopped in order.
+ */
+export async function spawnWorker(settings: Settings, folder: string): Promise<WorkerProcess> {
+  const logFile = join(folder, 'worker.log')
+  const variables = Object.entries(settings).map(([name, value]) => `${name}=${value}`)
+  const child = await startTethered('env', ['-i', ...variables, process.execPath, main, 'worker'], logFile)
+  return new WorkerProcess(child, logFile)
+}
+
+/** A `sluice worker` in a process of its own. */
+export class WorkerProcess {
+  readonly logFile: string
+  readonly #child: Tethered
+  #url = ''
+
+  constructor(child: Tethered, logFile: string) {
+    this.#child = child
+    this.logFile = logFile
+  }
+
+  get pid(): number {
+    return this.#child.pid
+  }
+
+  /** Of its metrics; known once it is ready. */
+  get url(): string {
+    return this.#url
+  }
+
+  /** Resolves with the exit code when the process is gone. */
+  get exited(): Promise<number> {
+    return this.#child.exited
+  }
+
+  /** Resolves once it has joined its group. Rejects when it doesn't, or not in time. */
+  async ready(signal: AbortSignal): Promise<void> {
+    const inTime = AbortSignal.any([signal, AbortSignal.timeout(startTimeoutMs)])
+    for (;;) {
+      const port = /"port":(\d+),.*"msg":"worker started"/.exec(await readFile(this.logFile, 'utf8'))?.[1]
+      if (port !== undefined) this.#url = `http://127.0.0.1:${port}`
+      if (this.#url !== '' && (await fetch(`${this.#url}/readyz`, { signal: inTime })).ok) return
+      await sleep(pollMs, undefined, { signal: inTime })
+    }
+  }
+
+  async metrics(signal: AbortSignal): Promise<Metrics> {
+    const inTime = AbortSignal.any([signal, AbortSignal.timeout(metricsTimeoutMs)])
+    const answer = await fetch(`${this.#url}/metrics`, { signal: inTime })
+    return new Metrics(await answer.text())
+  }
+
+  /** The end of its log. */
+  lastWords(): Promise<string> {
+    return lastLines(this.logFile)
+  }
+
+  /** SIGTERM: it finishes what is in flight. Rejects when it has not ended in time with code 0. */
+  async stop(): Promise<void> {
+    this.#child.kill('SIGTERM')
+    const timer = setTimeout(() => this.#child.kill('SIGKILL'), stopTimeoutMs)
+    const code = await this.#child.exited
+    clearTimeout(timer)
+    if (code !== 0) throw new Error(`it ended with code ${code}, see ${this.logFile}`)
+  }
+}

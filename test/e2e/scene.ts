@@ -1,0 +1,110 @@
+import { randomBytes } from 'node:crypto'
+import { Partitioners } from 'kafkajs'
+import { otherProgram, randomPrefix, testKafka } from '../support/kafka.ts'
+import { type CatalogData, runSluice, writeCatalog } from '../support/worker-process.ts'
+
+/** Topics, a group and a catalog of one test's own. */
+export type Scene = {
+  prefix: string
+  /** For `startSluice` and `runSluice`. */
+  variables: Record<string, string>
+  catalog: ReturnType<typeof writeCatalog>
+  /** Produces a `track` message for each id, as an upstream service would. */
+  send(sourceId: string, messageIds: readonly string[]): Promise<void>
+  /** Records of `events` and the retry topics that the group has not committed. */
+  lag(): Promise<number>
+  close(): void
+}
+
+export type SceneOptions = {
+  catalog: CatalogData
+  variables?: Record<string, string>
+  brokers?: readonly string[]
+}
+
+export async function setScene({
+  catalog: data,
+  variables: own = {},
+  brokers = testKafka(),
+}: SceneOptions): Promise<Scene> {
+  const prefix = randomPrefix()
+  const catalog = writeCatalog(data)
+  const groupId = `${prefix}group`
+  const variables = {
+    SLUICE_KAFKA_BROKERS: brokers.join(','),
+    SLUICE_KAFKA_TOPIC_PREFIX: prefix,
+    SLUICE_KAFKA_GROUP_ID: groupId,
+    SLUICE_KAFKA_SESSION_TIMEOUT: '6s',
+    SLUICE_CATALOG_FILE: catalog.path,
+    ...own,
+  }
+  await runSluice(['topics', 'apply'], variables)
+  return {
+    prefix,
+    variables,
+    catalog,
+    send: (sourceId, messageIds) => sendTracks(brokers, `${prefix}events`, sourceId, messageIds),
+    lag: () => lagOf(brokers, groupId, prefix),
+    close: () => catalog.remove(),
+  }
+}
+
+/** `count` ids that no other call gives. */
+export function newIds(count: number): string[] {
+  const run = randomBytes(4).toString('hex')
+  return Array.from({ length: count }, (_, index) => `${run}-${index}`)
+}
+
+const batchSize = 2_000
+
+async function sendTracks(
+  brokers: readonly string[],
+  topic: string,
+  sourceId: string,
+  messageIds: readonly string[],
+): Promise<void> {
+  const producer = otherProgram(brokers).producer({ createPartitioner: Partitioners.DefaultPartitioner })
+  await producer.connect()
+  try {
+    for (let start = 0; start < messageIds.length; start += batchSize) {
+      const messages = messageIds.slice(start, start + batchSize).map((messageId) => ({
+        key: `user-${messageId}`,
+        value: JSON.stringify({
+          type: 'track',
+          messageId,
+          userId: `user-${messageId}`,
+          event: 'Order Completed',
+          properties: { order: messageId, total: 12.5 },
+        }),
+        headers: { 'source-id': sourceId },
+      }))
+      await producer.send({ topic, messages, acks: -1 })
+    }
+  } finally {
+    await producer.disconnect()
+  }
+}
+
+async function lagOf(brokers: readonly string[], groupId: string, prefix: string): Promise<number> {
+  const admin = otherProgram(brokers).admin()
+  await admin.connect()
+  try {
+    const all = await admin.listTopics()
+    const topics = all.filter((topic) => topic === `${prefix}events` || topic.startsWith(`${prefix}retry.`))
+    const committed = new Map(
+      (await admin.fetchOffsets({ groupId, topics })).flatMap(({ topic, partitions }) =>
+        partitions.map(({ partition, offset }) => [`${topic}/${partition}`, Number(offset)]),
+      ),
+    )
+    let lag = 0
+    for (const topic of topics) {
+      for (const { partition, low, high } of await admin.fetchTopicOffsets(topic)) {
+        const offset = committed.get(`${topic}/${partition}`) ?? -1
+        lag += Number(high) - (offset < 0 ? Number(low) : offset)
+      }
+    }
+    return lag
+  } finally {
+    await admin.disconnect()
+  }
+}

@@ -1,0 +1,168 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import {
+  answer,
+  inTurn,
+  neverAnswer,
+  type ReceivedRequest,
+  type Receiver,
+  type Script,
+  startReceiver,
+} from '../../support/receiver.ts'
+import { until } from '../../support/until.ts'
+import { type Deployment, deploy } from './deployment.ts'
+
+/** What follows from an answer after the first attempt: on a ladder of 1 s, 2 s, then 2 s, for 10 s at most. */
+
+const reset: Script = (_request, response) => void response.socket?.resetAndDestroy()
+
+/** Answers with a Retry-After in the form of a date, `waitMs` from now; the date has whole seconds. */
+const retryAfterDate =
+  (status: number, waitMs: number): Script =>
+  (request, response, nth) => {
+    const date = new Date(request.atMs + waitMs).toUTCString()
+    answer(status, { 'retry-after': date })(request, response, nth)
+  }
+
+const scripts: Record<string, Script> = {
+  '/recovers': inTurn(answer(503), answer(500), answer(200)),
+  '/hangs-once': inTurn(neverAnswer, answer(200)),
+  '/resets-once': inTurn(reset, answer(200)),
+  '/429-seconds': inTurn(answer(429, { 'retry-after': '3' }), answer(200)),
+  '/503-seconds': inTurn(answer(503, { 'retry-after': '3' }), answer(200)),
+  '/429-date': inTurn(retryAfterDate(429, 4_000), answer(200)),
+  '/429-for-an-hour': answer(429, { 'retry-after': '3600' }),
+  '/for-good': answer(404),
+  '/asks-for-time': inTurn(answer(429, { 'retry-after': '5' }), answer(200)),
+  '/asks-for-nothing': inTurn(answer(500), answer(500), answer(500)),
+}
+
+let server: Receiver
+let sluice: Deployment
+
+beforeAll(async () => {
+  server = await startReceiver(scripts)
+  const single = Object.keys(scripts).filter((path) => !path.startsWith('/asks'))
+  const destinations = single.map((path) => destinationOf(path.slice(1), [path]))
+  sluice = await deploy({
+    destinations: [...destinations, destinationOf('two-hooks', ['/asks-for-time', '/asks-for-nothing'])],
+    variables: {
+      SLUICE_RETRY_LADDER: '1s,2s',
+      SLUICE_RETRY_THEN: '2s',
+      SLUICE_RETRY_LIMIT: '10s',
+      SLUICE_METRICS_PER_DESTINATION: 'true',
+    },
+  })
+  for (const id of [...destinations.map((destination) => destination.id), 'two-hooks']) {
+    await sluice.send(id, [{ key: id, value: { type: 'track', userId: 'u1', event: 'Ping', messageId: id } }])
+  }
+})
+
+afterAll(async () => {
+  await sluice?.stop()
+  await server?.stop()
+})
+
+function destinationOf(id: string, paths: readonly string[]) {
+  return { id, sources: [id], hooks: paths.map((path) => ({ id: path.slice(1), url: server.origin + path })) }
+}
+
+/** How long after the one before each request came. */
+function gapsOf(requests: readonly ReceivedRequest[]): number[] {
+  return requests.slice(1).map(({ atMs }, i) => atMs - (requests[i]?.atMs ?? 0))
+}
+
+/** Resolves when the delivery of this destination has come to its end. */
+async function ended(destination: string, verdict: 'delivered' | 'dead_letter'): Promise<void> {
+  await until(`${destination} is ${verdict}`, () =>
+    sluice.worker.metric('sluice_deliveries_total', { destination, verdict }),
+  )
+}
+
+test('a hook that answers 503 and 500 and then recovers gets the same bytes after each wait, and never early', async () => {
+  await ended('recovers', 'delivered')
+  const requests = server.requestsTo('/recovers')
+  expect(requests).toHaveLength(3)
+  const [first = 0, second = 0] = gapsOf(requests)
+  expect(first).toBeGreaterThanOrEqual(1_000)
+  expect(second).toBeGreaterThanOrEqual(2_000)
+  expect(new Set(requests.map(({ body }) => body.toString())).size).toBe(1)
+})
+
+test('each attempt is one log line with its number', async () => {
+  await ended('recovers', 'delivered')
+  const lines = await until('all three lines are written', () => {
+    const found = sluice.worker.log.filter((line) => line['destination'] === 'recovers' && 'outcome' in line)
+    return found.length === 3 && found
+  })
+  expect(lines).toMatchObject([
+    { level: 'warn', attempt: 1, status: 503, verdict: 'retry', messageId: 'recovers', hook: 'recovers' },
+    { level: 'warn', attempt: 2, status: 500, verdict: 'retry' },
+    { level: 'info', attempt: 3, status: 200, verdict: 'delivered' },
+  ])
+})
+
+test('a hook that gave no answer in 5 s is tried again later', async () => {
+  await ended('hangs-once', 'delivered')
+  const [gap = 0, ...others] = gapsOf(server.requestsTo('/hangs-once'))
+  expect(gap).toBeGreaterThanOrEqual(5_000 + 1_000)
+  expect(others).toEqual([])
+})
+
+test('a hook that reset the connection is tried again later', async () => {
+  await ended('resets-once', 'delivered')
+  const [gap = 0, ...others] = gapsOf(server.requestsTo('/resets-once'))
+  expect(gap).toBeGreaterThanOrEqual(1_000)
+  expect(others).toEqual([])
+})
+
+test.each(['/429-seconds', '/503-seconds'])('%s: Retry-After in seconds is waited for', async (path) => {
+  await ended(path.slice(1), 'delivered')
+  const [gap = 0, ...others] = gapsOf(server.requestsTo(path))
+  expect(gap).toBeGreaterThanOrEqual(3_000)
+  expect(others).toEqual([])
+})
+
+test('Retry-After as a date is waited for', async () => {
+  await ended('429-date', 'delivered')
+  const [first, second, ...others] = server.requestsTo('/429-date')
+  const askedForMs = Math.floor(((first?.atMs ?? 0) + 4_000) / 1000) * 1000
+  expect(second?.atMs).toBeGreaterThanOrEqual(askedForMs)
+  expect(others).toEqual([])
+})
+
+test('a hop for a Retry-After counts as no attempt', async () => {
+  await ended('429-seconds', 'delivered')
+  const lines = await until('both lines are written', () => {
+    const found = sluice.worker.log.filter(
+      (line) => line['destination'] === '429-seconds' && 'outcome' in line,
+    )
+    return found.length === 2 && found
+  })
+  expect(lines).toMatchObject([{ attempt: 1, retryAfterMs: 3_000 }, { attempt: 2 }])
+  expect(await sluice.worker.metric('sluice_parked_total', { reason: 'not_before' })).toBeGreaterThan(0)
+})
+
+test('a Retry-After past the limit does not take the last try away', async () => {
+  await ended('429-for-an-hour', 'dead_letter')
+  const requests = server.requestsTo('/429-for-an-hour')
+  expect(requests).toHaveLength(2)
+  const dead = (await sluice.read('dead-letters')).find(({ key }) => key === '429-for-an-hour')
+  expect(dead?.headers).toMatchObject({ reason: 'expired', attempts: '2', 'last-outcome': 'status 429' })
+})
+
+test("one hook's Retry-After holds no other hook back", async () => {
+  await ended('two-hooks', 'delivered')
+  const [asking = 0] = gapsOf(server.requestsTo('/asks-for-time'))
+  const [other = 0] = gapsOf(server.requestsTo('/asks-for-nothing'))
+  expect(asking).toBeGreaterThanOrEqual(5_000)
+  expect(other).toBeGreaterThanOrEqual(1_000)
+  expect(other).toBeLessThan(5_000)
+})
+
+test('a hook that failed for good gets no second request', async () => {
+  await ended('for-good', 'dead_letter')
+  // By now each tier has been emptied of what was parked at the time of its only attempt.
+  await ended('recovers', 'delivered')
+  await ended('429-date', 'delivered')
+  expect(server.requestsTo('/for-good')).toHaveLength(1)
+})

@@ -1,0 +1,118 @@
+import { createKafka } from '../../../src/kafka/client.ts'
+import {
+  type ConsumerOptions,
+  type GroupConsumer,
+  type InboundRecord,
+  startConsumer,
+} from '../../../src/kafka/consumer.ts'
+import { otherProgram, testKafka } from '../../support/kafka.ts'
+import { until } from '../../support/until.ts'
+
+/** A member of a group in this process, with what it was given. */
+export type Member = {
+  consumer: GroupConsumer
+  /** In the order of arrival. */
+  received: ReceivedRecord[]
+  /** `topic/partition`, sorted. */
+  owned(): string[]
+}
+
+export type ReceivedRecord = {
+  topic: string
+  partition: number
+  offset: number
+  text: string
+  timestampMs: number
+  atMs: number
+  settle(): void
+}
+
+export const quiet = { info() {}, warn() {}, debug() {} }
+
+/** The client as the worker makes it. */
+export function workerKafka() {
+  return createKafka(
+    {
+      brokers: testKafka(),
+      clientId: 'sluice',
+      ssl: false,
+      saslMechanism: 'none',
+      saslUsername: undefined,
+      saslPassword: undefined,
+    },
+    quiet,
+  )
+}
+
+/** Starts a member and waits until it has its partitions. Without `onRecord` every record settles at once. */
+export async function startMember(
+  options: Pick<ConsumerOptions, 'groupId' | 'topics'> & {
+    onRecord?: (record: InboundRecord) => void
+    commitIntervalMs?: number
+  },
+): Promise<Member> {
+  const received: ReceivedRecord[] = []
+  const { onRecord = (record: InboundRecord) => record.settle() } = options
+  const consumer = await startConsumer({
+    kafka: workerKafka(),
+    sessionTimeoutMs: 6_000,
+    commitIntervalMs: 500,
+    ...options,
+    onRecord(record) {
+      const { topic, partition, offset, timestampMs, value } = record
+      received.push({
+        topic,
+        partition,
+        offset,
+        text: String(value),
+        timestampMs,
+        atMs: Date.now(),
+        settle: () => record.settle(),
+      })
+      onRecord(record)
+    },
+    onFatal(error) {
+      throw error
+    },
+    log: quiet,
+  })
+  await until('the member has joined', () => consumer.isJoined)
+  return {
+    consumer,
+    received,
+    owned: () => [...consumer.partitions].map(({ topic, id }) => `${topic}/${id}`).sort(),
+  }
+}
+
+/** Where the group stands: `topic/partition` to the committed offset; -1 is none. */
+export async function committedOffsets(groupId: string, topics: string[]): Promise<Record<string, number>> {
+  const admin = otherProgram().admin()
+  await admin.connect()
+  try {
+    const fetched = await admin.fetchOffsets({ groupId, topics })
+    return Object.fromEntries(
+      fetched.flatMap(({ topic, partitions }) =>
+        partitions.map(({ partition, offset }) => [`${topic}/${partition}`, Number(offset)]),
+      ),
+    )
+  } finally {
+    await admin.disconnect()
+  }
+}
+
+/** Where the partitions end: `topic/partition` to one past the last offset. */
+export async function endOffsets(topics: readonly string[]): Promise<Record<string, number>> {
+  const admin = otherProgram().admin()
+  await admin.connect()
+  try {
+    const ends: Record<string, number> = {}
+    for (const topic of topics) {
+      for (const { partition, high } of await admin.fetchTopicOffsets(topic)) {
+        ends[`${topic}/${partition}`] = Number(high)
+      }
+    }
+    return ends
+  } finally {
+    await admin.disconnect()
+  }
+}
