@@ -355,7 +355,8 @@ class GroupMember implements GroupConsumer {
   async #commitDirty(): Promise<void> {
     const epoch = this.#epoch
     const leaving = [...this.#leaving]
-    const dirty = [...this.#partitions.values(), ...leaving].filter((partition) => partition.isDirty)
+    const lost = await this.#lostAndDirty()
+    const dirty = [...this.#partitions.values(), ...lost].filter((partition) => partition.isDirty)
     const snapshots = dirty.map((partition) => ({
       partition,
       position: partition.watermark.position,
@@ -376,6 +377,21 @@ class GroupMember implements GroupConsumer {
       if (isDone || Date.now() - partition.lostAtMs > leavingMs) this.#leaving.delete(partition)
     }
     this.#applyPauses()
+  }
+
+  /**
+   * Lost partitions with something to commit. One whose next owner has committed more is let go: a late commit
+   * must not put the group back.
+   */
+  async #lostAndDirty(): Promise<Partition[]> {
+    const dirty = [...this.#leaving].filter((partition) => partition.isDirty)
+    const commits = await this.#fetchCommits(dirty)
+    return dirty.filter((partition) => {
+      const offset = commits.get(nameOf(partition.topic, partition.id))?.offset ?? -1
+      const isOvertaken = offset > partition.committed.position
+      if (isOvertaken) this.#leaving.delete(partition)
+      return !isOvertaken
+    })
   }
 
   async #sendCommit(snapshots: readonly { partition: Partition; position: number }[]): Promise<void> {

@@ -148,6 +148,25 @@ describe('a commit', () => {
     expect(member.received.map(({ text }) => text)).toEqual(['commit'])
   })
 
+  test('that comes late from a former owner does not put the group back', async () => {
+    const topic = `${prefix}events`
+    await createTopic(topic, { partitions: 2 })
+    const topics = [{ topic, waitMs: 0 }]
+    const count = 100
+    await produce(topic, numbered(count))
+    const one = await join({ topics, onRecord: () => {} })
+    await until('the first has all', () => one.received.length === count)
+    const two = await join({ topics })
+    const [moved = ''] = await until('one partition has moved', () => two.owned().length === 1 && two.owned())
+    const ends = await endOffsets([topic])
+    await until('the new owner has committed its end', async () => {
+      return (await committedOffsets(groupId, [topic]))[moved] === ends[moved]
+    })
+    one.received.find((record) => `${record.topic}/${record.partition}` === moved)?.settle()
+    await one.consumer.commit()
+    expect((await committedOffsets(groupId, [topic]))[moved]).toBe(ends[moved])
+  })
+
   test('keeps what settled behind a record that did not, for the next owner', async () => {
     const topic = `${prefix}events`
     await createTopic(topic)
