@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createHmac } from 'node:crypto'
 import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import express from 'express'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { portOf } from '../../support/receiver.ts'
 import { until } from '../../support/until.ts'
 import { type Deployment, deploy } from '../delivery/deployment.ts'
 
@@ -147,8 +147,7 @@ async function startExpress(): Promise<number> {
   })
   expressServer = app.listen(0, '127.0.0.1')
   await once(expressServer, 'listening')
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it listens on a port, not on a pipe
-  return (expressServer.address() as AddressInfo).port
+  return portOf(expressServer)
 }
 
 async function startPython(): Promise<number> {
