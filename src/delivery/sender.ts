@@ -47,12 +47,18 @@ export type SenderOptions = {
 /** A response body is thrown away; one that is longer, or slower than the deadline, costs its sender the connection. */
 const maxResponseBytes = 64 * 1024
 
+/**
+ * How much longer than the deadline undici may go on connecting. Its timer counts in half seconds and may be
+ * early; the deadline is ours alone, and this one only frees the slot.
+ */
+const connectSlackMs = 500
+
 type PoolEntry = { pool: Pool; inFlight: number; idleSinceMs: number }
 
 export function createSender({ policy, timeoutMs, poolIdleMs }: SenderOptions): Sender {
   const pools = new Map<Target, PoolEntry>()
   const deadlines = createDeadlines({ timeoutMs })
-  const connect = createConnector({ policy, timeoutMs })
+  const connect = createConnector({ policy, timeoutMs: timeoutMs + connectSlackMs })
   const sweep = setInterval(closeIdlePools, poolIdleMs)
   sweep.unref()
 

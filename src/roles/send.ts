@@ -4,6 +4,7 @@ import { createKafka } from '../kafka/client.ts'
 import { startProducer } from '../kafka/producer.ts'
 import { partitionKey } from '../message/key.ts'
 import { validate } from '../message/validate.ts'
+import { askKafka } from './ask-kafka.ts'
 import { kafkaSettings, topicNames } from './settings.ts'
 import { StartError } from './start-error.ts'
 
@@ -23,11 +24,14 @@ export async function sendMessages(
   const messages = lines.map((line, index) =>
     readMessage(line, lines.length > 1 ? `line ${index + 1}: ` : ''),
   )
-  const producer = await startProducer({
-    kafka: createKafka(kafkaSettings(config), log),
-    onStalled: (isStalled, reason) =>
-      isStalled && log.warn({ reason }, 'Kafka does not take the message yet'),
-  })
+  const producer = await askKafka(
+    config,
+    startProducer({
+      kafka: createKafka(kafkaSettings(config), log),
+      onStalled: (isStalled, reason) =>
+        isStalled && log.warn({ reason }, 'Kafka does not take the message yet'),
+    }),
+  )
   try {
     const sent = Promise.all(
       messages.map(({ key, text }) =>

@@ -1,6 +1,7 @@
 import type { Config } from '../config/schema.ts'
 import { createKafka } from '../kafka/client.ts'
 import { applyTopics, checkTopics, topicTable } from '../kafka/topics.ts'
+import { askKafka } from './ask-kafka.ts'
 import { kafkaSettings, topicLayout } from './settings.ts'
 import { StartError } from './start-error.ts'
 import { describeTopicFaults } from './worker.ts'
@@ -9,9 +10,9 @@ type Log = Parameters<typeof createKafka>[1]
 
 /** Makes the topics as they must be, and says what was done. Throws when something can't be corrected. */
 export async function applyTopicTable(config: Config, log: Log): Promise<string[]> {
-  const { created, corrected, faults } = await applyTopics(
-    createKafka(kafkaSettings(config), log),
-    topicLayout(config),
+  const { created, corrected, faults } = await askKafka(
+    config,
+    applyTopics(createKafka(kafkaSettings(config), log), topicLayout(config)),
   )
   if (faults.length > 0) throw new StartError(describeTopicFaults(faults))
   const lines = [
@@ -23,7 +24,10 @@ export async function applyTopicTable(config: Config, log: Log): Promise<string[
 
 /** Compares; throws with every difference. */
 export async function checkTopicTable(config: Config, log: Log): Promise<string[]> {
-  const faults = await checkTopics(createKafka(kafkaSettings(config), log), topicLayout(config))
+  const faults = await askKafka(
+    config,
+    checkTopics(createKafka(kafkaSettings(config), log), topicLayout(config)),
+  )
   if (faults.length > 0) throw new StartError(describeTopicFaults(faults))
   return ['All topics are as they must be.']
 }

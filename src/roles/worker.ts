@@ -15,6 +15,7 @@ import { type Ladder, tiersOf } from '../retry/ladder.ts'
 import { serveTelemetry } from '../telemetry/http.ts'
 import { createMetrics, type Metrics } from '../telemetry/metrics.ts'
 import { createObserver } from '../telemetry/observer.ts'
+import { askKafka } from './ask-kafka.ts'
 import { StartError } from './start-error.ts'
 import { kafkaSettings, ladderOf, topicLayout, topicNames } from './settings.ts'
 
@@ -187,7 +188,7 @@ async function openCatalog(config: Config, metrics: Metrics, log: Logger): Promi
 }
 
 async function refuseWrongTopics(kafka: Parameters<typeof checkTopics>[0], config: Config): Promise<void> {
-  const faults = await checkTopics(kafka, topicLayout(config))
+  const faults = await askKafka(config, checkTopics(kafka, topicLayout(config)))
   if (faults.length > 0) throw new StartError(describeTopicFaults(faults))
 }
 

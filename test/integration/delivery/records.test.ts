@@ -241,6 +241,43 @@ describe('the catalog is edited while messages come', () => {
   })
 })
 
+describe('a cap on requests in flight that an edit lowers', () => {
+  const requestMs = 200
+  const count = 150
+  let slow: Receiver
+  let sluice: Deployment
+
+  beforeAll(async () => {
+    slow = await startReceiver((_request, response) => void setTimeout(() => response.end(), requestMs))
+    sluice = await deploy({
+      destinations: [slowDestination(20)],
+      variables: { SLUICE_DELIVERY_TIMEOUT: '1s' },
+    })
+  })
+
+  afterAll(async () => {
+    await sluice?.stop()
+    await slow?.stop()
+  })
+
+  function slowDestination(maxInFlight: number): DestinationEntry {
+    return destination('slow', { hooks: [{ url: `${slow.origin}/` }], maxInFlight })
+  }
+
+  test('lets no request wait for a connection until its time is up', async () => {
+    await sluice.send(
+      'slow',
+      Array.from({ length: count }, (_, i) => ({ value: ping(`slow-${i}`) })),
+    )
+    await until('the first are under way', () => slow.requests.length > 0)
+    sluice.recatalog([slowDestination(2)])
+    await until('all have come', () => slow.requests.length >= count)
+    await until('all are over', async () => (await sluice.worker.metric('sluice_held_records')) === 0)
+    expect(await sluice.worker.metric('sluice_attempts_total', { outcome: 'timeout' })).toBe(0)
+    expect(slow.requests).toHaveLength(count)
+  })
+})
+
 describe('while 1,000 deliveries wait on a tier', () => {
   let sluice: Deployment
   const count = 1_000

@@ -146,7 +146,9 @@ describe('the deadline', () => {
     const authority = createAuthority('A trusted authority')
     setDefaultCACertificates([...getCACertificates(), authority.cert])
     let bytes = 0
-    const secure = createTlsServer(authority.issue({ names: ['127.0.0.1'] }), (socket) => {
+    // With TLS 1.2 the server has finished the handshake before the client has.
+    const identity = { ...authority.issue({ names: ['127.0.0.1'] }), maxVersion: 'TLSv1.2' } as const
+    const secure = createTlsServer(identity, (socket) => {
       socket.on('error', () => {})
       socket.on('data', (chunk: Buffer) => (bytes += chunk.length))
     })

@@ -60,6 +60,12 @@ test('one that was cancelled never fires, and holds none of the others back', as
   expect(order).toEqual(['third'])
 })
 
+test('thousands that were cancelled take none with them that is still to come', async () => {
+  const deadlines = open({ timeoutMs, tickMs: 5 })
+  for (let i = 0; i < 3_000; i++) deadlines.add(() => {}).cancel()
+  expect(await fired(deadlines)).toBe(true)
+})
+
 test('one that has fired can be cancelled without harm', async () => {
   const deadlines = open({ timeoutMs })
   let count = 0

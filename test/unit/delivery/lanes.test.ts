@@ -117,6 +117,15 @@ describe('starting', () => {
     expect({ inFlight: lanes.inFlight, queued: lanes.queued }).toEqual({ inFlight: 0, queued: 0 })
   })
 
+  test('thousands of lanes with work are no trouble', () => {
+    const { lanes, started } = stage({ maxInFlight: 1, onStart: (one, all) => all.finished(one) })
+    lanes.shut()
+    const names = Array.from({ length: 6_000 }, (_, i) => `lane-${i % 3_000}-${i}`)
+    for (const name of names) lanes.offer({ ...delivery(name), laneKey: name.replace(/-\d+$/, '') })
+    lanes.open()
+    expect(started.map(({ name }) => name)).toEqual(names)
+  })
+
   test('one whose record is not ours any more is let go instead', () => {
     const { lanes, started, letGo } = stage()
     const [, second] = offerAll(lanes, 'a1 a2 a3', 1)
@@ -250,6 +259,7 @@ describe('whatever happens in whatever order', () => {
       onStart(one) {
         running.push(one)
         if (isShut) excesses.push(`${one.name} started while shut`)
+        if (one.isAbandoned) excesses.push(`${one.name} started though it is not ours any more`)
         if (running.length > maxInFlight) excesses.push(`${one.name} is over the limit of all`)
         const ofLane = running.filter(({ laneKey }) => laneKey === one.laneKey)
         if (ofLane.length > one.laneCap) excesses.push(`${one.name} is over its lane's cap`)
@@ -304,7 +314,7 @@ describe('whatever happens in whatever order', () => {
     )
   })
 
-  test('no cap is passed, and nothing starts while shut', () => {
+  test('no cap is passed, and nothing starts while shut or when it is not ours any more', () => {
     fc.assert(
       fc.property(...scripts, (steps, maxInFlight) => {
         expect(play(steps, maxInFlight).excesses).toEqual([])

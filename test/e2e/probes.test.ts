@@ -1,0 +1,331 @@
+import { readFileSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { createInterface } from 'node:readline'
+import { resolve } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type CountingReceiver, startCountingReceiver } from '../support/counting-receiver.ts'
+import { until } from '../support/until.ts'
+import { type LogLine, type SluiceProcess, startSluice } from '../support/worker-process.ts'
+import { newIds, type Scene, setScene } from './scene.ts'
+
+const root = resolve(import.meta.dirname, '../..')
+const secret = 'shared-secret-of-crm'
+const headerSecret = 'token-of-a-header'
+const word = 'Order Completed'
+
+let receiver: CountingReceiver
+let scene: Scene
+let worker: SluiceProcess
+
+const delivered = newIds(40)
+const failed = newIds(30)
+const hung = newIds(5)
+const unknown = newIds(2)
+
+function endpoint(id: string, path: string): object {
+  return {
+    id,
+    sources: [id],
+    sharedSecret: secret,
+    hooks: [{ id: `${id}-hook`, url: receiver.url(path), headers: { Authorization: headerSecret } }],
+  }
+}
+
+/** One worker for all that only looks: with messages delivered, parked for 1 s and 1 h, hung, dead and paused. */
+beforeAll(async () => {
+  receiver = await startCountingReceiver()
+  await receiver.behave('/failing', { status: 500 })
+  await receiver.behave('/hung', { isHung: true })
+  scene = await setScene({
+    catalog: {
+      sources: ['healthy', 'failing', 'hung', 'unheard'].map((id) => ({ id })),
+      destinations: [
+        endpoint('healthy', '/healthy'),
+        endpoint('failing', '/failing'),
+        endpoint('hung', '/hung'),
+      ],
+    },
+    variables: {
+      SLUICE_RETRY_LADDER: '1s,1h',
+      SLUICE_RETRY_THEN: '1h',
+      SLUICE_DELIVERY_TIMEOUT: '1s',
+    },
+  })
+  worker = await startSluice(scene.variables)
+  await scene.send('healthy', delivered)
+  await scene.send('failing', failed)
+  await scene.send('hung', hung)
+  await scene.send('unheard', newIds(3))
+  await scene.send('nobody', unknown)
+  const parkedForAnHour = failed.length + hung.length
+  await until('all that fails waits for an hour', async () => {
+    return (await worker.metric('sluice_parked_records', { tier: '1h' })) === parkedForAnHour
+  })
+  await until(
+    'its head is known',
+    async () => (await worker.metric('sluice_oldest_due_timestamp_seconds')) > 0,
+  )
+  await until('all is counted', async () => {
+    return (await worker.metric('sluice_deliveries_total', { verdict: 'delivered' })) === delivered.length
+  })
+})
+
+afterAll(async () => {
+  await worker.kill()
+  scene.close()
+  await receiver.stop()
+})
+
+const urlOf = (path: string) => `http://127.0.0.1:${worker.httpPort}${path}`
+const getText = async (path: string) => (await fetch(urlOf(path))).text()
+
+describe('the probes', () => {
+  test('/livez and /readyz answer 200 while it works', async () => {
+    for (const path of ['/livez', '/readyz']) expect((await fetch(urlOf(path))).status).toBe(200)
+  })
+
+  test('/readyz is 503 before it has joined and while it stops, and /livez is not', async () => {
+    const own = await setScene({
+      catalog: {
+        sources: [{ id: 'hung' }],
+        destinations: [{ id: 'hung', sources: ['hung'], hooks: [{ url: receiver.url('/hung') }] }],
+      },
+    })
+    // The group waits for the member that was killed, until its session of 6 s is over.
+    const former = await startSluice(own.variables)
+    await former.kill()
+    const { port, child } = await startUnready(own.variables)
+    const probe = async (path: string) => {
+      const response = await fetch(`http://127.0.0.1:${port}${path}`)
+      return { status: response.status, text: await response.text() }
+    }
+    expect(await probe('/readyz')).toEqual({ status: 503, text: 'not joined to the consumer group\n' })
+    expect((await probe('/livez')).status).toBe(200)
+    await until('it has joined', async () => (await probe('/readyz')).status === 200)
+
+    const before = (await receiver.count('/hung')).requests
+    await own.send('hung', newIds(1))
+    await until('a request hangs', async () => (await receiver.count('/hung')).requests > before)
+    child.kill('SIGTERM')
+    const stopping = await until('it is not ready', async () => {
+      const answer = await probe('/readyz')
+      return answer.status === 503 ? answer : undefined
+    })
+    expect(stopping.text).toBe('stopping\n')
+    expect((await probe('/livez')).status).toBe(200)
+    child.kill('SIGKILL')
+    own.close()
+  })
+})
+
+/** Starts a worker and doesn't wait until it is ready. */
+async function startUnready(variables: Record<string, string>) {
+  const child = spawn(process.execPath, [resolve(root, 'src/main.ts'), 'worker'], {
+    env: {
+      PATH: process.env['PATH'],
+      SLUICE_HTTP_HOST: '127.0.0.1',
+      SLUICE_HTTP_PORT: '0',
+      SLUICE_TOPICS_DEVELOPMENT: 'true',
+      SLUICE_TOPICS_PARTITIONS: '6',
+      SLUICE_DELIVERY_ALLOW_ADDRESSES: '127.0.0.0/8',
+      ...variables,
+    },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  for await (const line of createInterface({ input: child.stdout })) {
+    const port = /"port":(\d+).*"msg":"worker started"/.exec(line)?.[1]
+    if (port === undefined) continue
+    // What it logs from here on has to go somewhere.
+    child.stdout.resume()
+    return { port, child }
+  }
+  throw new Error('the worker has ended')
+}
+
+type Series = { name: string; labels: Record<string, string>; value: number }
+
+/** Prometheus' text format, as far as it is needed here. */
+function parseMetrics(text: string): {
+  types: Map<string, string>
+  helps: Map<string, string>
+  series: Series[]
+} {
+  const types = new Map<string, string>()
+  const helps = new Map<string, string>()
+  const series: Series[] = []
+  for (const line of text.split('\n')) {
+    const [, kind, metric = '', rest = ''] = /^# (HELP|TYPE) (\S+) ?(.*)$/.exec(line) ?? []
+    if (kind === 'HELP') helps.set(metric, rest)
+    else if (kind === 'TYPE') types.set(metric, rest)
+    else if (line !== '' && !line.startsWith('#')) {
+      const [, name = '', labels = '', value = ''] = /^([a-z_]+)(?:\{(.*)\})? (\S+)$/i.exec(line) ?? []
+      const pairs = [...labels.matchAll(/([a-z_]+)="([^"]*)"/g)].map(([, key = '', text = '']) => [key, text])
+      series.push({ name, labels: Object.fromEntries(pairs), value: Number(value) })
+    }
+  }
+  return { types, helps, series }
+}
+
+describe('/metrics', () => {
+  test('exposes every metric of the table, each with its help', async () => {
+    const table = readFileSync(resolve(root, 'src/telemetry/metrics.ts'), 'utf8')
+    const names = [...table.matchAll(/name: '(sluice_\w+)'/g)].map(([, name = '']) => name)
+    expect(names.length).toBeGreaterThan(15)
+    const { helps, types, series } = parseMetrics(await getText('/metrics'))
+    for (const name of names) {
+      expect(helps.get(name), name).toMatch(/\w/)
+      expect(
+        series.some((one) => one.name.startsWith(name)),
+        name,
+      ).toBe(true)
+    }
+    expect([...types.keys()].filter((name) => name.startsWith('sluice_')).toSorted()).toEqual(
+      names.toSorted(),
+    )
+    expect(types.has('process_cpu_seconds_total')).toBe(true)
+    expect(types.has('nodejs_eventloop_lag_seconds')).toBe(true)
+  })
+
+  test('follows the naming of Prometheus', async () => {
+    const { types } = parseMetrics(await getText('/metrics'))
+    for (const [name, type] of types) {
+      if (!name.startsWith('sluice_')) continue
+      expect(name).toMatch(/^[a-z][a-z0-9_]*[a-z0-9]$/)
+      expect(name.endsWith('_total'), `${name} is a ${type}`).toBe(type === 'counter')
+      if (type === 'histogram') expect(name).toMatch(/_(seconds|bytes)$/)
+      // Base units only.
+      expect(name).not.toMatch(/_(ms|milliseconds|minutes|hours|kilobytes|mb)(_|$)/)
+    }
+  })
+
+  test('has no label whose values grow with customers', async () => {
+    const { series } = parseMetrics(await getText('/metrics'))
+    const values = new Map<string, Set<string>>()
+    for (const { name, labels } of series.filter((one) => one.name.startsWith('sluice_'))) {
+      for (const [label, value] of Object.entries(labels)) {
+        if (label === 'le') continue
+        const seen = values.get(label) ?? new Set()
+        values.set(label, seen.add(value))
+        expect([...delivered, 'healthy', 'failing-hook', 'crm'], `${name} ${label}`).not.toContain(value)
+      }
+    }
+    expect([...values.keys()].toSorted()).toEqual(
+      ['outcome', 'partition', 'reason', 'status_class', 'tier', 'topic', 'verdict'].toSorted(),
+    )
+  })
+
+  test('labels deliveries and attempts by destination where that is switched on', async () => {
+    const own = await setScene({
+      catalog: {
+        sources: [{ id: 'healthy' }],
+        destinations: [endpoint('healthy', '/healthy')],
+      },
+      variables: { SLUICE_METRICS_PER_DESTINATION: 'true' },
+    })
+    const other = await startSluice(own.variables)
+    await own.send('healthy', newIds(7))
+    const counted = async (name: string) => await other.metric(name, { destination: 'healthy' })
+    await until('all are counted', async () => (await counted('sluice_deliveries_total')) === 7)
+    expect(await counted('sluice_attempts_total')).toBe(7)
+    await other.kill()
+    own.close()
+  })
+
+  test('counts what happened', async () => {
+    const { metric } = worker
+    const attempts = delivered.length + 2 * (failed.length + hung.length)
+    expect(await metric('sluice_attempts_total')).toBe(attempts)
+    expect(await metric('sluice_attempts_total', { status_class: '5xx', verdict: 'retry' })).toBe(
+      2 * failed.length,
+    )
+    expect(await metric('sluice_attempts_total', { outcome: 'timeout', status_class: 'none' })).toBe(
+      2 * hung.length,
+    )
+    expect(await metric('sluice_attempt_duration_seconds_count')).toBe(attempts)
+    expect(await metric('sluice_produce_to_delivery_seconds_count')).toBe(delivered.length)
+    expect(await metric('sluice_parked_total', { tier: '1s', reason: 'failed' })).toBe(
+      failed.length + hung.length,
+    )
+    expect(await metric('sluice_dead_letters_total', { reason: 'unknown_source' })).toBe(unknown.length)
+    expect(await metric('sluice_not_routed_total', { reason: 'no_destination' })).toBe(3)
+    expect(await metric('sluice_catalog_destinations')).toBe(3)
+    // Hung requests are given up after 1 s, and no answer took longer.
+    const slowest = await metric('sluice_attempt_duration_seconds_sum', { outcome: 'timeout' })
+    expect(slowest / (2 * hung.length)).toBeGreaterThanOrEqual(1)
+    expect(slowest / (2 * hung.length)).toBeLessThan(1.5)
+  })
+
+  test('tells what waits, since when nothing was committed, and when the first of a tier is due', async () => {
+    const { metric } = worker
+    const waiting = failed.length + hung.length
+    expect(await metric('sluice_parked_records', { tier: '1h' })).toBe(waiting)
+    expect(await metric('sluice_parked_records', { tier: '1s' })).toBe(0)
+    expect(await metric('sluice_consumer_lag_records')).toBe(waiting)
+    const dueInMs = (await metric('sluice_oldest_due_timestamp_seconds', { tier: '1h' })) * 1000 - Date.now()
+    expect(dueInMs).toBeLessThanOrEqual(3_600_000)
+    expect(dueInMs).toBeGreaterThan(3_600_000 - 120_000)
+    expect(await metric('sluice_oldest_due_timestamp_seconds', { tier: '1s' })).toBe(0)
+    const commitAge = await metric('sluice_commit_age_seconds')
+    expect(commitAge).toBeGreaterThanOrEqual(0)
+    expect(commitAge).toBeLessThan(5)
+    for (const name of ['sluice_held_records', 'sluice_held_bytes', 'sluice_deliveries_in_flight']) {
+      expect(await metric(name)).toBe(0)
+    }
+    expect(await metric('sluice_produce_stalled')).toBe(0)
+  })
+})
+
+describe('the log', () => {
+  const attemptsOf = (ids: readonly string[]) =>
+    worker.log.filter((line) => ids.includes(String(line['messageId'])) && 'durationMs' in line)
+
+  test('has one line an attempt', async () => {
+    const expected = delivered.length + 2 * (failed.length + hung.length)
+    const lines = await until('all lines are there', () => {
+      const found = attemptsOf([...delivered, ...failed, ...hung])
+      return found.length >= expected ? found : undefined
+    })
+    expect(lines).toHaveLength(expected)
+    expect(
+      attemptsOf(delivered)
+        .map(({ messageId }) => messageId)
+        .toSorted(),
+    ).toEqual(delivered.toSorted())
+    for (const id of failed) {
+      expect(attemptsOf([id]).map(({ attempt }) => attempt)).toEqual([1, 2])
+    }
+    expect(attemptsOf(delivered)[0]).toMatchObject({
+      level: 'info',
+      destination: 'healthy',
+      hook: 'healthy-hook',
+      type: 'track',
+      attempt: 1,
+      verdict: 'delivered',
+      status: 200,
+    })
+    expect(attemptsOf(failed)[0]).toMatchObject({ level: 'warn', verdict: 'retry', status: 500 })
+  })
+
+  test('calls a timeout an error, and a timeout', async () => {
+    const lines = await until('both attempts of all are there', () => {
+      const found = attemptsOf(hung)
+      return found.length >= 2 * hung.length ? found : undefined
+    })
+    for (const line of lines) {
+      expect(line).toMatchObject({ level: 'error', outcome: 'timeout' })
+      expect(line.msg).toMatch(/^timeout/)
+    }
+  })
+
+  test('names what went to the dead letters, with the reason', () => {
+    const lines = worker.log.filter(({ msg }) => msg === 'dead letter')
+    expect(lines.map(({ reason }: LogLine) => reason)).toEqual(unknown.map(() => 'unknown_source'))
+  })
+
+  test('has no secret and no body', () => {
+    const all = worker.log.map((line) => JSON.stringify(line)).join('\n')
+    expect(all).toContain(delivered[0] ?? '')
+    for (const hidden of [secret, headerSecret, word, 'properties', 'user-'])
+      expect(all).not.toContain(hidden)
+  })
+})

@@ -1,0 +1,175 @@
+import { execFileSync, spawn } from 'node:child_process'
+import { existsSync, globSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { Partitioners } from 'kafkajs'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { stringify } from 'yaml'
+import { type CountingReceiver, startCountingReceiver } from '../support/counting-receiver.ts'
+import { otherProgram } from '../support/kafka.ts'
+import { until } from '../support/until.ts'
+import { runSluice } from '../support/worker-process.ts'
+import { newIds } from './scene.ts'
+
+const main = resolve(import.meta.dirname, '../../src/main.ts')
+
+let folder = ''
+let receiver: CountingReceiver
+const started: Up[] = []
+
+beforeAll(async () => {
+  receiver = await startCountingReceiver()
+  folder = realpathSync(mkdtempSync(join(tmpdir(), 'sluice-up-')))
+  const catalog = {
+    sources: [{ id: 'shop' }, { id: 'app' }],
+    destinations: [
+      { id: 'crm', sources: ['shop'], hooks: [{ url: receiver.url('/crm') }] },
+      { id: 'down', sources: ['app'], hooks: [{ url: receiver.url('/down') }] },
+    ],
+  }
+  writeFileSync(join(folder, 'catalog.yaml'), stringify(catalog))
+})
+
+afterAll(async () => {
+  for (const { interrupt } of started) await interrupt()
+  await receiver.stop()
+  rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
+})
+
+type Up = {
+  /** What it said at the terminal. */
+  said: string
+  broker: string
+  /** Ctrl-C: the signal goes to the whole process group. Gives the exit code and how long it took. */
+  interrupt: () => Promise<{ code: number | null; tookMs: number }>
+}
+
+/** `sluice up`, as somebody runs it in a folder with a catalog: with no setting but for free ports and short waits. */
+async function up(): Promise<Up> {
+  const child = spawn(process.execPath, [main, 'up'], {
+    cwd: folder,
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: {
+      PATH: process.env['PATH'],
+      HOME: process.env['HOME'],
+      SLUICE_HTTP_HOST: '127.0.0.1',
+      SLUICE_HTTP_PORT: '0',
+      SLUICE_TOPICS_PARTITIONS: '3',
+      SLUICE_RETRY_LADDER: '1s',
+      SLUICE_RETRY_THEN: '1s',
+    },
+  })
+  const exited = new Promise<number | null>((done) => child.once('exit', done))
+  let said = ''
+  child.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()))
+  child.stdout.resume()
+  const broker = await until(
+    'it says where Kafka is',
+    () => {
+      if (child.exitCode !== null) throw new Error(`it exited with ${child.exitCode}:\n${said}`)
+      return /^ {2}Kafka +(\S+) +data in/m.exec(said)?.[1]
+    },
+    { timeoutMs: 90_000 },
+  )
+  const running: Up = {
+    get said() {
+      return said
+    },
+    broker,
+    async interrupt() {
+      const startedMs = performance.now()
+      if (child.exitCode === null && child.signalCode === null) process.kill(-(child.pid ?? 0), 'SIGINT')
+      return { code: await exited, tookMs: performance.now() - startedMs }
+    },
+  }
+  started.push(running)
+  return running
+}
+
+async function interruptInGoodOrder({ interrupt }: Up): Promise<void> {
+  const { code, tookMs } = await interrupt()
+  expect(code).toBe(0)
+  expect(tookMs).toBeLessThan(15_000)
+  expect(commandsWith(folder)).toEqual([])
+}
+
+/** Commands of running processes that have the text in them, as a broker has its folder. */
+function commandsWith(text: string): string[] {
+  const commands = existsSync('/proc/self/cmdline')
+    ? globSync('/proc/[0-9]*/cmdline').map(readCommand)
+    : execFileSync('ps', ['-eo', 'args'], { encoding: 'utf8' }).split('\n')
+  return commands.filter((command) => command.includes(text))
+}
+
+function readCommand(file: string): string {
+  try {
+    return readFileSync(file, 'utf8').replaceAll('\0', ' ')
+  } catch {
+    // It has ended meanwhile.
+    return ''
+  }
+}
+
+async function produceAsOthersDo(broker: string, sourceId: string, messageId: string): Promise<void> {
+  const producer = otherProgram([broker]).producer({ createPartitioner: Partitioners.DefaultPartitioner })
+  await producer.connect()
+  const value = JSON.stringify({ type: 'track', messageId, userId: 'u1', event: 'Hello' })
+  await producer.send({
+    topic: 'sluice.events',
+    messages: [{ key: 'u1', value, headers: { 'source-id': sourceId } }],
+  })
+  await producer.disconnect()
+}
+
+async function sendByCommand(broker: string, messageId: string): Promise<void> {
+  const message = JSON.stringify({ type: 'track', messageId, userId: 'u1', event: 'Hello' })
+  await runSluice(['send', '--source', 'shop', message], { KAFKA_BROKERS: broker })
+}
+
+test('sluice up is Kafka and a worker in a folder of one’s own, and keeps both their data', async () => {
+  await receiver.behave('/down', { status: 503 })
+  const [produced = '', sent = '', waiting = '', last = ''] = newIds(4)
+  const first = await up()
+  expect(first.said).toContain('This is for development')
+  expect(first.said).toMatch(/URLs on this machine \(127\.0\.0\.0\/8, ::1\) are allowed/)
+  expect(first.said).toContain('created    sluice.events')
+  expect(existsSync(join(folder, '.sluice/kafka'))).toBe(true)
+  await produceAsOthersDo(first.broker, 'shop', produced)
+  await sendByCommand(first.broker, sent)
+  await until('both have arrived', async () => (await receiver.count('/crm')).delivered === 2)
+  await produceAsOthersDo(first.broker, 'app', waiting)
+  await until('it was tried', async () => (await receiver.count('/down')).requests > 0)
+  await interruptInGoodOrder(first)
+
+  await receiver.behave('/down', {})
+  const second = await up()
+  expect(second.said).toContain('All topics are as they must be.')
+  await until('what waited has arrived', async () => (await receiver.count('/down')).delivered === 1)
+  await produceAsOthersDo(second.broker, 'shop', last)
+  await until('the last has arrived', async () => (await receiver.count('/crm')).delivered === 3)
+  await interruptInGoodOrder(second)
+  const arrivals = await receiver.arrivals('/crm')
+  expect([...arrivals].map(([messageId, times]) => [messageId, times.length])).toEqual([
+    [produced, 1],
+    [sent, 1],
+    [last, 1],
+  ])
+})
+
+test('sluice up with a faulty catalog says so and leaves nothing running', async () => {
+  const other = realpathSync(mkdtempSync(join(tmpdir(), 'sluice-up-')))
+  writeFileSync(join(other, 'catalog.yaml'), 'sources: shop\n')
+  const child = spawn(process.execPath, [main, 'up'], {
+    cwd: other,
+    stdio: ['ignore', 'ignore', 'pipe'],
+    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], SLUICE_HTTP_PORT: '0' },
+  })
+  let said = ''
+  child.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()))
+  const code = await new Promise((done) => child.once('exit', done))
+  expect(code).toBe(1)
+  expect(said).toContain('The catalog catalog.yaml has')
+  expect(commandsWith(other)).toEqual([])
+  rmSync(other, { recursive: true, force: true, maxRetries: 3 })
+})
