@@ -21,6 +21,8 @@ export type InboundRecord = {
   readonly key: Buffer | null
   readonly value: Buffer | null
   readonly headers: KafkaMessage['headers']
+  /** It was taken long after it was there to be taken, or due: we are catching up. */
+  readonly isLate: boolean
   /** True when the partition has moved to another member: start nothing more for it. */
   readonly isAbandoned: boolean
   settle(): void
@@ -41,6 +43,8 @@ export type ConsumerOptions = {
   topics: readonly TopicSubscription[]
   /** Takes one record. Must not throw, and must not wait. */
   onRecord: (record: InboundRecord) => void
+  /** Told after each join which partition numbers are ours. */
+  onAssigned: (units: readonly number[]) => void
   /** The client gave up and won't come back by itself. */
   onFatal: (error: Error) => void
   log: ConsumerLog
@@ -54,6 +58,8 @@ export type GroupConsumer = {
   readonly lastCommitMs: number
   /** Stops and starts fetching; membership goes on. */
   setFull(isFull: boolean): void
+  /** Stops and starts fetching from partitions that are behind; the others go on. */
+  setCongested(isCongested: boolean): void
   /** Takes no further record; what was taken can still settle and be committed. */
   quiesce(): void
   /** Commits what has settled. Throws when the broker refuses or can't be reached. */
@@ -67,6 +73,8 @@ const fetchWaitMs = 100
 const maxBytesPerPartition = 512 * 1024
 /** A waiting head is looked at again at the soonest after this, so that a busy topic costs few fetches. */
 const minHeadWaitMs = 500
+/** A record that is taken this long after its append, or after it was due, shows that we are behind. */
+const lateAfterMs = 10_000
 const endOffsetsEveryMs = 5_000
 /** How long a lost partition is still committed for, while what it had in flight comes to its end. */
 const leavingMs = 30_000
@@ -92,6 +100,7 @@ class GroupMember implements GroupConsumer {
   /** Counts joins: what was begun in an earlier one must not touch the partitions of this one. */
   #epoch = 0
   #isFull = false
+  #isCongested = false
   #isQuiet = false
   #isLoaded = false
   #lastCommitMs = 0
@@ -160,6 +169,12 @@ class GroupMember implements GroupConsumer {
     this.#applyPauses()
   }
 
+  setCongested(isCongested: boolean): void {
+    if (this.#isCongested === isCongested) return
+    this.#isCongested = isCongested
+    this.#applyPauses()
+  }
+
   quiesce(): void {
     this.#isQuiet = true
     for (const partition of this.#partitions.values()) clearTimeout(partition.dueTimer)
@@ -213,6 +228,7 @@ class GroupMember implements GroupConsumer {
         gained.push(partition)
       }
     }
+    this.#options.onAssigned([...new Set(Object.values(assignment).flat())])
     this.#lose([...this.#partitions].filter(([name]) => !owned.has(name)))
     const loading = [...this.#partitions.values()].filter(({ isLoading }) => isLoading)
     // A restarted client has forgotten its pauses, and one that rejoined has kept them: tell it all again.
@@ -306,13 +322,13 @@ class GroupMember implements GroupConsumer {
   #take(partition: Partition, message: KafkaMessage): boolean {
     const offset = Number(message.offset)
     const timestampMs = Number(message.timestamp)
-    if (partition.waitMs > 0) {
-      const dueMs = timestampMs + partition.waitMs
-      if (dueMs > Date.now()) {
-        this.#waitForHead(partition, offset, dueMs)
-        return false
-      }
+    const dueMs = timestampMs + partition.waitMs
+    const lateByMs = Date.now() - dueMs
+    if (partition.waitMs > 0 && lateByMs < 0) {
+      this.#waitForHead(partition, offset, dueMs)
+      return false
     }
+    partition.isBehind = lateByMs > lateAfterMs
     if (partition.watermark.receive(offset) === 'new') {
       this.#options.onRecord(new LoanedRecord(partition, offset, timestampMs, message))
     }
@@ -344,7 +360,8 @@ class GroupMember implements GroupConsumer {
   }
 
   #applyPause(partition: Partition, { again = false } = {}): void {
-    const isPaused = this.#isQuiet || this.#isFull || partition.wantsPause
+    const isPaused =
+      this.#isQuiet || this.#isFull || (this.#isCongested && partition.isBehind) || partition.wantsPause
     if (isPaused === partition.isPaused && !again) return
     partition.isPaused = isPaused
     const which = [{ topic: partition.topic, partitions: [partition.id] }]
@@ -425,6 +442,7 @@ class LoanedRecord implements InboundRecord {
   readonly key: Buffer | null
   readonly value: Buffer | null
   readonly headers: KafkaMessage['headers']
+  readonly isLate: boolean
 
   constructor(partition: Partition, offset: number, timestampMs: number, message: KafkaMessage) {
     this.#partition = partition
@@ -433,6 +451,7 @@ class LoanedRecord implements InboundRecord {
     this.key = message.key
     this.value = message.value
     this.headers = message.headers
+    this.isLate = partition.isBehind
   }
 
   get topic(): string {

@@ -76,8 +76,17 @@ export async function startWorker({ config, log, onFatal }: WorkerOptions): Prom
     topics,
     maxInFlight: config.delivery.maxInFlight,
     laneWaitMs: config.delivery.laneWaitMs,
+    lanePatienceMs: config.delivery.lanePatienceMs,
+    breaker: {
+      failureShare: config.breaker.failurePercent / 100,
+      minResults: config.breaker.minResults,
+      windowMs: config.breaker.windowMs,
+      openMs: config.breaker.openForMs,
+      maxOpenMs: config.breaker.maxOpenForMs,
+    },
     buffer: { records: config.delivery.bufferRecords, bytes: config.delivery.bufferBytes },
     onPressure: (isFull) => consumer?.setFull(isFull),
+    onCongested: (isCongested) => consumer?.setCongested(isCongested),
     now: Date.now,
   })
   pipeline = running
@@ -97,6 +106,7 @@ export async function startWorker({ config, log, onFatal }: WorkerOptions): Prom
       recordCounters.get(record.topic)?.inc()
       running.accept(record)
     },
+    onAssigned: (units) => running.setShare(units.length / config.topics.partitions),
     onFatal,
     log,
   })
