@@ -1,0 +1,253 @@
+import * as fc from 'fast-check'
+import { afterEach, describe, expect, test } from 'vitest'
+import type { LaneClass } from '../../../src/delivery/lane.ts'
+import { type Carried, createLanes, type Lanes, type LanesOptions } from '../../../src/delivery/lanes.ts'
+import type { Rate } from '../../../src/delivery/token-bucket.ts'
+import { until } from '../../support/until.ts'
+
+class Parcel implements Carried {
+  readonly laneKey: string
+  readonly name: string
+  laneCap = 4
+  laneClass: LaneClass = 'fresh'
+  laneRate: Rate | undefined
+  isLate = false
+  isAbandoned = false
+  queuedAtMs = 0
+
+  constructor(laneKey: string, name = '', settings: Partial<Parcel> = {}) {
+    this.laneKey = laneKey
+    this.name = name
+    Object.assign(this, settings)
+  }
+}
+
+const running: Lanes<Parcel>[] = []
+afterEach(() => {
+  for (const lanes of running.splice(0)) lanes.stop()
+})
+
+function setup(settings: Partial<LanesOptions<Parcel>> = {}) {
+  const started: Parcel[] = []
+  const overflowed: Parcel[] = []
+  const letGo: Parcel[] = []
+  const congestion: boolean[] = []
+  const lanes = createLanes<Parcel>({
+    maxInFlight: 100,
+    patienceMs: 1_000_000,
+    waitMs: 1_000_000,
+    freeRecords: () => 1_000,
+    start: (parcel) => started.push(parcel),
+    overflow: (parcel) => overflowed.push(parcel),
+    letGo: (parcel) => letGo.push(parcel),
+    onCongested: (isCongested) => congestion.push(isCongested),
+    ...settings,
+  })
+  running.push(lanes)
+  return { lanes, started, overflowed, letGo, congestion }
+}
+
+const keysOf = (parcels: readonly Parcel[]): string => parcels.map(({ laneKey }) => laneKey).join('')
+
+describe('lanes', () => {
+  test('a lane has no more in flight than its cap, and goes on as its places become free', () => {
+    const { lanes, started } = setup()
+    for (let i = 0; i < 10; i++) lanes.offer(new Parcel('a', String(i)))
+    expect(started.map(({ name }) => name)).toEqual(['0', '1', '2', '3'])
+    lanes.finished(started[1] ?? new Parcel(''))
+    expect(started.map(({ name }) => name)).toEqual(['0', '1', '2', '3', '4'])
+  })
+
+  test('lanes with work take turns, whatever the length of their queues', () => {
+    const { lanes, started } = setup()
+    lanes.shut()
+    for (let i = 0; i < 50; i++) lanes.offer(new Parcel('a'))
+    for (let i = 0; i < 2; i++) lanes.offer(new Parcel('b'))
+    for (let i = 0; i < 2; i++) lanes.offer(new Parcel('c'))
+    lanes.open()
+    expect(keysOf(started)).toBe('abcabcaa')
+  })
+
+  test('a busy lane leaves half of the requests in flight to the others, two leave a third', () => {
+    const { lanes, started } = setup({ maxInFlight: 90 })
+    for (let i = 0; i < 200; i++) lanes.offer(new Parcel('a', '', { laneCap: 1_000 }))
+    expect(started.length).toBe(45)
+    for (let i = 0; i < 200; i++) lanes.offer(new Parcel('b', '', { laneCap: 1_000 }))
+    for (let i = 0; i < 2_000; i++) {
+      const first = started.shift()
+      if (first === undefined) break
+      lanes.finished(first)
+      lanes.offer(new Parcel(first.laneKey, '', { laneCap: 1_000 }))
+    }
+    expect(lanes.inFlight).toBeGreaterThanOrEqual(58)
+    expect(lanes.inFlight).toBeLessThanOrEqual(61)
+  })
+
+  test('while all classes wait, of ten turns seven are fresh, two retries and one a backfill', () => {
+    const { lanes, started } = setup()
+    lanes.shut()
+    for (const laneClass of ['fresh', 'retry', 'backfill'] as const) {
+      for (let i = 0; i < 50; i++) lanes.offer(new Parcel('a', laneClass, { laneClass, laneCap: 20 }))
+    }
+    lanes.open()
+    const count = (name: string): number => started.filter((parcel) => parcel.name === name).length
+    expect([count('fresh'), count('retry'), count('backfill')]).toEqual([14, 4, 2])
+  })
+
+  test('new messages that a lane has had no room for longer than its patience move on, and the others stay', async () => {
+    const { lanes, overflowed } = setup({ patienceMs: 20, freeRecords: () => 10 })
+    for (let i = 0; i < 14; i++) lanes.offer(new Parcel('a'))
+    expect(overflowed.length).toBe(0)
+    lanes.offer(new Parcel('a', 'first beyond'))
+    await until('the lane sheds', () => {
+      lanes.offer(new Parcel('a', 'later'))
+      return overflowed.length > 0
+    })
+    lanes.offer(new Parcel('b'))
+    expect(overflowed.every(({ laneKey }) => laneKey === 'a')).toBe(true)
+  })
+
+  test('a lane that sheds is as any other again once it is below half its share', async () => {
+    const { lanes, started, overflowed } = setup({ patienceMs: 0, freeRecords: () => 10 })
+    for (let i = 0; i < 30; i++) lanes.offer(new Parcel('a'))
+    await until('the lane sheds', () => {
+      lanes.offer(new Parcel('a'))
+      return overflowed.length > 0
+    })
+    for (let i = 0; i < started.length; i++) lanes.finished(started[i] ?? new Parcel(''))
+    expect(lanes.queued).toBe(0)
+    const before = overflowed.length
+    lanes.offer(new Parcel('a'))
+    expect(overflowed.length).toBe(before)
+  })
+
+  test('late messages are waited for: the lane asks that fetching stops, and says when it can go on', () => {
+    const { lanes, started, overflowed, congestion } = setup({ patienceMs: 0, freeRecords: () => 10 })
+    for (let i = 0; i < 40; i++) lanes.offer(new Parcel('a', '', { isLate: true }))
+    expect(congestion).toEqual([true])
+    expect(overflowed).toEqual([])
+    for (let i = 0; i < started.length; i++) lanes.finished(started[i] ?? new Parcel(''))
+    expect(congestion).toEqual([true, false])
+    expect(started.length).toBe(40)
+  })
+
+  test('nothing waits in a lane longer than the limit', async () => {
+    const { lanes, overflowed, congestion } = setup({ waitMs: 50, freeRecords: () => 10 })
+    for (let i = 0; i < 24; i++) lanes.offer(new Parcel('a', '', { isLate: true }))
+    await until('all that waited has moved on', () => overflowed.length === 20)
+    expect(congestion).toEqual([true, false])
+  })
+
+  test('a rate limit lets its burst through at once and the rest at its pace', async () => {
+    const { lanes, started } = setup()
+    const startedMs = performance.now()
+    const laneRate = { perSecond: 50, burst: 5 }
+    for (let i = 0; i < 15; i++) lanes.offer(new Parcel('a', '', { laneRate, laneCap: 100 }))
+    expect(started.length).toBe(5)
+    await until('all have started', () => started.length === 15)
+    expect(performance.now() - startedMs).toBeGreaterThanOrEqual(199)
+  })
+
+  test('a lane that has sent its burst and run empty does not begin with a new one', () => {
+    const { lanes, started } = setup()
+    const laneRate = { perSecond: 1, burst: 2 }
+    for (let i = 0; i < 2; i++) lanes.offer(new Parcel('a', '', { laneRate }))
+    for (const parcel of [...started]) lanes.finished(parcel)
+    lanes.offer(new Parcel('a', '', { laneRate }))
+    expect(started.length).toBe(2)
+  })
+
+  test('a postponed delivery is started again when its time has come, and its lane starts nothing before', async () => {
+    const { lanes, started } = setup()
+    const parcel = new Parcel('a', 'postponed', { laneCap: 1 })
+    lanes.offer(parcel)
+    const atMs = performance.now()
+    lanes.postpone(parcel, 50)
+    lanes.offer(new Parcel('a', 'next', { laneCap: 1 }))
+    expect(started.length).toBe(1)
+    await until('it is started again', () => started.length === 2)
+    expect(performance.now() - atMs).toBeGreaterThanOrEqual(49)
+  })
+
+  test('what is abandoned is let go when its turn comes', () => {
+    const { lanes, started, letGo } = setup()
+    lanes.shut()
+    const parcel = new Parcel('a')
+    lanes.offer(parcel)
+    lanes.offer(new Parcel('a', 'kept'))
+    parcel.isAbandoned = true
+    lanes.open()
+    expect(letGo).toEqual([parcel])
+    expect(started.map(({ name }) => name)).toEqual(['kept'])
+  })
+
+  test('idle lanes are let go', () => {
+    const { lanes, started } = setup()
+    for (let i = 0; i < 100; i++) lanes.offer(new Parcel(`lane ${i}`))
+    expect(lanes.count).toBe(100)
+    for (const parcel of started) lanes.finished(parcel)
+    expect(lanes.count).toBe(0)
+  })
+
+  test('for any traffic: caps hold, nothing is lost, and all is started in the end', () => {
+    const steps = fc.array(
+      fc.oneof(
+        fc.record({
+          kind: fc.constant('offer' as const),
+          lane: fc.integer({ min: 0, max: 5 }),
+          late: fc.boolean(),
+          retry: fc.boolean(),
+        }),
+        fc.record({ kind: fc.constant('finish' as const), pick: fc.nat() }),
+      ),
+      { maxLength: 400 },
+    )
+    fc.assert(
+      fc.property(
+        steps,
+        fc.integer({ min: 1, max: 12 }),
+        fc.integer({ min: 1, max: 20 }),
+        (history, maxInFlight, room) => {
+          let held = 0
+          const { lanes, started, overflowed } = setup({
+            maxInFlight,
+            patienceMs: 0,
+            freeRecords: () => room * 2 - held,
+          })
+          const flying: Parcel[] = []
+          let offered = 0
+          let seen = 0
+          const check = (): void => {
+            for (; seen < started.length; seen++) flying.push(started[seen] ?? new Parcel(''))
+            held = offered - overflowed.length - (started.length - flying.length)
+            expect(flying.length).toBe(lanes.inFlight)
+            expect(flying.length).toBeLessThanOrEqual(maxInFlight)
+            for (const key of '012345') {
+              expect(flying.filter(({ laneKey }) => laneKey === key).length).toBeLessThanOrEqual(4)
+            }
+            expect(lanes.queued + started.length + overflowed.length).toBe(offered)
+          }
+          for (const step of history) {
+            if (step.kind === 'offer') {
+              offered++
+              const laneClass = step.retry ? 'retry' : 'fresh'
+              lanes.offer(new Parcel(String(step.lane), '', { isLate: step.late, laneClass }))
+            } else if (flying.length > 0) {
+              const [parcel] = flying.splice(step.pick % flying.length, 1)
+              if (parcel !== undefined) lanes.finished(parcel)
+            }
+            check()
+          }
+          while (flying.length > 0) {
+            const parcel = flying.shift()
+            if (parcel !== undefined) lanes.finished(parcel)
+            check()
+          }
+          expect(lanes.queued).toBe(0)
+          expect(lanes.count).toBe(0)
+        },
+      ),
+      { numRuns: 1_000 },
+    )
+  })
+})
