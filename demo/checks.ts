@@ -57,7 +57,8 @@ function checkDelivered(evidence: Evidence, customer: Customer, expected: readon
   for (const message of expected) {
     const arrival = arrivals.get(message.messageId)
     if (arrival === undefined) faults.push(`${message.messageId} is missing`)
-    else if (arrival.accepted !== 1) faults.push(`${message.messageId} was accepted ${arrival.accepted} times`)
+    else if (arrival.accepted !== 1)
+      faults.push(`${message.messageId} was accepted ${arrival.accepted} times`)
     else if (!keeps(arrival.body, message)) faults.push(`${message.messageId} was changed on its way`)
     else intact++
   }
@@ -67,7 +68,7 @@ function checkDelivered(evidence: Evidence, customer: Customer, expected: readon
   const how = howDelivered(evidence, customer)
   return {
     about: customer.id,
-    found: `${intact} of ${expected.length} messages arrived, each once${how.found}`,
+    found: `${intact} of ${expected.length} arrived once each${how.found}`,
     faults: [...faults, ...how.faults],
   }
 }
@@ -85,7 +86,7 @@ function howDelivered(evidence: Evidence, customer: Customer): { found: string; 
     case 'warehouse': {
       const { resets } = evidence.customers.refusing
       require(resets > 0, 'the URL that is down was never tried')
-      return { found: `; its other URL reset ${resets} connections, at no cost`, faults }
+      return { found: `; its other URL reset ${resets} connections`, faults }
     }
     case 'archive': {
       const { absent } = receiver.signatures
@@ -96,18 +97,18 @@ function howDelivered(evidence: Evidence, customer: Customer): { found: string; 
       const refused = receiver.requests - receiver.arrivals.size
       require(refused > 0, 'nothing was tried while it was down')
       const soonest = soonestRetry(customer, ladder.waits[0], faults)
-      return { found: `, after ${refused} requests answered 503 (soonest retry: ${soonest})`, faults }
+      return { found: `; ${refused} × 503 first, retries after ${soonest} or more`, faults }
     }
     case 'ads': {
       const wrong = [...receiver.arrivals.values()].filter(({ atMs }) => atMs.length !== 2).length
       require(wrong === 0, `${wrong} messages were not sent twice`)
       const soonest = soonestRetry(customer, retryAfterSeconds, faults)
-      return { found: `, at the second try, after Retry-After: 5 (soonest: ${soonest})`, faults }
+      return { found: `; 429 with Retry-After: 5 first, kept to (${soonest})`, faults }
     }
     case 'partner': {
       const early = evidence.partnerRequestsWhilePaused
       require(early === 0, `${early} requests came while it was paused`)
-      return { found: `, and ${early} requests while it was paused`, faults }
+      return { found: `; ${early} requests while it was paused`, faults }
     }
     case 'erp':
     case 'legacy':
@@ -141,7 +142,7 @@ function checkDead(
   const how = howDead(evidence, customer, letters)
   return {
     about: customer.id,
-    found: `${right} of ${expected.length} messages are dead letters (${reason})${how.found}`,
+    found: `${right} of ${expected.length} are dead letters (${reason})${how.found}`,
     faults: [...faults, ...how.faults],
   }
 }
@@ -163,15 +164,17 @@ function howDead(
       if (spanMs > ladder.limit * 1000) faults.push(`a try came ${spanMs} ms after the first`)
       if (made !== carried) faults.push(`the dead letters say ${carried} tries, the server saw ${made}`)
       const range = [...new Set([Math.min(...counts), Math.max(...counts)])].join(' to ')
-      return { found: `, after ${range} tries in ${(spanMs / 1000).toFixed(0)} s`, faults }
+      return { found: `, after ${range} tries each in ${(spanMs / 1000).toFixed(0)} s`, faults }
     }
     case 'legacy': {
       const { handshakes, requestBytes } = customers.refusing
       if (handshakes === 0) faults.push('nobody connected to it')
       if (requestBytes > 0 || receiver.requests > 0) faults.push(`it saw ${requestBytes} bytes of requests`)
-      const others = letters.filter((letter) => letter['detail'] !== 'certificate DEPTH_ZERO_SELF_SIGNED_CERT')
+      const others = letters.filter(
+        (letter) => letter['detail'] !== 'certificate DEPTH_ZERO_SELF_SIGNED_CERT',
+      )
       if (others.length > 0) faults.push(`${others.length} failed in another way: ${others[0]?.['detail']}`)
-      return { found: `; ${requestBytes} bytes of a request were sent`, faults }
+      return { found: `; ${requestBytes} bytes of a request sent`, faults }
     }
     case 'oldsite': {
       const wrong = tries.filter(({ length }) => length !== 1).length
@@ -193,7 +196,7 @@ function checkSignatures({ customers }: Evidence): Check {
   }
   return {
     about: 'signatures',
-    found: `${right} of ${asked} verified by the receivers (parse, stringify, HMAC-SHA1, compare)`,
+    found: `${right} of ${asked} verified: parse, stringify, HMAC-SHA1, compare`,
     faults: right === asked && right > 0 ? [] : [`${asked - right} are wrong or missing`],
   }
 }
@@ -203,7 +206,7 @@ function checkRequests({ customers }: Evidence): Check {
   const total = receivers.reduce((sum, { requests }) => sum + requests, 0)
   return {
     about: 'requests',
-    found: `${total} looked at: User-Agent, Content-Type, the customer's header, the body's shape`,
+    found: `${total} examined: User-Agent, Content-Type, custom header, shape of the body`,
     faults: receivers.flatMap(({ faults }) => faults),
   }
 }
@@ -215,8 +218,8 @@ function checkKinds(evidence: Evidence): Check {
     evidence.records.flatMap(({ fate }) => (fate.kind === 'routed' ? [fate.message.type] : [])),
   )
   return {
-    about: 'kinds',
-    found: `all seven at crm: ${kinds.map((kind) => `${kind} ${arrived.get(kind) ?? 0}`).join(', ')}`,
+    about: 'seven kinds',
+    found: kinds.map((kind) => `${kind} ${arrived.get(kind) ?? 0}`).join(', '),
     faults: kinds
       .filter((kind) => arrived.get(kind) !== written.get(kind) || !arrived.has(kind))
       .map((kind) => `${written.get(kind) ?? 0} of kind ${kind} were written`),
@@ -225,7 +228,9 @@ function checkKinds(evidence: Evidence): Check {
 
 function checkFiltered({ records, customers }: Evidence): Check {
   const ids = records.flatMap(({ fate }) => (fate.kind === 'filtered' ? [fate.message.messageId] : []))
-  const got = [...customers.all.values()].filter(({ receiver }) => ids.some((id) => receiver.arrivals.has(id)))
+  const got = [...customers.all.values()].filter(({ receiver }) =>
+    ids.some((id) => receiver.arrivals.has(id)),
+  )
   return {
     about: 'integrations',
     found: `${ids.length} messages that switch webhooks off went to ${got.length === 0 ? 'nobody' : 'somebody'}`,
@@ -239,9 +244,11 @@ function checkRefused({ records, deadLetters }: Evidence): Check {
   const found = tally(ofNobody.map((letter) => String(letter['reason'])))
   const shown = [...wanted.keys()].map((reason) => `${reason} ${found.get(reason) ?? 0}`)
   return {
-    about: 'faulty records',
-    found: `are dead letters: ${shown.join(', ')}`,
-    faults: isDeepStrictEqual(found, wanted) ? [] : [`expected ${describe(wanted)}; found ${describe(found)}`],
+    about: 'bad records',
+    found: `dead letters: ${shown.join(', ')}`,
+    faults: isDeepStrictEqual(found, wanted)
+      ? []
+      : [`expected ${describe(wanted)}; found ${describe(found)}`],
   }
 }
 
@@ -263,9 +270,13 @@ function checkMetrics({ metrics, customers, deadLetters }: Evidence): Check {
   const delivered = metrics.sum('sluice_deliveries_total', { verdict: 'delivered' })
   const dead = metrics.sum('sluice_dead_letters_total')
   const faults: string[] = []
-  if (delivered !== accepted) faults.push(`the servers accepted ${accepted}`)
-  if (dead !== deadLetters.length) faults.push(`the topic has ${deadLetters.length} dead letters`)
-  return { about: 'metrics', found: `the worker counts the same: ${delivered} delivered, ${dead} dead`, faults }
+  if (delivered !== accepted) faults.push('delivered and accepted differ')
+  if (dead !== deadLetters.length) faults.push('dead letters counted and on the topic differ')
+  return {
+    about: 'metrics',
+    found: `worker: ${delivered} delivered, ${dead} dead; servers: ${accepted} accepted; topic: ${deadLetters.length}`,
+    faults,
+  }
 }
 
 function messagesFor({ records }: Evidence, { sources }: Destination): PlannedMessage[] {

@@ -31,7 +31,10 @@ export async function readDeadLetters(kafka: Kafka, topic: string): Promise<Dead
   )
   const letters: DeadLetter[] = []
   if (unread.size === 0) return letters
-  const consumer = kafka.consumer({ groupId: `${topic}.reader-${randomBytes(4).toString('hex')}`, maxWaitTimeInMs: 100 })
+  const consumer = kafka.consumer({
+    groupId: `${topic}.reader-${randomBytes(4).toString('hex')}`,
+    maxWaitTimeInMs: 100,
+  })
   const { promise: hasAll, resolve, reject } = Promise.withResolvers<void>()
   const timer = setTimeout(
     () => reject(new Error(`${topic} could not be read in ${readTimeoutMs / 1000} s`)),
@@ -59,7 +62,7 @@ export async function readDeadLetters(kafka: Kafka, topic: string): Promise<Dead
 }
 
 /** How many records of each topic the group has not committed past: what Kafka itself says of what is left. */
-export async function readLeft(
+async function readLeft(
   kafka: Kafka,
   groupId: string,
   topics: readonly string[],

@@ -1,16 +1,17 @@
 import process from 'node:process'
 
 /** The demo was told to end: Ctrl-C, or SIGTERM. */
-export class Interrupted extends Error {
+class Interrupted extends Error {
   override name = 'Interrupted'
 }
 
 /**
- * What was started, and how it ends. Under `npm run` one Ctrl-C arrives twice, from the terminal and from
- * npm, so a further signal counts only after this long.
+ * Under `npm run` one Ctrl-C may arrive twice, from the terminal and from npm: a further signal counts only
+ * after this long.
  */
 const impatientAfterMs = 1_000
 
+/** What was started, and how it ends. Made once: it takes over the signals of the process. */
 export class Lifetime {
   readonly #stops: { what: string; stop: () => Promise<void> }[] = []
   readonly #ending = new AbortController()
@@ -43,15 +44,24 @@ export class Lifetime {
   async orEnd<T>(work: Promise<T>): Promise<T> {
     const { signal } = this
     signal.throwIfAborted()
-    let end = (): void => {}
-    const ended = new Promise<never>((_resolve, reject) => {
-      end = () => reject(signal.reason)
-    })
+    const ended = Promise.withResolvers<never>()
+    const end = (): void => ended.reject(signal.reason)
     signal.addEventListener('abort', end)
     try {
-      return await Promise.race([work, ended])
+      return await Promise.race([work, ended.promise])
     } finally {
       signal.removeEventListener('abort', end)
+    }
+  }
+
+  /** Waits for all of `works`; when one of them fails, the others end too. */
+  async together(works: readonly Promise<unknown>[]): Promise<void> {
+    try {
+      await Promise.all(works)
+    } catch (error) {
+      this.#ending.abort(error)
+      await Promise.allSettled(works)
+      throw this.signal.reason
     }
   }
 

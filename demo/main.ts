@@ -32,9 +32,13 @@ async function runToTheEnd(stay: boolean): Promise<number> {
     code = (await runDemo(lifetime, { stay })) ? 0 : 1
   } catch (error) {
     if (lifetime.isInterrupted) code = 130
-    else console.error(`\nThe demo can not go on: ${error instanceof Error ? error.message : String(error)}`)
+    else {
+      // What depends on something that is gone fails as well; the reason is what failed first.
+      const reason: unknown = lifetime.signal.aborted ? lifetime.signal.reason : error
+      console.error(`\nThe demo can not go on: ${reason instanceof Error ? reason.message : String(reason)}`)
+    }
   }
-  console.log(lifetime.isInterrupted ? '\nStopping everything …' : 'Stopping everything …')
+  console.log('Stopping everything …')
   const faults = await lifetime.stop()
   for (const fault of faults) console.error(`did not stop as it should: ${fault}`)
   if (faults.length === 0) console.log('Stopped: nothing is left running.')
@@ -44,7 +48,10 @@ async function runToTheEnd(stay: boolean): Promise<number> {
 function readArguments(): { stay: boolean; help: boolean } | undefined {
   try {
     const { values } = parseArgs({
-      options: { stay: { type: 'boolean', default: false }, help: { type: 'boolean', short: 'h', default: false } },
+      options: {
+        stay: { type: 'boolean', default: false },
+        help: { type: 'boolean', short: 'h', default: false },
+      },
     })
     return values
   } catch (error) {

@@ -16,7 +16,9 @@ export class Metrics {
   sum(name: string, labels: Readonly<Record<string, string>> = {}): number {
     const wanted = Object.entries(labels)
     return this.#series
-      .filter((series) => series.name === name && wanted.every(([label, value]) => series.labels[label] === value))
+      .filter(
+        (series) => series.name === name && wanted.every(([label, value]) => series.labels[label] === value),
+      )
       .reduce((sum, { value }) => sum + value, 0)
   }
 }

@@ -13,8 +13,8 @@ export type Row = {
   /** Neither delivered nor dead: on a retry topic, or under way. */
   waiting: number
   dead: number
-  /** Requests that the worker has made. */
-  requests: number
+  /** Requests that the worker has begun; one for each URL. */
+  tries: number
   /** Requests whose signature the server has verified. */
   verified: number
   wrong: number
@@ -57,7 +57,7 @@ export function takePicture({ customers, upstream, metrics, eventsTopic, elapsed
         delivered,
         waiting: sent - delivered - dead,
         dead,
-        requests: metrics.sum('sluice_attempts_total', { destination: id }),
+        tries: metrics.sum('sluice_attempts_total', { destination: id }),
         verified: right,
         wrong,
         lastAnswer: receiver?.lastAnswer ?? '-',
@@ -77,27 +77,32 @@ export function takePicture({ customers, upstream, metrics, eventsTopic, elapsed
 }
 
 /** The distinct waits of the ladder: each is a topic. */
-export const tiers: readonly string[] = [...new Set([...ladder.waits, ladder.last])].map(
-  (seconds) => `${seconds}s`,
-)
+const tiers: readonly string[] = [...new Set([...ladder.waits, ladder.last])].map((seconds) => `${seconds}s`)
 
 /** What is happening now, in a few sentences: the most telling ones. */
 export function tell({ elapsedMs, rows }: Picture, { isPartnerOn }: { isPartnerOn: boolean }): string[] {
   const waiting = (id: DestinationId): number => rows.find((row) => row.id === id)?.waiting ?? 0
   const stories: string[] = []
   if (elapsedMs < times.mailerBackMs) {
-    stories.push(`mailer is down: its messages wait on retry topics. It is back at ${clock(times.mailerBackMs)}.`)
+    stories.push(
+      `mailer is down: its messages wait on retry topics. It is back at ${clock(times.mailerBackMs)}.`,
+    )
   } else if (waiting('mailer') > 0) {
     stories.push('mailer is back: what waited for it is delivered as it comes due.')
   }
   if (!isPartnerOn) {
-    stories.push(`partner is paused: its messages wait. At ${clock(times.partnerOnMs)} the catalog file is edited.`)
+    stories.push(
+      `partner is paused: its messages wait. At ${clock(times.partnerOnMs)} the catalog file is edited.`,
+    )
   } else if (waiting('partner') > 0) {
     stories.push('partner is on: the worker saw the edit of catalog.yaml, and delivers as things come due.')
   }
-  if (waiting('ads') > 0) stories.push('ads asks for 5 s before each second try, by Retry-After, and gets them.')
+  if (waiting('ads') > 0)
+    stories.push('ads asks for 5 s before each second try, by Retry-After, and gets them.')
   if (waiting('erp') > 0) {
-    stories.push(`erp never answers: each try ends after 5 s; when no other fits into ${ladder.limit} s, dead letters.`)
+    stories.push(
+      `erp never answers: each try ends after 5 s; when no other fits into ${ladder.limit} s, dead letters.`,
+    )
   }
   return stories.slice(0, 3)
 }

@@ -96,7 +96,8 @@ export class Receiver {
 function bodyFaults(body: Readonly<Record<string, unknown>>): string[] {
   const { type, version, timestamp, userId, anonymousId, context } = body
   const faults: string[] = []
-  if (version !== (type === 'delete' ? undefined : 1)) faults.push(`${String(type)} has version ${String(version)}`)
+  if (version !== (type === 'delete' ? undefined : 1))
+    faults.push(`${String(type)} has version ${String(version)}`)
   if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(String(timestamp))) faults.push('a bad timestamp')
   if (typeof userId !== 'string' && typeof anonymousId !== 'string') faults.push('a body without a user')
   if (typeof context !== 'object' || context === null) faults.push('a body without context')

@@ -1,18 +1,185 @@
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Kafka } from 'kafkajs'
-import { type RunningKafka, startKafka } from '../src/development/kafka.ts'
-import { switchOnPaused, writeCatalog } from './catalog.ts'
+import { switchOnPaused } from './catalog.ts'
 import { type Check, runChecks } from './checks.ts'
-import { type Customers, startCustomers } from './customers.ts'
-import { makeRunFolder, shownPath } from './folder.ts'
-import { createClient, readDeadLetters, readLeftAtRest, removeTopics, startProducer } from './kafka.ts'
+import { shownPath } from './folder.ts'
+import { readDeadLetters, readLeftAtRest } from './kafka.ts'
 import type { Lifetime } from './lifetime.ts'
-import { planRecords } from './messages.ts'
-import { clock, type Picture, takePicture, tell, tiers } from './picture.ts'
+import { type PlannedRecord, planRecords } from './messages.ts'
+import { clock, type Picture, takePicture, tell } from './picture.ts'
 import { openScreen } from './screen.ts'
-import { ladder, times } from './script.ts'
-import { loopback, workerSettings } from './settings.ts'
+import { times } from './script.ts'
+import { setStage, type Stage } from './stage.ts'
 import { drawHeading, drawTable, paint } from './table.ts'
-import { createUpstream, type Upstream } from './upstream.ts'
-import { runSluice, type Settings, spawnWorker, type WorkerProcess } from './worker.ts'
+
+const lookEveryMs = 500
+const blockEveryMs = 5_000
+const stayBlockEveryMs = 30_000
+const restTimeoutMs = 15_000
+
+const legend = [
+  '',
+  'sent: messages written for that customer   waiting: on a retry topic, or under way',
+  'dead: in the dead letters, with the reason   tries: requests begun by the worker',
+  "signature ok: verified by the customer's server   answer: its last one",
+  '',
+]
+
+/** Plays the whole demo, and gives back whether every number was right. */
+export async function runDemo(lifetime: Lifetime, { stay }: { stay: boolean }): Promise<boolean> {
+  console.log(`${paint('bold', 'Sluice: from Kafka to signed webhooks')}, in about a minute\n`)
+  const stage = await setStage(lifetime)
+  for (const line of legend) console.log(paint('dim', line))
+
+  const records = planRecords(Date.now(), times.productionMs)
+  const play: Play = { stage, lifetime, isPartnerOn: false, partnerRequestsWhilePaused: 0 }
+  stage.startClock()
+  await lifetime.together([
+    stage.upstream.write(records, lifetime.signal),
+    switchPartnerOn(play),
+    watchUntilSettled(play, records),
+  ])
+
+  const checks = await lifetime.orEnd(checkAll(play, records))
+  const isRight = printSummary(checks, stage.elapsedMs())
+  if (stay) await stayUp(play)
+  return isRight
+}
+
+type Play = {
+  readonly stage: Stage
+  readonly lifetime: Lifetime
+  isPartnerOn: boolean
+  partnerRequestsWhilePaused: number
+}
+
+async function switchPartnerOn(play: Play): Promise<void> {
+  const { stage, lifetime } = play
+  await sleep(times.partnerOnMs, undefined, { signal: lifetime.signal })
+  play.partnerRequestsWhilePaused = stage.customers.all.get('partner')?.receiver.requests ?? 0
+  await switchOnPaused(stage.catalogFile)
+  play.isPartnerOn = true
+}
+
+/** Shows what happens until every message has come to its end, or the time is up: the checks tell then. */
+async function watchUntilSettled(play: Play, records: readonly PlannedRecord[]): Promise<void> {
+  const refused = records.filter(({ fate }) => fate.kind === 'refused').length
+  const isSettled = ({ written, rows, deadLetters }: Picture): boolean => {
+    const dead = rows.reduce((sum, row) => sum + row.dead, 0)
+    return (
+      play.isPartnerOn &&
+      written === records.length &&
+      rows.every(({ waiting }) => waiting === 0) &&
+      deadLetters >= refused + dead
+    )
+  }
+  await watch(play, {
+    blockEveryMs,
+    storyLines: 3,
+    until: (picture) => isSettled(picture) || picture.elapsedMs > times.deadlineMs,
+    stories: (picture) => {
+      const stories = tell(picture, play)
+      return stories.length > 0 ? stories : ['everything is settled.']
+    },
+  })
+}
+
+/** Draws a picture every now and then, and the last one in any case. */
+async function watch(
+  { stage, lifetime }: Play,
+  options: {
+    blockEveryMs: number
+    until: (picture: Picture) => boolean
+    stories: (picture: Picture) => readonly string[]
+    /** Lines that are kept free for them. */
+    storyLines: number
+  },
+): Promise<void> {
+  const { customers, upstream, worker, topicPrefix } = stage
+  const screen = openScreen(options.blockEveryMs)
+  try {
+    for (let drawnAtMs = screen.isInPlace ? -Infinity : performance.now(); ;) {
+      const metrics = await worker.metrics(lifetime.signal)
+      const elapsedMs = stage.elapsedMs()
+      const picture = takePicture({
+        customers,
+        upstream,
+        metrics,
+        eventsTopic: `${topicPrefix}events`,
+        elapsedMs,
+      })
+      const isLast = options.until(picture)
+      if (isLast || performance.now() - drawnAtMs >= screen.everyMs - lookEveryMs / 2) {
+        drawnAtMs = performance.now()
+        const heading = drawHeading(elapsedMs, options.stories(picture), screen.width)
+        const blanks = screen.isInPlace
+          ? Array.from({ length: options.storyLines - heading.length }, () => '')
+          : []
+        screen.draw([...heading, ...blanks, '', ...drawTable(picture, screen.width)])
+      }
+      if (isLast) return
+      await sleep(lookEveryMs, undefined, { signal: lifetime.signal })
+    }
+  } finally {
+    screen.leave()
+  }
+}
+
+async function checkAll(play: Play, records: readonly PlannedRecord[]): Promise<Check[]> {
+  const { stage, lifetime, partnerRequestsWhilePaused } = play
+  const { client, groupId, consumedTopics, topicPrefix, customers, worker } = stage
+  const left = await readLeftAtRest(client, groupId, consumedTopics, restTimeoutMs, lifetime.signal)
+  const deadLetters = await readDeadLetters(client, `${topicPrefix}dead-letters`)
+  const metrics = await worker.metrics(lifetime.signal)
+  return runChecks({ records, customers, deadLetters, left, metrics, partnerRequestsWhilePaused })
+}
+
+const shownFaults = 5
+
+/** Gives back whether all checks passed. */
+function printSummary(checks: readonly Check[], elapsedMs: number): boolean {
+  console.log('Checked:')
+  for (const { about, found, faults } of checks) {
+    const result = faults.length === 0 ? paint('green', 'ok    ') : paint('red', 'FAILED')
+    console.log(`  ${result}  ${about.padEnd(13)}  ${found}`)
+    for (const fault of faults.slice(0, shownFaults)) console.log(paint('red', `            - ${fault}`))
+    if (faults.length > shownFaults) console.log(`            - and ${faults.length - shownFaults} more`)
+  }
+  const failed = checks.filter(({ faults }) => faults.length > 0).length
+  const passed = checks.length - failed
+  console.log(
+    `\n${paint('bold', `${passed} passed, ${failed} failed`)}, ${clock(elapsedMs)} after the first message\n`,
+  )
+  return failed === 0
+}
+
+/** A message each second and the live table, until Ctrl-C. */
+async function stayUp(play: Play): Promise<void> {
+  const { stage, lifetime } = play
+  for (const line of stayNotice(stage)) console.log(line)
+  await lifetime
+    .together([
+      stage.upstream.trickle(lifetime.signal),
+      watch(play, {
+        blockEveryMs: stayBlockEveryMs,
+        storyLines: 1,
+        until: () => false,
+        stories: () => ['a message is written each second. Ctrl-C stops everything.'],
+      }),
+    ])
+    .catch((error: unknown) => {
+      if (!lifetime.isInterrupted) throw error
+    })
+}
+
+function stayNotice({ brokers, topicPrefix, worker, catalogFile }: Stage): string[] {
+  const prefix = topicPrefix === 'sluice.' ? '' : `SLUICE_KAFKA_TOPIC_PREFIX=${topicPrefix} `
+  const message = `'{"type":"track","userId":"u1","event":"Hello"}'`
+  return [
+    'It stays up. Try, in another terminal:',
+    `  curl ${worker.url}/metrics`,
+    `  KAFKA_BROKERS=${brokers.join(',')} ${prefix}npx sluice send --source website ${message}`,
+    `  tail -f ${shownPath(worker.logFile)}`,
+    `  edit ${shownPath(catalogFile)}: set a destination to "state: paused", and to "on" again`,
+    '',
+  ]
+}

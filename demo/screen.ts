@@ -6,6 +6,8 @@ import process from 'node:process'
  */
 export type Screen = {
   readonly width: number
+  /** True where what is drawn replaces what was drawn before. */
+  readonly isInPlace: boolean
   /** How often there is something new to be shown, in milliseconds. */
   readonly everyMs: number
   /** Shows the lines in place of those that were shown before. */
@@ -29,6 +31,7 @@ const clearBelow = '\x1b[J'
 const upToStart = (lines: number): string => (lines === 0 ? '\r' : `\x1b[${lines}F`)
 
 class TerminalScreen implements Screen {
+  readonly isInPlace = true
   readonly everyMs = 500
   #drawn = 0
   readonly #restore = (): void => {
@@ -40,7 +43,8 @@ class TerminalScreen implements Screen {
   }
 
   get width(): number {
-    return Math.min(process.stdout.columns, blockWidth)
+    // One less than there is: clearing after the last column would take the character there.
+    return Math.min(process.stdout.columns - 1, blockWidth)
   }
 
   draw(lines: readonly string[]): void {
@@ -53,12 +57,13 @@ class TerminalScreen implements Screen {
 
   leave(): void {
     this.#drawn = 0
-    process.stdout.write(showCursor)
+    process.stdout.write(`${showCursor}\n`)
     process.off('exit', this.#restore)
   }
 }
 
 class BlockScreen implements Screen {
+  readonly isInPlace = false
   readonly width = blockWidth
   readonly everyMs: number
 

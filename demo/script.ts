@@ -100,7 +100,7 @@ export const destinations = [
   {
     id: 'oldsite',
     sources: ['billing'],
-    server: '404',
+    server: 'answers 404',
     isSigned: true,
     isPausedAtFirst: false,
     end: 'failed_for_good',

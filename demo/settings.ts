@@ -4,7 +4,7 @@ import type { Settings } from './worker.ts'
 /** The addresses of this machine, which the worker refuses to deliver to unless it is told otherwise. */
 export const loopback = '127.0.0.0/8'
 
-export const partitions = 6
+const partitions = 6
 
 /** What the worker runs with; all else is as by default. */
 export function workerSettings(options: {

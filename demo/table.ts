@@ -40,10 +40,10 @@ const columns: readonly Column[] = [
     text: ({ dead }) => count(dead),
     colour: ({ dead }) => (dead > 0 ? 'red' : undefined),
   },
-  { title: 'requests', width: 8, side: 'right', text: ({ requests }) => count(requests) },
+  { title: 'tries', width: 5, side: 'right', text: ({ tries }) => count(tries) },
   {
-    title: 'signed',
-    width: 6,
+    title: 'signature ok',
+    width: 12,
     isOptional: true,
     side: 'right',
     text: ({ verified, wrong }) => (wrong > 0 ? `${wrong} BAD` : count(verified)),
@@ -52,7 +52,6 @@ const columns: readonly Column[] = [
   { title: 'answer', width: 6, isOptional: true, side: 'right', text: ({ lastAnswer }) => lastAnswer },
 ]
 const gap = '  '
-export const fullWidth = widthOf(columns)
 
 /** The picture as lines of at most `width` characters. */
 export function drawTable({ rows, ...picture }: Picture, width: number): string[] {

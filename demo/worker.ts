@@ -44,7 +44,9 @@ export async function runSluice(
 export async function spawnWorker(settings: Settings, folder: string): Promise<WorkerProcess> {
   const logFile = join(folder, 'worker.log')
   const variables = Object.entries(settings).map(([name, value]) => `${name}=${value}`)
-  const child = await startTethered('env', ['-i', ...variables, process.execPath, main, 'worker'], logFile)
+  const child = await startTethered('env', ['-i', ...variables, process.execPath, main, 'worker'], {
+    logFile,
+  })
   return new WorkerProcess(child, logFile)
 }
 
@@ -86,8 +88,13 @@ export class WorkerProcess {
 
   async metrics(signal: AbortSignal): Promise<Metrics> {
     const inTime = AbortSignal.any([signal, AbortSignal.timeout(metricsTimeoutMs)])
-    const answer = await fetch(`${this.#url}/metrics`, { signal: inTime })
-    return new Metrics(await answer.text())
+    try {
+      const answer = await fetch(`${this.#url}/metrics`, { signal: inTime })
+      return new Metrics(await answer.text())
+    } catch (cause) {
+      signal.throwIfAborted()
+      throw new Error(`the worker does not answer. End of its log:\n${await this.lastWords()}`, { cause })
+    }
   }
 
   /** The end of its log. */

@@ -93,11 +93,14 @@ type Role = (options: {
   onFatal: (error: Error) => void
 }) => Promise<{ stop(): Promise<void> }>
 
+/** Under `npx` and `npm run` one Ctrl-C may arrive twice, from the terminal and from npm: that isn't a second one. */
+const secondSignalAfterMs = 1_000
+
 /** Starts a role and runs it until SIGINT or SIGTERM; a second signal doesn't wait. */
 async function runRole(flags: Flags, role: Role): Promise<void> {
   const { config } = configOf(flags)
   const { log, flush } = createLogger({ level: config.log.level })
-  let isStopping = false
+  let stoppingSinceMs: number | undefined
   const exit = (code: number): never => {
     flush()
     process.exit(code)
@@ -111,8 +114,9 @@ async function runRole(flags: Flags, role: Role): Promise<void> {
   const ended = new Promise<void>((resolve) => {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) {
       process.on(signal, () => {
-        if (isStopping) exit(130)
-        isStopping = true
+        const isSecond = performance.now() - (stoppingSinceMs ?? Infinity) >= secondSignalAfterMs
+        if (isSecond) exit(130)
+        stoppingSinceMs ??= performance.now()
         resolve()
       })
     }

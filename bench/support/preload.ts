@@ -1,20 +1,32 @@
 import { type Message, Partitioners } from 'kafkajs'
+import { BenchmarkFailure } from './failure.ts'
 import { messageAt, sourceId, userIdOf } from './messages.ts'
 import { plainKafka } from './plain-kafka.ts'
 
 const batchRecords = 500
 
-/** Writes messages 0 to `count` - 1 to a topic, keyed by user, as an upstream service would. */
+/**
+ * Writes messages 0 to `count` - 1 to an empty topic, keyed by user, as an upstream service would. Each is
+ * there once: a new topic's partitions refuse the first writes now and then, and without sequence numbers the
+ * client would then write those of the others again.
+ */
 export async function preload(brokers: readonly string[], topic: string, count: number): Promise<void> {
-  const producer = plainKafka(brokers).producer({ createPartitioner: Partitioners.DefaultPartitioner })
-  await producer.connect()
+  const kafka = plainKafka(brokers)
+  const producer = kafka.producer({ createPartitioner: Partitioners.DefaultPartitioner, idempotent: true })
+  const admin = kafka.admin()
+  await Promise.all([producer.connect(), admin.connect()])
   try {
     for (let start = 0; start < count; start += batchRecords) {
       const messages = recordsFrom(start, Math.min(start + batchRecords, count))
       await producer.send({ topic, messages, acks: -1 })
     }
+    const offsets = await admin.fetchTopicOffsets(topic)
+    const written = offsets.reduce((sum, { low, high }) => sum + Number(high) - Number(low), 0)
+    if (written !== count) {
+      throw new BenchmarkFailure(`${topic} holds ${written} records after ${count} were written`)
+    }
   } finally {
-    await producer.disconnect()
+    await Promise.all([producer.disconnect(), admin.disconnect()])
   }
 }
 

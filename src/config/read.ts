@@ -129,12 +129,15 @@ function replicationFaults({ minInsync, replication, development }: Config['topi
   ]
 }
 
+/** Read by the development Kafka alone: where its download is kept. */
+const developmentVariable = 'SLUICE_CACHE_DIR'
+
 /** Variables that look like ours and are none: a misspelled one must not be a default in silence. */
 function unknownVariables(env: NonNullable<ConfigInput['env']>): readonly string[] {
   const known = configKeys.map(({ variable }) => variable)
   return Object.entries(env).flatMap(([name, value]) => {
     if (!name.startsWith('SLUICE_') || value === undefined) return []
-    if (known.includes(name) || isServiceLink(name, value)) return []
+    if (known.includes(name) || name === developmentVariable || isServiceLink(name, value)) return []
     const meant = nearest(name, known)
     return [
       `${name}: is not a variable of Sluice; ${meant === undefined ? 'remove it' : `did you mean ${meant}?`}`,

@@ -1,14 +1,27 @@
 const maxMs = 365 * 24 * 3600 * 1000
 
 /**
+ * The three forms of an HTTP date (RFC 9110 §5.6.7): `Sun, 06 Nov 1994 08:49:37 GMT`, `Sunday, 06-Nov-94
+ * 08:49:37 GMT` and `Sun Nov  6 08:49:37 1994`. Date.parse alone would find a date in nearly any text.
+ */
+const datesWithZone = /^[A-Z][a-z]{2,8}, \d{2}([ -])[A-Z][a-z]{2}\1\d{2,4} \d{2}:\d{2}:\d{2} GMT$/
+const dateWithoutZone = /^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2} \d{4}$/
+
+/**
  * Reads a `Retry-After` header (RFC 9110 §10.2.3): whole seconds or an HTTP date. Gives the wait in
- * milliseconds, 0 for a date that has passed, and `undefined` for anything else.
+ * milliseconds, at most a year, 0 for a date that has passed, and `undefined` for anything else.
  */
 export function parseRetryAfter(value: string | undefined, nowMs: number): number | undefined {
   if (value === undefined) return undefined
   const text = value.trim()
-  if (/^\d{1,10}$/.test(text)) return Math.min(Number(text) * 1000, maxMs)
-  if (!/^[A-Za-z]{3,9},? /.test(text)) return undefined
-  const at = Date.parse(text)
-  return Number.isNaN(at) ? undefined : Math.min(Math.max(0, at - nowMs), maxMs)
+  if (/^\d+$/.test(text)) return Math.min(Number(text) * 1000, maxMs)
+  const atMs = parseHttpDate(text)
+  return Number.isNaN(atMs) ? undefined : Math.min(Math.max(0, atMs - nowMs), maxMs)
+}
+
+/** In epoch milliseconds; NaN for what is no date. */
+function parseHttpDate(text: string): number {
+  if (datesWithZone.test(text)) return Date.parse(text)
+  // It is in GMT as well, though it doesn't say so: Date.parse would take it for local time.
+  return dateWithoutZone.test(text) ? Date.parse(`${text} GMT`) : Number.NaN
 }

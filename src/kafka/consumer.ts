@@ -104,6 +104,8 @@ class GroupMember implements GroupConsumer {
   #isQuiet = false
   #isLoaded = false
   #lastCommitMs = 0
+  /** Commits that the broker has taken. */
+  #commitsTaken = 0
   /** Commits without the retries of `Consumer.commitOffsets`, which would carry on into a later generation. */
   #commitOnce: ((offsets: Offsets) => Promise<void>) | undefined
   #committing: Promise<void> | undefined
@@ -126,7 +128,7 @@ class GroupMember implements GroupConsumer {
   }
 
   async start(): Promise<void> {
-    const { GROUP_JOIN, CRASH, END_BATCH_PROCESS } = this.#consumer.events
+    const { GROUP_JOIN, CRASH, COMMIT_OFFSETS, END_BATCH_PROCESS } = this.#consumer.events
     await this.#admin.connect()
     await this.#consumer.connect()
     // An expired or missing offset starts at the oldest record: with `false` it would jump to the end.
@@ -135,6 +137,9 @@ class GroupMember implements GroupConsumer {
       fromBeginning: true,
     })
     this.#consumer.on(GROUP_JOIN, ({ payload }) => this.#joined(payload.memberAssignment))
+    this.#consumer.on(COMMIT_OFFSETS, () => {
+      this.#commitsTaken++
+    })
     this.#consumer.on(END_BATCH_PROCESS, ({ payload }) => this.#passOver(payload))
     this.#consumer.on(CRASH, ({ payload }) => {
       this.#isLoaded = false
@@ -206,8 +211,15 @@ class GroupMember implements GroupConsumer {
   }
 
   #every(everyMs: number, work: () => Promise<void>): void {
+    let isUnderWay = false
     const timer = setInterval(() => {
-      work().catch((error: unknown) => this.#options.log.warn({ err: error }, 'kafka: not now, trying again'))
+      if (isUnderWay) return
+      isUnderWay = true
+      work()
+        .catch((error: unknown) => this.#options.log.warn({ err: error }, 'kafka: not now, trying again'))
+        .finally(() => {
+          isUnderWay = false
+        })
     }, everyMs)
     this.#timers.push(timer)
   }
@@ -421,8 +433,11 @@ class GroupMember implements GroupConsumer {
         generation: 0,
       }),
     }))
+    const taken = this.#commitsTaken
     if (this.#commitOnce === undefined) await this.#consumer.commitOffsets(commits)
     else await this.#commitOnce({ topics: byTopic(commits) })
+    // kafkajs resolves without a word, and without a commit, while its consumer isn't running.
+    if (this.#commitsTaken === taken) throw new Error('nothing was committed: the consumer is not running')
   }
 
   async #refreshEndOffsets(): Promise<void> {

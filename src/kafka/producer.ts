@@ -37,6 +37,8 @@ const maxBatchRecords = 1_000
 const maxBatchBytes = 900_000
 const minBackoffMs = 250
 const maxBackoffMs = 5_000
+/** The client goes on for half a minute by itself before it gives up: long before that, nothing may be begun. */
+const stallAfterMs = 3_000
 
 type Waiting = { record: OutboundRecord; resolve: (result: ProduceResult) => void }
 
@@ -78,18 +80,28 @@ export async function startProducer({ kafka, onStalled }: ProducerOptions): Prom
       backoffMs = Math.min(backoffMs * 2, maxBackoffMs)
     ) {
       try {
-        await send(producer, batch)
+        await sendWatched(batch)
         setStalled(false, '')
         for (const { resolve } of batch) resolve('acknowledged')
         return
       } catch (error) {
         if (isTooLarge(error)) {
+          setStalled(false, '')
           await sendSingly(batch)
           return
         }
         setStalled(true, error instanceof Error ? error.message : String(error))
         await delay(backoffMs, undefined, { signal: stopping.signal }).catch(() => undefined)
       }
+    }
+  }
+
+  async function sendWatched(batch: readonly Waiting[]): Promise<void> {
+    const slow = setTimeout(setStalled, stallAfterMs, true, `no acknowledgement within ${stallAfterMs} ms`)
+    try {
+      await send(producer, batch)
+    } finally {
+      clearTimeout(slow)
     }
   }
 

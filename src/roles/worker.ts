@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { type CatalogFile, openCatalogFile } from '../catalog/file.ts'
 import { catalogVariables } from '../config/read.ts'
@@ -6,7 +7,7 @@ import { createAddressPolicy } from '../delivery/address-policy.ts'
 import { createSender } from '../delivery/sender.ts'
 import { createKafka } from '../kafka/client.ts'
 import { type GroupConsumer, startConsumer } from '../kafka/consumer.ts'
-import { startProducer } from '../kafka/producer.ts'
+import { type RecordProducer, startProducer } from '../kafka/producer.ts'
 import { checkTopics, existingRetryTiers, type TopicFault } from '../kafka/topics.ts'
 import { createPipeline, type Pipeline } from '../pipeline/pipeline.ts'
 import { formatWait, parseWait } from '../retry/duration.ts'
@@ -133,18 +134,18 @@ export async function startWorker({ config, log, onFatal }: WorkerOptions): Prom
     isReady: () => notReady().length === 0,
     async stop() {
       state.isStopping = true
+      const deadlineMs = performance.now() + config.shutdown.timeoutMs
       log.info({ held: running.held.records, inFlight: running.inFlight }, 'draining')
       member.quiesce()
-      // A second is kept for the last commit and for leaving the group.
-      const isDrained = await within(Math.max(0, config.shutdown.timeoutMs - 1_000), running.drain())
+      const isDrained = await within(Math.max(0, config.shutdown.timeoutMs - leaveMs), running.drain())
       if (!isDrained)
         log.warn(
           { held: running.held.records },
           'stopping before all was finished: the rest will be repeated',
         )
-      await member.commit().catch((error: unknown) => log.error({ err: error }, 'the last commit failed'))
-      await member.stop()
-      await producer.stop()
+      const leaving = leave(member, producer, log)
+      if (!(await within(Math.max(leaveMs, deadlineMs - performance.now()), leaving)))
+        log.error('Kafka did not answer in time: what was settled since the last commit will be repeated')
       await sender.close()
       running.stop()
       catalog.stop()
@@ -152,6 +153,25 @@ export async function startWorker({ config, log, onFatal }: WorkerOptions): Prom
       log.info('stopped')
     },
   }
+}
+
+/** What is kept of the shutdown timeout for the last commit and for leaving the group. */
+const leaveMs = 1_000
+const lastCommitTries = 10
+
+async function leave(member: GroupConsumer, producer: RecordProducer, log: Logger): Promise<void> {
+  // A rebalance refuses a commit for a moment.
+  for (let tries = 1; tries <= lastCommitTries; tries++) {
+    try {
+      await member.commit()
+      break
+    } catch (error) {
+      log.warn({ err: error, tries }, 'the last commit was refused')
+      await delay(leaveMs / lastCommitTries)
+    }
+  }
+  await member.stop()
+  await producer.stop()
 }
 
 async function openCatalog(config: Config, metrics: Metrics, log: Logger): Promise<CatalogFile> {

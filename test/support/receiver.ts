@@ -162,7 +162,7 @@ async function listen(
     server.listen(0, '127.0.0.1', resolve)
   })
   return {
-    port: portOf(server.address()),
+    port: portOf(server),
     get connections() {
       return connections
     },
@@ -174,7 +174,9 @@ async function listen(
   }
 }
 
-function portOf(address: AddressInfo | string | null): number {
+/** The port of a server that listens on one. */
+export function portOf(server: Server): number {
+  const address: AddressInfo | string | null = server.address()
   if (address === null || typeof address === 'string') throw new Error('the server listens on no port')
   return address.port
 }

@@ -13,6 +13,8 @@ export type DestinationEntry = {
   maxInFlight?: number
 }
 
+export type SourceEntry = { id: string; enabled?: boolean }
+
 /** Topics of a test's own, a catalog, and a worker that is ready. */
 export type Deployment = {
   prefix: string
@@ -39,7 +41,7 @@ export async function deploy({
   variables = {},
 }: {
   destinations: readonly DestinationEntry[]
-  otherSources?: readonly string[]
+  otherSources?: readonly SourceEntry[]
   variables?: Record<string, string>
 }): Promise<Deployment> {
   const prefix = randomPrefix()
@@ -75,10 +77,10 @@ export async function deploy({
 
 function catalogOf(
   destinations: readonly DestinationEntry[],
-  otherSources: readonly string[],
+  otherSources: readonly SourceEntry[],
 ): { sources: object[]; destinations: object[] } {
-  const ids = new Set([...destinations.flatMap(({ sources }) => sources), ...otherSources])
-  return { sources: [...ids].map((id) => ({ id })), destinations: [...destinations] }
+  const ids = new Set(destinations.flatMap(({ sources }) => sources))
+  return { sources: [...[...ids].map((id) => ({ id })), ...otherSources], destinations: [...destinations] }
 }
 
 function toRecord({ key, value, partition }: SentMessage, headers: Record<string, string>): Message {

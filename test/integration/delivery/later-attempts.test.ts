@@ -83,7 +83,7 @@ async function ended(destination: string, verdict: 'delivered' | 'dead_letter'):
 function attemptLines(destination: string, count: number): Promise<readonly LogLine[]> {
   return until(`${count} attempts of ${destination} are logged`, () => {
     const lines = sluice.worker.log.filter((line) => line['destination'] === destination && 'outcome' in line)
-    return lines.length >= count && lines
+    return lines.length < count ? undefined : lines
   })
 }
 

@@ -157,7 +157,9 @@ describe('a commit', () => {
     const one = await join({ topics, onRecord: () => {} })
     await until('the first has all', () => one.received.length === count)
     const two = await join({ topics })
-    const [moved = ''] = await until('one partition has moved', () => two.owned().length === 1 && two.owned())
+    const [moved = ''] = await until('one partition has moved', () =>
+      two.owned().length === 1 ? two.owned() : undefined,
+    )
     const ends = await endOffsets([topic])
     await until('the new owner has committed its end', async () => {
       return (await committedOffsets(groupId, [topic]))[moved] === ends[moved]

@@ -9,6 +9,7 @@ import {
   startReceiver,
 } from '../../support/receiver.ts'
 import { until } from '../../support/until.ts'
+import type { LogLine } from '../../support/worker-process.ts'
 import { type Deployment, type DestinationEntry, deploy } from '../delivery/deployment.ts'
 
 /**
@@ -125,6 +126,12 @@ function catalogWithHooks(count: number) {
   return { sources: [{ id: 'shop' }], destinations: [{ id: 'crm', sources: ['shop'], hooks }] }
 }
 
+function timeoutLine(): Promise<LogLine> {
+  return until('the timeout is logged', () =>
+    sluice.worker.log.find((line) => line['destination'] === 'slow' && line['outcome'] === 'timeout'),
+  )
+}
+
 function gapsOf(requests: readonly ReceivedRequest[]): number[] {
   return requests.slice(1).map(({ atMs }, i) => atMs - (requests[i]?.atMs ?? 0))
 }
@@ -134,11 +141,6 @@ describe('rule 1: no response within 5 seconds is logged as a timeout error, and
     await sendPing('slow')
     await ended('slow', 'delivered')
   })
-
-  const timeoutLine = () =>
-    until('the line is written', () =>
-      sluice.worker.log.find((entry) => entry['destination'] === 'slow' && entry['outcome'] === 'timeout'),
-    )
 
   test('it is logged as a timeout error, 5 seconds after the request began', async () => {
     const line = await timeoutLine()

@@ -1,0 +1,117 @@
+import { afterEach, expect, test } from 'vitest'
+import { createDeadlines, type Deadlines } from '../../../src/delivery/deadlines.ts'
+import { until } from '../../support/until.ts'
+
+const timeoutMs = 60
+const opened: Deadlines[] = []
+
+afterEach(() => {
+  for (const deadlines of opened.splice(0)) deadlines.stop()
+})
+
+function open(options: { timeoutMs: number; tickMs?: number }): Deadlines {
+  const deadlines = createDeadlines(options)
+  opened.push(deadlines)
+  return deadlines
+}
+
+test('a deadline fires once, never early', async () => {
+  const deadlines = open({ timeoutMs })
+  const startedMs = performance.now()
+  const firedMs: number[] = []
+  deadlines.add(() => firedMs.push(performance.now()))
+  await until('it has fired', () => firedMs.length > 0)
+  expect(firedMs[0]).toBeGreaterThanOrEqual(startedMs + timeoutMs)
+
+  // One that was added later has come due: by then a second call would have been made.
+  await fired(deadlines)
+  expect(firedMs).toHaveLength(1)
+})
+
+test('it fires within a tick of its time, as far as the machine lets it', async () => {
+  const deadlines = open({ timeoutMs, tickMs: 5 })
+  const lateMs: number[] = []
+  for (let i = 0; i < 5; i++) {
+    const dueMs = performance.now() + timeoutMs
+    await fired(deadlines)
+    lateMs.push(performance.now() - dueMs)
+  }
+  expect(Math.min(...lateMs)).toBeLessThan(25)
+})
+
+test('deadlines fire in the order in which they were added', async () => {
+  const deadlines = open({ timeoutMs })
+  const order: number[] = []
+  for (let i = 0; i < 3_000; i++) deadlines.add(() => order.push(i))
+  await until('all have fired', () => order.length === 3_000)
+  expect(order).toEqual(Array.from({ length: 3_000 }, (_, i) => i))
+})
+
+test('one that was cancelled never fires, and holds none of the others back', async () => {
+  const deadlines = open({ timeoutMs })
+  const order: string[] = []
+  const first = deadlines.add(() => order.push('first'))
+  const second = deadlines.add(() => order.push('second'))
+  deadlines.add(() => order.push('third'))
+  first.cancel()
+  second.cancel()
+  second.cancel()
+  await until('the third has fired', () => order.includes('third'))
+  expect(order).toEqual(['third'])
+})
+
+test('one that has fired can be cancelled without harm', async () => {
+  const deadlines = open({ timeoutMs })
+  let count = 0
+  const deadline = deadlines.add(() => count++)
+  await until('it has fired', () => count > 0)
+  deadline.cancel()
+  await fired(deadlines)
+  expect(count).toBe(1)
+})
+
+test('one that is cancelled by another that fires with it stays silent', async () => {
+  const deadlines = open({ timeoutMs })
+  const order: string[] = []
+  deadlines.add(() => {
+    order.push('canceller')
+    later.cancel()
+  })
+  const later = deadlines.add(() => order.push('cancelled'))
+  await fired(deadlines)
+  expect(order).toEqual(['canceller'])
+})
+
+test('one that is added by another that fires gets its whole time', async () => {
+  const deadlines = open({ timeoutMs, tickMs: 5 })
+  const times: number[] = []
+  deadlines.add(() => {
+    times.push(performance.now())
+    deadlines.add(() => times.push(performance.now()))
+  })
+  await until('both have fired', () => times.length === 2)
+  const [first = 0, second = 0] = times
+  expect(second - first).toBeGreaterThanOrEqual(timeoutMs)
+})
+
+test('it goes on after it was idle', async () => {
+  const deadlines = open({ timeoutMs, tickMs: 5 })
+  await fired(deadlines)
+  expect(await fired(deadlines)).toBe(true)
+})
+
+test('nothing fires after stop', async () => {
+  const stopped = open({ timeoutMs })
+  let count = 0
+  for (let i = 0; i < 10; i++) stopped.add(() => count++)
+  stopped.stop()
+  await fired(open({ timeoutMs: 2 * timeoutMs }))
+  expect(count).toBe(0)
+})
+
+/** Resolves when a deadline that is added now has fired. */
+function fired(deadlines: Deadlines): Promise<boolean> {
+  return new Promise((resolve) => {
+    deadlines.add(() => resolve(true))
+  })
+}
