@@ -181,6 +181,31 @@ describe('lanes', () => {
     expect(started.map(({ name }) => name)).toEqual(['kept'])
   })
 
+  test('draining gives back what is queued, and nothing that is in flight', () => {
+    const { lanes, started, letGo } = setup()
+    for (let i = 0; i < 6; i++) lanes.offer(new Parcel('a', String(i)))
+    const gone = new Parcel('a', 'gone', { isAbandoned: true })
+    lanes.offer(gone)
+    lanes.shut()
+    expect(lanes.takeQueued().map(({ name }) => name)).toEqual(['4', '5'])
+    expect(letGo).toEqual([gone])
+    expect([started.length, lanes.inFlight, lanes.queued]).toEqual([4, 4, 0])
+  })
+
+  test('waiting has an end while shut too', async () => {
+    const { lanes, overflowed } = setup({ waitMs: 30 })
+    lanes.shut()
+    lanes.offer(new Parcel('a'))
+    await until('it has moved on', () => overflowed.length === 1)
+  })
+
+  test('a cap that changes with the catalog holds from the next delivery on', () => {
+    const { lanes, started } = setup()
+    for (let i = 0; i < 8; i++) lanes.offer(new Parcel('a', '', { laneCap: 2 }))
+    lanes.offer(new Parcel('a', '', { laneCap: 5 }))
+    expect(started.length).toBe(5)
+  })
+
   test('idle lanes are let go', () => {
     const { lanes, started } = setup()
     for (let i = 0; i < 100; i++) lanes.offer(new Parcel(`lane ${i}`))
