@@ -6,7 +6,7 @@ import {
   type KafkaMessage,
   type Offsets,
 } from 'kafkajs'
-import { assignUnits } from './assigner.ts'
+import { createUnitAssigner } from './assigner.ts'
 import { decodeCommitMetadata, encodeCommitMetadata, maxRememberedOffsets } from './commit-metadata.ts'
 import { Partition } from './partition.ts'
 import { Watermark } from './watermark.ts'
@@ -99,6 +99,8 @@ class GroupMember implements GroupConsumer {
   readonly #timers: NodeJS.Timeout[] = []
   /** Counts joins: what was begun in an earlier one must not touch the partitions of this one. */
   #epoch = 0
+  /** What this member tells the group that it owns, so that it keeps it. */
+  #claim: { units: readonly number[]; sinceMs: number } = { units: [], sinceMs: 0 }
   #isFull = false
   #isCongested = false
   #isQuiet = false
@@ -116,7 +118,7 @@ class GroupMember implements GroupConsumer {
     this.#admin = options.kafka.admin()
     this.#consumer = options.kafka.consumer({
       groupId: options.groupId,
-      partitionAssigners: [assignUnits],
+      partitionAssigners: [createUnitAssigner(() => this.#claim)],
       sessionTimeout: options.sessionTimeoutMs,
       heartbeatInterval: Math.min(3_000, Math.floor(options.sessionTimeoutMs / 4)),
       rebalanceTimeout: 60_000,
@@ -240,7 +242,9 @@ class GroupMember implements GroupConsumer {
         gained.push(partition)
       }
     }
-    this.#options.onAssigned([...new Set(Object.values(assignment).flat())])
+    const units = [...new Set(Object.values(assignment).flat())]
+    this.#claim = { units, sinceMs: Date.now() }
+    this.#options.onAssigned(units)
     this.#lose([...this.#partitions].filter(([name]) => !owned.has(name)))
     const loading = [...this.#partitions.values()].filter(({ isLoading }) => isLoading)
     // A restarted client has forgotten its pauses, and one that rejoined has kept them: tell it all again.
