@@ -1,7 +1,7 @@
 import type { Endpoint, EndpointHook } from '../delivery/endpoint.ts'
 import type { Outcome } from '../delivery/outcome.ts'
 import type { Exchange, Sender } from '../delivery/sender.ts'
-import { judge } from '../delivery/verdict.ts'
+import { judge, type Verdict } from '../delivery/verdict.ts'
 import type { HookResult } from './decision.ts'
 
 export type AttemptListener = {
@@ -90,6 +90,9 @@ export class Attempt {
   }
 }
 
+/** How long a hook is left alone after a 429 that names no time. */
+const throttledPauseMs = 1_000
+
 class HookExchange implements Exchange {
   readonly #attempt: Attempt
   readonly #hook: EndpointHook
@@ -106,12 +109,21 @@ class HookExchange implements Exchange {
   answered(outcome: Outcome): void {
     const nowMs = performance.now()
     const verdict = judge(outcome)
-    this.#hook.breaker.ended(this.#era, verdict.kind === 'retry', nowMs)
-    if (verdict.kind === 'retry' && verdict.afterMs > 0) this.#hook.breaker.hold(nowMs + verdict.afterMs)
+    this.#tellBreaker(outcome, verdict, nowMs)
     this.#attempt.answered({ hookId: this.#hook.id, outcome, verdict }, nowMs - this.#startedMs)
   }
 
   released(): void {
     this.#attempt.released()
+  }
+
+  /** A hook that says 429 works, and asks for less: it is slowed, not broken. */
+  #tellBreaker(outcome: Outcome, verdict: Verdict, nowMs: number): void {
+    const { breaker } = this.#hook
+    const isThrottled = outcome.kind === 'answer' && outcome.status === 429
+    breaker.ended(this.#era, verdict.kind === 'retry' && !isThrottled, nowMs)
+    if (verdict.kind !== 'retry') return
+    const pauseMs = verdict.afterMs > 0 || !isThrottled ? verdict.afterMs : throttledPauseMs
+    if (pauseMs > 0) breaker.hold(nowMs + pauseMs)
   }
 }
