@@ -156,15 +156,16 @@ function howDead(
   const tries = [...receiver.arrivals.values()].map(({ atMs }) => atMs)
   switch (id) {
     case 'erp': {
-      const counts = tries.map(({ length }) => length)
       const spanMs = Math.max(...tries.map((atMs) => (atMs.at(-1) ?? 0) - (atMs[0] ?? 0)))
       const made = tries.reduce((sum, { length }) => sum + length, 0)
       const carried = letters.reduce((sum, letter) => sum + Number(letter['attempts']), 0)
-      if (Math.min(...counts) < 2) faults.push('a message was not tried again')
+      // Each of its messages comes back three or four times; its breaker lets but a probe through now and then.
+      if (made <= letters.length) faults.push('nothing was tried again')
+      if (made > letters.length * 2)
+        faults.push(`${made} requests: its breaker should have kept most of them back`)
       if (spanMs > ladder.limit * 1000) faults.push(`a try came ${spanMs} ms after the first`)
       if (made !== carried) faults.push(`the dead letters say ${carried} tries, the server saw ${made}`)
-      const range = [...new Set([Math.min(...counts), Math.max(...counts)])].join(' to ')
-      return { found: `, after ${range} tries each in ${(spanMs / 1000).toFixed(0)} s`, faults }
+      return { found: `; ${made} tries in all, its breaker kept the others back`, faults }
     }
     case 'legacy': {
       const { handshakes, requestBytes } = customers.refusing

@@ -23,6 +23,9 @@ export function workerSettings(options: {
     SLUICE_RETRY_LADDER: ladder.waits.map((seconds) => `${seconds}s`).join(','),
     SLUICE_RETRY_THEN: `${ladder.last}s`,
     SLUICE_RETRY_LIMIT: `${ladder.limit}s`,
+    // A breaker probes sooner, as the ladder is shorter.
+    SLUICE_BREAKER_OPEN_FOR: '2s',
+    SLUICE_BREAKER_MAX_OPEN_FOR: '4s',
     SLUICE_DELIVERY_ALLOW_ADDRESSES: loopback,
     SLUICE_HTTP_HOST: '127.0.0.1',
     SLUICE_HTTP_PORT: '0',

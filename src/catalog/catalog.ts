@@ -47,6 +47,8 @@ export type Destination = {
   readonly strategy: Strategy
   /** Most requests of this destination in flight at once, in one process. */
   readonly maxInFlight: number
+  /** Attempts a second over all workers, and at once after a pause. */
+  readonly rateLimit: { readonly perSecond: number; readonly burst: number } | undefined
   /** One to five. */
   readonly hooks: readonly Hook[]
 }

@@ -52,7 +52,15 @@ function build(definition: CatalogDefinition, variables: Variables, text: string
     }),
   )
   const destinations = definition.destinations.map(
-    ({ id, name = id, state = 'on', strategy = 'all', maxInFlight = 64, ...rest }): Destination => ({
+    ({
+      id,
+      name = id,
+      state = 'on',
+      strategy = 'all',
+      maxInFlight = 64,
+      rateLimit,
+      ...rest
+    }): Destination => ({
       id,
       name,
       state,
@@ -60,6 +68,10 @@ function build(definition: CatalogDefinition, variables: Variables, text: string
       sharedSecret: rest.sharedSecret === undefined ? undefined : filledIn(rest.sharedSecret, variables),
       strategy,
       maxInFlight,
+      rateLimit: rateLimit && {
+        perSecond: rateLimit.perSecond,
+        burst: rateLimit.burst ?? Math.max(1, Math.ceil(rateLimit.perSecond)),
+      },
       hooks: rest.hooks.map((hook) => buildHook(hook, variables)),
     }),
   )

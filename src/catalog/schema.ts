@@ -110,6 +110,29 @@ const destination = Type.Object(
         description: 'Most requests in flight at once in one process, 1 to 1024.',
       }),
     ),
+    rateLimit: Type.Optional(
+      Type.Object(
+        {
+          perSecond: Type.Number({
+            exclusiveMinimum: 0,
+            maximum: 100_000,
+            description: 'Attempts a second, over all workers together; 0.5 is one in two seconds.',
+          }),
+          burst: Type.Optional(
+            Type.Integer({
+              minimum: 1,
+              maximum: 1_000_000,
+              description: 'How many at once after a pause; without it, as many as in a second.',
+            }),
+          ),
+        },
+        {
+          additionalProperties: false,
+          description: 'Most attempts in a time; what is more waits in the lane. Absent: no limit.',
+          examples: [{ perSecond: 50 }],
+        },
+      ),
+    ),
     hooks: Type.Array(hook, {
       minItems: 1,
       maxItems: 5,

@@ -145,8 +145,15 @@ const configTable = {
       max: 16 * 1024 * MIB,
       description: 'The same in bytes.',
     }),
+    lanePatience: duration({
+      default: 500,
+      min: 0,
+      max: MINUTE,
+      description:
+        'How long a lane may hold more than its share of the buffer before what it has no room for moves to the ladder.',
+    }),
     laneWait: duration({
-      default: 30 * SECOND,
+      default: 5 * SECOND,
       min: 10,
       max: 10 * MINUTE,
       description:
@@ -162,6 +169,38 @@ const configTable = {
       default: [],
       description:
         'Private address ranges that may be delivered to. Private addresses are refused otherwise.',
+    }),
+  },
+  breaker: {
+    failurePercent: integer({
+      default: 50,
+      min: 1,
+      max: 100,
+      description: 'The share of failed requests, in percent, at which the breaker of a URL opens.',
+    }),
+    minResults: integer({
+      default: 10,
+      min: 1,
+      max: 10_000,
+      description: 'Fewer results than this in the window open no breaker.',
+    }),
+    window: duration({
+      default: 10 * SECOND,
+      min: 100,
+      max: 10 * MINUTE,
+      description: 'How far back results count.',
+    }),
+    openFor: duration({
+      default: 5 * SECOND,
+      min: 100,
+      max: HOUR,
+      description: 'How long a breaker stays open before a probe; doubled with each probe that fails.',
+    }),
+    maxOpenFor: duration({
+      default: MINUTE,
+      min: 100,
+      max: HOUR,
+      description: 'The longest that a breaker stays open before the next probe.',
     }),
   },
   http: {

@@ -1,5 +1,7 @@
+import { Breaker, type BreakerOptions } from './breaker.ts'
 import { createSigner } from './signature.ts'
 import type { Target } from './sender.ts'
+import type { Rate } from './token-bucket.ts'
 
 /** What delivery needs of a hook: a destination of the catalog has it. */
 export type HookDefinition = {
@@ -18,13 +20,18 @@ export type DestinationDefinition = {
   readonly sharedSecret: string | undefined
   readonly strategy: 'all' | 'failover'
   readonly maxInFlight: number
+  /** Most attempts a second over the whole group, and how many at once after a pause. */
+  readonly rateLimit: Rate | undefined
   readonly hooks: readonly HookDefinition[]
 }
+
+/** A hook made ready to send to, with what is known of its health. */
+export type EndpointHook = { readonly id: string; readonly target: Target; readonly breaker: Breaker }
 
 /** A destination made ready to send to: done once for each version of its definition. */
 export type Endpoint = {
   readonly definition: DestinationDefinition
-  readonly hooks: readonly { readonly id: string; readonly target: Target }[]
+  readonly hooks: readonly EndpointHook[]
   /** The value of `X-Signature`, or undefined where the destination has no secret. */
   sign(body: Uint8Array): string | undefined
 }
@@ -33,24 +40,28 @@ export type Endpoint = {
 const userAgent = 'Sluice/1.0'
 
 /** Gives the endpoint of a destination; the same one as long as the catalog keeps the same definition. */
-export function createEndpoints(): (definition: DestinationDefinition) => Endpoint {
+export function createEndpoints(breaker: BreakerOptions): (definition: DestinationDefinition) => Endpoint {
   const endpoints = new WeakMap<DestinationDefinition, Endpoint>()
   return (definition) => {
     let endpoint = endpoints.get(definition)
     if (endpoint === undefined) {
-      endpoint = prepare(definition)
+      endpoint = prepare(definition, breaker)
       endpoints.set(definition, endpoint)
     }
     return endpoint
   }
 }
 
-function prepare(definition: DestinationDefinition): Endpoint {
+function prepare(definition: DestinationDefinition, breaker: BreakerOptions): Endpoint {
   const { sharedSecret, maxInFlight } = definition
   const signer = sharedSecret === undefined ? undefined : createSigner(sharedSecret)
   return {
     definition,
-    hooks: definition.hooks.map((hook) => ({ id: hook.id, target: targetOf(hook, maxInFlight) })),
+    hooks: definition.hooks.map((hook) => ({
+      id: hook.id,
+      target: targetOf(hook, maxInFlight),
+      breaker: new Breaker(breaker),
+    })),
     sign: (body) => signer?.(body),
   }
 }

@@ -1,6 +1,17 @@
+import { Lane, type LaneClass } from './lane.ts'
+import { type Rate, TokenBucket } from './token-bucket.ts'
+
 /**
- * One lane a destination: what waits for it, in order, and how much of it is in flight. Lanes that have work
- * take turns, so no destination's backlog is worked off before another's. O(1) a delivery.
+ * One lane a destination, so that none can hurt another. Lanes that have work take turns; a step costs the
+ * same whether there are ten lanes or ten thousand.
+ *
+ * Two things are shared: the buffer of records and the requests in flight. Of each a lane may hold as much as
+ * is free (the dynamic threshold of Choudhury and Hahne, IEEE/ACM ToN 1998): one busy lane gets half, n busy
+ * lanes 1/(n+1) each, and there is always room for one that has just woken up.
+ *
+ * A lane that is longer than its share while its messages are new is flooded or slow: after `patienceMs` what
+ * it has no room for moves on, to `overflow`. While its messages are late already, we are catching up after an
+ * outage of our own: then fetching waits for the lane (`onCongested`), and nothing moves on before `waitMs`.
  */
 
 /** What a lane carries. */
@@ -8,6 +19,13 @@ export type Carried = {
   readonly laneKey: string
   /** Most deliveries of this lane in flight. */
   readonly laneCap: number
+  readonly laneClass: LaneClass
+  /** Most attempts a second of this lane, in this process. */
+  readonly laneRate: Rate | undefined
+  /** It was late before it reached us. */
+  readonly isLate: boolean
+  /** When it first came to its lane, on the clock of `performance.now()`; 0 before. Set by the lanes. */
+  queuedAtMs: number
   /** True when its record isn't ours to deliver any more: it is handed to `letGo`. */
   readonly isAbandoned: boolean
 }
@@ -16,6 +34,8 @@ export type Lanes<D extends Carried> = {
   offer(delivery: D): void
   /** A delivery that was started is over: its place in the lane is free. */
   finished(delivery: D): void
+  /** A delivery that was started goes back to wait in its lane, which starts nothing more for `ms`. */
+  postpone(delivery: D, ms: number): void
   /** No further starts until `open`; what is in flight goes on. */
   shut(): void
   open(): void
@@ -23,195 +43,296 @@ export type Lanes<D extends Carried> = {
   takeQueued(): D[]
   readonly inFlight: number
   readonly queued: number
+  /** Lanes that have something queued or in flight. */
+  readonly count: number
   stop(): void
 }
 
 export type LanesOptions<D> = {
   /** Most deliveries in flight over all lanes. */
   maxInFlight: number
-  /** How long a delivery may wait in its lane before it is handed to `overflow`. */
+  /** How long a lane may be longer than its share before it sheds new messages, in milliseconds. */
+  patienceMs: number
+  /** How long any delivery may wait in its lane, in milliseconds. */
   waitMs: number
+  /** How many more records may be held. */
+  freeRecords: () => number
   start: (delivery: D) => void
   overflow: (delivery: D) => void
   letGo: (delivery: D) => void
-}
-
-type Queued<D> = { delivery: D; sinceMs: number }
-
-class Lane<D> {
-  readonly key: string
-  cap: number
-  inFlight = 0
-  /** True while it stands in the line of lanes that may start something. */
-  isInLine = false
-  #queue: Queued<D>[] = []
-  #head = 0
-
-  constructor(key: string, cap: number) {
-    this.key = key
-    this.cap = cap
-  }
-
-  get length(): number {
-    return this.#queue.length - this.#head
-  }
-
-  get oldest(): Queued<D> | undefined {
-    return this.#queue[this.#head]
-  }
-
-  push(delivery: D, sinceMs: number): void {
-    this.#queue.push({ delivery, sinceMs })
-  }
-
-  shift(): D | undefined {
-    const queued = this.#queue[this.#head]
-    if (queued === undefined) return undefined
-    this.#head++
-    if (this.#head === this.#queue.length) {
-      this.#queue = []
-      this.#head = 0
-    } else if (this.#head > 512 && this.#head * 2 > this.#queue.length) {
-      this.#queue = this.#queue.slice(this.#head)
-      this.#head = 0
-    }
-    return queued.delivery
-  }
+  onCongested: (isCongested: boolean) => void
 }
 
 export function createLanes<D extends Carried>(options: LanesOptions<D>): Lanes<D> {
-  const { maxInFlight, waitMs, start, overflow, letGo } = options
-  const lanes = new Map<string, Lane<D>>()
-  let line: Lane<D>[] = []
-  let lineHead = 0
-  let inFlight = 0
-  let queued = 0
-  let isShut = false
-  let isPumping = false
-  const sweep = setInterval(sendOverflowOn, Math.min(500, waitMs))
-  sweep.unref()
+  return new FairLanes(options)
+}
 
-  function laneOf(delivery: D): Lane<D> {
-    let lane = lanes.get(delivery.laneKey)
+/** First in, first out. */
+class Line<D> {
+  #lanes: Lane<D>[] = []
+  #head = 0
+
+  push(lane: Lane<D>): void {
+    this.#lanes.push(lane)
+  }
+
+  shift(): Lane<D> | undefined {
+    const lane = this.#lanes[this.#head]
+    if (lane === undefined) return undefined
+    this.#head++
+    if (this.#head > 1024 && this.#head * 2 > this.#lanes.length) {
+      this.#lanes = this.#lanes.slice(this.#head)
+      this.#head = 0
+    }
+    return lane
+  }
+}
+
+class FairLanes<D extends Carried> implements Lanes<D> {
+  readonly #options: LanesOptions<D>
+  readonly #lanes = new Map<string, Lane<D>>()
+  /** Lanes that may start something, in turn. */
+  readonly #line = new Line<D>()
+  /** Lanes that hold their share of the requests in flight, until another lane gives some back. */
+  readonly #blocked = new Line<D>()
+  readonly #congested = new Set<Lane<D>>()
+  readonly #sweep: NodeJS.Timeout
+  #inFlight = 0
+  #queued = 0
+  #isShut = false
+  #isPumping = false
+
+  constructor(options: LanesOptions<D>) {
+    this.#options = options
+    this.#sweep = setInterval(() => this.#moveOnWhatWaits(), Math.min(250, options.waitMs))
+    this.#sweep.unref()
+  }
+
+  get inFlight(): number {
+    return this.#inFlight
+  }
+
+  get queued(): number {
+    return this.#queued
+  }
+
+  get count(): number {
+    return this.#lanes.size
+  }
+
+  offer(delivery: D): void {
+    const lane = this.#laneOf(delivery)
+    if (!this.#hasRoom(lane, delivery)) {
+      this.#options.overflow(delivery)
+      return
+    }
+    this.#push(lane, delivery)
+    this.#joinLine(lane)
+    this.#pump()
+  }
+
+  finished(delivery: D): void {
+    this.#giveBack(this.#laneOf(delivery))
+  }
+
+  postpone(delivery: D, ms: number): void {
+    const lane = this.#laneOf(delivery)
+    this.#push(lane, delivery)
+    if (lane.place === 'nowhere') this.#sleep(lane, ms)
+    this.#giveBack(lane)
+  }
+
+  shut(): void {
+    this.#isShut = true
+  }
+
+  open(): void {
+    this.#isShut = false
+    this.#pump()
+  }
+
+  takeQueued(): D[] {
+    const taken: D[] = []
+    for (const lane of this.#lanes.values()) {
+      for (let delivery = lane.shift(); delivery !== undefined; delivery = lane.shift()) {
+        this.#queued--
+        if (delivery.isAbandoned) this.#options.letGo(delivery)
+        else taken.push(delivery)
+      }
+    }
+    return taken
+  }
+
+  stop(): void {
+    clearInterval(this.#sweep)
+  }
+
+  #laneOf(delivery: D): Lane<D> {
+    let lane = this.#lanes.get(delivery.laneKey)
     if (lane === undefined) {
       lane = new Lane(delivery.laneKey, delivery.laneCap)
-      lanes.set(lane.key, lane)
+      this.#lanes.set(lane.key, lane)
     }
     lane.cap = delivery.laneCap
+    this.#setRate(lane, delivery.laneRate)
     return lane
   }
 
-  function joinLine(lane: Lane<D>): void {
-    if (lane.isInLine || lane.length === 0 || lane.inFlight >= lane.cap) return
-    lane.isInLine = true
-    line.push(lane)
+  #push(lane: Lane<D>, delivery: D): void {
+    if (delivery.queuedAtMs === 0) delivery.queuedAtMs = performance.now()
+    lane.push(delivery, delivery.laneClass, delivery.queuedAtMs)
+    this.#queued++
   }
 
-  function nextInLine(): Lane<D> | undefined {
-    const lane = line[lineHead]
-    if (lane === undefined) return undefined
-    lineHead++
-    if (lineHead === line.length) {
-      line = []
-      lineHead = 0
-    } else if (lineHead > 1024) {
-      line = line.slice(lineHead)
-      lineHead = 0
+  /** Whether the lane takes one more; keeps account of how long it has been over its share. */
+  #hasRoom(lane: Lane<D>, delivery: D): boolean {
+    if (lane.length < this.#share()) return true
+    if (lane.isShedding) return false
+    const nowMs = performance.now()
+    if (lane.overSinceMs === 0) lane.overSinceMs = nowMs
+    if (delivery.isLate) {
+      this.#setCongested(lane, true)
+    } else if (nowMs - lane.overSinceMs > this.#options.patienceMs) {
+      this.#startShedding(lane)
+      return false
     }
-    lane.isInLine = false
-    return lane
+    return true
   }
 
-  function nextToStart(): Lane<D> | undefined {
-    return isShut || inFlight >= maxInFlight ? undefined : nextInLine()
+  #share(): number {
+    return Math.max(1, this.#options.freeRecords())
   }
 
-  function pump(): void {
+  #startShedding(lane: Lane<D>): void {
+    lane.isShedding = true
+    this.#setCongested(lane, false)
+  }
+
+  /** Below half its share, a lane is as any other again. */
+  #relax(lane: Lane<D>): void {
+    if (lane.overSinceMs === 0 || lane.length > this.#share() / 2) return
+    lane.overSinceMs = 0
+    lane.isShedding = false
+    this.#setCongested(lane, false)
+  }
+
+  #setCongested(lane: Lane<D>, isCongested: boolean): void {
+    const before = this.#congested.size
+    if (isCongested) this.#congested.add(lane)
+    else this.#congested.delete(lane)
+    const after = this.#congested.size
+    if ((before === 0) !== (after === 0)) this.#options.onCongested(after > 0)
+  }
+
+  #joinLine(lane: Lane<D>): void {
+    if (lane.place !== 'nowhere' || lane.length === 0 || lane.inFlight >= lane.cap) return
+    lane.place = 'in line'
+    this.#line.push(lane)
+  }
+
+  #pump(): void {
     // `start` may finish a delivery at once, which pumps again: the loop below takes care of that.
-    if (isPumping) return
-    isPumping = true
-    for (let lane = nextToStart(); lane !== undefined; lane = nextToStart()) startOne(lane)
-    isPumping = false
+    if (this.#isPumping) return
+    this.#isPumping = true
+    for (let lane = this.#nextLane(); lane !== undefined; lane = this.#nextLane()) this.#startOne(lane)
+    this.#isPumping = false
   }
 
-  function startOne(lane: Lane<D>): void {
-    const delivery = takeFrom(lane)
-    if (delivery === undefined) return
-    inFlight++
+  #nextLane(): Lane<D> | undefined {
+    return this.#isShut || this.#inFlight >= this.#options.maxInFlight ? undefined : this.#line.shift()
+  }
+
+  #startOne(lane: Lane<D>): void {
+    lane.place = 'nowhere'
+    if (lane.inFlight >= this.#options.maxInFlight - this.#inFlight) {
+      lane.place = 'blocked'
+      this.#blocked.push(lane)
+      return
+    }
+    const waitMs = lane.length === 0 ? 0 : (lane.bucket?.take(performance.now()) ?? 0)
+    if (waitMs > 0) {
+      this.#sleep(lane, waitMs)
+      return
+    }
+    const delivery = this.#take(lane)
+    if (delivery === undefined) {
+      this.#letGoIfIdle(lane)
+      return
+    }
+    this.#inFlight++
     lane.inFlight++
-    joinLine(lane)
-    start(delivery)
+    this.#joinLine(lane)
+    this.#options.start(delivery)
   }
 
-  function takeFrom(lane: Lane<D>): D | undefined {
+  #take(lane: Lane<D>): D | undefined {
     for (;;) {
       const delivery = lane.shift()
+      this.#relax(lane)
       if (delivery === undefined) return undefined
-      queued--
+      this.#queued--
       if (!delivery.isAbandoned) return delivery
-      letGo(delivery)
+      this.#options.letGo(delivery)
     }
   }
 
-  function letGoIfIdle(lane: Lane<D>): void {
-    if (lane.inFlight === 0 && lane.length === 0 && !lane.isInLine) lanes.delete(lane.key)
+  #setRate(lane: Lane<D>, rate: Rate | undefined): void {
+    if (rate === undefined) lane.bucket = undefined
+    else if (lane.bucket === undefined) lane.bucket = new TokenBucket(rate, performance.now())
+    else lane.bucket.setRate(rate, performance.now())
   }
 
-  function sendOverflowOn(): void {
-    const latest = performance.now() - waitMs
-    for (const lane of lanes.values()) {
-      for (let oldest = lane.oldest; oldest !== undefined && oldest.sinceMs <= latest; oldest = lane.oldest) {
-        lane.shift()
-        queued--
-        if (oldest.delivery.isAbandoned) letGo(oldest.delivery)
-        else overflow(oldest.delivery)
+  #sleep(lane: Lane<D>, ms: number): void {
+    lane.place = 'asleep'
+    setTimeout(() => {
+      lane.place = 'nowhere'
+      this.#joinLine(lane)
+      this.#pump()
+      this.#letGoIfIdle(lane)
+    }, ms).unref()
+  }
+
+  #giveBack(lane: Lane<D>): void {
+    lane.inFlight--
+    this.#inFlight--
+    this.#joinLine(lane)
+    // One place has become free: at most one more lane can use it, and this one has asked already.
+    this.#unblockOne()
+    this.#pump()
+    this.#letGoIfIdle(lane)
+  }
+
+  #unblockOne(): void {
+    const lane = this.#blocked.shift()
+    if (lane === undefined) return
+    lane.place = 'nowhere'
+    this.#joinLine(lane)
+  }
+
+  #letGoIfIdle(lane: Lane<D>): void {
+    // A bucket that isn't full remembers what was sent: a new lane would begin with a full one.
+    if (!lane.isIdle || lane.bucket?.isFull(performance.now()) === false) return
+    this.#setCongested(lane, false)
+    this.#lanes.delete(lane.key)
+  }
+
+  #moveOnWhatWaits(): void {
+    const latestMs = performance.now() - this.#options.waitMs
+    for (const lane of this.#lanes.values()) {
+      let moved = 0
+      for (
+        let delivery = lane.shiftWaitingSince(latestMs);
+        delivery !== undefined;
+        delivery = lane.shiftWaitingSince(latestMs)
+      ) {
+        this.#queued--
+        moved++
+        if (delivery.isAbandoned) this.#options.letGo(delivery)
+        else this.#options.overflow(delivery)
       }
-      letGoIfIdle(lane)
+      if (moved > 0 && lane.overSinceMs > 0) this.#startShedding(lane)
+      this.#relax(lane)
+      this.#letGoIfIdle(lane)
     }
-  }
-
-  return {
-    offer(delivery) {
-      const lane = laneOf(delivery)
-      lane.push(delivery, performance.now())
-      queued++
-      joinLine(lane)
-      pump()
-    },
-    finished(delivery) {
-      const lane = laneOf(delivery)
-      lane.inFlight--
-      inFlight--
-      joinLine(lane)
-      pump()
-      letGoIfIdle(lane)
-    },
-    shut() {
-      isShut = true
-    },
-    open() {
-      isShut = false
-      pump()
-    },
-    takeQueued() {
-      const taken: D[] = []
-      for (const lane of lanes.values()) {
-        for (let delivery = lane.shift(); delivery !== undefined; delivery = lane.shift()) {
-          queued--
-          if (delivery.isAbandoned) letGo(delivery)
-          else taken.push(delivery)
-        }
-      }
-      return taken
-    },
-    get inFlight() {
-      return inFlight
-    },
-    get queued() {
-      return queued
-    },
-    stop() {
-      clearInterval(sweep)
-    },
   }
 }

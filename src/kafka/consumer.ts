@@ -6,7 +6,7 @@ import {
   type KafkaMessage,
   type Offsets,
 } from 'kafkajs'
-import { assignUnits } from './assigner.ts'
+import { createUnitAssigner } from './assigner.ts'
 import { decodeCommitMetadata, encodeCommitMetadata, maxRememberedOffsets } from './commit-metadata.ts'
 import { Partition } from './partition.ts'
 import { Watermark } from './watermark.ts'
@@ -21,6 +21,8 @@ export type InboundRecord = {
   readonly key: Buffer | null
   readonly value: Buffer | null
   readonly headers: KafkaMessage['headers']
+  /** It was taken long after it was there to be taken, or due: we are catching up. */
+  readonly isLate: boolean
   /** True when the partition has moved to another member: start nothing more for it. */
   readonly isAbandoned: boolean
   settle(): void
@@ -41,6 +43,8 @@ export type ConsumerOptions = {
   topics: readonly TopicSubscription[]
   /** Takes one record. Must not throw, and must not wait. */
   onRecord: (record: InboundRecord) => void
+  /** Told after each join which partition numbers are ours. */
+  onAssigned: (units: readonly number[]) => void
   /** The client gave up and won't come back by itself. */
   onFatal: (error: Error) => void
   log: ConsumerLog
@@ -54,6 +58,8 @@ export type GroupConsumer = {
   readonly lastCommitMs: number
   /** Stops and starts fetching; membership goes on. */
   setFull(isFull: boolean): void
+  /** Stops and starts fetching from partitions that are behind; the others go on. */
+  setCongested(isCongested: boolean): void
   /** Takes no further record; what was taken can still settle and be committed. */
   quiesce(): void
   /** Commits what has settled. Throws when the broker refuses or can't be reached. */
@@ -67,6 +73,8 @@ const fetchWaitMs = 100
 const maxBytesPerPartition = 512 * 1024
 /** A waiting head is looked at again at the soonest after this, so that a busy topic costs few fetches. */
 const minHeadWaitMs = 500
+/** A record that is taken this long after its append, or after it was due, shows that we are behind. */
+const lateAfterMs = 10_000
 const endOffsetsEveryMs = 5_000
 /** How long a lost partition is still committed for, while what it had in flight comes to its end. */
 const leavingMs = 30_000
@@ -91,7 +99,10 @@ class GroupMember implements GroupConsumer {
   readonly #timers: NodeJS.Timeout[] = []
   /** Counts joins: what was begun in an earlier one must not touch the partitions of this one. */
   #epoch = 0
+  /** What this member tells the group that it owns, so that it keeps it. */
+  #claim: { units: readonly number[]; sinceMs: number } = { units: [], sinceMs: 0 }
   #isFull = false
+  #isCongested = false
   #isQuiet = false
   #isLoaded = false
   #lastCommitMs = 0
@@ -107,7 +118,7 @@ class GroupMember implements GroupConsumer {
     this.#admin = options.kafka.admin()
     this.#consumer = options.kafka.consumer({
       groupId: options.groupId,
-      partitionAssigners: [assignUnits],
+      partitionAssigners: [createUnitAssigner(() => this.#claim)],
       sessionTimeout: options.sessionTimeoutMs,
       heartbeatInterval: Math.min(3_000, Math.floor(options.sessionTimeoutMs / 4)),
       rebalanceTimeout: 60_000,
@@ -162,6 +173,12 @@ class GroupMember implements GroupConsumer {
   setFull(isFull: boolean): void {
     if (this.#isFull === isFull) return
     this.#isFull = isFull
+    this.#applyPauses()
+  }
+
+  setCongested(isCongested: boolean): void {
+    if (this.#isCongested === isCongested) return
+    this.#isCongested = isCongested
     this.#applyPauses()
   }
 
@@ -225,6 +242,9 @@ class GroupMember implements GroupConsumer {
         gained.push(partition)
       }
     }
+    const units = [...new Set(Object.values(assignment).flat())]
+    this.#claim = { units, sinceMs: Date.now() }
+    this.#options.onAssigned(units)
     this.#lose([...this.#partitions].filter(([name]) => !owned.has(name)))
     const loading = [...this.#partitions.values()].filter(({ isLoading }) => isLoading)
     // A restarted client has forgotten its pauses, and one that rejoined has kept them: tell it all again.
@@ -318,13 +338,13 @@ class GroupMember implements GroupConsumer {
   #take(partition: Partition, message: KafkaMessage): boolean {
     const offset = Number(message.offset)
     const timestampMs = Number(message.timestamp)
-    if (partition.waitMs > 0) {
-      const dueMs = timestampMs + partition.waitMs
-      if (dueMs > Date.now()) {
-        this.#waitForHead(partition, offset, dueMs)
-        return false
-      }
+    const dueMs = timestampMs + partition.waitMs
+    const lateByMs = Date.now() - dueMs
+    if (partition.waitMs > 0 && lateByMs < 0) {
+      this.#waitForHead(partition, offset, dueMs)
+      return false
     }
+    partition.isBehind = lateByMs > lateAfterMs
     if (partition.watermark.receive(offset) === 'new') {
       this.#options.onRecord(new LoanedRecord(partition, offset, timestampMs, message))
     }
@@ -356,7 +376,8 @@ class GroupMember implements GroupConsumer {
   }
 
   #applyPause(partition: Partition, { again = false } = {}): void {
-    const isPaused = this.#isQuiet || this.#isFull || partition.wantsPause
+    const isPaused =
+      this.#isQuiet || this.#isFull || (this.#isCongested && partition.isBehind) || partition.wantsPause
     if (isPaused === partition.isPaused && !again) return
     partition.isPaused = isPaused
     const which = [{ topic: partition.topic, partitions: [partition.id] }]
@@ -440,6 +461,7 @@ class LoanedRecord implements InboundRecord {
   readonly key: Buffer | null
   readonly value: Buffer | null
   readonly headers: KafkaMessage['headers']
+  readonly isLate: boolean
 
   constructor(partition: Partition, offset: number, timestampMs: number, message: KafkaMessage) {
     this.#partition = partition
@@ -448,6 +470,7 @@ class LoanedRecord implements InboundRecord {
     this.key = message.key
     this.value = message.value
     this.headers = message.headers
+    this.isLate = partition.isBehind
   }
 
   get topic(): string {

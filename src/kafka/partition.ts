@@ -12,6 +12,8 @@ export class Partition {
   isLoading = true
   /** It belongs to another member now; what is in flight ends here, what waits is let go. */
   isLost = false
+  /** The last record taken was long there to be taken: this partition has a backlog. */
+  isBehind = false
   lostAtMs = 0
   /** When the head of a retry topic is due, in epoch milliseconds; 0 while nothing waits. */
   headDueMs = 0

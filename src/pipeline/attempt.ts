@@ -1,10 +1,8 @@
-import type { Endpoint } from '../delivery/endpoint.ts'
+import type { Endpoint, EndpointHook } from '../delivery/endpoint.ts'
 import type { Outcome } from '../delivery/outcome.ts'
 import type { Exchange, Sender } from '../delivery/sender.ts'
-import { judge } from '../delivery/verdict.ts'
+import { judge, type Verdict } from '../delivery/verdict.ts'
 import type { HookResult } from './decision.ts'
-
-type Hook = Endpoint['hooks'][number]
 
 export type AttemptListener = {
   /** One request has its outcome. */
@@ -22,7 +20,7 @@ export type AttemptListener = {
 export class Attempt {
   readonly #sender: Sender
   readonly #endpoint: Endpoint
-  readonly #hooks: readonly Hook[]
+  readonly #hooks: readonly EndpointHook[]
   readonly #body: Uint8Array
   readonly #signature: string | undefined
   readonly #listener: AttemptListener
@@ -35,7 +33,7 @@ export class Attempt {
   constructor(
     sender: Sender,
     endpoint: Endpoint,
-    hooks: readonly Hook[],
+    hooks: readonly EndpointHook[],
     body: Uint8Array,
     listener: AttemptListener,
     mayGoOn: () => boolean,
@@ -62,11 +60,10 @@ export class Attempt {
     const hook = this.#hooks[this.#begun]
     if (hook === undefined) return
     this.#begun++
-    this.#sender.post(hook.target, this.#body, this.#signature, new HookExchange(this, hook.id))
+    this.#sender.post(hook.target, this.#body, this.#signature, new HookExchange(this, hook))
   }
 
-  answered(hookId: string, outcome: Outcome, durationMs: number): void {
-    const result: HookResult = { hookId, outcome, verdict: judge(outcome) }
+  answered(result: HookResult, durationMs: number): void {
     this.#results.push(result)
     this.#listener.answered(result, durationMs)
     if (this.#isFailover && this.#goesOnAfter(result)) this.#beginNext()
@@ -93,21 +90,40 @@ export class Attempt {
   }
 }
 
+/** How long a hook is left alone after a 429 that names no time. */
+const throttledPauseMs = 1_000
+
 class HookExchange implements Exchange {
   readonly #attempt: Attempt
-  readonly #hookId: string
+  readonly #hook: EndpointHook
   readonly #startedMs = performance.now()
+  /** The breaker's state at the beginning, to tell it what its result is about. */
+  readonly #era: number
 
-  constructor(attempt: Attempt, hookId: string) {
+  constructor(attempt: Attempt, hook: EndpointHook) {
     this.#attempt = attempt
-    this.#hookId = hookId
+    this.#hook = hook
+    this.#era = hook.breaker.begun(this.#startedMs)
   }
 
   answered(outcome: Outcome): void {
-    this.#attempt.answered(this.#hookId, outcome, performance.now() - this.#startedMs)
+    const nowMs = performance.now()
+    const verdict = judge(outcome)
+    this.#tellBreaker(outcome, verdict, nowMs)
+    this.#attempt.answered({ hookId: this.#hook.id, outcome, verdict }, nowMs - this.#startedMs)
   }
 
   released(): void {
     this.#attempt.released()
+  }
+
+  /** A hook that says 429 works, and asks for less: it is slowed, not broken. */
+  #tellBreaker(outcome: Outcome, verdict: Verdict, nowMs: number): void {
+    const { breaker } = this.#hook
+    const isThrottled = outcome.kind === 'answer' && outcome.status === 429
+    breaker.ended(this.#era, verdict.kind === 'retry' && !isThrottled, nowMs)
+    if (verdict.kind !== 'retry') return
+    const pauseMs = verdict.afterMs > 0 || !isThrottled ? verdict.afterMs : throttledPauseMs
+    if (pauseMs > 0) breaker.hold(nowMs + pauseMs)
   }
 }

@@ -1,3 +1,5 @@
+import type { LaneClass } from '../delivery/lane.ts'
+import type { Rate } from '../delivery/token-bucket.ts'
 import type { Carried, Origin } from '../retry/carried.ts'
 
 /** A record that was taken from a topic and isn't settled yet. */
@@ -6,6 +8,8 @@ export type HeldRecord = {
   readonly partition: number
   readonly offset: number
   readonly timestampMs: number
+  /** It came to us long after it could have: we are catching up. */
+  readonly isLate: boolean
   readonly isAbandoned: boolean
   settle(): void
 }
@@ -41,6 +45,9 @@ export class Debt {
   }
 }
 
+/** How a delivery travels in its lane. */
+export type LaneTerms = { cap: number; laneClass: LaneClass; rate: Rate | undefined }
+
 /** One message on its way to one destination. */
 export class Delivery implements Carried {
   readonly debt: Debt
@@ -55,6 +62,9 @@ export class Delivery implements Carried {
   readonly origin: Origin
   /** The destination's cap on requests in flight. */
   readonly laneCap: number
+  readonly laneClass: LaneClass
+  readonly laneRate: Rate | undefined
+  queuedAtMs = 0
   nextRung: number
   attempts: number
   expiresAtMs: number
@@ -64,12 +74,14 @@ export class Delivery implements Carried {
 
   constructor(
     carried: Carried,
-    { debt, key, body, laneCap }: { debt: Debt; key: Buffer | null; body: Buffer; laneCap: number },
+    { debt, key, body, lane }: { debt: Debt; key: Buffer | null; body: Buffer; lane: LaneTerms },
   ) {
     this.debt = debt
     this.key = key
     this.body = body
-    this.laneCap = laneCap
+    this.laneCap = lane.cap
+    this.laneClass = lane.laneClass
+    this.laneRate = lane.rate
     this.sourceId = carried.sourceId
     this.destinationId = carried.destinationId
     this.messageId = carried.messageId
@@ -86,6 +98,10 @@ export class Delivery implements Carried {
 
   get laneKey(): string {
     return this.destinationId
+  }
+
+  get isLate(): boolean {
+    return this.debt.record.isLate
   }
 
   get isAbandoned(): boolean {

@@ -1,4 +1,6 @@
+import type { BreakerOptions } from '../delivery/breaker.ts'
 import { createEndpoints, type DestinationDefinition, type Endpoint } from '../delivery/endpoint.ts'
+import type { LaneClass } from '../delivery/lane.ts'
 import { createLanes } from '../delivery/lanes.ts'
 import { describeOutcome } from '../delivery/outcome.ts'
 import type { Sender } from '../delivery/sender.ts'
@@ -17,7 +19,7 @@ import { type Ladder, nextParkingStep } from '../retry/ladder.ts'
 import { route } from '../routing/route.ts'
 import { Attempt } from './attempt.ts'
 import { type Decision, decide, dueHooks, type HookResult, waitOn } from './decision.ts'
-import { Debt, Delivery, type HeldRecord } from './delivery.ts'
+import { Debt, Delivery, type HeldRecord, type LaneTerms } from './delivery.ts'
 
 /** A record as the consumer hands it over. */
 export type IncomingRecord = HeldRecord & {
@@ -54,7 +56,7 @@ export type DeadReason =
   | 'bad_retry_headers'
 
 /** Why a delivery was put on a retry topic. */
-export type ParkReason = 'failed' | 'not_before' | 'overflow' | 'paused' | 'shutdown'
+export type ParkReason = 'failed' | 'not_before' | 'overflow' | 'breaker_open' | 'paused' | 'shutdown'
 
 export type NotRoutedReason =
   | 'source_disabled'
@@ -80,9 +82,13 @@ export type PipelineOptions = {
   topics: { events: string; retryPrefix: string; deadLetters: string }
   maxInFlight: number
   laneWaitMs: number
+  lanePatienceMs: number
+  breaker: BreakerOptions
   /** Records and bytes that may be held at once; past either, `onPressure(true)` asks for no more. */
   buffer: { records: number; bytes: number }
   onPressure: (isFull: boolean) => void
+  /** A lane can't keep up with messages that are late already: fetching those should wait. */
+  onCongested: (isCongested: boolean) => void
   /** Epoch milliseconds. */
   now: () => number
 }
@@ -90,6 +96,8 @@ export type PipelineOptions = {
 export type Pipeline = {
   /** Takes a record. It is settled when its every delivery is delivered, on a retry topic, or a dead letter. */
   accept(record: IncomingRecord): void
+  /** The part of the group's partitions that is ours, 0 to 1: rate limits hold for the whole group. */
+  setShare(share: number): void
   /** No attempt is begun while this holds: our own outage must not use up a customer's tries. */
   setStalled(isStalled: boolean): void
   /**
@@ -109,9 +117,10 @@ export function createPipeline(options: PipelineOptions): Pipeline {
 
 class DeliveryPipeline implements Pipeline {
   readonly #options: PipelineOptions
-  readonly #endpointOf = createEndpoints()
+  readonly #endpointOf
   readonly #lanes
   readonly #held = { records: 0, bytes: 0 }
+  #share = 1
   #isFull = false
   #isDraining = false
   #isStalled = false
@@ -121,9 +130,13 @@ class DeliveryPipeline implements Pipeline {
 
   constructor(options: PipelineOptions) {
     this.#options = options
+    this.#endpointOf = createEndpoints(options.breaker)
     this.#lanes = createLanes<Delivery>({
       maxInFlight: options.maxInFlight,
       waitMs: options.laneWaitMs,
+      patienceMs: options.lanePatienceMs,
+      freeRecords: () => this.#freeRecords(),
+      onCongested: options.onCongested,
       start: (delivery) => this.#begin(delivery),
       overflow: (delivery) => this.#park(delivery, 'overflow'),
       letGo: (delivery) => delivery.debt.void(),
@@ -145,6 +158,10 @@ class DeliveryPipeline implements Pipeline {
   accept(record: IncomingRecord): void {
     if (record.topic === this.#options.topics.events) this.#acceptEvent(record)
     else this.#acceptCarried(record)
+  }
+
+  setShare(share: number): void {
+    this.#share = share
   }
 
   setStalled(isStalled: boolean): void {
@@ -229,7 +246,7 @@ class DeliveryPipeline implements Pipeline {
         origin: record,
       }
       this.#enqueue(
-        new Delivery(carried, { debt, key, body: message.body, laneCap: destination.maxInFlight }),
+        new Delivery(carried, { debt, key, body: message.body, lane: this.#laneTerms(destination, 'fresh') }),
         destination,
       )
     }
@@ -260,7 +277,7 @@ class DeliveryPipeline implements Pipeline {
       debt: this.#hold(record, 1, record.value.length),
       key: record.key === null ? null : Buffer.from(record.key),
       body: Buffer.from(record.value),
-      laneCap: destination?.maxInFlight ?? 1,
+      lane: this.#laneTerms(destination, 'retry'),
     })
     this.#enqueue(delivery, destination)
   }
@@ -270,7 +287,17 @@ class DeliveryPipeline implements Pipeline {
       this.#bury(delivery, 'destination_removed', 'the catalog has no such destination')
     else if (destination.state === 'off') this.#bury(delivery, 'destination_off', 'the destination is off')
     else if (destination.state === 'paused') this.#park(delivery, 'paused')
+    else if (this.#isOutOfReach(delivery, destination)) this.#park(delivery, 'breaker_open')
     else this.#lanes.offer(delivery)
+  }
+
+  /** Every breaker is open: nothing is gained by waiting in the lane. */
+  #isOutOfReach(delivery: Delivery, destination: DestinationDefinition): boolean {
+    const nowMs = performance.now()
+    return this.#endpointOf(destination).hooks.every(
+      ({ id, breaker }) =>
+        delivery.failedHooks.includes(id) || (breaker.state(nowMs) === 'open' && !breaker.allows(nowMs)),
+    )
   }
 
   /** Begins one attempt; the catalog may have changed since the delivery was enqueued. */
@@ -290,7 +317,22 @@ class DeliveryPipeline implements Pipeline {
       this.#waitForHooks(delivery, remaining, startedMs)
       return
     }
-    this.#attempt(delivery, endpoint, hooks, startedMs)
+    const reachable = hooks.filter(({ breaker }) => breaker.allows(performance.now()))
+    if (reachable.length > 0) this.#attempt(delivery, endpoint, reachable, startedMs)
+    else this.#waitForBreakers(delivery, hooks)
+  }
+
+  /** A hook that asked for a short pause slows its lane; otherwise the delivery moves on, and no attempt is counted. */
+  #waitForBreakers(delivery: Delivery, hooks: Endpoint['hooks']): void {
+    const nowMs = performance.now()
+    const held = hooks.filter(({ breaker }) => breaker.state(nowMs) === 'closed')
+    const waitMs = Math.min(...held.map(({ breaker }) => breaker.heldUntilMs - nowMs))
+    if (waitMs <= this.#options.laneWaitMs) {
+      this.#lanes.postpone(delivery, Math.max(1, Math.ceil(waitMs)))
+      return
+    }
+    this.#lanes.finished(delivery)
+    this.#park(delivery, 'breaker_open')
   }
 
   /** Hooks asked for a later time than any try is left for: they are tried now, rather than never. */
@@ -345,14 +387,17 @@ class DeliveryPipeline implements Pipeline {
   }
 
   /** Sends a delivery on without an attempt. One that was never tried, or whose destination pauses, doesn't expire. */
-  #park(delivery: Delivery, why: 'overflow' | 'paused' | 'shutdown'): void {
+  #park(delivery: Delivery, why: 'overflow' | 'breaker_open' | 'paused' | 'shutdown'): void {
+    const { ladder, now } = this.#options
     if (why === 'paused') delivery.expiresAtMs = 0
+    // The four hours run while the customer is down, whether we tried or knew better.
+    if (why === 'breaker_open' && delivery.expiresAtMs === 0) delivery.expiresAtMs = now() + ladder.limitMs
     if (delivery.expiresAtMs === 0) {
-      const { rung, waitMs } = nextParkingStep(this.#options.ladder, delivery.nextRung)
+      const { rung, waitMs } = nextParkingStep(ladder, delivery.nextRung)
       delivery.nextRung = rung + 1
       this.#produceRetry(delivery, waitMs, why)
     } else {
-      const { catalog, ladder, now } = this.#options
+      const { catalog } = this.#options
       const hooks = catalog().destinations.get(delivery.destinationId)?.hooks ?? []
       this.#follow(delivery, waitOn(ladder, delivery, idsOf(hooks), now()), why)
     }
@@ -419,6 +464,25 @@ class DeliveryPipeline implements Pipeline {
       this.#held.bytes -= debt.bytes
       this.#reportPressure()
     })
+  }
+
+  #laneTerms(destination: DestinationDefinition | undefined, laneClass: LaneClass): LaneTerms {
+    const limit = destination?.rateLimit
+    const rate =
+      limit === undefined || this.#share === 0
+        ? undefined
+        : {
+            perSecond: limit.perSecond * this.#share,
+            burst: Math.max(1, Math.floor(limit.burst * this.#share)),
+          }
+    return { cap: destination?.maxInFlight ?? 1, laneClass, rate }
+  }
+
+  /** How many more records fit, in records or what that many bytes are worth. */
+  #freeRecords(): number {
+    const { records, bytes } = this.#options.buffer
+    const free = Math.min(1 - this.#held.records / records, 1 - this.#held.bytes / bytes)
+    return Math.floor(free * records)
   }
 
   /** Full at the limit, and not full again before half of it: fetching isn't switched on and off by each record. */

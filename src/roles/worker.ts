@@ -78,8 +78,17 @@ export async function startWorker({ config, log, onFatal }: WorkerOptions): Prom
     topics,
     maxInFlight: config.delivery.maxInFlight,
     laneWaitMs: config.delivery.laneWaitMs,
+    lanePatienceMs: config.delivery.lanePatienceMs,
+    breaker: {
+      failureShare: config.breaker.failurePercent / 100,
+      minResults: config.breaker.minResults,
+      windowMs: config.breaker.windowMs,
+      openMs: config.breaker.openForMs,
+      maxOpenMs: config.breaker.maxOpenForMs,
+    },
     buffer: { records: config.delivery.bufferRecords, bytes: config.delivery.bufferBytes },
     onPressure: (isFull) => consumer?.setFull(isFull),
+    onCongested: (isCongested) => consumer?.setCongested(isCongested),
     now: Date.now,
   })
   pipeline = running
@@ -99,6 +108,7 @@ export async function startWorker({ config, log, onFatal }: WorkerOptions): Prom
       recordCounters.get(record.topic)?.inc()
       running.accept(record)
     },
+    onAssigned: (units) => running.setShare(units.length / config.topics.partitions),
     onFatal,
     log,
   })

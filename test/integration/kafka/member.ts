@@ -71,6 +71,7 @@ export async function startMember(
       })
       onRecord(record)
     },
+    onAssigned() {},
     onFatal(error) {
       throw error
     },

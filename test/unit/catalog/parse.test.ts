@@ -121,6 +121,7 @@ describe('parseCatalog', () => {
       sharedSecret: undefined,
       strategy: 'all',
       maxInFlight: 64,
+      rateLimit: undefined,
       hooks: [{ url: 'http://mail.example/', path: '/' }],
     })
   })

@@ -1,0 +1,44 @@
+/** A rate with a burst: `perSecond` tokens flow in, at most `burst` are kept. */
+export type Rate = { readonly perSecond: number; readonly burst: number }
+
+/** Times are milliseconds of one monotonic clock, given by the caller. Starts full. */
+export class TokenBucket {
+  #rate: Rate
+  #tokens: number
+  #atMs: number
+
+  constructor(rate: Rate, nowMs: number) {
+    this.#rate = rate
+    this.#tokens = rate.burst
+    this.#atMs = nowMs
+  }
+
+  /** The rate may change at any time: a destination's share follows the partitions that this member owns. */
+  setRate(rate: Rate, nowMs: number): void {
+    this.#refill(nowMs)
+    this.#rate = rate
+    this.#tokens = Math.min(this.#tokens, rate.burst)
+  }
+
+  /** Takes a token, and gives 0; or gives how many milliseconds until there is one. */
+  take(nowMs: number): number {
+    this.#refill(nowMs)
+    if (this.#tokens >= 1) {
+      this.#tokens--
+      return 0
+    }
+    return Math.ceil(((1 - this.#tokens) / this.#rate.perSecond) * 1000)
+  }
+
+  /** Nothing would be forgotten by making a new one. */
+  isFull(nowMs: number): boolean {
+    this.#refill(nowMs)
+    return this.#tokens >= this.#rate.burst
+  }
+
+  #refill(nowMs: number): void {
+    const gained = (Math.max(0, nowMs - this.#atMs) / 1000) * this.#rate.perSecond
+    this.#tokens = Math.min(this.#rate.burst, this.#tokens + gained)
+    this.#atMs = nowMs
+  }
+}
