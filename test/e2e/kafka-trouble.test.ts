@@ -1,133 +1,207 @@
+import { spawn } from 'node:child_process'
+import { createServer, type Server } from 'node:net'
+import { resolve } from 'node:path'
 import { setTimeout as passTime } from 'node:timers/promises'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type KafkaNode, type RunningKafka, startKafka } from '../../src/development/kafka.ts'
 import { type CountingReceiver, startCountingReceiver } from '../support/counting-receiver.ts'
 import { until } from '../support/until.ts'
-import { type SluiceProcess, startSluice } from '../support/worker-process.ts'
+import { runSluice, type SluiceProcess, startSluice, writeCatalog } from '../support/worker-process.ts'
 import { newIds, type Scene, setScene } from './scene.ts'
+
+const emptyCatalog = writeCatalog({ sources: [], destinations: [] })
 
 /** A broker of this file's own, since it is stopped. */
 let kafka: RunningKafka
 let broker: KafkaNode
-let receiver: CountingReceiver
-let scene: Scene
-let worker: SluiceProcess
+/** The client gives up after half a minute: begun before all else, looked at in the end. */
+let withoutKafka: ReturnType<typeof runSluice>
 
 beforeAll(async () => {
+  withoutKafka = runSluice(
+    ['worker'],
+    { SLUICE_KAFKA_BROKERS: '127.0.0.1:1', SLUICE_CATALOG_FILE: emptyCatalog.path },
+    { expectedCode: 1 },
+  )
   kafka = await startKafka({ brokers: [], ways: ['java'] })
   const [node] = kafka.nodes ?? []
   if (node === undefined) throw new Error('there is no broker to stop')
   broker = node
 })
 
-afterAll(() => kafka.stop())
-
-const failing = 'failing'
-const shutdownMs = 4_000
-const variables = {
-  SLUICE_RETRY_LADDER: '1s',
-  SLUICE_RETRY_THEN: '1s',
-  SLUICE_SHUTDOWN_TIMEOUT: `${shutdownMs}ms`,
-}
-
-beforeEach(async () => {
-  receiver = await startCountingReceiver()
-  await receiver.behave('/failing', { status: 500, delayMs: 50 })
-  scene = await setScene({
-    brokers: kafka.brokers,
-    catalog: {
-      sources: [{ id: 'shop' }, { id: 'app' }],
-      destinations: [
-        { id: failing, sources: ['shop'], maxInFlight: 20, hooks: [{ url: receiver.url('/failing') }] },
-        { id: 'healthy', sources: ['shop', 'app'], hooks: [{ url: receiver.url('/healthy') }] },
-      ],
-    },
-    variables,
-  })
-  worker = await startSluice(scene.variables)
+afterAll(async () => {
+  await kafka.stop()
+  emptyCatalog.remove()
 })
 
-afterEach(async () => {
-  if (worker.isRunning) await worker.kill()
-  scene.close()
-  await receiver.stop()
-})
+/** A worker that is under way: a destination of its own fails all the time, another does not. */
+class Patient {
+  readonly worker: SluiceProcess
+  readonly scene: Scene
+  readonly receiver: CountingReceiver
+  readonly ids: readonly string[]
 
-async function readiness(): Promise<{ status: number; text: string }> {
-  const response = await fetch(`http://127.0.0.1:${worker.httpPort}/readyz`)
-  return { status: response.status, text: await response.text() }
-}
-
-const notReady = () => until('it is not ready', async () => (await readiness()).status === 503)
-
-/** Looks on for a time in which nothing may be tried, and says how many requests came all the same. */
-async function attemptsDuring(ms: number): Promise<number> {
-  const before = (await receiver.count('/failing')).requests
-  await passTime(ms)
-  return (await receiver.count('/failing')).requests - before
-}
-
-async function allArrives(ids: readonly string[]): Promise<void> {
-  await receiver.behave('/failing', {})
-  await until('all has arrived', async () => (await receiver.count('/failing')).delivered === ids.length, {
-    timeoutMs: 60_000,
-  })
-  await until('all is committed', async () => (await scene.lag()) === 0, { timeoutMs: 60_000, everyMs: 250 })
-  expect((await receiver.count('/healthy')).delivered).toBe(ids.length)
-  expect(worker.isRunning).toBe(true)
-  expect((await readiness()).status).toBe(200)
-}
-
-/** Some are on the retry topic, and more are tried all the time. */
-async function underWay(): Promise<string[]> {
-  const ids = newIds(2_000)
-  await scene.send('shop', ids)
-  await until('some have been tried', async () => (await receiver.count('/failing')).requests > 200)
-  return ids
-}
-
-test('a broker that dies stops all attempts, and when it is back the worker goes on by itself', async () => {
-  const ids = await underWay()
-  await broker.kill('SIGKILL')
-  await notReady()
-  expect((await readiness()).text).toMatch(/Kafka does not take what is produced|not joined/)
-  await until('what was in flight is over', async () => (await receiver.count('/failing')).inFlight === 0)
-  expect(await attemptsDuring(12_000)).toBe(0)
-  await broker.start()
-  await until('it is ready', async () => (await readiness()).status === 200, { timeoutMs: 60_000 })
-  await allArrives(ids)
-})
-
-test('a broker that hangs stops all attempts, and when it goes on so does the worker', async () => {
-  const ids = await underWay()
-  const { pid = -1 } = broker
-  process.kill(pid, 'SIGSTOP')
-  try {
-    await notReady()
-    await until('what was in flight is over', async () => (await receiver.count('/failing')).inFlight === 0)
-    expect(await attemptsDuring(12_000)).toBe(0)
-  } finally {
-    process.kill(pid, 'SIGCONT')
+  private constructor(worker: SluiceProcess, scene: Scene, receiver: CountingReceiver, ids: readonly string[]) {
+    this.worker = worker
+    this.scene = scene
+    this.receiver = receiver
+    this.ids = ids
   }
-  await until('it is ready', async () => (await readiness()).status === 200, { timeoutMs: 60_000 })
-  await allArrives(ids)
-})
 
-test.each([
-  ['is dead', 'SIGKILL'],
-  ['hangs', 'SIGSTOP'],
-] as const)('SIGTERM ends the worker in time while the broker %s', async (_state, signal) => {
-  await underWay()
-  const { pid = -1 } = broker
-  if (signal === 'SIGKILL') await broker.kill(signal)
-  else process.kill(pid, signal)
-  try {
-    await notReady()
-    const { code, tookMs } = await worker.terminate()
+  static async start(): Promise<Patient> {
+    const receiver = await startCountingReceiver()
+    await receiver.behave('/failing', { status: 500, delayMs: 50 })
+    const scene = await setScene({
+      brokers: kafka.brokers,
+      catalog: {
+        sources: [{ id: 'shop' }],
+        destinations: [
+          { id: 'failing', sources: ['shop'], maxInFlight: 20, hooks: [{ url: receiver.url('/failing') }] },
+          { id: 'healthy', sources: ['shop'], hooks: [{ url: receiver.url('/healthy') }] },
+        ],
+      },
+      variables: {
+        SLUICE_RETRY_LADDER: '1s',
+        SLUICE_RETRY_THEN: '1s',
+        SLUICE_SHUTDOWN_TIMEOUT: `${shutdownMs}ms`,
+      },
+    })
+    const worker = await startSluice(scene.variables)
+    const ids = newIds(2_000)
+    await scene.send('shop', ids)
+    await until('some have been tried', async () => (await receiver.count('/failing')).requests > 200)
+    return new Patient(worker, scene, receiver, ids)
+  }
+
+  async readiness(): Promise<{ status: number; text: string }> {
+    const response = await fetch(`http://127.0.0.1:${this.worker.httpPort}/readyz`)
+    return { status: response.status, text: await response.text() }
+  }
+
+  async attempts(): Promise<number> {
+    return (await this.receiver.count('/failing')).requests
+  }
+
+  async close(): Promise<void> {
+    if (this.worker.isRunning) await this.worker.kill()
+    this.scene.close()
+    await this.receiver.stop()
+  }
+}
+
+const shutdownMs = 4_000
+
+describe.each([
+  {
+    trouble: 'dies',
+    stop: () => broker.kill('SIGKILL'),
+    goOn: () => broker.start(),
+  },
+  {
+    trouble: 'hangs',
+    stop: () => process.kill(broker.pid ?? 0, 'SIGSTOP'),
+    goOn: () => process.kill(broker.pid ?? 0, 'SIGCONT'),
+  },
+])('while the broker $trouble', ({ stop, goOn }) => {
+  let staying: Patient
+  let ending: Patient
+
+  beforeAll(async () => {
+    staying = await Patient.start()
+    ending = await Patient.start()
+    await stop()
+  })
+
+  afterAll(async () => {
+    await staying.close()
+    await ending.close()
+  })
+
+  test('a worker is not ready', async () => {
+    const { text } = await until(
+      'it is not ready',
+      async () => {
+        const readiness = await staying.readiness()
+        return readiness.status === 503 ? readiness : undefined
+      },
+      { timeoutMs: 10_000 },
+    )
+    expect(text).toMatch(/Kafka does not take what is produced|not joined/)
+  })
+
+  test('a worker tries nothing', async () => {
+    await until('what was in flight is over', async () => {
+      return (await staying.receiver.count('/failing')).inFlight === 0
+    })
+    const before = await staying.attempts()
+    await passTime(8_000)
+    expect(await staying.attempts()).toBe(before)
+  })
+
+  test('SIGTERM ends a worker in time', async () => {
+    const { code, tookMs } = await ending.worker.terminate()
     expect(code).toBe(0)
     expect(tookMs).toBeLessThan(shutdownMs + 1_000)
-  } finally {
-    if (signal === 'SIGKILL') await broker.start()
-    else process.kill(pid, 'SIGCONT')
-  }
+  })
+
+  test('a worker waits, and goes on by itself afterwards: everything arrives', async () => {
+    const { receiver, scene, ids, worker } = staying
+    await receiver.behave('/failing', {})
+    await goOn()
+    await until('all has arrived', async () => (await receiver.count('/failing')).delivered === ids.length, {
+      timeoutMs: 60_000,
+    })
+    await until('all is committed', async () => (await scene.lag()) === 0, {
+      timeoutMs: 60_000,
+      everyMs: 250,
+    })
+    expect((await receiver.count('/healthy')).delivered).toBe(ids.length)
+    expect(worker.isRunning).toBe(true)
+    expect((await staying.readiness()).status).toBe(200)
+  })
+
+  test('what the ended worker left is delivered by the next', async () => {
+    const { receiver, scene, ids } = ending
+    await receiver.behave('/failing', {})
+    const next = await startSluice(scene.variables)
+    await until('all has arrived', async () => (await receiver.count('/failing')).delivered === ids.length)
+    expect((await receiver.count('/healthy')).delivered).toBe(ids.length)
+    await next.kill()
+  })
 })
+
+describe('a worker that starts', () => {
+  test('ends on SIGTERM at once while Kafka does not answer', async () => {
+    /** Takes connections and says nothing. */
+    const silent = createServer().listen(0, '127.0.0.1')
+    await until('it listens', () => silent.listening)
+    const address = silent.address()
+    const child = spawn(process.execPath, [resolve(import.meta.dirname, '../../src/main.ts'), 'worker'], {
+      env: {
+        PATH: process.env['PATH'],
+        SLUICE_KAFKA_BROKERS: `127.0.0.1:${typeof address === 'object' ? address?.port : 0}`,
+        SLUICE_CATALOG_FILE: emptyCatalog.path,
+      },
+      stdio: 'ignore',
+    })
+    const exited = new Promise((done) => child.once('exit', done))
+    await until('it tries', () => hasConnection(silent))
+    const startedMs = performance.now()
+    child.kill('SIGTERM')
+    await exited
+    silent.close()
+    expect(performance.now() - startedMs).toBeLessThan(2_000)
+  })
+
+  test('ends with an error that names the Kafka it can not reach, without a stack', async () => {
+    const { stderr } = await withoutKafka
+    expect(stderr).toMatch(/^sluice: Kafka .*127\.0\.0\.1:1/)
+    expect(stderr).not.toMatch(/^\s+at /m)
+  })
+})
+
+function hasConnection(server: Server): Promise<boolean> {
+  return new Promise((done) => {
+    server.getConnections((_error, count) => done(count > 0))
+  })
+}
