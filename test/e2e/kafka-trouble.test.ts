@@ -41,7 +41,12 @@ class Patient {
   readonly receiver: CountingReceiver
   readonly ids: readonly string[]
 
-  private constructor(worker: SluiceProcess, scene: Scene, receiver: CountingReceiver, ids: readonly string[]) {
+  private constructor(
+    worker: SluiceProcess,
+    scene: Scene,
+    receiver: CountingReceiver,
+    ids: readonly string[],
+  ) {
     this.worker = worker
     this.scene = scene
     this.receiver = receiver
@@ -95,12 +100,14 @@ describe.each([
   {
     trouble: 'dies',
     stop: () => broker.kill('SIGKILL'),
-    goOn: () => broker.start(),
+    goOn: async (): Promise<void> => broker.start(),
   },
   {
     trouble: 'hangs',
     stop: () => process.kill(broker.pid ?? 0, 'SIGSTOP'),
-    goOn: () => process.kill(broker.pid ?? 0, 'SIGCONT'),
+    goOn: async (): Promise<void> => {
+      process.kill(broker.pid ?? 0, 'SIGCONT')
+    },
   },
 ])('while the broker $trouble', ({ stop, goOn }) => {
   let staying: Patient

@@ -285,7 +285,9 @@ describe('the log', () => {
     })
     expect(lines).toHaveLength(expected)
     expect(
-      attemptsOf(delivered).map(({ messageId }) => String(messageId)).toSorted(),
+      attemptsOf(delivered)
+        .map(({ messageId }) => String(messageId))
+        .toSorted(),
     ).toEqual(delivered.toSorted())
     for (const id of failed) {
       expect(attemptsOf([id]).map(({ attempt }) => attempt)).toEqual([1, 2])
