@@ -27,6 +27,8 @@ export type MeasuredRun = {
 
 const pollMs = 200
 const idleTimeoutMs = 30_000
+/** Of a failed sender's output. */
+const shownLines = 40
 
 /**
  * Starts a sender, waits until each message has come, and stops it. Fails when one is missing, came twice or
@@ -95,5 +97,7 @@ function between(from: Mark, to: Mark): { perS: number; cpuUs: number } {
 }
 
 function failure(name: string, problem: string, sender: SenderProcess): BenchmarkFailure {
-  return new BenchmarkFailure(`${name}: ${problem}. The end of its output:\n${sender.output().slice(-2_000)}`)
+  const lines = sender.output().trimEnd().split('\n')
+  const telling = lines.filter((line) => !line.includes('"verdict":"delivered"')).slice(-shownLines)
+  return new BenchmarkFailure([`${name}: ${problem}. Its output, without successes:`, ...telling].join('\n'))
 }

@@ -58,6 +58,11 @@ export class Breaker {
     return state === 'closed'
   }
 
+  /** The longest that a hook is left alone, whatever it asks for: one message's `Retry-After` must not end all others. */
+  get maxHoldMs(): number {
+    return this.#options.maxOpenMs
+  }
+
   /** Until when the hook asked to be left alone; 0 when it never did. */
   get heldUntilMs(): number {
     return this.#heldUntilMs

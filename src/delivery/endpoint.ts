@@ -39,6 +39,12 @@ export type Endpoint = {
 /** The seed's product token: the service, with version 1.0. */
 const userAgent = 'Sluice/1.0'
 
+/**
+ * Sockets a hook may have. A destination's lane keeps to its own, lower cap: were the pool as small, what an edit
+ * that lowers the cap finds in the lane would wait for a socket while its deadline runs.
+ */
+const maxConnections = 1024
+
 /** Gives the endpoint of a destination; the same one as long as the catalog keeps the same definition. */
 export function createEndpoints(breaker: BreakerOptions): (definition: DestinationDefinition) => Endpoint {
   const endpoints = new WeakMap<DestinationDefinition, Endpoint>()
@@ -53,21 +59,21 @@ export function createEndpoints(breaker: BreakerOptions): (definition: Destinati
 }
 
 function prepare(definition: DestinationDefinition, breaker: BreakerOptions): Endpoint {
-  const { sharedSecret, maxInFlight } = definition
+  const { sharedSecret } = definition
   const signer = sharedSecret === undefined ? undefined : createSigner(sharedSecret)
   return {
     definition,
     hooks: definition.hooks.map((hook) => ({
       id: hook.id,
-      target: targetOf(hook, maxInFlight),
+      target: targetOf(hook),
       breaker: new Breaker(breaker),
     })),
     sign: (body) => signer?.(body),
   }
 }
 
-function targetOf(hook: HookDefinition, connections: number): Target {
+function targetOf(hook: HookDefinition): Target {
   const headers = ['User-Agent', userAgent, 'Content-Type', 'application/json']
   for (const [name, value] of hook.headers) headers.push(name, value)
-  return { origin: hook.origin, path: hook.path, headers, connections }
+  return { origin: hook.origin, path: hook.path, headers, connections: maxConnections }
 }

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import kafkajs, { type Admin, type Kafka } from 'kafkajs'
 
 /** How the topics are laid out; from the configuration. */
@@ -107,7 +108,8 @@ async function withAdmin<T>(kafka: Kafka, work: (admin: Admin) => Promise<T>): P
 
 async function createTopics(admin: Admin, missing: readonly TopicDefinition[]): Promise<void> {
   await admin.createTopics({
-    waitForLeaders: true,
+    // The client's own wait fails where a broker hasn't heard of the topic yet.
+    waitForLeaders: false,
     timeout: 30_000,
     topics: missing.map(({ topic, partitions, replication, settings }) => ({
       topic,
@@ -116,6 +118,34 @@ async function createTopics(admin: Admin, missing: readonly TopicDefinition[]): 
       configEntries: settings.map(({ name, value }) => ({ name, value })),
     })),
   })
+  await untilServed(
+    admin,
+    missing.map(({ topic }) => topic),
+  )
+}
+
+const servedWithinMs = 30_000
+const notServedTypes: ReadonlySet<string> = new Set(['UNKNOWN_TOPIC_OR_PARTITION', 'LEADER_NOT_AVAILABLE'])
+
+/** The controller has made the topics; the brokers learn of it a moment later. */
+async function untilServed(admin: Admin, topics: string[]): Promise<void> {
+  const deadlineMs = performance.now() + servedWithinMs
+  while (!(await areServed(admin, topics))) {
+    if (performance.now() > deadlineMs) {
+      throw new Error(`the new topics have no leaders after ${servedWithinMs} ms: ${topics.join(', ')}`)
+    }
+    await delay(100)
+  }
+}
+
+async function areServed(admin: Admin, topics: string[]): Promise<boolean> {
+  try {
+    const { topics: present } = await admin.fetchTopicMetadata({ topics })
+    return present.every(({ partitions }) => partitions.every(({ leader }) => leader >= 0))
+  } catch (error) {
+    if (error instanceof kafkajs.KafkaJSProtocolError && notServedTypes.has(error.type)) return false
+    throw error
+  }
 }
 
 async function correctSettings(admin: Admin, present: readonly TopicDefinition[]): Promise<string[]> {

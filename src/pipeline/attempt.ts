@@ -124,6 +124,6 @@ class HookExchange implements Exchange {
     breaker.ended(this.#era, verdict.kind === 'retry' && !isThrottled, nowMs)
     if (verdict.kind !== 'retry') return
     const pauseMs = verdict.afterMs > 0 || !isThrottled ? verdict.afterMs : throttledPauseMs
-    if (pauseMs > 0) breaker.hold(nowMs + pauseMs)
+    if (pauseMs > 0) breaker.hold(nowMs + Math.min(pauseMs, breaker.maxHoldMs))
   }
 }

@@ -60,8 +60,8 @@ export class Delivery implements Carried {
   readonly kind: string
   readonly firstSeenMs: number
   readonly origin: Origin
-  /** The destination's cap on requests in flight. */
-  readonly laneCap: number
+  /** The destination's cap on requests in flight, as of when it was last looked at. */
+  laneCap: number
   readonly laneClass: LaneClass
   readonly laneRate: Rate | undefined
   queuedAtMs = 0

@@ -308,6 +308,7 @@ class DeliveryPipeline implements Pipeline {
       this.#enqueue(delivery, definition)
       return
     }
+    delivery.laneCap = definition.maxInFlight
     const endpoint = this.#endpointOf(definition)
     const startedMs = this.#options.now()
     const { due, remaining } = dueHooks(endpoint.hooks, delivery, startedMs)
@@ -317,7 +318,11 @@ class DeliveryPipeline implements Pipeline {
       this.#waitForHooks(delivery, remaining, startedMs)
       return
     }
-    const reachable = hooks.filter(({ breaker }) => breaker.allows(performance.now()))
+    const nowMs = performance.now()
+    const isLastTry = due.length === 0
+    const reachable = hooks.filter(
+      ({ breaker }) => breaker.allows(nowMs) || (isLastTry && breaker.state(nowMs) === 'closed'),
+    )
     if (reachable.length > 0) this.#attempt(delivery, endpoint, reachable, startedMs)
     else this.#waitForBreakers(delivery, hooks)
   }
@@ -335,7 +340,7 @@ class DeliveryPipeline implements Pipeline {
     this.#park(delivery, 'breaker_open')
   }
 
-  /** Hooks asked for a later time than any try is left for: they are tried now, rather than never. */
+  /** Hooks asked for a later time than any try is left for: unless they are broken, they are tried now, rather than never. */
   #hooksAtLastTry(delivery: Delivery, remaining: Endpoint['hooks'], nowMs: number): Endpoint['hooks'] {
     if (remaining.length === 0) return remaining
     const step = waitOn(this.#options.ladder, delivery, idsOf(remaining), nowMs)

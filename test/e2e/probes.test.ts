@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type CountingReceiver, startCountingReceiver } from '../support/counting-receiver.ts'
 import { until } from '../support/until.ts'
 import { type LogLine, type SluiceProcess, startSluice } from '../support/worker-process.ts'
-import { newIds, type Scene, setScene } from './scene.ts'
+import { newIds, unhurried, type Scene, setScene } from './scene.ts'
 
 const root = resolve(import.meta.dirname, '../..')
 const secret = 'shared-secret-of-crm'
@@ -46,6 +46,7 @@ beforeAll(async () => {
       ],
     },
     variables: {
+      ...unhurried,
       SLUICE_RETRY_LADDER: '1s,1h',
       SLUICE_RETRY_THEN: '1h',
       SLUICE_DELIVERY_TIMEOUT: '1s',

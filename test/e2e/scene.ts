@@ -3,6 +3,13 @@ import { Partitioners } from 'kafkajs'
 import { otherProgram, randomPrefix, testKafka } from '../support/kafka.ts'
 import { type CatalogData, runSluice, writeCatalog } from '../support/worker-process.ts'
 
+/** For tests that lanes and breakers are not the subject of: nothing is parked but what failed. */
+export const unhurried = {
+  SLUICE_BREAKER_MIN_RESULTS: '10000',
+  SLUICE_DELIVERY_LANE_WAIT: '10m',
+  SLUICE_DELIVERY_LANE_PATIENCE: '1m',
+}
+
 /** Topics, a group and a catalog of one test's own. */
 export type Scene = {
   prefix: string

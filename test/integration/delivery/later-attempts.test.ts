@@ -32,6 +32,7 @@ const scripts: Record<string, Script> = {
   '/503-seconds': inTurn(answer(503, { 'retry-after': '3' }), answer(200)),
   '/429-date': inTurn(retryAfterDate(429, 4_000), answer(200)),
   '/429-for-an-hour': answer(429, { 'retry-after': '3600' }),
+  '/429-once': inTurn(answer(429, { 'retry-after': '3600' }), answer(200)),
   '/for-good': answer(404),
   '/asks-for-time': inTurn(answer(429, { 'retry-after': '5' }), answer(200)),
   '/asks-for-nothing': inTurn(answer(500), answer(500), answer(500)),
@@ -50,18 +51,26 @@ beforeAll(async () => {
       SLUICE_RETRY_LADDER: '1s,2s',
       SLUICE_RETRY_THEN: '2s',
       SLUICE_RETRY_LIMIT: '10s',
+      SLUICE_BREAKER_OPEN_FOR: '1s',
+      SLUICE_BREAKER_MAX_OPEN_FOR: '1s',
       SLUICE_METRICS_PER_DESTINATION: 'true',
     },
   })
   for (const id of [...destinations.map((destination) => destination.id), 'two-hooks']) {
-    await sluice.send(id, [{ key: id, value: { type: 'track', userId: 'u1', event: 'Ping', messageId: id } }])
+    await sluice.send(id, [{ key: id, value: ping(id) }])
   }
+  await until('it has been asked for an hour', () => server.requestsTo('/429-once').length === 1)
+  await sluice.send('429-once', [{ value: ping('other') }])
 })
 
 afterAll(async () => {
   await sluice?.stop()
   await server?.stop()
 })
+
+function ping(messageId: string): object {
+  return { type: 'track', userId: 'u1', event: 'Ping', messageId }
+}
 
 function destinationOf(id: string, paths: readonly string[]) {
   return { id, sources: [id], hooks: paths.map((path) => ({ id: path.slice(1), url: server.origin + path })) }
@@ -150,6 +159,14 @@ test('a Retry-After past the limit does not take the last try away', async () =>
   expect(requests).toHaveLength(2)
   const dead = (await sluice.read('dead-letters')).find(({ key }) => key === '429-for-an-hour')
   expect(dead?.headers).toMatchObject({ reason: 'expired', attempts: '2', 'last-outcome': 'status 429' })
+})
+
+test('a Retry-After of an hour holds other messages to that hook back no longer than an open breaker', async () => {
+  const other = await until('the other message has come', () =>
+    server.requestsTo('/429-once').find(({ body }) => body.includes('"other"')),
+  )
+  const [first] = server.requestsTo('/429-once')
+  expect(other.atMs - (first?.atMs ?? 0)).toBeLessThan(5_000)
 })
 
 test("one hook's Retry-After holds no other hook back", async () => {

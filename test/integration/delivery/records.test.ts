@@ -243,7 +243,7 @@ describe('the catalog is edited while messages come', () => {
 
 describe('a cap on requests in flight that an edit lowers', () => {
   const requestMs = 200
-  const count = 150
+  const count = 120
   let slow: Receiver
   let sluice: Deployment
 
@@ -251,7 +251,7 @@ describe('a cap on requests in flight that an edit lowers', () => {
     slow = await startReceiver((_request, response) => void setTimeout(() => response.end(), requestMs))
     sluice = await deploy({
       destinations: [slowDestination(20)],
-      variables: { SLUICE_DELIVERY_TIMEOUT: '1s' },
+      variables: { SLUICE_DELIVERY_TIMEOUT: '1s', SLUICE_DELIVERY_LANE_WAIT: '1m' },
     })
   })
 
