@@ -81,7 +81,10 @@ command('config', 'print the configuration in force and where each value is from
 
 /** A command that takes every setting as a flag; the help stays short, and names the page that lists them. */
 function command(name: string, description: string, parent: Command = program): Command {
-  const made = parent.command(name).description(description)
+  const made = parent
+    .command(name)
+    .description(description)
+    .addHelpText('after', '\nEvery setting is a variable and a flag: docs/configuration.md.')
   for (const { flags, description: meaning } of configFlags())
     made.addOption(new Option(flags, meaning).hideHelp())
   return made
@@ -122,9 +125,10 @@ async function runRole(flags: Flags, role: Role): Promise<void> {
     }
   })
   try {
-    const running = await role({ config, log, onFatal: fatal })
+    // A signal during the start finds nothing taken yet: there is nothing to finish.
+    const running = await Promise.race([role({ config, log, onFatal: fatal }), ended])
     await ended
-    await running.stop()
+    await running?.stop()
   } catch (error) {
     flush()
     throw error

@@ -1,0 +1,74 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { type RecordProducer, startProducer } from '../../../src/kafka/producer.ts'
+import { createTopic, randomPrefix, readAll } from '../../support/kafka.ts'
+import { workerKafka } from './member.ts'
+
+/** From the tests of Apache Kafka's own client (UtilsTest.testMurmur2). */
+const murmur2: Readonly<Record<string, number>> = {
+  '21': -973932308,
+  foobar: -790332482,
+  'a-little-bit-long-string': -985981536,
+  'a-little-bit-longer-string': -1486304829,
+  lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8: -58897971,
+  abc: 479470107,
+}
+const partitions = 6
+let topic = ''
+let producer: RecordProducer
+const stalls: boolean[] = []
+
+beforeEach(async () => {
+  topic = `${randomPrefix()}events`
+  await createTopic(topic, { partitions, settings: { 'max.message.bytes': '20000' } })
+  stalls.length = 0
+  producer = await startProducer({
+    kafka: workerKafka(),
+    onStalled: (isStalled) => stalls.push(isStalled),
+  })
+})
+
+afterEach(() => producer.stop())
+
+function record(text: string, partition?: number) {
+  return {
+    topic,
+    key: Buffer.from(text.slice(0, 20)),
+    value: Buffer.from(text),
+    headers: { 'source-id': 'shop' },
+    ...(partition !== undefined && { partition }),
+  }
+}
+
+describe('the producer', () => {
+  test('writes to the partition that a record names, with key, value and headers', async () => {
+    const results = await Promise.all(
+      Array.from({ length: 60 }, (_, index) => producer.produce(record(`text-${index}`, index % partitions))),
+    )
+    expect(new Set(results)).toEqual(new Set(['acknowledged']))
+    const records = await readAll(topic)
+    expect(records).toHaveLength(60)
+    for (const { partition, key, value, headers } of records) {
+      expect(key).toBe(String(value))
+      expect(Number(key?.slice('text-'.length)) % partitions).toBe(partition)
+      expect(headers).toEqual({ 'source-id': 'shop' })
+    }
+  })
+
+  test('places a record without a partition where Java’s clients do', async () => {
+    await Promise.all(
+      Object.keys(murmur2).map((key) => producer.produce({ ...record(key), key: Buffer.from(key) })),
+    )
+    const placed = (await readAll(topic)).map(({ key, partition }) => [key, partition])
+    const expected = Object.entries(murmur2).map(([key, hash]) => [key, (hash & 0x7fffffff) % partitions])
+    expect(Object.fromEntries(placed)).toEqual(Object.fromEntries(expected))
+  })
+
+  test('says which record is too large, and writes the others of its batch', async () => {
+    const texts = ['before', 'x'.repeat(30_000), 'after']
+    const results = await Promise.all(texts.map((text) => producer.produce(record(text, 0))))
+    expect(results).toEqual(['acknowledged', 'refused', 'acknowledged'])
+    expect((await readAll(topic)).map(({ value }) => String(value))).toEqual(['before', 'after'])
+    expect(stalls).toEqual([])
+    expect(producer.pending).toBe(0)
+  })
+})
