@@ -21,6 +21,8 @@ test('a worker that is killed ten times under load loses none of 100,000 message
       ],
     },
     variables: {
+      // One destination has a share of these.
+      SLUICE_DELIVERY_MAX_IN_FLIGHT: '2048',
       SLUICE_RETRY_LADDER: '1s,2s',
       SLUICE_RETRY_THEN: '2s',
       SLUICE_LOG_ATTEMPTS: 'false',

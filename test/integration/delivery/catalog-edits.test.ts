@@ -1,0 +1,146 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { answer, type Receiver, startReceiver } from '../../support/receiver.ts'
+import { until } from '../../support/until.ts'
+import { type Deployment, type DestinationEntry, deploy } from './deployment.ts'
+
+/** The catalog file is edited while messages come and wait. */
+
+let server: Receiver
+let sluice: Deployment
+
+/** How long `/slow` takes for an answer. */
+const slowMs = 200
+
+beforeAll(async () => {
+  server = await startReceiver({
+    '/up': answer(200),
+    '/paused': answer(200),
+    '/removed': answer(500),
+    '/off-later': answer(500),
+    '/new': answer(200),
+    '/slow': (_request, response) => void setTimeout(() => response.end(), slowMs),
+  })
+  sluice = await deploy({
+    destinations: atFirst(),
+    variables: {
+      SLUICE_RETRY_LADDER: '1s,2s',
+      SLUICE_RETRY_THEN: '1s',
+      SLUICE_RETRY_LIMIT: '4s',
+      SLUICE_DELIVERY_TIMEOUT: '1s',
+      SLUICE_DELIVERY_LANE_WAIT: '1m',
+      SLUICE_METRICS_PER_DESTINATION: 'true',
+    },
+  })
+})
+
+afterAll(async () => {
+  await sluice?.stop()
+  await server?.stop()
+})
+
+function destination(id: string, rest: Partial<DestinationEntry> = {}): DestinationEntry {
+  return { id, sources: [id], hooks: [{ url: `${server.origin}/${id}` }], ...rest }
+}
+
+function atFirst(): DestinationEntry[] {
+  return [
+    destination('up'),
+    destination('paused', { state: 'paused' }),
+    destination('removed'),
+    destination('off-later'),
+  ]
+}
+
+function ping(messageId: string, fields: object = {}): object {
+  return { type: 'track', userId: 'u1', event: 'Ping', messageId, ...fields }
+}
+
+async function arrived(path: string, messageId: string): Promise<void> {
+  await until(`${messageId} came at ${path}`, () => messageIdsAt(path).includes(messageId))
+}
+
+function messageIdsAt(path: string): string[] {
+  return server.requestsTo(path).map(({ body }) => JSON.parse(body.toString()).messageId)
+}
+
+test('what is for a paused destination waits past the limit, and is delivered once it is on', async () => {
+  const ids = ['paused-1', 'paused-2', 'paused-3']
+  await sluice.send(
+    'paused',
+    ids.map((id) => ({ value: ping(id) })),
+  )
+  const parked = () => sluice.worker.metric('sluice_parked_total', { reason: 'paused' })
+  // After 1 s, 2 s and 2 s more: the limit of 4 s has passed by then.
+  await until('all have been parked four times', async () => (await parked()) >= 4 * ids.length)
+  expect(server.requestsTo('/paused')).toEqual([])
+  expect(await sluice.worker.metric('sluice_dead_letters_total')).toBe(0)
+
+  sluice.recatalog([
+    destination('up'),
+    destination('paused'),
+    destination('removed'),
+    destination('off-later'),
+  ])
+  for (const id of ids) await arrived('/paused', id)
+  expect(messageIdsAt('/paused').toSorted()).toEqual(ids)
+})
+
+test('a destination is live within a second of the edit that adds it', async () => {
+  const editedMs = performance.now()
+  sluice.recatalog([...atFirst(), destination('new')])
+  await until(
+    'it is in force',
+    async () => (await sluice.worker.metric('sluice_catalog_destinations')) === atFirst().length + 1,
+    { everyMs: 10 },
+  )
+  expect(performance.now() - editedMs).toBeLessThan(1_000)
+  await sluice.send('new', [{ value: ping('to-the-new') }])
+  await arrived('/new', 'to-the-new')
+})
+
+test('what waits for a destination that is removed or switched off becomes a dead letter', async () => {
+  sluice.recatalog(atFirst())
+  await sluice.send('removed', [{ key: 'removed', value: ping('for-removed') }])
+  await sluice.send('off-later', [{ key: 'off-later', value: ping('for-off') }])
+  await arrived('/removed', 'for-removed')
+  await arrived('/off-later', 'for-off')
+  sluice.recatalog([destination('up'), destination('off-later', { state: 'off' })])
+  const dead = await sluice.read('dead-letters', 2)
+  const reasons = Object.fromEntries(dead.map(({ key, headers }) => [key, headers['reason']]))
+  expect(reasons).toEqual({ removed: 'destination_removed', 'off-later': 'destination_off' })
+})
+
+test('a faulty edit is refused as a whole, and the catalog before stays in force until it is repaired', async () => {
+  sluice.recatalog([destination('up')])
+  const inForce = () => sluice.worker.metric('sluice_catalog_destinations')
+  const refused = () => sluice.worker.metric('sluice_catalog_refused')
+  await until('one destination is in force', async () => (await inForce()) === 1)
+
+  sluice.recatalog([destination('new'), destination('faulty', { hooks: [{ url: 'ftp://example.com/' }] })])
+  await until('the edit is refused', async () => (await refused()) === 1)
+  expect(await inForce()).toBe(1)
+  await sluice.send('up', [{ value: ping('despite-the-fault') }])
+  await arrived('/up', 'despite-the-fault')
+
+  sluice.recatalog([destination('up'), destination('new')])
+  await until('the repaired one is in force', async () => (await inForce()) === 2)
+  expect(await refused()).toBe(0)
+})
+
+test('an edit that lowers a cap on requests in flight lets none of them wait for a connection until its time is up', async () => {
+  const count = 120
+  sluice.recatalog([destination('slow', { maxInFlight: 20 })])
+  await until('it is in force', async () => (await sluice.worker.metric('sluice_catalog_destinations')) === 1)
+  await sluice.send(
+    'slow',
+    Array.from({ length: count }, (_, i) => ({ value: ping(`slow-${i}`) })),
+  )
+  await until('the first are under way', () => server.requestsTo('/slow').length > 0)
+  sluice.recatalog([destination('slow', { maxInFlight: 2 })])
+  await until('all have come', () => server.requestsTo('/slow').length >= count)
+  await until('all are over', async () => (await sluice.worker.metric('sluice_held_records')) === 0)
+  expect(
+    await sluice.worker.metric('sluice_attempts_total', { destination: 'slow', outcome: 'timeout' }),
+  ).toBe(0)
+  expect(server.requestsTo('/slow')).toHaveLength(count)
+})
