@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { json } from 'node:stream/consumers'
-import { parentPort, Worker, workerData } from 'node:worker_threads'
+import { type MessagePort, parentPort, Worker, workerData } from 'node:worker_threads'
 
 /**
  * A customer's server that counts, in a thread of its own so that a test can look on while it takes 100,000
@@ -13,6 +13,11 @@ export type CountingReceiver = {
   count(path: string): Promise<Counts>
   /** By `messageId`: when its requests arrived, in epoch milliseconds. */
   arrivals(path: string): Promise<Map<string, number[]>>
+  /**
+   * Kills a process with SIGKILL in the very moment that a request arrives and makes it so many. Gives how
+   * many requests were in flight then.
+   */
+  kill(path: string, when: KillMoment): Promise<number>
   stop(): Promise<void>
 }
 
@@ -39,47 +44,65 @@ export type Counts = {
   repeats: number
   /** Requests that wait for their answer now. */
   inFlight: number
-  /** Requests whose sender was gone before the answer. */
-  cut: number
 }
 
-type Question =
-  | { ask: 'behave'; path: string; behaviour: Behaviour }
-  | { ask: 'count'; path: string }
-  | { ask: 'arrivals'; path: string }
+export type KillMoment = {
+  pid: number
+  /** At least so many different messages have arrived, and so many requests are in flight. */
+  distinct: number
+  inFlight: number
+}
+
+type Question = { path: string } & (
+  | { ask: 'behave'; behaviour: Behaviour }
+  | { ask: 'count' }
+  | { ask: 'arrivals' }
+  | { ask: 'kill'; when: KillMoment }
+)
+type Asked = Question & { id: number }
+type Answer = Counts | Map<string, number[]> | number | undefined
+type FromThread = { port: number } | { id: number; answer: Answer }
+
 /** Tells this file's own thread from a test's. */
 const threadName = 'counting-receiver'
 
-type Answer = { port: number } | Counts | Map<string, number[]> | undefined
-
 export async function startCountingReceiver(): Promise<CountingReceiver> {
   const worker = new Worker(new URL(import.meta.url), { execArgv: [], workerData: threadName })
-  const waiting: ((answer: Answer) => void)[] = []
-  // The thread answers in order.
-  worker.on('message', (answer: Answer) => waiting.shift()?.(answer))
-  const next = (): Promise<Answer> => new Promise((resolve) => waiting.push(resolve))
+  const waiting = new Map<number, (answer: Answer) => void>()
+  const started = Promise.withResolvers<number>()
+  worker.on('error', started.reject)
+  worker.on('message', (message: FromThread) => {
+    if ('port' in message) started.resolve(message.port)
+    else {
+      waiting.get(message.id)?.(message.answer)
+      waiting.delete(message.id)
+    }
+  })
+  let asked = 0
   const ask = (question: Question): Promise<Answer> => {
-    const answer = next()
+    const id = ++asked
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
-    worker.postMessage(question)
-    return answer
+    worker.postMessage({ ...question, id })
+    return new Promise((resolve) => waiting.set(id, resolve))
   }
-  const started = await next()
-  if (started === undefined || !('port' in started)) throw new Error('the receiver did not start')
+  const port = await started.promise
   return {
-    url: (path) => `http://127.0.0.1:${started.port}${path}`,
+    url: (path) => `http://127.0.0.1:${port}${path}`,
     async behave(path, behaviour) {
       await ask({ ask: 'behave', path, behaviour })
     },
     async count(path) {
       const answer = await ask({ ask: 'count', path })
-      if (answer === undefined || !('requests' in answer)) throw new Error('not a count')
+      if (typeof answer !== 'object' || answer instanceof Map) throw new Error('not a count')
       return answer
     },
     async arrivals(path) {
       const answer = await ask({ ask: 'arrivals', path })
       if (!(answer instanceof Map)) throw new Error('not arrivals')
       return answer
+    },
+    async kill(path, when) {
+      return Number(await ask({ ask: 'kill', path, when }))
     },
     async stop() {
       await worker.terminate()
@@ -95,7 +118,7 @@ class Endpoint {
   #requests = 0
   #repeats = 0
   #inFlight = 0
-  #cut = 0
+  #killing: { when: KillMoment; onKilled: (inFlight: number) => void } | undefined
 
   counts(): Counts {
     return {
@@ -104,8 +127,11 @@ class Endpoint {
       delivered: this.#delivered.size,
       repeats: this.#repeats,
       inFlight: this.#inFlight,
-      cut: this.#cut,
     }
+  }
+
+  kill(when: KillMoment, onKilled: (inFlight: number) => void): void {
+    this.#killing = { when, onKilled }
   }
 
   take(messageId: string, response: ServerResponse): void {
@@ -116,10 +142,8 @@ class Endpoint {
     const times = this.arrivals.get(messageId)
     if (times === undefined) this.arrivals.set(messageId, [Date.now()])
     else times.push(Date.now())
-    response.once('close', () => {
-      this.#inFlight--
-      if (!response.writableEnded) this.#cut++
-    })
+    response.once('close', () => this.#inFlight--)
+    this.#killIfDue()
     if (this.behaviour.isHung) return
     const answer = (): void => {
       if (response.destroyed) return
@@ -129,6 +153,15 @@ class Endpoint {
     const delayMs = this.#delayMs()
     if (delayMs === 0) answer()
     else setTimeout(answer, delayMs)
+  }
+
+  #killIfDue(): void {
+    if (this.#killing === undefined) return
+    const { when, onKilled } = this.#killing
+    if (this.arrivals.size < when.distinct || this.#inFlight < when.inFlight) return
+    process.kill(when.pid, 'SIGKILL')
+    this.#killing = undefined
+    onKilled(this.#inFlight)
   }
 
   #statusFor(messageId: string): number {
@@ -145,12 +178,16 @@ class Endpoint {
   }
 }
 
-async function serve(port: NonNullable<typeof parentPort>): Promise<void> {
+function serve(thread: MessagePort): void {
   const endpoints = new Map<string, Endpoint>()
   const endpointOf = (path: string): Endpoint => {
     const endpoint = endpoints.get(path) ?? new Endpoint()
     endpoints.set(path, endpoint)
     return endpoint
+  }
+  const tell = (message: FromThread): void => {
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
+    thread.postMessage(message)
   }
   const server = createServer((request, response) => {
     readMessageId(request).then(
@@ -162,23 +199,27 @@ async function serve(port: NonNullable<typeof parentPort>): Promise<void> {
   server.keepAliveTimeout = 60_000
   server.listen(0, '127.0.0.1', () => {
     const address = server.address()
-    port.postMessage({ port: typeof address === 'object' ? address?.port : undefined })
+    if (typeof address === 'object' && address !== null) tell({ port: address.port })
   })
-  port.on('message', (question: Question) => {
-    const endpoint = endpointOf(question.path)
-    port.postMessage(answerTo(question, endpoint))
+  thread.on('message', (question: Asked) => {
+    respond(question, endpointOf(question.path), (given) => tell({ id: question.id, answer: given }))
   })
 }
 
-function answerTo(question: Question, endpoint: Endpoint): Answer {
+function respond(question: Asked, endpoint: Endpoint, give: (given: Answer) => void): void {
   switch (question.ask) {
     case 'behave':
       endpoint.behaviour = question.behaviour
-      return undefined
+      give(undefined)
+      break
     case 'count':
-      return endpoint.counts()
+      give(endpoint.counts())
+      break
     case 'arrivals':
-      return endpoint.arrivals
+      give(endpoint.arrivals)
+      break
+    case 'kill':
+      endpoint.kill(question.when, give)
   }
 }
 
@@ -190,4 +231,4 @@ async function readMessageId(request: IncomingMessage): Promise<string> {
   return String(message.messageId)
 }
 
-if (workerData === threadName && parentPort !== null) await serve(parentPort)
+if (workerData === threadName && parentPort !== null) serve(parentPort)

@@ -89,8 +89,6 @@ export type RawReceiver = {
   readonly connections: number
   /** Bytes that clients sent; with TLS those that were inside of it. */
   readonly bytes: number
-  /** TLS handshakes that were completed for the server: its certificate may still be refused. */
-  readonly handshakes: number
   stop(): Promise<void>
 }
 
@@ -106,10 +104,8 @@ export async function startRawReceiver(
   { identity }: { identity?: Identity } = {},
 ): Promise<RawReceiver> {
   let bytes = 0
-  let handshakes = 0
 
   function take(socket: Socket): void {
-    if (identity !== undefined) handshakes++
     let received = Buffer.alloc(0)
     // Half of what these scripts do ends in a broken connection.
     socket.on('error', () => {})
@@ -131,9 +127,6 @@ export async function startRawReceiver(
     },
     get bytes() {
       return bytes
-    },
-    get handshakes() {
-      return handshakes
     },
     stop: () => listening.stop(),
   }

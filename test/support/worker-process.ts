@@ -128,7 +128,7 @@ export async function startSluice(
 }
 
 /** Adds up the series of a metric in Prometheus' text format. */
-export function sumMetric(text: string, name: string, labels: Record<string, string>): number {
+function sumMetric(text: string, name: string, labels: Record<string, string>): number {
   const wanted = Object.entries(labels).map(([label, value]) => `${label}="${value}"`)
   return text
     .split('\n')

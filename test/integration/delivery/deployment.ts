@@ -20,7 +20,11 @@ export type Deployment = {
   prefix: string
   worker: SluiceProcess
   /** Produces to `events`, as an upstream service does. */
-  send(sourceId: string, messages: readonly SentMessage[], options?: SendOptions): Promise<void>
+  send(
+    sourceId: string,
+    messages: readonly SentMessage[],
+    options?: { compression?: CompressionTypes },
+  ): Promise<void>
   /** Puts other destinations in force; sources are those that they name, and `otherSources`. */
   recatalog(destinations: readonly DestinationEntry[]): void
   /** Replaces the catalog file's text. */
@@ -32,8 +36,6 @@ export type Deployment = {
 
 /** `value`: bytes or text as they are, an object as JSON. */
 export type SentMessage = { key?: string; value: object | string | Buffer | null; partition?: number }
-
-export type SendOptions = { compression?: CompressionTypes; headers?: Record<string, string> }
 
 export async function deploy({
   destinations,
@@ -59,10 +61,10 @@ export async function deploy({
   return {
     prefix,
     worker,
-    send: (sourceId, messages, { compression, headers } = {}) =>
+    send: (sourceId, messages, { compression } = {}) =>
       produce(
         `${prefix}events`,
-        messages.map((message) => toRecord(message, { 'source-id': sourceId, ...headers })),
+        messages.map((message) => toRecord(message, sourceId)),
         compression === undefined ? {} : { compression },
       ),
     recatalog: (next) => catalog.rewrite(catalogOf(next, otherSources)),
@@ -83,10 +85,10 @@ function catalogOf(
   return { sources: [...[...ids].map((id) => ({ id })), ...otherSources], destinations: [...destinations] }
 }
 
-function toRecord({ key, value, partition }: SentMessage, headers: Record<string, string>): Message {
+function toRecord({ key, value, partition }: SentMessage, sourceId: string): Message {
   const isPlain = value === null || typeof value === 'string' || Buffer.isBuffer(value)
   return {
-    headers,
+    headers: { 'source-id': sourceId },
     key: key ?? null,
     value: isPlain ? value : JSON.stringify(value),
     ...(partition !== undefined && { partition }),

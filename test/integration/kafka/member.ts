@@ -27,7 +27,7 @@ export type ReceivedRecord = {
   settle(): void
 }
 
-export const quiet = { info() {}, warn() {}, debug() {} }
+const quiet = { info() {}, warn() {}, debug() {} }
 
 /** The client as the worker makes it. */
 export function workerKafka() {

@@ -152,7 +152,7 @@ describe('lanes', () => {
     const { lanes, started } = setup()
     const laneRate = { perSecond: 1, burst: 2 }
     for (let i = 0; i < 2; i++) lanes.offer(new Parcel('a', '', { laneRate }))
-    for (const parcel of [...started]) lanes.finished(parcel)
+    for (const parcel of started.slice(0, 2)) lanes.finished(parcel)
     lanes.offer(new Parcel('a', '', { laneRate }))
     expect(started.length).toBe(2)
   })
@@ -196,7 +196,8 @@ describe('lanes', () => {
     const { lanes, overflowed } = setup({ waitMs: 30 })
     lanes.shut()
     lanes.offer(new Parcel('a'))
-    await until('it has moved on', () => overflowed.length === 1)
+    await until('it has moved on', () => overflowed.length > 0)
+    expect(overflowed).toHaveLength(1)
   })
 
   test('a cap that changes with the catalog holds from the next delivery on', () => {

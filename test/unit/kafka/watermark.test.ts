@@ -186,7 +186,7 @@ describe('commit metadata', () => {
     expect(decodeCommitMetadata(0, metadata)?.settledAbove).toEqual(all)
   })
 
-  test('what is not ours, or damaged, is not believed', () => {
+  test('what is not ours, or damaged, is not believed', { timeout: 30_000 }, () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 100 }), (text) => {
         expect(decodeCommitMetadata(0, text)).toBeUndefined()
