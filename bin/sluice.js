@@ -2,7 +2,9 @@
 // Plain JavaScript of any age: it must run on a Node that can't run the rest, to say so.
 const major = Number(process.versions.node.split('.')[0])
 if (major < 24) {
-  process.stderr.write(`sluice needs Node.js 24 or newer; this is ${process.version}. In a checkout, run it as: npx sluice\n`)
+  process.stderr.write(
+    `sluice needs Node.js 24 or newer; this is ${process.version}. In a checkout, run it as: npx sluice\n`,
+  )
   process.exit(1)
 }
 const { existsSync } = await import('node:fs')

@@ -24,6 +24,8 @@ test('a worker that is killed ten times under load loses none of 100,000 message
     variables: {
       // One destination has a share of these.
       SLUICE_DELIVERY_MAX_IN_FLIGHT: '2048',
+      // Each kill follows a commit by less than an answer takes: what is committed too early is lost for certain.
+      SLUICE_KAFKA_COMMIT_INTERVAL: '100ms',
       SLUICE_RETRY_LADDER: '1s,2s',
       SLUICE_RETRY_THEN: '2s',
       SLUICE_LOG_ATTEMPTS: 'false',
