@@ -22,7 +22,7 @@ export type MeasuredRun = {
   secret: string | undefined
   start(): SenderProcess
   /** Looks at the sender after it was stopped; says what is wrong. */
-  faultOf(sender: SenderProcess, exitCode: number | null): string | undefined
+  faultOf(sender: SenderProcess, exitCode: number | null): Promise<string | undefined>
 }
 
 const pollMs = 200
@@ -42,7 +42,7 @@ export async function measure(run: MeasuredRun): Promise<Measurement> {
   await allDelivered(run, sender)
   const exitCode = await sender.stop()
   const report = await receiver.report()
-  const fault = faultOfReport(report, expected, secret !== undefined) ?? run.faultOf(sender, exitCode)
+  const fault = faultOfReport(report, expected, secret !== undefined) ?? (await run.faultOf(sender, exitCode))
   if (fault !== undefined) throw failure(name, fault, sender)
   return measurementOf(report.marks)
 }

@@ -30,7 +30,7 @@ export function senderFor(name: SenderName, setting: Setting, profileDir: string
       return {
         start: () => startSender([...flags, sluiceMain, 'worker'], options),
         secret: sharedSecret,
-        faultOf: (sender, exitCode) => workerFault(sender, exitCode, messages),
+        faultOf: (sender, exitCode) => workerFault(sender, exitCode, setting),
       }
     }
   }
@@ -41,13 +41,20 @@ function scriptOf(name: string): string {
 }
 
 /** These write nothing as long as all is well. */
-function outputFault(sender: SenderProcess): string | undefined {
+async function outputFault(sender: SenderProcess): Promise<string | undefined> {
   return sender.output() === '' ? undefined : 'it complained'
 }
 
 /** The log is part of what is measured, so it has to be there: one line an attempt. */
-function workerFault(sender: SenderProcess, exitCode: number | null, messages: number): string | undefined {
+async function workerFault(
+  sender: SenderProcess,
+  exitCode: number | null,
+  setting: Setting,
+): Promise<string | undefined> {
   if (exitCode !== 0) return `it ended with exit code ${exitCode}`
+  const written = await setting.countWritten()
+  if (written > 0) return `${written} deliveries went to the retry topics or the dead letters`
   const attempts = sender.output().split('"msg":"attempt"').length - 1
+  const { messages } = setting
   return attempts === messages ? undefined : `${messages} deliveries, and ${attempts} attempts in its log`
 }

@@ -2,11 +2,10 @@ import { spawn } from 'node:child_process'
 import { createServer, type Server } from 'node:net'
 import { resolve } from 'node:path'
 import { setTimeout as passTime } from 'node:timers/promises'
-import kafkajs from 'kafkajs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type KafkaNode, type RunningKafka, startKafka } from '../../src/development/kafka.ts'
 import { type CountingReceiver, startCountingReceiver } from '../support/counting-receiver.ts'
-import { otherProgram } from '../support/kafka.ts'
+import { otherProgram, readAll } from '../support/kafka.ts'
 import { until } from '../support/until.ts'
 import { runSluice, type SluiceProcess, startSluice, writeCatalog } from '../support/worker-process.ts'
 import { newIds, unhurried, type Scene, setScene } from './scene.ts'
@@ -170,45 +169,40 @@ describe.each([
   })
 })
 
-test('what a retry topic does not take is not committed, so a crash loses nothing', async () => {
+test('what Kafka does not take is not committed, so that a crash loses nothing', async () => {
   const receiver = await startCountingReceiver()
-  await receiver.behave('/hook', { status: 500 })
+  await receiver.behave('/hook', { status: 404 })
   const scene = await setScene({
     catalog: {
       sources: [{ id: 'shop' }],
       destinations: [{ id: 'crm', sources: ['shop'], hooks: [{ url: receiver.url('/hook') }] }],
     },
-    variables: { ...unhurried, SLUICE_RETRY_LADDER: '1s', SLUICE_RETRY_THEN: '1s' },
+    variables: unhurried,
   })
+  const deadLetters = `${scene.prefix}dead-letters`
   const before = await startSluice(scene.variables)
-  // More copies than there are brokers: writes are refused, commits are not.
-  await setMinInsync(`${scene.prefix}retry.1s`, '2')
+  // Commits still work, and fetching too.
+  await deleteTopic(deadLetters)
   const ids = newIds(50)
   await scene.send('shop', ids)
   await until('it is stalled', async () => (await before.metric('sluice_produce_stalled')) === 1)
   await before.kill()
   expect(await scene.lag()).toBe(ids.length)
 
-  await setMinInsync(`${scene.prefix}retry.1s`, '1')
-  await receiver.behave('/hook', {})
+  await runSluice(['topics', 'apply'], scene.variables)
   const after = await startSluice(scene.variables)
-  await until('all has arrived', async () => (await receiver.count('/hook')).delivered === ids.length)
+  await until('all is committed', async () => (await scene.lag()) === 0, { everyMs: 250 })
+  const letters = await readAll(deadLetters)
+  expect(letters.map(({ headers }) => String(headers['message-id'])).toSorted()).toEqual(ids.toSorted())
   await after.kill()
   scene.close()
   await receiver.stop()
 })
 
-async function setMinInsync(topic: string, value: string): Promise<void> {
+async function deleteTopic(topic: string): Promise<void> {
   const admin = otherProgram().admin()
   await admin.connect()
-  const entries = { 'min.insync.replicas': value, 'message.timestamp.type': 'LogAppendTime' }
-  const configEntries = Object.entries({ ...entries, 'max.message.bytes': '2000000' }).map(
-    ([name, setting]) => ({ name, value: setting }),
-  )
-  await admin.alterConfigs({
-    validateOnly: false,
-    resources: [{ type: kafkajs.ConfigResourceTypes.TOPIC, name: topic, configEntries }],
-  })
+  await admin.deleteTopics({ topics: [topic] })
   await admin.disconnect()
 }
 

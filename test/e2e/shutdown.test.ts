@@ -109,6 +109,33 @@ describe('SIGTERM under load drains within 10 s, and nothing is repeated', () =>
   })
 })
 
+test('one of two workers ends by SIGTERM under load: the other takes over, and nothing is repeated', async () => {
+  await receiver.behave('/slow', { delayMs: 200 })
+  const of = await begin({
+    catalog: {
+      sources: [{ id: 'shop' }],
+      destinations: [
+        { id: 'slow', sources: ['shop'], maxInFlight: 60, hooks: [{ url: receiver.url('/slow') }] },
+      ],
+    },
+  })
+  const other = await startSluice(of.variables)
+  await until('they share the partitions', () => {
+    const [one, two] = [worker?.log ?? [], other.log].map((log) =>
+      log.findLast(({ msg }) => msg === 'joined the group'),
+    )
+    return one?.['partitions'] !== undefined && one['partitions'] === two?.['partitions']
+  })
+  const ids = newIds(3_000)
+  await of.send('shop', ids)
+  await until('a part has arrived', async () => (await receiver.count('/slow')).requests >= 1_000)
+  const { code, tookMs } = await other.terminate()
+  expect(code).toBe(0)
+  expect(tookMs).toBeLessThan(10_000)
+  await allSettled(of)
+  expect(await histogram('/slow')).toEqual({ 1: ids.length })
+})
+
 test('a delivery that was parked is not parked again when its record waits for another destination', async () => {
   await receiver.behave('/slow', { delayMs: 200 })
   const of = await begin({
