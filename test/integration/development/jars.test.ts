@@ -63,7 +63,8 @@ test('a download that fails leaves no jars, and shows what Maven said', async ()
 })
 
 test('a process killed while it downloads leaves nothing, and its Maven ends', async () => {
-  await insteadOfMaven(`echo $$ > "${folder}/pid"; echo a > "$libs/a.jar"; exec sleep 60`)
+  // The pid comes last: whoever reads it finds a download that writes nothing more while it is cleared away.
+  await insteadOfMaven(`echo a > "$libs/a.jar"; echo $$ > "${folder}/pid"; exec sleep 60`)
   const jarsModule = JSON.stringify(new URL('../../../src/development/jars.ts', import.meta.url).href)
   const program = `const { ensureJars } = await import(${jarsModule}); await ensureJars(() => {})`
   const parent = spawn(process.execPath, ['--input-type=module', '-e', program], { stdio: 'ignore' })
