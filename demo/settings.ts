@@ -19,6 +19,8 @@ export function workerSettings(options: {
     SLUICE_KAFKA_GROUP_ID: options.groupId,
     SLUICE_TOPICS_DEVELOPMENT: 'true',
     SLUICE_TOPICS_PARTITIONS: String(partitions),
+    // One, that can be followed.
+    SLUICE_WORKER_PROCESSES: '1',
     SLUICE_CATALOG_FILE: options.catalogFile,
     SLUICE_RETRY_LADDER: ladder.waits.map((seconds) => `${seconds}s`).join(','),
     SLUICE_RETRY_THEN: `${ladder.last}s`,

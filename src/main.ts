@@ -5,11 +5,14 @@ import { describeConfig } from './config/describe.ts'
 import { configFlags } from './config/flags.ts'
 import { readConfig } from './config/read.ts'
 import type { Config } from './config/schema.ts'
+import { startForkedWorker } from './roles/forked-worker.ts'
+import { processCount, startProcesses } from './roles/processes.ts'
 import { sendMessages } from './roles/send.ts'
 import { StartError } from './roles/start-error.ts'
 import { applyTopicTable, checkTopicTable, listTopicTable } from './roles/topics.ts'
 import { startUp } from './roles/up.ts'
 import { startWorker } from './roles/worker.ts'
+import { runRole } from './run-role.ts'
 import { createLogger } from './telemetry/logger.ts'
 
 /** argv → role → run → exit code. */
@@ -29,7 +32,8 @@ const program = new Command('sluice')
     `
 Examples:
   sluice up                                   Kafka for development, topics and a worker, in one process
-  sluice worker                               one member of the consumer group
+  sluice worker                               a member of the consumer group for each CPU
+  sluice worker --processes 4                 four of them
   sluice topics apply                         create the topics, correct their settings
   sluice send --source shop '{"type":"track","userId":"u1","event":"Hello"}'
   sluice config                               the configuration in force, and where each value is from
@@ -41,21 +45,27 @@ command(
   'up',
   'run everything in one process; without configured brokers, with a Kafka for development',
 ).action((flags: Flags) =>
-  runRole(flags, ({ config, log, onFatal }) => startUp({ config, log, onFatal, say: writeError })),
+  runRole((options) => startUp({ ...options, say: writeError }), configOf(flags).config),
 )
 
-command('worker', 'consume, deliver and retry: one member of the consumer group').action((flags: Flags) =>
-  runRole(flags, startWorker),
-)
+command('worker', 'consume, deliver and retry: one member of the consumer group for each CPU', {
+  shown: { workerProcesses: '--processes' },
+})
+  .addOption(new Option('--process-number <number>', 'which of its own processes this is').hideHelp())
+  .action(({ processNumber, ...flags }: Flags) => {
+    const { config } = configOf(flags)
+    if (processNumber !== undefined) return runRole(startForkedWorker, config, Number(processNumber))
+    return runRole(processCount(config) === 1 ? startWorker : startProcesses, config)
+  })
 
 const topics = program.command('topics').description('create, check and list the topics')
-command('apply', 'create missing topics and correct settings', topics).action((flags: Flags) =>
+command('apply', 'create missing topics and correct settings', { parent: topics }).action((flags: Flags) =>
   runOnce(flags, applyTopicTable),
 )
-command('check', 'compare the topics with what they must be; exit code 1 if they differ', topics).action(
-  (flags: Flags) => runOnce(flags, checkTopicTable),
-)
-command('list', 'show the topics and what they are for', topics).action((flags: Flags) =>
+command('check', 'compare the topics with what they must be; exit code 1 if they differ', {
+  parent: topics,
+}).action((flags: Flags) => runOnce(flags, checkTopicTable))
+command('list', 'show the topics and what they are for', { parent: topics }).action((flags: Flags) =>
   runOnce(flags, async (config) => listTopicTable(config)),
 )
 
@@ -79,61 +89,28 @@ command('config', 'print the configuration in force and where each value is from
   printConfig,
 )
 
-/** A command that takes every setting as a flag; the help stays short, and names the page that lists them. */
-function command(name: string, description: string, parent: Command = program): Command {
+/**
+ * A command that takes every setting as a flag; the help stays short, and names the page that lists them. Shows
+ * only those of `shown`, by their option, each under a second name.
+ */
+function command(
+  name: string,
+  description: string,
+  { parent = program, shown = {} }: { parent?: Command; shown?: Readonly<Record<string, string>> } = {},
+): Command {
   const made = parent
     .command(name)
     .description(description)
     .addHelpText('after', '\nEvery setting is a variable and a flag: docs/configuration.md.')
-  for (const { flags, description: meaning } of configFlags())
-    made.addOption(new Option(flags, meaning).hideHelp())
+  for (const { flags, option, description: meaning } of configFlags()) {
+    const second = shown[option]
+    made.addOption(
+      second === undefined
+        ? new Option(flags, meaning).hideHelp()
+        : new Option(`${second}, ${flags}`, meaning),
+    )
+  }
   return made
-}
-
-type Role = (options: {
-  config: Config
-  log: Logger
-  onFatal: (error: Error) => void
-}) => Promise<{ stop(): Promise<void> }>
-
-/** Under `npx` and `npm run` one Ctrl-C may arrive twice, from the terminal and from npm: that isn't a second one. */
-const secondSignalAfterMs = 1_000
-
-/** Starts a role and runs it until SIGINT or SIGTERM; a second signal doesn't wait. */
-async function runRole(flags: Flags, role: Role): Promise<void> {
-  const { config } = configOf(flags)
-  const { log, flush } = createLogger({ level: config.log.level })
-  let stoppingSinceMs: number | undefined
-  const exit = (code: number): never => {
-    flush()
-    process.exit(code)
-  }
-  const fatal = (error: unknown): void => {
-    log.fatal({ err: error }, 'sluice can not go on')
-    exit(1)
-  }
-  process.on('uncaughtException', fatal)
-  process.on('unhandledRejection', fatal)
-  const ended = new Promise<void>((resolve) => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-      process.on(signal, () => {
-        const isSecond = performance.now() - (stoppingSinceMs ?? Infinity) >= secondSignalAfterMs
-        if (isSecond) exit(130)
-        stoppingSinceMs ??= performance.now()
-        resolve()
-      })
-    }
-  })
-  try {
-    // A signal during the start finds nothing taken yet: there is nothing to finish.
-    const running = await Promise.race([role({ config, log, onFatal: fatal }), ended])
-    await ended
-    await running?.stop()
-  } catch (error) {
-    flush()
-    throw error
-  }
-  exit(0)
 }
 
 /** Runs a command that prints lines and ends. */

@@ -107,7 +107,7 @@ const destination = Type.Object(
         minimum: 1,
         maximum: 1024,
         default: 64,
-        description: 'Most requests in flight at once in one process, 1 to 1024.',
+        description: 'Most requests in flight at once in each process, 1 to 1024.',
       }),
     ),
     rateLimit: Type.Optional(

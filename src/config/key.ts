@@ -82,6 +82,24 @@ export function integer(options: Common<number> & { min: number; max: number }):
   )
 }
 
+/** A whole number, or a word for one that is only known where the process runs. */
+export function integerOr<const Word extends string>(
+  options: Common<number | NoInfer<Word>> & { word: Word; min: number; max: number },
+): Key<number | Word> {
+  const { word, min, max } = options
+  const number = integer({ ...options, default: min })
+  return key<number | Word, ''>(
+    {
+      suffix: '',
+      placeholder: 'number',
+      expected: `${word} or a whole number from ${min} to ${max}`,
+      parse: (given) => (given === word ? { value: word } : number.parse(given)),
+      format: String,
+    },
+    options,
+  )
+}
+
 export function boolean(options: Common<boolean>): Key<boolean> {
   return oneOf({ ...options, values: [true, false], placeholder: 'true|false' })
 }

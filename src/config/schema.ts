@@ -6,6 +6,7 @@ import {
   duration,
   durations,
   integer,
+  integerOr,
   optionalText,
   text,
   texts,
@@ -75,7 +76,8 @@ const configTable = {
       default: 12,
       min: 1,
       max: 1000,
-      description: 'Partitions of each data topic, the same for all: at most so many workers share the load.',
+      description:
+        'Partitions of each data topic, the same for all: at most so many processes share the load.',
     }),
     replication: integer({ default: 3, min: 1, max: 15, description: 'Copies of each partition.' }),
     minInsync: integer({
@@ -88,6 +90,16 @@ const configTable = {
       default: false,
       description:
         'One broker will do: replication and in-sync replicas are taken as 1. Loses data with that broker.',
+    }),
+  },
+  worker: {
+    processes: integerOr({
+      default: 'auto',
+      word: 'auto',
+      min: 1,
+      max: 256,
+      description:
+        'Processes of `sluice worker`, each a member of the group. `auto`: as many as CPUs may be used, and no more than partitions.',
     }),
   },
   catalog: {
@@ -131,13 +143,13 @@ const configTable = {
       min: 1,
       max: 65_536,
       description:
-        'Requests in flight at once in this process. A destination has a limit of its own in the catalog.',
+        'Requests in flight at once, in each process. A destination has a limit of its own in the catalog, for each process too.',
     }),
     bufferRecords: integer({
       default: 10_000,
       min: 1,
       max: 1_000_000,
-      description: 'Records read from Kafka and not settled yet; past it, reading pauses.',
+      description: 'Records read from Kafka and not settled yet, in each process; past it, reading pauses.',
     }),
     bufferBytes: bytes({
       default: 64 * MIB,
@@ -218,7 +230,7 @@ const configTable = {
       min: 100,
       max: 10 * MINUTE,
       description:
-        'How long to wait for what is in flight before the process ends. Nothing is lost after it, only repeated.',
+        'How long to wait for what is in flight before the worker ends. Nothing is lost after it, only repeated.',
     }),
   },
   log: {

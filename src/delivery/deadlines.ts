@@ -4,12 +4,28 @@
  */
 export type Deadline = { cancel(): void }
 
-type Entry = Deadline & { dueMs: number; isOpen: boolean; expire: (() => void) | undefined }
+/** Who is told that its time is up. */
+export type Expiring = { expire(): void }
 
 export type Deadlines = {
-  /** Calls `expire` once, `timeoutMs` from now, unless it is cancelled before. */
-  add(expire: () => void): Deadline
+  /** Calls `owner.expire()` once, `timeoutMs` from now, unless it is cancelled before. */
+  add(owner: Expiring): Deadline
   stop(): void
+}
+
+class Entry implements Deadline {
+  readonly dueMs: number
+  /** Nobody once it was cancelled or has fired. */
+  owner: Expiring | undefined
+
+  constructor(dueMs: number, owner: Expiring) {
+    this.dueMs = dueMs
+    this.owner = owner
+  }
+
+  cancel(): void {
+    this.owner = undefined
+  }
 }
 
 export function createDeadlines({
@@ -26,11 +42,11 @@ export function createDeadlines({
   function tick(): void {
     const nowMs = performance.now()
     for (let entry = queue[head]; entry !== undefined; entry = queue[head]) {
-      if (entry.isOpen && entry.dueMs > nowMs) break
+      const { owner } = entry
+      if (owner !== undefined && entry.dueMs > nowMs) break
       head++
-      if (!entry.isOpen) continue
-      entry.isOpen = false
-      entry.expire?.()
+      entry.owner = undefined
+      owner?.expire()
     }
     forgetPassed()
   }
@@ -48,16 +64,8 @@ export function createDeadlines({
   }
 
   return {
-    add(expire) {
-      const entry: Entry = {
-        dueMs: performance.now() + timeoutMs,
-        isOpen: true,
-        expire,
-        cancel() {
-          entry.isOpen = false
-          entry.expire = undefined
-        },
-      }
+    add(owner) {
+      const entry = new Entry(performance.now() + timeoutMs, owner)
       queue.push(entry)
       timer ??= setInterval(tick, tickMs)
       return entry

@@ -1,7 +1,7 @@
 import { type Dispatcher, Pool } from 'undici'
 import type { AddressPolicy } from './address-policy.ts'
 import { createConnector } from './connector.ts'
-import { createDeadlines, type Deadline, type Deadlines } from './deadlines.ts'
+import { createDeadlines, type Deadline, type Deadlines, type Expiring } from './deadlines.ts'
 import { outcomeOfFailure } from './failure.ts'
 import type { Outcome } from './outcome.ts'
 import { parseRetryAfter } from './retry-after.ts'
@@ -109,7 +109,7 @@ export function createSender({ policy, timeoutMs, poolIdleMs }: SenderOptions): 
 }
 
 /** One request on its way through undici. Reports the outcome once and the free slot once, whatever happens. */
-class ExchangeHandler implements Dispatcher.DispatchHandler {
+class ExchangeHandler implements Dispatcher.DispatchHandler, Expiring {
   readonly #exchange: Exchange
   readonly #entry: PoolEntry
   readonly #deadline: Deadline
@@ -122,7 +122,7 @@ class ExchangeHandler implements Dispatcher.DispatchHandler {
   constructor(exchange: Exchange, entry: PoolEntry, deadlines: Deadlines) {
     this.#exchange = exchange
     this.#entry = entry
-    this.#deadline = deadlines.add(() => this.#expire())
+    this.#deadline = deadlines.add(this)
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -139,8 +139,11 @@ class ExchangeHandler implements Dispatcher.DispatchHandler {
     // 1xx answers are only announcements; the deadline goes on.
     if (status < 200) return
     const retryAfter = headers['retry-after']
-    const retryAfterMs =
-      retryAfter === undefined ? undefined : parseRetryAfter([retryAfter].flat()[0], Date.now())
+    if (retryAfter === undefined) {
+      this.#answer({ kind: 'answer', status })
+      return
+    }
+    const retryAfterMs = parseRetryAfter([retryAfter].flat()[0], Date.now())
     this.#answer(
       retryAfterMs === undefined ? { kind: 'answer', status } : { kind: 'answer', status, retryAfterMs },
     )
@@ -161,7 +164,7 @@ class ExchangeHandler implements Dispatcher.DispatchHandler {
   }
 
   /** The head didn't come in time, or the body after it. */
-  #expire(): void {
+  expire(): void {
     this.#isTimeUp = true
     this.#answer({ kind: 'timeout' })
     this.#controller?.abort(timeIsUp)

@@ -4,70 +4,67 @@ import type { Exchange, Sender } from '../delivery/sender.ts'
 import { judge, type Verdict } from '../delivery/verdict.ts'
 import type { HookResult } from './decision.ts'
 
-export type AttemptListener = {
+/** Hears of all attempts; each tells which delivery it is of. */
+export type AttemptListener<D> = {
   /** One request has its outcome. */
-  answered(result: HookResult, durationMs: number): void
-  /** All that were tried have. */
-  concluded(results: readonly HookResult[]): void
+  answered(delivery: D, result: HookResult, durationMs: number): void
+  /** Whether a further hook may be tried, after one that didn't take it. */
+  mayGoOn(delivery: D): boolean
+  /** All that were tried have their outcome. `startedMs` is in epoch milliseconds. */
+  concluded(delivery: D, endpoint: Endpoint, results: readonly HookResult[], startedMs: number): void
   /** All connection slots are free again. */
-  released(): void
+  released(delivery: D): void
+}
+
+type AttemptParts<D> = {
+  sender: Sender
+  endpoint: Endpoint
+  hooks: readonly EndpointHook[]
+  listener: AttemptListener<D>
+  delivery: D
+  startedMs: number
 }
 
 /**
  * One attempt of a delivery: a request to each of `hooks` at once, or with `failover` one after the other
- * until one succeeds. `mayGoOn` is asked before each further request of a failover.
+ * until one succeeds.
  */
-export class Attempt {
-  readonly #sender: Sender
-  readonly #endpoint: Endpoint
-  readonly #hooks: readonly EndpointHook[]
-  readonly #body: Uint8Array
+export class Attempt<D extends { readonly body: Uint8Array }> {
+  readonly #parts: AttemptParts<D>
   readonly #signature: string | undefined
-  readonly #listener: AttemptListener
-  readonly #mayGoOn: () => boolean
   readonly #results: HookResult[] = []
   #begun = 0
   #isConcluded = false
   #released = 0
 
-  constructor(
-    sender: Sender,
-    endpoint: Endpoint,
-    hooks: readonly EndpointHook[],
-    body: Uint8Array,
-    listener: AttemptListener,
-    mayGoOn: () => boolean,
-  ) {
-    this.#sender = sender
-    this.#endpoint = endpoint
-    this.#hooks = hooks
-    this.#body = body
-    this.#signature = endpoint.sign(body)
-    this.#listener = listener
-    this.#mayGoOn = mayGoOn
+  constructor(parts: AttemptParts<D>) {
+    this.#parts = parts
+    this.#signature = parts.endpoint.sign(parts.delivery.body)
   }
 
   get #isFailover(): boolean {
-    return this.#endpoint.definition.strategy === 'failover'
+    return this.#parts.endpoint.definition.strategy === 'failover'
   }
 
   start(): void {
     if (this.#isFailover) this.#beginNext()
-    else while (this.#begun < this.#hooks.length) this.#beginNext()
+    else while (this.#begun < this.#parts.hooks.length) this.#beginNext()
   }
 
   #beginNext(): void {
-    const hook = this.#hooks[this.#begun]
+    const { sender, hooks, delivery } = this.#parts
+    const hook = hooks[this.#begun]
     if (hook === undefined) return
     this.#begun++
-    this.#sender.post(hook.target, this.#body, this.#signature, new HookExchange(this, hook))
+    sender.post(hook.target, delivery.body, this.#signature, new HookExchange(this, hook))
   }
 
   answered(result: HookResult, durationMs: number): void {
     this.#results.push(result)
-    this.#listener.answered(result, durationMs)
+    const { listener, delivery, hooks } = this.#parts
+    listener.answered(delivery, result, durationMs)
     if (this.#isFailover && this.#goesOnAfter(result)) this.#beginNext()
-    else if (this.#results.length === (this.#isFailover ? this.#begun : this.#hooks.length)) this.#conclude()
+    else if (this.#results.length === (this.#isFailover ? this.#begun : hooks.length)) this.#conclude()
   }
 
   released(): void {
@@ -76,31 +73,36 @@ export class Attempt {
   }
 
   #goesOnAfter({ verdict }: HookResult): boolean {
-    return verdict.kind !== 'delivered' && this.#begun < this.#hooks.length && this.#mayGoOn()
+    const { listener, delivery, hooks } = this.#parts
+    return verdict.kind !== 'delivered' && this.#begun < hooks.length && listener.mayGoOn(delivery)
   }
 
   #conclude(): void {
     this.#isConcluded = true
-    this.#listener.concluded(this.#results)
+    const { listener, delivery, endpoint, startedMs } = this.#parts
+    listener.concluded(delivery, endpoint, this.#results, startedMs)
     this.#reportReleased()
   }
 
   #reportReleased(): void {
-    if (this.#isConcluded && this.#released === this.#begun) this.#listener.released()
+    const { listener, delivery } = this.#parts
+    if (this.#isConcluded && this.#released === this.#begun) listener.released(delivery)
   }
 }
 
 /** How long a hook is left alone after a 429 that names no time. */
 const throttledPauseMs = 1_000
 
+type Answered = { answered(result: HookResult, durationMs: number): void; released(): void }
+
 class HookExchange implements Exchange {
-  readonly #attempt: Attempt
+  readonly #attempt: Answered
   readonly #hook: EndpointHook
   readonly #startedMs = performance.now()
   /** The breaker's state at the beginning, to tell it what its result is about. */
   readonly #era: number
 
-  constructor(attempt: Attempt, hook: EndpointHook) {
+  constructor(attempt: Answered, hook: EndpointHook) {
     this.#attempt = attempt
     this.#hook = hook
     this.#era = hook.breaker.begun(this.#startedMs)

@@ -17,7 +17,7 @@ import {
 import { formatWait } from '../retry/duration.ts'
 import { type Ladder, nextParkingStep } from '../retry/ladder.ts'
 import { route } from '../routing/route.ts'
-import { Attempt } from './attempt.ts'
+import { Attempt, type AttemptListener } from './attempt.ts'
 import { type Decision, decide, dueHooks, type HookResult, waitOn } from './decision.ts'
 import { Debt, Delivery, type HeldRecord, type LaneTerms } from './delivery.ts'
 
@@ -120,6 +120,17 @@ class DeliveryPipeline implements Pipeline {
   readonly #endpointOf
   readonly #lanes
   readonly #held = { records: 0, bytes: 0 }
+  readonly #listener: AttemptListener<Delivery> = {
+    answered: (delivery, result, durationMs) =>
+      this.#options.observer.attempted(delivery, result, durationMs),
+    mayGoOn: () => !this.#isDraining,
+    concluded: (delivery, endpoint, results, startedMs) =>
+      this.#conclude(delivery, endpoint, results, startedMs),
+    released: (delivery) => {
+      this.#lanes.finished(delivery)
+      this.#end()
+    },
+  }
   #share = 1
   #isFull = false
   #isDraining = false
@@ -320,9 +331,9 @@ class DeliveryPipeline implements Pipeline {
     }
     const nowMs = performance.now()
     const isLastTry = due.length === 0
-    const reachable = hooks.filter(
-      ({ breaker }) => breaker.allows(nowMs) || (isLastTry && breaker.state(nowMs) === 'closed'),
-    )
+    const isReachable = ({ breaker }: Endpoint['hooks'][number]): boolean =>
+      breaker.allows(nowMs) || (isLastTry && breaker.state(nowMs) === 'closed')
+    const reachable = hooks.every(isReachable) ? hooks : hooks.filter(isReachable)
     if (reachable.length > 0) this.#attempt(delivery, endpoint, reachable, startedMs)
     else this.#waitForBreakers(delivery, hooks)
   }
@@ -356,28 +367,23 @@ class DeliveryPipeline implements Pipeline {
   }
 
   #attempt(delivery: Delivery, endpoint: Endpoint, hooks: Endpoint['hooks'], startedMs: number): void {
-    const { sender, observer, ladder, now } = this.#options
     delivery.debt.isBegun = true
     delivery.attempts++
     this.#underWay++
-    const listener = {
-      answered: (result: HookResult, durationMs: number) => observer.attempted(delivery, result, durationMs),
-      concluded: (results: readonly HookResult[]) => {
-        const last = results.at(-1)
-        if (last !== undefined) delivery.lastOutcome = describeOutcome(last.outcome)
-        const hookIds = idsOf(endpoint.hooks)
-        this.#follow(
-          delivery,
-          decide({ ladder, carried: delivery, hookIds, results, startedMs, nowMs: now() }),
-          'failed',
-        )
-      },
-      released: () => {
-        this.#lanes.finished(delivery)
-        this.#end()
-      },
-    }
-    new Attempt(sender, endpoint, hooks, delivery.body, listener, () => !this.#isDraining).start()
+    const { sender } = this.#options
+    new Attempt({ sender, endpoint, hooks, listener: this.#listener, delivery, startedMs }).start()
+  }
+
+  #conclude(delivery: Delivery, endpoint: Endpoint, results: readonly HookResult[], startedMs: number): void {
+    const last = results.at(-1)
+    if (last !== undefined) delivery.lastOutcome = describeOutcome(last.outcome)
+    const { ladder, now } = this.#options
+    const hookIds = idsOf(endpoint.hooks)
+    this.#follow(
+      delivery,
+      decide({ ladder, carried: delivery, hookIds, results, startedMs, nowMs: now() }),
+      'failed',
+    )
   }
 
   #follow(delivery: Delivery, decision: Decision, why: ParkReason): void {

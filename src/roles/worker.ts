@@ -19,6 +19,8 @@ import { askKafka } from './ask-kafka.ts'
 import { StartError } from './start-error.ts'
 import { kafkaSettings, ladderOf, topicLayout, topicNames } from './settings.ts'
 
+type Registry = Metrics['registry']
+
 export type Worker = {
   /** Of `/metrics`, `/livez` and `/readyz`. */
   httpPort: number
@@ -34,8 +36,49 @@ export type WorkerOptions = {
   onFatal: (error: Error) => void
 }
 
+/** A member of the consumer group, and all that delivers what it reads. */
+export type Member = {
+  metrics: Registry
+  /** The retry topics that it reads. */
+  tiers: readonly string[]
+  /** Brings the gauges of `metrics` up to date. */
+  collect(): void
+  /** What keeps it from doing its work, in words; nothing when it is ready. */
+  notReady(): readonly string[]
+  /** Finishes what is in flight, commits, and leaves the group; within the shutdown timeout. */
+  stop(): Promise<void>
+}
+
+/** A member of the group in this process, with its metrics and probes. */
+export async function startWorker(options: WorkerOptions): Promise<Worker> {
+  const { config, log } = options
+  const member = await startMember(options)
+  const telemetry = await serveTelemetry({
+    host: config.http.host,
+    port: config.http.port,
+    probes: {
+      async metrics() {
+        member.collect()
+        return { ok: true, text: await member.metrics.metrics() }
+      },
+      notLive: async () => [],
+      notReady: async () => member.notReady(),
+    },
+  })
+  log.info({ port: telemetry.port, tiers: member.tiers }, 'worker started')
+  return {
+    httpPort: telemetry.port,
+    isReady: () => member.notReady().length === 0,
+    async stop() {
+      await member.stop()
+      await telemetry.stop()
+      log.info('stopped')
+    },
+  }
+}
+
 /** Joins everything that delivers: what starts here stops here, in reverse. */
-export async function startWorker({ config, log, onFatal }: WorkerOptions): Promise<Worker> {
+export async function startMember({ config, log, onFatal }: WorkerOptions): Promise<Member> {
   const metrics = createMetrics({ perDestination: config.metrics.perDestination })
   const catalog = await openCatalog(config, metrics, log)
   const kafka = createKafka(kafkaSettings(config), log)
@@ -95,7 +138,7 @@ export async function startWorker({ config, log, onFatal }: WorkerOptions): Prom
   const recordCounters = new Map(
     [topics.events, ...tiers.map(({ topic }) => topic)].map((topic) => [
       topic,
-      metrics.records.labels({ topic: topic.slice(config.kafka.topicPrefix.length) }),
+      metrics.records.series({ topic: topic.slice(config.kafka.topicPrefix.length) }),
     ]),
   )
   const member = await startConsumer({
@@ -114,14 +157,6 @@ export async function startWorker({ config, log, onFatal }: WorkerOptions): Prom
   })
   consumer = member
 
-  const telemetry = await serveTelemetry({
-    registry: metrics.registry,
-    host: config.http.host,
-    port: config.http.port,
-    probes: { notReady, collect: () => collect(metrics, running, member, state.stalledBy !== '') },
-  })
-  log.info({ port: telemetry.port, tiers: tiers.map(({ topic }) => topic) }, 'worker started')
-
   function notReady(): string[] {
     const reasons: string[] = []
     if (state.isStopping) reasons.push('stopping')
@@ -131,8 +166,10 @@ export async function startWorker({ config, log, onFatal }: WorkerOptions): Prom
   }
 
   return {
-    httpPort: telemetry.port,
-    isReady: () => notReady().length === 0,
+    metrics: metrics.registry,
+    tiers: tiers.map(({ topic }) => topic),
+    collect: () => collect(metrics, running, member, state.stalledBy !== ''),
+    notReady,
     async stop() {
       state.isStopping = true
       const deadlineMs = performance.now() + config.shutdown.timeoutMs
@@ -150,8 +187,6 @@ export async function startWorker({ config, log, onFatal }: WorkerOptions): Prom
       await sender.close()
       running.stop()
       catalog.stop()
-      await telemetry.stop()
-      log.info('stopped')
     },
   }
 }
@@ -250,7 +285,8 @@ function collect(metrics: Metrics, pipeline: Pipeline, consumer: GroupConsumer, 
   metrics.oldestDue.reset()
   for (const [tier, { parked, dueMs }] of tiers) {
     metrics.parkedNow.set({ tier }, parked)
-    metrics.oldestDue.set({ tier }, dueMs / 1000)
+    // A series that said 0 here would be the oldest of all where several processes are added up.
+    if (dueMs > 0) metrics.oldestDue.set({ tier }, dueMs / 1000)
   }
 }
 

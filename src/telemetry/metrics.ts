@@ -1,8 +1,10 @@
-import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client'
+import { TallyCounter, TallyHistogram } from './tally.ts'
 
 /**
  * The one table of metrics. Labels come from closed lists, so a series count never grows with customers;
- * `perDestination` adds a destination label to the two counters that SREs ask it of.
+ * `perDestination` adds a destination label to the two counters that SREs ask it of. Where several processes are read as one,
+ * values are added up, or go by `aggregator`.
  */
 export type Metrics = ReturnType<typeof createMetrics>
 
@@ -17,7 +19,7 @@ export function createMetrics({ perDestination }: { perDestination: boolean }) {
   return {
     registry,
     perDestination,
-    records: new Counter({
+    records: new TallyCounter({
       name: 'sluice_records_total',
       help: 'Records taken from Kafka, by topic (without the prefix).',
       labelNames: ['topic'],
@@ -29,7 +31,7 @@ export function createMetrics({ perDestination }: { perDestination: boolean }) {
       labelNames: ['reason'],
       registers,
     }),
-    deliveries: new Counter({
+    deliveries: new TallyCounter({
       name: 'sluice_deliveries_total',
       help: 'Deliveries that came to an end, by verdict: delivered or dead_letter.',
       labelNames: ['verdict', ...destination],
@@ -47,20 +49,20 @@ export function createMetrics({ perDestination }: { perDestination: boolean }) {
       labelNames: ['tier', 'reason'],
       registers,
     }),
-    attempts: new Counter({
+    attempts: new TallyCounter({
       name: 'sluice_attempts_total',
       help: 'Requests made, by outcome, status class and verdict.',
       labelNames: ['outcome', 'status_class', 'verdict', ...destination],
       registers,
     }),
-    attemptSeconds: new Histogram({
+    attemptSeconds: new TallyHistogram({
       name: 'sluice_attempt_duration_seconds',
       help: 'From the start of a request to its outcome.',
       labelNames: ['outcome'],
       buckets: attemptBuckets,
       registers,
     }),
-    deliverySeconds: new Histogram({
+    deliverySeconds: new TallyHistogram({
       name: 'sluice_produce_to_delivery_seconds',
       help: 'From the append of the message to Kafka to its successful delivery.',
       buckets: deliveryBuckets,
@@ -90,6 +92,7 @@ export function createMetrics({ perDestination }: { perDestination: boolean }) {
       name: 'sluice_consumer_lag_records',
       help: 'Records not settled yet, by topic and partition, of the partitions that this member owns.',
       labelNames: ['topic', 'partition'],
+      aggregator: 'max',
       registers,
     }),
     parkedNow: new Gauge({
@@ -100,28 +103,33 @@ export function createMetrics({ perDestination }: { perDestination: boolean }) {
     }),
     oldestDue: new Gauge({
       name: 'sluice_oldest_due_timestamp_seconds',
-      help: 'When the first record of a tier is due, in Unix seconds; 0 while none is known to wait.',
+      help: 'When the first record of a tier is due, in Unix seconds; no series while none is known to wait.',
       labelNames: ['tier'],
+      aggregator: 'min',
       registers,
     }),
     commitAge: new Gauge({
       name: 'sluice_commit_age_seconds',
       help: 'Time since offsets were last committed, or found to need no commit.',
+      aggregator: 'max',
       registers,
     }),
     stalled: new Gauge({
       name: 'sluice_produce_stalled',
       help: '1 while Kafka does not take what is produced, and fetching is stopped.',
+      aggregator: 'max',
       registers,
     }),
     catalogRefused: new Gauge({
       name: 'sluice_catalog_refused',
       help: '1 while the catalog file has faults and an earlier version is in force.',
+      aggregator: 'max',
       registers,
     }),
     destinations: new Gauge({
       name: 'sluice_catalog_destinations',
       help: 'Destinations of the catalog in force.',
+      aggregator: 'max',
       registers,
     }),
   }

@@ -5,6 +5,7 @@ import type { HookResult } from '../pipeline/decision.ts'
 import type { Delivery, HeldRecord } from '../pipeline/delivery.ts'
 import type { DeadReason, NotRoutedReason, ParkReason, PipelineObserver } from '../pipeline/pipeline.ts'
 import { formatWait } from '../retry/duration.ts'
+import { createDeliveredLog } from './attempt-line.ts'
 import type { Metrics } from './metrics.ts'
 
 /** Turns what the pipeline reports into metrics, and into one log line an attempt. Never logs a body or a secret. */
@@ -21,24 +22,50 @@ export function createObserver({
 }): PipelineObserver {
   const { perDestination } = metrics
   const timeoutMessage = `timeout: no response within ${timeoutMs} ms`
-  const attemptCounter = memo((outcome: OutcomeKind, statusClass: string, verdict: VerdictKind, id: string) =>
-    metrics.attempts.labels({
-      outcome,
-      status_class: statusClass,
-      verdict,
-      ...(perDestination && { destination: id }),
-    }),
+  const attemptSeries = memo((outcome: OutcomeKind) => ({
+    seconds: metrics.attemptSeconds.series({ outcome }),
+    counted: memo((statusClass: StatusClass) =>
+      memo((verdict: VerdictKind) =>
+        memo((destination: string) =>
+          metrics.attempts.series({
+            outcome,
+            status_class: statusClass,
+            verdict,
+            ...(perDestination && { destination }),
+          }),
+        ),
+      ),
+    ),
+  }))
+  const deliveries = memo((verdict: 'delivered' | 'dead_letter') =>
+    memo((destination: string) =>
+      metrics.deliveries.series({ verdict, ...(perDestination && { destination }) }),
+    ),
   )
-  const durations = memo((outcome: OutcomeKind) => metrics.attemptSeconds.labels({ outcome }))
-  const deliveries = memo((verdict: 'delivered' | 'dead_letter', id: string) =>
-    metrics.deliveries.labels({ verdict, ...(perDestination && { destination: id }) }),
-  )
+  const delivered = deliveries('delivered')
+  const logDelivered = createDeliveredLog(log)
+  const deliverySeconds = metrics.deliverySeconds.series({})
 
   function attempted(delivery: Delivery, { hookId, outcome, verdict }: HookResult, durationMs: number): void {
-    const counted = perDestination ? delivery.destinationId : ''
-    attemptCounter(outcome.kind, statusClassOf(outcome), verdict.kind, counted).inc()
-    durations(outcome.kind).observe(durationMs / 1000)
+    const series = attemptSeries(outcome.kind)
+    series.seconds.observe(durationMs / 1000)
+    series
+      .counted(statusClassOf(outcome))(verdict.kind)(perDestination ? delivery.destinationId : '')
+      .inc()
     if (!logAttempts) return
+    const roundMs = Math.round(durationMs * 10) / 10
+    if (verdict.kind === 'delivered' && outcome.kind === 'answer') {
+      logDelivered({
+        destination: delivery.destinationId,
+        hook: hookId,
+        messageId: delivery.messageId,
+        type: delivery.kind,
+        attempt: delivery.attempts,
+        status: outcome.status,
+        durationMs: roundMs,
+      })
+      return
+    }
     const line = {
       destination: delivery.destinationId,
       hook: hookId,
@@ -48,20 +75,19 @@ export function createObserver({
       verdict: verdict.kind,
       outcome: outcome.kind,
       ...detailOf(outcome),
-      durationMs: Math.round(durationMs * 10) / 10,
+      durationMs: roundMs,
     }
     if (outcome.kind === 'timeout') log.error(line, timeoutMessage)
     else if (outcome.kind === 'certificate')
       log.error(line, 'the certificate is not trusted: nothing was sent')
-    else if (verdict.kind === 'delivered') log.info(line, 'attempt')
     else log.warn(line, 'attempt')
   }
 
   return {
     attempted,
     delivered(delivery) {
-      deliveries('delivered', perDestination ? delivery.destinationId : '').inc()
-      metrics.deliverySeconds.observe(Math.max(0, Date.now() - delivery.firstSeenMs) / 1000)
+      delivered(perDestination ? delivery.destinationId : '').inc()
+      deliverySeconds.observe(Math.max(0, Date.now() - delivery.firstSeenMs) / 1000)
     },
     parked(_delivery: Delivery, why: ParkReason, waitMs: number) {
       metrics.parked.inc({ tier: formatWait(waitMs), reason: why })
@@ -69,7 +95,7 @@ export function createObserver({
     deadLettered(reason: DeadReason, detail: string, where: HeldRecord, delivery: Delivery | undefined) {
       metrics.deadLetters.inc({ reason })
       if (delivery !== undefined)
-        deliveries('dead_letter', perDestination ? delivery.destinationId : '').inc()
+        deliveries('dead_letter')(perDestination ? delivery.destinationId : '').inc()
       log.warn(
         {
           reason,
@@ -90,8 +116,12 @@ export function createObserver({
   }
 }
 
-function statusClassOf(outcome: Outcome): string {
-  return outcome.kind === 'answer' ? `${Math.floor(outcome.status / 100)}xx` : 'none'
+type StatusClass = 'none' | '1xx' | '2xx' | '3xx' | '4xx' | '5xx' | 'other'
+
+const statusClasses: readonly StatusClass[] = ['other', '1xx', '2xx', '3xx', '4xx', '5xx']
+
+function statusClassOf(outcome: Outcome): StatusClass {
+  return outcome.kind === 'answer' ? (statusClasses[Math.floor(outcome.status / 100)] ?? 'other') : 'none'
 }
 
 function detailOf(outcome: Outcome): {
@@ -105,15 +135,14 @@ function detailOf(outcome: Outcome): {
   return detail
 }
 
-/** Remembers what `make` gave for the same words: a labelled child of a metric costs a hash each time it is looked up. */
-function memo<A extends string[], T>(make: (...words: A) => T): (...words: A) => T {
-  const made = new Map<string, T>()
-  return (...words) => {
-    const key = words.join('\n')
-    let value = made.get(key)
+/** Remembers what `make` gave for the same word. */
+function memo<W extends string, T>(make: (word: W) => T): (word: W) => T {
+  const made = new Map<W, T>()
+  return (word) => {
+    let value = made.get(word)
     if (value === undefined) {
-      value = make(...words)
-      made.set(key, value)
+      value = make(word)
+      made.set(word, value)
     }
     return value
   }

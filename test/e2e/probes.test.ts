@@ -129,6 +129,7 @@ async function startUnready(variables: Record<string, string>) {
       SLUICE_HTTP_PORT: '0',
       SLUICE_TOPICS_DEVELOPMENT: 'true',
       SLUICE_TOPICS_PARTITIONS: '6',
+      SLUICE_WORKER_PROCESSES: '1',
       SLUICE_DELIVERY_ALLOW_ADDRESSES: '127.0.0.0/8',
       ...variables,
     },

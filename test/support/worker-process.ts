@@ -38,6 +38,8 @@ export type SluiceProcess = {
   terminate(): Promise<{ code: number | null; tookMs: number }>
   /** `kill -9`. */
   kill(): Promise<void>
+  /** Its exit code when it ends; null when a signal has ended it. */
+  exited: Promise<number | null>
   readonly isRunning: boolean
 }
 
@@ -50,6 +52,7 @@ function environment(variables: Record<string, string>): NodeJS.ProcessEnv {
     SLUICE_HTTP_PORT: '0',
     SLUICE_TOPICS_DEVELOPMENT: 'true',
     SLUICE_TOPICS_PARTITIONS: '6',
+    SLUICE_WORKER_PROCESSES: '1',
     SLUICE_DELIVERY_ALLOW_ADDRESSES: '127.0.0.0/8,::1/128',
     ...variables,
   }
@@ -121,6 +124,7 @@ export async function startSluice(
       child.kill('SIGKILL')
       await exited
     },
+    exited,
     get isRunning() {
       return child.exitCode === null && child.signalCode === null
     },

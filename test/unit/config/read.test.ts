@@ -29,6 +29,7 @@ describe('readConfig', () => {
         saslPassword: undefined,
       },
       topics: { partitions: 12, replication: 3, minInsync: 2, development: false },
+      worker: { processes: 'auto' },
       catalog: { file: 'catalog.yaml' },
       retry: {
         ladderMs: [60_000, 600_000, 3_600_000, 3_600_000, 3_600_000],
@@ -112,6 +113,8 @@ describe('readConfig', () => {
     ['SLUICE_TOPICS_PARTITIONS', '0', 'expected a whole number from 1 to 1000'],
     ['SLUICE_TOPICS_PARTITIONS', '1.5', 'expected a whole number from 1 to 1000'],
     ['SLUICE_TOPICS_PARTITIONS', '1e2', 'expected a whole number from 1 to 1000'],
+    ['SLUICE_WORKER_PROCESSES', '0', 'expected auto or a whole number from 1 to 256'],
+    ['SLUICE_WORKER_PROCESSES', 'all', 'expected auto or a whole number from 1 to 256'],
     ['SLUICE_RETRY_LADDER', ',', 'expected 1 to 20 durations from 100ms to 24h, with commas between them'],
     [
       'SLUICE_RETRY_LADDER',

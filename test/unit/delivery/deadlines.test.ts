@@ -19,7 +19,7 @@ test('a deadline fires once, never early', async () => {
   const deadlines = open({ timeoutMs })
   const startedMs = performance.now()
   const firedMs: number[] = []
-  deadlines.add(() => firedMs.push(performance.now()))
+  deadlines.add({ expire: () => firedMs.push(performance.now()) })
   await until('it has fired', () => firedMs.length > 0)
   expect(firedMs[0]).toBeGreaterThanOrEqual(startedMs + timeoutMs)
 
@@ -42,7 +42,7 @@ test('it fires within a tick of its time, as far as the machine lets it', async 
 test('deadlines fire in the order in which they were added', async () => {
   const deadlines = open({ timeoutMs })
   const order: number[] = []
-  for (let i = 0; i < 3_000; i++) deadlines.add(() => order.push(i))
+  for (let i = 0; i < 3_000; i++) deadlines.add({ expire: () => order.push(i) })
   await until('all have fired', () => order.length === 3_000)
   expect(order).toEqual(Array.from({ length: 3_000 }, (_, i) => i))
 })
@@ -50,9 +50,9 @@ test('deadlines fire in the order in which they were added', async () => {
 test('one that was cancelled never fires, and holds none of the others back', async () => {
   const deadlines = open({ timeoutMs })
   const order: string[] = []
-  const first = deadlines.add(() => order.push('first'))
-  const second = deadlines.add(() => order.push('second'))
-  deadlines.add(() => order.push('third'))
+  const first = deadlines.add({ expire: () => order.push('first') })
+  const second = deadlines.add({ expire: () => order.push('second') })
+  deadlines.add({ expire: () => order.push('third') })
   first.cancel()
   second.cancel()
   second.cancel()
@@ -62,14 +62,14 @@ test('one that was cancelled never fires, and holds none of the others back', as
 
 test('thousands that were cancelled take none with them that is still to come', async () => {
   const deadlines = open({ timeoutMs, tickMs: 5 })
-  for (let i = 0; i < 3_000; i++) deadlines.add(() => {}).cancel()
+  for (let i = 0; i < 3_000; i++) deadlines.add({ expire() {} }).cancel()
   expect(await fired(deadlines)).toBe(true)
 })
 
 test('one that has fired can be cancelled without harm', async () => {
   const deadlines = open({ timeoutMs })
   let count = 0
-  const deadline = deadlines.add(() => count++)
+  const deadline = deadlines.add({ expire: () => count++ })
   await until('it has fired', () => count > 0)
   deadline.cancel()
   await fired(deadlines)
@@ -79,11 +79,13 @@ test('one that has fired can be cancelled without harm', async () => {
 test('one that is cancelled by another that fires with it stays silent', async () => {
   const deadlines = open({ timeoutMs })
   const order: string[] = []
-  deadlines.add(() => {
-    order.push('canceller')
-    later.cancel()
+  deadlines.add({
+    expire() {
+      order.push('canceller')
+      later.cancel()
+    },
   })
-  const later = deadlines.add(() => order.push('cancelled'))
+  const later = deadlines.add({ expire: () => order.push('cancelled') })
   await fired(deadlines)
   expect(order).toEqual(['canceller'])
 })
@@ -91,9 +93,11 @@ test('one that is cancelled by another that fires with it stays silent', async (
 test('one that is added by another that fires gets its whole time', async () => {
   const deadlines = open({ timeoutMs, tickMs: 5 })
   const times: number[] = []
-  deadlines.add(() => {
-    times.push(performance.now())
-    deadlines.add(() => times.push(performance.now()))
+  deadlines.add({
+    expire() {
+      times.push(performance.now())
+      deadlines.add({ expire: () => times.push(performance.now()) })
+    },
   })
   await until('both have fired', () => times.length === 2)
   const [first = 0, second = 0] = times
@@ -109,7 +113,7 @@ test('it goes on after it was idle', async () => {
 test('nothing fires after stop', async () => {
   const stopped = open({ timeoutMs })
   let count = 0
-  for (let i = 0; i < 10; i++) stopped.add(() => count++)
+  for (let i = 0; i < 10; i++) stopped.add({ expire: () => count++ })
   stopped.stop()
   await fired(open({ timeoutMs: 2 * timeoutMs }))
   expect(count).toBe(0)
@@ -118,6 +122,6 @@ test('nothing fires after stop', async () => {
 /** Resolves when a deadline that is added now has fired. */
 function fired(deadlines: Deadlines): Promise<boolean> {
   return new Promise((resolve) => {
-    deadlines.add(() => resolve(true))
+    deadlines.add({ expire: () => resolve(true) })
   })
 }

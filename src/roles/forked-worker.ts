@@ -1,0 +1,67 @@
+import process from 'node:process'
+import { snapshotMetrics } from '../telemetry/add-up.ts'
+import { type Answers, isQuestion, type Report } from './process-link.ts'
+import { StartError } from './start-error.ts'
+import { type Member, startMember, type WorkerOptions } from './worker.ts'
+
+/**
+ * One of the processes of a worker: a member of the group without a port of its own, which answers what the
+ * primary asks.
+ */
+export async function startForkedWorker(options: WorkerOptions): Promise<{ stop(): Promise<void> }> {
+  if (!process.connected) throw new StartError('--process-number is for the processes that a worker starts.')
+  const member = await startMember(options)
+  process.on('message', (message: unknown) => {
+    if (isQuestion(message)) void answer(member, message.ask, message.id)
+  })
+  await tell({ tell: 'started' })
+  options.log.info({ pid: process.pid, tiers: member.tiers }, 'process started')
+  return {
+    async stop() {
+      await member.stop()
+      options.log.info('process stopped')
+    },
+  }
+}
+
+async function answer(member: Member, ask: keyof Answers, id: number): Promise<void> {
+  try {
+    await tell({ tell: 'answer', id, answer: await answerTo(member, ask) })
+  } catch (error) {
+    await tell({ tell: 'no answer', id, reason: String(error) })
+  }
+}
+
+async function answerTo(member: Member, ask: keyof Answers): Promise<Answers[keyof Answers]> {
+  switch (ask) {
+    case 'metrics':
+      member.collect()
+      return snapshotMetrics(member.metrics)
+    case 'notReady':
+      return member.notReady()
+  }
+}
+
+/** Tells the primary why this process ends. Gives false when there is no primary any more. */
+export async function tellFailure(error: unknown): Promise<boolean> {
+  const { message, stack = '' } = error instanceof Error ? error : new Error(String(error))
+  const failure = { message, stack, isStartError: error instanceof StartError }
+  return tell({ tell: 'failed', failure })
+}
+
+/** A primary that takes nothing must not keep a process from ending. */
+const tellWithinMs = 500
+
+/** Gives false when it could not be told. Never throws. */
+function tell(report: Report): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>()
+  if (process.send === undefined) resolve(false)
+  else {
+    const timer = setTimeout(resolve, tellWithinMs, false)
+    process.send(report, undefined, undefined, (error) => {
+      clearTimeout(timer)
+      resolve(error === null)
+    })
+  }
+  return promise
+}

@@ -1,0 +1,126 @@
+import { availableParallelism } from 'node:os'
+import type { Logger } from 'pino'
+import type { Config } from '../config/schema.ts'
+import { addUpMetrics } from '../telemetry/add-up.ts'
+import { type Probes, serveTelemetry } from '../telemetry/http.ts'
+import type { Running } from './running.ts'
+import { kafkaSettings } from './settings.ts'
+import { StartError } from './start-error.ts'
+import { type Ending, WorkerProcess } from './worker-process.ts'
+
+/** How many processes `sluice worker` is to be. `auto` respects affinity and the quota of the container. */
+export function processCount({ worker, topics }: Config): number {
+  if (worker.processes !== 'auto') return worker.processes
+  return Math.min(availableParallelism(), topics.partitions)
+}
+
+export type ProcessesOptions = {
+  config: Config
+  log: Logger
+  /** A process has failed, and the others are being stopped: this one should end with an error after `ended`. */
+  onFatal: (error: Error, ended: Promise<void>) => void
+}
+
+/** A question to a process is given up after this: a probe or a scrape waits no longer than 5 s. */
+const answerWithinMs = 4_000
+/** A process keeps to the shutdown timeout by itself; one that is so much over it hangs. */
+const overdueMs = 1_000
+
+/**
+ * The primary of several processes, each a member of the group. It reads no record: it starts them, passes on
+ * signals, and answers for all of them at one port. They live and end together: when one fails, the others are
+ * stopped in good order, and nothing is started again.
+ */
+export async function startProcesses({ config, log, onFatal }: ProcessesOptions): Promise<Running> {
+  // Not worth a start of all of them.
+  kafkaSettings(config)
+  const processes: WorkerProcess[] = []
+  let stopping: Promise<void> | undefined
+  const telemetry = await serveTelemetry({
+    host: config.http.host,
+    port: config.http.port,
+    probes: probesOf(processes, () => stopping !== undefined),
+  })
+
+  const stop = (): Promise<void> => (stopping ??= stopAll())
+  async function stopAll(): Promise<void> {
+    for (const one of processes) one.terminate()
+    const timer = setTimeout(killOverdue, config.shutdown.timeoutMs + overdueMs)
+    await Promise.all(processes.map((one) => one.ended))
+    clearTimeout(timer)
+    await telemetry.stop()
+    log.info('stopped')
+  }
+  function killOverdue(): void {
+    for (const one of processes.filter(({ hasEnded }) => !hasEnded)) {
+      log.error({ process: one.number }, 'a process has not stopped in time and is killed')
+      one.kill()
+    }
+  }
+
+  let hasFailed = false
+  function take(one: WorkerProcess, ending: Ending): void {
+    if (hasFailed || (stopping !== undefined && isOrderly(ending))) return
+    hasFailed = true
+    // `stop` first: a probe that comes now is told so.
+    const rest = stop()
+    onFatal(errorOf(one, ending), rest)
+  }
+  for (let number = 1; number <= processCount(config); number++) {
+    const one = new WorkerProcess(number)
+    processes.push(one)
+    void one.ended.then((ending) => take(one, ending))
+  }
+  void Promise.all(processes.map(({ started }) => started)).then(() =>
+    log.info({ port: telemetry.port, processes: processes.length }, 'worker started'),
+  )
+  return {
+    stop,
+    abandon() {
+      for (const one of processes) one.kill()
+    },
+  }
+}
+
+function probesOf(processes: readonly WorkerProcess[], isStopping: () => boolean): Probes {
+  const askAll = <Ask extends 'metrics' | 'notReady'>(ask: Ask) =>
+    Promise.all(processes.map(async (one) => ({ one, answered: await one.ask(ask, answerWithinMs) })))
+  return {
+    async metrics() {
+      const all = await askAll('metrics')
+      const reasons = all.flatMap(({ answered }) => (answered.ok ? [] : [answered.reason]))
+      if (reasons.length > 0) return { ok: false, reasons }
+      const snapshots = all.flatMap(({ answered }) => (answered.ok ? [answered.answer] : []))
+      return { ok: true, text: await addUpMetrics(snapshots) }
+    },
+    async notLive() {
+      const all = await askAll('notReady')
+      return all.flatMap(({ one, answered }) => (answered.ok || one.isStarting ? [] : [answered.reason]))
+    },
+    async notReady() {
+      if (isStopping()) return ['stopping']
+      const all = await askAll('notReady')
+      return all.flatMap(({ one, answered }) => {
+        if (!answered.ok) return [answered.reason]
+        return answered.answer.map((reason) => `process ${one.number}: ${reason}`)
+      })
+    },
+  }
+}
+
+/** A process that SIGTERM has found before it could listen for it had nothing to finish. */
+function isOrderly({ code, signal }: Ending): boolean {
+  return code === 0 || signal === 'SIGTERM'
+}
+
+function errorOf({ name }: WorkerProcess, { code, signal, failure }: Ending): Error {
+  // What keeps one from starting keeps all from it: said once, as by a single process.
+  if (failure?.isStartError === true) return new StartError(failure.message)
+  if (failure !== undefined) {
+    const cause = Object.assign(new Error(failure.message), { stack: failure.stack })
+    return new Error(`${name} failed`, { cause })
+  }
+  return new Error(
+    signal === null ? `${name} ended with exit code ${code}` : `${name} was killed by ${signal}`,
+  )
+}

@@ -1,0 +1,115 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import process from 'node:process'
+import { type Answers, type Failure, isReport, type Question, type Report } from './process-link.ts'
+
+/** How a process has ended, and what it said before of why. */
+export type Ending = { code: number | null; signal: NodeJS.Signals | null; failure: Failure | undefined }
+
+export type Answered<T> = { ok: true; answer: T } | { ok: false; reason: string }
+
+type Waiting = (answered: Answered<Answers[keyof Answers]>) => void
+
+/** One of the processes of a worker, as its primary sees it. It runs this program with the same arguments. */
+export class WorkerProcess {
+  /** From 1. */
+  readonly number: number
+  /** Resolves when the process is at work; never, when it ends before. */
+  readonly started: Promise<void>
+  readonly ended: Promise<Ending>
+  readonly #child: ChildProcess
+  readonly #waiting = new Map<number, Waiting>()
+  #hasStarted = false
+  #hasEnded = false
+  #failure: Failure | undefined
+  #lastId = 0
+
+  constructor(number: number) {
+    this.number = number
+    const [, entry = '', ...args] = process.argv
+    this.#child = fork(entry, [...args, '--process-number', String(number)], {
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    })
+    const started = Promise.withResolvers<void>()
+    const ended = Promise.withResolvers<Ending>()
+    this.started = started.promise
+    this.ended = ended.promise
+    this.#child.on('message', (message: unknown) => {
+      if (isReport(message)) this.#take(message, started.resolve)
+    })
+    // It could not be started or reached. That it has ended is then said by `exit`, or here.
+    this.#child.on('error', ({ message, stack = '' }) => {
+      this.#failure ??= { message, stack, isStartError: false }
+      if (this.#child.pid === undefined) this.#end({ code: null, signal: null }, ended.resolve)
+    })
+    // Not `exit`: what it said last is read first.
+    this.#child.on('close', (code, signal) => this.#end({ code, signal }, ended.resolve))
+  }
+
+  /** `process 2 (pid 4711)` */
+  get name(): string {
+    return `process ${this.number} (pid ${this.#child.pid ?? 'none'})`
+  }
+
+  get hasEnded(): boolean {
+    return this.#hasEnded
+  }
+
+  /** Gives up after `timeoutMs`. Never rejects. */
+  async ask<Ask extends keyof Answers>(ask: Ask, timeoutMs: number): Promise<Answered<Answers[Ask]>> {
+    if (this.#hasEnded) return this.#refusal('has ended')
+    if (!this.#hasStarted) return this.#refusal('is starting')
+    const id = ++this.#lastId
+    const { promise, resolve } = Promise.withResolvers<Answered<Answers[keyof Answers]>>()
+    this.#waiting.set(id, resolve)
+    const timer = setTimeout(() => resolve(this.#refusal(`did not answer within ${timeoutMs} ms`)), timeoutMs)
+    const question: Question = { id, ask }
+    this.#child.send(question, (error) => {
+      if (error !== null) resolve(this.#refusal(`can not be asked: ${error.message}`))
+    })
+    try {
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the answer to the question of this id
+      return (await promise) as Answered<Answers[Ask]>
+    } finally {
+      clearTimeout(timer)
+      this.#waiting.delete(id)
+    }
+  }
+
+  /** True when nothing but its start is in the way of an answer. */
+  get isStarting(): boolean {
+    return !this.#hasStarted && !this.#hasEnded
+  }
+
+  terminate(): void {
+    this.#child.kill('SIGTERM')
+  }
+
+  kill(): void {
+    this.#child.kill('SIGKILL')
+  }
+
+  #take(report: Report, started: () => void): void {
+    switch (report.tell) {
+      case 'started':
+        this.#hasStarted = true
+        return started()
+      case 'failed':
+        this.#failure ??= report.failure
+        return
+      case 'answer':
+        return this.#waiting.get(report.id)?.({ ok: true, answer: report.answer })
+      case 'no answer':
+        return this.#waiting.get(report.id)?.(this.#refusal(`can not answer: ${report.reason}`))
+    }
+  }
+
+  #end(how: Omit<Ending, 'failure'>, ended: (ending: Ending) => void): void {
+    this.#hasEnded = true
+    for (const waiting of this.#waiting.values()) waiting(this.#refusal('has ended'))
+    ended({ ...how, failure: this.#failure })
+  }
+
+  #refusal(what: string): { ok: false; reason: string } {
+    return { ok: false, reason: `process ${this.number} ${what}` }
+  }
+}

@@ -1,0 +1,109 @@
+import {
+  Counter,
+  type CounterConfiguration,
+  Histogram,
+  type HistogramConfiguration,
+  type LabelValues,
+} from 'prom-client'
+
+/**
+ * Metrics for what happens with every delivery. prom-client finds a series by its labels at each `inc` and each
+ * `observe`, which costs 2 to 4 µs; here it is found once, counted in plain numbers, and read when prom-client is.
+ */
+
+/** One series of a counter. */
+export class CountedSeries {
+  /** What prom-client has not been told yet. */
+  untold = 0
+
+  inc(): void {
+    this.untold++
+  }
+}
+
+/** A counter whose series are kept by those who count. */
+export class TallyCounter<L extends string> {
+  readonly #counter: Counter<L>
+  readonly #series: { labels: LabelValues<L>; series: CountedSeries }[] = []
+
+  constructor(configuration: CounterConfiguration<L>) {
+    this.#counter = new Counter({ ...configuration, collect: () => this.#tell() })
+  }
+
+  /** The series with these labels. Keep it: each call makes a part of its own. */
+  series(labels: LabelValues<L>): CountedSeries {
+    const series = new CountedSeries()
+    this.#series.push({ labels, series })
+    return series
+  }
+
+  #tell(): void {
+    for (const { labels, series } of this.#series) {
+      this.#counter.inc(labels, series.untold)
+      series.untold = 0
+    }
+  }
+}
+
+/** One series of a histogram. */
+export class ObservedSeries {
+  readonly #bounds: readonly number[]
+  /** How many values fell between a bound and the one before; the last are above all. */
+  readonly counts: Float64Array
+  sum = 0
+
+  constructor(bounds: readonly number[]) {
+    this.#bounds = bounds
+    this.counts = new Float64Array(bounds.length + 1)
+  }
+
+  observe(value: number): void {
+    const bounds = this.#bounds
+    let index = 0
+    while (value > (bounds[index] ?? Infinity)) index++
+    this.counts[index] = (this.counts[index] ?? 0) + 1
+    this.sum += value
+  }
+}
+
+/** A histogram whose series are kept by those who observe. */
+export class TallyHistogram<L extends string> extends Histogram<L> {
+  readonly #configuration: HistogramConfiguration<L>
+  readonly #bounds: readonly number[]
+  readonly #series: { labels: LabelValues<L>; series: ObservedSeries }[] = []
+
+  constructor(configuration: HistogramConfiguration<L> & { buckets: number[] }) {
+    super(configuration)
+    this.#configuration = configuration
+    this.#bounds = configuration.buckets
+  }
+
+  /** The series with these labels. Ask for it once. */
+  series(labels: LabelValues<L>): ObservedSeries {
+    const series = new ObservedSeries(this.#bounds)
+    this.#series.push({ labels, series })
+    return series
+  }
+
+  /** What prom-client 15 asks a metric for: `get` and the text format are made of it. */
+  async getForPromString(): Promise<object> {
+    const { name, help } = this.#configuration
+    const values = this.#series.flatMap(({ labels, series }) => this.#valuesOf(labels, series))
+    return { name, help, type: 'histogram', aggregator: 'sum', values }
+  }
+
+  #valuesOf(sharedLabels: LabelValues<L>, { counts, sum }: ObservedSeries): object[] {
+    const { name } = this.#configuration
+    let total = 0
+    const buckets = Array.from(counts, (count, index) => {
+      total += count
+      const labels = { le: this.#bounds[index] ?? '+Inf' }
+      return { metricName: `${name}_bucket`, labels, sharedLabels, value: total }
+    })
+    return [
+      ...buckets,
+      { metricName: `${name}_sum`, labels: {}, sharedLabels, value: sum },
+      { metricName: `${name}_count`, labels: {}, sharedLabels, value: total },
+    ]
+  }
+}

@@ -1,0 +1,251 @@
+import { readFileSync } from 'node:fs'
+import process from 'node:process'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { type CountingReceiver, startCountingReceiver } from '../support/counting-receiver.ts'
+import { randomPrefix, testKafka } from '../support/kafka.ts'
+import { until } from '../support/until.ts'
+import { runSluice, type SluiceProcess, startSluice } from '../support/worker-process.ts'
+import { newIds, unhurried, type Scene, setScene } from './scene.ts'
+
+let receiver: CountingReceiver
+let scene: Scene | undefined
+let worker: SluiceProcess | undefined
+
+beforeEach(async () => {
+  receiver = await startCountingReceiver()
+})
+
+afterEach(async () => {
+  if (worker?.isRunning) await worker.kill()
+  worker = undefined
+  scene?.close()
+  scene = undefined
+  await receiver.stop()
+})
+
+const partitions = 6
+
+/** A scene with one destination, and a worker of two processes on it. */
+async function begin(): Promise<{ of: Scene; pair: SluiceProcess }> {
+  const of = await setScene({
+    catalog: {
+      sources: [{ id: 'shop' }],
+      destinations: [
+        { id: 'crm', sources: ['shop'], maxInFlight: 30, hooks: [{ url: receiver.url('/crm') }] },
+      ],
+    },
+    variables: {
+      ...unhurried,
+      SLUICE_TOPICS_PARTITIONS: String(partitions),
+      SLUICE_WORKER_PROCESSES: '2',
+      SLUICE_RETRY_LADDER: '1s',
+      SLUICE_RETRY_THEN: '1s',
+    },
+  })
+  scene = of
+  const pair = await startSluice(of.variables)
+  worker = pair
+  await until('they share the partitions', async () => {
+    const shares = [1, 2].map((number) =>
+      pair.log.findLast((line) => line.msg === 'joined the group' && line['process'] === number),
+    )
+    return shares[0]?.['partitions'] === partitions && shares[1]?.['partitions'] === partitions
+  })
+  await until('both are ready', async () => (await probe(pair, '/readyz')).status === 200)
+  return { of, pair }
+}
+
+/** One process takes over what a pair has left: none joins after it, which may repeat what is in flight. */
+async function finishAlone({ variables }: Scene): Promise<void> {
+  worker = await startSluice({ ...variables, SLUICE_WORKER_PROCESSES: '1' })
+}
+
+/** The process ids of the two. */
+function pidsOf({ log }: SluiceProcess): number[] {
+  return [1, 2].map((number) =>
+    Number(log.find((line) => line.msg === 'process started' && line['process'] === number)?.['pid']),
+  )
+}
+
+async function probe({ httpPort }: SluiceProcess, path: string): Promise<{ status: number; text: string }> {
+  const response = await fetch(`http://127.0.0.1:${httpPort}${path}`)
+  return { status: response.status, text: await response.text() }
+}
+
+/** How many messages arrived how often: `{ 1: 3000 }` when each did once. */
+async function histogram(): Promise<Record<number, number>> {
+  const counts: Record<number, number> = {}
+  for (const times of (await receiver.arrivals('/crm')).values())
+    counts[times.length] = (counts[times.length] ?? 0) + 1
+  return counts
+}
+
+async function partHasArrived(): Promise<void> {
+  await until('a part has arrived', async () => (await receiver.count('/crm')).requests >= 500)
+}
+
+async function allHaveArrived(ids: readonly string[]): Promise<void> {
+  await until('all have arrived', async () => (await receiver.count('/crm')).delivered === ids.length)
+}
+
+function stoppedOf({ log }: SluiceProcess): unknown[] {
+  return log.filter(({ msg }) => msg === 'process stopped').map((line) => line['process'])
+}
+
+describe('two processes', () => {
+  test('share the partitions, deliver all, and are one worker to those who look', async () => {
+    const { of, pair } = await begin()
+    const ids = newIds(2_000)
+    await of.send('shop', ids)
+    await allHaveArrived(ids)
+    expect(await histogram()).toEqual({ 1: ids.length })
+    await until('all is settled', async () => (await pair.metric('sluice_consumer_lag_records')) === 0)
+
+    expect(await pair.metric('sluice_records_total', { topic: 'events' })).toBe(ids.length)
+    expect(await pair.metric('sluice_deliveries_total', { verdict: 'delivered' })).toBe(ids.length)
+    expect(await pair.metric('sluice_attempt_duration_seconds_count')).toBe(ids.length)
+    expect(await pair.metric('sluice_catalog_destinations')).toBe(1)
+    expect(await pair.metric('process_cpu_seconds_total')).toBeGreaterThan(0)
+    const { text } = await probe(pair, '/metrics')
+    const lags = [...text.matchAll(/^sluice_consumer_lag_records\{(.*)\} 0$/gm)].map(([, labels]) => labels)
+    // Of `events` and of `retry.1s`.
+    expect(lags).toHaveLength(2 * partitions)
+    expect(new Set(lags).size).toBe(lags.length)
+    const attempts = await until('all lines are there', () => {
+      const lines = pair.log.filter((line) => 'messageId' in line && 'durationMs' in line)
+      return lines.length === ids.length ? lines : undefined
+    })
+    expect(new Set(attempts.map((line) => line['process']))).toEqual(new Set([1, 2]))
+    expect(pair.log.filter(({ level }) => level === 'none')).toEqual([])
+  })
+
+  test('end by one SIGTERM, repeat nothing and lose nothing', async () => {
+    await receiver.behave('/crm', { delayMs: 50 })
+    const { of, pair } = await begin()
+    const ids = newIds(3_000)
+    await of.send('shop', ids)
+    await partHasArrived()
+    const { code, tookMs } = await pair.terminate()
+    expect(code).toBe(0)
+    expect(tookMs).toBeLessThan(10_000)
+    expect(new Set(stoppedOf(pair))).toEqual(new Set([1, 2]))
+    expect((await receiver.count('/crm')).requests).toBeLessThan(ids.length)
+    await finishAlone(of)
+    await allHaveArrived(ids)
+    expect(await histogram()).toEqual({ 1: ids.length })
+  })
+
+  test('end at once by a second signal', async () => {
+    await receiver.behave('/crm', { isHung: true })
+    const { of, pair } = await begin()
+    await of.send('shop', newIds(20))
+    await until('requests hang', async () => (await receiver.count('/crm')).inFlight === 20)
+    process.kill(pair.pid, 'SIGTERM')
+    await until('it stops', async () => (await probe(pair, '/readyz')).text === 'stopping\n')
+    await until('it has taken a second signal', () => {
+      if (pair.isRunning) process.kill(pair.pid, 'SIGTERM')
+      return !pair.isRunning
+    })
+    expect(await pair.exited).toBe(130)
+    expect(stoppedOf(pair)).toEqual([])
+    await until('both are gone', () => pidsOf(pair).every(isGone))
+  })
+
+  test('end with an error that names the one that was killed, and the other stops in good order', async () => {
+    await receiver.behave('/crm', { delayMs: 50 })
+    const { of, pair } = await begin()
+    const ids = newIds(1_500)
+    await of.send('shop', ids)
+    await partHasArrived()
+    const [, second = 0] = pidsOf(pair)
+    process.kill(second, 'SIGKILL')
+    expect(await pair.exited).toBe(1)
+    const errors = pair.log.filter(({ level }) => level === 'fatal')
+    expect(errors).toHaveLength(1)
+    expect(errors[0]).toMatchObject({
+      err: { message: `process 2 (pid ${second}) was killed by SIGKILL` },
+    })
+    expect(stoppedOf(pair)).toEqual([1])
+    await finishAlone(of)
+    await allHaveArrived(ids)
+  })
+
+  test('stop in good order when the first process is killed', async () => {
+    await receiver.behave('/crm', { delayMs: 50 })
+    const { of, pair } = await begin()
+    const ids = newIds(3_000)
+    await of.send('shop', ids)
+    await partHasArrived()
+    await pair.kill()
+    await until('both have stopped', () => stoppedOf(pair).length === 2)
+    await until('both are gone', () => pidsOf(pair).every(isGone))
+    await finishAlone(of)
+    await allHaveArrived(ids)
+    expect(await histogram()).toEqual({ 1: ids.length })
+  })
+
+  test('are not live, not ready and not measured while one of them hangs', async () => {
+    const { pair } = await begin()
+    const [, second = 0] = pidsOf(pair)
+    process.kill(second, 'SIGSTOP')
+    const startedMs = performance.now()
+    const answers = await Promise.all(['/metrics', '/readyz', '/livez'].map((path) => probe(pair, path)))
+    expect(performance.now() - startedMs).toBeLessThan(5_000)
+    process.kill(second, 'SIGCONT')
+    for (const answer of answers) {
+      expect(answer).toEqual({ status: 503, text: 'process 2 did not answer within 4000 ms\n' })
+    }
+    for (const path of ['/metrics', '/livez', '/readyz'])
+      await until(`${path} is well again`, async () => (await probe(pair, path)).status === 200)
+  })
+})
+
+describe('what keeps them from starting is said once', () => {
+  test('a configuration with a fault', async () => {
+    const { stdout, stderr } = await runSluice(
+      ['worker', '--processes', '2'],
+      { SLUICE_DELIVERY_TIMEOUT: 'fast' },
+      { expectedCode: 1 },
+    )
+    expect(stdout).toBe('')
+    expect(stderr.trim().split('\n')).toEqual([
+      'sluice: The configuration has a fault:',
+      expect.stringContaining('delivery.timeout (SLUICE_DELIVERY_TIMEOUT)'),
+    ])
+  })
+
+  test('topics that do not exist', async () => {
+    const of = await setScene({ catalog: { sources: [], destinations: [] } })
+    scene = of
+    const prefix = randomPrefix()
+    const { stderr } = await runSluice(
+      ['worker', '--processes', '2'],
+      { ...of.variables, SLUICE_KAFKA_TOPIC_PREFIX: prefix },
+      { expectedCode: 1 },
+    )
+    expect(stderr.split('The topics are not as they must be:')).toHaveLength(2)
+    expect(stderr.split(`${prefix}events does not exist`)).toHaveLength(2)
+    expect(stderr).not.toMatch(/^\s+at /m)
+  })
+
+  test('a catalog that does not exist', async () => {
+    const { stdout, stderr } = await runSluice(
+      ['worker', '--processes', '2'],
+      { SLUICE_KAFKA_BROKERS: testKafka().join(','), SLUICE_CATALOG_FILE: '/nowhere/catalog.yaml' },
+      { expectedCode: 1 },
+    )
+    expect(stderr.split('sluice: ')).toHaveLength(2)
+    expect(stderr).toContain('/nowhere/catalog.yaml')
+    expect(stdout).not.toContain('fatal')
+  })
+})
+
+/** Whether there is no such process, or only what is left of it until its parent has looked. */
+function isGone(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return /^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
+  } catch {
+    return true
+  }
+}

@@ -1,0 +1,67 @@
+import * as fc from 'fast-check'
+import { type Logger, pino } from 'pino'
+import { expect, test } from 'vitest'
+import { type AttemptLine, createDeliveredLog } from '../../../src/telemetry/attempt-line.ts'
+
+/** A logger as `createLogger` makes it, and the lines it has written. */
+function listen(level = 'info'): { log: Logger; lines: string[] } {
+  const lines: string[] = []
+  const options = { level, base: null, timestamp: pino.stdTimeFunctions.isoTime }
+  const formatters = { level: (label: string) => ({ level: label }) }
+  return { log: pino({ ...options, formatters }, { write: (line: string) => void lines.push(line) }), lines }
+}
+
+const attempt: AttemptLine = {
+  destination: 'crm',
+  hook: 'main',
+  messageId: '1',
+  type: 'track',
+  attempt: 1,
+  status: 200,
+  durationMs: 12.5,
+}
+
+/** A line without its time, which no two lines share. */
+function withoutTime(line: string | undefined): object {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- that it is so is looked at below
+  const { time, ...rest } = JSON.parse(line ?? '') as { time: string }
+  expect(new Date(time).toISOString()).toBe(time)
+  return rest
+}
+
+test('the line is the one that pino writes of the same members', () => {
+  const anyText = fc.oneof(fc.string({ unit: 'binary' }), fc.string({ unit: 'grapheme' }))
+  fc.assert(
+    fc.property(
+      anyText,
+      anyText,
+      fc.nat(),
+      fc.nat(999),
+      fc.nat(60_000),
+      (messageId, type, tries, status, tenths) => {
+        const { log, lines } = listen()
+        const line = { ...attempt, messageId, type, attempt: tries, status, durationMs: tenths / 10 }
+        createDeliveredLog(log)(line)
+        const { durationMs, status: code, ...before } = line
+        log.info({ ...before, verdict: 'delivered', outcome: 'answer', status: code, durationMs }, 'attempt')
+        const [ours, theirs] = lines
+        expect(ours?.endsWith('}\n')).toBe(true)
+        expect(withoutTime(ours)).toEqual(withoutTime(theirs))
+        expect(Object.keys(withoutTime(ours))).toEqual(Object.keys(withoutTime(theirs)))
+      },
+    ),
+    { numRuns: 1_000 },
+  )
+})
+
+test('what a child logger says of itself is in the line', () => {
+  const { log, lines } = listen()
+  createDeliveredLog(log.child({ process: 2 }))(attempt)
+  expect(withoutTime(lines[0])).toMatchObject({ process: 2, destination: 'crm', verdict: 'delivered' })
+})
+
+test('nothing is written where the level is above info', () => {
+  const { log, lines } = listen('warn')
+  createDeliveredLog(log)(attempt)
+  expect(lines).toEqual([])
+})
