@@ -53,6 +53,18 @@ class Queue<D> {
     }
     return item.delivery
   }
+
+  remove(isToGo: (delivery: D) => boolean): D[] {
+    const removed: D[] = []
+    const kept: Queued<D>[] = []
+    for (const item of this.#items.slice(this.#head)) {
+      if (isToGo(item.delivery)) removed.push(item.delivery)
+      else kept.push(item)
+    }
+    this.#items = kept
+    this.#head = 0
+    return removed
+  }
 }
 
 /** What waits for one destination, by class, and how much of it is in flight. */
@@ -110,6 +122,13 @@ export class Lane<D> {
       if (oldest !== undefined && oldest.sinceMs <= latestMs) return this.#shiftFrom(laneClass)
     }
     return undefined
+  }
+
+  /** Takes out, from all classes, what is to go; the others keep their order. */
+  remove(isToGo: (delivery: D) => boolean): D[] {
+    const removed = byUrgency.flatMap((laneClass) => this.#queues[laneClass].remove(isToGo))
+    this.#length -= removed.length
+    return removed
   }
 
   #shiftFirst(): D | undefined {

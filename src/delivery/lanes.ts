@@ -39,6 +39,8 @@ export type Lanes<D extends Carried> = {
   /** No further starts until `open`; what is in flight goes on. */
   shut(): void
   open(): void
+  /** Hands what waits and isn't ours any more to `letGo`. */
+  letGoAbandoned(): void
   /** Empties the queues and gives back what was in them. */
   takeQueued(): D[]
   readonly inFlight: number
@@ -149,6 +151,17 @@ class FairLanes<D extends Carried> implements Lanes<D> {
   open(): void {
     this.#isShut = false
     this.#pump()
+  }
+
+  letGoAbandoned(): void {
+    for (const lane of this.#lanes.values()) {
+      for (const delivery of lane.remove((queued) => queued.isAbandoned)) {
+        this.#queued--
+        this.#options.letGo(delivery)
+      }
+      this.#relax(lane)
+      this.#letGoIfIdle(lane)
+    }
   }
 
   takeQueued(): D[] {

@@ -19,6 +19,8 @@ export type NodePlan = {
   heapMb: number
   /** Removed when this process ends without a stop; undefined for kept data. */
   scratch: string | undefined
+  /** One more port for clients: who comes through it is told to go on through the port `advertised`, a proxy's. */
+  proxied?: { port: number; advertised: number }
 }
 
 const startTimeoutMs = 60_000
@@ -99,14 +101,16 @@ export class JavaNode implements KafkaNode {
   }
 
   #properties(): Record<string, string> {
-    const { id, count, ports, voters } = this.#plan
+    const { id, count, ports, voters, proxied } = this.#plan
     const client = `PLAINTEXT://${this.address}`
+    const behind = proxied === undefined ? [] : [`PROXIED://127.0.0.1:${proxied.port}`]
+    const told = proxied === undefined ? [] : [`PROXIED://127.0.0.1:${proxied.advertised}`]
     return brokerProperties({
       id,
       count,
       voters,
-      listeners: [client, `CONTROLLER://127.0.0.1:${ports.controller}`],
-      advertised: [client],
+      listeners: [client, ...behind, `CONTROLLER://127.0.0.1:${ports.controller}`],
+      advertised: [client, ...told],
       interBroker: 'PLAINTEXT',
       logDir: this.#path('data'),
     })

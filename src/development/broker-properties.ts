@@ -26,7 +26,8 @@ function placeProperties(place: BrokerPlace): Record<string, string> {
     'controller.listener.names': 'CONTROLLER',
     listeners: place.listeners.join(','),
     'advertised.listeners': place.advertised.join(','),
-    'listener.security.protocol.map': 'PLAINTEXT:PLAINTEXT,INTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT',
+    'listener.security.protocol.map':
+      'PLAINTEXT:PLAINTEXT,INTERNAL:PLAINTEXT,PROXIED:PLAINTEXT,CONTROLLER:PLAINTEXT',
     'inter.broker.listener.name': place.interBroker,
     'log.dirs': place.logDir,
   }

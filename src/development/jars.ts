@@ -13,7 +13,7 @@ const downloadTimeoutMs = 15 * 60_000
 const abandonedAfterMs = 60 * 60_000
 
 /** What is downloaded once is kept here, outside any checkout. `SLUICE_CACHE_DIR` overrides the place. */
-function cacheFolder(): string {
+export function cacheFolder(): string {
   const { SLUICE_CACHE_DIR: own, XDG_CACHE_HOME: caches } = process.env
   return own || join(caches || join(homedir(), '.cache'), 'sluice')
 }

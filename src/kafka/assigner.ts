@@ -1,14 +1,15 @@
 import { AssignerProtocol, type PartitionAssigner } from 'kafkajs'
-import { assignSticky, type Claim } from './sticky.ts'
+import { type Claim, encodeClaim, readClaim } from './claim.ts'
+import { assignSticky } from './sticky.ts'
 
-/** What this member owns now: sent along with each join. */
-export type CurrentUnits = () => Omit<Claim, 'memberId'>
+/** What this member has now: sent along with each join. */
+export type CurrentClaim = () => Claim
 
 /**
  * Assigns in units, sticky and balanced: partition i of every topic goes to the same member, so that one
  * worker owns all that concerns a user. Each member's claim travels in its subscription's user data.
  */
-export function createUnitAssigner(current: CurrentUnits): PartitionAssigner {
+export function createUnitAssigner(current: CurrentClaim): PartitionAssigner {
   return ({ cluster }) => ({
     name: 'sluice-units',
     version: 2,
@@ -46,34 +47,9 @@ export function createUnitAssigner(current: CurrentUnits): PartitionAssigner {
         metadata: AssignerProtocol.MemberMetadata.encode({
           version: this.version,
           topics,
-          userData: Buffer.from(JSON.stringify(current())),
+          userData: encodeClaim(current()),
         }),
       }
     },
   })
-}
-
-const noClaim: Omit<Claim, 'memberId'> = { sinceMs: 0, units: [] }
-
-/** What can't be read claims nothing: the member is given its share all the same. */
-function readClaim(memberMetadata: Buffer): Omit<Claim, 'memberId'> {
-  try {
-    const userData = AssignerProtocol.MemberMetadata.decode(memberMetadata)?.userData
-    const claim: unknown = JSON.parse(String(userData))
-    return isClaim(claim) ? claim : noClaim
-  } catch {
-    return noClaim
-  }
-}
-
-function isClaim(value: unknown): value is Omit<Claim, 'memberId'> {
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    'sinceMs' in value &&
-    typeof value.sinceMs === 'number' &&
-    'units' in value &&
-    Array.isArray(value.units) &&
-    value.units.every((unit) => typeof unit === 'number')
-  )
 }

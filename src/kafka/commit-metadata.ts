@@ -1,8 +1,8 @@
 /**
  * The metadata string of an offset commit: which records above the committed offset are settled already.
  *
- * base64 of an 8-byte header and a bitmap. Byte 0: format, 1. Byte 1: flags. Bytes 2-5: generation of the
- * writer, big-endian. Bytes 6-7: the low half of the CRC-32 of everything else. Bit i of the bitmap
+ * base64 of an 8-byte header and a bitmap. Byte 0: format, 1. Byte 1: flags. Bytes 2-5: the writer's epoch,
+ * big-endian. Bytes 6-7: the low half of the CRC-32 of everything else. Bit i of the bitmap
  * (least significant first) is offset `position + i`. The broker refuses more than 4,096 characters.
  */
 import { crc32 } from 'node:zlib'
@@ -16,13 +16,16 @@ export const maxRememberedOffsets = ((maxCharacters / 4) * 3 - headerBytes) * 8
 
 const isFinalFlag = 1
 
-/** What an owner leaves to the next one. `isFinal`: it has finished what it had in flight. */
-export type CommitMemory = { settledAbove: number[]; isFinal: boolean; generation: number }
+/**
+ * What an owner leaves to the next one. `isFinal`: it has finished what it had in flight, and nobody has begun since.
+ * `epoch` counts owners: each writes one more than it found.
+ */
+export type CommitMemory = { settledAbove: number[]; isFinal: boolean; epoch: number }
 
 export function encodeCommitMetadata(
   position: number,
   settledAbove: Iterable<number>,
-  { isFinal, generation }: { isFinal: boolean; generation: number },
+  { isFinal, epoch }: { isFinal: boolean; epoch: number },
 ): string {
   const buffer = Buffer.alloc(headerBytes + maxRememberedOffsets / 8)
   let length = headerBytes
@@ -35,7 +38,7 @@ export function encodeCommitMetadata(
   }
   buffer[0] = format
   buffer[1] = isFinal ? isFinalFlag : 0
-  buffer.writeUInt32BE(generation >>> 0, 2)
+  buffer.writeUInt32BE(epoch >>> 0, 2)
   buffer.writeUInt16BE(checksum(buffer.subarray(0, length)), 6)
   return buffer.toString('base64', 0, length)
 }
@@ -57,7 +60,7 @@ export function decodeCommitMetadata(position: number, metadata: string | null):
     }
   }
   const flags = buffer[1] ?? 0
-  return { settledAbove, isFinal: (flags & isFinalFlag) !== 0, generation: buffer.readUInt32BE(2) }
+  return { settledAbove, isFinal: (flags & isFinalFlag) !== 0, epoch: buffer.readUInt32BE(2) }
 }
 
 function checksum(buffer: Buffer): number {

@@ -7,11 +7,11 @@ import {
   type Offsets,
 } from 'kafkajs'
 import { createUnitAssigner } from './assigner.ts'
-import { decodeCommitMetadata, encodeCommitMetadata, maxRememberedOffsets } from './commit-metadata.ts'
-import { Partition } from './partition.ts'
-import { Watermark } from './watermark.ts'
+import { type Claim, readClaim } from './claim.ts'
+import { Partition, type Standing, type StoredCommit } from './partition.ts'
+import { type Ready, takeOver } from './takeover.ts'
 
-/** A record on loan: it isn't committed past before `settle` is called. */
+/** A record on loan: it isn't committed past before `settle` is called. Call that or `giveBack`, once. */
 export type InboundRecord = {
   readonly topic: string
   readonly partition: number
@@ -26,6 +26,8 @@ export type InboundRecord = {
   /** True when the partition has moved to another member: start nothing more for it. */
   readonly isAbandoned: boolean
   settle(): void
+  /** Nothing is done with it here any more, and it isn't settled: the next owner gets it. */
+  giveBack(): void
 }
 
 export type TopicSubscription = { topic: string; waitMs: number }
@@ -40,10 +42,12 @@ export type ConsumerOptions = {
   groupId: string
   sessionTimeoutMs: number
   commitIntervalMs: number
+  /** How long the owner before of a partition may need to finish what it has in flight. */
+  handoverMs: number
   topics: readonly TopicSubscription[]
   /** Takes one record. Must not throw, and must not wait. */
   onRecord: (record: InboundRecord) => void
-  /** Told after each join which partition numbers are ours. */
+  /** Told after each join which partition numbers are ours. Records of others are abandoned from then on. */
   onAssigned: (units: readonly number[]) => void
   /** The client gave up and won't come back by itself. */
   onFatal: (error: Error) => void
@@ -76,8 +80,8 @@ const minHeadWaitMs = 500
 /** A record that is taken this long after its append, or after it was due, shows that we are behind. */
 const lateAfterMs = 10_000
 const endOffsetsEveryMs = 5_000
-/** How long a lost partition is still committed for, while what it had in flight comes to its end. */
-const leavingMs = 30_000
+/** So long before the next owner waits no more for it, a lost partition is committed for the last time. */
+const leavingMarginMs = 500
 
 /**
  * One member of the consumer group. It owns the pauses, seeks and commits of its partitions; all else only
@@ -94,17 +98,18 @@ class GroupMember implements GroupConsumer {
   readonly #consumer: Consumer
   readonly #admin: Admin
   readonly #partitions = new Map<string, Partition>()
-  /** Lost partitions with records in flight, until those have settled and are committed. */
+  /** Lost partitions, until what they had in flight is done with and the final commit is made. */
   readonly #leaving = new Set<Partition>()
   readonly #timers: NodeJS.Timeout[] = []
   /** Counts joins: what was begun in an earlier one must not touch the partitions of this one. */
-  #epoch = 0
-  /** What this member tells the group that it owns, so that it keeps it. */
-  #claim: { units: readonly number[]; sinceMs: number } = { units: [], sinceMs: 0 }
+  #joins = 0
+  #memberId = ''
+  /** What this member was given, and when: it tells the group, so that it keeps it. */
+  #assigned: Pick<Claim, 'units' | 'sinceMs'> = { units: [], sinceMs: 0 }
   #isFull = false
   #isCongested = false
   #isQuiet = false
-  #isLoaded = false
+  #isRunning = false
   #lastCommitMs = 0
   /** Commits that the broker has taken. */
   #commitsTaken = 0
@@ -118,7 +123,7 @@ class GroupMember implements GroupConsumer {
     this.#admin = options.kafka.admin()
     this.#consumer = options.kafka.consumer({
       groupId: options.groupId,
-      partitionAssigners: [createUnitAssigner(() => this.#claim)],
+      partitionAssigners: [createUnitAssigner(() => this.#claim())],
       sessionTimeout: options.sessionTimeoutMs,
       heartbeatInterval: Math.min(3_000, Math.floor(options.sessionTimeoutMs / 4)),
       rebalanceTimeout: 60_000,
@@ -138,13 +143,13 @@ class GroupMember implements GroupConsumer {
       topics: this.#options.topics.map(({ topic }) => topic),
       fromBeginning: true,
     })
-    this.#consumer.on(GROUP_JOIN, ({ payload }) => this.#joined(payload.memberAssignment))
+    this.#consumer.on(GROUP_JOIN, ({ payload }) => this.#joined(payload))
     this.#consumer.on(COMMIT_OFFSETS, () => {
       this.#commitsTaken++
     })
     this.#consumer.on(END_BATCH_PROCESS, ({ payload }) => this.#passOver(payload))
     this.#consumer.on(CRASH, ({ payload }) => {
-      this.#isLoaded = false
+      this.#isRunning = false
       this.#commitOnce = undefined
       if (!payload.restart) this.#options.onFatal(payload.error)
     })
@@ -159,7 +164,7 @@ class GroupMember implements GroupConsumer {
   }
 
   get isJoined(): boolean {
-    return this.#isLoaded
+    return this.#isRunning && [...this.#partitions.values()].every(({ isWaiting }) => !isWaiting)
   }
 
   get partitions(): Iterable<Partition> {
@@ -190,7 +195,7 @@ class GroupMember implements GroupConsumer {
 
   commit(): Promise<void> {
     if (this.#committing === undefined) {
-      this.#committing = this.#commitDirty().finally(() => {
+      this.#committing = this.#commitNews().finally(() => {
         this.#committing = undefined
       })
       return this.#committing
@@ -226,14 +231,22 @@ class GroupMember implements GroupConsumer {
     this.#timers.push(timer)
   }
 
+  #claim(): Claim {
+    const begun = [...this.#partitions.values()].filter(({ isWaiting }) => !isWaiting)
+    return { ...this.#assigned, busy: [...new Set([...begun, ...this.#leaving].map(({ id }) => id))] }
+  }
+
   /** Runs inside the client's join, before its first fetch: what is paused here hasn't been fetched. */
-  #joined(assignment: Record<string, number[]>): void {
-    this.#epoch++
-    this.#isLoaded = false
+  #joined({ memberId, memberAssignment }: GroupJoin): void {
+    this.#joins++
+    this.#isRunning = true
+    // Under a new name this member was out of the group: others may have had its partitions meanwhile.
+    if (memberId !== this.#memberId) this.#lose([...this.#partitions])
+    this.#memberId = memberId
     const owned = new Set<string>()
     const gained: Partition[] = []
     for (const { topic, waitMs } of this.#options.topics) {
-      for (const id of assignment[topic] ?? []) {
+      for (const id of memberAssignment[topic] ?? []) {
         const name = nameOf(topic, id)
         owned.add(name)
         if (this.#partitions.has(name)) continue
@@ -242,18 +255,18 @@ class GroupMember implements GroupConsumer {
         gained.push(partition)
       }
     }
-    const units = [...new Set(Object.values(assignment).flat())]
-    this.#claim = { units, sinceMs: Date.now() }
-    this.#options.onAssigned(units)
     this.#lose([...this.#partitions].filter(([name]) => !owned.has(name)))
-    const loading = [...this.#partitions.values()].filter(({ isLoading }) => isLoading)
+    const units = [...new Set(Object.values(memberAssignment).flat())]
+    this.#assigned = { units, sinceMs: Date.now() }
+    this.#options.onAssigned(units)
     // A restarted client has forgotten its pauses, and one that rejoined has kept them: tell it all again.
     this.#applyPauses({ again: true })
     this.#options.log.info(
-      { epoch: this.#epoch, partitions: owned.size, gained: gained.length, leaving: this.#leaving.size },
+      { joins: this.#joins, partitions: owned.size, gained: gained.length, leaving: this.#leaving.size },
       'joined the group',
     )
-    void this.#load(loading)
+    if (this.#leaving.size > 0) this.#commitSoon()
+    void this.#takeOver([...this.#partitions.values()].filter(({ isWaiting }) => isWaiting))
   }
 
   #lose(lost: [string, Partition][]): void {
@@ -262,50 +275,83 @@ class GroupMember implements GroupConsumer {
       clearTimeout(partition.dueTimer)
       partition.isLost = true
       partition.lostAtMs = Date.now()
-      if (!partition.isLoading) this.#leaving.add(partition)
+      // Its next owner waits for the final commit.
+      partition.onIdle = () => this.#commitSoon()
+      if (!partition.isWaiting) this.#leaving.add(partition)
     }
   }
 
-  /** Reads where the group stands on partitions that this member has just been given, and begins there. */
-  async #load(partitions: readonly Partition[]): Promise<void> {
-    const epoch = this.#epoch
-    try {
-      const memories = await this.#fetchCommits(partitions)
-      if (epoch !== this.#epoch) return
-      for (const partition of partitions)
-        this.#begin(partition, memories.get(nameOf(partition.topic, partition.id)))
-      this.#isLoaded = true
-      this.#applyPauses()
-    } catch (error) {
-      this.#options.log.warn({ err: error }, 'reading the commits failed, trying again')
-      setTimeout(() => {
-        if (epoch === this.#epoch && !this.#isQuiet) void this.#load(partitions)
-      }, 1_000)
+  #takeOver(partitions: readonly Partition[]): Promise<void> {
+    const joins = this.#joins
+    return takeOver({
+      partitions,
+      handoverMs: this.#options.handoverMs,
+      readStored: (waiting) => this.#readStored(waiting),
+      readBusyUnits: () => this.#readBusyUnits(),
+      isBusyHere: ({ topic, id }) =>
+        [...this.#leaving].some((leaving) => leaving.topic === topic && leaving.id === id),
+      begin: (ready) => this.#begin(ready),
+      isOver: () => joins !== this.#joins || this.#isQuiet,
+      onTrouble: (error) =>
+        this.#options.log.warn({ err: error }, 'taking over partitions failed, trying again'),
+    })
+  }
+
+  async #begin(ready: readonly Ready[]): Promise<void> {
+    const joins = this.#joins
+    const beginnings = await this.#atFirstRecord(ready)
+    if (joins !== this.#joins) return
+    const standings = beginnings.map(({ partition, stored }) => {
+      partition.begin(stored)
+      return { partition, standing: partition.standing(false) }
+    })
+    await this.#sendCommit(standings)
+    if (joins !== this.#joins || this.#isQuiet) return
+    for (const { partition, standing } of standings) {
+      const { topic, id } = partition
+      this.#consumer.seek({ topic, partition: id, offset: String(standing.position) })
+      partition.isWaiting = false
+      this.#applyPause(partition)
     }
   }
 
-  #begin(partition: Partition, commit: { offset: number; metadata: string | null } | undefined): void {
-    partition.isLoading = false
-    if (commit === undefined || commit.offset < 0) return
-    const memory = decodeCommitMetadata(commit.offset, commit.metadata)
-    partition.watermark = new Watermark(commit.offset, memory?.settledAbove)
-    partition.committed = { position: commit.offset, settledCount: 0 }
-    this.#consumer.seek({ topic: partition.topic, partition: partition.id, offset: String(commit.offset) })
+  /** Where the group has no commit, it stands at the partition's first record. */
+  async #atFirstRecord(ready: readonly Ready[]): Promise<readonly Ready[]> {
+    const topics = new Set(
+      ready.flatMap(({ partition, stored }) => (stored.offset < 0 ? [partition.topic] : [])),
+    )
+    const first = new Map<string, number>()
+    for (const topic of topics) {
+      for (const { partition, low } of await this.#admin.fetchTopicOffsets(topic))
+        first.set(nameOf(topic, partition), Number(low))
+    }
+    return ready.map(({ partition, stored }) => {
+      if (stored.offset >= 0) return { partition, stored }
+      return {
+        partition,
+        stored: { offset: first.get(nameOf(partition.topic, partition.id)) ?? 0, metadata: null },
+      }
+    })
   }
 
-  async #fetchCommits(
-    partitions: readonly Partition[],
-  ): Promise<Map<string, { offset: number; metadata: string | null }>> {
-    const commits = new Map<string, { offset: number; metadata: string | null }>()
+  async #readStored(partitions: readonly Partition[]): Promise<StoredCommit[]> {
     const topics = [...new Set(partitions.map(({ topic }) => topic))]
-    if (topics.length === 0) return commits
+    if (topics.length === 0) return []
+    const stored = new Map<string, StoredCommit>()
     const fetched = await this.#admin.fetchOffsets({ groupId: this.#options.groupId, topics })
     for (const { topic, partitions: entries } of fetched) {
-      for (const { partition, offset, metadata } of entries) {
-        commits.set(nameOf(topic, partition), { offset: Number(offset), metadata })
-      }
+      for (const { partition, offset, metadata } of entries)
+        stored.set(nameOf(topic, partition), { offset: Number(offset), metadata })
     }
-    return commits
+    return partitions.map(({ topic, id }) => stored.get(nameOf(topic, id)) ?? { offset: -1, metadata: null })
+  }
+
+  /** From the claims that members came with to this join; the group has none to show while it joins again. */
+  async #readBusyUnits(): Promise<ReadonlySet<number> | undefined> {
+    const { state, members } = await this.#consumer.describeGroup()
+    if (state !== 'Stable') return undefined
+    const others = members.filter(({ memberId }) => memberId !== this.#memberId)
+    return new Set(others.flatMap(({ memberMetadata }) => readClaim(memberMetadata).busy))
   }
 
   #takeBatch(payload: EachBatchPayload): void {
@@ -315,7 +361,7 @@ class GroupMember implements GroupConsumer {
     const partition = this.#partitions.get(nameOf(batch.topic, batch.partition))
     if (partition === undefined) return
     const [first] = batch.messages
-    if (this.#isQuiet || partition.isLoading) {
+    if (this.#isQuiet || partition.isWaiting) {
       // Fetched before the pause took hold: not taken, so it must be fetched again.
       if (first !== undefined) this.#seek(partition, Number(first.offset))
       return
@@ -345,7 +391,7 @@ class GroupMember implements GroupConsumer {
       return false
     }
     partition.isBehind = lateByMs > lateAfterMs
-    if (partition.watermark.receive(offset) === 'new') {
+    if (partition.take(offset)) {
       this.#options.onRecord(new LoanedRecord(partition, offset, timestampMs, message))
     }
     return true
@@ -385,63 +431,50 @@ class GroupMember implements GroupConsumer {
     else this.#consumer.resume(which)
   }
 
-  async #commitDirty(): Promise<void> {
-    const epoch = this.#epoch
-    const leaving = [...this.#leaving]
-    const lost = await this.#lostAndDirty()
-    const dirty = [...this.#partitions.values(), ...lost].filter((partition) => partition.isDirty)
-    const snapshots = dirty.map((partition) => ({
-      partition,
-      position: partition.watermark.position,
-      settledCount: partition.settledCount,
-    }))
-    if (snapshots.length > 0) {
-      await this.#sendCommit(snapshots)
-      // The partitions may have changed hands while the broker answered.
-      if (epoch !== this.#epoch) return
-      this.#lastCommitMs = Date.now()
-      for (const { partition, position, settledCount } of snapshots)
-        partition.committed = { position, settledCount }
-    } else {
-      this.#lastCommitMs = Date.now()
-    }
+  #commitSoon(): void {
+    this.commit().catch((error: unknown) =>
+      this.#options.log.warn({ err: error }, 'kafka: not now, trying again'),
+    )
+  }
+
+  async #commitNews(): Promise<void> {
+    const leaving = await this.#stillLeaving()
+    const begun = [...this.#partitions.values()].filter(({ isWaiting }) => !isWaiting)
+    // From here to the sending nothing may wait: what is sent is what is.
+    const news = [...begun, ...leaving]
+      .map((partition) => ({ partition, standing: partition.standing(this.#isQuiet) }))
+      .filter(({ partition, standing }) => partition.isNews(standing))
+    if (news.length > 0) await this.#sendCommit(news)
+    this.#lastCommitMs = Date.now()
     for (const partition of leaving) {
-      const isDone = partition.watermark.heldCount === 0 && !partition.isDirty
-      if (isDone || Date.now() - partition.lostAtMs > leavingMs) this.#leaving.delete(partition)
+      if (!partition.isNews(partition.standing(false)) && partition.isIdle) this.#leaving.delete(partition)
     }
     this.#applyPauses()
   }
 
-  /**
-   * Lost partitions with something to commit. One whose next owner has committed more is let go: a late commit
-   * must not put the group back.
-   */
-  async #lostAndDirty(): Promise<Partition[]> {
-    const dirty = [...this.#leaving].filter((partition) => partition.isDirty)
-    const commits = await this.#fetchCommits(dirty)
-    return dirty.filter((partition) => {
-      const offset = commits.get(nameOf(partition.topic, partition.id))?.offset ?? -1
-      const isOvertaken = offset > partition.committed.position
-      if (isOvertaken) this.#leaving.delete(partition)
-      return !isOvertaken
+  /** Lost partitions that are still ours to commit: their next owner has not begun. */
+  async #stillLeaving(): Promise<readonly Partition[]> {
+    const leaving = [...this.#leaving]
+    const stored = await this.#readStored(leaving)
+    return leaving.filter((partition, index) => {
+      const isTooLate = Date.now() - partition.lostAtMs > this.#options.handoverMs - leavingMarginMs
+      const isOver = isTooLate || partition.isOvertaken(stored[index])
+      if (isOver) this.#leaving.delete(partition)
+      return !isOver
     })
   }
 
-  async #sendCommit(snapshots: readonly { partition: Partition; position: number }[]): Promise<void> {
-    const commits = snapshots.map(({ partition, position }) => ({
-      topic: partition.topic,
-      partition: partition.id,
-      offset: String(position),
-      metadata: encodeCommitMetadata(position, partition.watermark.settledAbove(maxRememberedOffsets), {
-        isFinal: false,
-        generation: 0,
-      }),
-    }))
+  async #sendCommit(news: readonly { partition: Partition; standing: Standing }[]): Promise<void> {
+    const commits = news.map(({ partition, standing }) => {
+      const { offset, metadata } = partition.commitOf(standing)
+      return { topic: partition.topic, partition: partition.id, offset: String(offset), metadata }
+    })
     const taken = this.#commitsTaken
     if (this.#commitOnce === undefined) await this.#consumer.commitOffsets(commits)
     else await this.#commitOnce({ topics: byTopic(commits) })
     // kafkajs resolves without a word, and without a commit, while its consumer isn't running.
     if (this.#commitsTaken === taken) throw new Error('nothing was committed: the consumer is not running')
+    for (const { partition, standing } of news) partition.committed(standing)
   }
 
   async #refreshEndOffsets(): Promise<void> {
@@ -488,6 +521,10 @@ class LoanedRecord implements InboundRecord {
   settle(): void {
     this.#partition.settle(this.offset)
   }
+
+  giveBack(): void {
+    this.#partition.giveBack()
+  }
 }
 
 function nameOf(topic: string, partition: number): string {
@@ -496,7 +533,9 @@ function nameOf(topic: string, partition: number): string {
 
 type BatchEnd = { topic: string; partition: number; batchSize: number; lastOffset: string }
 
-type Commit = { topic: string; partition: number; offset: string; metadata: string }
+type GroupJoin = { memberId: string; memberAssignment: Record<string, number[]> }
+
+type Commit = { topic: string; partition: number; offset: string; metadata: string | null }
 
 function byTopic(commits: readonly Commit[]): Offsets['topics'] {
   const topics = new Map<string, Commit[]>()

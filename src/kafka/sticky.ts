@@ -6,10 +6,10 @@
  */
 
 /** What a member says it owns, and when it was given that, in epoch milliseconds (0: it owns nothing yet). */
-export type Claim = { memberId: string; sinceMs: number; units: readonly number[] }
+export type MemberClaim = { memberId: string; sinceMs: number; units: readonly number[] }
 
 /** Gives each member its units, ascending. `claims` has an entry for each member. */
-export function assignSticky(unitCount: number, claims: readonly Claim[]): Map<string, number[]> {
+export function assignSticky(unitCount: number, claims: readonly MemberClaim[]): Map<string, number[]> {
   const members = claims.map(({ memberId }) => memberId).sort()
   const kept = keepClaims(unitCount, claims)
   const free = new Set(Array.from({ length: unitCount }, (_, unit) => unit))
@@ -39,8 +39,8 @@ export function assignSticky(unitCount: number, claims: readonly Claim[]): Map<s
 }
 
 /** Each unit goes to the one that was given it last: an older claim is a zombie's. */
-function keepClaims(unitCount: number, claims: readonly Claim[]): Map<string, number[]> {
-  const owners = new Map<number, Claim>()
+function keepClaims(unitCount: number, claims: readonly MemberClaim[]): Map<string, number[]> {
+  const owners = new Map<number, MemberClaim>()
   for (const claim of claims) {
     for (const unit of claim.units) {
       if (unit < 0 || unit >= unitCount || !Number.isInteger(unit)) continue
@@ -53,7 +53,7 @@ function keepClaims(unitCount: number, claims: readonly Claim[]): Map<string, nu
   return kept
 }
 
-function isStronger(claim: Claim, other: Claim): boolean {
+function isStronger(claim: MemberClaim, other: MemberClaim): boolean {
   if (claim.sinceMs !== other.sinceMs) return claim.sinceMs > other.sinceMs
   return compare(claim.memberId, other.memberId) < 0
 }

@@ -12,6 +12,8 @@ export type HeldRecord = {
   readonly isLate: boolean
   readonly isAbandoned: boolean
   settle(): void
+  /** It isn't settled, and nothing is done with it here any more. */
+  giveBack(): void
 }
 
 /** Counts the deliveries that one record still owes. The last one to end settles it. */
@@ -34,7 +36,8 @@ export class Debt {
   pay(): void {
     this.#owed--
     if (this.#owed > 0) return
-    if (!this.#isVoid) this.record.settle()
+    if (this.#isVoid) this.record.giveBack()
+    else this.record.settle()
     this.#onPaid(this)
   }
 

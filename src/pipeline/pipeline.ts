@@ -56,7 +56,14 @@ export type DeadReason =
   | 'bad_retry_headers'
 
 /** Why a delivery was put on a retry topic. */
-export type ParkReason = 'failed' | 'not_before' | 'overflow' | 'breaker_open' | 'paused' | 'shutdown'
+export type ParkReason =
+  | 'failed'
+  | 'not_before'
+  | 'overflow'
+  | 'breaker_open'
+  | 'paused'
+  | 'shutdown'
+  | 'handover'
 
 export type NotRoutedReason =
   | 'source_disabled'
@@ -98,6 +105,8 @@ export type Pipeline = {
   accept(record: IncomingRecord): void
   /** The part of the group's partitions that is ours, 0 to 1: rate limits hold for the whole group. */
   setShare(share: number): void
+  /** Lets go of what waits and was abandoned: its next owner waits for what is in flight only. */
+  letGoAbandoned(): void
   /** No attempt is begun while this holds: our own outage must not use up a customer's tries. */
   setStalled(isStalled: boolean): void
   /**
@@ -123,7 +132,7 @@ class DeliveryPipeline implements Pipeline {
   readonly #listener: AttemptListener<Delivery> = {
     answered: (delivery, result, durationMs) =>
       this.#options.observer.attempted(delivery, result, durationMs),
-    mayGoOn: () => !this.#isDraining,
+    mayGoOn: ({ isAbandoned }) => !this.#isDraining && !isAbandoned,
     concluded: (delivery, endpoint, results, startedMs) =>
       this.#conclude(delivery, endpoint, results, startedMs),
     released: (delivery) => {
@@ -150,7 +159,7 @@ class DeliveryPipeline implements Pipeline {
       onCongested: options.onCongested,
       start: (delivery) => this.#begin(delivery),
       overflow: (delivery) => this.#park(delivery, 'overflow'),
-      letGo: (delivery) => delivery.debt.void(),
+      letGo: (delivery) => this.#letGo(delivery, 'handover'),
     })
   }
 
@@ -175,6 +184,10 @@ class DeliveryPipeline implements Pipeline {
     this.#share = share
   }
 
+  letGoAbandoned(): void {
+    this.#lanes.letGoAbandoned()
+  }
+
   setStalled(isStalled: boolean): void {
     this.#isStalled = isStalled
     if (isStalled) this.#lanes.shut()
@@ -185,11 +198,7 @@ class DeliveryPipeline implements Pipeline {
   async drain(): Promise<void> {
     this.#isDraining = true
     this.#lanes.shut()
-    for (const delivery of this.#lanes.takeQueued()) {
-      // Its record's other deliveries were begun: if this one stayed behind, they would be made again.
-      if (delivery.debt.isBegun) this.#park(delivery, 'shutdown')
-      else delivery.debt.void()
-    }
+    for (const delivery of this.#lanes.takeQueued()) this.#letGo(delivery, 'shutdown')
     if (this.#underWay === 0) return
     await new Promise<void>((resolve) => {
       this.#onIdle = resolve
@@ -198,6 +207,13 @@ class DeliveryPipeline implements Pipeline {
 
   stop(): void {
     this.#lanes.stop()
+  }
+
+  /** A delivery that was not begun stays behind, for the next owner of its record. */
+  #letGo(delivery: Delivery, why: 'shutdown' | 'handover'): void {
+    // Its record's other deliveries were begun: if this one stayed behind, they would be made again.
+    if (delivery.debt.isBegun) this.#park(delivery, why)
+    else delivery.debt.void()
   }
 
   #acceptEvent(record: IncomingRecord): void {
@@ -398,7 +414,7 @@ class DeliveryPipeline implements Pipeline {
   }
 
   /** Sends a delivery on without an attempt. One that was never tried, or whose destination pauses, doesn't expire. */
-  #park(delivery: Delivery, why: 'overflow' | 'breaker_open' | 'paused' | 'shutdown'): void {
+  #park(delivery: Delivery, why: Exclude<ParkReason, 'failed' | 'not_before'>): void {
     const { ladder, now } = this.#options
     if (why === 'paused') delivery.expiresAtMs = 0
     // The four hours run while the customer is down, whether we tried or knew better.
@@ -408,9 +424,9 @@ class DeliveryPipeline implements Pipeline {
       delivery.nextRung = rung + 1
       this.#produceRetry(delivery, waitMs, why)
     } else {
-      const { catalog } = this.#options
-      const hooks = catalog().destinations.get(delivery.destinationId)?.hooks ?? []
-      this.#follow(delivery, waitOn(ladder, delivery, idsOf(hooks), now()), why)
+      const hooks = this.#options.catalog().destinations.get(delivery.destinationId)?.hooks ?? []
+      const remaining = hooks.filter(({ id }) => !delivery.failedHooks.includes(id))
+      this.#follow(delivery, waitOn(ladder, delivery, idsOf(remaining), now()), why)
     }
   }
 

@@ -151,7 +151,11 @@ export async function startMember({ config, log, onFatal }: WorkerOptions): Prom
       recordCounters.get(record.topic)?.inc()
       running.accept(record)
     },
-    onAssigned: (units) => running.setShare(units.length / config.topics.partitions),
+    handoverMs: config.delivery.timeoutMs + handoverSlackMs,
+    onAssigned(units) {
+      running.setShare(units.length / config.topics.partitions)
+      running.letGoAbandoned()
+    },
     onFatal,
     log,
   })
@@ -191,6 +195,8 @@ export async function startMember({ config, log, onFatal }: WorkerOptions): Prom
   }
 }
 
+/** What the old owner of a partition needs beyond the deadline of its last requests: to put them on a retry topic, and to commit. */
+const handoverSlackMs = 3_000
 /** What is kept of the shutdown timeout for the last commit and for leaving the group. */
 const leaveMs = 1_000
 const lastCommitTries = 10

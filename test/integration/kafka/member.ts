@@ -57,6 +57,7 @@ export async function startMember(
     kafka: workerKafka(),
     sessionTimeoutMs: 6_000,
     commitIntervalMs: 500,
+    handoverMs: 8_000,
     ...options,
     onRecord(record) {
       const { topic, partition, offset, timestampMs, value } = record

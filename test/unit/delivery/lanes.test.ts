@@ -50,6 +50,18 @@ function setup(settings: Partial<LanesOptions<Parcel>> = {}) {
 const keysOf = (parcels: readonly Parcel[]): string => parcels.map(({ laneKey }) => laneKey).join('')
 
 describe('lanes', () => {
+  test('what waits and was abandoned is let go at once, and the rest keeps its order', () => {
+    const { lanes, started, letGo } = setup()
+    const parcels = Array.from({ length: 9 }, (_, i) => new Parcel('a', String(i)))
+    for (const parcel of parcels) lanes.offer(parcel)
+    for (const parcel of parcels) parcel.isAbandoned = Number(parcel.name) % 2 === 1
+    lanes.letGoAbandoned()
+    expect(letGo.map(({ name }) => name)).toEqual(['5', '7'])
+    expect({ queued: lanes.queued, inFlight: lanes.inFlight }).toEqual({ queued: 3, inFlight: 4 })
+    for (const parcel of parcels.slice(0, 4)) lanes.finished(parcel)
+    expect(started.map(({ name }) => name)).toEqual(['0', '1', '2', '3', '4', '6', '8'])
+  })
+
   test('a lane has no more in flight than its cap, and goes on as its places become free', () => {
     const { lanes, started } = setup()
     for (let i = 0; i < 10; i++) lanes.offer(new Parcel('a', String(i)))

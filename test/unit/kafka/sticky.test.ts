@@ -1,11 +1,11 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { assignSticky, type Claim } from '../../../src/kafka/sticky.ts'
+import { assignSticky, type MemberClaim } from '../../../src/kafka/sticky.ts'
 
-const fresh = (memberId: string): Claim => ({ memberId, sinceMs: 0, units: [] })
+const fresh = (memberId: string): MemberClaim => ({ memberId, sinceMs: 0, units: [] })
 
 /** The claims that members make after an assignment. */
-function claimsOf(assignment: Map<string, number[]>, sinceMs: number): Claim[] {
+function claimsOf(assignment: Map<string, number[]>, sinceMs: number): MemberClaim[] {
   return [...assignment].map(([memberId, units]) => ({ memberId, sinceMs, units }))
 }
 
@@ -40,8 +40,8 @@ describe('sticky assignment', () => {
   })
 
   test('of two that claim a unit the one that was given it last keeps it', () => {
-    const zombie: Claim = { memberId: 'a', sinceMs: 3, units: [0, 1] }
-    const owner: Claim = { memberId: 'b', sinceMs: 4, units: [0, 1] }
+    const zombie: MemberClaim = { memberId: 'a', sinceMs: 3, units: [0, 1] }
+    const owner: MemberClaim = { memberId: 'b', sinceMs: 4, units: [0, 1] }
     expect(assignSticky(2, [zombie, owner]).get('b')).toHaveLength(1)
     expect(assignSticky(4, [zombie, owner]).get('b')).toEqual([0, 1])
   })

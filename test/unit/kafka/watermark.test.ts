@@ -131,7 +131,7 @@ test('for any history: the position never goes back nor past a held record, and 
             watermark.settledAbove(maxRememberedOffsets),
             {
               isFinal: true,
-              generation: 7,
+              epoch: 7,
             },
           )
           const memory = decodeCommitMetadata(watermark.position, metadata)
@@ -168,11 +168,11 @@ describe('commit metadata', () => {
         fc.uniqueArray(fc.nat({ max: maxRememberedOffsets - 1 }), { maxLength: 300 }),
         fc.boolean(),
         fc.nat({ max: 2 ** 32 - 1 }),
-        (position, relative, isFinal, generation) => {
+        (position, relative, isFinal, epoch) => {
           const settledAbove = relative.sort((a, b) => a - b).map((offset) => position + offset)
-          const metadata = encodeCommitMetadata(position, settledAbove, { isFinal, generation })
+          const metadata = encodeCommitMetadata(position, settledAbove, { isFinal, epoch })
           expect(metadata.length).toBeLessThanOrEqual(4_096)
-          expect(decodeCommitMetadata(position, metadata)).toEqual({ settledAbove, isFinal, generation })
+          expect(decodeCommitMetadata(position, metadata)).toEqual({ settledAbove, isFinal, epoch })
         },
       ),
       runs,
@@ -181,7 +181,7 @@ describe('commit metadata', () => {
 
   test('a full window fits', () => {
     const all = Array.from({ length: maxRememberedOffsets }, (_, index) => index)
-    const metadata = encodeCommitMetadata(0, all, { isFinal: false, generation: 0 })
+    const metadata = encodeCommitMetadata(0, all, { isFinal: false, epoch: 0 })
     expect(metadata.length).toBeLessThanOrEqual(4_096)
     expect(decodeCommitMetadata(0, metadata)?.settledAbove).toEqual(all)
   })
@@ -193,7 +193,7 @@ describe('commit metadata', () => {
       }),
       runs,
     )
-    const good = Buffer.from(encodeCommitMetadata(0, [3, 9], { isFinal: false, generation: 1 }), 'base64')
+    const good = Buffer.from(encodeCommitMetadata(0, [3, 9], { isFinal: false, epoch: 1 }), 'base64')
     fc.assert(
       fc.property(fc.nat({ max: good.length * 8 - 1 }), (bit) => {
         const damaged = Buffer.from(good)

@@ -1,0 +1,59 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { memoryOf, type Partition, type StoredCommit } from './partition.ts'
+
+/** How a member takes over the partitions that a join has given it. */
+export type Takeover = {
+  partitions: readonly Partition[]
+  /** How long the owner before may need to finish what it has in flight. */
+  handoverMs: number
+  /** Where the group stands, in the order of `partitions`. */
+  readStored: (partitions: readonly Partition[]) => Promise<StoredCommit[]>
+  /** Units that another member may have something in flight of; `undefined` while the group doesn't say. */
+  readBusyUnits: () => Promise<ReadonlySet<number> | undefined>
+  /** This very member still has something in flight of it, from before. */
+  isBusyHere: (partition: Partition) => boolean
+  begin: (ready: readonly Ready[]) => Promise<void>
+  /** There has been another join, or the member stops: what wasn't begun is not begun. */
+  isOver: () => boolean
+  onTrouble: (error: unknown) => void
+}
+
+export type Ready = { partition: Partition; stored: StoredCommit }
+
+const lookEveryMs = 100
+const lookAfterTroubleMs = 1_000
+
+/**
+ * Begins each partition once its owner before is done with it: its commit has the final mark, or no living member has
+ * anything of it in flight, or the time for it is up.
+ */
+export async function takeOver(takeover: Takeover): Promise<void> {
+  const { handoverMs, readBusyUnits, readStored, isBusyHere, begin, isOver, onTrouble } = takeover
+  const deadlineMs = performance.now() + handoverMs
+  let waiting = takeover.partitions
+  let busyUnits: ReadonlySet<number> | undefined
+  while (waiting.length > 0 && !isOver()) {
+    let lookAgainMs = lookEveryMs
+    try {
+      busyUnits ??= await readBusyUnits()
+      const stored = await readStored(waiting)
+      if (isOver()) return
+      const isBusy = (partition: Partition): boolean =>
+        (busyUnits?.has(partition.id) ?? true) || isBusyHere(partition)
+      const isTimeUp = performance.now() >= deadlineMs
+      const ready = waiting.flatMap((partition, index) => {
+        const commit = stored[index] ?? { offset: -1, metadata: null }
+        const mayBegin = isTimeUp || !isBusy(partition) || memoryOf(commit)?.isFinal === true
+        return mayBegin ? [{ partition, stored: commit }] : []
+      })
+      if (ready.length > 0) await begin(ready)
+      const begun = new Set(ready.map(({ partition }) => partition))
+      waiting = waiting.filter((partition) => !begun.has(partition))
+    } catch (error) {
+      if (isOver()) return
+      onTrouble(error)
+      lookAgainMs = lookAfterTroubleMs
+    }
+    if (waiting.length > 0) await delay(lookAgainMs)
+  }
+}
