@@ -1,16 +1,19 @@
 import { parseArgs } from 'node:util'
+import { runDestinationsBenchmark } from './destinations/benchmark.ts'
+import { runFloodBenchmark } from './flood/benchmark.ts'
+import { runIsolationBenchmark } from './isolation/benchmark.ts'
+import { type ParkedSettings, runParkedBenchmark } from './parked/benchmark.ts'
+import { runSoakBenchmark, type SoakSettings } from './soak/benchmark.ts'
 import { BenchmarkFailure } from './support/failure.ts'
+import type { BenchmarkResult, Settings } from './support/settings.ts'
 import { runWorkerBenchmark } from './worker/benchmark.ts'
 
 /** `npm run bench -- NAME`: runs one benchmark. Progress goes to standard error, the result to standard output. */
 
-/** What every benchmark is told. */
-type Settings = { runs: number; messages: number; profileDir: string | undefined }
-
-/** A result as a table for people, and as plain data. */
-type Result = { table: string; figures: object }
-
-type Benchmark = { about: string; run(settings: Settings): Promise<Result> }
+type Benchmark = {
+  about: string
+  run(settings: Settings & ParkedSettings & SoakSettings): Promise<BenchmarkResult>
+}
 
 const benchmarks = new Map<string, Benchmark>([
   [
@@ -20,18 +23,58 @@ const benchmarks = new Map<string, Benchmark>([
       run: runWorkerBenchmark,
     },
   ],
+  [
+    'isolation',
+    {
+      about: 'what a dead and a slow destination cost 98 others, at half of the capacity',
+      run: runIsolationBenchmark,
+    },
+  ],
+  [
+    'flood',
+    {
+      about:
+        'what a destination that gets ten times what it takes costs 99 others, and that all is delivered',
+      run: runFloodBenchmark,
+    },
+  ],
+  [
+    'destinations',
+    { about: 'CPU a delivery with 10,000 destinations and with 10', run: runDestinationsBenchmark },
+  ],
+  [
+    'soak',
+    { about: 'memory of a worker under a steady load with faults all the time', run: runSoakBenchmark },
+  ],
+  [
+    'parked',
+    {
+      about: 'how late the records of one retry topic come out, and what they cost while they wait',
+      run: runParkedBenchmark,
+    },
+  ],
 ])
 
 const usage = [
-  'usage: npm run bench -- NAME [--runs N] [--messages N] [--json] [--profile DIR]',
+  'usage: npm run bench -- NAME [--runs N] [--json] [options]',
   '',
-  ...[...benchmarks].map(([name, { about }]) => `  ${name.padEnd(10)} ${about}`),
+  ...[...benchmarks].map(([name, { about }]) => `  ${name.padEnd(14)} ${about}`),
   '',
-  '  --runs N       how often each side is measured; the medians count (default 3)',
-  '  --messages N   how many messages a run delivers (default 200000)',
-  '  --json         the last line of the output is one JSON object',
-  '  --profile DIR  writes a CPU profile of Sluice to DIR for each run, which slows it down;',
-  '                 node bench/profile.ts FILE shows where the time went',
+  '  --runs N          how often each side is measured, by turns; the medians count (default 3, isolation 5)',
+  '  --json            the last line of the output is one JSON object',
+  '  --profile DIR     writes CPU profiles of Sluice to DIR, which slows it down;',
+  '                    node bench/profile.ts FILE shows where the time went',
+  '  --messages N      worker: how many messages a run delivers (default 200000);',
+  '                    isolation: how many the capacity is measured with (default 80000)',
+  '  --processes N     worker: also measures a worker of N processes',
+  '  --seconds N       isolation, flood, destinations: how long a run is measured (default 60, 60, 30)',
+  '  --rate N          messages a second. isolation: the capacity, instead of measuring it; flood: to the others',
+  '                    (default 1000); destinations: to all (default 2000);',
+  '                    soak: to all (default 300); parked: how many come due (default 1000)',
+  '  --minutes N       soak: how long it is (default 20)',
+  '  --records N       parked: how many wait (default 500000)',
+  '  --destinations N  destinations: how many the many are (default 10000)',
+  '  --keep-cap        flood: the cap stays after the flood, so that delivering all takes ten times as long',
 ].join('\n')
 
 const { values, positionals } = readArguments()
@@ -43,9 +86,9 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
 
 try {
   const { table, figures } = await benchmark.run({
-    runs: readCount('runs', values.runs),
-    messages: readCount('messages', values.messages),
-    profileDir: values.profile,
+    ...counts(['runs', 'messages', 'seconds', 'minutes', 'records', 'rate', 'destinations', 'processes']),
+    keepCap: values['keep-cap'],
+    ...(values.profile !== undefined && { profileDir: values.profile }),
   })
   if (!values.json) console.log(table)
   else {
@@ -62,8 +105,15 @@ function readArguments() {
     return parseArgs({
       allowPositionals: true,
       options: {
-        runs: { type: 'string', default: '3' },
-        messages: { type: 'string', default: '200000' },
+        runs: { type: 'string' },
+        messages: { type: 'string' },
+        seconds: { type: 'string' },
+        minutes: { type: 'string' },
+        records: { type: 'string' },
+        rate: { type: 'string' },
+        destinations: { type: 'string' },
+        processes: { type: 'string' },
+        'keep-cap': { type: 'boolean', default: false },
         json: { type: 'boolean', default: false },
         profile: { type: 'string' },
       },
@@ -71,6 +121,25 @@ function readArguments() {
   } catch (error) {
     endWith(`${error instanceof Error ? error.message : String(error)}\n\n${usage}`, 2)
   }
+}
+
+type CountName =
+  | 'runs'
+  | 'messages'
+  | 'seconds'
+  | 'minutes'
+  | 'records'
+  | 'rate'
+  | 'destinations'
+  | 'processes'
+
+function counts(names: readonly CountName[]): Partial<Record<CountName, number>> {
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const text = values[name]
+      return text === undefined ? [] : [[name, readCount(name, text)]]
+    }),
+  )
 }
 
 function readCount(name: string, text: string): number {

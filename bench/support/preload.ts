@@ -1,23 +1,28 @@
 import { type Message, Partitioners } from 'kafkajs'
 import { BenchmarkFailure } from './failure.ts'
-import { messageAt, sourceId, userIdOf } from './messages.ts'
 import { plainKafka } from './plain-kafka.ts'
 
 const batchRecords = 500
 
 /**
- * Writes messages 0 to `count` - 1 to an empty topic, keyed by user, as an upstream service would. Each is
+ * Writes records 0 to `count` - 1 to an empty topic, as an upstream service would. Each is
  * there once: a new topic's partitions refuse the first writes now and then, and without sequence numbers the
  * client would then write those of the others again.
  */
-export async function preload(brokers: readonly string[], topic: string, count: number): Promise<void> {
+export async function preload(
+  brokers: readonly string[],
+  topic: string,
+  count: number,
+  recordAt: (index: number) => Message,
+): Promise<void> {
   const kafka = plainKafka(brokers)
   const producer = kafka.producer({ createPartitioner: Partitioners.DefaultPartitioner, idempotent: true })
   const admin = kafka.admin()
   await Promise.all([producer.connect(), admin.connect()])
   try {
     for (let start = 0; start < count; start += batchRecords) {
-      const messages = recordsFrom(start, Math.min(start + batchRecords, count))
+      const length = Math.min(batchRecords, count - start)
+      const messages = Array.from({ length }, (_, index) => recordAt(start + index))
       await producer.send({ topic, messages, acks: -1 })
     }
     const offsets = await admin.fetchTopicOffsets(topic)
@@ -28,12 +33,4 @@ export async function preload(brokers: readonly string[], topic: string, count: 
   } finally {
     await Promise.all([producer.disconnect(), admin.disconnect()])
   }
-}
-
-function recordsFrom(start: number, end: number): Message[] {
-  const records: Message[] = []
-  for (let index = start; index < end; index++) {
-    records.push({ key: userIdOf(index), value: messageAt(index), headers: { 'source-id': sourceId } })
-  }
-  return records
 }

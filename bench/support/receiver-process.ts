@@ -1,7 +1,4 @@
-import { fork } from 'node:child_process'
-import { once } from 'node:events'
-import { join } from 'node:path'
-import { BenchmarkFailure } from './failure.ts'
+import { startChild } from './child.ts'
 
 /** A moment of a run: the sender's CPU time so far, when so many distinct messages had come. */
 export type Mark = { distinct: number; atMs: number; cpuUs: number }
@@ -37,34 +34,18 @@ export type Receiver = {
 
 /** Starts the receiver as a process of its own, which ends with this one. */
 export async function startReceiver(): Promise<Receiver> {
-  const child = fork(join(import.meta.dirname, 'receiver.ts'), {
-    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-  })
-  const exited = once(child, 'exit')
-  const command = (value: Command): void => void child.send(value)
-
-  async function nextMessage(): Promise<unknown> {
-    const lost = exited.then(([code]: unknown[]) => {
-      throw new BenchmarkFailure(`the receiver ended with code ${String(code)}`)
-    })
-    const [message]: unknown[] = await Promise.race([once(child, 'message'), lost])
-    return message
-  }
-
-  const port = Number(await nextMessage())
+  const child = startChild('receiver.ts')
+  const command = (value: Command): void => child.tell(value)
+  const port = Number(await child.next())
   return {
     origin: `http://127.0.0.1:${port}`,
     begin: (run) => command({ kind: 'begin', ...run }),
     watch: (pid) => command({ kind: 'watch', pid }),
     async report() {
-      const reply = nextMessage()
-      command({ kind: 'report' })
+      const question: Command = { kind: 'report' }
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the only message that it sends when asked
-      return (await reply) as Report
+      return (await child.ask(question)) as Report
     },
-    async stop() {
-      child.disconnect()
-      await exited
-    },
+    stop: () => child.stop(),
   }
 }

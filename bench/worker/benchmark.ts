@@ -1,46 +1,58 @@
+import { BenchmarkFailure } from '../support/failure.ts'
 import { measure, type Measurement } from '../support/measure.ts'
 import { messageBytes } from '../support/messages.ts'
+import { say } from '../support/say.ts'
+import type { BenchmarkResult, Settings } from '../support/settings.ts'
 import { median, round } from '../support/statistics.ts'
-import { senderFor, type SenderName, senderNames } from './senders.ts'
-import { inFlight, openSetting, partitions } from './setting.ts'
+import { rowOf } from '../support/table.ts'
+import { partitions, processesVariable } from '../support/worker-variables.ts'
+import { senderFor, type SenderName } from './senders.ts'
+import { inFlight, openSetting } from './setting.ts'
 
 /**
  * What a delivery costs the worker, beside what it costs undici alone and a program of kafkajs and undici that
- * does nothing else. All are measured in one run, by turns, so that the machine is the same for all.
+ * does nothing else. All are measured in one run, by turns, so that the machine is the same for all. With
+ * `processes` also a worker of so many processes, whose CPU times are added up.
  */
-export async function runWorkerBenchmark({
-  runs,
-  messages,
-  profileDir,
-}: {
-  runs: number
-  messages: number
-  profileDir: string | undefined
-}): Promise<{ table: string; figures: object }> {
-  const measured: Record<SenderName, Measurement[]> = { dispatch: [], floor: [], worker: [] }
+export async function runWorkerBenchmark(settings: Settings): Promise<BenchmarkResult> {
+  const { runs = 3, messages = 200_000, processes = 1, profileDir } = settings
+  if (processes > 1 && Object.keys(processesVariable(processes)).length === 0) {
+    throw new BenchmarkFailure('this version of the worker has one process only')
+  }
+  const names: SenderName[] = [
+    'dispatch',
+    'floor',
+    'worker',
+    ...(processes > 1 ? ['processes' as const] : []),
+  ]
+  const measured = new Map<SenderName, Measurement[]>(names.map((name) => [name, []]))
   const setting = await openSetting(messages, say)
   try {
     for (let run = 1; run <= runs; run++) {
-      for (const name of senderNames) {
+      for (const name of names) {
         const { receiver } = setting
-        const sender = senderFor(name, setting, profileDir)
+        const sender = senderFor(name, setting, { profileDir, processes })
         const measurement = await measure({ name, receiver, expected: messages, ...sender })
-        measured[name].push(measurement)
+        measured.get(name)?.push(measurement)
         say(`run ${run}: ${name} ${describe(measurement)}`)
       }
     }
   } finally {
     await setting.close()
   }
-  const medians = {
-    dispatch: medianOf(measured.dispatch),
-    floor: medianOf(measured.floor),
-    worker: medianOf(measured.worker),
+  const of = (name: SenderName): Measurement => medianOf(measured.get(name) ?? [])
+  const medians: Medians = {
+    dispatch: of('dispatch'),
+    floor: of('floor'),
+    worker: of('worker'),
+    processes: processes > 1 ? of('processes') : undefined,
   }
-  return { table: tableOf(medians, runs, messages), figures: figuresOf(medians, runs, messages) }
+  const settled = { runs, messages, processes }
+  return { table: tableOf(medians, settled), figures: figuresOf(medians, settled) }
 }
 
-type Medians = Record<SenderName, Measurement>
+type Medians = Record<'dispatch' | 'floor' | 'worker', Measurement> & { processes: Measurement | undefined }
+type Settled = { runs: number; messages: number; processes: number }
 
 function medianOf(all: readonly Measurement[]): Measurement {
   const of = (pick: (one: Measurement) => number): number => median(all.map(pick))
@@ -52,7 +64,8 @@ function medianOf(all: readonly Measurement[]): Measurement {
   }
 }
 
-function figuresOf({ dispatch, floor, worker }: Medians, runs: number, messages: number): object {
+function figuresOf(medians: Medians, { runs, messages, processes: count }: Settled): object {
+  const { dispatch, floor, worker, processes } = medians
   return {
     deliveries_per_s: Math.round(worker.deliveriesPerS),
     cpu_us: round(worker.cpuUs, 1),
@@ -68,6 +81,13 @@ function figuresOf({ dispatch, floor, worker }: Medians, runs: number, messages:
       floor_cpu_us: round(floor.warmCpuUs, 1),
       ratio: round(worker.warmCpuUs / dispatch.warmCpuUs, 2),
     },
+    ...(processes !== undefined && {
+      processes: count,
+      processes_cpu_us: round(processes.cpuUs, 1),
+      processes_deliveries_per_s: Math.round(processes.deliveriesPerS),
+      processes_ratio: round(processes.cpuUs / worker.cpuUs, 3),
+      processes_warm_ratio: round(processes.warmCpuUs / worker.warmCpuUs, 3),
+    }),
     runs,
     messages,
     message_bytes: messageBytes,
@@ -77,44 +97,39 @@ function figuresOf({ dispatch, floor, worker }: Medians, runs: number, messages:
   }
 }
 
-const labels: Record<SenderName, string> = {
-  dispatch: 'undici dispatch alone',
-  floor: 'kafkajs + dispatch, no more',
-  worker: 'sluice worker',
-}
-
-function tableOf(medians: Medians, runs: number, messages: number): string {
-  const { dispatch, floor, worker } = medians
-  const rows = senderNames.map((name) => {
-    const { deliveriesPerS, cpuUs, warmCpuUs } = medians[name]
-    const cells = [Math.round(deliveriesPerS).toLocaleString('en'), cpuUs.toFixed(1), warmCpuUs.toFixed(1)]
-    return rowOf(labels[name], cells)
-  })
+function tableOf(medians: Medians, { runs, messages, processes: count }: Settled): string {
+  const { dispatch, floor, worker, processes } = medians
   return [
     '',
     `${messages.toLocaleString('en')} messages of ${messageBytes} bytes, ${partitions} partitions, ${inFlight} in flight;`,
     `medians of ${runs} runs, Node ${process.version}`,
     '',
     rowOf('', ['deliveries/s', 'CPU µs each', 'second half']),
-    ...rows,
+    row('undici dispatch alone', dispatch),
+    row('kafkajs + dispatch, no more', floor),
+    row('sluice worker', worker),
+    ...(processes === undefined ? [] : [row(`sluice worker, ${count} processes`, processes)]),
     '',
     rowOf('worker / dispatch', ['', ...ratios(worker, dispatch)]),
     rowOf('worker / floor', ['', ...ratios(worker, floor)]),
+    ...(processes === undefined
+      ? []
+      : [rowOf(`${count} processes / one`, ['', ...ratios(processes, worker)])]),
   ].join('\n')
+}
+
+function row(label: string, { deliveriesPerS, cpuUs, warmCpuUs }: Measurement): string {
+  return rowOf(label, [
+    Math.round(deliveriesPerS).toLocaleString('en'),
+    cpuUs.toFixed(1),
+    warmCpuUs.toFixed(1),
+  ])
 }
 
 function ratios(one: Measurement, other: Measurement): string[] {
   return [(one.cpuUs / other.cpuUs).toFixed(2), (one.warmCpuUs / other.warmCpuUs).toFixed(2)]
 }
 
-function rowOf(label: string, cells: readonly string[]): string {
-  return `${label.padEnd(28)}${cells.map((cell) => cell.padStart(14)).join('')}`
-}
-
 function describe({ deliveriesPerS, cpuUs, warmCpuUs }: Measurement): string {
   return `${Math.round(deliveriesPerS)}/s, ${cpuUs.toFixed(1)} µs of CPU each, ${warmCpuUs.toFixed(1)} in the second half`
-}
-
-function say(line: string): void {
-  console.error(line)
 }

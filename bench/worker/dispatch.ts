@@ -3,11 +3,12 @@ import { enter } from '../../src/message/enter.ts'
 import { messageAt, messageBytes, sourceId } from '../support/messages.ts'
 
 /**
- * `node dispatch.ts ORIGIN MESSAGES IN_FLIGHT`: posts the bodies that the worker would, with the same path and
- * headers, from memory and as fast as undici can. What is above this is what Sluice costs.
+ * `node dispatch.ts ORIGIN MESSAGES IN_FLIGHT DESTINATIONS`: posts the bodies that the worker would, with the same paths and
+ * headers, from memory and as fast as undici can, through a pool for each destination, since all that isolates them needs that.
+ * What is above this is what Sluice costs.
  */
 
-const [origin = '', messages = '', inFlight = ''] = process.argv.slice(2)
+const [origin = '', messages = '', inFlight = '', destinations = ''] = process.argv.slice(2)
 const count = Number(messages)
 const { bytes, ends } = canonicalBodies(count)
 const headers = [
@@ -18,7 +19,10 @@ const headers = [
   'X-Signature',
   '2ef7bde608ce5404e97d5f042f95f89f1c232871',
 ]
-const pool = new Pool(origin, { connections: Number(inFlight), pipelining: 1 })
+const pools = Array.from({ length: Number(destinations) }, (_, number) => ({
+  path: `/hook/${number}`,
+  pool: new Pool(origin, { connections: Number(inFlight), pipelining: 1 }),
+}))
 let next = 0
 let open = 0
 
@@ -42,13 +46,15 @@ for (let slot = 0; slot < Number(inFlight); slot++) postNext()
 
 function postNext(): void {
   if (next === count) {
-    if (open === 0) void pool.close()
+    if (open === 0) for (const { pool } of pools) void pool.close()
     return
   }
   const body = bytes.subarray(next === 0 ? 0 : ends[next - 1], ends[next])
+  const to = pools[next % pools.length]
+  if (to === undefined) throw new Error('there must be a destination')
   next++
   open++
-  pool.dispatch({ path: '/hook', method: 'POST', headers, body }, handler)
+  to.pool.dispatch({ path: to.path, method: 'POST', headers, body }, handler)
 }
 
 /** In one block of memory, so that the garbage collector has nothing to do with them. */

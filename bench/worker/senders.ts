@@ -2,35 +2,53 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import type { MeasuredRun } from '../support/measure.ts'
 import { type SenderProcess, startSender } from '../support/sender-process.ts'
-import { inFlight, type Setting, sharedSecret, sluiceMain } from './setting.ts'
+import { sluiceMain } from '../support/topics.ts'
+import { processesVariable, sharedSecret } from '../support/worker-variables.ts'
+import { destinations, inFlight, type Setting } from './setting.ts'
 
-/** The three that are compared, in the order in which they are measured. */
-export const senderNames = ['dispatch', 'floor', 'worker'] as const
-export type SenderName = (typeof senderNames)[number]
+/** What is compared. `processes` is a worker of several processes. */
+export type SenderName = 'dispatch' | 'floor' | 'worker' | 'processes'
+
+/** How a worker is run. */
+export type WorkerOptions = { profileDir: string | undefined; processes: number }
 
 type Sender = Pick<MeasuredRun, 'start' | 'secret' | 'faultOf'>
 
 /** How to run a sender once in a setting; each run reads the topic in a consumer group of its own. */
-export function senderFor(name: SenderName, setting: Setting, profileDir: string | undefined): Sender {
+export function senderFor(
+  name: SenderName,
+  setting: Setting,
+  { profileDir, processes }: WorkerOptions,
+): Sender {
   const { brokers, topic, messages, receiver, folder, variables } = setting
   const outputFile = join(folder, `${name}.log`)
   const group = `${topic}-${name}-${randomBytes(4).toString('hex')}`
   switch (name) {
     case 'dispatch': {
-      const args = [scriptOf(name), receiver.origin, String(messages), String(inFlight)]
-      return { start: () => startSender(args, { outputFile }), secret: undefined, faultOf: outputFault }
+      const args = [scriptOf(name), receiver.origin, String(messages), String(inFlight), String(destinations)]
+      return {
+        start: () => startSender(args, { outputFile }),
+        secret: undefined,
+        faultOf: outputFault,
+      }
     }
     case 'floor': {
       const args = [scriptOf(name), brokers.join(','), topic, group, receiver.origin, String(inFlight)]
-      return { start: () => startSender(args, { outputFile }), secret: undefined, faultOf: outputFault }
+      return {
+        start: () => startSender(args, { outputFile }),
+        secret: undefined,
+        faultOf: outputFault,
+      }
     }
-    case 'worker': {
+    case 'worker':
+    case 'processes': {
       const flags = profileDir === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileDir}`]
-      const options = { outputFile, variables: { ...variables, SLUICE_KAFKA_GROUP_ID: group } }
+      const own = { SLUICE_KAFKA_GROUP_ID: group, ...(name === 'processes' && processesVariable(processes)) }
+      const options = { outputFile, variables: { ...variables, ...own } }
       return {
         start: () => startSender([...flags, sluiceMain, 'worker'], options),
         secret: sharedSecret,
-        faultOf: (sender, exitCode) => workerFault(sender, exitCode, setting),
+        faultOf: (...ended) => workerFault(setting, ...ended),
       }
     }
   }
@@ -47,14 +65,14 @@ async function outputFault(sender: SenderProcess): Promise<string | undefined> {
 
 /** The log is part of what is measured, so it has to be there: one line an attempt. */
 async function workerFault(
+  setting: Setting,
   sender: SenderProcess,
   exitCode: number | null,
-  setting: Setting,
+  deliveries: number,
 ): Promise<string | undefined> {
   if (exitCode !== 0) return `it ended with exit code ${exitCode}`
   const written = await setting.countWritten()
   if (written > 0) return `${written} deliveries went to the retry topics or the dead letters`
   const attempts = sender.output().split('"msg":"attempt"').length - 1
-  const { messages } = setting
-  return attempts === messages ? undefined : `${messages} deliveries, and ${attempts} attempts in its log`
+  return attempts === deliveries ? undefined : `${deliveries} deliveries, and ${attempts} attempts in its log`
 }

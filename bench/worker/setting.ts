@@ -1,21 +1,19 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
-import type { Admin } from 'kafkajs'
-import { stringify } from 'yaml'
+import { join } from 'node:path'
 import { startKafka } from '../../src/development/kafka.ts'
-import { BenchmarkFailure } from '../support/failure.ts'
-import { sourceId } from '../support/messages.ts'
-import { plainKafka } from '../support/plain-kafka.ts'
+import { writeFleet } from '../support/fleet.ts'
+import { messageAt, userIdOf } from '../support/messages.ts'
 import { preload } from '../support/preload.ts'
 import { type Receiver, startReceiver } from '../support/receiver-process.ts'
-import { startSender } from '../support/sender-process.ts'
+import { sourceIdOf } from '../support/streams.ts'
+import { applyTopics, countRecords, removeTopics } from '../support/topics.ts'
+import { workerVariables } from '../support/worker-variables.ts'
 
-export const partitions = 6
 export const inFlight = 256
-export const sharedSecret = 'a secret of thirty-two characters'
-export const sluiceMain = resolve(import.meta.dirname, '../../src/main.ts')
+/** The messages go to them in turn. */
+export const destinations = 100
 
 /** What all senders of the benchmark have in common. */
 export type Setting = {
@@ -46,11 +44,15 @@ export async function openSetting(messages: number, report: (line: string) => vo
     rmSync(folder, { recursive: true, force: true })
   }
   try {
-    const variables = workerVariables({ brokers, prefix, folder, origin: receiver.origin })
+    const variables = variablesOf({ brokers, prefix, folder, origin: receiver.origin })
     await applyTopics(folder, variables)
     const topic = `${prefix}events`
     report(`writing ${messages} messages to ${topic}`)
-    await preload(brokers, topic, messages)
+    await preload(brokers, topic, messages, (index) => ({
+      key: userIdOf(index),
+      value: messageAt(index),
+      headers: { 'source-id': sourceIdOf(index % destinations) },
+    }))
     const countWritten = (): Promise<number> => countRecords(brokers, prefix, topic)
     return { brokers, topic, messages, receiver, folder, variables, countWritten, close }
   } catch (error) {
@@ -61,61 +63,14 @@ export async function openSetting(messages: number, report: (line: string) => vo
 
 type Place = { brokers: readonly string[]; prefix: string; folder: string; origin: string }
 
-function workerVariables({ brokers, prefix, folder, origin }: Place): Record<string, string> {
+function variablesOf({ brokers, prefix, folder, origin }: Place): Record<string, string> {
   const catalogFile = join(folder, 'catalog.yaml')
-  const hooks = [{ url: `${origin}/hook` }]
-  const destination = { id: 'crm', sources: [sourceId], sharedSecret, maxInFlight: inFlight, hooks }
-  writeFileSync(catalogFile, stringify({ sources: [{ id: sourceId }], destinations: [destination] }))
+  writeFleet(catalogFile, { count: destinations, urlOf: (number) => `${origin}/hook/${number}` })
   return {
-    SLUICE_KAFKA_BROKERS: brokers.join(','),
-    SLUICE_KAFKA_TOPIC_PREFIX: prefix,
-    SLUICE_TOPICS_PARTITIONS: String(partitions),
-    SLUICE_TOPICS_DEVELOPMENT: 'true',
-    SLUICE_CATALOG_FILE: catalogFile,
+    ...workerVariables({ brokers, prefix, catalogFile }),
     SLUICE_DELIVERY_MAX_IN_FLIGHT: String(inFlight),
-    // One lane gets more than its share here: it may, and a slow machine is not to park what it is too slow for.
+    // A slow machine is not to park what it is too slow for.
     SLUICE_DELIVERY_LANE_PATIENCE: '1m',
     SLUICE_DELIVERY_LANE_WAIT: '10m',
-    SLUICE_DELIVERY_ALLOW_ADDRESSES: '127.0.0.0/8',
-    SLUICE_HTTP_HOST: '127.0.0.1',
-    SLUICE_HTTP_PORT: '0',
-  }
-}
-
-async function applyTopics(folder: string, variables: Record<string, string>): Promise<void> {
-  const apply = startSender([sluiceMain, 'topics', 'apply'], {
-    outputFile: join(folder, 'topics.log'),
-    variables,
-  })
-  const exitCode = await apply.ended
-  if (exitCode !== 0) throw new BenchmarkFailure(`sluice topics apply failed:\n${apply.output()}`)
-}
-
-async function countRecords(brokers: readonly string[], prefix: string, except: string): Promise<number> {
-  return withAdmin(brokers, async (admin) => {
-    let count = 0
-    for (const topic of await topicsOf(admin, prefix)) {
-      if (topic === except) continue
-      for (const { low, high } of await admin.fetchTopicOffsets(topic)) count += Number(high) - Number(low)
-    }
-    return count
-  })
-}
-
-async function removeTopics(brokers: readonly string[], prefix: string): Promise<void> {
-  await withAdmin(brokers, async (admin) => admin.deleteTopics({ topics: await topicsOf(admin, prefix) }))
-}
-
-async function topicsOf(admin: Admin, prefix: string): Promise<string[]> {
-  return (await admin.listTopics()).filter((topic) => topic.startsWith(prefix))
-}
-
-async function withAdmin<T>(brokers: readonly string[], work: (admin: Admin) => Promise<T>): Promise<T> {
-  const admin = plainKafka(brokers).admin()
-  await admin.connect()
-  try {
-    return await work(admin)
-  } finally {
-    await admin.disconnect()
   }
 }

@@ -146,7 +146,7 @@ const configTable = {
         'Requests in flight at once, in each process. A destination has a limit of its own in the catalog, for each process too.',
     }),
     bufferRecords: integer({
-      default: 10_000,
+      default: 2_000,
       min: 1,
       max: 1_000_000,
       description: 'Records read from Kafka and not settled yet, in each process; past it, reading pauses.',

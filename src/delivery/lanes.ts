@@ -9,9 +9,11 @@ import { type Rate, TokenBucket } from './token-bucket.ts'
  * is free (the dynamic threshold of Choudhury and Hahne, IEEE/ACM ToN 1998): one busy lane gets half, n busy
  * lanes 1/(n+1) each, and there is always room for one that has just woken up.
  *
- * A lane that is longer than its share while its messages are new is flooded or slow: after `patienceMs` what
- * it has no room for moves on, to `overflow`. While its messages are late already, we are catching up after an
- * outage of our own: then fetching waits for the lane (`onCongested`), and nothing moves on before `waitMs`.
+ * A lane that is longer than its share while its messages are new, and that starts as many as it may, is flooded or
+ * slow: after `patienceMs` what it has no room for moves on, to `overflow`. While its messages are late already, we are
+ * catching up after an outage of our own: then fetching waits for the lane (`onCongested`), and nothing moves on before
+ * `waitMs`. A lane that could start more, and waits for its turn, is not to blame: the whole worker has all it can do, and
+ * fetching waits since the buffer is full.
  */
 
 /** What a lane carries. */
@@ -36,7 +38,7 @@ export type Lanes<D extends Carried> = {
   finished(delivery: D): void
   /** A delivery that was started goes back to wait in its lane, which starts nothing more for `ms`. */
   postpone(delivery: D, ms: number): void
-  /** No further starts until `open`; what is in flight goes on. */
+  /** No further starts until `open`; what is in flight goes on. Time that passes meanwhile is nobody's waiting. */
   shut(): void
   open(): void
   /** Hands what waits and isn't ours any more to `letGo`. */
@@ -102,6 +104,7 @@ class FairLanes<D extends Carried> implements Lanes<D> {
   #inFlight = 0
   #queued = 0
   #isShut = false
+  #openedMs = 0
   #isPumping = false
 
   constructor(options: LanesOptions<D>) {
@@ -149,6 +152,7 @@ class FairLanes<D extends Carried> implements Lanes<D> {
   }
 
   open(): void {
+    if (this.#isShut) this.#openedMs = performance.now()
     this.#isShut = false
     this.#pump()
   }
@@ -201,6 +205,7 @@ class FairLanes<D extends Carried> implements Lanes<D> {
   #hasRoom(lane: Lane<D>, delivery: D): boolean {
     if (lane.length < this.#share()) return true
     if (lane.isShedding) return false
+    if (!this.#isHeldUp(lane)) return true
     const nowMs = performance.now()
     if (lane.overSinceMs === 0) lane.overSinceMs = nowMs
     if (delivery.isLate) {
@@ -210,6 +215,11 @@ class FairLanes<D extends Carried> implements Lanes<D> {
       return false
     }
     return true
+  }
+
+  /** Its own cap, rate or pause keeps it from starting more, or it holds its share of the requests in flight. */
+  #isHeldUp(lane: Lane<D>): boolean {
+    return lane.inFlight >= lane.cap || lane.place === 'asleep' || lane.place === 'blocked'
   }
 
   #share(): number {
@@ -331,21 +341,27 @@ class FairLanes<D extends Carried> implements Lanes<D> {
 
   #moveOnWhatWaits(): void {
     const latestMs = performance.now() - this.#options.waitMs
+    const mayMove = !this.#isShut && this.#openedMs <= latestMs
     for (const lane of this.#lanes.values()) {
-      let moved = 0
-      for (
-        let delivery = lane.shiftWaitingSince(latestMs);
-        delivery !== undefined;
-        delivery = lane.shiftWaitingSince(latestMs)
-      ) {
-        this.#queued--
-        moved++
-        if (delivery.isAbandoned) this.#options.letGo(delivery)
-        else this.#options.overflow(delivery)
-      }
+      const moved = mayMove && this.#isHeldUp(lane) ? this.#moveOn(lane, latestMs) : 0
       if (moved > 0 && lane.overSinceMs > 0) this.#startShedding(lane)
       this.#relax(lane)
       this.#letGoIfIdle(lane)
     }
+  }
+
+  #moveOn(lane: Lane<D>, latestMs: number): number {
+    let moved = 0
+    for (
+      let delivery = lane.shiftWaitingSince(latestMs);
+      delivery !== undefined;
+      delivery = lane.shiftWaitingSince(latestMs)
+    ) {
+      this.#queued--
+      moved++
+      if (delivery.isAbandoned) this.#options.letGo(delivery)
+      else this.#options.overflow(delivery)
+    }
+    return moved
   }
 }

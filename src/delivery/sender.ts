@@ -53,13 +53,19 @@ const maxResponseBytes = 64 * 1024
  */
 const connectSlackMs = 500
 
+/**
+ * How long a pool is kept that has no connections: a destination that gets a message now and then needn't have one made each
+ * time, which costs more than the message.
+ */
+const poolKeptMs = 60_000
+
 type PoolEntry = { pool: Pool; inFlight: number; idleSinceMs: number }
 
 export function createSender({ policy, timeoutMs, poolIdleMs }: SenderOptions): Sender {
   const pools = new Map<Target, PoolEntry>()
   const deadlines = createDeadlines({ timeoutMs })
   const connect = createConnector({ policy, timeoutMs: timeoutMs + connectSlackMs })
-  const sweep = setInterval(closeIdlePools, poolIdleMs)
+  const sweep = setInterval(closeIdlePools, poolKeptMs / 4)
   sweep.unref()
 
   function poolOf(target: Target): PoolEntry {
@@ -84,7 +90,7 @@ export function createSender({ policy, timeoutMs, poolIdleMs }: SenderOptions): 
   function closeIdlePools(): void {
     const nowMs = performance.now()
     for (const [target, { pool, inFlight, idleSinceMs }] of pools) {
-      if (inFlight > 0 || nowMs - idleSinceMs < poolIdleMs) continue
+      if (inFlight > 0 || nowMs - idleSinceMs < poolIdleMs + poolKeptMs) continue
       pools.delete(target)
       void pool.destroy()
     }

@@ -72,9 +72,14 @@ export type GroupConsumer = {
   stop(): Promise<void>
 }
 
-/** How long a fetch waits for records at the broker: also the longest that a resumed partition waits. */
-const fetchWaitMs = 100
-const maxBytesPerPartition = 512 * 1024
+/**
+ * A fetch waits at the broker for so many bytes, but no longer than this: one that brings a handful of records costs as
+ * much as one that brings hundreds. Also the longest that a resumed partition waits.
+ */
+const minFetchBytes = 16 * 1024
+const fetchWaitMs = 25
+/** What is fetched beyond a full buffer is fetched again, so not much more than the buffer takes. */
+const maxBytesPerPartition = 128 * 1024
 /** A waiting head is looked at again at the soonest after this, so that a busy topic costs few fetches. */
 const minHeadWaitMs = 500
 /** A record that is taken this long after its append, or after it was due, shows that we are behind. */
@@ -127,6 +132,7 @@ class GroupMember implements GroupConsumer {
       sessionTimeout: options.sessionTimeoutMs,
       heartbeatInterval: Math.min(3_000, Math.floor(options.sessionTimeoutMs / 4)),
       rebalanceTimeout: 60_000,
+      minBytes: minFetchBytes,
       maxWaitTimeInMs: fetchWaitMs,
       maxBytesPerPartition,
       metadataMaxAge: 60_000,

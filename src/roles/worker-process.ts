@@ -7,6 +7,12 @@ export type Ending = { code: number | null; signal: NodeJS.Signals | null; failu
 
 export type Answered<T> = { ok: true; answer: T } | { ok: false; reason: string }
 
+/**
+ * Messages live as long as a request takes. With V8's 16 MiB for what is young, many of them are copied to where garbage
+ * is collected at a higher price; this costs 32 MiB more, and saves a tenth of the CPU.
+ */
+const memoryFlags = ['--max-semi-space-size=32']
+
 type Waiting = (answered: Answered<Answers[keyof Answers]>) => void
 
 /** One of the processes of a worker, as its primary sees it. It runs this program with the same arguments. */
@@ -27,6 +33,7 @@ export class WorkerProcess {
     this.number = number
     const [, entry = '', ...args] = process.argv
     this.#child = fork(entry, [...args, '--process-number', String(number)], {
+      execArgv: [...process.execArgv, ...memoryFlags],
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     })
     const started = Promise.withResolvers<void>()

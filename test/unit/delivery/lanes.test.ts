@@ -204,12 +204,31 @@ describe('lanes', () => {
     expect([started.length, lanes.inFlight, lanes.queued]).toEqual([4, 4, 0])
   })
 
-  test('waiting has an end while shut too', async () => {
-    const { lanes, overflowed } = setup({ waitMs: 30 })
+  test('while shut nothing has waited too long, and after it what is still held up has its whole time', async () => {
+    const { lanes, started, overflowed } = setup({ waitMs: 100 })
+    lanes.offer(new Parcel('other', '', { laneCap: 1 }))
+    lanes.offer(new Parcel('other', 'moves on while open', { laneCap: 1 }))
+    await until('a sweep has passed', () => overflowed.length === 1)
     lanes.shut()
-    lanes.offer(new Parcel('a'))
-    await until('it has moved on', () => overflowed.length > 0)
+    const shutMs = performance.now()
+    for (const name of ['begins', 'waits']) lanes.offer(new Parcel('a', name, { laneCap: 1 }))
+    await until('it was shut for longer than the limit', () => performance.now() - shutMs > 250)
     expect(overflowed).toHaveLength(1)
+    lanes.open()
+    const openedMs = performance.now()
+    expect(started.map(({ name }) => name)).toEqual(['', 'begins'])
+    await until('what waits has moved on', () => overflowed.length === 2)
+    expect(performance.now() - openedMs).toBeGreaterThanOrEqual(100)
+  })
+
+  test('a lane that only waits for its turn is not to blame: nothing of it moves on', async () => {
+    const { lanes, overflowed } = setup({ maxInFlight: 3, waitMs: 30, patienceMs: 0, freeRecords: () => 2 })
+    for (const lane of ['a', 'b', 'c']) lanes.offer(new Parcel(lane, 'in flight', { laneCap: 1 }))
+    for (let i = 0; i < 5; i++) lanes.offer(new Parcel('waits for its turn', String(i)))
+    lanes.offer(new Parcel('a', 'held up by its cap', { laneCap: 1 }))
+    await until('what is held up has moved on', () => overflowed.length > 0)
+    expect(overflowed.map(({ name }) => name)).toEqual(['held up by its cap'])
+    expect(lanes.queued).toBe(5)
   })
 
   test('a cap that changes with the catalog holds from the next delivery on', () => {

@@ -1,0 +1,134 @@
+import { BenchmarkFailure } from '../support/failure.ts'
+import { type LegResult, runLeg } from '../support/leg.ts'
+import { measurePairs, type SideName } from '../support/pairs.ts'
+import { sumMetric } from '../support/running-worker.ts'
+import { percent } from '../support/table.ts'
+import { say } from '../support/say.ts'
+import type { BenchmarkResult, Settings } from '../support/settings.ts'
+import { openStage, type ScenePlan, type Stage } from '../support/stage.ts'
+import { destinationIdOf, type Stream } from '../support/streams.ts'
+import { measureCapacity } from './capacity.ts'
+import { countProbes, type ProbeCount } from './probes.ts'
+import { resultOf } from './result.ts'
+
+/**
+ * What two bad destinations cost the others. A pair is a run with them and a run without, in turn the one or
+ * the other first; the traffic to the others is the same in both, by the clock, and in total half of what the
+ * worker can do on this machine, which is measured first. 100 destinations, each with a host and a source of
+ * its own: number 0 never answers and gets 10 % of the messages; number 1 answers after 4.9 s and gets 1 %, the
+ * share of any other; the other 98 get 89 %. Without the two their 11 % aren't produced, so the run with them is
+ * also the one with more to do. Latency is from the producer's call to the arrival, by one clock.
+ */
+export async function runIsolationBenchmark(settings: Settings): Promise<BenchmarkResult> {
+  const { runs = 5, seconds = 60, messages = 80_000, profileDir } = settings
+  const stage = await openStage({ destinations, profileDir, report: say })
+  try {
+    const capacity =
+      settings.rate === undefined
+        ? await measureCapacity(stage, { plan, messages, first: badCount })
+        : { alone: settings.rate, shared: settings.rate }
+    say(`capacity ${Math.round(capacity.shared)}/s, ${Math.round(capacity.alone)}/s when nobody produces`)
+    const ratePerS = capacity.shared / 2
+    const pairs = await measurePairs(runs, async (side, pair) => {
+      const measured = await runSide(stage, side, { ratePerS, seconds })
+      say(`pair ${pair}: ${side} the two ${describe(measured)}`)
+      return measured
+    })
+    return resultOf(pairs, { capacity, ratePerS, seconds, warmupS })
+  } finally {
+    await stage.close()
+  }
+}
+
+export type Side = {
+  perS: number
+  latency: LegResult['report']['others']['latency']
+  /** Of the one that never answers; only where it has traffic. */
+  dead: ProbeCount | undefined
+  /** Requests that the one that answers after 4.9 s got, and the messages for it. */
+  slow: { requests: number; messages: number }
+  parked: number
+  cpuUs: number
+  /** Of the machine, by other programs: 0 to 1. */
+  othersShare: number
+}
+
+const destinations = 100
+const badCount = 2
+/** Until the code of all five processes is compiled, and the breaker has opened and probed once. */
+const warmupS = 15
+const deadShare = 0.1
+const slowShare = 0.01
+const slowMs = 4_900
+/** How long after the traffic the last healthy message may come: one that was parked takes a minute, and shows. */
+const drainS = 100
+
+const plan: ScenePlan = { fleet: { count: destinations }, variables: {} }
+
+async function runSide(
+  stage: Stage,
+  side: SideName,
+  { ratePerS, seconds }: { ratePerS: number; seconds: number },
+): Promise<Side> {
+  const time = { fromS: 0, untilS: warmupS + seconds, order: 'turn' } as const
+  const healthyPerS = ratePerS * (1 - deadShare - slowShare)
+  const healthy: Stream = { first: badCount, count: destinations - badCount, perS: healthyPerS, ...time }
+  const bad: Stream[] = [
+    { first: 0, count: 1, perS: ratePerS * deadShare, ...time },
+    { first: 1, count: 1, perS: ratePerS * slowShare, ...time },
+  ]
+  const leg = await runLeg(stage, {
+    name: `${side} the two`,
+    plan,
+    streams: side === 'with' ? [healthy, ...bad] : [healthy],
+    special: [
+      { destination: 0, answerAfterMs: 'never' },
+      { destination: 1, answerAfterMs: slowMs },
+    ],
+    fromS: warmupS,
+    untilS: warmupS + seconds,
+    maxLateMs: 100,
+    drainS,
+  })
+  const perS = leg.report.others.inWindow / seconds
+  if (side === 'without' && perS < healthyPerS * 0.98) {
+    throw new BenchmarkFailure(
+      `without the two, ${Math.round(perS)} of ${Math.round(healthyPerS)} messages a second came: the machine is too busy`,
+    )
+  }
+  const measured = sideOf(leg, side, perS)
+  if (side === 'without' && measured.parked > 0) {
+    throw new BenchmarkFailure(
+      `without the two, ${measured.parked} messages were parked, and others used ${percent(leg.othersShare)} of the machine: it is too busy`,
+    )
+  }
+  return measured
+}
+
+function sideOf(leg: LegResult, side: SideName, perS: number): Side {
+  const { report, log, expected, metrics, stoppedAtMs, cpuUs, othersShare } = leg
+  const [dead, slow] = report.special
+  return {
+    perS,
+    latency: report.others.latency,
+    dead:
+      side === 'without'
+        ? undefined
+        : countProbes({
+            log,
+            destinationId: destinationIdOf(0),
+            requestsAtMs: dead?.requestsAtMs ?? [],
+            untilMs: stoppedAtMs,
+          }),
+    slow: { requests: slow?.requests ?? 0, messages: expected.special[1] ?? 0 },
+    parked: sumMetric(metrics, 'sluice_parked_total'),
+    cpuUs,
+    othersShare,
+  }
+}
+
+function describe({ perS, latency, dead, parked, othersShare }: Side): string {
+  const { p50, p99, p999 } = latency
+  const probes = dead === undefined ? '' : `, dead: ${dead.afterOpen} probes of ${dead.allowed}`
+  return `${Math.round(perS)}/s, p50 ${p50.toFixed(1)} p99 ${p99.toFixed(1)} p99.9 ${p999.toFixed(1)} ms${probes}, ${parked} parked, ${percent(othersShare)} of the machine used by others`
+}

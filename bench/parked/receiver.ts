@@ -1,0 +1,59 @@
+import { createServer } from 'node:net'
+import { accepted, takeRequests } from '../support/requests.ts'
+import type { Command, Report } from './receiver-process.ts'
+import { numberOf } from './records.ts'
+
+/** A process that takes HTTP/1.1 requests, answers each with 200, and notes when each message came first. */
+
+let arrivedAtMs = new Float64Array(0)
+let counts = { distinct: 0, repeats: 0, unknown: 0 }
+
+function take(_head: string, body: Buffer): void {
+  const number = numberOf(body)
+  const before = arrivedAtMs[number]
+  if (before === undefined) counts.unknown++
+  else if (before > 0) counts.repeats++
+  else {
+    // The clock that Kafka and the worker count by.
+    arrivedAtMs[number] = Date.now()
+    counts.distinct++
+  }
+}
+
+const server = createServer({ noDelay: true }, (socket) => {
+  let pending: Buffer | undefined
+  const answer = (head: string, body: Buffer): void => {
+    take(head, body)
+    socket.write(accepted)
+  }
+  socket.on('data', (chunk: Buffer) => {
+    pending = takeRequests(pending === undefined ? chunk : Buffer.concat([pending, chunk]), answer)
+  })
+  // A sender that is stopped cuts its connections.
+  socket.on('error', () => socket.destroy())
+})
+
+function obey(command: Command): void {
+  switch (command.kind) {
+    case 'begin':
+      arrivedAtMs = new Float64Array(command.messages)
+      counts = { distinct: 0, repeats: 0, unknown: 0 }
+      break
+    case 'progress':
+      process.send?.(counts.distinct)
+      break
+    case 'report': {
+      const { repeats, unknown } = counts
+      const report: Report = { arrivedAtMs, repeats, unknown }
+      process.send?.(report)
+      break
+    }
+  }
+}
+
+process.on('message', obey)
+process.on('disconnect', () => process.exit(0))
+server.listen(0, '127.0.0.1', () => {
+  const address = server.address()
+  process.send?.(typeof address === 'object' ? address?.port : undefined)
+})

@@ -1,0 +1,63 @@
+import { randomBytes } from 'node:crypto'
+import type { KafkaMessage } from 'kafkajs'
+import { BenchmarkFailure } from '../support/failure.ts'
+import { plainKafka } from '../support/plain-kafka.ts'
+
+const idleTimeoutMs = 60_000
+
+/** Hands over all records that a topic has now, each partition in its order. Commits nothing. */
+export async function readTopic(
+  brokers: readonly string[],
+  topic: string,
+  onRecord: (record: KafkaMessage) => void,
+): Promise<void> {
+  const kafka = plainKafka(brokers)
+  const missing = await partitionsWithRecords(brokers, topic)
+  if (missing.size === 0) return
+  const consumer = kafka.consumer({ groupId: `${topic}.reader-${randomBytes(3).toString('hex')}` })
+  const { promise: allRead, resolve, reject } = Promise.withResolvers<void>()
+  const giveUp = (): void =>
+    reject(new BenchmarkFailure(`reading ${topic}: nothing came for ${idleTimeoutMs / 1_000} s`))
+  let timer = setTimeout(giveUp, idleTimeoutMs)
+  await consumer.connect()
+  try {
+    await consumer.subscribe({ topic, fromBeginning: true })
+    await consumer.run({
+      autoCommit: false,
+      eachBatch: async ({ batch: { partition, messages } }) => {
+        clearTimeout(timer)
+        timer = setTimeout(giveUp, idleTimeoutMs)
+        const end = missing.get(partition)
+        if (end === undefined) return
+        for (const message of messages) {
+          if (Number(message.offset) < end) onRecord(message)
+          if (Number(message.offset) >= end - 1) missing.delete(partition)
+        }
+        if (missing.size === 0) resolve()
+      },
+    })
+    await allRead
+  } finally {
+    clearTimeout(timer)
+    await consumer.disconnect()
+  }
+}
+
+/** Of each that has any: one past its last. */
+async function partitionsWithRecords(
+  brokers: readonly string[],
+  topic: string,
+): Promise<Map<number, number>> {
+  const admin = plainKafka(brokers).admin()
+  await admin.connect()
+  try {
+    const offsets = await admin.fetchTopicOffsets(topic)
+    return new Map(
+      offsets
+        .filter(({ low, high }) => Number(high) > Number(low))
+        .map(({ partition, high }) => [partition, Number(high)]),
+    )
+  } finally {
+    await admin.disconnect()
+  }
+}

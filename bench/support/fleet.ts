@@ -1,0 +1,28 @@
+import { writeFileSync } from 'node:fs'
+import { stringify } from 'yaml'
+import { destinationIdOf, sourceIdOf } from './streams.ts'
+import { sharedSecret } from './worker-variables.ts'
+
+/** The destinations of a run, numbered from 0, each behind a source of its own: a message goes to exactly one. */
+export type Fleet = {
+  count: number
+  urlOf: (destination: number) => string
+  /** What the catalog says of some of them beside the URL and the secret. */
+  settings?: ReadonlyMap<number, object>
+}
+
+/** Writes the catalog of a fleet; over an earlier one it is an edit, which the worker takes within a second. */
+export function writeFleet(file: string, { count, urlOf, settings }: Fleet): void {
+  const numbers = Array.from({ length: count }, (_, index) => index)
+  const catalog = {
+    sources: numbers.map((number) => ({ id: sourceIdOf(number) })),
+    destinations: numbers.map((number) => ({
+      id: destinationIdOf(number),
+      sources: [sourceIdOf(number)],
+      sharedSecret,
+      ...settings?.get(number),
+      hooks: [{ url: urlOf(number) }],
+    })),
+  }
+  writeFileSync(file, stringify(catalog))
+}

@@ -1,0 +1,80 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { cpuUsOf } from './process-cpu.ts'
+import { BenchmarkFailure } from './failure.ts'
+import { startSender } from './sender-process.ts'
+import { sluiceMain } from './topics.ts'
+
+/** `sluice worker` as an operator runs it, its log in a file. */
+export type RunningWorker = {
+  /** User and system time that it has used so far, its child processes' as well. */
+  cpuUs(): number
+  /** The text of `/metrics`. */
+  metrics(): Promise<string>
+  /** Ends it as an operator would, and gives its log. Fails when it had ended before, or ends with an error. */
+  stop(): Promise<string>
+  /** Ends it, whatever comes of it. */
+  abandon(): Promise<void>
+}
+
+const readyTimeoutMs = 60_000
+const pollMs = 100
+const shownLines = 20
+
+/** Resolves once it is ready: it has joined its group. */
+export async function startWorker(options: {
+  outputFile: string
+  variables: Record<string, string>
+  nodeFlags: readonly string[]
+}): Promise<RunningWorker> {
+  const sender = startSender([...options.nodeFlags, sluiceMain, 'worker'], options)
+  const failure = (problem: string): BenchmarkFailure => {
+    const telling = sender
+      .output()
+      .trimEnd()
+      .split('\n')
+      .filter((line) => !line.includes('"msg":"attempt"'))
+    const shown = telling.slice(-shownLines).join('\n')
+    return new BenchmarkFailure(`the worker ${problem}. Its log, without attempts:\n${shown}`)
+  }
+  const deadlineMs = performance.now() + readyTimeoutMs
+  const wait = async (): Promise<void> => {
+    if (!sender.isRunning) throw failure('ended at its start')
+    if (performance.now() > deadlineMs) throw failure(`is not ready after ${readyTimeoutMs / 1_000} s`)
+    await delay(pollMs)
+  }
+  try {
+    let port = portIn(sender.output())
+    for (; port === undefined; port = portIn(sender.output())) await wait()
+    const url = `http://127.0.0.1:${port}`
+    while (!(await fetch(`${url}/readyz`)).ok) await wait()
+    return {
+      cpuUs: () => cpuUsOf(sender.pid),
+      metrics: async () => (await fetch(`${url}/metrics`)).text(),
+      async stop() {
+        if (!sender.isRunning) throw failure('ended by itself')
+        const exitCode = await sender.stop()
+        if (exitCode !== 0) throw failure(`ended with exit code ${exitCode}`)
+        return sender.output()
+      },
+      abandon: async () => void (sender.isRunning && (await sender.stop())),
+    }
+  } catch (error) {
+    if (sender.isRunning) await sender.stop()
+    throw error
+  }
+}
+
+function portIn(log: string): string | undefined {
+  const line = log.split('\n').find((candidate) => candidate.includes('"msg":"worker started"'))
+  return line === undefined ? undefined : /"port":(\d+)/.exec(line)?.[1]
+}
+
+/** The value of a metric in Prometheus' text format, summed over its series whose labels contain `labels`. */
+export function sumMetric(text: string, name: string, labels: Record<string, string> = {}): number {
+  const wanted = Object.entries(labels).map(([label, value]) => `${label}="${value}"`)
+  return text
+    .split('\n')
+    .filter((line) => line.startsWith(`${name} `) || line.startsWith(`${name}{`))
+    .filter((line) => wanted.every((pair) => line.includes(pair)))
+    .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0)
+}

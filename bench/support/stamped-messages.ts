@@ -1,0 +1,44 @@
+import { idCharacters, idMarker, messageAt, userIdOf } from './messages.ts'
+
+/**
+ * Messages that carry when they were produced, and their number, in the `messageId`:
+ * `00004711-0815-0042-1234-000000000017` is number 17, produced at 4711081500421234 µs of `monotonicUs`.
+ */
+
+/** So many different ones; only their ids are written anew, since making one would cost as much as producing it. */
+const templateCount = 1_024
+const marker = Buffer.from(idMarker)
+
+type Template = { key: string; value: Buffer; idAt: number }
+
+const templates: Template[] = []
+
+/** Key and value of a record. */
+export function stampedMessage(number: number, atUs: number): { key: string; value: Buffer } {
+  const template = templateOf(number % templateCount)
+  const value = Buffer.from(template.value)
+  const stamp = String(atUs).padStart(20, '0').slice(0, 20)
+  const id = `${stamp.slice(0, 8)}-${stamp.slice(8, 12)}-${stamp.slice(12, 16)}-${stamp.slice(16)}-${String(number).padStart(12, '0')}`
+  value.write(id, template.idAt, 'latin1')
+  return { key: template.key, value }
+}
+
+/** Reads the stamp of a body; `undefined` for one that has none. */
+export function readStamp(body: Buffer): { number: number; atUs: number } | undefined {
+  const at = body.indexOf(marker)
+  if (at < 0) return undefined
+  const id = body.toString('latin1', at + marker.length, at + marker.length + idCharacters)
+  const match = /^(\d{8})-(\d{4})-(\d{4})-(\d{4})-(\d{12})$/.exec(id)
+  if (match === null) return undefined
+  const [, a = '', b = '', c = '', d = '', number] = match
+  return { number: Number(number), atUs: Number(a + b + c + d) }
+}
+
+function templateOf(index: number): Template {
+  const known = templates[index]
+  if (known !== undefined) return known
+  const value = messageAt(index)
+  const made = { key: userIdOf(index), value, idAt: value.indexOf(marker) + marker.length }
+  templates[index] = made
+  return made
+}

@@ -1,0 +1,329 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { maxRememberedOffsets } from '../../../src/kafka/commit-metadata.ts'
+import { Partition, type Standing, type StoredCommit } from '../../../src/kafka/partition.ts'
+import { takeOver } from '../../../src/kafka/takeover.ts'
+
+/** What becomes of a commit that a member of the present generation sends. */
+export type Fate = 'taken' | 'answer lost' | 'refused'
+
+/** What a commit should say, by the books of `Holding`. */
+export type Expected = { position: number; settledAbove: number[]; isFinal: boolean; epoch: number }
+
+export type Commit = Expected & { readonly holding: Holding }
+
+/** A look at whether a partition may be begun: what was decided, and what the decision rests on. */
+export type Look = {
+  holding: Holding
+  /** The commit that the new owner found. */
+  found: Commit | undefined
+  isTimeUp: boolean
+  isGroupSilent: boolean
+  isOtherBusy: boolean
+  isBusyHere: boolean
+  hasBegun: boolean
+}
+
+export type Fetch = { fetched: number[]; handedOut: number[]; expected: number[] }
+
+const handoverMs = 8_000
+/** As in the consumer: a lost partition is let go this long before its next owner waits no more. */
+const leavingMarginMs = 500
+
+/** A partition in the hands of one member, and beside it plain sets that say what it should know. */
+export class Holding {
+  readonly partition = new Partition('events', 0, 0)
+  epoch = 0
+  start = 0
+  /** One past the last offset fetched. */
+  top = 0
+  /** Settled, as far as this owner knows: by itself, or as the commit that it began with says. */
+  readonly known = new Set<number>()
+  readonly out = new Set<number>()
+  readonly givenBack = new Set<number>()
+  /** By how many offsets a single fetch went on from `top` at most. */
+  longestFetch = 0
+  idleCount = 0
+  idleToldCount = 0
+
+  constructor() {
+    this.partition.onIdle = () => {
+      this.idleToldCount++
+    }
+  }
+
+  begin(stored: StoredCommit, found: Commit | undefined): void {
+    this.partition.begin(stored)
+    this.epoch = (found?.epoch ?? 0) + 1
+    this.start = stored.offset
+    this.top = stored.offset
+    this.known.clear()
+    for (const offset of found?.settledAbove ?? []) this.known.add(offset)
+  }
+
+  isToHandOut(offset: number): boolean {
+    if (offset < this.start || this.known.has(offset)) return false
+    return !this.out.has(offset) && !this.givenBack.has(offset)
+  }
+
+  get isBegun(): boolean {
+    return !this.partition.isWaiting
+  }
+
+  get position(): number {
+    return Math.min(this.top, ...this.out, ...this.givenBack)
+  }
+
+  expected(isEnding: boolean): Expected {
+    const { position, epoch } = this
+    const settledAbove = [...this.known]
+      .filter((offset) => offset >= position && offset < position + maxRememberedOffsets)
+      .sort((a, b) => a - b)
+    return {
+      position,
+      settledAbove,
+      isFinal: (isEnding || this.partition.isLost) && this.out.size === 0,
+      epoch,
+    }
+  }
+
+  returned(offset: number): void {
+    this.out.delete(offset)
+    if (this.out.size === 0) this.idleCount++
+  }
+}
+
+/** A process. It learns of a rebalance when it joins, which it doesn't while it is paused. */
+export class Member {
+  readonly name: string
+  holding: Holding | undefined
+  readonly leaving = new Set<Holding>()
+  /** All that it ever held: what it has let go may still settle. */
+  readonly holdings: Holding[] = []
+  /** Of its last join; 0 before the first. */
+  generation = 0
+  isPaused = false
+  isQuiet = false
+  fetchPosition = 0
+  takeoverEndsMs = 0
+
+  constructor(name: string) {
+    this.name = name
+  }
+
+  lose(nowMs: number): void {
+    const { holding } = this
+    if (holding === undefined) return
+    this.holding = undefined
+    holding.partition.isLost = true
+    holding.partition.lostAtMs = nowMs
+    if (holding.isBegun) this.leaving.add(holding)
+  }
+
+  get mayFetch(): boolean {
+    return this.holding !== undefined && !this.isQuiet && !this.holding.partition.wantsPause
+  }
+
+  /** Nothing new is begun for these: their records may be given back. */
+  get endingHoldings(): Holding[] {
+    return this.holdings.filter(({ partition }) => partition.isLost || this.isQuiet)
+  }
+}
+
+/**
+ * One partition, its log, its group of three and what the broker has stored for it. The members do with the real
+ * `Partition` and the real `takeOver` what `GroupMember` does. A read of the stored commit and the commit that follows
+ * from it are one step: the margin of a leaving partition is taken to be long enough.
+ */
+export class SimulatedGroup {
+  readonly members: Member[] = ['a', 'b', 'c'].map((name) => new Member(name))
+  /** The offsets that have a record, ascending. */
+  readonly log: number[] = []
+  readonly #logStart: number
+  logEnd: number
+  /** Settled by anyone. */
+  readonly settled = new Set<number>()
+  stored: StoredCommit = { offset: -1, metadata: null }
+  /** Every commit that the broker took. */
+  readonly commits: Commit[] = []
+  readonly looks: Look[] = []
+  readonly fetches: Fetch[] = []
+  /** What happened, in words. */
+  readonly seen = new Set<string>()
+  /** The calls of `takeOver`: each ends by itself, a moment after its look. */
+  readonly takeovers: Promise<void>[] = []
+  #generation = 0
+  #nowMs = 0
+  /** Who said at the last join to have something in flight. */
+  #busy: ReadonlySet<Member> = new Set()
+
+  constructor(logStart: number) {
+    this.#logStart = logStart
+    this.logEnd = logStart
+  }
+
+  /** A gap of 1 is no gap. */
+  append(gaps: readonly number[]): void {
+    for (const gap of gaps) {
+      this.log.push(this.logEnd + gap - 1)
+      this.logEnd += gap
+    }
+  }
+
+  appendMarkers(count: number): void {
+    this.logEnd += count
+  }
+
+  pass(ms: number): void {
+    this.#nowMs += ms
+  }
+
+  get joiners(): Member[] {
+    return this.members.filter(({ isPaused }) => !isPaused)
+  }
+
+  /** Everyone who isn't paused joins; who is, is out of the group and will come back under a new name. */
+  rebalance(owner: Member): void {
+    const wasIn = (member: Member): boolean => this.isInGroup(member)
+    const { joiners } = this
+    this.#busy = new Set(
+      joiners.filter(({ holding, leaving }) => holding?.isBegun === true || leaving.size > 0),
+    )
+    for (const member of joiners) {
+      const isRenamed = member.generation > 0 && !wasIn(member)
+      if (isRenamed) this.seen.add('a member came back under a new name')
+      if (isRenamed || member !== owner) member.lose(this.#nowMs)
+      if (member === owner) this.#assign(member)
+    }
+    this.#generation++
+    for (const member of joiners) member.generation = this.#generation
+  }
+
+  #assign(member: Member): void {
+    member.takeoverEndsMs = this.#nowMs + handoverMs
+    if (member.holding === undefined) {
+      member.holding = new Holding()
+      member.holdings.push(member.holding)
+    } else if (member.holding.isBegun) {
+      this.seen.add('a partition was kept')
+      member.fetchPosition = this.stored.offset
+    }
+  }
+
+  isInGroup({ generation }: Member): boolean {
+    return generation > 0 && generation === this.#generation
+  }
+
+  /** A new process takes its place, and joins with the next rebalance. */
+  crash(member: Member): void {
+    this.members[this.members.indexOf(member)] = new Member(member.name)
+  }
+
+  async look(member: Member, isGroupSilent: boolean, fate: Fate): Promise<void> {
+    const { holding } = member
+    if (holding === undefined) return
+    const busyOthers = new Set(this.#busy)
+    busyOthers.delete(member)
+    const isTimeUp = this.#nowMs >= member.takeoverEndsMs
+    const look: Look = {
+      holding,
+      found: this.commits.at(-1),
+      isTimeUp,
+      isGroupSilent,
+      isOtherBusy: busyOthers.size > 0,
+      isBusyHere: member.leaving.size > 0,
+      hasBegun: false,
+    }
+    let isOver = false
+    const takeover = takeOver({
+      partitions: [holding.partition],
+      handoverMs: isTimeUp ? 0 : 3_600_000,
+      readStored: () => Promise.resolve([this.stored]),
+      readBusyUnits: () =>
+        Promise.resolve(isGroupSilent ? undefined : new Set([...busyOthers].map(() => holding.partition.id))),
+      isBusyHere: () => look.isBusyHere,
+      begin: async ([ready]) => {
+        look.hasBegun = true
+        if (ready !== undefined) this.#begin(member, holding, ready.stored, fate)
+      },
+      isOver: () => isOver,
+      onTrouble: () => undefined,
+    })
+    this.takeovers.push(takeover)
+    // The reads are immediate, so that a turn later the first look is over; a second one isn't let happen.
+    await nextTurn()
+    isOver = true
+    this.looks.push(look)
+  }
+
+  #begin(member: Member, holding: Holding, stored: StoredCommit, fate: Fate): void {
+    const first = stored.offset < 0 ? { offset: this.#logStart, metadata: null } : stored
+    holding.begin(first, this.commits.at(-1))
+    const standing = holding.partition.standing(false)
+    if (!this.#send(member, holding, standing, fate)) throw new Error('not committed')
+    member.fetchPosition = standing.position
+    holding.partition.isWaiting = false
+  }
+
+  /** A batch of at most `count` records; with the markers behind them, if it `reachesOn`. */
+  fetch(member: Member, count: number, reachesOn: boolean): void {
+    const { holding } = member
+    if (holding === undefined) return
+    const available = this.log.filter((offset) => offset >= member.fetchPosition)
+    const fetched = available.slice(0, count)
+    const next = reachesOn ? (available[fetched.length] ?? this.logEnd) : (fetched.at(-1) ?? -1) + 1
+    const expected = fetched.filter((offset) => holding.isToHandOut(offset))
+    const handedOut = fetched.filter((offset) => holding.partition.take(offset))
+    if (handedOut.some((offset) => this.settled.has(offset))) this.seen.add('a settled record was repeated')
+    if (next > member.fetchPosition) holding.partition.watermark.skipTo(next)
+    member.fetchPosition = Math.max(member.fetchPosition, next)
+    for (const offset of expected) holding.out.add(offset)
+    holding.longestFetch = Math.max(holding.longestFetch, next - holding.top)
+    holding.top = Math.max(holding.top, next)
+    if (holding.isBegun && holding.partition.wantsPause) this.seen.add('a window was full')
+    this.fetches.push({ fetched, handedOut, expected })
+  }
+
+  settle(holding: Holding, offset: number): void {
+    holding.known.add(offset)
+    holding.returned(offset)
+    this.settled.add(offset)
+    holding.partition.settle(offset)
+  }
+
+  giveBack(holding: Holding, offset: number): void {
+    holding.givenBack.add(offset)
+    holding.returned(offset)
+    holding.partition.giveBack()
+  }
+
+  commit(member: Member, fate: Fate): void {
+    for (const holding of member.leaving) {
+      const isTooLate = this.#nowMs - holding.partition.lostAtMs > handoverMs - leavingMarginMs
+      const isOvertaken = holding.partition.isOvertaken(this.stored)
+      if (isOvertaken) this.seen.add('an overtaken owner made no commit')
+      if (isTooLate || isOvertaken) member.leaving.delete(holding)
+    }
+    const begun = member.holding?.isBegun === true ? [member.holding] : []
+    const news = [...begun, ...member.leaving]
+      .map((holding) => ({ holding, standing: holding.partition.standing(member.isQuiet) }))
+      .filter(({ holding, standing }) => holding.partition.isNews(standing))
+    const isTaken = news.every(({ holding, standing }) => this.#send(member, holding, standing, fate))
+    if (!isTaken) return
+    for (const holding of member.leaving) {
+      const { partition } = holding
+      if (!partition.isNews(partition.standing(false)) && partition.isIdle) member.leaving.delete(holding)
+    }
+  }
+
+  #send(member: Member, holding: Holding, standing: Standing, fate: Fate): boolean {
+    if (!this.isInGroup(member)) this.seen.add('a commit of a former generation was refused')
+    if (!this.isInGroup(member) || fate === 'refused') return false
+    this.stored = holding.partition.commitOf(standing)
+    this.commits.push({ holding, ...holding.expected(member.isQuiet) })
+    if (!holding.isBegun) this.seen.add('an owner began')
+    else if (holding.partition.isLost) this.seen.add('a former owner made a commit')
+    if (fate === 'answer lost') return false
+    holding.partition.committed(standing)
+    return true
+  }
+}
