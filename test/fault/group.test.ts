@@ -1,0 +1,257 @@
+import { setTimeout as passTime } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { type Scene, setScene, unhurried } from '../e2e/scene.ts'
+import { type Change, ChangingGroup, type ChangeKind } from '../support/changing-group.ts'
+import { type Delivery, type DeliveryBook, keyOf, startDeliveryBook } from '../support/delivery-book.ts'
+import { startSteadyProducer } from '../support/steady-producer.ts'
+import { until } from '../support/until.ts'
+
+/** How long the group changes by all means; for half as long it changes by planned ones. */
+const minutes = Number(process.env['SLUICE_TEST_GROUP_MINUTES'] ?? 10)
+/** Of the schedules. The same seed makes the same choices, though not at the same moments. */
+const seed = Number(process.env['SLUICE_TEST_GROUP_SEED'] ?? 1)
+/** Shows what the workers logged of the group too. */
+const isLogShown = process.env['SLUICE_TEST_GROUP_LOG'] === 'true'
+const timeoutMs = minutes * 60_000 + 300_000
+
+const perSecond = 250
+const sessionTimeoutMs = 6_000
+const commitIntervalMs = 1_000
+/** There are always requests in flight: about 10 for the one, 30 for the other. */
+const latencies = { crm: { least: 20, most: 60 }, mail: { least: 50, most: 200 } }
+const destinations = Object.keys(latencies)
+
+test(
+  'while workers join, leave and are replaced under load, nothing is lost and nothing is repeated',
+  { timeout: timeoutMs },
+  async () => {
+    const { gaps, repeats, changes } = await underLoad({
+      forMs: minutes * 30_000,
+      choose: (group) => {
+        if (group.awake === 1) return ['join']
+        return group.size < 3 ? ['join', 'leave', 'replace'] : ['leave', 'replace']
+      },
+    })
+    expect(kindsOf(changes)).toEqual(new Set(['join', 'leave']))
+    expect(gaps.slice(0, shownRepeats)).toEqual([])
+    expect(repeats.slice(0, shownRepeats)).toEqual([])
+  },
+)
+
+test(
+  'while workers are also killed, and stopped for longer than their session, nothing is lost, and only what they had begun is repeated',
+  { timeout: timeoutMs },
+  async () => {
+    const { gaps, repeats, changes, deliveries } = await underLoad({
+      forMs: minutes * 60_000,
+      choose: (group) => {
+        const joins: ChangeKind[] = group.size < 3 ? ['join'] : []
+        return group.awake < 2 ? joins : [...joins, 'leave', 'replace', 'kill', 'freeze']
+      },
+    })
+    const faults = changes.filter(isFault)
+    expect(kindsOf(changes)).toEqual(new Set(['join', 'leave', 'kill', 'freeze']))
+    expect(gaps.slice(0, shownRepeats)).toEqual([])
+    const unexplained = repeats.filter((repeat) => faultsOf(repeat, faults).length === 0)
+    expect(unexplained.slice(0, shownRepeats)).toEqual([])
+    expect(repeats.length).toBeLessThan(faults.length * mostRepeatsPerFault)
+    expect(repeats.length / deliveries).toBeLessThan(mostRepeated)
+  },
+)
+
+/** What one worker settles in a commit interval and has in flight, were it alone, and half as much again. */
+const mostRepeatsPerFault = 1.5 * perSecond * destinations.length * (commitIntervalMs / 1000 + 0.2)
+const mostRepeated = 0.03
+/** What a worker had in flight when it learned that it had lost its partitions, read by a receiver that is behind. */
+const inFlightMs = 5_000
+
+/** No more of them in a failure's text. */
+const shownRepeats = 20
+
+type Report = {
+  /** `destination/messageId` of what was never answered with 200. */
+  gaps: string[]
+  /** All deliveries of a message to a destination, where there is more than one. */
+  repeats: (readonly Delivery[])[]
+  changes: readonly Change[]
+  deliveries: number
+}
+
+/** Changes the group by a seeded schedule while messages are produced, and waits until all is settled. */
+async function underLoad({
+  forMs,
+  choose,
+}: {
+  forMs: number
+  /** What may be done now; at least one thing, unless the group has to wait. */
+  choose: (group: ChangingGroup) => readonly ChangeKind[]
+}): Promise<Report> {
+  const book = await startDeliveryBook(latencies)
+  const scene = await setScene({
+    catalog: {
+      sources: [{ id: 'shop' }],
+      destinations: destinations.map((id) => ({
+        id,
+        sources: ['shop'],
+        maxInFlight: 200,
+        // oxlint-disable-next-line no-template-curly-in-string -- a variable of the catalog
+        hooks: [{ url: book.url(id), headers: { 'X-Worker': '${CATALOG_WORKER}' } }],
+      })),
+    },
+    variables: {
+      ...unhurried,
+      SLUICE_KAFKA_SESSION_TIMEOUT: `${sessionTimeoutMs}ms`,
+      SLUICE_KAFKA_COMMIT_INTERVAL: `${commitIntervalMs}ms`,
+      SLUICE_RETRY_LADDER: '1s',
+      SLUICE_RETRY_THEN: '1s',
+      SLUICE_LOG_ATTEMPTS: 'false',
+      // A request that a busy machine makes late would be tried again, which is no repeat of the group's.
+      SLUICE_DELIVERY_TIMEOUT: '30s',
+    },
+  })
+  const group = new ChangingGroup(scene.variables)
+  try {
+    await Promise.all([group.join(), group.join()])
+    const producer = await startSteadyProducer({
+      topic: `${scene.prefix}events`,
+      sourceId: 'shop',
+      perSecond,
+    })
+    const startedMs = Date.now()
+    try {
+      await change(group, { untilMs: startedMs + forMs, choose })
+    } finally {
+      await producer.stop()
+    }
+    await group.thaw()
+    await allSettled(scene)
+    await group.close()
+    const report = compare(producer.ids, book, group.changes)
+    print(report, { group, startedMs, produced: producer.ids.length })
+    return report
+  } finally {
+    await group.destroy()
+    scene.close()
+    await book.stop()
+  }
+}
+
+async function change(
+  group: ChangingGroup,
+  { untilMs, choose }: { untilMs: number; choose: (group: ChangingGroup) => readonly ChangeKind[] },
+): Promise<void> {
+  const random = seeded(seed)
+  const times = new Map<ChangeKind, number>()
+  while (Date.now() < untilMs) {
+    // The group is left alone for a while: sometimes it has settled by then, sometimes not.
+    await passTime(500 + random() * 8_000)
+    const kind = rarest(choose(group), times, random)
+    const pick = Math.floor(random() * 6)
+    if (kind !== undefined) await apply(group, kind, pick, sessionTimeoutMs + 2_000 + random() * 4_000)
+    group.refuseLosses()
+  }
+}
+
+/** One of those that were chosen least often, so that each has its turn in a short run too. */
+function rarest(
+  kinds: readonly ChangeKind[],
+  times: Map<ChangeKind, number>,
+  random: () => number,
+): ChangeKind | undefined {
+  const least = Math.min(...kinds.map((kind) => times.get(kind) ?? 0))
+  const rare = kinds.filter((kind) => (times.get(kind) ?? 0) === least)
+  const kind = rare[Math.floor(random() * rare.length)]
+  if (kind !== undefined) times.set(kind, least + 1)
+  return kind
+}
+
+async function apply(group: ChangingGroup, kind: ChangeKind, pick: number, frozenMs: number): Promise<void> {
+  switch (kind) {
+    case 'join':
+      return group.join()
+    case 'leave':
+      return group.leave(pick)
+    case 'replace':
+      return group.replace(pick)
+    case 'kill':
+      return group.kill(pick)
+    case 'freeze':
+      return group.freeze(pick, frozenMs)
+  }
+}
+
+async function allSettled(scene: Scene): Promise<void> {
+  await until('all is committed', async () => (await scene.lag()) === 0, {
+    timeoutMs: 120_000,
+    everyMs: 250,
+  })
+}
+
+function compare(ids: readonly string[], book: DeliveryBook, changes: readonly Change[]): Report {
+  const gaps: string[] = []
+  for (const destination of destinations) {
+    for (const id of ids) {
+      const key = keyOf(destination, id)
+      if (book.deliveries.get(key)?.some(({ isAnswered }) => isAnswered) !== true) gaps.push(key)
+    }
+  }
+  const repeats = [...book.deliveries.values()].filter(({ length }) => length > 1)
+  return { gaps, repeats, changes, deliveries: book.requests }
+}
+
+function kindsOf(changes: readonly Change[]): Set<Change['kind']> {
+  return new Set(changes.map(({ kind }) => kind))
+}
+
+function isFault({ kind }: Change): boolean {
+  return kind === 'kill' || kind === 'freeze'
+}
+
+/** The kills and stops that a message was repeated across, of a worker that had delivered it. */
+function faultsOf(repeat: readonly Delivery[], faults: readonly Change[]): Change[] {
+  const firstMs = repeat[0]?.arrivedMs ?? 0
+  const lastMs = repeat.at(-1)?.arrivedMs ?? 0
+  return faults.filter(
+    ({ worker, fromMs, toMs }) =>
+      firstMs <= toMs + inFlightMs &&
+      lastMs >= fromMs &&
+      repeat.some((delivery) => delivery.worker === worker),
+  )
+}
+
+function print(
+  { gaps, repeats, changes, deliveries }: Report,
+  { group, startedMs, produced }: { group: ChangingGroup; startedMs: number; produced: number },
+): void {
+  const at = (ms: number) => `${((ms - startedMs) / 1000).toFixed(2)} s`
+  const describeChange = (one: Change): string => {
+    const across = repeats.filter((repeat) => faultsOf(repeat, [one]).length > 0).length
+    return `${at(one.fromMs)} to ${at(one.toMs)}: ${one.kind} ${one.worker}${isFault(one) ? `, ${across} repeated` : ''}`
+  }
+  const describeDelivery = ({ worker, arrivedMs, isAnswered }: Delivery): string =>
+    `${worker} at ${at(arrivedMs)}${isAnswered ? '' : ' (not answered)'}`
+  const lines = [
+    `${produced} messages for ${destinations.length} destinations, seed ${seed}: ${deliveries} deliveries, ` +
+      `${gaps.length} gaps, ${repeats.length} repeated`,
+    ...changes.map(describeChange),
+    ...repeats
+      .slice(0, shownRepeats)
+      .map(
+        (repeat) =>
+          `${repeat[0]?.destination}/${repeat[0]?.messageId}: ${repeat.map(describeDelivery).join(', ')}`,
+      ),
+    ...(isLogShown ? group.log().map(({ ms, text }) => `${at(ms)} ${text}`) : []),
+  ]
+  process.stdout.write(`${lines.join('\n  ')}\n`)
+}
+
+/** Numbers from 0 to 1 that are the same for the same seed (mulberry32). */
+function seeded(start: number): () => number {
+  let state = start
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+}

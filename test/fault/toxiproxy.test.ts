@@ -1,0 +1,365 @@
+import { setTimeout as passTime } from 'node:timers/promises'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { newIds, type Scene, type SceneOptions, setScene, unhurried } from '../e2e/scene.ts'
+import { type CountingReceiver, startCountingReceiver } from '../support/counting-receiver.ts'
+import { otherProgram } from '../support/kafka.ts'
+import { type ProxiedKafka, startProxiedKafka } from '../support/proxied-kafka.ts'
+import { startSteadyProducer, type SteadyProducer } from '../support/steady-producer.ts'
+import { type Proxy, startToxiproxy, type Toxic, type Toxiproxy } from '../support/toxiproxy.ts'
+import { until } from '../support/until.ts'
+import { type SluiceProcess, startSluice } from '../support/worker-process.ts'
+
+/** The first time it is downloaded and built. */
+const mostBuildMs = 10 * 60_000
+
+let toxiproxy: Toxiproxy
+let receiver: CountingReceiver
+let scene: Scene | undefined
+let worker: SluiceProcess | undefined
+let producer: SteadyProducer | undefined
+
+beforeAll(async () => {
+  toxiproxy = await startToxiproxy()
+}, mostBuildMs)
+
+afterAll(async () => {
+  await toxiproxy.stop()
+})
+
+beforeEach(async () => {
+  receiver = await startCountingReceiver()
+})
+
+afterEach(async () => {
+  await producer?.stop().catch(() => undefined)
+  producer = undefined
+  if (worker?.isRunning) await worker.kill()
+  worker = undefined
+  scene?.close()
+  scene = undefined
+  await receiver.stop()
+})
+
+/** The fault itself takes its time: nothing is waited for. */
+async function faultHolds(forMs: number): Promise<void> {
+  await passTime(forMs)
+}
+
+async function readiness(of: SluiceProcess): Promise<{ status: number; text: string }> {
+  const response = await fetch(`http://127.0.0.1:${of.httpPort}/readyz`)
+  return { status: response.status, text: await response.text() }
+}
+
+async function delivered(path: string): Promise<number> {
+  return (await receiver.count(path)).delivered
+}
+
+async function begin(options: SceneOptions): Promise<{ scene: Scene; worker: SluiceProcess }> {
+  scene = await setScene(options)
+  worker = await startSluice(scene.variables)
+  return { scene, worker }
+}
+
+/**
+ * Nothing was lost, and no try was used up by our own trouble: neither what was fetched for a destination that
+ * takes all, nor what was produced for one that is so slow that most of it waits on the retry topic.
+ */
+async function expectAll(begun: {
+  worker: SluiceProcess
+  scene: Scene
+  ids: readonly string[]
+}): Promise<void> {
+  await producer?.stop()
+  const { ids } = begun
+  await until('all that was fetched has arrived', async () => (await delivered('/quick')) === ids.length, {
+    timeoutMs: 90_000,
+  })
+  await until('it is ready again', async () => (await readiness(begun.worker)).status === 200)
+  await receiver.behave('/slow', {})
+  await until('all that was produced has arrived', async () => (await delivered('/slow')) === ids.length, {
+    timeoutMs: 60_000,
+  })
+  await until('all is committed', async () => (await begun.scene.lag()) === 0, {
+    timeoutMs: 60_000,
+    everyMs: 250,
+  })
+  expect(new Set((await receiver.arrivals('/quick')).keys())).toEqual(new Set(ids))
+  expect(new Set((await receiver.arrivals('/slow')).keys())).toEqual(new Set(ids))
+  expect(begun.worker.isRunning).toBe(true)
+  const parked = await begun.worker.metric('sluice_parked_total', { reason: 'overflow' })
+  expect(parked).toBeGreaterThan(0)
+  expect(await begun.worker.metric('sluice_parked_total', { reason: 'failed' })).toBe(0)
+  expect(await begun.worker.metric('sluice_dead_letters_total')).toBe(0)
+  const [quick, slow] = [await receiver.count('/quick'), await receiver.count('/slow')]
+  process.stdout.write(
+    `${ids.length} messages, ${parked} times parked: ` +
+      `repeated ${quick.requests - ids.length} of what was fetched, ${slow.requests - ids.length} of what was produced\n`,
+  )
+}
+
+/** A write that is not acknowledged is told after 3 s; what has just been begun is written within 2 s. */
+const mostUntilToldMs = 10_000
+
+describe('between a worker and Kafka', () => {
+  let kafka: ProxiedKafka
+
+  beforeAll(async () => {
+    kafka = await startProxiedKafka(toxiproxy)
+  })
+
+  afterAll(async () => {
+    await kafka.stop()
+  })
+
+  afterEach(async () => {
+    await kafka.proxy.heal()
+  })
+
+  /** The worker is behind the proxy, all else is not. */
+  const beginBehindProxy = async (options: SceneOptions) =>
+    begin({
+      ...options,
+      brokers: [kafka.direct],
+      variables: { ...unhurried, SLUICE_KAFKA_BROKERS: kafka.proxied, ...options.variables },
+    })
+
+  /** A worker under way: messages come all the time, from a producer that the fault does not touch. */
+  async function getUnderWay(): Promise<{ worker: SluiceProcess; scene: Scene; ids: readonly string[] }> {
+    await receiver.behave('/slow', { delayMs: 500 })
+    const begun = await beginBehindProxy({
+      catalog: {
+        sources: [{ id: 'shop' }],
+        destinations: [
+          { id: 'quick', sources: ['shop'], hooks: [{ url: receiver.url('/quick') }] },
+          { id: 'slow', sources: ['shop'], maxInFlight: 2, hooks: [{ url: receiver.url('/slow') }] },
+        ],
+      },
+      variables: { SLUICE_DELIVERY_LANE_WAIT: '2s', SLUICE_RETRY_LADDER: '5s', SLUICE_RETRY_THEN: '5s' },
+    })
+    producer = await startSteadyProducer({
+      brokers: [kafka.direct],
+      topic: `${begun.scene.prefix}events`,
+      sourceId: 'shop',
+      perSecond: 30,
+    })
+    await until('what is too much is produced', async () => {
+      return (await begun.worker.metric('sluice_parked_total', { reason: 'overflow' })) > 100
+    })
+    return { ...begun, ids: producer.ids }
+  }
+
+  test('answers that take 2 s are waited for: all goes on meanwhile', async () => {
+    const begun = await getUnderWay()
+    await kafka.proxy.add({
+      type: 'latency',
+      stream: 'downstream',
+      attributes: { latency: 2_000, jitter: 200 },
+    })
+    const produced = begun.ids.length
+    await faultHolds(20_000)
+    expect(await delivered('/quick')).toBeGreaterThan(produced + 100)
+    await kafka.proxy.heal()
+    await expectAll(begun)
+  })
+
+  const resets: Toxic[] = [
+    { type: 'reset_peer', stream: 'upstream', attributes: { timeout: 0 } },
+    { type: 'reset_peer', stream: 'downstream', attributes: { timeout: 0 } },
+  ]
+  test.each<{ fault: string; begin: () => Promise<void>; holdsMs: number }>([
+    {
+      fault: 'every connection is reset',
+      begin: async () => {
+        for (const toxic of resets) await kafka.proxy.add(toxic)
+      },
+      holdsMs: 15_000,
+    },
+    {
+      fault: 'hardly anything passes',
+      begin: async () => {
+        await kafka.proxy.add({ type: 'bandwidth', stream: 'upstream', attributes: { rate: 2 } })
+        await kafka.proxy.add({ type: 'bandwidth', stream: 'downstream', attributes: { rate: 2 } })
+      },
+      holdsMs: 20_000,
+    },
+    { fault: 'no connection is accepted', begin: () => kafka.proxy.disable(), holdsMs: 20_000 },
+  ])(
+    'while $fault, the worker says that it is not ready, and afterwards goes on by itself',
+    async ({ begin: beginFault, holdsMs }) => {
+      const begun = await getUnderWay()
+      await beginFault()
+      const [{ text }] = await Promise.all([
+        until(
+          'it is not ready',
+          async () => {
+            const now = await readiness(begun.worker)
+            return now.status === 503 ? now : undefined
+          },
+          { timeoutMs: mostUntilToldMs },
+        ),
+        faultHolds(holdsMs),
+      ])
+      expect(text).toMatch(/Kafka does not take what is produced|not joined/)
+      expect(begun.worker.isRunning).toBe(true)
+      await kafka.proxy.heal()
+      await expectAll(begun)
+    },
+  )
+
+  test('retries whose acknowledgements are lost are written again, and every message arrives', async () => {
+    await receiver.behave('/hook', { failFirstOfEvery: 2, delayMs: 20 })
+    const begun = await beginBehindProxy({
+      catalog: {
+        sources: [{ id: 'shop' }],
+        destinations: [{ id: 'crm', sources: ['shop'], hooks: [{ url: receiver.url('/hook') }] }],
+      },
+      variables: { SLUICE_RETRY_LADDER: '1s', SLUICE_RETRY_THEN: '1s' },
+    })
+    producer = await startSteadyProducer({
+      brokers: [kafka.direct],
+      topic: `${begun.scene.prefix}events`,
+      sourceId: 'shop',
+      perSecond: 100,
+    })
+    for (let cut = 1; cut <= 15; cut++) {
+      // Cut only what is under way.
+      const before = await begun.worker.metric('sluice_parked_total', { reason: 'failed' })
+      await until('retries are produced', async () => {
+        return (await begun.worker.metric('sluice_parked_total', { reason: 'failed' })) > before
+      })
+      // Requests pass, their answers don't.
+      await kafka.proxy.add({ type: 'timeout', stream: 'downstream', attributes: { timeout: 200 } })
+      await faultHolds(300)
+      await kafka.proxy.heal()
+    }
+    await producer.stop()
+    const { ids } = producer
+    await until('all has arrived', async () => (await delivered('/hook')) === ids.length, {
+      timeoutMs: 60_000,
+    })
+    await until('all is committed', async () => (await begun.scene.lag()) === 0, {
+      timeoutMs: 60_000,
+      everyMs: 250,
+    })
+    const parked = await begun.worker.metric('sluice_parked_total', { reason: 'failed' })
+    const written = await countRecords(kafka.direct, `${begun.scene.prefix}retry.1s`)
+    const { requests, repeats } = await receiver.count('/hook')
+    process.stdout.write(
+      `${ids.length} messages: ${parked} parked, ${written} records of the retry topic, ` +
+        `${requests} requests, ${repeats} repeats after a success\n`,
+    )
+    expect(written).toBeGreaterThan(parked)
+    expect(await begun.worker.metric('sluice_dead_letters_total')).toBe(0)
+    expect(begun.worker.isRunning).toBe(true)
+  })
+})
+
+async function countRecords(broker: string, topic: string): Promise<number> {
+  const admin = otherProgram([broker]).admin()
+  await admin.connect()
+  try {
+    const offsets = await admin.fetchTopicOffsets(topic)
+    return offsets.reduce((sum, { low, high }) => sum + Number(high) - Number(low), 0)
+  } finally {
+    await admin.disconnect()
+  }
+}
+
+/** The other destination gets everything once and soon, whatever the first one does. */
+async function expectOtherUnaffected(ids: readonly string[]): Promise<void> {
+  await until('the other one has all', async () => (await delivered('/other')) === ids.length, {
+    timeoutMs: 5_000,
+  })
+  expect((await receiver.count('/other')).requests).toBe(ids.length)
+}
+
+async function expectAllAt(path: string, ids: readonly string[]): Promise<void> {
+  await until('all has arrived', async () => (await delivered(path)) === ids.length, { timeoutMs: 60_000 })
+  expect(new Set((await receiver.arrivals(path)).keys())).toEqual(new Set(ids))
+}
+
+describe('between a worker and one of two destinations', () => {
+  let proxy: Proxy
+  let proxies = 0
+
+  beforeEach(async () => {
+    proxy = await toxiproxy.proxy(`receiver-${++proxies}`, Number(new URL(receiver.url('/')).port))
+  })
+
+  afterEach(async () => {
+    await proxy.disable()
+  })
+
+  const beginWithTwo = async (variables: Record<string, string> = {}) =>
+    begin({
+      catalog: {
+        sources: [{ id: 'shop' }],
+        destinations: [
+          {
+            id: 'troubled',
+            sources: ['shop'],
+            maxInFlight: 100,
+            hooks: [{ url: `http://127.0.0.1:${proxy.port}/troubled` }],
+          },
+          { id: 'other', sources: ['shop'], maxInFlight: 100, hooks: [{ url: receiver.url('/other') }] },
+        ],
+      },
+      variables: { SLUICE_RETRY_LADDER: '1s,2s', SLUICE_RETRY_THEN: '2s', ...variables },
+    })
+
+  const failed = { reason: 'failed' }
+
+  test('answers that take 3 s count as answers: every message is delivered at once', async () => {
+    await proxy.add({ type: 'latency', stream: 'downstream', attributes: { latency: 3_000 } })
+    const begun = await beginWithTwo(unhurried)
+    const ids = newIds(200)
+    await begun.scene.send('shop', ids)
+    await expectOtherUnaffected(ids)
+    await expectAllAt('/troubled', ids)
+    await until('all is committed', async () => (await begun.scene.lag()) === 0, { everyMs: 250 })
+    expect((await receiver.count('/troubled')).requests).toBe(ids.length)
+    expect(await begun.worker.metric('sluice_parked_total')).toBe(0)
+  })
+
+  test('requests that hardly pass are slow, and delivered at once', async () => {
+    await proxy.add({ type: 'bandwidth', stream: 'upstream', attributes: { rate: 1 } })
+    const begun = await beginWithTwo(unhurried)
+    const ids = newIds(300)
+    await begun.scene.send('shop', ids)
+    await expectOtherUnaffected(ids)
+    expect(await delivered('/troubled')).toBeLessThan(ids.length)
+    await expectAllAt('/troubled', ids)
+    expect((await receiver.count('/troubled')).requests).toBe(ids.length)
+    expect(await begun.worker.metric('sluice_parked_total')).toBe(0)
+  })
+
+  test('connections that are reset are tried again, until all is delivered', async () => {
+    await proxy.add({ type: 'reset_peer', stream: 'upstream', attributes: { timeout: 0 } })
+    const begun = await beginWithTwo(unhurried)
+    const ids = newIds(200)
+    await begun.scene.send('shop', ids)
+    await expectOtherUnaffected(ids)
+    await until(
+      'each was tried',
+      async () => (await begun.worker.metric('sluice_parked_total', failed)) >= ids.length,
+    )
+    expect((await receiver.count('/troubled')).requests).toBe(0)
+    await proxy.heal()
+    await expectAllAt('/troubled', ids)
+  })
+
+  test('a destination that refuses connections for 20 s gets all of it later', async () => {
+    const begun = await beginWithTwo({ SLUICE_BREAKER_MAX_OPEN_FOR: '5s' })
+    await proxy.disable()
+    const ids = newIds(500)
+    await begun.scene.send('shop', ids)
+    await Promise.all([expectOtherUnaffected(ids), faultHolds(20_000)])
+    expect((await receiver.count('/troubled')).requests).toBe(0)
+    await proxy.heal()
+    await expectAllAt('/troubled', ids)
+    await until('all is committed', async () => (await begun.scene.lag()) === 0, { everyMs: 250 })
+    expect((await receiver.count('/other')).requests).toBe(ids.length)
+    expect(await begun.worker.metric('sluice_parked_total', failed)).toBeGreaterThan(0)
+    expect(await begun.worker.metric('sluice_dead_letters_total')).toBe(0)
+  })
+})

@@ -1,0 +1,90 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { json } from 'node:stream/consumers'
+import { until } from './until.ts'
+import { portOf } from './receiver.ts'
+
+/** One request as a customer saw it. */
+export type Delivery = {
+  destination: string
+  messageId: string
+  /** The worker that sent it, as its header `X-Worker` says. */
+  worker: string
+  /** Epoch milliseconds. */
+  arrivedMs: number
+  /** Whether its 200 could be written before the sender was gone. */
+  isAnswered: boolean
+}
+
+/** A customer's server that writes down each delivery, by whom and when. `/crm` is the destination `crm`. */
+export type DeliveryBook = {
+  url(destination: string): string
+  /** Of each destination and message, in order of arrival. */
+  readonly deliveries: ReadonlyMap<string, readonly Delivery[]>
+  readonly requests: number
+  stop(): Promise<void>
+}
+
+/** Answers 200 after a time between `least` and `most` milliseconds, by turns; each destination has its own. */
+export async function startDeliveryBook(
+  latencies: Readonly<Record<string, { least: number; most: number }>>,
+): Promise<DeliveryBook> {
+  const deliveries = new Map<string, Delivery[]>()
+  let requests = 0
+
+  async function take(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+    const destination = (incoming.url ?? '').slice(1)
+    const { least = 0, most = 0 } = latencies[destination] ?? {}
+    const delivery: Delivery = {
+      destination,
+      messageId: messageIdOf(await json(incoming)),
+      worker: String(incoming.headers['x-worker']),
+      arrivedMs: Date.now(),
+      isAnswered: false,
+    }
+    requests++
+    const key = keyOf(destination, delivery.messageId)
+    const known = deliveries.get(key)
+    if (known === undefined) deliveries.set(key, [delivery])
+    else known.push(delivery)
+    setTimeout(
+      () => {
+        if (response.destroyed) return
+        delivery.isAnswered = true
+        response.writeHead(200).end()
+      },
+      // 37 is prime to most lengths: neighbours differ much.
+      least + ((requests * 37) % (most - least + 1)),
+    )
+  }
+
+  const server = createServer((incoming, response) => {
+    // A sender that is killed breaks off in the middle.
+    take(incoming, response).catch(() => response.destroy())
+  })
+  server.keepAliveTimeout = 60_000
+  server.listen(0, '127.0.0.1')
+  await until('it listens', () => server.listening)
+  return {
+    url: (destination) => `http://127.0.0.1:${portOf(server)}/${destination}`,
+    deliveries,
+    get requests() {
+      return requests
+    },
+    async stop() {
+      const closed = new Promise((resolve) => server.close(resolve))
+      server.closeAllConnections()
+      await closed
+    },
+  }
+}
+
+export function keyOf(destination: string, messageId: string): string {
+  return `${destination}/${messageId}`
+}
+
+function messageIdOf(message: unknown): string {
+  if (typeof message !== 'object' || message === null || !('messageId' in message)) {
+    throw new TypeError('the body has no messageId')
+  }
+  return String(message.messageId)
+}
