@@ -7,7 +7,7 @@ const special = ['dead', 'slow', 'failing', 'resetting'] as const satisfies read
 /** Healthy, and its owner turns it off and on again: what comes meanwhile isn't routed. */
 export const switchedDestination = special.length
 /** Healthy, and its owner changes its secret. */
-export const rotatedDestination = special.length + 1
+const rotatedDestination = special.length + 1
 /** Healthy, and nobody touches its catalog entry. */
 export const firstPlainDestination = special.length + 2
 export const destinationCount = 50

@@ -25,7 +25,8 @@ type Queued<D> = { delivery: D; sinceMs: number }
 
 /** First in, first out, in amortised constant time. */
 class Queue<D> {
-  #items: Queued<D>[] = []
+  /** Those before the head have been taken, and are not kept. */
+  #items: (Queued<D> | undefined)[] = []
   #head = 0
 
   get length(): number {
@@ -43,6 +44,7 @@ class Queue<D> {
   shift(): D | undefined {
     const item = this.#items[this.#head]
     if (item === undefined) return undefined
+    this.#items[this.#head] = undefined
     this.#head++
     if (this.#head === this.#items.length) {
       this.#items = []
@@ -57,7 +59,8 @@ class Queue<D> {
   remove(isToGo: (delivery: D) => boolean): D[] {
     const removed: D[] = []
     const kept: Queued<D>[] = []
-    for (const item of this.#items.slice(this.#head)) {
+    for (const item of this.#items) {
+      if (item === undefined) continue
       if (isToGo(item.delivery)) removed.push(item.delivery)
       else kept.push(item)
     }

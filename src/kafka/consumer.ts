@@ -18,9 +18,6 @@ export type InboundRecord = {
   readonly offset: number
   /** When the broker appended it, in epoch milliseconds. */
   readonly timestampMs: number
-  readonly key: Buffer | null
-  readonly value: Buffer | null
-  readonly headers: KafkaMessage['headers']
   /** It was taken long after it was there to be taken, or due: we are catching up. */
   readonly isLate: boolean
   /** True when the partition has moved to another member: start nothing more for it. */
@@ -29,6 +26,9 @@ export type InboundRecord = {
   /** Nothing is done with it here any more, and it isn't settled: the next owner gets it. */
   giveBack(): void
 }
+
+/** What a record holds: slices of a whole fetch. Keep none of them, or the fetch stays in memory. */
+export type RecordContent = Pick<KafkaMessage, 'key' | 'value' | 'headers'>
 
 export type TopicSubscription = { topic: string; waitMs: number }
 
@@ -46,7 +46,7 @@ export type ConsumerOptions = {
   handoverMs: number
   topics: readonly TopicSubscription[]
   /** Takes one record. Must not throw, and must not wait. */
-  onRecord: (record: InboundRecord) => void
+  onRecord: (record: InboundRecord, content: RecordContent) => void
   /** Told after each join which partition numbers are ours. Records of others are abandoned from then on. */
   onAssigned: (units: readonly number[]) => void
   /** The client gave up and won't come back by itself. */
@@ -55,10 +55,10 @@ export type ConsumerOptions = {
 }
 
 export type GroupConsumer = {
-  /** True while this member has its share of the partitions and has read their commits. */
+  /** True while the group knows this member, and it has begun with all that it was given. */
   readonly isJoined: boolean
   readonly partitions: Iterable<Partition>
-  /** Epoch milliseconds of the last commit that the broker took; 0 before the first. */
+  /** Epoch milliseconds of when all that had settled was last known to be committed; 0 before the first time. */
   readonly lastCommitMs: number
   /** Stops and starts fetching; membership goes on. */
   setFull(isFull: boolean): void
@@ -79,7 +79,7 @@ export type GroupConsumer = {
 const minFetchBytes = 16 * 1024
 const fetchWaitMs = 25
 /** What is fetched beyond a full buffer is fetched again, so not much more than the buffer takes. */
-const maxBytesPerPartition = 128 * 1024
+const maxBytesPerPartition = 256 * 1024
 /** A waiting head is looked at again at the soonest after this, so that a busy topic costs few fetches. */
 const minHeadWaitMs = 500
 /** A record that is taken this long after its append, or after it was due, shows that we are behind. */
@@ -115,6 +115,8 @@ class GroupMember implements GroupConsumer {
   #isCongested = false
   #isQuiet = false
   #isRunning = false
+  /** When the group's coordinator last answered this member, in epoch milliseconds. */
+  #heardAtMs = 0
   #lastCommitMs = 0
   /** Commits that the broker has taken. */
   #commitsTaken = 0
@@ -141,7 +143,7 @@ class GroupMember implements GroupConsumer {
   }
 
   async start(): Promise<void> {
-    const { GROUP_JOIN, CRASH, COMMIT_OFFSETS, END_BATCH_PROCESS } = this.#consumer.events
+    const { GROUP_JOIN, HEARTBEAT, CRASH, COMMIT_OFFSETS, END_BATCH_PROCESS } = this.#consumer.events
     await this.#admin.connect()
     await this.#consumer.connect()
     // An expired or missing offset starts at the oldest record: with `false` it would jump to the end.
@@ -150,7 +152,9 @@ class GroupMember implements GroupConsumer {
       fromBeginning: true,
     })
     this.#consumer.on(GROUP_JOIN, ({ payload }) => this.#joined(payload))
+    this.#consumer.on(HEARTBEAT, () => this.#heard())
     this.#consumer.on(COMMIT_OFFSETS, () => {
+      this.#heard()
       this.#commitsTaken++
     })
     this.#consumer.on(END_BATCH_PROCESS, ({ payload }) => this.#passOver(payload))
@@ -170,7 +174,9 @@ class GroupMember implements GroupConsumer {
   }
 
   get isJoined(): boolean {
-    return this.#isRunning && [...this.#partitions.values()].every(({ isWaiting }) => !isWaiting)
+    const silentMs = Date.now() - this.#heardAtMs
+    if (!this.#isRunning || silentMs > this.#options.sessionTimeoutMs) return false
+    return [...this.#partitions.values()].every(({ isWaiting }) => !isWaiting)
   }
 
   get partitions(): Iterable<Partition> {
@@ -237,6 +243,10 @@ class GroupMember implements GroupConsumer {
     this.#timers.push(timer)
   }
 
+  #heard(): void {
+    this.#heardAtMs = Date.now()
+  }
+
   #claim(): Claim {
     const begun = [...this.#partitions.values()].filter(({ isWaiting }) => !isWaiting)
     return { ...this.#assigned, busy: [...new Set([...begun, ...this.#leaving].map(({ id }) => id))] }
@@ -246,6 +256,7 @@ class GroupMember implements GroupConsumer {
   #joined({ memberId, memberAssignment }: GroupJoin): void {
     this.#joins++
     this.#isRunning = true
+    this.#heard()
     // Under a new name this member was out of the group: others may have had its partitions meanwhile.
     if (memberId !== this.#memberId) this.#lose([...this.#partitions])
     this.#memberId = memberId
@@ -285,6 +296,13 @@ class GroupMember implements GroupConsumer {
       partition.onIdle = () => this.#commitSoon()
       if (!partition.isWaiting) this.#leaving.add(partition)
     }
+  }
+
+  /** The group has gone on without this member, and gave its partitions to others: nothing more is begun of them. */
+  #expelled(): void {
+    this.#lose([...this.#partitions])
+    this.#isRunning = false
+    this.#options.onAssigned([])
   }
 
   #takeOver(partitions: readonly Partition[]): Promise<void> {
@@ -398,7 +416,7 @@ class GroupMember implements GroupConsumer {
     }
     partition.isBehind = lateByMs > lateAfterMs
     if (partition.take(offset)) {
-      this.#options.onRecord(new LoanedRecord(partition, offset, timestampMs, message))
+      this.#options.onRecord(new LoanedRecord(partition, offset, timestampMs), message)
     }
     return true
   }
@@ -451,7 +469,8 @@ class GroupMember implements GroupConsumer {
       .map((partition) => ({ partition, standing: partition.standing(this.#isQuiet) }))
       .filter(({ partition, standing }) => partition.isNews(standing))
     if (news.length > 0) await this.#sendCommit(news)
-    this.#lastCommitMs = Date.now()
+    // With nothing to commit all is committed, as long as this member is known to the group.
+    this.#lastCommitMs = Math.max(this.#lastCommitMs, this.#heardAtMs)
     for (const partition of leaving) {
       if (!partition.isNews(partition.standing(false)) && partition.isIdle) this.#leaving.delete(partition)
     }
@@ -476,8 +495,13 @@ class GroupMember implements GroupConsumer {
       return { topic: partition.topic, partition: partition.id, offset: String(offset), metadata }
     })
     const taken = this.#commitsTaken
-    if (this.#commitOnce === undefined) await this.#consumer.commitOffsets(commits)
-    else await this.#commitOnce({ topics: byTopic(commits) })
+    try {
+      if (this.#commitOnce === undefined) await this.#consumer.commitOffsets(commits)
+      else await this.#commitOnce({ topics: byTopic(commits) })
+    } catch (error) {
+      if (isUnknownMember(error)) this.#expelled()
+      throw error
+    }
     // kafkajs resolves without a word, and without a commit, while its consumer isn't running.
     if (this.#commitsTaken === taken) throw new Error('nothing was committed: the consumer is not running')
     for (const { partition, standing } of news) partition.committed(standing)
@@ -497,18 +521,12 @@ class LoanedRecord implements InboundRecord {
   readonly #partition: Partition
   readonly offset: number
   readonly timestampMs: number
-  readonly key: Buffer | null
-  readonly value: Buffer | null
-  readonly headers: KafkaMessage['headers']
   readonly isLate: boolean
 
-  constructor(partition: Partition, offset: number, timestampMs: number, message: KafkaMessage) {
+  constructor(partition: Partition, offset: number, timestampMs: number) {
     this.#partition = partition
     this.offset = offset
     this.timestampMs = timestampMs
-    this.key = message.key
-    this.value = message.value
-    this.headers = message.headers
     this.isLate = partition.isBehind
   }
 
@@ -531,6 +549,13 @@ class LoanedRecord implements InboundRecord {
   giveBack(): void {
     this.#partition.giveBack()
   }
+}
+
+function isUnknownMember(error: unknown): boolean {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if ('type' in cause && cause.type === 'UNKNOWN_MEMBER_ID') return true
+  }
+  return false
 }
 
 function nameOf(topic: string, partition: number): string {

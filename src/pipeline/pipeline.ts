@@ -21,11 +21,14 @@ import { Attempt, type AttemptListener } from './attempt.ts'
 import { type Decision, decide, dueHooks, type HookResult, waitOn } from './decision.ts'
 import { Debt, Delivery, type HeldRecord, type LaneTerms } from './delivery.ts'
 
-/** A record as the consumer hands it over. */
-export type IncomingRecord = HeldRecord & {
+/**
+ * What a record holds. Apart from the record itself, which is kept until it is settled: these are slices of a whole
+ * fetch, and keeping one would keep all of it.
+ */
+export type RecordContent = {
   readonly key: Buffer | null
   readonly value: Buffer | null
-  readonly headers: ReceivedHeaders
+  readonly headers?: ReceivedHeaders
 }
 
 export type CatalogView = {
@@ -102,7 +105,7 @@ export type PipelineOptions = {
 
 export type Pipeline = {
   /** Takes a record. It is settled when its every delivery is delivered, on a retry topic, or a dead letter. */
-  accept(record: IncomingRecord): void
+  accept(record: HeldRecord, content: RecordContent): void
   /** The part of the group's partitions that is ours, 0 to 1: rate limits hold for the whole group. */
   setShare(share: number): void
   /** Lets go of what waits and was abandoned: its next owner waits for what is in flight only. */
@@ -140,6 +143,11 @@ class DeliveryPipeline implements Pipeline {
       this.#end()
     },
   }
+  readonly #paid = ({ bytes }: Debt): void => {
+    this.#held.records--
+    this.#held.bytes -= bytes
+    this.#reportPressure()
+  }
   #share = 1
   #isFull = false
   #isDraining = false
@@ -175,9 +183,9 @@ class DeliveryPipeline implements Pipeline {
     return this.#lanes.queued
   }
 
-  accept(record: IncomingRecord): void {
-    if (record.topic === this.#options.topics.events) this.#acceptEvent(record)
-    else this.#acceptCarried(record)
+  accept(record: HeldRecord, content: RecordContent): void {
+    if (record.topic === this.#options.topics.events) this.#acceptEvent(record, content)
+    else this.#acceptCarried(record, content)
   }
 
   setShare(share: number): void {
@@ -216,12 +224,13 @@ class DeliveryPipeline implements Pipeline {
     else delivery.debt.void()
   }
 
-  #acceptEvent(record: IncomingRecord): void {
+  #acceptEvent(record: HeldRecord, content: RecordContent): void {
     const { catalog, observer, topics } = this.#options
-    const sourceId = headerText(record.headers, 'source-id')
+    const sourceId = headerText(content.headers, 'source-id')
     if (sourceId === undefined || sourceId === '') {
       this.#refuse(
         record,
+        content,
         'no_source',
         'the record has no header source-id: send the id of a source of the catalog',
       )
@@ -230,7 +239,7 @@ class DeliveryPipeline implements Pipeline {
     const { sources, destinationsBySource } = catalog()
     const source = sources.get(sourceId)
     if (source === undefined) {
-      this.#refuse(record, 'unknown_source', `the catalog has no source ${JSON.stringify(sourceId)}`)
+      this.#refuse(record, content, 'unknown_source', `the catalog has no source ${JSON.stringify(sourceId)}`)
       return
     }
     if (!source.enabled) {
@@ -238,14 +247,14 @@ class DeliveryPipeline implements Pipeline {
       record.settle()
       return
     }
-    const entered = enter(record.value, {
+    const entered = enter(content.value, {
       topic: topics.events,
       partition: record.partition,
       offset: record.offset,
       timestampMs: record.timestampMs,
     })
     if (!entered.ok) {
-      this.#refuse(record, entered.reason, entered.detail)
+      this.#refuse(record, content, entered.reason, entered.detail)
       return
     }
     const { message } = entered
@@ -255,8 +264,7 @@ class DeliveryPipeline implements Pipeline {
       return
     }
     const debt = this.#hold(record, destinations.length, message.body.length)
-    // The record's own buffers are slices of a whole fetch: keeping one would keep megabytes.
-    const key = record.key === null ? null : Buffer.from(record.key)
+    const key = content.key === null ? null : Buffer.from(content.key)
     for (const destination of destinations) {
       const carried: Carried = {
         sourceId,
@@ -292,18 +300,19 @@ class DeliveryPipeline implements Pipeline {
   }
 
   /** A record of a retry topic that has come due. */
-  #acceptCarried(record: IncomingRecord): void {
-    const decoded = decodeCarried(record.headers)
-    if (!decoded.ok || record.value === null) {
-      this.#refuse(record, 'bad_retry_headers', decoded.ok ? 'the record has no value' : decoded.detail)
+  #acceptCarried(record: HeldRecord, { key, value, headers }: RecordContent): void {
+    const decoded = decodeCarried(headers)
+    if (!decoded.ok || value === null) {
+      const detail = decoded.ok ? 'the record has no value' : decoded.detail
+      this.#refuse(record, { key, value, headers }, 'bad_retry_headers', detail)
       return
     }
     const { carried } = decoded
     const destination = this.#options.catalog().destinations.get(carried.destinationId)
     const delivery = new Delivery(carried, {
-      debt: this.#hold(record, 1, record.value.length),
-      key: record.key === null ? null : Buffer.from(record.key),
-      body: Buffer.from(record.value),
+      debt: this.#hold(record, 1, value.length),
+      key: key === null ? null : Buffer.from(key),
+      body: Buffer.from(value),
       lane: this.#laneTerms(destination, 'retry'),
     })
     this.#enqueue(delivery, destination)
@@ -450,11 +459,16 @@ class DeliveryPipeline implements Pipeline {
   }
 
   /** A record that can't be delivered to anybody goes to the dead letters as it is. */
-  #refuse(record: IncomingRecord, reason: DeadReason, detail: string): void {
+  #refuse(
+    record: HeldRecord,
+    { key, value, headers: received }: RecordContent,
+    reason: DeadReason,
+    detail: string,
+  ): void {
     const { topics, observer } = this.#options
     observer.deadLettered(reason, detail, record, undefined)
-    const debt = this.#hold(record, 1, record.value?.length ?? 0)
-    const sourceId = headerText(record.headers, 'source-id')
+    const debt = this.#hold(record, 1, value?.length ?? 0)
+    const sourceId = headerText(received, 'source-id')
     const headers: Record<string, string> = {
       reason,
       detail,
@@ -462,7 +476,7 @@ class DeliveryPipeline implements Pipeline {
       'first-seen': String(record.timestampMs),
     }
     if (sourceId !== undefined) headers['source-id'] = sourceId
-    const { partition, key, value } = record
+    const { partition } = record
     void this.#write({ topic: topics.deadLetters, partition, key, value, headers }).then(() => debt.pay())
   }
 
@@ -486,11 +500,7 @@ class DeliveryPipeline implements Pipeline {
     this.#held.records++
     this.#held.bytes += bytes
     this.#reportPressure()
-    return new Debt(record, owed, bytes, (debt) => {
-      this.#held.records--
-      this.#held.bytes -= debt.bytes
-      this.#reportPressure()
-    })
+    return new Debt(record, owed, bytes, this.#paid)
   }
 
   #laneTerms(destination: DestinationDefinition | undefined, laneClass: LaneClass): LaneTerms {

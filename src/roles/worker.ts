@@ -147,9 +147,9 @@ export async function startMember({ config, log, onFatal }: WorkerOptions): Prom
     sessionTimeoutMs: config.kafka.sessionTimeoutMs,
     commitIntervalMs: config.kafka.commitIntervalMs,
     topics: [{ topic: topics.events, waitMs: 0 }, ...tiers],
-    onRecord(record) {
+    onRecord(record, content) {
       recordCounters.get(record.topic)?.inc()
-      running.accept(record)
+      running.accept(record, content)
     },
     handoverMs: config.delivery.timeoutMs + handoverSlackMs,
     onAssigned(units) {

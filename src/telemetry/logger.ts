@@ -12,7 +12,8 @@ const longestWaitMs = 250
  * at most a quarter of a second. `flush` before the process ends.
  */
 export function createLogger({ level }: { level: LogLevel }): { log: Logger; flush: () => void } {
-  const output = destination({ dest: 1, sync: false, maxWrite: maxWriteBytes })
+  // Synchronous, as `process.stdout` is: a write to a pipe or a file takes less than its way through a thread and back.
+  const output = destination({ dest: 1, sync: true, maxWrite: maxWriteBytes })
   const blocks = new Blocks(output)
   const log = pino(
     { level, base: null, timestamp: timeMember, formatters: { level: (label) => ({ level: label }) } },

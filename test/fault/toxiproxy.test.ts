@@ -206,6 +206,26 @@ describe('between a worker and Kafka', () => {
     },
   )
 
+  test('a network that swallows everything shows at once even to a worker that has nothing to do', async () => {
+    const begun = await beginBehindProxy({
+      catalog: {
+        sources: [{ id: 'shop' }],
+        destinations: [{ id: 'quick', sources: ['shop'], hooks: [{ url: receiver.url('/quick') }] }],
+      },
+      variables: { SLUICE_KAFKA_SESSION_TIMEOUT: '6s' },
+    })
+    for (const stream of ['upstream', 'downstream'] as const)
+      await kafka.proxy.add({ type: 'timeout', stream, attributes: { timeout: 0 } })
+    const isReady = async () => (await readiness(begun.worker)).status === 200
+    await until('it is not ready', async () => !(await isReady()), { timeoutMs: 6_000 + mostUntilToldMs })
+    await until('its commits are known to be old', async () => {
+      return (await begun.worker.metric('sluice_commit_age_seconds')) > 6
+    })
+    await kafka.proxy.heal()
+    await until('it is ready again', isReady, { timeoutMs: 90_000 })
+    expect(begun.worker.isRunning).toBe(true)
+  })
+
   test('retries whose acknowledgements are lost are written again, and every message arrives', async () => {
     await receiver.behave('/hook', { failFirstOfEvery: 2, delayMs: 20 })
     const begun = await beginBehindProxy({

@@ -96,17 +96,24 @@ export async function startSluice(
       .slice(-20)
       .map((line) => JSON.stringify(line))
       .join('\n')}`
-  const httpPort = await until(
-    `the ${role} has started`,
-    () => {
-      if (child.exitCode !== null)
-        throw new Error(`sluice ${role} exited with ${child.exitCode}:\n${describe()}`)
-      return log.find(({ msg }) => msg === 'worker started')?.['port']
-    },
-    { timeoutMs: readyMs },
-  )
-  const url = `http://127.0.0.1:${Number(httpPort)}`
-  await until('it is ready', async () => (await fetch(`${url}/readyz`)).ok, { timeoutMs: readyMs })
+  async function begin(): Promise<{ httpPort: unknown; url: string }> {
+    const port = await until(
+      `the ${role} has started`,
+      () => {
+        if (child.exitCode !== null)
+          throw new Error(`sluice ${role} exited with ${child.exitCode}:\n${describe()}`)
+        return log.find(({ msg }) => msg === 'worker started')?.['port']
+      },
+      { timeoutMs: readyMs },
+    )
+    const address = `http://127.0.0.1:${Number(port)}`
+    await until('it is ready', async () => (await fetch(`${address}/readyz`)).ok, { timeoutMs: readyMs })
+    return { httpPort: port, url: address }
+  }
+  const { httpPort, url } = await begin().catch((error: unknown) => {
+    child.kill('SIGKILL')
+    throw error
+  })
 
   return {
     pid: child.pid ?? -1,

@@ -59,8 +59,8 @@ export async function startMember(
     commitIntervalMs: 500,
     handoverMs: 8_000,
     ...options,
-    onRecord(record) {
-      const { topic, partition, offset, timestampMs, value } = record
+    onRecord(record, { value }) {
+      const { topic, partition, offset, timestampMs } = record
       received.push({
         topic,
         partition,
