@@ -14,7 +14,7 @@ export type Tethered = {
 
 /**
  * The shell's standard input is a pipe that nobody writes to: the end of it is the end of this process, also
- * by SIGKILL. The pid goes to standard output, all output of the command to the log file.
+ * by SIGKILL. (That its pid is gone would say less: it stays until somebody has asked for its exit code.) The pid goes to standard output, all output of the command to the log file.
  */
 const script = `
 exec 3<&0 2>>"$1"
@@ -23,13 +23,13 @@ shift 2
 "$@" </dev/null >&2 3<&- &
 child=$!
 echo "$child"
-{ read -r line <&3; kill "$child"; sleep 10; kill -9 "$child"; } >/dev/null 2>&1 &
+{ read -r line <&3; [ -z "$scratch" ] || touch "$scratch/orphaned"; kill "$child"; sleep 10; kill -9 "$child"; } >/dev/null 2>&1 &
 watcher=$!
 exec 3<&-
 wait "$child"
 code=$?
 kill "$watcher" 2>/dev/null
-[ -z "$scratch" ] || kill -0 "$PPID" 2>/dev/null || rm -rf "$scratch"
+[ -z "$scratch" ] || [ ! -e "$scratch/orphaned" ] || rm -rf "$scratch"
 exit "$code"
 `
 

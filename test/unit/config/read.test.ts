@@ -39,7 +39,7 @@ describe('readConfig', () => {
       delivery: {
         timeoutMs: 5_000,
         maxInFlight: 512,
-        bufferRecords: 10_000,
+        bufferRecords: 2_000,
         bufferBytes: 67_108_864,
         lanePatienceMs: 500,
         laneWaitMs: 5_000,
