@@ -18,7 +18,7 @@ import { type Receiver, startReceiver } from './receiver-process.ts'
 import { parkedRecord, type Parking } from './records.ts'
 import { type PhaseName, resultOf } from './result.ts'
 import { produceSteadily } from './steady.ts'
-import { readTopic } from './topic-reader.ts'
+import { readTopic } from '../support/topic-reader.ts'
 
 export type ParkedSettings = {
   records?: number

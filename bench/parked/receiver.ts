@@ -1,5 +1,5 @@
 import { createServer } from 'node:net'
-import { accepted, takeRequests } from '../support/requests.ts'
+import { accepted, readRequests } from '../support/requests.ts'
 import type { Command, Report } from './receiver-process.ts'
 import { numberOf } from './records.ts'
 
@@ -20,18 +20,12 @@ function take(_head: string, body: Buffer): void {
   }
 }
 
-const server = createServer({ noDelay: true }, (socket) => {
-  let pending: Buffer | undefined
-  const answer = (head: string, body: Buffer): void => {
+const server = createServer({ noDelay: true }, (socket) =>
+  readRequests(socket, (head, body) => {
     take(head, body)
     socket.write(accepted)
-  }
-  socket.on('data', (chunk: Buffer) => {
-    pending = takeRequests(pending === undefined ? chunk : Buffer.concat([pending, chunk]), answer)
-  })
-  // A sender that is stopped cuts its connections.
-  socket.on('error', () => socket.destroy())
-})
+  }),
+)
 
 function obey(command: Command): void {
   switch (command.kind) {

@@ -2,7 +2,7 @@ import { createHmac, createSecretKey } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type Server, type Socket } from 'node:net'
 import { addressOf } from '../support/recorder-process.ts'
-import { accepted, takeRequests } from '../support/requests.ts'
+import { accepted, readRequests } from '../support/requests.ts'
 import { readStamp } from '../support/stamped-messages.ts'
 import { type Behaviour, type Command, type Plan, type Report, slowMs } from './customers-process.ts'
 
@@ -84,15 +84,9 @@ class Customer {
   }
 
   #serve(behaviour: Behaviour, socket: Socket): void {
-    let pending: Buffer | undefined
     this.#sockets.add(socket)
     socket.on('close', () => this.#sockets.delete(socket))
-    // A sender that has waited long enough cuts its connections.
-    socket.on('error', () => socket.destroy())
-    socket.on('data', (chunk: Buffer) => {
-      const bytes = pending === undefined ? chunk : Buffer.concat([pending, chunk])
-      pending = takeRequests(bytes, (head, body) => take(behaviour, socket, head, body))
-    })
+    readRequests(socket, (head, body) => take(behaviour, socket, head, body))
   }
 }
 

@@ -1,4 +1,4 @@
-import { readTopic } from '../parked/topic-reader.ts'
+import { readTopic } from '../support/topic-reader.ts'
 import { destinationOf, type Stream } from '../support/streams.ts'
 import type { Report } from './customers-process.ts'
 import { switchedDestination, takesAll } from './fleet.ts'

@@ -2,7 +2,7 @@ import { createServer } from 'node:net'
 import { idCharacters, idMarker } from './messages.ts'
 import { cpuUsOf } from './process-cpu.ts'
 import type { Command, Mark, Report } from './receiver-process.ts'
-import { accepted, takeRequests } from './requests.ts'
+import { accepted, readRequests } from './requests.ts'
 import { SignatureCheck } from './signature-check.ts'
 
 /**
@@ -69,17 +69,11 @@ function numberOf(body: Buffer): number {
 }
 
 const server = createServer({ noDelay: true }, (socket) => {
-  let pending: Buffer | undefined
   run.connected()
-  const take = (head: string, body: Buffer): void => {
+  readRequests(socket, (head, body) => {
     run.delivered(head, body)
     socket.write(accepted)
-  }
-  socket.on('data', (chunk: Buffer) => {
-    pending = takeRequests(pending === undefined ? chunk : Buffer.concat([pending, chunk]), take)
   })
-  // A sender that is stopped cuts its connections.
-  socket.on('error', () => socket.destroy())
 })
 
 function obey(command: Command): void {

@@ -1,7 +1,7 @@
 import { createServer, type Server, type Socket } from 'node:net'
 import { Arrivals } from './arrivals.ts'
 import { addressOf, type Command } from './recorder-process.ts'
-import { accepted, takeRequests } from './requests.ts'
+import { accepted, readRequests } from './requests.ts'
 
 /**
  * `recorder.ts ADDRESSES`: the servers of all customers in one process, which notes when each message came.
@@ -13,20 +13,14 @@ let arrivals = new Arrivals({ messages: 0, secret: '-', special: [] })
 const pathBegin = 'POST /d/'
 
 function serve(socket: Socket): void {
-  let pending: Buffer | undefined
   arrivals.connected()
-  const take = (head: string, body: Buffer): void => {
+  readRequests(socket, (head, body) => {
     const destination = Number(head.slice(pathBegin.length, head.indexOf(' ', pathBegin.length)))
     const afterMs = arrivals.take(destination, head, body)
     if (afterMs === 'never') return
     if (afterMs === 0) socket.write(accepted)
     else setTimeout(() => socket.writable && socket.write(accepted), afterMs)
-  }
-  socket.on('data', (chunk: Buffer) => {
-    pending = takeRequests(pending === undefined ? chunk : Buffer.concat([pending, chunk]), take)
   })
-  // A sender that is stopped, or that has waited long enough, cuts its connections.
-  socket.on('error', () => socket.destroy())
 }
 
 function obey(command: Command): void {

@@ -8,7 +8,8 @@ import {
 } from 'kafkajs'
 import { createUnitAssigner } from './assigner.ts'
 import { type Claim, readClaim } from './claim.ts'
-import { Partition, type Standing, type StoredCommit } from './partition.ts'
+import { noCommit, Partition, type Standing, type StoredCommit } from './partition.ts'
+import { isProtocolError } from './protocol-error.ts'
 import { type Ready, takeOver } from './takeover.ts'
 
 /** A record on loan: it isn't committed past before `settle` is called. Call that or `giveBack`, once. */
@@ -235,7 +236,7 @@ class GroupMember implements GroupConsumer {
       if (isUnderWay) return
       isUnderWay = true
       work()
-        .catch((error: unknown) => this.#options.log.warn({ err: error }, 'kafka: not now, trying again'))
+        .catch((error: unknown) => this.#notNow(error))
         .finally(() => {
           isUnderWay = false
         })
@@ -243,13 +244,20 @@ class GroupMember implements GroupConsumer {
     this.#timers.push(timer)
   }
 
+  #notNow(error: unknown): void {
+    this.#options.log.warn({ err: error }, 'kafka: not now, trying again')
+  }
+
   #heard(): void {
     this.#heardAtMs = Date.now()
   }
 
+  get #begun(): Partition[] {
+    return [...this.#partitions.values()].filter(({ isWaiting }) => !isWaiting)
+  }
+
   #claim(): Claim {
-    const begun = [...this.#partitions.values()].filter(({ isWaiting }) => !isWaiting)
-    return { ...this.#assigned, busy: [...new Set([...begun, ...this.#leaving].map(({ id }) => id))] }
+    return { ...this.#assigned, busy: [...new Set([...this.#begun, ...this.#leaving].map(({ id }) => id))] }
   }
 
   /** Runs inside the client's join, before its first fetch: what is paused here hasn't been fetched. */
@@ -332,8 +340,7 @@ class GroupMember implements GroupConsumer {
     await this.#sendCommit(standings)
     if (joins !== this.#joins || this.#isQuiet) return
     for (const { partition, standing } of standings) {
-      const { topic, id } = partition
-      this.#consumer.seek({ topic, partition: id, offset: String(standing.position) })
+      this.#seek(partition, standing.position)
       partition.isWaiting = false
       this.#applyPause(partition)
     }
@@ -367,7 +374,7 @@ class GroupMember implements GroupConsumer {
       for (const { partition, offset, metadata } of entries)
         stored.set(nameOf(topic, partition), { offset: Number(offset), metadata })
     }
-    return partitions.map(({ topic, id }) => stored.get(nameOf(topic, id)) ?? { offset: -1, metadata: null })
+    return partitions.map(({ topic, id }) => stored.get(nameOf(topic, id)) ?? noCommit)
   }
 
   /** From the claims that members came with to this join; the group has none to show while it joins again. */
@@ -456,16 +463,13 @@ class GroupMember implements GroupConsumer {
   }
 
   #commitSoon(): void {
-    this.commit().catch((error: unknown) =>
-      this.#options.log.warn({ err: error }, 'kafka: not now, trying again'),
-    )
+    this.commit().catch((error: unknown) => this.#notNow(error))
   }
 
   async #commitNews(): Promise<void> {
     const leaving = await this.#stillLeaving()
-    const begun = [...this.#partitions.values()].filter(({ isWaiting }) => !isWaiting)
     // From here to the sending nothing may wait: what is sent is what is.
-    const news = [...begun, ...leaving]
+    const news = [...this.#begun, ...leaving]
       .map((partition) => ({ partition, standing: partition.standing(this.#isQuiet) }))
       .filter(({ partition, standing }) => partition.isNews(standing))
     if (news.length > 0) await this.#sendCommit(news)
@@ -499,7 +503,7 @@ class GroupMember implements GroupConsumer {
       if (this.#commitOnce === undefined) await this.#consumer.commitOffsets(commits)
       else await this.#commitOnce({ topics: byTopic(commits) })
     } catch (error) {
-      if (isUnknownMember(error)) this.#expelled()
+      if (isProtocolError(error, unknownMember)) this.#expelled()
       throw error
     }
     // kafkajs resolves without a word, and without a commit, while its consumer isn't running.
@@ -551,12 +555,7 @@ class LoanedRecord implements InboundRecord {
   }
 }
 
-function isUnknownMember(error: unknown): boolean {
-  for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    if ('type' in cause && cause.type === 'UNKNOWN_MEMBER_ID') return true
-  }
-  return false
-}
+const unknownMember: ReadonlySet<string> = new Set(['UNKNOWN_MEMBER_ID'])
 
 function nameOf(topic: string, partition: number): string {
   return `${topic}/${partition}`

@@ -9,6 +9,8 @@ import { Watermark } from './watermark.ts'
 /** What the group has for a partition; offset -1 where it has nothing. */
 export type StoredCommit = { readonly offset: number; readonly metadata: string | null }
 
+export const noCommit: StoredCommit = { offset: -1, metadata: null }
+
 /** What of a partition a commit says. */
 export type Standing = { position: number; settledCount: number; isFinal: boolean }
 
@@ -53,7 +55,7 @@ export class Partition {
 
   /** Goes on where the group stands, as its next owner. Commit once before anything is fetched: that ends the mark of the owner before. */
   begin(stored: StoredCommit): void {
-    const memory = decodeCommitMetadata(stored.offset, stored.metadata)
+    const memory = memoryOf(stored)
     this.watermark = new Watermark(stored.offset, memory?.settledAbove)
     this.#epoch = (memory?.epoch ?? 0) + 1
     this.#committed = nowhere

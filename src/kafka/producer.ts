@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import kafkajs, { type Kafka, Partitioners, type Producer, type TopicMessages } from 'kafkajs'
+import { type Kafka, Partitioners, type Producer, type TopicMessages } from 'kafkajs'
+import { isProtocolError } from './protocol-error.ts'
 
 /**
  * A record to write. One that comes from another record keeps its partition number; a new one is placed by
@@ -95,7 +96,7 @@ export async function startProducer({ kafka, onStalled }: ProducerOptions): Prom
         for (const { resolve } of batch) resolve('acknowledged')
         return
       } catch (error) {
-        if (isTooLarge(error)) {
+        if (isProtocolError(error, tooLarge)) {
           setStalled(false, '')
           await sendSingly(batch)
           return
@@ -173,18 +174,4 @@ async function send(producer: Producer, batch: readonly Waiting[]): Promise<void
   await producer.sendBatch({ acks: -1, timeout: 10_000, topicMessages: [...byTopic.values()] })
 }
 
-const tooLargeTypes: ReadonlySet<string> = new Set(['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE'])
-
-function isTooLarge(error: unknown): boolean {
-  for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    if (
-      cause instanceof kafkajs.KafkaJSError &&
-      'type' in cause &&
-      typeof cause.type === 'string' &&
-      tooLargeTypes.has(cause.type)
-    ) {
-      return true
-    }
-  }
-  return false
-}
+const tooLarge: ReadonlySet<string> = new Set(['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE'])

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { memoryOf, type Partition, type StoredCommit } from './partition.ts'
+import { memoryOf, noCommit, type Partition, type StoredCommit } from './partition.ts'
 
 /** How a member takes over the partitions that a join has given it. */
 export type Takeover = {
@@ -42,7 +42,7 @@ export async function takeOver(takeover: Takeover): Promise<void> {
         (busyUnits?.has(partition.id) ?? true) || isBusyHere(partition)
       const isTimeUp = performance.now() >= deadlineMs
       const ready = waiting.flatMap((partition, index) => {
-        const commit = stored[index] ?? { offset: -1, metadata: null }
+        const commit = stored[index] ?? noCommit
         const mayBegin = isTimeUp || !isBusy(partition) || memoryOf(commit)?.isFinal === true
         return mayBegin ? [{ partition, stored: commit }] : []
       })

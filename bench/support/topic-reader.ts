@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { KafkaMessage } from 'kafkajs'
-import { BenchmarkFailure } from '../support/failure.ts'
-import { plainKafka } from '../support/plain-kafka.ts'
+import { BenchmarkFailure } from './failure.ts'
+import { plainKafka } from './plain-kafka.ts'
 
 const idleTimeoutMs = 60_000
 
