@@ -115,6 +115,10 @@ class GroupMember implements GroupConsumer {
   #isFull = false
   #isCongested = false
   #isQuiet = false
+  /**
+   * From a join until the client stops, as it does before it restarts itself. In between, kafkajs throws at a pause or
+   * a seek; neither is needed then, since the next join pauses anew and, under a new name, begins all partitions anew.
+   */
   #isRunning = false
   /** When the group's coordinator last answered this member, in epoch milliseconds. */
   #heardAtMs = 0
@@ -144,7 +148,7 @@ class GroupMember implements GroupConsumer {
   }
 
   async start(): Promise<void> {
-    const { GROUP_JOIN, HEARTBEAT, CRASH, COMMIT_OFFSETS, END_BATCH_PROCESS } = this.#consumer.events
+    const { GROUP_JOIN, HEARTBEAT, STOP, CRASH, COMMIT_OFFSETS, END_BATCH_PROCESS } = this.#consumer.events
     await this.#admin.connect()
     await this.#consumer.connect()
     // An expired or missing offset starts at the oldest record: with `false` it would jump to the end.
@@ -159,9 +163,11 @@ class GroupMember implements GroupConsumer {
       this.#commitsTaken++
     })
     this.#consumer.on(END_BATCH_PROCESS, ({ payload }) => this.#passOver(payload))
-    this.#consumer.on(CRASH, ({ payload }) => {
+    this.#consumer.on(STOP, () => {
       this.#isRunning = false
       this.#commitOnce = undefined
+    })
+    this.#consumer.on(CRASH, ({ payload }) => {
       if (!payload.restart) this.#options.onFatal(payload.error)
     })
     await this.#consumer.run({
@@ -445,6 +451,7 @@ class GroupMember implements GroupConsumer {
   }
 
   #seek(partition: Partition, offset: number): void {
+    if (!this.#isRunning) return
     this.#consumer.seek({ topic: partition.topic, partition: partition.id, offset: String(offset) })
   }
 
@@ -453,6 +460,7 @@ class GroupMember implements GroupConsumer {
   }
 
   #applyPause(partition: Partition, { again = false } = {}): void {
+    if (!this.#isRunning) return
     const isPaused =
       this.#isQuiet || this.#isFull || (this.#isCongested && partition.isBehind) || partition.wantsPause
     if (isPaused === partition.isPaused && !again) return

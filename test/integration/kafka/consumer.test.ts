@@ -1,4 +1,4 @@
-import { CompressionTypes, type Message } from 'kafkajs'
+import { CompressionTypes, KafkaJSError, type Message } from 'kafkajs'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { maxRememberedOffsets } from '../../../src/kafka/commit-metadata.ts'
 import type { InboundRecord } from '../../../src/kafka/consumer.ts'
@@ -218,6 +218,41 @@ test.each([
   const member = await join({ topics: [{ topic, waitMs: 0 }] })
   await until('all has come', () => member.received.length >= 500)
   expect(member.received.map(({ text }) => text)).toEqual(numbered(500).map(({ value }) => value))
+})
+
+test('fetching can be stopped and started while the client restarts itself', async () => {
+  const topic = `${prefix}events`
+  await createTopic(topic)
+  await produce(topic, numbered(100))
+  let crashes = 0
+  const member = await join({
+    topics: [{ topic, waitMs: 0 }],
+    onRecord(record) {
+      record.settle()
+      // At this one the client stops and starts anew, without trying first whether it goes away.
+      if (record.offset === 50 && crashes++ === 0)
+        throw Object.assign(new KafkaJSError('as if'), { name: 'KafkaJSNoBrokerAvailableError' })
+    },
+  })
+  const errors = new Set<unknown>()
+  const turn = (isFull: boolean): void => {
+    try {
+      member.consumer.setFull(isFull)
+    } catch (error) {
+      errors.add(error)
+    }
+  }
+  await until(
+    'all has come',
+    () => {
+      turn(true)
+      turn(false)
+      return new Set(member.received.map(({ text }) => text)).size === 100
+    },
+    { everyMs: 5 },
+  )
+  expect(crashes).toBe(1)
+  expect([...errors]).toEqual([])
 })
 
 describe('a topic that waits', () => {
