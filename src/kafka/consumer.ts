@@ -81,8 +81,8 @@ const minFetchBytes = 16 * 1024
 const fetchWaitMs = 25
 /** What is fetched beyond a full buffer is fetched again, so not much more than the buffer takes. */
 const maxBytesPerPartition = 256 * 1024
-/** A waiting head is looked at again at the soonest after this, so that a busy topic costs few fetches. */
-const minHeadWaitMs = 500
+/** How often the head of a busy waiting topic is looked at: each time costs a fetch, most of which isn't due yet. */
+const headPeriodMs = 500
 /** A record that is taken this long after its append, or after it was due, shows that we are behind. */
 const lateAfterMs = 10_000
 const endOffsetsEveryMs = 5_000
@@ -97,6 +97,25 @@ export async function startConsumer(options: ConsumerOptions): Promise<GroupCons
   const member = new GroupMember(options)
   await member.start()
   return member
+}
+
+/**
+ * The n-th of a sequence between 0 and 1 of which any part is spread evenly (by the golden ratio, as in Fibonacci hashing).
+ */
+function turnOf(n: number): number {
+  return (n * 0.618_033_988_749_895) % 1
+}
+
+/**
+ * When to look at a head again, in epoch milliseconds: when it is due, or where that is soon, in the partition's turn. All
+ * partitions of a busy tier are due all the time; looked at in one fetch, they would hold up everything else for its length.
+ */
+function lookAtMs({ turn }: Partition, dueMs: number): number {
+  const nowMs = Date.now()
+  if (dueMs - nowMs >= headPeriodMs) return dueMs
+  const turnMs = turn * headPeriodMs
+  const soonestMs = Math.max(dueMs, nowMs + headPeriodMs / 2)
+  return Math.ceil((soonestMs - turnMs) / headPeriodMs) * headPeriodMs + turnMs
 }
 
 class GroupMember implements GroupConsumer {
@@ -123,6 +142,8 @@ class GroupMember implements GroupConsumer {
   /** When the group's coordinator last answered this member, in epoch milliseconds. */
   #heardAtMs = 0
   #lastCommitMs = 0
+  /** Partitions that it was given since its start. */
+  #taken = 0
   /** Commits that the broker has taken. */
   #commitsTaken = 0
   /** Commits without the retries of `Consumer.commitOffsets`, which would carry on into a later generation. */
@@ -282,6 +303,7 @@ class GroupMember implements GroupConsumer {
         owned.add(name)
         if (this.#partitions.has(name)) continue
         const partition = new Partition(topic, id, waitMs)
+        partition.turn = turnOf(this.#taken++)
         this.#partitions.set(name, partition)
         gained.push(partition)
       }
@@ -441,7 +463,7 @@ class GroupMember implements GroupConsumer {
   #waitForHead(partition: Partition, offset: number, dueMs: number): void {
     partition.headDueMs = dueMs
     this.#applyPause(partition)
-    const waitMs = Math.max(dueMs - Date.now(), minHeadWaitMs)
+    const waitMs = lookAtMs(partition, dueMs) - Date.now()
     partition.dueTimer = setTimeout(() => {
       if (partition.isLost || this.#isQuiet) return
       partition.headDueMs = 0

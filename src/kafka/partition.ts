@@ -30,6 +30,8 @@ export class Partition {
   /** The last record taken was long there to be taken: this partition has a backlog. */
   isBehind = false
   lostAtMs = 0
+  /** When in each period a busy retry topic's head is looked at, 0 to 1. */
+  turn = 0
   /** When the head of a retry topic is due, in epoch milliseconds; 0 while nothing waits. */
   headDueMs = 0
   /** One past the partition's last record, as far as known. */
