@@ -1,8 +1,9 @@
 import { defineConfig } from 'vitest/config'
 
 /**
- * Four groups of tests. `unit` needs nothing. `integration`, `e2e` and `long` share one real Kafka, started
+ * Groups of tests. `unit` needs nothing. `integration`, `e2e`, `long` and `clients` share one real Kafka, started
  * once by `test/support/global-kafka.ts`; each test uses topics of its own. `imports` checks the import map.
+ * `clients` runs published clients, which `npm run test:clients` installs.
  */
 export default defineConfig({
   test: {
@@ -31,10 +32,20 @@ export default defineConfig({
       {
         test: {
           name: 'long',
-          include: ['test/fault/**/*.test.ts'],
+          include: ['test/fault/**/*.test.ts', 'test/fuzz/**/*.test.ts'],
           globalSetup: ['test/support/global-kafka.ts'],
           testTimeout: 1_200_000,
           hookTimeout: 120_000,
+          fileParallelism: false,
+        },
+      },
+      {
+        test: {
+          name: 'clients',
+          include: ['test/clients/**/*.test.ts'],
+          globalSetup: ['test/support/global-kafka.ts'],
+          testTimeout: 300_000,
+          hookTimeout: 300_000,
           fileParallelism: false,
         },
       },

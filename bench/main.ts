@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util'
 import { runDestinationsBenchmark } from './destinations/benchmark.ts'
 import { runFloodBenchmark } from './flood/benchmark.ts'
+import { runGatewayBenchmark } from './gateway/benchmark.ts'
 import { runIsolationBenchmark } from './isolation/benchmark.ts'
 import { type ParkedSettings, runParkedBenchmark } from './parked/benchmark.ts'
 import { runSoakBenchmark, type SoakSettings } from './soak/benchmark.ts'
@@ -21,6 +22,14 @@ const benchmarks = new Map<string, Benchmark>([
     {
       about: 'a preloaded topic to one receiver: the worker, a bare undici dispatch loop and a kafkajs floor',
       run: runWorkerBenchmark,
+    },
+  ],
+  [
+    'gateway',
+    {
+      about:
+        'batches by HTTP until Kafka has acknowledged them: the gateway, and a Fastify route that drops them',
+      run: runGatewayBenchmark,
     },
   ],
   [
@@ -65,9 +74,11 @@ const usage = [
   '  --profile DIR     writes CPU profiles of Sluice to DIR, which slows it down;',
   '                    node bench/profile.ts FILE shows where the time went',
   '  --messages N      worker: how many messages a run delivers (default 200000);',
+  '                    gateway: how many each side gets in a run (default 400000);',
   '                    isolation: how many the capacity is measured with (default 80000)',
   '  --processes N     worker: also measures a worker of N processes',
-  '  --seconds N       isolation, flood, destinations: how long a run is measured (default 60, 60, 30)',
+  '  --seconds N       isolation, flood, destinations, gateway (single calls): how long a run is measured',
+  '                    (default 60, 60, 30, 30)',
   '  --rate N          messages a second. isolation: the capacity, instead of measuring it; flood: to the others',
   '                    (default 1000); destinations: to all (default 2000);',
   '                    soak: to all (default 300); parked: how many come due (default 1000)',

@@ -2,6 +2,9 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { catalogSchema } from '../src/catalog/schema.ts'
 import { configMarkdown } from '../src/config/markdown.ts'
+import { openApiDocument } from '../src/gateway/openapi.ts'
+import { audienceChangeSchema } from '../src/message/audience-change.ts'
+import { deletionSchema } from '../src/message/deletion.ts'
 import { eventSchema } from '../src/message/schema.ts'
 
 /**
@@ -12,6 +15,9 @@ const root = resolve(import.meta.dirname, '..')
 
 const generated: Record<string, string> = {
   'schemas/event.schema.json': asJson(eventSchema),
+  'schemas/audience-change.schema.json': asJson(audienceChangeSchema),
+  'schemas/deletion.schema.json': asJson(deletionSchema),
+  'schemas/openapi.json': asJson(openApiDocument()),
   'schemas/catalog.schema.json': asJson(catalogSchema),
   'docs/configuration.md': configMarkdown(),
 }

@@ -6,6 +6,7 @@ import { configFlags } from './config/flags.ts'
 import { readConfig } from './config/read.ts'
 import type { Config } from './config/schema.ts'
 import { startForkedWorker } from './roles/forked-worker.ts'
+import { startGateway } from './roles/gateway.ts'
 import { processCount, startProcesses } from './roles/processes.ts'
 import { sendMessages } from './roles/send.ts'
 import { StartError } from './roles/start-error.ts'
@@ -31,7 +32,8 @@ const program = new Command('sluice')
     'after',
     `
 Examples:
-  sluice up                                   Kafka for development, topics and a worker, in one process
+  sluice up                                   Kafka for development, topics, a gateway and a worker, in one process
+  sluice gateway                              take messages by HTTP, as Segment's clients send them
   sluice worker                               a member of the consumer group for each CPU
   sluice worker --processes 4                 four of them
   sluice topics apply                         create the topics, correct their settings
@@ -57,6 +59,10 @@ command('worker', 'consume, deliver and retry: one member of the consumer group 
     if (processNumber !== undefined) return runRole(startForkedWorker, config, Number(processNumber))
     return runRole(processCount(config) === 1 ? startWorker : startProcesses, config)
   })
+
+command('gateway', "take messages by HTTP, as Segment's clients send them, and write them to Kafka", {
+  shown: { gatewayPort: '--port' },
+}).action((flags: Flags) => runRole(startGateway, configOf(flags).config))
 
 const topics = program.command('topics').description('create, check and list the topics')
 command('apply', 'create missing topics and correct settings', { parent: topics }).action((flags: Flags) =>

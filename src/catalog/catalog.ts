@@ -18,6 +18,10 @@ export type Source = {
   readonly enabled: boolean
   /** Keys that clients of the gateway send. No two sources share one. */
   readonly writeKeys: readonly string[]
+  /** Keys that servers send with deletions and audience changes; sources may share one. Never to be logged. */
+  readonly serverKeys: readonly string[]
+  /** Most messages a second that one gateway process takes; `undefined`: any number. */
+  readonly maxPerSecond: number | undefined
 }
 
 /** One URL of a destination. It passed the rules of `hook-rules.ts`, so undici takes it as it is. */
@@ -44,6 +48,10 @@ export type Destination = {
   readonly sources: readonly string[]
   /** Key of `X-Signature`; `undefined`: requests aren't signed. Never to be logged. */
   readonly sharedSecret: string | undefined
+  /** Signs beside `sharedSecret` while the receiver changes to it; only with `standardWebhooks`. Never to be logged. */
+  readonly nextSharedSecret: string | undefined
+  /** Requests carry the headers of Standard Webhooks beside `X-Signature`; only with a `sharedSecret`. */
+  readonly standardWebhooks: boolean
   readonly strategy: Strategy
   /** Most requests of this destination in flight at once, in one process. */
   readonly maxInFlight: number

@@ -23,13 +23,16 @@ export function formatFault({ file, line, column, path, problem, advice }: Fault
   return `${place}: ${path === '' ? '' : `${path}: `}${problem}; ${advice}`
 }
 
-/** `destinations[1].hooks[0].headers["X Team"]`. Long keys are cut. */
+/**
+ * `destinations[1].hooks[0].headers.X-Team`. What isn't a plain key may be a line that lacks a space, with the secret
+ * in it: of that only the beginning is shown, `headers["Authorization"…]`.
+ */
 export function formatPath(path: Path): string {
   let text = ''
   for (const step of path) {
     if (typeof step === 'number') text += `[${step}]`
     else if (/^[A-Za-z_$][\w$-]{0,99}$/.test(step)) text += text === '' ? step : `.${step}`
-    else text += `[${JSON.stringify(step.slice(0, 100))}]`
+    else text += `["${/^[\w$-]{0,100}/.exec(step)?.[0] ?? ''}"…]`
   }
   return text
 }

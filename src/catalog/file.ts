@@ -9,6 +9,8 @@ export type CatalogFileOptions = {
   path: string
   /** Values of `${CATALOG_X}`. */
   variables?: Variables
+  /** Ranges that a hook's address may be in although they aren't public; `undefined`: addresses aren't looked at. */
+  allowAddresses?: readonly string[] | undefined
   /** How often the file is looked at. With `settleMs`, an edit of an ordinary file is live within a second. */
   everyMs?: number
   /** How long the file must have stayed the same before it is read: a half-written one may look complete. */
@@ -45,7 +47,7 @@ const restlessMs = 5_000
  * with: the message then names every fault, and shows what a catalog looks like.
  */
 export async function openCatalogFile(options: CatalogFileOptions): Promise<OpenedCatalogFile> {
-  const { path, variables = {} } = options
+  const { path, variables = {}, allowAddresses } = options
   const refuse = (faults: readonly Fault[]) => ({
     ok: false as const,
     faults,
@@ -53,7 +55,7 @@ export async function openCatalogFile(options: CatalogFileOptions): Promise<Open
   })
   const snapshot = await readWhole(path)
   if (!snapshot.ok) return refuse([snapshot.fault])
-  const parsed = await readCatalogText(snapshot.text, { file: path, variables })
+  const parsed = await readCatalogText(snapshot.text, { file: path, variables, allowAddresses })
   return parsed.ok
     ? { ok: true, file: new FollowedFile(options, parsed.catalog, snapshot) }
     : refuse(parsed.faults)
@@ -72,7 +74,7 @@ class FollowedFile implements CatalogFile {
   #isStopped = false
 
   constructor(options: CatalogFileOptions, catalog: Catalog, { signature, digest }: Snapshot) {
-    this.#options = { variables: {}, everyMs: 300, settleMs: 100, ...options }
+    this.#options = { variables: {}, allowAddresses: undefined, everyMs: 300, settleMs: 100, ...options }
     this.#current = catalog
     this.#currentDigest = digest
     this.#judged = { signature, digest }
@@ -124,7 +126,7 @@ class FollowedFile implements CatalogFile {
 
   /** Judges the file, unless it changes meanwhile: then it stays pending. */
   async #read(): Promise<void> {
-    const { path, variables } = this.#options
+    const { path, variables, allowAddresses } = this.#options
     const snapshot = await readWhole(path)
     if (this.#isStopped || snapshot.signature !== this.#pending?.signature) return
     if (!snapshot.ok) {
@@ -137,12 +139,11 @@ class FollowedFile implements CatalogFile {
     } else if (snapshot.digest === this.#judged.digest) {
       this.#settle(snapshot)
     } else {
-      const parsed = await readCatalogText(snapshot.text, { file: path, variables }).catch(
-        (error: unknown) => ({
-          ok: false as const,
-          faults: [faultOf(path, 'could not be read', String(error))],
-        }),
-      )
+      const options = { file: path, variables, allowAddresses }
+      const parsed = await readCatalogText(snapshot.text, options).catch((error: unknown) => ({
+        ok: false as const,
+        faults: [faultOf(path, 'could not be read', String(error))],
+      }))
       if (this.#isStopped) return
       if (parsed.ok) this.#take(snapshot, parsed.catalog)
       else this.#refuse(snapshot, parsed.faults)

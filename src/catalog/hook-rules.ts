@@ -38,6 +38,8 @@ export function parseHookUrl(
     const problem = parsed === null ? 'is not a valid URL' : 'is too long once it is percent-encoded'
     return { ok: false, breaches: [{ problem, advice: urlExample }] }
   }
+  const breach = portBreach(parsed.port) ?? hostNameBreach(parsed.hostname)
+  if (breach !== undefined) return { ok: false, breaches: [breach] }
   // WHATWG's normal form has only visible ASCII here: what a request line can carry.
   return { ok: true, url: parsed.href, origin: parsed.origin, path: parsed.pathname + parsed.search }
 }
@@ -70,22 +72,61 @@ function spellingBreaches(text: string): readonly Breach[] {
   return breaches
 }
 
+/**
+ * Ports of services that aren't HTTP and do as they are told by lines of text, such as mail and IRC: a POST to
+ * one is an attack or a mistake. Source: the "bad ports" of WHATWG Fetch, which browsers and `fetch` refuse too.
+ */
+const badPorts: ReadonlySet<number> = new Set([
+  1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104,
+  109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515,
+  526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601, 636, 989, 990, 993, 995, 1719, 1720, 1723, 2049,
+  3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080,
+])
+
+function portBreach(port: string): Breach | undefined {
+  if (!badPorts.has(Number(port))) return undefined
+  return {
+    problem: `has the port ${Number(port)}, which is kept for another protocol`,
+    advice: 'let the receiver listen on another port, such as 443 or 8080',
+  }
+}
+
+/** Of DNS (RFC 1035, 2.3.4), which WHATWG doesn't apply. */
+const maxNameCharacters = 253
+const maxLabelCharacters = 63
+
+/** The rules of a host in WHATWG's normal form: lower case, IDNA done, addresses as four numbers or in brackets. */
+function hostNameBreach(host: string): Breach | undefined {
+  if (host.startsWith('[')) return undefined
+  if (host.endsWith('.')) {
+    return { problem: 'has a host name that ends with a dot', advice: 'write it without the last dot' }
+  }
+  const labels = host.split('.')
+  if (host.length > maxNameCharacters || labels.some((label) => label.length > maxLabelCharacters)) {
+    return {
+      problem: 'has a host name that is too long for DNS',
+      advice: `keep to ${maxNameCharacters} characters, ${maxLabelCharacters} between two dots`,
+    }
+  }
+  // Underscores are no letters of a host name, and common inside of clusters.
+  if (labels.some((label) => !/^[a-z0-9_-]+$/.test(label))) {
+    return {
+      problem: 'has a host name that DNS does not have',
+      advice: 'write letters, digits, - and _ with single dots between them',
+    }
+  }
+  return undefined
+}
+
 /** The id of a hook that has none: 8 hex characters of the SHA-1 of its URL's normal form. */
 export function hookIdOf(url: string): string {
   return createHash('sha1').update(url).digest('hex').slice(0, 8)
 }
 
-/** The rules of a shared secret. White space at an end is nearly always a file's last line break. */
-export function secretBreach(secret: string): Breach | undefined {
-  if (/\p{Cc}/u.test(secret)) return { problem: 'has a control character or line break', advice: 'remove it' }
-  if (/^\s|\s$/.test(secret)) return { problem: 'begins or ends with white space', advice: 'remove it' }
-  if (!secret.isWellFormed()) return { problem: 'is not well-formed Unicode', advice: 'write another secret' }
-  return undefined
-}
-
 /** Headers that the request itself needs, that frame the connection, or that receivers take for a signature. */
 const reservedHeaders: ReadonlySet<string> = new Set([
   'connection',
+  'content-encoding',
   'content-length',
   'content-type',
   'expect',
@@ -109,7 +150,8 @@ export function headerNameBreach(name: string): Breach | undefined {
       advice: 'write letters, digits and - only, such as X-Team',
     }
   }
-  const lowerCase = name.toLowerCase()
+  // CGI, and what came of it, takes _ for -: Transfer_Encoding is a known way to smuggle a second request.
+  const lowerCase = name.toLowerCase().replaceAll('_', '-')
   if (reservedHeaders.has(lowerCase) || reservedPrefixes.some((prefix) => lowerCase.startsWith(prefix))) {
     return { problem: 'is a header that is not free to set', advice: 'remove it, or choose another name' }
   }
@@ -147,10 +189,17 @@ export function headersBreach(headers: readonly Header[]): Breach | undefined {
   return undefined
 }
 
-/** The first rule that a hook breaks, as it is about to be sent; `undefined`: undici will take it. */
-export function hookBreach(hook: { url: string; headers: readonly Header[] }): Breach | undefined {
-  const url = parseHookUrl(hook.url)
+/** The first rule that a hook breaks, as it is about to be sent to; `undefined`: undici will take it. */
+export function hookBreach(hook: {
+  readonly origin: string
+  readonly path: string
+  readonly headers: readonly Header[]
+}): Breach | undefined {
+  const url = parseHookUrl(hook.origin + hook.path)
   if (!url.ok) return url.breaches[0]
+  if (url.origin !== hook.origin || url.path !== hook.path) {
+    return { problem: 'is not the normal form of its URL', advice: 'write it as `new URL` gives it back' }
+  }
   for (const [name, value] of hook.headers) {
     const breach = headerNameBreach(name) ?? headerValueBreach(value)
     if (breach !== undefined) return breach

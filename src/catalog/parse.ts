@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { createAddressPolicy } from '../address/policy.ts'
 import { createCatalog, type Catalog, type Destination, type Hook, type Source } from './catalog.ts'
 import { checkDefinition } from './definition.ts'
 import { formatPath, type Fault, type Path } from './fault.ts'
@@ -15,11 +16,16 @@ export type ParsedCatalog = { ok: true; catalog: Catalog } | { ok: false; faults
  * line and column. A syntax error hides the others: there is no data to check then. Never throws, and quotes no
  * URL, secret or header value.
  *
- * `file` is named in the faults; `variables` are the values of `${CATALOG_X}`.
+ * `file` is named in the faults; `variables` are the values of `${CATALOG_X}`; `allowAddresses` are the ranges that a
+ * hook's address may be in although they aren't public: given by who delivers, and without them no address is looked at.
  */
 export function parseCatalog(
   text: string,
-  { file, variables = {} }: { file: string; variables?: Variables },
+  {
+    file,
+    variables = {},
+    allowAddresses,
+  }: { file: string; variables?: Variables; allowAddresses?: readonly string[] | undefined },
 ): ParsedCatalog {
   const yaml = readYaml(text)
   if (!yaml.ok) return { ok: false, faults: yaml.faults.map((fault) => ({ file, path: '', ...fault })) }
@@ -35,7 +41,8 @@ export function parseCatalog(
   const shape = checkDefinition(yaml.value)
   if (!shape.ok) for (const fault of shape.faults) faults.add(fault.path, fault, fault.of)
 
-  checkRules(yaml.value, faults, variables)
+  const policy = allowAddresses && createAddressPolicy(allowAddresses)
+  checkRules(yaml.value, faults, variables, policy)
   if (!shape.ok || !faults.isEmpty) return { ok: false, faults: faults.sorted() }
   return { ok: true, catalog: build(shape.definition, variables, text) }
 }
@@ -43,12 +50,22 @@ export function parseCatalog(
 /** Makes the catalog of a definition that passed the schema and the rules. */
 function build(definition: CatalogDefinition, variables: Variables, text: string): Catalog {
   const sources = definition.sources.map(
-    ({ id, name = id, kind = 'events', enabled = true, writeKeys = [] }): Source => ({
+    ({
+      id,
+      name = id,
+      kind = 'events',
+      enabled = true,
+      writeKeys = [],
+      serverKeys = [],
+      maxPerSecond,
+    }): Source => ({
       id,
       name,
       kind,
       enabled,
       writeKeys,
+      serverKeys: serverKeys.map((key) => filledIn(key, variables)),
+      maxPerSecond,
     }),
   )
   const destinations = definition.destinations.map(
@@ -59,6 +76,7 @@ function build(definition: CatalogDefinition, variables: Variables, text: string
       strategy = 'all',
       maxInFlight = 64,
       rateLimit,
+      signing,
       ...rest
     }): Destination => ({
       id,
@@ -66,6 +84,9 @@ function build(definition: CatalogDefinition, variables: Variables, text: string
       state,
       sources: rest.sources,
       sharedSecret: rest.sharedSecret === undefined ? undefined : filledIn(rest.sharedSecret, variables),
+      nextSharedSecret:
+        rest.nextSharedSecret === undefined ? undefined : filledIn(rest.nextSharedSecret, variables),
+      standardWebhooks: signing?.standardWebhooks ?? false,
       strategy,
       maxInFlight,
       rateLimit: rateLimit && {

@@ -3,16 +3,21 @@ import { parseCatalog } from './parse.ts'
 import type { Variables } from './variables.ts'
 
 /** What `reader.ts` gives the thread. It posts a `ParsedCatalog` back. */
-export type ReaderInput = { catalogText: string; file: string; variables: Variables }
+export type ReaderInput = {
+  catalogText: string
+  file: string
+  variables: Variables
+  allowAddresses?: readonly string[] | undefined
+}
 
 /** This module, to be run as a thread: as .ts from the sources, as .js after a build. */
 export const readerThreadUrl = new URL(import.meta.url)
 
 // Only in the thread: elsewhere the module is imported for its URL.
 if (isReaderInput(workerData)) {
-  const { catalogText, file, variables } = workerData
+  const { catalogText, file, variables, allowAddresses } = workerData
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread's port, not a window
-  parentPort?.postMessage(parseCatalog(catalogText, { file, variables }))
+  parentPort?.postMessage(parseCatalog(catalogText, { file, variables, allowAddresses }))
 }
 
 function isReaderInput(value: unknown): value is ReaderInput {

@@ -10,7 +10,7 @@ const timeoutMs = 30_000
 /** `parseCatalog` without a long pause of the event loop. Rejects when the thread breaks or takes over 30 s. */
 export async function readCatalogText(
   text: string,
-  options: { file: string; variables: Variables },
+  options: { file: string; variables: Variables; allowAddresses?: readonly string[] | undefined },
 ): Promise<ParsedCatalog> {
   if (text.length < threadFromCharacters) return parseCatalog(text, options)
 

@@ -1,3 +1,4 @@
+import type { AddressPolicy } from '../address/policy.ts'
 import type { Path } from './fault.ts'
 import {
   headerNameBreach,
@@ -5,10 +6,11 @@ import {
   headerValueBreach,
   hookIdOf,
   parseHookUrl,
-  secretBreach,
   type Breach,
 } from './hook-rules.ts'
+import { hostBreach } from './host-rules.ts'
 import { isString, listOf, recordOf } from './plain-data.ts'
+import { secretBreach, standardSecretBreach } from './secret-rules.ts'
 import { fillIn, type Variables } from './variables.ts'
 
 /** Where `checkRules` puts what it finds. */
@@ -22,9 +24,14 @@ export type FaultSink = {
  * The rules that the schema can't say: unique ids and write keys, sources that exist, URLs, headers and variables.
  * It runs on data of any shape, so that these faults are named together with those of the schema.
  */
-export function checkRules(root: unknown, faults: FaultSink, variables: Variables): void {
+export function checkRules(
+  root: unknown,
+  faults: FaultSink,
+  variables: Variables,
+  policy: AddressPolicy | undefined,
+): void {
   const catalog = recordOf(root)
-  const sourceIds = checkSources(catalog['sources'], faults)
+  const sourceIds = checkSources(catalog['sources'], faults, variables)
   checkUnique(
     recordsOf(catalog['destinations']).map(([index, { id }]) => [['destinations', index, 'id'], id]),
     'is the id of another destination',
@@ -35,8 +42,8 @@ export function checkRules(root: unknown, faults: FaultSink, variables: Variable
     if (Array.isArray(catalog['sources'])) {
       checkKnown([...path, 'sources'], listOf(destination['sources']), sourceIds, faults)
     }
-    checkFilledIn([...path, 'sharedSecret'], destination['sharedSecret'], secretBreach, faults, variables)
-    checkHooks([...path, 'hooks'], recordsOf(destination['hooks']), faults, variables)
+    checkSigning(path, destination, faults, variables)
+    checkHooks([...path, 'hooks'], recordsOf(destination['hooks']), faults, variables, policy)
   }
 }
 
@@ -47,7 +54,7 @@ function recordsOf(value: unknown): readonly Entry[] {
   return listOf(value).map((item, index): Entry => [index, recordOf(item)])
 }
 
-function checkSources(value: unknown, faults: FaultSink): ReadonlySet<string> {
+function checkSources(value: unknown, faults: FaultSink, variables: Variables): ReadonlySet<string> {
   const sources = recordsOf(value)
   const ids = sources.map(([index, { id }]): [Path, unknown] => [['sources', index, 'id'], id])
   checkUnique(ids, 'is the id of another source', faults)
@@ -55,7 +62,25 @@ function checkSources(value: unknown, faults: FaultSink): ReadonlySet<string> {
     listOf(source['writeKeys']).map((key, at): [Path, unknown] => [['sources', index, 'writeKeys', at], key]),
   )
   checkUnique(writeKeys, 'is a write key that is listed before', faults)
+  const isPublic = new Set(writeKeys.map(([, key]) => key))
+  for (const [index, source] of sources) {
+    for (const [at, key] of listOf(source['serverKeys']).entries()) {
+      const path = ['sources', index, 'serverKeys', at]
+      checkFilledIn(path, key, (secret) => serverKeyBreach(secret, isPublic), faults, variables)
+    }
+  }
   return new Set(ids.map(([, id]) => id).filter(isString))
+}
+
+/** A write key is in every browser: as a server key it would let anybody delete users. */
+function serverKeyBreach(key: string, isPublic: ReadonlySet<unknown>): Breach | undefined {
+  if (isPublic.has(key))
+    return { problem: 'is a write key, which is public', advice: 'write a secret of its own' }
+  if (/^[\x21-\x7e]{16,200}$/.test(key)) return undefined
+  return {
+    problem: 'is not 16 to 200 visible ASCII characters',
+    advice: 'write what `openssl rand -hex 24` gives',
+  }
 }
 
 /** Names each value that stood before. What isn't text is the schema's business. */
@@ -88,12 +113,57 @@ function checkKnown(
   }
 }
 
-function checkHooks(path: Path, hooks: readonly Entry[], faults: FaultSink, variables: Variables): void {
+/** What a destination signs with: that the secrets can be used, and that each has a use. */
+function checkSigning(
+  path: Path,
+  destination: Readonly<Record<string, unknown>>,
+  faults: FaultSink,
+  variables: Variables,
+): void {
+  const { sharedSecret, nextSharedSecret, signing } = destination
+  const isStandard = recordOf(signing)['standardWebhooks'] === true
+  const rule = (secret: string) =>
+    secretBreach(secret) ?? (isStandard ? standardSecretBreach(secret) : undefined)
+  const nextPath = [...path, 'nextSharedSecret']
+  const current = checkFilledIn([...path, 'sharedSecret'], sharedSecret, rule, faults, variables)
+  const next = checkFilledIn(nextPath, nextSharedSecret, rule, faults, variables)
+
+  if (isStandard && sharedSecret === undefined) {
+    faults.add([...path, 'signing', 'standardWebhooks'], {
+      problem: 'signs with a shared secret, and there is none',
+      advice: 'add sharedSecret: ${CATALOG_NAME}',
+    })
+  }
+  if (nextSharedSecret === undefined) return
+  if (sharedSecret === undefined) {
+    faults.add(nextPath, { problem: 'is set without a sharedSecret', advice: 'write it as sharedSecret' })
+  } else if (!isStandard) {
+    faults.add(nextPath, {
+      problem: 'has no use: X-Signature is made with sharedSecret alone',
+      advice: 'add signing: { standardWebhooks: true }, which signs with both, or remove it',
+    })
+  } else if (next !== undefined && next === current) {
+    faults.add(nextPath, {
+      problem: 'is the same as sharedSecret',
+      advice: 'write the new one, or remove it',
+    })
+  }
+}
+
+function checkHooks(
+  path: Path,
+  hooks: readonly Entry[],
+  faults: FaultSink,
+  variables: Variables,
+  policy: AddressPolicy | undefined,
+): void {
   const ids = new Map<string, string>()
   for (const [index, hook] of hooks) {
     const urlPath = [...path, index, 'url']
     const url = isString(hook['url']) && !faults.has(urlPath) ? parseHookUrl(hook['url']) : undefined
     for (const breach of url?.ok === false ? url.breaches : []) faults.add(urlPath, breach)
+    const refused = url?.ok === true && policy !== undefined ? hostBreach(url.origin, policy) : undefined
+    if (refused !== undefined) faults.add(urlPath, refused)
     checkHeaders([...path, index, 'headers'], hook['headers'], faults, variables)
 
     const id = isString(hook['id']) ? hook['id'] : url?.ok === true ? hookIdOf(url.url) : undefined

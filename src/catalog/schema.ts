@@ -36,6 +36,29 @@ const source = Type.Object(
         },
       ),
     ),
+    serverKeys: Type.Optional(
+      Type.Array(
+        Type.String({
+          minLength: 1,
+          maxLength: 200,
+          description: 'A server key. ${CATALOG_X} reads a variable.',
+          examples: ['${CATALOG_SHOP_SERVER_KEY}'],
+        }),
+        {
+          maxItems: 20,
+          description:
+            'Secret keys of servers that send deletions and audience changes to the gateway, each 16 to 200 visible ASCII characters. Sources may share one.',
+        },
+      ),
+    ),
+    maxPerSecond: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 1_000_000,
+        description: 'Most messages a second that a gateway process takes of it. Absent: no limit.',
+        examples: [1_000],
+      }),
+    ),
   },
   { additionalProperties: false, description: 'Where records come from.' },
 )
@@ -94,6 +117,33 @@ const destination = Type.Object(
           'Signs each request (X-Signature: hex HMAC-SHA1 of the body). Absent: not signed. ${CATALOG_X} reads a variable.',
         examples: ['${CATALOG_CRM_SECRET}'],
       }),
+    ),
+    nextSharedSecret: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 1024,
+        description:
+          'The secret that is to replace sharedSecret. Until it is written there, webhook-signature carries the signatures of both, X-Signature that of sharedSecret. Only with signing.standardWebhooks.',
+        examples: ['${CATALOG_CRM_NEXT_SECRET}'],
+      }),
+    ),
+    signing: Type.Optional(
+      Type.Object(
+        {
+          standardWebhooks: Type.Optional(
+            Type.Boolean({
+              default: false,
+              description:
+                'true: adds webhook-id, webhook-timestamp and webhook-signature (Standard Webhooks) to X-Signature. The key is what follows whsec_ in the secret, decoded from base64, or else the UTF-8 bytes of the secret.',
+            }),
+          ),
+        },
+        {
+          additionalProperties: false,
+          description: 'How requests are signed beside X-Signature.',
+          examples: [{ standardWebhooks: true }],
+        },
+      ),
     ),
     strategy: Type.Optional(
       Type.Enum(['all', 'failover'], {

@@ -53,14 +53,19 @@ export function text(options: Common<string> & { shape?: TextShape }): Key<strin
 }
 
 /** Text that has no default. */
-export function optionalText(options: { description: string; isSecret?: boolean }): Key<string | undefined> {
+export function optionalText(options: {
+  description: string
+  isSecret?: boolean
+  shape?: TextShape
+}): Key<string | undefined> {
+  const { accepts, expected } = options.shape ?? anyText
   return {
     ...key<string | undefined, ''>(
       {
         suffix: '',
         placeholder: 'text',
-        expected: anyText.expected,
-        parse: (given) => (given === '' ? undefined : { value: given }),
+        expected,
+        parse: (given) => (accepts(given) ? { value: given } : undefined),
         format: (value) => value ?? '',
       },
       { default: undefined, description: options.description },

@@ -76,7 +76,9 @@ function givenFor(
   }
   for (const name of [variable, ...(key.alias === undefined ? [] : [key.alias])]) {
     const text = env[name]
-    if (text !== undefined && text !== '') return { text, source: `env ${name}` }
+    // A Service called sluice-gateway makes a SLUICE_GATEWAY_PORT of its own.
+    if (text !== undefined && text !== '' && !isServiceLink(name, text))
+      return { text, source: `env ${name}` }
   }
   return undefined
 }

@@ -1,3 +1,4 @@
+import { isIP, isIPv4, isIPv6 } from 'node:net'
 import {
   boolean,
   bytes,
@@ -16,7 +17,31 @@ import {
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
+const KIB = 1024
 const MIB = 1024 ** 2
+
+/** As `Resolver.setServers` of `node:dns` reads it. */
+function isDnsServer(item: string): boolean {
+  if (isIP(item) !== 0) return true
+  const match = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/.exec(item)
+  const port = Number(match?.[3])
+  return (isIPv6(match?.[1] ?? '') || isIPv4(match?.[2] ?? '')) && port >= 1 && port <= 65_535
+}
+
+function isHttpProxy(given: string): boolean {
+  const url = URL.parse(given)
+  if (url === null || url.protocol !== 'http:') return false
+  const isBare = url.pathname === '/' && url.search === '' && url.hash === ''
+  return isBare && isEncoded(url.username) && isEncoded(url.password)
+}
+
+function isEncoded(part: string): boolean {
+  try {
+    return decodeURIComponent(part).isWellFormed()
+  } catch {
+    return false
+  }
+}
 
 /** kafkajs splits at the colon: names and IPv4 addresses only. */
 function isBroker(item: string): boolean {
@@ -102,11 +127,72 @@ const configTable = {
         'Processes of `sluice worker`, each a member of the group. `auto`: as many as CPUs may be used, and no more than partitions.',
     }),
   },
+  gateway: {
+    host: text({ default: '0.0.0.0', description: 'The address that the gateway listens on.' }),
+    port: integer({
+      default: 8080,
+      min: 0,
+      max: 65_535,
+      description: 'The port that the gateway listens on; 0 picks a free one.',
+    }),
+    linger: duration({
+      default: 5,
+      min: 1,
+      max: SECOND,
+      description: 'How long messages wait for others, so that they are written to Kafka together.',
+    }),
+    ackTimeout: duration({
+      default: 1_500,
+      min: 100,
+      max: MINUTE,
+      description: 'How long a request waits for Kafka to acknowledge its messages; then it is answered 503.',
+    }),
+    bufferBytes: bytes({
+      default: 64 * MIB,
+      min: 16 * MIB,
+      max: 16 * 1024 * MIB,
+      description:
+        'Messages that Kafka has not acknowledged yet, and as much again of requests that are being received; past it, 503.',
+    }),
+    requestTimeout: duration({
+      default: 10 * SECOND,
+      min: SECOND,
+      max: 5 * MINUTE,
+      description: 'How long a client may take to send a whole request.',
+    }),
+    maxConnections: integer({
+      default: 10_000,
+      min: 1,
+      max: 1_000_000,
+      description: 'Connections at once; further ones are closed.',
+    }),
+  },
   catalog: {
     file: text({
       default: 'catalog.yaml',
       description:
         'Sources and destinations. Edits are live within a second; a faulty one is refused as a whole.',
+    }),
+  },
+  message: {
+    maxBytes: bytes({
+      default: MIB,
+      min: KIB,
+      max: 16 * MIB,
+      description:
+        'The largest message: its value, also as it is written out, and its key. A larger one is a dead letter. The retry topics have room for it and its headers: run `sluice topics apply` after a change.',
+    }),
+    maxDepth: integer({
+      default: 100,
+      min: 10,
+      max: 1_000,
+      description: 'The most levels of nested objects and arrays in a message.',
+    }),
+    maxKeys: integer({
+      default: 10_000,
+      min: 100,
+      max: 1_000_000,
+      description: 'The most keys in a message, those of all its objects together.',
     }),
   },
   retry: {
@@ -180,7 +266,19 @@ const configTable = {
     allowAddresses: cidrs({
       default: [],
       description:
-        'Private address ranges that may be delivered to. Private addresses are refused otherwise.',
+        'Private address ranges that may be delivered to. Private addresses are refused otherwise, those in the catalog when it is read.',
+    }),
+    dnsServers: texts({
+      default: [],
+      item: { accepts: isDnsServer, expected: 'addresses such as 10.0.0.2, 10.0.0.2:5353 or [fd00::2]:53' },
+      description:
+        'Where the names of URLs are resolved, in place of the servers in /etc/resolv.conf. Search domains do not apply.',
+    }),
+    proxy: optionalText({
+      isSecret: true,
+      shape: { accepts: isHttpProxy, expected: 'http://host:port or http://user:password@host:port' },
+      description:
+        'The HTTP proxy that all deliveries go through, by CONNECT. It resolves the names of URLs, and has to refuse private addresses.',
     }),
   },
   breaker: {

@@ -81,6 +81,11 @@ export class Breaker {
     else if (this.#state === 'closed') this.#count(hasFailed, nowMs)
   }
 
+  /** A request that was begun was never sent, through no fault of the hook's: it says nothing. */
+  withdrawn(era: number): void {
+    if (era === this.#era && this.#state === 'half-open') this.#probesInFlight--
+  }
+
   /** The hook asked for a pause (`Retry-After`). */
   hold(untilMs: number): void {
     this.#heldUntilMs = Math.max(this.#heldUntilMs, untilMs)

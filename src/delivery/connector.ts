@@ -1,41 +1,60 @@
-import { lookup as systemLookup } from 'node:dns'
-import { isIP, type LookupFunction, type Socket } from 'node:net'
+import { isIP, type Socket } from 'node:net'
 import { buildConnector } from 'undici'
-import type { AddressPolicy } from './address-policy.ts'
+import { type AddressPolicy, isRefusedHost } from '../address/policy.ts'
+import { AddressNotAllowedError, ConnectionLostError, NameNotResolvedError } from './connect-error.ts'
+import { createDialler } from './dialler.ts'
+import type { OutboundProxy } from './proxy.ts'
+import type { NameResolver } from './resolver.ts'
 
-/** The address of a hook isn't allowed; no connection was made. */
-export class AddressNotAllowedError extends Error {
-  readonly code = 'SLUICE_ADDRESS_NOT_ALLOWED'
-  readonly address: string
+export type ConnectorOptions = {
+  policy: AddressPolicy
+  resolver: NameResolver
+  /** Given, nothing is dialled but the proxy, and the names of hooks are resolved there. */
+  proxy?: OutboundProxy | undefined
+  /** When undici gives up, TLS included. */
+  timeoutMs: number
+}
 
-  constructor(address: string) {
-    super(
-      `${address} is not a public address; allow it with delivery.allowAddresses (SLUICE_DELIVERY_ALLOW_ADDRESSES)`,
-    )
-    this.address = address
-  }
+/** Opens connections to hooks, and to allowed addresses only. */
+export function createConnector({
+  policy,
+  resolver,
+  proxy,
+  timeoutMs,
+}: ConnectorOptions): buildConnector.connector {
+  return proxy === undefined
+    ? createDirectConnector(policy, resolver, timeoutMs)
+    : createTunnelConnector(policy, proxy, timeoutMs)
 }
 
 /**
- * Opens connections to allowed addresses only. undici doesn't ask a `lookup` for IP literals, so literals
- * are checked here; names are resolved once, and only the addresses that were checked are dialled, so a name
- * that resolves differently a moment later gains nothing. The peer is checked again once connected.
+ * undici doesn't ask a `lookup` for IP literals, so literals are checked here; names are resolved once, and only the
+ * addresses that were checked are dialled, so a name that resolves differently a moment later gains nothing. The
+ * peer is checked again once connected.
  */
-export function createConnector({
-  policy,
-  timeoutMs,
-}: {
-  policy: AddressPolicy
-  timeoutMs: number
-}): buildConnector.connector {
-  const connect = buildConnector({ timeout: timeoutMs, allowH2: false, lookup: createLookup(policy) })
+function createDirectConnector(
+  policy: AddressPolicy,
+  resolver: NameResolver,
+  timeoutMs: number,
+): buildConnector.connector {
+  const dial = createDialler((name, dialled) => {
+    resolver.resolve(name, (resolved) => {
+      if (!resolved.ok) {
+        dialled(new NameNotResolvedError(name, resolved.code), [])
+        return
+      }
+      const allowed = resolved.addresses.filter((address) => policy.allows(address))
+      if (allowed.length > 0) dialled(null, allowed)
+      else dialled(new AddressNotAllowedError(resolved.addresses[0] ?? name), [])
+    })
+  }, timeoutMs)
   return (options, callback) => {
-    const hostname = options.hostname.replace(/^\[(.*)\]$/, '$1')
+    const { hostname } = options
     if (isIP(hostname) !== 0 && !policy.allows(hostname)) {
       callback(new AddressNotAllowedError(hostname), null)
       return
     }
-    connect(options, (...result) => {
+    dial(options, (...result) => {
       const [error, socket] = result
       if (error !== null) callback(error, null)
       else verifyPeer(policy, socket, callback)
@@ -53,27 +72,26 @@ function verifyPeer(policy: AddressPolicy, socket: Socket, callback: buildConnec
   callback(peer === undefined ? new ConnectionLostError() : new AddressNotAllowedError(peer), null)
 }
 
-class ConnectionLostError extends Error {
-  readonly code = 'ECONNRESET'
-
-  constructor() {
-    super('the peer closed the connection at once')
-  }
-}
-
-function createLookup(policy: AddressPolicy): LookupFunction {
-  return (hostname, options, callback) => {
-    systemLookup(hostname, { ...options, all: true }, (error, addresses) => {
-      if (error) {
-        callback(error, '', 0)
-        return
-      }
-      const [first] = addresses
-      const allowed = addresses.filter(({ address }) => policy.allows(address))
-      const [chosen] = allowed
-      if (chosen === undefined) callback(new AddressNotAllowedError(first?.address ?? hostname), '', 0)
-      else if (options.all) callback(null, allowed)
-      else callback(null, chosen.address, chosen.family)
+/** What a hook's URL says by itself is checked here; what its name leads to is for the proxy to check. TLS ends at the hook. */
+function createTunnelConnector(
+  policy: AddressPolicy,
+  proxy: OutboundProxy,
+  timeoutMs: number,
+): buildConnector.connector {
+  const secure = buildConnector({ timeout: timeoutMs, allowH2: false })
+  return (options, callback) => {
+    const { hostname, protocol } = options
+    if (isRefusedHost(hostname, policy)) {
+      callback(new AddressNotAllowedError(hostname), null)
+      return
+    }
+    const isSecure = protocol === 'https:'
+    const port = options.port === '' ? (isSecure ? '443' : '80') : options.port
+    proxy.open(hostname.includes(':') ? `[${hostname}]:${port}` : `${hostname}:${port}`, (...result) => {
+      const [error, socket] = result
+      if (error !== null) callback(error, null)
+      else if (isSecure) secure({ ...options, httpSocket: socket }, callback)
+      else callback(null, socket)
     })
   }
 }

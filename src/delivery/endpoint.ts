@@ -1,7 +1,8 @@
+import { hookBreach } from '../catalog/hook-rules.ts'
 import { Breaker, type BreakerOptions } from './breaker.ts'
-import { createSigner } from './signature.ts'
+import { createSigner, type Signer } from './signature.ts'
 import type { Target } from './sender.ts'
-import type { Rate } from './token-bucket.ts'
+import type { Rate } from '../pacing/token-bucket.ts'
 
 /** What delivery needs of a hook: a destination of the catalog has it. */
 export type HookDefinition = {
@@ -18,6 +19,10 @@ export type DestinationDefinition = {
   readonly id: string
   readonly state: 'on' | 'off' | 'paused'
   readonly sharedSecret: string | undefined
+  /** Only with `standardWebhooks`. */
+  readonly nextSharedSecret: string | undefined
+  /** Only with a `sharedSecret`. */
+  readonly standardWebhooks: boolean
   readonly strategy: 'all' | 'failover'
   readonly maxInFlight: number
   /** Most attempts a second over the whole group, and how many at once after a pause. */
@@ -26,14 +31,23 @@ export type DestinationDefinition = {
 }
 
 /** A hook made ready to send to, with what is known of its health. */
-export type EndpointHook = { readonly id: string; readonly target: Target; readonly breaker: Breaker }
+export type EndpointHook = {
+  readonly id: string
+  readonly target: Target
+  readonly breaker: Breaker
+  /**
+   * Why no request can be made of it: then nothing may be sent. The catalog refuses such a hook; were one to get past
+   * it, undici's pool would lose a connection slot for ever with each request.
+   */
+  readonly refusal: string | undefined
+}
 
 /** A destination made ready to send to: done once for each version of its definition. */
 export type Endpoint = {
   readonly definition: DestinationDefinition
   readonly hooks: readonly EndpointHook[]
-  /** The value of `X-Signature`, or undefined where the destination has no secret. */
-  sign(body: Uint8Array): string | undefined
+  /** The headers that sign the requests of one attempt; none where the destination has no secret. */
+  readonly sign: Signer
 }
 
 /** The seed's product token: the service, with version 1.0. */
@@ -60,17 +74,20 @@ export function createEndpoints(breaker: BreakerOptions): (definition: Destinati
 
 function prepare(definition: DestinationDefinition, breaker: BreakerOptions): Endpoint {
   const { sharedSecret } = definition
-  const signer = sharedSecret === undefined ? undefined : createSigner(sharedSecret)
   return {
     definition,
     hooks: definition.hooks.map((hook) => ({
       id: hook.id,
       target: targetOf(hook),
       breaker: new Breaker(breaker),
+      refusal: hookBreach(hook)?.problem,
     })),
-    sign: (body) => signer?.(body),
+    sign: sharedSecret === undefined ? signNothing : createSigner({ ...definition, sharedSecret }),
   }
 }
+
+const noHeaders: readonly string[] = []
+const signNothing: Signer = () => noHeaders
 
 function targetOf(hook: HookDefinition): Target {
   const headers = ['User-Agent', userAgent, 'Content-Type', 'application/json']

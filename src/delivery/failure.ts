@@ -1,4 +1,4 @@
-import { AddressNotAllowedError } from './connector.ts'
+import { AddressNotAllowedError, NameNotResolvedError, ProxyFaultError } from './connect-error.ts'
 import type { Outcome } from './outcome.ts'
 
 /**
@@ -38,14 +38,23 @@ const requestCodes: ReadonlySet<string> = new Set([
   'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH',
 ])
 
+/** The connection went away: closed, reset, or already gone when the request was written. */
+const lostCodes: ReadonlySet<string> = new Set(['ECONNABORTED', 'ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
+
+/** Whether a request failed because its connection was lost, and not by what came over it. */
+export function isLostConnection(error: Error): boolean {
+  return lostCodes.has(codeOf(error))
+}
+
 /** Turns what undici reported for a request without an answer into an outcome. */
 export function outcomeOfFailure(error: Error): Outcome {
   if (error instanceof AddressNotAllowedError) return { kind: 'address', address: error.address }
+  if (error instanceof ProxyFaultError) return { kind: 'proxy', code: error.reason, isDown: error.isDown }
   const code = codeOf(error)
+  if (error instanceof NameNotResolvedError) return { kind: 'dns', code }
   if (timeoutCodes.has(code)) return { kind: 'timeout' }
   if (certificateCodes.has(code)) return { kind: 'certificate', code }
   if (requestCodes.has(code)) return { kind: 'request', detail: error.message }
-  if ('syscall' in error && error.syscall === 'getaddrinfo') return { kind: 'dns', code }
   return { kind: 'connection', code }
 }
 

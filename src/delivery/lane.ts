@@ -1,4 +1,4 @@
-import type { TokenBucket } from './token-bucket.ts'
+import type { TokenBucket } from '../pacing/token-bucket.ts'
 
 /** How urgent a delivery is: messages that come in, tries that have come due, and what somebody asked to replay. */
 export type LaneClass = 'fresh' | 'retry' | 'backfill'

@@ -1,5 +1,5 @@
 import { Lane, type LaneClass } from './lane.ts'
-import { type Rate, TokenBucket } from './token-bucket.ts'
+import { type Rate, TokenBucket } from '../pacing/token-bucket.ts'
 
 /**
  * One lane a destination, so that none can hurt another. Lanes that have work take turns; a step costs the

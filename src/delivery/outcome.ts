@@ -6,6 +6,8 @@ export type Outcome =
   /** Refused or reset connection, early close, an answer that isn't HTTP, or no connection at all. */
   | { kind: 'connection'; code: string }
   | { kind: 'dns'; code: string }
+  /** Our proxy failed, with `isDown` for every hook: nothing was sent, and nothing is known of this one. */
+  | { kind: 'proxy'; code: string; isDown: boolean }
   /** The certificate isn't trusted; the request was never sent. */
   | { kind: 'certificate'; code: string }
   /** The address isn't allowed; no connection was made. */
@@ -24,10 +26,11 @@ export function describeOutcome(outcome: Outcome): string {
       return 'timeout'
     case 'connection':
     case 'dns':
+    case 'proxy':
     case 'certificate':
       return `${outcome.kind} ${outcome.code}`
     case 'address':
-      return `address not allowed: ${outcome.address}`
+      return `address not allowed: ${outcome.address} (delivery.allowAddresses)`
     case 'request':
       return `request can't be sent: ${outcome.detail}`
   }

@@ -1,9 +1,19 @@
-import { type Dispatcher, Pool } from 'undici'
-import type { AddressPolicy } from './address-policy.ts'
+import type { Dispatcher } from 'undici'
+import type { AddressPolicy } from '../address/policy.ts'
+import {
+  type Connection,
+  type ConnectionOptions,
+  maxHeadBytes,
+  NoAnswerError,
+  type Rider,
+} from './connection.ts'
 import { createConnector } from './connector.ts'
 import { createDeadlines, type Deadline, type Deadlines, type Expiring } from './deadlines.ts'
-import { outcomeOfFailure } from './failure.ts'
+import { isLostConnection, outcomeOfFailure } from './failure.ts'
+import { HookPool } from './hook-pool.ts'
 import type { Outcome } from './outcome.ts'
+import type { OutboundProxy } from './proxy.ts'
+import { createResolver, type NameResolver } from './resolver.ts'
 import { parseRetryAfter } from './retry-after.ts'
 
 /** Where a request goes, made once for a hook. */
@@ -12,7 +22,7 @@ export type Target = {
   readonly origin: string
   /** Path and query. */
   readonly path: string
-  /** Name, value, name, value: all headers but the signature. */
+  /** Name, value, name, value: all headers but those of the signature. */
   readonly headers: string[]
   /** Most requests in flight at once: the size of its pool. */
   readonly connections: number
@@ -29,23 +39,28 @@ export type Exchange = {
 export type Sender = {
   /**
    * Posts `body`. The caller sees to it that no more than `target.connections` requests are in flight, so
-   * that the deadline, which runs from now, covers the connection and the answer and no queue.
+   * that the deadline, which runs from now, covers the connection and the answer and no queue. `signatureHeaders`:
+   * name, value, name, value; empty for a request that isn't signed.
+   *
+   * A request that a connection lost which had been kept from earlier ones, before a byte of an answer came, is made
+   * once more at once, by a new connection and within the same deadline.
    */
-  post(target: Target, body: Uint8Array, signature: string | undefined, exchange: Exchange): void
+  post(target: Target, body: Uint8Array, signatureHeaders: readonly string[], exchange: Exchange): void
   /** Waits for nothing: sockets are closed at once. */
   close(): Promise<void>
 }
 
 export type SenderOptions = {
   policy: AddressPolicy
+  /** One that asks the servers of the system, if none is given. */
+  resolver?: NameResolver
+  /** All requests go through it, if there is one. */
+  proxy?: OutboundProxy | undefined
   /** From the start of the connection to the complete response head. */
   timeoutMs: number
   /** How long an idle connection is kept. */
   poolIdleMs: number
 }
-
-/** A response body is thrown away; one that is longer, or slower than the deadline, costs its sender the connection. */
-const maxResponseBytes = 64 * 1024
 
 /**
  * How much longer than the deadline undici may go on connecting. Its timer counts in half seconds and may be
@@ -59,91 +74,114 @@ const connectSlackMs = 500
  */
 const poolKeptMs = 60_000
 
-type PoolEntry = { pool: Pool; inFlight: number; idleSinceMs: number }
-
-export function createSender({ policy, timeoutMs, poolIdleMs }: SenderOptions): Sender {
-  const pools = new Map<Target, PoolEntry>()
+export function createSender({
+  policy,
+  resolver = createResolver(),
+  proxy,
+  timeoutMs,
+  poolIdleMs,
+}: SenderOptions): Sender {
+  const pools = new Map<Target, HookPool>()
   const deadlines = createDeadlines({ timeoutMs })
-  const connect = createConnector({ policy, timeoutMs: timeoutMs + connectSlackMs })
+  const options: ConnectionOptions = {
+    connect: createConnector({ policy, resolver, proxy, timeoutMs: timeoutMs + connectSlackMs }),
+    pipelining: 1,
+    allowH2: false,
+    maxHeaderSize: maxHeadBytes,
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    keepAliveTimeout: poolIdleMs,
+    keepAliveMaxTimeout: poolIdleMs,
+  }
   const sweep = setInterval(closeIdlePools, poolKeptMs / 4)
   sweep.unref()
 
-  function poolOf(target: Target): PoolEntry {
-    let entry = pools.get(target)
-    if (entry === undefined) {
-      const pool = new Pool(target.origin, {
-        connect,
-        connections: target.connections,
-        pipelining: 1,
-        allowH2: false,
-        headersTimeout: 0,
-        bodyTimeout: 0,
-        keepAliveTimeout: poolIdleMs,
-        keepAliveMaxTimeout: poolIdleMs,
-      })
-      entry = { pool, inFlight: 0, idleSinceMs: 0 }
-      pools.set(target, entry)
+  function poolOf(target: Target): HookPool {
+    let pool = pools.get(target)
+    if (pool === undefined) {
+      pool = new HookPool(target.origin, target.connections, options)
+      pools.set(target, pool)
     }
-    return entry
+    return pool
   }
 
   function closeIdlePools(): void {
-    const nowMs = performance.now()
-    for (const [target, { pool, inFlight, idleSinceMs }] of pools) {
-      if (inFlight > 0 || nowMs - idleSinceMs < poolIdleMs + poolKeptMs) continue
+    const beforeMs = performance.now() - poolIdleMs - poolKeptMs
+    for (const [target, pool] of pools) {
+      if (!pool.isIdleSince(beforeMs)) continue
       pools.delete(target)
       void pool.destroy()
     }
   }
 
   return {
-    post(target, body, signature, exchange) {
-      const entry = poolOf(target)
-      entry.inFlight++
-      const headers = signature === undefined ? target.headers : [...target.headers, 'X-Signature', signature]
-      const handler = new ExchangeHandler(exchange, entry, deadlines)
-      entry.pool.dispatch({ path: target.path, method: 'POST', headers, body }, handler)
+    post(target, body, signatureHeaders, exchange) {
+      const headers = signatureHeaders.length === 0 ? target.headers : target.headers.concat(signatureHeaders)
+      const request: Dispatcher.DispatchOptions = { path: target.path, method: 'POST', headers, body }
+      const pool = poolOf(target)
+      pool.send(request, new ExchangeHandler(exchange, request, pool, deadlines))
     },
     async close() {
       clearInterval(sweep)
       deadlines.stop()
       const open = [...pools.values()]
       pools.clear()
-      await Promise.all(open.map(({ pool }) => pool.destroy()))
+      await Promise.all(open.map((pool) => pool.destroy()))
     },
   }
 }
 
-/** One request on its way through undici. Reports the outcome once and the free slot once, whatever happens. */
-class ExchangeHandler implements Dispatcher.DispatchHandler, Expiring {
+/**
+ * One request on its way through undici, or twice on its way when a stale connection lost it. Reports the outcome once
+ * and the free slot once, whatever happens.
+ */
+class ExchangeHandler implements Rider, Expiring {
   readonly #exchange: Exchange
-  readonly #entry: PoolEntry
+  readonly #request: Dispatcher.DispatchOptions
+  readonly #pool: HookPool
   readonly #deadline: Deadline
+  #connection: Connection | undefined
+  /** From when it is about to be sent. */
   #controller: Dispatcher.DispatchController | undefined
   #isAnswered = false
   #isReleased = false
   #isTimeUp = false
-  #bytes = 0
+  #isRefused = false
 
-  constructor(exchange: Exchange, entry: PoolEntry, deadlines: Deadlines) {
+  constructor(exchange: Exchange, request: Dispatcher.DispatchOptions, pool: HookPool, deadlines: Deadlines) {
     this.#exchange = exchange
-    this.#entry = entry
+    this.#request = request
+    this.#pool = pool
     this.#deadline = deadlines.add(this)
+  }
+
+  get isRefused(): boolean {
+    return this.#isRefused
+  }
+
+  boarded(connection: Connection): void {
+    this.#connection = connection
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller
+    this.#connection?.begin()
     // The connection came up after the deadline: nothing may be sent on it any more.
     if (this.#isTimeUp) controller.abort(timeIsUp)
   }
 
   onResponseStart(
-    _controller: Dispatcher.DispatchController,
+    controller: Dispatcher.DispatchController,
     status: number,
     headers: Record<string, string | string[] | undefined>,
   ): void {
-    // 1xx answers are only announcements; the deadline goes on.
-    if (status < 200) return
+    if (status < 200) {
+      // 1xx answers are only announcements; the deadline goes on. 101 would leave HTTP, and undici fails in the
+      // middle of its parser on that and on what is below 100.
+      if (status < 102) controller.abort(noSuchStatus)
+      return
+    }
+    this.#connection?.headCame()
     const retryAfter = headers['retry-after']
     if (retryAfter === undefined) {
       this.#answer({ kind: 'answer', status })
@@ -155,16 +193,22 @@ class ExchangeHandler implements Dispatcher.DispatchHandler, Expiring {
     )
   }
 
-  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    this.#bytes += chunk.length
-    if (this.#bytes > maxResponseBytes) controller.abort(bodyTooLong)
-  }
+  /** The body is thrown away. */
+  onResponseData(): void {}
 
   onResponseEnd(): void {
+    this.#connection?.end()
     this.#release()
   }
 
-  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+  /** `controller`: null if undici refused the request itself. */
+  onResponseError(controller: Dispatcher.DispatchController | null, error: Error): void {
+    this.#isRefused = controller === null
+    if (this.#wasLostByStaleConnection(error)) {
+      this.#controller = undefined
+      this.#pool.sendAnew(this.#request, this)
+      return
+    }
     this.#answer(outcomeOfFailure(error))
     this.#release()
   }
@@ -174,6 +218,12 @@ class ExchangeHandler implements Dispatcher.DispatchHandler, Expiring {
     this.#isTimeUp = true
     this.#answer({ kind: 'timeout' })
     this.#controller?.abort(timeIsUp)
+  }
+
+  /** Can be true only once: the connection for the second time is new. */
+  #wasLostByStaleConnection(error: Error): boolean {
+    if (this.#isAnswered || this.#connection === undefined || !this.#pool.isOpen) return false
+    return isLostConnection(error) && this.#connection.wasStale(this.#controller !== undefined)
   }
 
   #answer(outcome: Outcome): void {
@@ -186,11 +236,13 @@ class ExchangeHandler implements Dispatcher.DispatchHandler, Expiring {
     if (this.#isReleased) return
     this.#isReleased = true
     this.#deadline.cancel()
-    this.#entry.inFlight--
-    if (this.#entry.inFlight === 0) this.#entry.idleSinceMs = performance.now()
+    this.#pool.leave()
     this.#exchange.released()
   }
 }
 
 const timeIsUp = new Error('the deadline has passed')
-const bodyTooLong = new Error('the response body is too long')
+const noSuchStatus = new NoAnswerError(
+  'SLUICE_ANSWER_STATUS',
+  'the answer has a status that ends no exchange',
+)

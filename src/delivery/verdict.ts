@@ -23,6 +23,7 @@ export function judge(outcome: Outcome): Verdict {
     case 'timeout':
     case 'connection':
     case 'dns':
+    case 'proxy':
       return retry
     case 'certificate':
     case 'address':

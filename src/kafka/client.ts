@@ -1,5 +1,6 @@
 import { Kafka, type KafkaConfig, type LogEntry, logLevel, type SASLOptions } from 'kafkajs'
 import { registerCodecs } from './codecs.ts'
+import { replaceFetchDecoder } from './fetch-decoder.ts'
 
 /** How to reach the cluster. */
 export type KafkaSettings = {
@@ -17,19 +18,37 @@ type KafkaLog = {
 }
 
 /**
+ * How long the client tries before it tells. `patient`: half a minute and more, for those who would only ask again.
+ * `impatient`: seconds, for those who have somebody waiting. kafkajs changes its defaults under NODE_ENV=test, so all are
+ * given.
+ */
+export type Patience = 'patient' | 'impatient'
+
+const patiences = {
+  patient: {
+    connectionTimeout: 5_000,
+    requestTimeout: 15_000,
+    retry: { initialRetryTime: 200, maxRetryTime: 5_000, factor: 0.2, multiplier: 2, retries: 10 },
+  },
+  impatient: {
+    connectionTimeout: 2_000,
+    requestTimeout: 4_000,
+    retry: { initialRetryTime: 100, maxRetryTime: 800, factor: 0.2, multiplier: 2, retries: 3 },
+  },
+} satisfies Record<Patience, Partial<KafkaConfig>>
+
+/**
  * One client for a process. kafkajs calls much an error that it goes on to cure by itself; its errors and
  * warnings become warnings here, and all else is for debugging.
  */
-export function createKafka(settings: KafkaSettings, log: KafkaLog): Kafka {
+export function createKafka(settings: KafkaSettings, log: KafkaLog, patience: Patience = 'patient'): Kafka {
   registerCodecs()
+  replaceFetchDecoder()
   const config: KafkaConfig = {
     brokers: [...settings.brokers],
     clientId: settings.clientId,
     ssl: settings.ssl,
-    connectionTimeout: 5_000,
-    requestTimeout: 15_000,
-    // kafkajs changes these defaults under NODE_ENV=test, so they are all given.
-    retry: { initialRetryTime: 200, maxRetryTime: 5_000, factor: 0.2, multiplier: 2, retries: 10 },
+    ...patiences[patience],
     logLevel: logLevel.INFO,
     logCreator: () => (entry) => writeLog(log, entry),
   }

@@ -29,7 +29,10 @@ export type InboundRecord = {
 }
 
 /** What a record holds: slices of a whole fetch. Keep none of them, or the fetch stays in memory. */
-export type RecordContent = Pick<KafkaMessage, 'key' | 'value' | 'headers'>
+export type RecordContent = Pick<KafkaMessage, 'key' | 'value' | 'headers'> & {
+  /** Why it and those just before it can't be read; there is neither key nor value then. */
+  readonly unreadable?: string
+}
 
 export type TopicSubscription = { topic: string; waitMs: number }
 
@@ -443,8 +446,9 @@ class GroupMember implements GroupConsumer {
   #take(partition: Partition, message: KafkaMessage): boolean {
     const offset = Number(message.offset)
     const timestampMs = Number(message.timestamp)
-    const dueMs = timestampMs + partition.waitMs
-    const lateByMs = Date.now() - dueMs
+    const nowMs = Date.now()
+    const dueMs = partition.dueMsOf(offset, timestampMs, nowMs)
+    const lateByMs = nowMs - dueMs
     if (partition.waitMs > 0 && lateByMs < 0) {
       this.#waitForHead(partition, offset, dueMs)
       return false

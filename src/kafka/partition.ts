@@ -47,6 +47,8 @@ export class Partition {
   #lent = 0
   /** Grows with each record that settles. */
   #settledCount = 0
+  /** All up to this offset were there at that time. */
+  #seen = { offset: -1, atMs: 0 }
   #committed = nowhere
 
   constructor(topic: string, id: number, waitMs: number) {
@@ -66,6 +68,17 @@ export class Partition {
   /** Invariant: span stays within what a commit can remember, plus one fetch. */
   get wantsPause(): boolean {
     return this.isWaiting || this.headDueMs > 0 || this.watermark.span >= maxRememberedOffsets
+  }
+
+  /**
+   * When a record may be taken, in epoch milliseconds: so long after its append as this topic waits. An append in the future
+   * is another clock's, or a producer's own idea of time: it counts from when the record is known to have been there, so
+   * that nothing waits for longer, nor what is behind it.
+   */
+  dueMsOf(offset: number, timestampMs: number, nowMs: number): number {
+    if (timestampMs <= nowMs) return timestampMs + this.waitMs
+    if (offset > this.#seen.offset) this.#seen = { offset: Math.max(offset, this.endOffset - 1), atMs: nowMs }
+    return this.#seen.atMs + this.waitMs
   }
 
   /** A record came; whether it is new, and so handed out. */

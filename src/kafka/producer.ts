@@ -14,7 +14,7 @@ export type OutboundRecord = {
   headers: Record<string, string>
 }
 
-/** `refused`: the broker will never take this record, it is too large for the topic. */
+/** `refused`: the broker will never take this record, it is too large for the topic or for any. */
 export type ProduceResult = 'acknowledged' | 'refused'
 
 export type RecordProducer = {
@@ -30,6 +30,11 @@ export type RecordProducer = {
 
 export type ProducerOptions = {
   kafka: Kafka
+  /**
+   * No topic takes a larger record. Such a one isn't even sent: a request over the broker's `socket.request.max.bytes` is
+   * answered by a closed connection, and would be tried again for ever.
+   */
+  maxRecordBytes: number
   /** Told when produces begin to fail, and when they work again. */
   onStalled: (isStalled: boolean, reason: string) => void
 }
@@ -46,14 +51,18 @@ const maxBackoffMs = 5_000
 /** The client goes on for half a minute by itself before it gives up: long before that, nothing may be begun. */
 const stallAfterMs = 3_000
 
-type Waiting = { record: OutboundRecord; resolve: (result: ProduceResult) => void }
+type Waiting = { record: OutboundRecord; bytes: number; resolve: (result: ProduceResult) => void }
 
 /**
  * Batches what is produced while the batch before is under way. One send at a time, not idempotent: kafkajs
  * reuses a sequence number when an acknowledgement is lost under concurrent sends, and so acknowledges what
  * was never written (kafkajs#1005). A lost acknowledgement here writes a record twice, which is allowed.
  */
-export async function startProducer({ kafka, onStalled }: ProducerOptions): Promise<RecordProducer> {
+export async function startProducer({
+  kafka,
+  maxRecordBytes,
+  onStalled,
+}: ProducerOptions): Promise<RecordProducer> {
   const producer = kafka.producer({
     idempotent: false,
     createPartitioner: Partitioners.DefaultPartitioner,
@@ -133,8 +142,10 @@ export async function startProducer({ kafka, onStalled }: ProducerOptions): Prom
 
   return {
     produce(record) {
+      const bytes = sizeOf(record)
+      if (bytes > maxRecordBytes) return Promise.resolve('refused')
       return new Promise((resolve) => {
-        queue.push({ record, resolve })
+        queue.push({ record, bytes, resolve })
         if (!isSending) void sendQueued()
       })
     },
@@ -152,15 +163,23 @@ function takeBatch(queue: Waiting[]): Waiting[] {
   let bytes = 0
   let count = 0
   while (count < queue.length && count < maxBatchRecords) {
-    bytes += sizeOf(queue[count]?.record)
+    bytes += queue[count]?.bytes ?? 0
     if (count > 0 && bytes > maxBatchBytes) break
     count++
   }
   return queue.splice(0, count)
 }
 
-function sizeOf(record: OutboundRecord | undefined): number {
-  return 256 + (record?.key?.length ?? 0) + (record?.value?.length ?? 0)
+/** What Kafka adds to a record and to a batch of its own, lengths included; no less than what it is. */
+const recordOverheadBytes = 128
+const headerOverheadBytes = 10
+
+function sizeOf({ key, value, headers }: OutboundRecord): number {
+  let bytes = recordOverheadBytes + (key?.length ?? 0) + (value?.length ?? 0)
+  for (const name of Object.keys(headers)) {
+    bytes += headerOverheadBytes + name.length + Buffer.byteLength(headers[name] ?? '')
+  }
+  return bytes
 }
 
 async function send(producer: Producer, batch: readonly Waiting[]): Promise<void> {

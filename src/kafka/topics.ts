@@ -10,6 +10,8 @@ export type TopicLayout = {
   minInsync: number
   /** The waits of the retry tiers, spelled as in their topics' names. */
   tiers: readonly string[]
+  /** The largest message that is delivered, with its key, in bytes. */
+  maxMessageBytes: number
 }
 
 type Setting = {
@@ -29,13 +31,26 @@ export type TopicDefinition = {
 
 const day = 24 * 3_600_000
 const kibi = 1024
-/** What a producer may write, beside which a retried record has room for its headers. */
-const maxSourceBytes = 1_048_588
-const maxCarriedBytes = maxSourceBytes + 64 * kibi
+/** What a topic takes by default, and so the least that producers may count on. */
+const kafkaDefaultBytes = 1_048_588
+const batchHeaderBytes = 12
+/** Beside the message; what retried records and dead letters carry has limits that stay within it. */
+const headersBytes = 64 * kibi
+
+/** The largest record of `events`: the message that is taken, and no less than what is usual. */
+function maxSourceBytes(maxMessageBytes: number): number {
+  return Math.max(kafkaDefaultBytes, maxMessageBytes + batchHeaderBytes)
+}
+
+/** The largest record of the retry topics and the dead letters: whatever is taken has room there. */
+export function maxCarriedBytes(maxMessageBytes: number): number {
+  return maxSourceBytes(maxMessageBytes) + headersBytes
+}
 
 /** The one table of topics. The worker checks it at its start, `sluice topics apply` makes it so. */
 export function topicTable(layout: TopicLayout): TopicDefinition[] {
-  const { prefix, partitions, replication, minInsync, tiers } = layout
+  const { prefix, partitions, replication, minInsync, tiers, maxMessageBytes } = layout
+  const carriedBytes = maxCarriedBytes(maxMessageBytes)
   const define = (name: string, purpose: string, retentionMs: number, maxBytes: number): TopicDefinition => ({
     topic: prefix + name,
     purpose,
@@ -51,11 +66,23 @@ export function topicTable(layout: TopicLayout): TopicDefinition[] {
     ],
   })
   return [
-    define('events', 'analytics events, as upstream services produce them', 7 * day, maxSourceBytes),
-    ...tiers.map((tier) =>
-      define(`retry.${tier}`, `deliveries to try again after ${tier}`, 3 * day, maxCarriedBytes),
+    define(
+      'events',
+      'analytics events, as upstream services produce them',
+      7 * day,
+      maxSourceBytes(maxMessageBytes),
     ),
-    define('dead-letters', 'what can not be delivered, with the reason', 14 * day, maxCarriedBytes),
+    define(
+      'audience-changes',
+      'changes of audiences and computed traits, as upstream services produce them',
+      7 * day,
+      maxSourceBytes(maxMessageBytes),
+    ),
+    define('deletions', 'requests to delete a user', 7 * day, maxSourceBytes(maxMessageBytes)),
+    ...tiers.map((tier) =>
+      define(`retry.${tier}`, `deliveries to try again after ${tier}`, 3 * day, carriedBytes),
+    ),
+    define('dead-letters', 'what can not be delivered, with the reason', 14 * day, carriedBytes),
   ]
 }
 

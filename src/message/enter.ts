@@ -1,5 +1,7 @@
 import { parseJson, someMember } from './json.ts'
+import { defaultLimits, type MessageLimits } from './limits.ts'
 import { MAX_MESSAGE_ID_CHARACTERS, type Message, type MessageKind } from './schema.ts'
+import { type Excess, findExcess } from './structure.ts'
 import { formatTimestamp, isCanonicalTimestamp } from './timestamp.ts'
 import { isAbsent, refuse, validate, type Refusal } from './validate.ts'
 
@@ -35,12 +37,6 @@ export type Entered = {
 
 export type EnterResult = { ok: true; message: Entered } | Refusal
 
-/**
- * A body can grow on entering (1e20 is written out), and must still fit the retry and dead-letter topics when the
- * record did fit its own.
- */
-const DEFAULT_MAX_BODY_BYTES = 1_048_576
-
 /** A byte order mark at the start is taken off: it says nothing, and the body is written anew anyway. */
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
@@ -49,17 +45,21 @@ const utf8 = new TextDecoder('utf-8', { fatal: true })
  * absent too): `version: 1` (not on a `delete`; in place of one that isn't a number too), `context: {}`,
  * `timestamp` (the record's), `messageId` (from topic, partition and offset), and on an alias both spellings of
  * its ids. `timestamp` is rewritten as `YYYY-MM-DDTHH:mm:ss.sssZ`. Numbers are what JSON.parse makes of them; one
- * that becomes infinite is refused, since JSON.stringify would make it null.
+ * that becomes infinite is refused, since JSON.stringify would make it null. What is over a limit is refused; a
+ * body can be longer than the value (1e20 is written out), and is held to the same limit.
  *
  * Whatever the bytes are, it does not throw. Entering a `body` again gives the same body.
  */
 export function enter(
   value: Uint8Array | null,
   origin: Origin,
-  maxBodyBytes: number = DEFAULT_MAX_BODY_BYTES,
+  limits: MessageLimits = defaultLimits,
 ): EnterResult {
   if (value === null || value.length === 0) {
     return refuse('empty_value', 'Send a message as the value of the record: it has none.')
+  }
+  if (value.length > limits.maxBytes) {
+    return refuse('body_too_large', `Send less: the message is over ${limits.maxBytes} bytes.`)
   }
   const text = decode(value)
   if (text === undefined) return refuse('not_utf8', 'Send the value as UTF-8.')
@@ -74,16 +74,17 @@ export function enter(
     return refuse('bad_timestamp', "Send a timestamp: the record's own isn't within the years 0000 to 9999.")
   }
   const message = complete(validated.message, timestamp, origin)
+  const excess = findExcess(text, message, limits)
+  if (excess !== undefined) return refuseExcess(excess, limits)
 
-  const json = stringify(message)
-  if (json === undefined) return refuse('nested_too_deep', 'Send fewer levels of nested arrays and objects.')
+  const json = JSON.stringify(message)
   // JSON.stringify writes an infinite number as null: no null in the text, nothing to look for.
   if (json.includes('null') && someMember(message, isInfinite)) {
     return refuse('number_out_of_range', 'Send numbers up to 1.7e308, and larger ones as strings.')
   }
   const body = Buffer.from(json)
-  if (body.length > maxBodyBytes) {
-    return refuse('body_too_large', `Send less: written out, the message is over ${maxBodyBytes} bytes.`)
+  if (body.length > limits.maxBytes) {
+    return refuse('body_too_large', `Send less: written out, the message is over ${limits.maxBytes} bytes.`)
   }
   const { type, messageId } = message
   const userId = isAbsent(message.userId) ? undefined : message.userId
@@ -99,13 +100,12 @@ function decode(value: Uint8Array): string | undefined {
   }
 }
 
-/** `undefined` when the nesting is deeper than the stack: JSON.parse has no such limit, JSON.stringify has. */
-function stringify(message: CanonicalMessage): string | undefined {
-  try {
-    return JSON.stringify(message)
-  } catch (error) {
-    if (error instanceof RangeError) return undefined
-    throw error
+function refuseExcess(excess: Excess, { maxDepth, maxKeys }: MessageLimits): Refusal {
+  switch (excess) {
+    case 'nested_too_deep':
+      return refuse(excess, `Send at most ${maxDepth} levels of nested arrays and objects.`)
+    case 'too_many_keys':
+      return refuse(excess, `Send at most ${maxKeys} keys, those of all objects together.`)
   }
 }
 

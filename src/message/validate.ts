@@ -29,6 +29,7 @@ export const refusalReasons = [
   'message_id_too_long',
   'number_out_of_range',
   'nested_too_deep',
+  'too_many_keys',
   'body_too_large',
 ] as const
 export type RefusalReason = (typeof refusalReasons)[number]

@@ -1,6 +1,7 @@
 import type { Endpoint, EndpointHook } from '../delivery/endpoint.ts'
 import type { Outcome } from '../delivery/outcome.ts'
 import type { Exchange, Sender } from '../delivery/sender.ts'
+import type { SignedMessage } from '../delivery/signature.ts'
 import { judge, type Verdict } from '../delivery/verdict.ts'
 import type { HookResult } from './decision.ts'
 
@@ -29,9 +30,10 @@ type AttemptParts<D> = {
  * One attempt of a delivery: a request to each of `hooks` at once, or with `failover` one after the other
  * until one succeeds.
  */
-export class Attempt<D extends { readonly body: Uint8Array }> {
+export class Attempt<D extends SignedMessage> {
   readonly #parts: AttemptParts<D>
-  readonly #signature: string | undefined
+  /** Made once for all hooks. */
+  readonly #signatureHeaders: readonly string[]
   readonly #results: HookResult[] = []
   #begun = 0
   #isConcluded = false
@@ -39,7 +41,7 @@ export class Attempt<D extends { readonly body: Uint8Array }> {
 
   constructor(parts: AttemptParts<D>) {
     this.#parts = parts
-    this.#signature = parts.endpoint.sign(parts.delivery.body)
+    this.#signatureHeaders = parts.endpoint.sign(parts.delivery, parts.startedMs)
   }
 
   get #isFailover(): boolean {
@@ -56,7 +58,9 @@ export class Attempt<D extends { readonly body: Uint8Array }> {
     const hook = hooks[this.#begun]
     if (hook === undefined) return
     this.#begun++
-    sender.post(hook.target, delivery.body, this.#signature, new HookExchange(this, hook))
+    const exchange = new HookExchange(this, hook)
+    if (hook.refusal === undefined) sender.post(hook.target, delivery.body, this.#signatureHeaders, exchange)
+    else exchange.refused(hook.refusal)
   }
 
   answered(result: HookResult, durationMs: number): void {
@@ -111,12 +115,19 @@ class HookExchange implements Exchange {
   answered(outcome: Outcome): void {
     const nowMs = performance.now()
     const verdict = judge(outcome)
-    this.#tellBreaker(outcome, verdict, nowMs)
+    if (outcome.kind === 'proxy') this.#hook.breaker.withdrawn(this.#era)
+    else this.#tellBreaker(outcome, verdict, nowMs)
     this.#attempt.answered({ hookId: this.#hook.id, outcome, verdict }, nowMs - this.#startedMs)
   }
 
   released(): void {
     this.#attempt.released()
+  }
+
+  /** Nothing was sent, and nothing ever can be. */
+  refused(detail: string): void {
+    this.answered({ kind: 'request', detail })
+    this.released()
   }
 
   /** A hook that says 429 works, and asks for less: it is slowed, not broken. */

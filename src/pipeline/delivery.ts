@@ -1,5 +1,5 @@
 import type { LaneClass } from '../delivery/lane.ts'
-import type { Rate } from '../delivery/token-bucket.ts'
+import type { Rate } from '../pacing/token-bucket.ts'
 import type { Carried, Origin } from '../retry/carried.ts'
 
 /** A record that was taken from a topic and isn't settled yet. */
@@ -68,6 +68,8 @@ export class Delivery implements Carried {
   readonly laneClass: LaneClass
   readonly laneRate: Rate | undefined
   queuedAtMs = 0
+  /** Its attempt came to nothing since the proxy is down: it goes back to wait in its lane. */
+  isToGoBack = false
   nextRung: number
   attempts: number
   expiresAtMs: number

@@ -4,7 +4,8 @@ import type { LaneClass } from '../delivery/lane.ts'
 import { createLanes } from '../delivery/lanes.ts'
 import { describeOutcome } from '../delivery/outcome.ts'
 import type { Sender } from '../delivery/sender.ts'
-import { enter } from '../message/enter.ts'
+import { enter, type EnterResult } from '../message/enter.ts'
+import type { MessageLimits } from '../message/limits.ts'
 import type { RefusalReason } from '../message/validate.ts'
 import {
   type Carried,
@@ -13,6 +14,7 @@ import {
   encodeCarried,
   headerText,
   type ReceivedHeaders,
+  salvageCarried,
 } from '../retry/carried.ts'
 import { formatWait } from '../retry/duration.ts'
 import { type Ladder, nextParkingStep } from '../retry/ladder.ts'
@@ -20,6 +22,7 @@ import { route } from '../routing/route.ts'
 import { Attempt, type AttemptListener } from './attempt.ts'
 import { type Decision, decide, dueHooks, type HookResult, waitOn } from './decision.ts'
 import { Debt, Delivery, type HeldRecord, type LaneTerms } from './delivery.ts'
+import { formsOf, type OutboundRecord } from './outbound.ts'
 
 /**
  * What a record holds. Apart from the record itself, which is kept until it is settled: these are slices of a whole
@@ -29,6 +32,8 @@ export type RecordContent = {
   readonly key: Buffer | null
   readonly value: Buffer | null
   readonly headers?: ReceivedHeaders
+  /** Why it could not be read from Kafka; it has neither key nor value then. */
+  readonly unreadable?: string
 }
 
 export type CatalogView = {
@@ -38,13 +43,7 @@ export type CatalogView = {
 }
 
 export type Outlet = {
-  produce(record: {
-    topic: string
-    partition: number
-    key: Buffer | null
-    value: Buffer | null
-    headers: Record<string, string>
-  }): Promise<'acknowledged' | 'refused'>
+  produce(record: OutboundRecord): Promise<'acknowledged' | 'refused'>
 }
 
 /** Why a record or a delivery ended in the dead letters. */
@@ -57,6 +56,9 @@ export type DeadReason =
   | 'destination_removed'
   | 'destination_off'
   | 'bad_retry_headers'
+  | 'record_too_large'
+  | 'unreadable_batch'
+  | 'internal_error'
 
 /** Why a delivery was put on a retry topic. */
 export type ParkReason =
@@ -64,6 +66,7 @@ export type ParkReason =
   | 'not_before'
   | 'overflow'
   | 'breaker_open'
+  | 'proxy'
   | 'paused'
   | 'shutdown'
   | 'handover'
@@ -90,6 +93,7 @@ export type PipelineOptions = {
   observer: PipelineObserver
   ladder: Ladder
   topics: { events: string; retryPrefix: string; deadLetters: string }
+  limits: MessageLimits
   maxInFlight: number
   laneWaitMs: number
   lanePatienceMs: number
@@ -139,7 +143,8 @@ class DeliveryPipeline implements Pipeline {
     concluded: (delivery, endpoint, results, startedMs) =>
       this.#conclude(delivery, endpoint, results, startedMs),
     released: (delivery) => {
-      this.#lanes.finished(delivery)
+      if (delivery.isToGoBack) this.#goBack(delivery)
+      else this.#lanes.finished(delivery)
       this.#end()
     },
   }
@@ -184,7 +189,9 @@ class DeliveryPipeline implements Pipeline {
   }
 
   accept(record: HeldRecord, content: RecordContent): void {
-    if (record.topic === this.#options.topics.events) this.#acceptEvent(record, content)
+    if (content.unreadable !== undefined)
+      this.#refuse(record, content, 'unreadable_batch', content.unreadable)
+    else if (record.topic === this.#options.topics.events) this.#acceptEvent(record, content)
     else this.#acceptCarried(record, content)
   }
 
@@ -225,7 +232,7 @@ class DeliveryPipeline implements Pipeline {
   }
 
   #acceptEvent(record: HeldRecord, content: RecordContent): void {
-    const { catalog, observer, topics } = this.#options
+    const { catalog, observer } = this.#options
     const sourceId = headerText(content.headers, 'source-id')
     if (sourceId === undefined || sourceId === '') {
       this.#refuse(
@@ -239,7 +246,7 @@ class DeliveryPipeline implements Pipeline {
     const { sources, destinationsBySource } = catalog()
     const source = sources.get(sourceId)
     if (source === undefined) {
-      this.#refuse(record, content, 'unknown_source', `the catalog has no source ${JSON.stringify(sourceId)}`)
+      this.#refuse(record, content, 'unknown_source', `the catalog has no source ${quote(sourceId)}`)
       return
     }
     if (!source.enabled) {
@@ -247,12 +254,7 @@ class DeliveryPipeline implements Pipeline {
       record.settle()
       return
     }
-    const entered = enter(content.value, {
-      topic: topics.events,
-      partition: record.partition,
-      offset: record.offset,
-      timestampMs: record.timestampMs,
-    })
+    const entered = this.#enter(record, content)
     if (!entered.ok) {
       this.#refuse(record, content, entered.reason, entered.detail)
       return
@@ -263,7 +265,7 @@ class DeliveryPipeline implements Pipeline {
       record.settle()
       return
     }
-    const debt = this.#hold(record, destinations.length, message.body.length)
+    const debt = this.#hold(record, destinations.length, (content.key?.length ?? 0) + message.body.length)
     const key = content.key === null ? null : Buffer.from(content.key)
     for (const destination of destinations) {
       const carried: Carried = {
@@ -287,6 +289,22 @@ class DeliveryPipeline implements Pipeline {
     }
   }
 
+  /** A throw would be a fault of ours, and must not stop the partition. */
+  #enter(record: HeldRecord, { key, value }: RecordContent): EnterResult | InternalFault {
+    const { limits, topics } = this.#options
+    const { partition, offset, timestampMs } = record
+    let entered: EnterResult
+    try {
+      entered = enter(value, { topic: topics.events, partition, offset, timestampMs }, limits)
+    } catch (error) {
+      return internalFault(error)
+    }
+    const keyBytes = key?.length ?? 0
+    if (!entered.ok || keyBytes + entered.message.body.length <= limits.maxBytes) return entered
+    const detail = `Send less: with its key of ${keyBytes} bytes the message is over ${limits.maxBytes} bytes.`
+    return { ok: false, reason: 'body_too_large', detail }
+  }
+
   #route(
     message: Parameters<typeof route>[0],
     connected: readonly DestinationDefinition[],
@@ -300,21 +318,25 @@ class DeliveryPipeline implements Pipeline {
   }
 
   /** A record of a retry topic that has come due. */
-  #acceptCarried(record: HeldRecord, { key, value, headers }: RecordContent): void {
+  #acceptCarried(record: HeldRecord, content: RecordContent): void {
+    const { key, value, headers } = content
     const decoded = decodeCarried(headers)
-    if (!decoded.ok || value === null) {
+    if (!decoded.ok || value === null || value.length === 0) {
       const detail = decoded.ok ? 'the record has no value' : decoded.detail
-      this.#refuse(record, { key, value, headers }, 'bad_retry_headers', detail)
+      this.#refuse(record, content, 'bad_retry_headers', detail)
       return
     }
     const { carried } = decoded
-    const destination = this.#options.catalog().destinations.get(carried.destinationId)
+    const { catalog, ladder, now } = this.#options
+    const destination = catalog().destinations.get(carried.destinationId)
     const delivery = new Delivery(carried, {
-      debt: this.#hold(record, 1, value.length),
+      debt: this.#hold(record, 1, (key?.length ?? 0) + value.length),
       key: key === null ? null : Buffer.from(key),
       body: Buffer.from(value),
       lane: this.#laneTerms(destination, 'retry'),
     })
+    // No record of ours is later; one that says so would go round for ever.
+    delivery.expiresAtMs = Math.min(delivery.expiresAtMs, now() + ladder.limitMs)
     this.#enqueue(delivery, destination)
   }
 
@@ -402,6 +424,10 @@ class DeliveryPipeline implements Pipeline {
   #conclude(delivery: Delivery, endpoint: Endpoint, results: readonly HookResult[], startedMs: number): void {
     const last = results.at(-1)
     if (last !== undefined) delivery.lastOutcome = describeOutcome(last.outcome)
+    if (last?.outcome.kind === 'proxy' && results.every(({ outcome }) => outcome.kind === 'proxy')) {
+      this.#takeBack(delivery, last.outcome.isDown)
+      return
+    }
     const { ladder, now } = this.#options
     const hookIds = idsOf(endpoint.hooks)
     this.#follow(
@@ -409,6 +435,24 @@ class DeliveryPipeline implements Pipeline {
       decide({ ladder, carried: delivery, hookIds, results, startedMs, nowMs: now() }),
       'failed',
     )
+  }
+
+  /** Nothing was sent, since our proxy failed: that was no attempt. */
+  #takeBack(delivery: Delivery, isProxyDown: boolean): void {
+    delivery.attempts--
+    if (isProxyDown) delivery.isToGoBack = true
+    // It may be this hook alone for which the proxy fails: then it must come to an end some time.
+    else this.#park(delivery, 'proxy')
+  }
+
+  #goBack(delivery: Delivery): void {
+    delivery.isToGoBack = false
+    if (!this.#isDraining && !delivery.isAbandoned) {
+      this.#lanes.postpone(delivery, proxyPauseMs)
+      return
+    }
+    this.#lanes.finished(delivery)
+    this.#letGo(delivery, this.#isDraining ? 'shutdown' : 'handover')
   }
 
   #follow(delivery: Delivery, decision: Decision, why: ParkReason): void {
@@ -427,7 +471,8 @@ class DeliveryPipeline implements Pipeline {
     const { ladder, now } = this.#options
     if (why === 'paused') delivery.expiresAtMs = 0
     // The four hours run while the customer is down, whether we tried or knew better.
-    if (why === 'breaker_open' && delivery.expiresAtMs === 0) delivery.expiresAtMs = now() + ladder.limitMs
+    const doesExpire = why === 'breaker_open' || why === 'proxy'
+    if (doesExpire && delivery.expiresAtMs === 0) delivery.expiresAtMs = now() + ladder.limitMs
     if (delivery.expiresAtMs === 0) {
       const { rung, waitMs } = nextParkingStep(ladder, delivery.nextRung)
       delivery.nextRung = rung + 1
@@ -453,42 +498,63 @@ class DeliveryPipeline implements Pipeline {
 
   async #produce(delivery: Delivery, topic: string, headers: CarriedHeaders): Promise<void> {
     const { debt, key, body } = delivery
+    const { deadLetters } = this.#options.topics
     debt.isBegun = true
-    await this.#write({ topic, partition: debt.record.partition, key, value: body, headers })
+    this.#underWay++
+    const record = { topic, partition: debt.record.partition, key, value: body, headers }
+    if (topic === deadLetters) await this.#writeDeadLetter(record)
+    else if (!(await this.#isTaken(record))) {
+      const { reason, detail } = tooLarge
+      this.#options.observer.deadLettered(reason, detail, debt.record, delivery)
+      await this.#writeDeadLetter({ ...record, topic: deadLetters, headers: { ...headers, reason, detail } })
+    }
     debt.pay()
+    this.#end()
   }
 
-  /** A record that can't be delivered to anybody goes to the dead letters as it is. */
+  /** A record that can't be delivered to anybody goes to the dead letters as it is, with the headers that we know. */
   #refuse(
     record: HeldRecord,
-    { key, value, headers: received }: RecordContent,
+    { key, value, headers }: RecordContent,
     reason: DeadReason,
     detail: string,
   ): void {
     const { topics, observer } = this.#options
     observer.deadLettered(reason, detail, record, undefined)
-    const debt = this.#hold(record, 1, value?.length ?? 0)
-    const sourceId = headerText(received, 'source-id')
-    const headers: Record<string, string> = {
-      reason,
-      detail,
-      origin: `${record.topic}/${record.partition}/${record.offset}`,
-      'first-seen': String(record.timestampMs),
+    const { topic, partition, offset, timestampMs } = record
+    const debt = this.#hold(record, 1, (key?.length ?? 0) + (value?.length ?? 0))
+    const letter: OutboundRecord = {
+      topic: topics.deadLetters,
+      partition,
+      // Copies, so that no fetch is kept while Kafka takes nothing.
+      key: key === null ? null : Buffer.from(key),
+      value: value === null ? null : Buffer.from(value),
+      headers: {
+        ...(topic === topics.events ? keptOfEvent(headers) : keptOfCarried(headers)),
+        reason,
+        detail,
+        origin: `${topic}/${partition}/${offset}`,
+        'first-seen': String(Math.max(0, timestampMs)),
+      },
     }
-    if (sourceId !== undefined) headers['source-id'] = sourceId
-    const { partition } = record
-    void this.#write({ topic: topics.deadLetters, partition, key, value, headers }).then(() => debt.pay())
+    this.#underWay++
+    void this.#writeDeadLetter(letter).then(() => {
+      debt.pay()
+      this.#end()
+    })
   }
 
-  /** Resolves once the broker has the record, in full or, where it is too large for any topic, without its value. */
-  async #write(record: Parameters<Outlet['produce']>[0]): Promise<void> {
-    this.#underWay++
-    const { outlet, topics } = this.#options
-    if ((await outlet.produce(record)) === 'refused') {
-      const headers = { ...record.headers, 'value-omitted': 'the record is too large; its origin has it' }
-      await outlet.produce({ ...record, topic: topics.deadLetters, value: null, headers })
+  /** Resolves once the broker has it, in full, or without what makes it too large. */
+  async #writeDeadLetter(letter: OutboundRecord): Promise<void> {
+    for (const form of formsOf(letter)) {
+      if (await this.#isTaken(form)) return
     }
-    this.#end()
+    // Going on would lose it. The check of the topics at the next start says what is wrong.
+    throw new Error(`${letter.topic} takes not even a small record: look at its max.message.bytes`)
+  }
+
+  async #isTaken(record: OutboundRecord): Promise<boolean> {
+    return (await this.#options.outlet.produce(record)) === 'acknowledged'
   }
 
   #end(): void {
@@ -533,8 +599,49 @@ class DeliveryPipeline implements Pipeline {
   }
 }
 
+/** How long a lane rests when one of its deliveries has found the proxy down. */
+const proxyPauseMs = 1_000
+
 const none: readonly string[] = []
 const nowhere: ReadonlyMap<string, number> = new Map()
+
+const tooLarge = {
+  reason: 'record_too_large',
+  detail: 'the record is too large for its retry topic',
+} as const
+
+type InternalFault = { ok: false; reason: 'internal_error'; detail: string }
+
+/** Tells where, and nothing of the record: error messages quote what they complain of. */
+function internalFault(error: unknown): InternalFault {
+  const stack = error instanceof Error ? (error.stack ?? '') : ''
+  const place = /^ +at .*$/m.exec(stack)?.[0].trim() ?? 'nowhere'
+  const name = error instanceof Error ? error.name : typeof error
+  return {
+    ok: false,
+    reason: 'internal_error',
+    detail: `a fault of Sluice, please report it with the record: ${name} ${place}`,
+  }
+}
+
+function keptOfEvent(headers: ReceivedHeaders): CarriedHeaders {
+  const { 'source-id': sourceId } = salvageCarried(headers)
+  return sourceId === undefined ? {} : { 'source-id': sourceId }
+}
+
+/** The dead letter's own `origin` is the record of the retry topic. */
+function keptOfCarried(headers: ReceivedHeaders): CarriedHeaders {
+  const { origin, ...kept } = salvageCarried(headers)
+  return origin === undefined ? kept : { ...kept, 'carried-origin': origin }
+}
+
+const maxQuotedCharacters = 100
+
+/** Ids of the catalog have at most so many characters. */
+function quote(id: string): string {
+  if (id.length <= maxQuotedCharacters) return JSON.stringify(id)
+  return `${JSON.stringify(id.slice(0, maxQuotedCharacters))}…, whose id is too long`
+}
 
 function idsOf(hooks: readonly { readonly id: string }[]): readonly string[] {
   return hooks.map(({ id }) => id)

@@ -30,10 +30,35 @@ export type Carried = {
 
 export type CarriedHeaders = Record<string, string>
 
-/** Header values as the Kafka client gives them. */
-export type ReceivedHeaders =
-  | Readonly<Record<string, Buffer | string | (Buffer | string)[] | undefined>>
-  | undefined
+type HeaderValue = Buffer | string | null
+
+/** Header values as the Kafka client gives them: also null, and a list where a header is repeated. */
+export type ReceivedHeaders = Readonly<Record<string, HeaderValue | HeaderValue[] | undefined>> | undefined
+
+const maxTextBytes = 1024
+const maxListBytes = 16 * 1024
+/** A destination has five hooks; edits may bring others before each of its 25 tries. Ids are the catalog's. */
+const maxListed = 125
+const hookId = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/
+
+/**
+ * All that `encodeCarried` may write, with the bytes of UTF-8 that each may have: together they stay within the room
+ * that retry topics have for headers.
+ */
+const headerLimits: readonly (readonly [name: string, maxBytes: number])[] = [
+  ['source-id', maxTextBytes],
+  ['destination-id', maxTextBytes],
+  ['message-id', maxTextBytes],
+  ['message-type', maxTextBytes],
+  ['rung', maxTextBytes],
+  ['attempts', maxTextBytes],
+  ['first-seen', maxTextBytes],
+  ['expires-at', maxTextBytes],
+  ['origin', maxTextBytes],
+  ['failed-hooks', maxListBytes],
+  ['not-before', maxListBytes],
+  ['last-outcome', maxTextBytes],
+]
 
 export function encodeCarried(carried: Carried): CarriedHeaders {
   const { origin } = carried
@@ -44,31 +69,40 @@ export function encodeCarried(carried: Carried): CarriedHeaders {
     'message-type': carried.kind,
     rung: String(carried.nextRung),
     attempts: String(carried.attempts),
-    'first-seen': String(carried.firstSeenMs),
+    // A record whose producer named a time before 1970: it can't be read as a count.
+    'first-seen': String(Math.max(0, carried.firstSeenMs)),
     'expires-at': String(carried.expiresAtMs),
     origin: `${origin.topic}/${origin.partition}/${origin.offset}`,
   }
   if (carried.failedHooks.length > 0) headers['failed-hooks'] = JSON.stringify(carried.failedHooks)
   if (carried.notBeforeMs.size > 0) headers['not-before'] = JSON.stringify([...carried.notBeforeMs])
-  if (carried.lastOutcome !== '') headers['last-outcome'] = carried.lastOutcome
+  if (carried.lastOutcome !== '') headers['last-outcome'] = carried.lastOutcome.slice(0, maxOutcomeCharacters)
   return headers
 }
 
+/** In bytes at most three times as long. */
+const maxOutcomeCharacters = 300
+
 export type Decoded = { ok: true; carried: Carried } | { ok: false; detail: string }
 
-/** Reads what `encodeCarried` wrote. A record that somebody else put on a retry topic is told by its faults. */
+/**
+ * Reads what `encodeCarried` wrote. A record that somebody else put on a retry topic, or that was damaged, is told by
+ * its faults. Whatever the headers are, it does not throw, and what it gives can be encoded again.
+ */
 export function decodeCarried(headers: ReceivedHeaders): Decoded {
   const faults: string[] = []
-  const text = (name: string): string => {
-    const value = headerText(headers, name)
-    if (value === undefined) faults.push(`${name} is missing`)
-    return value ?? ''
+  for (const [name, maxBytes] of headerLimits) {
+    if (isLonger(firstOf(headers, name), maxBytes)) faults.push(`${name} is longer than ${maxBytes} bytes`)
   }
-  const count = (name: string): number => {
-    const value = Number(text(name))
-    if (!Number.isSafeInteger(value) || value < 0) faults.push(`${name} is not a whole number`)
-    return value
+  if (faults.length > 0) return refuse(faults)
+  const read = <T>(name: string, parse: (text: string) => T | undefined, otherwise: T, fault: string): T => {
+    const text = headerText(headers, name)
+    const value = text === undefined ? undefined : parse(text)
+    if (value === undefined) faults.push(text === undefined ? `${name} is missing` : `${name} ${fault}`)
+    return value ?? otherwise
   }
+  const text = (name: string): string => read(name, (given) => given, '', '')
+  const count = (name: string): number => read(name, wholeNumber, 0, 'is not a whole number')
   const carried: Carried = {
     sourceId: text('source-id'),
     destinationId: text('destination-id'),
@@ -78,56 +112,98 @@ export function decodeCarried(headers: ReceivedHeaders): Decoded {
     attempts: count('attempts'),
     firstSeenMs: count('first-seen'),
     expiresAtMs: count('expires-at'),
-    failedHooks: readJson(headers, 'failed-hooks', isStringList, [], faults),
-    notBeforeMs: new Map(readJson(headers, 'not-before', isTimeList, [], faults)),
+    failedHooks: readList(headers, 'failed-hooks', isHookId, faults),
+    notBeforeMs: new Map(readList(headers, 'not-before', isHookTime, faults)),
     lastOutcome: headerText(headers, 'last-outcome') ?? '',
-    origin: readOrigin(text('origin'), faults),
+    origin: read('origin', parseOrigin, nowhere, "can't be read"),
   }
-  return faults.length === 0 ? { ok: true, carried } : { ok: false, detail: `headers: ${faults.join(', ')}` }
+  return faults.length === 0 ? { ok: true, carried } : refuse(faults)
 }
 
-/** The value of a header as UTF-8 text; the first one where it is repeated. */
+const nowhere: Origin = { topic: '', partition: 0, offset: 0 }
+
+function refuse(faults: readonly string[]): Decoded {
+  return { ok: false, detail: `headers: ${faults.join(', ')}` }
+}
+
+/**
+ * Of headers that `decodeCarried` refuses, what can be kept in a dead letter: those that it knows, each cut to the
+ * length that it may have.
+ */
+export function salvageCarried(headers: ReceivedHeaders): CarriedHeaders {
+  const kept: CarriedHeaders = {}
+  for (const [name, maxBytes] of headerLimits) {
+    const text = headerText(headers, name)
+    if (text !== undefined) kept[name] = cut(text, maxBytes)
+  }
+  return kept
+}
+
+function cut(text: string, maxBytes: number): string {
+  const bytes = Buffer.from(text)
+  return bytes.length <= maxBytes ? text : bytes.subarray(0, maxBytes - replacementBytes).toString()
+}
+
+/** A character that was cut in two is read as U+FFFD. */
+const replacementBytes = 3
+
+/** In UTF-8 once it is text: each byte that is none becomes three. */
+function isLonger(value: Buffer | string | undefined, maxBytes: number): boolean {
+  if (value === undefined || value.length * 3 <= maxBytes) return false
+  return Buffer.byteLength(value.toString()) > maxBytes
+}
+
+/** The value of a header as UTF-8 text; the first one where it is repeated. Null is absent. */
 export function headerText(headers: ReceivedHeaders, name: string): string | undefined {
+  return firstOf(headers, name)?.toString()
+}
+
+function firstOf(headers: ReceivedHeaders, name: string): Buffer | string | undefined {
   const value = headers?.[name]
   const first = Array.isArray(value) ? value[0] : value
-  return first === undefined ? undefined : first.toString()
+  return first ?? undefined
 }
 
-function readJson<T>(
+/** A JSON list; absent is empty. */
+function readList<T>(
   headers: ReceivedHeaders,
   name: string,
-  isValid: (value: unknown) => value is T,
-  absent: T,
+  isItem: (value: unknown) => value is T,
   faults: string[],
-): T {
+): readonly T[] {
   const text = headerText(headers, name)
-  if (text === undefined) return absent
+  if (text === undefined) return []
   try {
     const value: unknown = JSON.parse(text)
-    if (isValid(value)) return value
+    if (Array.isArray(value) && value.length <= maxListed && value.every(isItem)) return value
   } catch {
     // Told below, like a value of a wrong shape.
   }
   faults.push(`${name} can't be read`)
-  return absent
+  return []
 }
 
-function isStringList(value: unknown): value is string[] {
-  return Array.isArray(value) && value.every((item) => typeof item === 'string')
+function isHookId(value: unknown): value is string {
+  return typeof value === 'string' && hookId.test(value)
 }
 
-function isTimeList(value: unknown): value is [string, number][] {
-  return (
-    Array.isArray(value) &&
-    value.every((item) => Array.isArray(item) && typeof item[0] === 'string' && Number.isSafeInteger(item[1]))
-  )
+function isHookTime(value: unknown): value is [string, number] {
+  return Array.isArray(value) && value.length === 2 && isHookId(value[0]) && isTime(value[1])
 }
 
-function readOrigin(text: string, faults: string[]): Origin {
+function isTime(value: unknown): boolean {
+  return Number.isSafeInteger(value) && Number(value) >= 0
+}
+
+function wholeNumber(text: string): number | undefined {
+  const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN
+  return Number.isSafeInteger(value) ? value : undefined
+}
+
+function parseOrigin(text: string): Origin | undefined {
   const match = /^(.+)\/(\d+)\/(\d+)$/.exec(text)
-  if (match === null) {
-    if (text !== '') faults.push("origin can't be read")
-    return { topic: '', partition: 0, offset: 0 }
-  }
-  return { topic: match[1] ?? '', partition: Number(match[2]), offset: Number(match[3]) }
+  const partition = wholeNumber(match?.[2] ?? '')
+  const offset = wholeNumber(match?.[3] ?? '')
+  if (partition === undefined || offset === undefined) return undefined
+  return { topic: match?.[1] ?? '', partition, offset }
 }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Config } from '../config/schema.ts'
 import { createKafka } from '../kafka/client.ts'
 import { startProducer } from '../kafka/producer.ts'
+import { maxCarriedBytes } from '../kafka/topics.ts'
 import { partitionKey } from '../message/key.ts'
 import { validate } from '../message/validate.ts'
 import { askKafka } from './ask-kafka.ts'
@@ -28,6 +29,7 @@ export async function sendMessages(
     config,
     startProducer({
       kafka: createKafka(kafkaSettings(config), log),
+      maxRecordBytes: maxCarriedBytes(config.message.maxBytes),
       onStalled: (isStalled, reason) =>
         isStalled && log.warn({ reason }, 'Kafka does not take the message yet'),
     }),

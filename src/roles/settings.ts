@@ -31,13 +31,21 @@ export function topicLayout(config: Config): TopicLayout {
     replication: topics.development ? 1 : topics.replication,
     minInsync: topics.development ? 1 : topics.minInsync,
     tiers: tiersOf(ladderOf(config)).map(formatWait),
+    maxMessageBytes: config.message.maxBytes,
   }
 }
 
-export function topicNames({ kafka }: Config): { events: string; retryPrefix: string; deadLetters: string } {
+export type TopicNames = Record<
+  'events' | 'audienceChanges' | 'deletions' | 'retryPrefix' | 'deadLetters',
+  string
+>
+
+export function topicNames({ kafka }: Config): TopicNames {
   const { topicPrefix } = kafka
   return {
     events: `${topicPrefix}events`,
+    audienceChanges: `${topicPrefix}audience-changes`,
+    deletions: `${topicPrefix}deletions`,
     retryPrefix: `${topicPrefix}retry.`,
     deadLetters: `${topicPrefix}dead-letters`,
   }

@@ -1,14 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
+import type { Catalog } from '../catalog/catalog.ts'
 import { type CatalogFile, openCatalogFile } from '../catalog/file.ts'
 import { catalogVariables } from '../config/read.ts'
 import type { Config } from '../config/schema.ts'
-import { createAddressPolicy } from '../delivery/address-policy.ts'
-import { createSender } from '../delivery/sender.ts'
 import { createKafka } from '../kafka/client.ts'
 import { type GroupConsumer, startConsumer } from '../kafka/consumer.ts'
 import { type RecordProducer, startProducer } from '../kafka/producer.ts'
-import { checkTopics, existingRetryTiers, type TopicFault } from '../kafka/topics.ts'
+import { checkTopics, existingRetryTiers, maxCarriedBytes, type TopicFault } from '../kafka/topics.ts'
 import { createPipeline, type Pipeline } from '../pipeline/pipeline.ts'
 import { formatWait, parseWait } from '../retry/duration.ts'
 import { type Ladder, tiersOf } from '../retry/ladder.ts'
@@ -16,6 +15,7 @@ import { serveTelemetry } from '../telemetry/http.ts'
 import { createMetrics, type Metrics } from '../telemetry/metrics.ts'
 import { createObserver } from '../telemetry/observer.ts'
 import { askKafka } from './ask-kafka.ts'
+import { createOutbound } from './outbound.ts'
 import { StartError } from './start-error.ts'
 import { kafkaSettings, ladderOf, topicLayout, topicNames } from './settings.ts'
 
@@ -39,6 +39,8 @@ export type WorkerOptions = {
 /** A member of the consumer group, and all that delivers what it reads. */
 export type Member = {
   metrics: Registry
+  /** The catalog in force. */
+  catalog(): Catalog
   /** The retry topics that it reads. */
   tiers: readonly string[]
   /** Brings the gauges of `metrics` up to date. */
@@ -89,22 +91,28 @@ export async function startMember({ config, log, onFatal }: WorkerOptions): Prom
   const tiers = await tiersToConsume(kafka, ladder, config.kafka.topicPrefix, log)
   let pipeline: Pipeline | undefined
   let consumer: GroupConsumer | undefined
-  const state = { stalledBy: '', isStopping: false }
+  const state = { stalledBy: '', unreachableBy: '', isStopping: false }
+  const reportStalled = (): void => pipeline?.setStalled(state.stalledBy !== '' || state.unreachableBy !== '')
 
   const producer = await startProducer({
     kafka,
+    maxRecordBytes: maxCarriedBytes(config.message.maxBytes),
     onStalled(isStalled, reason) {
       state.stalledBy = isStalled ? reason : ''
-      pipeline?.setStalled(isStalled)
+      reportStalled()
       if (isStalled)
         log.error({ reason }, 'Kafka does not take what is produced: fetching stops until it does')
       else log.info('Kafka takes what is produced again')
     },
   })
-  const sender = createSender({
-    policy: createAddressPolicy(config.delivery.allowAddresses),
-    timeoutMs: config.delivery.timeoutMs,
-    poolIdleMs: config.delivery.poolIdleMs,
+  const outbound = createOutbound({
+    config,
+    metrics,
+    log,
+    onUnreachable(reason) {
+      state.unreachableBy = reason
+      reportStalled()
+    },
   })
   const observer = createObserver({
     metrics,
@@ -114,11 +122,12 @@ export async function startMember({ config, log, onFatal }: WorkerOptions): Prom
   })
   const running = createPipeline({
     catalog: () => catalog.current(),
-    sender,
+    sender: outbound.sender,
     outlet: producer,
     observer,
     ladder,
     topics,
+    limits: config.message,
     maxInFlight: config.delivery.maxInFlight,
     laneWaitMs: config.delivery.laneWaitMs,
     lanePatienceMs: config.delivery.lanePatienceMs,
@@ -166,11 +175,13 @@ export async function startMember({ config, log, onFatal }: WorkerOptions): Prom
     if (state.isStopping) reasons.push('stopping')
     if (!member.isJoined) reasons.push('not joined to the consumer group')
     if (state.stalledBy !== '') reasons.push(`Kafka does not take what is produced: ${state.stalledBy}`)
+    if (state.unreachableBy !== '') reasons.push(`the proxy can not be used: ${state.unreachableBy}`)
     return reasons
   }
 
   return {
     metrics: metrics.registry,
+    catalog: () => catalog.current(),
     tiers: tiers.map(({ topic }) => topic),
     collect: () => collect(metrics, running, member, state.stalledBy !== ''),
     notReady,
@@ -188,7 +199,7 @@ export async function startMember({ config, log, onFatal }: WorkerOptions): Prom
       const leaving = leave(member, producer, log)
       if (!(await within(Math.max(leaveMs, deadlineMs - performance.now()), leaving)))
         log.error('Kafka did not answer in time: what was settled since the last commit will be repeated')
-      await sender.close()
+      await outbound.close()
       running.stop()
       catalog.stop()
     },
@@ -220,6 +231,7 @@ async function openCatalog(config: Config, metrics: Metrics, log: Logger): Promi
   const opened = await openCatalogFile({
     path: config.catalog.file,
     variables: catalogVariables(),
+    allowAddresses: config.delivery.allowAddresses,
     onChange(catalog) {
       metrics.catalogRefused.set(0)
       metrics.destinations.set(catalog.destinations.size)
@@ -238,7 +250,11 @@ async function openCatalog(config: Config, metrics: Metrics, log: Logger): Promi
   return opened.file
 }
 
-async function refuseWrongTopics(kafka: Parameters<typeof checkTopics>[0], config: Config): Promise<void> {
+/** Throws with every difference between the topics and what they must be. */
+export async function refuseWrongTopics(
+  kafka: Parameters<typeof checkTopics>[0],
+  config: Config,
+): Promise<void> {
   const faults = await askKafka(config, checkTopics(kafka, topicLayout(config)))
   if (faults.length > 0) throw new StartError(describeTopicFaults(faults))
 }

@@ -9,6 +9,7 @@ import { TallyCounter, TallyHistogram } from './tally.ts'
 export type Metrics = ReturnType<typeof createMetrics>
 
 const attemptBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 6]
+const lookupBuckets = [0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5]
 const deliveryBuckets = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3_600, 7_200, 14_400]
 
 export function createMetrics({ perDestination }: { perDestination: boolean }) {
@@ -66,6 +67,30 @@ export function createMetrics({ perDestination }: { perDestination: boolean }) {
       name: 'sluice_produce_to_delivery_seconds',
       help: 'From the append of the message to Kafka to its successful delivery.',
       buckets: deliveryBuckets,
+      registers,
+    }),
+    lookups: new TallyCounter({
+      name: 'sluice_dns_lookups_total',
+      help: 'Lookups of a name in DNS, by outcome: found, not_found, failed, or stale (failed, and an older answer is used).',
+      labelNames: ['outcome'],
+      registers,
+    }),
+    lookupSeconds: new TallyHistogram({
+      name: 'sluice_dns_lookup_duration_seconds',
+      help: 'From the question to DNS to its answer, or to when it was no longer waited for.',
+      buckets: lookupBuckets,
+      registers,
+    }),
+    proxyConnects: new TallyCounter({
+      name: 'sluice_proxy_connects_total',
+      help: 'Tunnels that the proxy was asked for, by outcome: tunnel, target (it can not be reached), fault (of the proxy), or down (for every target).',
+      labelNames: ['outcome'],
+      registers,
+    }),
+    proxyDown: new Gauge({
+      name: 'sluice_proxy_down',
+      help: '1 while the proxy can not be used, and fetching is stopped.',
+      aggregator: 'max',
       registers,
     }),
     inFlight: new Gauge({

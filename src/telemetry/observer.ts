@@ -22,6 +22,8 @@ export function createObserver({
 }): PipelineObserver {
   const { perDestination } = metrics
   const timeoutMessage = `timeout: no response within ${timeoutMs} ms`
+  const addressMessage =
+    'the address is not allowed: no connection was made; see delivery.allowAddresses (SLUICE_DELIVERY_ALLOW_ADDRESSES)'
   const attemptSeries = memo((outcome: OutcomeKind) => ({
     seconds: metrics.attemptSeconds.series({ outcome }),
     counted: memo((statusClass: StatusClass) =>
@@ -47,11 +49,14 @@ export function createObserver({
   const deliverySeconds = metrics.deliverySeconds.series({})
 
   function attempted(delivery: Delivery, { hookId, outcome, verdict }: HookResult, durationMs: number): void {
-    const series = attemptSeries(outcome.kind)
-    series.seconds.observe(durationMs / 1000)
-    series
-      .counted(statusClassOf(outcome))(verdict.kind)(perDestination ? delivery.destinationId : '')
-      .inc()
+    // Nothing was sent: that was no attempt. The proxy's own metrics count it.
+    if (outcome.kind !== 'proxy') {
+      const series = attemptSeries(outcome.kind)
+      series.seconds.observe(durationMs / 1000)
+      series
+        .counted(statusClassOf(outcome))(verdict.kind)(perDestination ? delivery.destinationId : '')
+        .inc()
+    }
     if (!logAttempts) return
     const roundMs = Math.round(durationMs * 10) / 10
     if (verdict.kind === 'delivered' && outcome.kind === 'answer') {
@@ -80,6 +85,8 @@ export function createObserver({
     if (outcome.kind === 'timeout') log.error(line, timeoutMessage)
     else if (outcome.kind === 'certificate')
       log.error(line, 'the certificate is not trusted: nothing was sent')
+    else if (outcome.kind === 'address') log.error(line, addressMessage)
+    else if (outcome.kind === 'proxy') log.warn(line, 'the proxy has failed: nothing was sent')
     else log.warn(line, 'attempt')
   }
 

@@ -14,14 +14,14 @@ const root = resolve(import.meta.dirname, '../..')
 describe.concurrent('help', () => {
   test('names every command, with examples', async () => {
     const { stdout } = await runSluice(['--help'], {})
-    for (const command of ['up', 'worker', 'topics', 'send', 'config']) {
+    for (const command of ['up', 'worker', 'gateway', 'topics', 'send', 'config']) {
       expect(stdout).toMatch(new RegExp(`^  ${command} `, 'm'))
     }
     expect(stdout).toContain('Examples:')
     expect(stdout).toContain('docs/configuration.md')
   })
 
-  test.each(['up', 'worker', 'topics apply', 'send'])(
+  test.each(['up', 'worker', 'gateway', 'topics apply', 'send'])(
     'of %s says what it does, and where the settings are',
     async (command) => {
       const { stdout } = await runSluice([...command.split(' '), '--help'], {})
@@ -155,7 +155,7 @@ describe('topics', () => {
   test('apply creates them, and a second time changes nothing', async () => {
     const { stdout } = await runSluice(['topics', 'apply'], variables)
     expect(stdout.trim().split('\n')).toEqual(
-      ['events', 'retry.1m', 'retry.1h', 'dead-letters'].map(
+      ['events', 'audience-changes', 'deletions', 'retry.1m', 'retry.1h', 'dead-letters'].map(
         (name) => `created    ${variables['SLUICE_KAFKA_TOPIC_PREFIX']}${name}`,
       ),
     )

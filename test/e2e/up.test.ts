@@ -55,6 +55,8 @@ async function up(): Promise<Up> {
       HOME: process.env['HOME'],
       SLUICE_HTTP_HOST: '127.0.0.1',
       SLUICE_HTTP_PORT: '0',
+      SLUICE_GATEWAY_HOST: '127.0.0.1',
+      SLUICE_GATEWAY_PORT: '0',
       SLUICE_TOPICS_PARTITIONS: '3',
       SLUICE_RETRY_LADDER: '1s',
       SLUICE_RETRY_THEN: '1s',
@@ -163,7 +165,12 @@ test('sluice up with a faulty catalog says so and leaves nothing running', async
   const child = spawn(process.execPath, [main, 'up'], {
     cwd: other,
     stdio: ['ignore', 'ignore', 'pipe'],
-    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], SLUICE_HTTP_PORT: '0' },
+    env: {
+      PATH: process.env['PATH'],
+      HOME: process.env['HOME'],
+      SLUICE_HTTP_PORT: '0',
+      SLUICE_GATEWAY_PORT: '0',
+    },
   })
   let said = ''
   child.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()))

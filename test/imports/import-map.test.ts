@@ -10,18 +10,23 @@ const allowedFolders: Record<string, readonly string[]> = {
   message: [],
   routing: ['message'],
   retry: [],
+  pacing: [],
+  address: [],
   config: ['catalog', 'retry'],
-  catalog: [],
-  delivery: ['catalog'],
+  catalog: ['address'],
+  delivery: ['address', 'catalog', 'pacing'],
+  gateway: ['catalog', 'message', 'pacing'],
   kafka: [],
-  pipeline: ['message', 'routing', 'retry', 'delivery'],
-  telemetry: ['delivery', 'pipeline', 'retry'],
+  pipeline: ['message', 'routing', 'retry', 'delivery', 'pacing'],
+  telemetry: ['delivery', 'gateway', 'pipeline', 'retry'],
   development: [],
   roles: [
+    'address',
     'catalog',
     'config',
     'delivery',
     'development',
+    'gateway',
     'kafka',
     'message',
     'pipeline',
@@ -33,7 +38,7 @@ const allowedFolders: Record<string, readonly string[]> = {
 }
 
 /** Folders without a socket, a file or a clock of their own. */
-const pureFolders = new Set(['message', 'routing', 'retry'])
+const pureFolders = new Set(['message', 'routing', 'retry', 'pacing', 'address'])
 
 /** Packages that belong to one folder. */
 const packageOwners: Record<string, readonly string[]> = {

@@ -31,7 +31,11 @@ export type SluiceProcess = {
   pid: number
   /** Of `/metrics`, `/livez`, `/readyz`. */
   httpPort: number
+  /** Of the tracking API; NaN for a worker. */
+  readonly gatewayPort: number
   log: readonly LogLine[]
+  /** All that it wrote to its standard error so far. */
+  readonly stderr: string
   /** The value of a metric summed over its series, of those whose labels contain `labels`. */
   metric(name: string, labels?: Record<string, string>): Promise<number>
   /** Sends SIGTERM, and gives the exit code and how long it took. */
@@ -50,6 +54,8 @@ function environment(variables: Record<string, string>): NodeJS.ProcessEnv {
     HOME: process.env['HOME'],
     SLUICE_HTTP_HOST: '127.0.0.1',
     SLUICE_HTTP_PORT: '0',
+    SLUICE_GATEWAY_HOST: '127.0.0.1',
+    SLUICE_GATEWAY_PORT: '0',
     SLUICE_TOPICS_DEVELOPMENT: 'true',
     SLUICE_TOPICS_PARTITIONS: '6',
     SLUICE_WORKER_PROCESSES: '1',
@@ -102,7 +108,7 @@ export async function startSluice(
       () => {
         if (child.exitCode !== null)
           throw new Error(`sluice ${role} exited with ${child.exitCode}:\n${describe()}`)
-        return log.find(({ msg }) => msg === 'worker started')?.['port']
+        return log.find(({ msg }) => /^(worker|gateway) started$/.test(msg))?.['port']
       },
       { timeoutMs: readyMs },
     )
@@ -118,7 +124,13 @@ export async function startSluice(
   return {
     pid: child.pid ?? -1,
     httpPort: Number(httpPort),
+    get gatewayPort() {
+      return Number(log.find(({ msg }) => msg === 'gateway started')?.['gatewayPort'])
+    },
     log,
+    get stderr() {
+      return stderr
+    },
     async metric(name, labels = {}) {
       return sumMetric(await (await fetch(`${url}/metrics`)).text(), name, labels)
     },

@@ -9,6 +9,8 @@ export type DestinationEntry = {
   hooks: readonly { url: string; id?: string; headers?: Record<string, string> }[]
   state?: 'on' | 'off' | 'paused'
   sharedSecret?: string
+  nextSharedSecret?: string
+  signing?: { standardWebhooks?: boolean }
   strategy?: 'all' | 'failover'
   maxInFlight?: number
 }

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http'
 import { createServer as createTcpServer, type Socket } from 'node:net'
 import { createServer as createTlsServer, getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { afterEach, describe, expect, test } from 'vitest'
-import { createAddressPolicy } from '../../../src/delivery/address-policy.ts'
+import { createAddressPolicy } from '../../../src/address/policy.ts'
 import type { Outcome } from '../../../src/delivery/outcome.ts'
 import { createSender, type Sender, type Target } from '../../../src/delivery/sender.ts'
 import { createAuthority } from '../../support/certificates.ts'
@@ -60,7 +60,7 @@ function post(by: Sender, to: Target): Posted {
   const outcome = Promise.withResolvers<Outcome>()
   const released = Promise.withResolvers<void>()
   const posted: Posted = { outcomes: [], releases: 0, outcome: outcome.promise, released: released.promise }
-  by.post(to, Buffer.from('{}'), undefined, {
+  by.post(to, Buffer.from('{}'), [], {
     answered(one) {
       posted.outcomes.push(one)
       outcome.resolve(one)

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createAuthority, dayMs, type Identity, selfSigned } from '../../support/certificates.ts'
+import { startDnsServer, zone } from '../../support/dns-server.ts'
 import type { SeenRecord } from '../../support/kafka.ts'
 import {
   answer,
@@ -161,8 +162,8 @@ const retried: RetriedRow[] = [
   {
     name: 'a connection that is refused',
     verdict: 'retry',
-    // Nobody listens on port 1.
-    hook: { url: 'http://127.0.0.1:1/' },
+    // Nobody listens on port 2: it is no port that the catalog refuses.
+    hook: { url: 'http://127.0.0.1:2/' },
     outcome: 'connection',
     lastOutcome: 'connection ECONNREFUSED',
   },
@@ -220,7 +221,7 @@ const retried: RetriedRow[] = [
     verdict: 'retry',
     hook: { url: 'http://hooks.sluice.invalid/' },
     outcome: 'dns',
-    lastOutcome: /^dns (ENOTFOUND|EAI_AGAIN)$/,
+    lastOutcome: 'dns ENOTFOUND',
   },
 ]
 
@@ -281,23 +282,30 @@ function drip(socket: Parameters<NonNullable<RawScript['connected']>>[0], receiv
 /** Accepts what the address policy must have kept from being made. */
 const forbidden = await startRawReceiver()
 
-const address = (name: string, host: string, seen: string): FinalRow => ({
-  name,
-  verdict: 'final',
-  hook: { url: `http://${host}:${forbidden.port}/` },
-  outcome: 'address',
-  lastOutcome: `address not allowed: ${seen}`,
-})
+/** Where names lead: a hook whose URL has such an address is refused with the catalog. */
+const names: Record<string, string[]> = {}
+const dns = await startDnsServer((question) => zone(names)(question))
+
+const address = (name: string, seen: string): FinalRow => {
+  const host = `private${Object.keys(names).length}.test`
+  names[host] = [seen]
+  return {
+    name,
+    verdict: 'final',
+    hook: { url: `http://${host}:${forbidden.port}/` },
+    outcome: 'address',
+    lastOutcome: `address not allowed: ${seen}`,
+  }
+}
 
 const addresses: FinalRow[] = [
   // Linux and macOS take it for this machine, where the server does listen.
-  address('the unspecified address', '0.0.0.0', '0.0.0.0'),
-  address('a loopback address next to the allowed one', '127.0.0.2', '127.0.0.2'),
-  address('a loopback address spelled as a number', '2130706434', '127.0.0.2'),
-  address('a private network', '10.0.0.1', '10.0.0.1'),
-  address('a private network inside of IPv6', '[::ffff:10.0.0.1]', '::ffff:a00:1'),
-  address('the metadata service of a cloud', '169.254.169.254', '169.254.169.254'),
-  address('the IPv6 loopback', '[::1]', '::1'),
+  address('the unspecified address', '0.0.0.0'),
+  address('a loopback address next to the allowed one', '127.0.0.2'),
+  address('a private network', '10.0.0.1'),
+  address('a private network inside of IPv6', '::ffff:10.0.0.1'),
+  address('the metadata service of a cloud', '169.254.169.254'),
+  address('the IPv6 loopback', '::1'),
 ]
 
 const rows = [...delivered, ...timeouts, ...retried, ...certificates, ...refused, ...addresses]
@@ -336,6 +344,7 @@ beforeAll(async () => {
     })),
     variables: {
       SLUICE_DELIVERY_ALLOW_ADDRESSES: '127.0.0.1/32',
+      SLUICE_DELIVERY_DNS_SERVERS: dns.address,
       SLUICE_METRICS_PER_DESTINATION: 'true',
       NODE_EXTRA_CA_CERTS: authorityFile,
     },
@@ -359,7 +368,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await sluice?.stop()
-  await Promise.all([elsewhere, silent, forbidden, ...servers.values()].map((server) => server.stop()))
+  await Promise.all([elsewhere, silent, forbidden, dns, ...servers.values()].map((server) => server.stop()))
   rmSync(folder, { recursive: true, force: true })
 })
 
@@ -494,7 +503,15 @@ describe('failed for good: a certificate that is not trusted, and no byte of a r
 })
 
 describe('failed for good: an address that is not allowed', () => {
-  test.each(addresses)('$name', expectFinal)
+  test.each(addresses)('$name', async (row) => {
+    await expectFinal(row)
+    const lines = sluice.worker.log.filter(
+      ({ destination, outcome }) => destination === idOf(row) && outcome !== undefined,
+    )
+    expect(lines).toMatchObject([
+      { level: 'error', outcome: 'address', msg: expect.stringContaining('delivery.allowAddresses') },
+    ])
+  })
 
   test('no connection was made', () => {
     expect(forbidden.connections).toBe(0)

@@ -274,6 +274,22 @@ describe('a topic that waits', () => {
     expect(worst).toBeLessThan(2_000)
   })
 
+  test('gives records of a time that is to come when it has waited for them', async () => {
+    const topic = `${prefix}retry.1s`
+    const waitMs = 1_000
+    await createTopic(topic)
+    const producedMs = Date.now()
+    const timestamp = String(producedMs + 24 * 3_600_000)
+    await produce(topic, [
+      ...numbered(3).map((message) => ({ ...message, timestamp })),
+      ...numbered(1, { from: 3 }),
+    ])
+    const member = await join({ topics: [{ topic, waitMs }] })
+    await until('all have come', () => member.received.length === 4, { timeoutMs: 15_000 })
+    expect(member.received.map(({ text }) => text)).toEqual(['0', '1', '2', '3'])
+    expect(Math.min(...member.received.map(({ atMs }) => atMs))).toBeGreaterThanOrEqual(producedMs + waitMs)
+  })
+
   test('for an hour keeps nothing else from coming', async () => {
     const events = `${prefix}events`
     const hour = `${prefix}retry.1h`

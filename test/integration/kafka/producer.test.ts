@@ -23,6 +23,7 @@ beforeEach(async () => {
   stalls.length = 0
   producer = await startProducer({
     kafka: workerKafka(),
+    maxRecordBytes: 100_000,
     onStalled: (isStalled) => stalls.push(isStalled),
   })
 })
@@ -70,5 +71,19 @@ describe('the producer', () => {
     expect((await readAll(topic)).map(({ value }) => String(value))).toEqual(['before', 'after'])
     expect(stalls).toEqual([])
     expect(producer.pending).toBe(0)
+  })
+
+  test.each([
+    ['value', { value: Buffer.alloc(100_001) }],
+    ['key', { key: Buffer.alloc(100_001) }],
+    ['headers', { headers: { large: '漢'.repeat(33_334) } }],
+  ])('does not even send a record whose %s no topic takes', async (_what, large) => {
+    const results = [
+      producer.produce({ ...record('large', 0), ...large }),
+      producer.produce(record('good', 0)),
+    ]
+    expect(producer.pending).toBe(1)
+    expect(await Promise.all(results)).toEqual(['refused', 'acknowledged'])
+    expect((await readAll(topic)).map(({ value }) => String(value))).toEqual(['good'])
   })
 })

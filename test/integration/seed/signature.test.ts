@@ -7,7 +7,7 @@ import express from 'express'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { portOf } from '../../support/receiver.ts'
 import { until } from '../../support/until.ts'
-import { type Deployment, deploy } from '../delivery/deployment.ts'
+import { type Deployment, type DestinationEntry, deploy } from '../delivery/deployment.ts'
 
 /**
  * Section 5 of the seed: receivers verify `X-Signature` over the body that they parsed and wrote again. One
@@ -15,6 +15,9 @@ import { type Deployment, deploy } from '../delivery/deployment.ts'
  */
 
 const secret = 'a söcret with spaces'
+
+/** A receiver changes from one secret to another: it takes what either of them verifies. */
+const rotation = { old: 'the old secret', next: 'whsec_bmV4dA==' }
 
 /** A body spelled as a producer may; `{id}` is where its messageId goes. */
 type Spelling = {
@@ -82,7 +85,8 @@ const spellings: Spelling[] = [
     sent: arrives('{"__proto__":{"admin":true},"constructor":{"prototype":{}}}'),
   },
   { name: 'a byte order mark', text: `\ufeff${spelled('{"a":1}')}`, sent: arrives('{"a":1}') },
-  { name: 'deep nesting', text: spelled(`${'{"a":[1,'.repeat(50)}0${']}'.repeat(50)}`) },
+  // 99 levels with the message's own; 100 are taken.
+  { name: 'deep nesting', text: spelled(`${'{"a":[1,'.repeat(49)}0${']}'.repeat(49)}`) },
   { name: '100 KB', text: spelled(JSON.stringify({ a: 'é "\n'.repeat(20_000) })) },
 ]
 
@@ -95,6 +99,10 @@ const soon = { timeoutMs: 5_000 }
 
 const expressSaw = new Map<string, Verification & { body: string }>()
 const pythonSaw = new Map<string, Verification>()
+/** By messageId: the secrets with which Segment's sample verified it. */
+const rotatingSaw = new Map<string, readonly string[]>()
+let fixedDestinations: readonly DestinationEntry[]
+let rotatingHooks: readonly { url: string }[]
 let expressServer: ReturnType<express.Express['listen']>
 let python: ChildProcess
 let sluice: Deployment
@@ -102,12 +110,12 @@ let sluice: Deployment
 beforeAll(async () => {
   const [expressPort, pythonPort] = await Promise.all([startExpress(), startPython()])
 
-  sluice = await deploy({
-    destinations: [
-      { id: 'express', sources: ['shop'], sharedSecret: secret, hooks: hooksAt(expressPort) },
-      { id: 'python', sources: ['shop'], sharedSecret: secret, hooks: hooksAt(pythonPort) },
-    ],
-  })
+  fixedDestinations = [
+    { id: 'express', sources: ['shop'], sharedSecret: secret, hooks: hooksAt(expressPort) },
+    { id: 'python', sources: ['shop'], sharedSecret: secret, hooks: hooksAt(pythonPort) },
+  ]
+  rotatingHooks = [{ url: `http://127.0.0.1:${expressPort}/rotating` }]
+  sluice = await deploy({ destinations: [...fixedDestinations, rotating({ sharedSecret: rotation.old })] })
   await sluice.send(
     'shop',
     spellings.map((spelling) => ({ key: 'u1', value: spelling.text.replace('{id}', idOf(spelling)) })),
@@ -121,6 +129,10 @@ afterAll(async () => {
   expressServer?.close()
   python?.stdin?.end()
 })
+
+function rotating(secrets: Partial<DestinationEntry>): DestinationEntry {
+  return { id: 'rotating', sources: ['rotating'], hooks: rotatingHooks, ...secrets }
+}
 
 function hooksAt(port: number): { url: string }[] {
   return [{ url: `http://127.0.0.1:${port}/` }]
@@ -144,6 +156,14 @@ async function startExpress(): Promise<number> {
       body: raw.toString(),
     })
     res.sendStatus(signature === digest ? 200 : 401)
+  })
+  app.post('/rotating', (req, res) => {
+    const signature = req.headers['x-signature']
+    const verifying = Object.values(rotation).filter((one) => {
+      return signature === createHmac('sha1', one).update(JSON.stringify(req.body)).digest('hex')
+    })
+    rotatingSaw.set(req.body.messageId, verifying)
+    res.sendStatus(verifying.length > 0 ? 200 : 401)
   })
   expressServer = app.listen(0, '127.0.0.1')
   await once(expressServer, 'listening')
@@ -200,4 +220,35 @@ test('nothing was refused by a receiver', async () => {
   const delivered = () => sluice.worker.metric('sluice_deliveries_total', { verdict: 'delivered' })
   await until('all are delivered', async () => (await delivered()) === 2 * spellings.length)
   expect(await sluice.worker.metric('sluice_attempts_total')).toBe(2 * spellings.length)
+})
+
+/** Those that a receiver verifies a new message with. */
+async function verifyingSecrets(messageId: string): Promise<readonly string[]> {
+  const value = { type: 'track', userId: 'u1', event: 'E', messageId }
+  await sluice.send('rotating', [{ key: 'u1', value }])
+  return until('it has come', () => rotatingSaw.get(messageId))
+}
+
+function countEdits(): number {
+  return sluice.worker.log.filter(({ msg }) => msg === 'the catalog has changed').length
+}
+
+async function edit(secrets: Partial<DestinationEntry>): Promise<void> {
+  const before = countEdits()
+  sluice.recatalog([...fixedDestinations, rotating(secrets)])
+  await until('the edit is in force', () => countEdits() > before)
+}
+
+describe('a receiver that changes its secret', () => {
+  test('verifies with the old secret until the new one is written in its place', async () => {
+    expect(await verifyingSecrets('before')).toEqual([rotation.old])
+    await edit({
+      sharedSecret: rotation.old,
+      nextSharedSecret: rotation.next,
+      signing: { standardWebhooks: true },
+    })
+    expect(await verifyingSecrets('between')).toEqual([rotation.old])
+    await edit({ sharedSecret: rotation.next, signing: { standardWebhooks: true } })
+    expect(await verifyingSecrets('after')).toEqual([rotation.next])
+  })
 })

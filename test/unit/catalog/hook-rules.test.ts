@@ -19,6 +19,10 @@ describe('parseHookUrl', () => {
     ['https://bücher.example/ü?ü', 'https://xn--bcher-kva.example', '/%C3%BC?%C3%BC'],
     ['https://example.com?q', 'https://example.com', '/?q'],
     ['https://example.com/a%20b/@x', 'https://example.com', '/a%20b/@x'],
+    ['https://my_service.team-a.svc:8080/', 'https://my_service.team-a.svc:8080', '/'],
+    [`https://${'a'.repeat(63)}.example/`, `https://${'a'.repeat(63)}.example`, '/'],
+    ['https://example.com/%0d%0aX-A:%20b', 'https://example.com', '/%0d%0aX-A:%20b'],
+    ['https://example.com/a/../b', 'https://example.com', '/b'],
   ])('reads %s', (text, origin, path) => {
     expect(parseHookUrl(text)).toEqual({ ok: true, url: origin + path, origin, path })
   })
@@ -47,6 +51,17 @@ describe('parseHookUrl', () => {
     ['https://example.com:x/', 'is not a valid URL'],
     ['https://[::1/', 'is not a valid URL'],
     ['https://%/', 'is not a valid URL'],
+    ['https://example.com:25/', 'has the port 25, which is kept for another protocol'],
+    ['http://example.com:0022/', 'has the port 22, which is kept for another protocol'],
+    ['http://[2001:db8::1]:6667/', 'has the port 6667, which is kept for another protocol'],
+    ['https://example.com./', 'has a host name that ends with a dot'],
+    ['https://example..com/', 'has a host name that DNS does not have'],
+    ['https://.example.com/', 'has a host name that DNS does not have'],
+    ['https://exa$mple.com/', 'has a host name that DNS does not have'],
+    ["https://o'example.com/", 'has a host name that DNS does not have'],
+    [`https://${'a'.repeat(64)}.example/`, 'has a host name that is too long for DNS'],
+    [`https://${'a.'.repeat(126)}aa/`, 'has a host name that is too long for DNS'],
+    [`https://${'ü'.repeat(60)}.example/`, 'has a host name that is too long for DNS'],
     [`https://example.com/${'a'.repeat(2048)}`, 'is longer than 2048 characters'],
     [`https://example.com/${'ü'.repeat(1000)}`, 'is too long once it is percent-encoded'],
   ])('refuses %j', (text, problem) => {
@@ -114,6 +129,10 @@ describe('headerNameBreach', () => {
     'X-Signature',
     'webhook-id',
     'Webhook-Signature',
+    'Content-Encoding',
+    'Transfer_Encoding',
+    'x_signature',
+    'WEBHOOK_ID',
   ])('refuses %s, which is not free to set', (name) => {
     expect(headerNameBreach(name)?.problem).toBe('is a header that is not free to set')
   })
@@ -154,11 +173,25 @@ describe('headersBreach', () => {
 
 describe('hookBreach', () => {
   it('finds the first fault of a hook that is about to be sent', () => {
-    const url = 'https://example.com/'
-    expect(hookBreach({ url, headers: [['X-A', 'b']] })).toBeUndefined()
-    expect(hookBreach({ url: `${url} `, headers: [] })?.problem).toContain('white space')
-    expect(hookBreach({ url, headers: [['X-A', 'b\n']] })?.problem).toContain('line break')
-    expect(hookBreach({ url, headers: [['Host', 'b']] })?.problem).toContain('not free')
-    expect(hookBreach({ url, headers: [['X-A', 'v'.repeat(9000)]] })?.problem).toContain('bytes of headers')
+    const url = { origin: 'https://example.com', path: '/a?b' }
+    expect(hookBreach({ ...url, headers: [['X-A', 'b']] })).toBeUndefined()
+    expect(hookBreach({ ...url, path: '/ ', headers: [] })?.problem).toContain('white space')
+    expect(hookBreach({ ...url, headers: [['X-A', 'b\n']] })?.problem).toContain('line break')
+    expect(hookBreach({ ...url, headers: [['Host', 'b']] })?.problem).toContain('not free')
+    expect(hookBreach({ ...url, headers: [['X-A', 'v'.repeat(9000)]] })?.problem).toContain(
+      'bytes of headers',
+    )
+  })
+
+  it.each([
+    ['https://example.com', ''],
+    ['https://example.com', '/a/../b'],
+    ['https://example.com', '/ü'],
+    ['https://EXAMPLE.com', '/'],
+    ['https://example.com:443', '/'],
+    ['https://example.com/a', '/b'],
+    ['https://exam', 'ple.com/'],
+  ])('refuses what is not a normal form: %s %s', (origin, path) => {
+    expect(hookBreach({ origin, path, headers: [] })?.problem).toBe('is not the normal form of its URL')
   })
 })

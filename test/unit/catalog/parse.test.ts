@@ -56,6 +56,8 @@ destinations:
     state: paused
     sources: [space, shop]
     sharedSecret: s3cret
+    nextSharedSecret: n3xt
+    signing: { standardWebhooks: true }
     strategy: failover
     maxInFlight: 8
     hooks:
@@ -81,8 +83,15 @@ describe('parseCatalog', () => {
   it('reads every key', () => {
     const catalog = parsed(full)
     expect([...catalog.sources.values()]).toEqual([
-      { id: 'shop', name: 'Web shop', kind: 'events', enabled: false, writeKeys: ['abc', 'def'] },
-      { id: 'space', name: 'space', kind: 'audiences', enabled: true, writeKeys: [] },
+      {
+        id: 'shop',
+        name: 'Web shop',
+        kind: 'events',
+        enabled: false,
+        writeKeys: ['abc', 'def'],
+        serverKeys: [],
+      },
+      { id: 'space', name: 'space', kind: 'audiences', enabled: true, writeKeys: [], serverKeys: [] },
     ])
     expect(catalog.destinations.get('crm')).toEqual({
       id: 'crm',
@@ -90,6 +99,8 @@ describe('parseCatalog', () => {
       state: 'paused',
       sources: ['space', 'shop'],
       sharedSecret: 's3cret',
+      nextSharedSecret: 'n3xt',
+      standardWebhooks: true,
       strategy: 'failover',
       maxInFlight: 8,
       hooks: [
@@ -119,6 +130,8 @@ describe('parseCatalog', () => {
       name: 'mail',
       state: 'on',
       sharedSecret: undefined,
+      nextSharedSecret: undefined,
+      standardWebhooks: false,
       strategy: 'all',
       maxInFlight: 64,
       rateLimit: undefined,
@@ -304,6 +317,41 @@ describe('parseCatalog', () => {
       ':6:19: destinations[0].sharedSecret: is empty; write a value, or remove the key',
     ],
     [
+      'a next secret without a secret',
+      withDestination('nextSharedSecret: a', 'signing: { standardWebhooks: false }'),
+      ':6:23: destinations[0].nextSharedSecret: is set without a sharedSecret; write it as sharedSecret',
+    ],
+    [
+      'a next secret that signs nothing',
+      withDestination('sharedSecret: a', 'nextSharedSecret: b'),
+      ':7:23: destinations[0].nextSharedSecret: has no use: X-Signature is made with sharedSecret alone; add signing: { standardWebhooks: true }, which signs with both, or remove it',
+    ],
+    [
+      'a next secret that is the same',
+      withDestination('sharedSecret: a', 'nextSharedSecret: a', 'signing: { standardWebhooks: true }'),
+      ':7:23: destinations[0].nextSharedSecret: is the same as sharedSecret; write the new one, or remove it',
+    ],
+    [
+      'Standard Webhooks without a secret',
+      withDestination('signing: { standardWebhooks: true }'),
+      ':6:34: destinations[0].signing.standardWebhooks: signs with a shared secret, and there is none; add sharedSecret: ${CATALOG_NAME}',
+    ],
+    [
+      'a secret for Standard Webhooks that is no base64',
+      withDestination('sharedSecret: whsec_*', 'signing: { standardWebhooks: true }'),
+      ':6:19: destinations[0].sharedSecret: begins with whsec_, and what follows is not base64; write whsec_ and a key as `openssl rand -base64 32` gives it, or a secret that begins otherwise',
+    ],
+    [
+      'a next secret that is no base64',
+      withDestination('sharedSecret: a', 'nextSharedSecret: whsec_', 'signing: { standardWebhooks: true }'),
+      ':7:23: destinations[0].nextSharedSecret: begins with whsec_, and what follows is not base64',
+    ],
+    [
+      'another kind of signing',
+      withDestination('sharedSecret: a', 'signing: { standard: true }'),
+      ':7:16: destinations[0].signing.standard: is not a known key; remove it; the keys here are standardWebhooks',
+    ],
+    [
       'an empty name',
       withDestination('name: ""'),
       ':6:11: destinations[0].name: is empty; write a value, or remove the key',
@@ -316,7 +364,7 @@ describe('parseCatalog', () => {
     ['no hooks', withHooks([]), 'destinations[0].hooks: has too few entries; write at least 1'],
     [
       'six hooks',
-      withHooks([1, 2, 3, 4, 5, 6].map((port) => ({ url: `http://a:${port}` }))),
+      withHooks([1, 2, 3, 4, 5, 6].map((number) => ({ url: `http://a${number}` }))),
       'destinations[0].hooks: has too many entries; keep at most 5',
     ],
     [
@@ -350,7 +398,7 @@ describe('parseCatalog', () => {
     [
       'a header name with a space',
       withHooks([{ url: 'http://a', headers: { 'X Y': 'b' } }]),
-      'destinations[0].hooks[0].headers["X Y"]: is not a header name; write letters, digits and - only, such as X-Team',
+      'destinations[0].hooks[0].headers["X"…]: is not a header name; write letters, digits and - only, such as X-Team',
     ],
     [
       'a header in two spellings',
@@ -396,6 +444,10 @@ describe('parseCatalog', () => {
     ])
   })
 
+  it('takes any secret that begins with whsec_ where it is no key of Standard Webhooks', () => {
+    expect(destination(withDestination('sharedSecret: whsec_*')).sharedSecret).toBe('whsec_*')
+  })
+
   it.each([
     ['an empty variable', '', 'names the environment variable CATALOG_X, which is not set'],
     ['a variable with the line break of a file', 's3cret\n', 'has a control character or line break'],
@@ -424,9 +476,18 @@ describe('parseCatalog', () => {
       withDestination(`sharedSecret: *${secret}`),
       withDestination(`sharedSecret: !${secret} a`),
       withDestination(`sharedSecret: "${secret}`),
+      withDestination(`nextSharedSecret: ${secret}`),
+      withDestination(`sharedSecret: ${secret}`, `nextSharedSecret: ${secret}`),
+      withDestination(`sharedSecret: whsec_${secret}*`, 'signing: { standardWebhooks: true }'),
       withDestination(`sharedSecret: @${secret}`),
       withHooks([{ url: `https://me:${secret}@example.com/#${secret}` }]),
+      withHooks([{ url: `https://example.com:25/?token=${secret}` }]),
+      withHooks([{ url: `https://example.com./?token=${secret}` }]),
+      withHooks([`https://example.com/?token=${secret}`]),
       withHooks([{ url: 'http://a', headers: { 'X-A': `${secret}\n`, Host: secret } }]),
+      // The space that makes a key and a value of it is missing.
+      withHooks([{ url: 'http://a', headers: `Authorization:${secret}` }]),
+      withDestination().replace('}]', `, headers: { Authorization:Bearer ${secret} } }]`),
     ]
     for (const text of texts) {
       expect(faults(text)).not.toEqual([])

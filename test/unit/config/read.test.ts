@@ -30,7 +30,17 @@ describe('readConfig', () => {
       },
       topics: { partitions: 12, replication: 3, minInsync: 2, development: false },
       worker: { processes: 'auto' },
+      gateway: {
+        host: '0.0.0.0',
+        port: 8080,
+        lingerMs: 5,
+        ackTimeoutMs: 1_500,
+        bufferBytes: 67_108_864,
+        requestTimeoutMs: 10_000,
+        maxConnections: 10_000,
+      },
       catalog: { file: 'catalog.yaml' },
+      message: { maxBytes: 1_048_576, maxDepth: 100, maxKeys: 10_000 },
       retry: {
         ladderMs: [60_000, 600_000, 3_600_000, 3_600_000, 3_600_000],
         thenMs: 600_000,
@@ -45,6 +55,8 @@ describe('readConfig', () => {
         laneWaitMs: 5_000,
         poolIdleMs: 4_000,
         allowAddresses: [],
+        dnsServers: [],
+        proxy: undefined,
       },
       breaker: {
         failurePercent: 50,
@@ -139,6 +151,9 @@ describe('readConfig', () => {
       'fd00::/129',
       'expected address ranges such as 10.1.0.0/16 or fd00::/8',
     ],
+    ['SLUICE_DELIVERY_DNS_SERVERS', 'dns.example', 'expected addresses such as 10.0.0.2, 10.0.0.2:5353 or'],
+    ['SLUICE_DELIVERY_DNS_SERVERS', '10.0.0.2:0', 'expected addresses such as 10.0.0.2, 10.0.0.2:5353 or'],
+    ['SLUICE_DELIVERY_DNS_SERVERS', '[10.0.0.2]:53', 'expected addresses such as 10.0.0.2, 10.0.0.2:5353 or'],
     ['SLUICE_LOG_LEVEL', 'INFO', 'expected trace, debug, info, warn, error, fatal or silent'],
   ])('refuses %s=%s and says what it expects', (variable, value, expected) => {
     const message = refusal({ env: { [variable]: value } })
@@ -155,6 +170,17 @@ describe('readConfig', () => {
       'SLUICE_DELIVERY_ALLOW_ADDRESSES',
       '10.0.0.0/8, 127.0.0.1, ::1, fd00::/08',
       { delivery: { allowAddresses: ['10.0.0.0/8', '127.0.0.1/32', '::1/128', 'fd00::/8'] } },
+    ],
+    [
+      'SLUICE_DELIVERY_DNS_SERVERS',
+      '10.0.0.2, 10.0.0.3:5353, fd00::2, [fd00::3]:53',
+      { delivery: { dnsServers: ['10.0.0.2', '10.0.0.3:5353', 'fd00::2', '[fd00::3]:53'] } },
+    ],
+    ['SLUICE_DELIVERY_PROXY', 'http://proxy:3128', { delivery: { proxy: 'http://proxy:3128' } }],
+    [
+      'SLUICE_DELIVERY_PROXY',
+      'http://a:b%40c@[fd00::2]/',
+      { delivery: { proxy: 'http://a:b%40c@[fd00::2]/' } },
     ],
     ['SLUICE_HTTP_PORT', '0', { http: { port: 0 } }],
     ['SLUICE_LOG_LEVEL', 'silent', { log: { level: 'silent' } }],
@@ -180,6 +206,22 @@ describe('readConfig', () => {
     expect(message).toContain('did you mean SLUICE_KAFKA_SASL_PASSWORD?')
     expect(message).toContain('kafka.saslPassword (SLUICE_KAFKA_SASL_PASSWORD): is set while')
     expect(message).not.toContain(secret)
+  })
+
+  it.each([
+    'proxy:3128',
+    'https://proxy.example',
+    'socks5://proxy.example',
+    'http://user:hunter2@proxy.example/path',
+    'http://user:hunter2@proxy.example?a',
+    'http://user:hunter2%@proxy.example',
+    'http://',
+  ])('refuses %s for a proxy, and does not show it', (proxy) => {
+    const message = refusal({ env: { SLUICE_DELIVERY_PROXY: proxy } })
+    expect(message).toContain(
+      'gives a value that is not shown; expected http://host:port or http://user:password@',
+    )
+    expect(message).not.toContain('hunter2')
   })
 
   it('wants a user and a password with a login mechanism', () => {
@@ -214,6 +256,11 @@ describe('readConfig', () => {
       SLUICE_ADMIN_PORT_80_TCP_PROTO: 'tcp',
     }
     expect(readConfig({ env }).ok).toBe(true)
+  })
+
+  it('overlooks the one that Kubernetes makes for a Service called sluice-gateway, and takes a real port', () => {
+    expect(read({ env: { SLUICE_GATEWAY_PORT: 'tcp://10.0.0.1:80' } }).gateway.port).toBe(8080)
+    expect(read({ env: { SLUICE_GATEWAY_PORT: '81' } }).gateway.port).toBe(81)
   })
 
   it('does not overlook a misspelled port', () => {

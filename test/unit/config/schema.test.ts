@@ -5,6 +5,7 @@ import { configFlags } from '../../../src/config/flags.ts'
 import { configMarkdown } from '../../../src/config/markdown.ts'
 import { readConfig } from '../../../src/config/read.ts'
 import { configKeys } from '../../../src/config/schema.ts'
+import { defaultLimits } from '../../../src/message/limits.ts'
 
 describe('the configuration table', () => {
   it('derives variable, flag and option from the key', () => {
@@ -62,4 +63,9 @@ describe('the configuration table', () => {
     const docs = new URL('../../../docs/configuration.md', import.meta.url)
     expect(await readFile(docs, 'utf8')).toBe(configMarkdown())
   })
+})
+
+it('has the limits that messages have without a configuration', () => {
+  const read = readConfig({ env: {}, flags: {} })
+  expect(read.ok && read.config.message).toEqual(defaultLimits)
 })

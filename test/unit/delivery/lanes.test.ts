@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { LaneClass } from '../../../src/delivery/lane.ts'
 import { type Carried, createLanes, type Lanes, type LanesOptions } from '../../../src/delivery/lanes.ts'
-import type { Rate } from '../../../src/delivery/token-bucket.ts'
+import type { Rate } from '../../../src/pacing/token-bucket.ts'
 import { until } from '../../support/until.ts'
 
 class Parcel implements Carried {

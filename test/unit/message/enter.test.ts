@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { enter, type Entered, type EnterResult, type Origin } from '../../../src/message/enter.ts'
+import { defaultLimits, type MessageLimits } from '../../../src/message/limits.ts'
 import { refusalReasons, type RefusalReason } from '../../../src/message/validate.ts'
 
 const origin: Origin = {
@@ -191,6 +192,7 @@ describe('how the bytes are read and written', () => {
 })
 
 const levels = 100_000
+const keys = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, 0]))
 const text = (message: object) => JSON.stringify(message)
 const track = { type: 'track', userId: 'u' }
 
@@ -269,6 +271,10 @@ const refused: [RefusalReason, string, string | Uint8Array | null][] = [
     'a hundred thousand levels of objects',
     `{"type":"page","userId":"u","n":${'{"a":'.repeat(levels)}null${'}'.repeat(levels)}}`,
   ],
+  ['too_many_keys', 'ten thousand and one keys', text({ ...page, n: keys(9_996) })],
+  ['too_many_keys', 'as many in objects of an array', text({ ...page, n: [keys(5_000), keys(4_996)] })],
+  ['body_too_large', 'a mebibyte and a byte', text({ ...page, n: 'n'.repeat(1_048_576 - 36) })],
+  ['body_too_large', 'spaces', `${text(page)}${' '.repeat(1_048_576)}`],
   [
     'body_too_large',
     'numbers that take more room written out',
@@ -302,9 +308,45 @@ test('a messageId of 100 characters is accepted, whatever they take in UTF-16', 
   expect(entered({ ...page, messageId: '😀'.repeat(100) }).messageId).toBe('😀'.repeat(100))
 })
 
-test('the limit of the body is up to the caller', () => {
-  const { body: bytes } = entered(page)
-  const value = Buffer.from(text(page))
-  expect(reason(enter(value, origin, bytes.length))).toBeUndefined()
-  expect(reason(enter(value, origin, bytes.length - 1))).toBe('body_too_large')
+function within(message: object, limits: Partial<MessageLimits>): RefusalReason | undefined {
+  return reason(enter(Buffer.from(text(message)), origin, { ...defaultLimits, ...limits }))
+}
+
+describe('the limits are up to the caller', () => {
+  test('bytes, as they are written out', () => {
+    const { body: bytes } = entered(page)
+    expect(within(page, { maxBytes: bytes.length })).toBeUndefined()
+    expect(within(page, { maxBytes: bytes.length - 1 })).toBe('body_too_large')
+  })
+
+  test('levels, the message being the first', () => {
+    const deep = { ...page, properties: { a: [{ b: [] }] } }
+    expect(within(deep, { maxDepth: 5 })).toBeUndefined()
+    expect(within(deep, { maxDepth: 4 })).toBe('nested_too_deep')
+  })
+
+  test('keys, those that entering adds included', () => {
+    const message = { ...page, properties: { a: [{ b: 1 }, { b: 2 }] } }
+    expect(within(message, { maxKeys: 10 })).toBeUndefined()
+    expect(within(message, { maxKeys: 9 })).toBe('too_many_keys')
+  })
+
+  test('the details name them', () => {
+    const limits = { maxBytes: 2_000, maxDepth: 7, maxKeys: 123 }
+    const detail = (message: object) => {
+      const result = enter(Buffer.from(text(message)), origin, limits)
+      return result.ok ? '' : result.detail
+    }
+    expect(detail({ ...page, n: 'n'.repeat(2_000) })).toContain(' 2000 bytes')
+    expect(detail({ ...page, n: [[[[[[[]]]]]]] })).toContain(' 7 levels')
+    expect(detail({ ...page, n: keys(123) })).toContain(' 123 keys')
+  })
+})
+
+test('all that a message of the default size may hold is delivered', () => {
+  const deep = `${'['.repeat(99)}${']'.repeat(99)}`
+  const large = text({ ...page, n: keys(9_991) }).replace(/}$/, `,"d":${deep},"s":"${'s'.repeat(900_000)}"}`)
+  const result = enterText(large)
+  expect(reason(result)).toBeUndefined()
+  expect(accepted(enter(accepted(result).body, origin)).body).toEqual(accepted(result).body)
 })

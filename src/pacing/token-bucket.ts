@@ -20,11 +20,14 @@ export class TokenBucket {
     this.#tokens = Math.min(this.#tokens, rate.burst)
   }
 
-  /** Takes a token, and gives 0; or gives how many milliseconds until there is one. */
-  take(nowMs: number): number {
+  /**
+   * Takes `count` tokens, and gives 0; or takes none, and gives how many milliseconds until it would. One token is
+   * enough for any count, and the others are owed: a count above the burst would otherwise wait for ever.
+   */
+  take(nowMs: number, count = 1): number {
     this.#refill(nowMs)
     if (this.#tokens >= 1) {
-      this.#tokens--
+      this.#tokens -= count
       return 0
     }
     return Math.ceil(((1 - this.#tokens) / this.#rate.perSecond) * 1000)

@@ -1,0 +1,168 @@
+/**
+ * IP addresses as numbers. Strict: an IPv4 address is four decimal numbers without leading zeros, as `new URL` and
+ * the system's calls write it; every other spelling is no address here, and so never allowed.
+ */
+
+const groupCount = 8
+const wordCount = 4
+const bitsOfGroup = 16
+const bitsOfIpv4 = 32
+/** IPv4 is read as what IPv6 has for it, `::ffff:1.2.3.4`: the two spellings of one address are the same numbers. */
+const ipv4Start = 6
+const ipv4Mark = 0xffff
+
+/**
+ * An address that can be read into again and again: a new one for each would cost more than the reading. Its eight
+ * groups are in the order of the text; two of them are a word, for comparing, in the order of this machine.
+ */
+export class Address {
+  readonly groups = new Uint16Array(groupCount)
+  readonly words = new Uint32Array(this.groups.buffer)
+
+  /** Reads a plain address. False for anything else: a name, a zone, brackets, a port. */
+  read(text: string): boolean {
+    this.words.fill(0)
+    if (text.includes(':')) return readIpv6(text, this.groups)
+    this.groups[ipv4Start - 1] = ipv4Mark
+    return readIpv4(text, 0, this.groups, ipv4Start)
+  }
+
+  /** Makes of the IPv4 address in the last 32 bits an address of its own. */
+  unwrapIpv4(): void {
+    this.groups.fill(0, 0, ipv4Start - 1)
+    this.groups[ipv4Start - 1] = ipv4Mark
+  }
+
+  isWithinAny(ranges: readonly AddressRange[]): boolean {
+    for (let index = 0; index < ranges.length; index++) {
+      const range = ranges[index]
+      if (range !== undefined && isWithin(this.words, range)) return true
+    }
+    return false
+  }
+}
+
+type Groups = Address['groups']
+type Words = Address['words']
+
+/** Addresses that are the same as `network` in all bits of `mask`. */
+export type AddressRange = { readonly network: Words; readonly mask: Words }
+
+/** The last word first: most ranges are IPv4, and differ there alone. */
+function isWithin(words: Words, { network, mask }: AddressRange): boolean {
+  for (let index = wordCount - 1; index >= 0; index--) {
+    const differing = (words[index] ?? 0) ^ (network[index] ?? 0)
+    if ((differing & (mask[index] ?? 0)) !== 0) return false
+  }
+  return true
+}
+
+/** Reads `10.0.0.0/8` or `fd00::/8`; a single address stands for itself. Throws on anything else. */
+export function rangeOf(cidr: string): AddressRange {
+  const [network = '', prefix, ...rest] = cidr.split('/')
+  const address = new Address()
+  const isIpv4 = !network.includes(':')
+  const most = isIpv4 ? bitsOfIpv4 : groupCount * bitsOfGroup
+  const bits = prefix === undefined ? most : Number(prefix)
+  if (!address.read(network) || !(Number.isInteger(bits) && bits >= 0 && bits <= most) || rest.length > 0) {
+    throw new Error(`${cidr} is no range of addresses`)
+  }
+  const mask = maskOf(isIpv4 ? groupCount * bitsOfGroup - bitsOfIpv4 + bits : bits)
+  return { network: address.words, mask }
+}
+
+/** Its first `bits` bits are set. */
+function maskOf(bits: number): Words {
+  const mask = new Address()
+  for (let group = 0; group < groupCount; group++) {
+    const set = Math.min(Math.max(bits - group * bitsOfGroup, 0), bitsOfGroup)
+    mask.groups[group] = 0xffff << (bitsOfGroup - set)
+  }
+  return mask.words
+}
+
+const dot = 0x2e
+const zero = 0x30
+
+/** Reads from `from` to the end into two groups. */
+function readIpv4(text: string, from: number, groups: Groups, at: number): boolean {
+  let octets = 0
+  let value = 0
+  let digits = 0
+  for (let index = from; index <= text.length; index++) {
+    const code = index === text.length ? dot : text.charCodeAt(index)
+    if (code === dot) {
+      if (digits === 0 || octets === 4) return false
+      const group = at + (octets >> 1)
+      groups[group] = octets % 2 === 0 ? value << 8 : (groups[group] ?? 0) | value
+      octets++
+      value = 0
+      digits = 0
+    } else {
+      const digit = code - zero
+      const isLeadingZero = digits > 0 && value === 0
+      if (digit < 0 || digit > 9 || isLeadingZero) return false
+      value = value * 10 + digit
+      if (value > 255) return false
+      digits++
+    }
+  }
+  return octets === 4
+}
+
+/** RFC 4291, section 2.2. `groups` are all zero. */
+function readIpv6(text: string, groups: Groups): boolean {
+  let count = 0
+  /** The group that `::` stands before. */
+  let gap = -1
+  let at = 0
+  if (text.startsWith('::')) {
+    gap = 0
+    at = 2
+  }
+  while (at < text.length) {
+    if (count === groupCount) return false
+    const colon = text.indexOf(':', at)
+    const end = colon === -1 ? text.length : colon
+    if (colon === -1 && text.includes('.', at)) {
+      if (count > ipv4Start || !readIpv4(text, at, groups, count)) return false
+      count += 2
+      break
+    }
+    if (!readGroup(text, at, end, groups, count)) return false
+    count++
+    if (colon === -1) break
+    at = colon + 1
+    if (at === text.length) return false
+    if (text[at] === ':') {
+      if (gap !== -1) return false
+      gap = count
+      at++
+    }
+  }
+  if (gap === -1) return count === groupCount
+  if (count >= groupCount) return false
+  const behindGap = count - gap
+  groups.copyWithin(groupCount - behindGap, gap, count)
+  groups.fill(0, gap, groupCount - behindGap)
+  return true
+}
+
+function readGroup(text: string, from: number, to: number, groups: Groups, at: number): boolean {
+  if (to === from || to - from > 4) return false
+  let value = 0
+  for (let index = from; index < to; index++) {
+    const digit = hexDigit(text.charCodeAt(index))
+    if (digit === -1) return false
+    value = value * 16 + digit
+  }
+  groups[at] = value
+  return true
+}
+
+/** -1 for what is none. */
+function hexDigit(code: number): number {
+  if (code >= zero && code <= 0x39) return code - zero
+  const letter = code | 0x20
+  return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -1
+}

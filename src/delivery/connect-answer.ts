@@ -1,0 +1,65 @@
+/**
+ * What a proxy's answer to CONNECT says. Its status alone doesn't tell whether the proxy failed or the target: headers
+ * do, where it sends them. Pure.
+ *
+ * `target`: the proxy works, and can't or may not reach the target. `prohibited`: it says that the target's address is
+ * one that it must not connect to. `fault`: the proxy itself; with `isDown` for every target.
+ */
+export type ConnectAnswer =
+  | { kind: 'tunnel' }
+  | { kind: 'target'; code: string }
+  | { kind: 'prohibited' }
+  | { kind: 'fault'; reason: string; isDown: boolean }
+
+type Headers = Readonly<Record<string, string | string[] | undefined>>
+
+/** `error=` of `Proxy-Status` (RFC 9209, section 2.3) that is about the next hop. */
+const targetErrors: ReadonlySet<string> = new Set([
+  'connection_read_timeout',
+  'connection_refused',
+  'connection_terminated',
+  'connection_timeout',
+  'connection_write_timeout',
+  'destination_ip_unroutable',
+  'destination_not_found',
+  'destination_unavailable',
+  'dns_error',
+  'dns_timeout',
+  'http_request_denied',
+])
+
+/** The first word of Squid's `X-Squid-Error` that is about the target, or about the rules for it. */
+const squidTargetErrors: ReadonlySet<string> = new Set([
+  'ERR_ACCESS_DENIED',
+  'ERR_CONNECT_FAIL',
+  'ERR_DNS_FAIL',
+  'ERR_LIFETIME_EXP',
+  'ERR_READ_ERROR',
+  'ERR_READ_TIMEOUT',
+])
+
+/**
+ * Without a header that says more, 403 (its rules), 502 and 504 (RFC 9110, 15.6: of the server behind it) are about the
+ * target, 407 is about us and holds for all targets, and everything else is the proxy's.
+ */
+export function judgeConnect(status: number, headers: Headers): ConnectAnswer {
+  if (status >= 200 && status < 300) return { kind: 'tunnel' }
+  const proxyError = /;\s*error=([a-z_]{1,40})/.exec(textOf(headers['proxy-status']))?.[1]
+  if (proxyError === 'destination_ip_prohibited') return { kind: 'prohibited' }
+  if (proxyError !== undefined) return judgeWord(proxyError, targetErrors)
+  const squidError = /^(ERR_[A-Z_]{1,40})/.exec(textOf(headers['x-squid-error']))?.[1]
+  if (squidError !== undefined && status !== 407) return judgeWord(squidError, squidTargetErrors)
+  const code = `CONNECT_${status}`
+  // Smokescreen denies a target with 407.
+  if (headers['x-smokescreen-error'] !== undefined) return { kind: 'target', code }
+  if (status === 403 || status === 502 || status === 504) return { kind: 'target', code }
+  return { kind: 'fault', reason: code, isDown: status === 407 }
+}
+
+function judgeWord(word: string, ofTarget: ReadonlySet<string>): ConnectAnswer {
+  return ofTarget.has(word) ? { kind: 'target', code: word } : { kind: 'fault', reason: word, isDown: false }
+}
+
+function textOf(header: string | string[] | undefined): string {
+  return typeof header === 'string' ? header : (header?.[0] ?? '')
+}

@@ -1,0 +1,51 @@
+import type { LookupAddress } from 'node:dns'
+import type { LookupFunction } from 'node:net'
+import { buildConnector } from 'undici'
+import { NameNotResolvedError } from './connect-error.ts'
+
+/** Gives the addresses to dial for a name: one or more, or an error. */
+type Addressing = (name: string, dialled: (error: Error | null, addresses: readonly string[]) => void) => void
+
+/** How long one of several addresses is tried before the next one's turn; the last has all the time that is left. */
+const nextAddressMs = 1_000
+/** Of one name, in one connection: more would not be tried within a request's deadline. */
+const maxAddresses = 4
+
+/** undici's connector, with the addresses of names from `addressing`. */
+export function createDialler(addressing: Addressing, timeoutMs: number): buildConnector.connector {
+  const lookup: LookupFunction = (name, { all }, callback) => {
+    addressing(name, (error, addresses) => {
+      const toDial = error === null ? dialOrder(addresses) : []
+      const [first] = toDial
+      if (first === undefined) callback(error ?? new NameNotResolvedError(name, 'ENODATA'), '', 0)
+      else if (all === true) callback(null, toDial)
+      else callback(null, first.address, first.family)
+    })
+  }
+  return buildConnector({
+    timeout: timeoutMs,
+    allowH2: false,
+    lookup,
+    autoSelectFamily: true,
+    autoSelectFamilyAttemptTimeout: nextAddressMs,
+  })
+}
+
+/**
+ * The addresses in the order in which they are tried; Node lets the families alternate (RFC 8305), beginning with the
+ * first one's. IPv4 begins: nearly every hook has it, and where this machine has none it fails at once. Which of
+ * several comes first is left to chance, so that each gets its share.
+ */
+function dialOrder(addresses: readonly string[]): LookupAddress[] {
+  const start = addresses.length > 1 ? Math.floor(Math.random() * addresses.length) : 0
+  const ipv4: LookupAddress[] = []
+  const ipv6: LookupAddress[] = []
+  for (let index = 0; index < addresses.length; index++) {
+    const address = addresses[(start + index) % addresses.length] ?? ''
+    if (address.includes(':')) ipv6.push({ address, family: 6 })
+    else ipv4.push({ address, family: 4 })
+  }
+  if (ipv6.length === 0) return ipv4.slice(0, maxAddresses)
+  if (ipv4.length === 0) return ipv6.slice(0, maxAddresses)
+  return [...ipv4.slice(0, maxAddresses / 2), ...ipv6.slice(0, maxAddresses / 2)]
+}

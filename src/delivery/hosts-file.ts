@@ -1,0 +1,43 @@
+import { readFileSync } from 'node:fs'
+import { isIP } from 'node:net'
+import { FollowedFile } from './followed-file.ts'
+
+/** The names of `/etc/hosts`, which come before DNS. Changes of the file are followed within seconds. */
+export class HostsFile {
+  readonly #file: FollowedFile
+  #names: ReadonlyMap<string, readonly string[]> = new Map()
+
+  constructor(path: string, now: () => number) {
+    this.#file = new FollowedFile(path, now)
+  }
+
+  /** `name` is in lower case. */
+  addressesOf(name: string): readonly string[] | undefined {
+    if (this.#file.hasChanged()) this.#names = parseHosts(readText(this.#file.path))
+    return this.#names.get(name)
+  }
+}
+
+/** Reads the format of hosts(5): an address and its names a line. Lines that are something else are left out. */
+export function parseHosts(text: string): ReadonlyMap<string, readonly string[]> {
+  const names = new Map<string, string[]>()
+  for (const line of text.split('\n')) {
+    const [address = '', ...aliases] = line.replace(/#.*/, '').trim().split(/\s+/)
+    if (isIP(address) === 0) continue
+    for (const alias of aliases) {
+      const name = alias.toLowerCase()
+      const addresses = names.get(name)
+      if (addresses === undefined) names.set(name, [address])
+      else if (!addresses.includes(address)) addresses.push(address)
+    }
+  }
+  return names
+}
+
+function readText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return ''
+  }
+}

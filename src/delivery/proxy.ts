@@ -1,0 +1,202 @@
+import { Socket } from 'node:net'
+import { type buildConnector, type Dispatcher, Pool } from 'undici'
+import { judgeConnect } from './connect-answer.ts'
+import {
+  AddressNotAllowedError,
+  NameNotResolvedError,
+  ProxyFaultError,
+  TargetUnreachableError,
+} from './connect-error.ts'
+import { createDialler } from './dialler.ts'
+import type { NameResolver } from './resolver.ts'
+
+type Opened = (...result: [null, Socket] | [Error, null]) => void
+
+export type OutboundProxy = {
+  /** Opens a tunnel to `example.com:443`. Fails with one of the errors of `connect-error.ts`. */
+  open(authority: string, opened: Opened): void
+  /** Closes connections that are not tunnels yet, and looks for nothing any more. */
+  close(): Promise<void>
+}
+
+/** How a request for a tunnel ended: the metric's label. `down`: by a fault that every target would see. */
+export type ConnectOutcome = 'tunnel' | 'target' | 'fault' | 'down'
+
+export type ProxyOptions = {
+  /** `http://user:password@proxy.example:3128` */
+  url: string
+  resolver: NameResolver
+  /** The deadline of a request, in which a tunnel has to be made. */
+  timeoutMs: number
+  onConnect?: (outcome: ConnectOutcome) => void
+  /** No target can be reached through it: nothing should be sent until it is told otherwise. Without secrets. */
+  onDown?: (isDown: boolean, reason: string) => void
+}
+
+/** How long the proxy has for its TCP connection, as undici counts: in half seconds, and more or less. */
+const dialMs = 2_000
+/** The part of a request's deadline in which the proxy has to answer: a fault of its own must be told from the target's. */
+const answerShare = 0.9
+/** How often a proxy that is down is tried. */
+const probeEveryMs = 1_000
+/** Nobody's: a name that can't exist (RFC 6761, section 6.4). Whatever the proxy says of it, it works. */
+const probeAuthority = 'sluice.invalid:443'
+
+/**
+ * An HTTP proxy that is asked for a tunnel (CONNECT) to each hook.
+ *
+ * Faults of its own are `ProxyFaultError`. While it is unreachable, or refuses our login, it is down: `onDown` says so
+ * once, and says when it is up again.
+ */
+export function createProxy(options: ProxyOptions): OutboundProxy {
+  return new ConnectProxy(options)
+}
+
+class ConnectProxy implements OutboundProxy {
+  readonly #pool: Pool
+  readonly #login: readonly string[]
+  readonly #answerMs: number
+  readonly #onConnect: (outcome: ConnectOutcome) => void
+  readonly #onDown: (isDown: boolean, reason: string) => void
+  /** When it last answered anything, on the clock of `performance.now()`. */
+  #answeredMs = 0
+  #isDown = false
+  #probe: NodeJS.Timeout | undefined
+  #isClosed = false
+
+  constructor({
+    url,
+    resolver,
+    timeoutMs,
+    onConnect = () => undefined,
+    onDown = () => undefined,
+  }: ProxyOptions) {
+    const { origin, username, password } = new URL(url)
+    this.#login = loginOf(username, password)
+    this.#answerMs = timeoutMs * answerShare
+    this.#onConnect = onConnect
+    this.#onDown = onDown
+    this.#pool = new Pool(origin, {
+      connect: createProxyConnector(resolver, Math.min(dialMs, timeoutMs)),
+      pipelining: 1,
+      allowH2: false,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    })
+  }
+
+  open(authority: string, opened: Opened): void {
+    this.#connect(authority, (...result) => {
+      const [error] = result
+      this.#onConnect(outcomeOf(error))
+      if (error instanceof ProxyFaultError && error.isDown) this.#goDown(error.reason)
+      opened(...result)
+    })
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    clearTimeout(this.#probe)
+    await this.#pool.destroy()
+  }
+
+  #connect(authority: string, opened: Opened): void {
+    const askedMs = performance.now()
+    const giveUp = new AbortController()
+    const timer = setTimeout(() => giveUp.abort(), this.#answerMs)
+    const headers = ['Host', authority, ...this.#login]
+    this.#pool.connect({ path: authority, headers, signal: giveUp.signal }, (error, answer) => {
+      clearTimeout(timer)
+      if (error === null) this.#take(answer, authority, opened)
+      else opened(this.#errorOf(error, giveUp.signal.aborted, askedMs), null)
+    })
+  }
+
+  #take({ statusCode, headers, socket }: Dispatcher.ConnectData, authority: string, opened: Opened): void {
+    this.#answeredMs = performance.now()
+    const judged = judgeConnect(statusCode, headers)
+    if (judged.kind === 'tunnel' && socket instanceof Socket) {
+      opened(null, socket)
+      return
+    }
+    socket.on('error', () => undefined).destroy()
+    switch (judged.kind) {
+      case 'target':
+        opened(new TargetUnreachableError(judged.code), null)
+        break
+      case 'prohibited':
+        opened(new AddressNotAllowedError(authority), null)
+        break
+      case 'fault':
+        opened(new ProxyFaultError(judged.reason, judged), null)
+        break
+      case 'tunnel':
+        throw new Error('undici gave a tunnel that is no socket')
+    }
+  }
+
+  /**
+   * No answer in time is the target's fault, whose connection the proxy waits for, where the proxy has answered others
+   * meanwhile, and else the proxy's.
+   */
+  #errorOf(error: Error, isLate: boolean, askedMs: number): Error {
+    if (error instanceof ProxyFaultError) return error
+    if (!isLate) return new ProxyFaultError('CLOSED', { isDown: false })
+    return this.#answeredMs > askedMs
+      ? new TargetUnreachableError('ETIMEDOUT')
+      : new ProxyFaultError('TIMEOUT', { isDown: false })
+  }
+
+  #goDown(reason: string): void {
+    if (this.#isDown || this.#isClosed) return
+    this.#isDown = true
+    this.#onDown(true, reason)
+    this.#lookAgain()
+  }
+
+  #lookAgain(): void {
+    this.#connect(probeAuthority, (error, socket) => {
+      socket?.destroy()
+      if (this.#isClosed) return
+      if (error instanceof ProxyFaultError && error.isDown) {
+        this.#probe = setTimeout(() => this.#lookAgain(), probeEveryMs)
+        return
+      }
+      this.#isDown = false
+      this.#onDown(false, '')
+    })
+  }
+}
+
+/** Any address will do: the operator has named it. */
+function createProxyConnector(resolver: NameResolver, timeoutMs: number): buildConnector.connector {
+  const dial = createDialler((name, dialled) => {
+    resolver.resolve(name, (resolved) => {
+      if (resolved.ok) dialled(null, resolved.addresses)
+      else dialled(new NameNotResolvedError(name, resolved.code), [])
+    })
+  }, timeoutMs)
+  return (options, callback) => {
+    dial(options, (...result) => {
+      const [error, socket] = result
+      if (error === null) callback(null, socket)
+      else callback(new ProxyFaultError(codeOf(error), { isDown: true }), null)
+    })
+  }
+}
+
+function codeOf(error: Error): string {
+  return 'code' in error && typeof error.code === 'string' ? error.code : error.name
+}
+
+function outcomeOf(error: Error | null): ConnectOutcome {
+  if (error === null) return 'tunnel'
+  if (!(error instanceof ProxyFaultError)) return 'target'
+  return error.isDown ? 'down' : 'fault'
+}
+
+function loginOf(username: string, password: string): readonly string[] {
+  if (username === '' && password === '') return []
+  const login = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`
+  return ['Proxy-Authorization', `Basic ${Buffer.from(login, 'utf8').toString('base64')}`]
+}

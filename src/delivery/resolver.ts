@@ -1,0 +1,283 @@
+import { Resolver as DnsClient, type RecordWithTtl } from 'node:dns'
+import { isLoopbackName } from '../address/policy.ts'
+import { FollowedFile } from './followed-file.ts'
+import { HostsFile } from './hosts-file.ts'
+
+/** What became of a name. `code`: c-ares' word for why it has no addresses, such as `ENOTFOUND`. */
+export type Resolved =
+  | { readonly ok: true; readonly addresses: readonly string[] }
+  | { readonly ok: false; readonly code: string }
+
+export type NameResolver = {
+  /**
+   * Finds the addresses of a name, IPv4 and IPv6, in no order: in `/etc/hosts`, or by DNS, where the name is taken as
+   * it is, without the search domains of the machine. Calls back once: before it returns when nothing has to be asked, else within
+   * 2.5 s.
+   */
+  resolve(name: string, answered: (resolved: Resolved) => void): void
+  /** Gives up what is being asked. */
+  close(): void
+}
+
+/** How a question to DNS ended. `stale`: no server could say, and what was found before is used. */
+export type LookupOutcome = 'found' | 'not_found' | 'failed' | 'stale'
+
+export type ResolverOptions = {
+  /** `192.0.2.1`, `192.0.2.1:5353`, `[2001:db8::1]:53`; those of `/etc/resolv.conf` when there are none. */
+  servers?: readonly string[]
+  hostsPath?: string
+  /** Names that are kept, about 400 bytes each; those longest not asked for go first. */
+  maxNames?: number
+  onLookup?: (outcome: LookupOutcome, durationMs: number) => void
+  /** Milliseconds of a monotonic clock. */
+  now?: () => number
+}
+
+/** Bounds of how long an answer holds, whatever its TTL: a name isn't asked for at each connection, and can be moved. */
+const freshMs = { least: 1_000, most: 5 * 60_000 }
+/** How much longer what was found is used when no server can say (RFC 8767), and when that is asked again. */
+const staleMs = 5 * 60_000
+const staleAgainMs = 5_000
+/** How long it is believed that a name has no addresses, and that no server can say. */
+const noSuchNameMs = 10_000
+const failureMs = 1_000
+
+/** The longest that anybody waits: well inside of a request's five seconds, and less when there is something to go on with. */
+const deadlineMs = 2_500
+const deadlineWithStaleMs = 500
+/** How long the answer for one family waits for the other's (RFC 8305, section 3). */
+const otherFamilyMs = 50
+/** Of each question to a server, for c-ares: UDP gets lost. It looks at the clock as often. */
+const questionMs = { timeout: 500, maxTimeout: 1_000, tries: 4 }
+/**
+ * Lookups that are begun at once; the others follow in turn, whether those before them have ended or not. A socket
+ * holds a few hundred packets, and what comes beyond is lost: 800 questions at once took 2 s instead of 60 ms.
+ */
+const burst = 32
+const nextBurstMs = 5
+
+const loopback: readonly string[] = ['127.0.0.1', '::1']
+
+/**
+ * Resolves names with c-ares, which waits on sockets, and a cache. `dns.lookup` waits in libuv's threads, of which
+ * there are four: a few names whose servers are silent would hold up all others, and file access with them.
+ */
+export function createResolver(options: ResolverOptions = {}): NameResolver {
+  return new CachingResolver(options)
+}
+
+/** One name, and what is known of it. */
+class KnownName {
+  readonly name: string
+  answer: Resolved | undefined
+  /** Until when that is answered. */
+  untilMs = 0
+  /** What was found last, and until when it may be used if nothing else can be had. */
+  found: Resolved | undefined
+  staleUntilMs = 0
+  /** Who waits for the lookup that is under way. */
+  waiting: ((resolved: Resolved) => void)[] | undefined
+
+  constructor(name: string) {
+    this.name = name
+  }
+
+  hasStale(nowMs: number): boolean {
+    return this.found !== undefined && nowMs < this.staleUntilMs
+  }
+}
+
+/** Two questions that were asked at once, for IPv4 and for IPv6. */
+class Lookup {
+  readonly known: KnownName
+  readonly startedMs: number
+  readonly addresses: string[] = []
+  ttlMs = Infinity
+  /** Why there are no addresses of a family. */
+  readonly codes: string[] = []
+  pending = 2
+  /** Whoever waited for it has been answered; what comes now is for the cache. */
+  isOver = false
+  timer: NodeJS.Timeout | undefined
+
+  constructor(known: KnownName, startedMs: number) {
+    this.known = known
+    this.startedMs = startedMs
+  }
+
+  /** A name that is unknown for one type is often only that, so the other's answer is waited for. */
+  get failure(): string {
+    if (this.codes.includes('ENOTFOUND')) return 'ENOTFOUND'
+    const code = this.codes.find((each) => each !== 'ENODATA')
+    return code ?? (this.pending > 0 ? 'ETIMEOUT' : 'ENODATA')
+  }
+}
+
+function answerAll(known: KnownName, answer: Resolved): void {
+  const { waiting = [] } = known
+  known.waiting = undefined
+  for (const answered of waiting) answered(answer)
+}
+
+class CachingResolver implements NameResolver {
+  readonly #servers: readonly string[]
+  readonly #onLookup: (outcome: LookupOutcome, durationMs: number) => void
+  readonly #now: () => number
+  readonly #hosts: HostsFile
+  readonly #resolvConf: FollowedFile | undefined
+  readonly #maxNames: number
+  /** The one last asked for comes last. */
+  readonly #names = new Map<string, KnownName>()
+  /** Names that are to be looked up when it is their turn. */
+  readonly #line: KnownName[] = []
+  #begunInBurst = 0
+  #nextBurst: NodeJS.Timeout | undefined
+  #client: DnsClient
+
+  constructor({
+    servers = [],
+    hostsPath = '/etc/hosts',
+    maxNames = 10_000,
+    onLookup = () => undefined,
+    now = () => performance.now(),
+  }: ResolverOptions) {
+    this.#servers = servers
+    this.#onLookup = onLookup
+    this.#now = now
+    this.#maxNames = maxNames
+    this.#hosts = new HostsFile(hostsPath, now)
+    this.#resolvConf = servers.length === 0 ? new FollowedFile('/etc/resolv.conf', now) : undefined
+    this.#resolvConf?.hasChanged()
+    this.#client = this.#createClient()
+  }
+
+  resolve(name: string, answered: (resolved: Resolved) => void): void {
+    const plain = name.endsWith('.') ? name.slice(0, -1) : name
+    const addresses = this.#hosts.addressesOf(plain) ?? (isLoopbackName(plain) ? loopback : undefined)
+    if (addresses !== undefined) {
+      answered({ ok: true, addresses })
+      return
+    }
+    const known = this.#knownName(plain)
+    if (known.answer !== undefined && this.#now() < known.untilMs) {
+      answered(known.answer)
+    } else if (known.waiting === undefined) {
+      known.waiting = [answered]
+      this.#queue(known)
+    } else {
+      known.waiting.push(answered)
+    }
+  }
+
+  close(): void {
+    clearTimeout(this.#nextBurst)
+    this.#client.cancel()
+    for (const known of this.#line.splice(0)) answerAll(known, { ok: false, code: 'ECANCELLED' })
+  }
+
+  #createClient(): DnsClient {
+    const client = new DnsClient(questionMs)
+    if (this.#servers.length > 0) client.setServers(this.#servers)
+    return client
+  }
+
+  #knownName(name: string): KnownName {
+    let known = this.#names.get(name)
+    if (known === undefined) {
+      known = new KnownName(name)
+      const oldest = this.#names.size < this.#maxNames ? undefined : this.#names.keys().next().value
+      if (oldest !== undefined) this.#names.delete(oldest)
+    } else {
+      this.#names.delete(name)
+    }
+    this.#names.set(name, known)
+    return known
+  }
+
+  #queue(known: KnownName): void {
+    if (this.#begunInBurst === burst) {
+      this.#line.push(known)
+      return
+    }
+    this.#begunInBurst++
+    this.#nextBurst ??= setTimeout(() => this.#beginBurst(), nextBurstMs)
+    this.#lookUp(known)
+  }
+
+  #beginBurst(): void {
+    const next = this.#line.splice(0, burst)
+    this.#begunInBurst = next.length
+    this.#nextBurst = next.length === 0 ? undefined : setTimeout(() => this.#beginBurst(), nextBurstMs)
+    for (const known of next) this.#lookUp(known)
+  }
+
+  #lookUp(known: KnownName): void {
+    // c-ares reads it once.
+    if (this.#resolvConf?.hasChanged() === true) this.#client = this.#createClient()
+    const nowMs = this.#now()
+    const lookup = new Lookup(known, nowMs)
+    this.#conclude(lookup, known.hasStale(nowMs) ? deadlineWithStaleMs : deadlineMs)
+    const take = (error: NodeJS.ErrnoException | null, records: readonly RecordWithTtl[]): void =>
+      this.#take(lookup, error, records)
+    this.#client.resolve4(known.name, { ttl: true }, take)
+    this.#client.resolve6(known.name, { ttl: true }, take)
+  }
+
+  #take(
+    lookup: Lookup,
+    error: NodeJS.ErrnoException | null,
+    records: readonly RecordWithTtl[] | undefined = [],
+  ): void {
+    lookup.pending--
+    if (error !== null) lookup.codes.push(error.code ?? error.name)
+    for (const { address, ttl } of records) {
+      lookup.addresses.push(address)
+      lookup.ttlMs = Math.min(lookup.ttlMs, ttl * 1000)
+    }
+    if (lookup.pending === 0) this.#end(lookup)
+    else if (lookup.addresses.length > 0 && !lookup.isOver) this.#conclude(lookup, otherFamilyMs)
+  }
+
+  /** With what is there by then, whatever is missing. */
+  #conclude(lookup: Lookup, inMs: number): void {
+    clearTimeout(lookup.timer)
+    lookup.timer = setTimeout(() => this.#end(lookup), inMs)
+  }
+
+  /** For those who wait; and once more, for the cache, when an answer comes after that. */
+  #end(lookup: Lookup): void {
+    clearTimeout(lookup.timer)
+    const nowMs = this.#now()
+    const { known, startedMs, isOver } = lookup
+    if (isOver && lookup.addresses.length === 0) return
+    const outcome = this.#learn(lookup, nowMs)
+    if (isOver) return
+    lookup.isOver = true
+    this.#onLookup(outcome, nowMs - startedMs)
+    if (known.answer !== undefined) answerAll(known, known.answer)
+  }
+
+  #learn({ known, addresses, ttlMs, failure }: Lookup, nowMs: number): LookupOutcome {
+    if (addresses.length > 0) {
+      known.found = { ok: true, addresses }
+      known.untilMs = nowMs + Math.min(freshMs.most, Math.max(freshMs.least, ttlMs))
+      known.staleUntilMs = known.untilMs + staleMs
+      known.answer = known.found
+      return 'found'
+    }
+    if (failure === 'ENOTFOUND' || failure === 'ENODATA') {
+      known.found = undefined
+      known.answer = { ok: false, code: failure }
+      known.untilMs = nowMs + noSuchNameMs
+      return 'not_found'
+    }
+    if (known.hasStale(nowMs)) {
+      known.answer = known.found
+      known.untilMs = nowMs + staleAgainMs
+      return 'stale'
+    }
+    known.answer = { ok: false, code: failure }
+    known.untilMs = nowMs + failureMs
+    return 'failed'
+  }
+}

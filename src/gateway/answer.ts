@@ -1,0 +1,48 @@
+/** What the gateway answers. Exactly 200 is success: analytics-python takes any other code for an error. */
+export type Answer = {
+  readonly status: 200 | 400 | 401 | 403 | 404 | 429 | 500 | 503
+  /** JSON. Never empty: analytics-java sends again what was answered with an empty body. */
+  readonly body: string
+  /** Of the header `Retry-After`, in seconds. */
+  readonly retryAfterS?: number
+}
+
+/** The codes of what isn't success, with their status. */
+const statuses = {
+  malformed_json: 400,
+  invalid_body: 400,
+  payload_too_large: 400,
+  too_many_messages: 400,
+  incomplete_body: 400,
+  unknown_write_key: 401,
+  unknown_server_key: 401,
+  source_not_allowed: 403,
+  not_found: 404,
+  rate_limited: 429,
+  internal_error: 500,
+  overloaded: 503,
+  kafka_unavailable: 503,
+} as const satisfies Record<string, Answer['status']>
+
+export type ProblemCode = keyof typeof statuses
+export const problemCodes: readonly string[] = Object.keys(statuses)
+
+export function statusOf(code: ProblemCode): Answer['status'] {
+  return statuses[code]
+}
+
+export const success: Answer = { status: 200, body: '{"success":true}' }
+
+/** `message` is for the client's developer: what is wrong, what to do. It never quotes what was sent. */
+export function problem(code: ProblemCode, message: string, retryAfterS?: number): Answer {
+  const answer = { status: statuses[code], body: JSON.stringify({ success: false, code, message }) }
+  return retryAfterS === undefined ? answer : { ...answer, retryAfterS }
+}
+
+const leastRetryS = 1
+const mostRetryS = 3
+
+/** For what will soon be over: whole seconds, not the same for all, lest all come back at once. */
+export function soon(): number {
+  return leastRetryS + Math.floor(Math.random() * (mostRetryS - leastRetryS + 1))
+}

@@ -1,0 +1,170 @@
+import { type TSchema, Type } from 'typebox'
+import { propertyChange } from '../message/audience-change.ts'
+import { MAX_MESSAGE_ID_CHARACTERS } from '../message/schema.ts'
+import type { ProblemCode } from './answer.ts'
+import { maxBatchBytes, maxBatchMessages, maxMessageBytes } from './limits.ts'
+import type { CallName } from './observer.ts'
+
+/**
+ * The one table of what the gateway offers: the server makes its routes of it, and the OpenAPI document is written
+ * from it. The schemas tell what clients should send; more is taken (docs/gateway.md).
+ */
+export type ApiRoute = {
+  readonly call: CallName
+  /** All of them do the same; the first is the one to use. */
+  readonly paths: readonly [string, ...string[]]
+  readonly summary: string
+  readonly description: string
+  /** Whose key is needed. */
+  readonly key: 'write' | 'server' | 'none'
+  readonly body: TSchema
+  readonly answer: TSchema
+  /** What it may answer beside 200. */
+  readonly problems: readonly ProblemCode[]
+}
+
+const text = (description: string) => Type.String({ description })
+const object = (description: string) => Type.Optional(Type.Object({}, { description }))
+const time = (description: string) => Type.Optional(Type.String({ format: 'date-time', description }))
+
+const shared = {
+  writeKey: Type.Optional(text('The write key, where it is not in the header Authorization.')),
+  context: object('Device, library, campaign and the like.'),
+  integrations: object('Destinations by name: false leaves one out; All: false leaves out all not named.'),
+  sentAt: time("When the request was sent, by the client's clock, which is corrected by it."),
+}
+
+const message = {
+  userId: Type.Optional(text('Who did it. This or anonymousId is needed.')),
+  anonymousId: Type.Optional(text('Who did it, while the userId is unknown.')),
+  messageId: Type.Optional(
+    Type.String({
+      maxLength: MAX_MESSAGE_ID_CHARACTERS,
+      description: 'Of the client: a repeat within a source is recognised by it. Absent: it gets one.',
+    }),
+  ),
+  timestamp: time('When it happened. Absent: when it was received.'),
+  ...shared,
+}
+
+const traits = object('Traits of the user or group.')
+const properties = object('Properties of the event, page or screen.')
+
+const kinds = {
+  identify: { ...message, traits },
+  track: { ...message, event: text('The name of the event.'), properties },
+  page: { ...message, name: Type.Optional(text('The name of the page.')), properties },
+  screen: { ...message, name: Type.Optional(text('The name of the screen.')), properties },
+  group: { ...message, groupId: text('The group that the user belongs to.'), traits },
+  alias: { ...message, userId: text('The new id.'), previousId: text('The id that was used so far.') },
+}
+
+const batch = Type.Object(
+  {
+    batch: Type.Array(
+      Type.Object(
+        {
+          type: Type.Enum(Object.keys(kinds)),
+          ...message,
+        },
+        { description: 'A message of any kind, with the fields of its kind.' },
+      ),
+      {
+        maxItems: maxBatchMessages,
+        description: `The messages, each of at most ${maxMessageBytes} bytes.`,
+      },
+    ),
+    ...shared,
+  },
+  { description: `At most ${maxBatchBytes} bytes. context and integrations are merged into each message.` },
+)
+
+const done = Type.Object(
+  { success: Type.Literal(true) },
+  { description: 'Kafka has all messages but those that were left out.' },
+)
+
+const always = ['malformed_json', 'invalid_body', 'payload_too_large', 'incomplete_body'] as const
+const written = ['rate_limited', 'overloaded', 'kafka_unavailable'] as const
+
+function trackingRoute(call: keyof typeof kinds, shortPath: string, summary: string): ApiRoute {
+  return {
+    call,
+    paths: [`/v1/${call}`, shortPath],
+    summary,
+    description: `One message of at most ${maxMessageBytes} bytes. One that is not valid is answered 200 too: it is left out, and counted.`,
+    key: 'write',
+    body: Type.Object(kinds[call]),
+    answer: done,
+    problems: [...always, 'unknown_write_key', ...written],
+  }
+}
+
+export const apiRoutes: readonly ApiRoute[] = [
+  trackingRoute('identify', '/v1/i', 'Who a user is'),
+  trackingRoute('track', '/v1/t', 'What a user did'),
+  trackingRoute('page', '/v1/p', 'Which page a user saw'),
+  trackingRoute('screen', '/v1/s', 'Which screen a user saw'),
+  trackingRoute('group', '/v1/g', 'Which group a user belongs to'),
+  trackingRoute('alias', '/v1/a', 'Two ids of one user'),
+  {
+    call: 'batch',
+    paths: ['/v1/batch', '/v1/import', '/v1/b'],
+    summary: 'Many messages of any kind',
+    description:
+      'A message that is not valid is left out, and counted by reason; the others are taken. An empty batch is answered 200.',
+    key: 'write',
+    body: batch,
+    answer: done,
+    problems: [...always, 'too_many_messages', 'unknown_write_key', ...written],
+  },
+  {
+    call: 'metrics',
+    paths: ['/v1/m'],
+    summary: "What the browser's library measures of itself",
+    description: 'Is thrown away.',
+    key: 'none',
+    body: Type.Object({}),
+    answer: done,
+    problems: ['payload_too_large', 'incomplete_body'],
+  },
+  {
+    call: 'deletions',
+    paths: ['/v1/deletions'],
+    summary: 'Deletes a user',
+    description: 'The destinations of the affected sources get a delete. Needs a server key of each of them.',
+    key: 'server',
+    body: Type.Object({
+      userId: text('Whose data is to be deleted.'),
+      sources: Type.Optional(
+        Type.Array(text('The id of a source.'), {
+          description: 'The affected sources. Absent: all that the key is a server key of.',
+        }),
+      ),
+      requestId: Type.Optional(
+        text('Names the request, 1 to 80 visible ASCII characters. Absent: it gets one.'),
+      ),
+    }),
+    answer: Type.Object({ success: Type.Literal(true), requestId: Type.String() }),
+    problems: [...always, 'unknown_server_key', 'source_not_allowed', 'overloaded', 'kafka_unavailable'],
+  },
+  {
+    call: 'audience_changes',
+    paths: ['/v1/audience-changes'],
+    summary: 'Changes of audiences and computed traits',
+    description:
+      'Each change becomes an Identify where the property really changes. All are taken or none. Needs a server key of the space.',
+    key: 'server',
+    body: Type.Object({
+      source: Type.Optional(
+        text('The id of the space: a source of the kind audiences. Absent: the only one of the key.'),
+      ),
+      changes: Type.Array(propertyChange, {
+        maxItems: maxBatchMessages,
+        description: 'changedAt may be left out: then it is when the request was received.',
+      }),
+    }),
+    answer: done,
+    problems: [...always, 'too_many_messages', 'unknown_server_key', 'source_not_allowed', ...written],
+  },
+]

@@ -1,0 +1,148 @@
+import { randomUUID } from 'node:crypto'
+import { someMember } from '../message/json.ts'
+import { partitionKey } from '../message/key.ts'
+import type { MessageLimits } from '../message/limits.ts'
+import type { MessageKind } from '../message/schema.ts'
+import { findExcess } from '../message/structure.ts'
+import { isAbsent, validate } from '../message/validate.ts'
+import { isJsonObject, type JsonObject } from './body.ts'
+import { correctTimestamp, type Arrival } from './clock.ts'
+import { maxCompleteMessageBytes, maxMessageBytes } from './limits.ts'
+import type { LeftOutReason } from './reasons.ts'
+
+/** The kinds that come with a public write key. A `delete` doesn't. */
+export const trackingKinds = [
+  'identify',
+  'track',
+  'page',
+  'screen',
+  'group',
+  'alias',
+] as const satisfies readonly MessageKind[]
+export type TrackingKind = (typeof trackingKinds)[number]
+
+/** What the request says for all of its messages. */
+export type Surroundings = {
+  /** The path's kind, which wins over the message's `type`; `undefined` in a batch. */
+  readonly kind: TrackingKind | undefined
+  readonly context: JsonObject | undefined
+  readonly integrations: JsonObject | undefined
+  readonly sentAt: unknown
+  readonly arrival: Arrival
+  /** The worker's: what is over them would only become a dead letter. */
+  readonly limits: MessageLimits
+}
+
+/** A message that can go to Kafka. */
+export type ReadyMessage = {
+  readonly ok: true
+  readonly kind: TrackingKind
+  /** The key of its record. */
+  readonly key: string
+  /** The value of its record: what JSON.stringify makes of it. */
+  readonly text: string
+  /** Of `text` in UTF-8. */
+  readonly bytes: number
+  /** The `messageId` that the client gave; `undefined` when it has one of ours. */
+  readonly givenId: string | undefined
+}
+
+export type CheckedItem = ReadyMessage | { readonly ok: false; readonly reason: LeftOutReason }
+
+/**
+ * Makes a message of what a client sent, or says why it is left out. Added are `type` (from the path), `messageId`
+ * (where absent), `receivedAt`, `sentAt` (the batch's), and `originalTimestamp`, which is what `timestamp` was
+ * before it was corrected for the client's clock. `context` and `integrations` of the batch are merged in, field by
+ * field, the message's own fields win. A `writeKey` is taken out. All else is as it was sent. Never throws.
+ */
+export function checkItem(item: unknown, surroundings: Surroundings): CheckedItem {
+  if (!isJsonObject(item)) return leaveOut('not_an_object')
+  const { kind = item['type'], limits } = surroundings
+  if (!isTrackingKind(kind)) return leaveOut('unknown_type')
+
+  const message = complete(item, kind, surroundings)
+  const validated = validate(message)
+  if (!validated.ok) return leaveOut(validated.reason)
+  const key = partitionKey(validated.message)
+  if (key === undefined) return leaveOut('no_user_anon_id')
+
+  // Only now: what is left out anyway isn't worth the copying.
+  message.context = merge(surroundings.context, message.context)
+  message.integrations = merge(surroundings.integrations, message.integrations)
+  const text = tryStringify(message)
+  if (text === undefined) return leaveOut('nested_too_deep')
+  const excess = findExcess(text, message, limits)
+  if (excess !== undefined) return leaveOut(excess)
+  // JSON.stringify writes an infinite number as null: no null in the text, nothing to look for.
+  if (text.includes('null') && someMember(message, isInfinite)) return leaveOut('number_out_of_range')
+  const bytes = Buffer.byteLength(text)
+  if (bytes > maxMessageBytes && isTooLarge(item, bytes)) return leaveOut('message_too_large')
+  if (bytes > limits.maxBytes) return leaveOut('body_too_large')
+  return { ok: true, kind, key, text, bytes, givenId: givenId(item) }
+}
+
+function leaveOut(reason: LeftOutReason): CheckedItem {
+  return { ok: false, reason }
+}
+
+type Message = { [field: string]: unknown; context: unknown; integrations: unknown }
+
+/** Only ever spread, never assign by the client's names: to assign `__proto__` would set the prototype. */
+function complete(
+  item: JsonObject,
+  kind: TrackingKind,
+  { sentAt: sharedSentAt, arrival }: Surroundings,
+): Message {
+  const sentAt = item['sentAt'] ?? sharedSentAt ?? undefined
+  const original = item['originalTimestamp'] ?? item['timestamp'] ?? undefined
+  const message = {
+    ...item,
+    type: kind,
+    messageId: isAbsent(item['messageId']) ? randomUUID() : item['messageId'],
+    context: item['context'],
+    integrations: item['integrations'],
+    originalTimestamp: original,
+    timestamp: correctTimestamp(original, sentAt, arrival),
+    sentAt,
+    receivedAt: arrival.text,
+  }
+  return item['writeKey'] === undefined ? message : { ...message, writeKey: undefined }
+}
+
+/** `undefined`, as a field that isn't there, is not written. What isn't an object is left to the validation. */
+function merge(shared: JsonObject | undefined, own: unknown): unknown {
+  if (shared === undefined) return own
+  if (own === undefined || own === null) return shared
+  return isJsonObject(own) ? { ...shared, ...own } : own
+}
+
+const kinds: ReadonlySet<unknown> = new Set(trackingKinds)
+
+function isTrackingKind(value: unknown): value is TrackingKind {
+  return kinds.has(value)
+}
+
+/** `undefined` when the nesting is deeper than the stack: JSON.parse has no such limit, JSON.stringify has. */
+export function tryStringify(value: JsonObject): string | undefined {
+  try {
+    return JSON.stringify(value)
+  } catch (error) {
+    if (error instanceof RangeError) return undefined
+    throw error
+  }
+}
+
+function isInfinite(_key: string, value: unknown): boolean {
+  return value === Infinity || value === -Infinity
+}
+
+/** The limit is for what the client sent; what we add to it has a wider one. */
+function isTooLarge(item: JsonObject, completeBytes: number): boolean {
+  return (
+    completeBytes > maxCompleteMessageBytes || Buffer.byteLength(tryStringify(item) ?? '') > maxMessageBytes
+  )
+}
+
+function givenId({ messageId }: JsonObject): string | undefined {
+  return typeof messageId === 'string' && messageId !== '' ? messageId : undefined
+}

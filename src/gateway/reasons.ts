@@ -1,0 +1,12 @@
+import type { RefusalReason } from '../message/validate.ts'
+
+/** Why a message that was sent doesn't go to Kafka though its request is answered 200, or is answered 401: label values. */
+export type LeftOutReason =
+  | RefusalReason
+  /** A batch without a message. */
+  | 'empty_batch'
+  /** No source has the write key: 401. */
+  | 'unknown_source'
+  | 'source_disabled'
+  /** Over 32 KB, in a batch that isn't too large itself. */
+  | 'message_too_large'

@@ -1,0 +1,179 @@
+import { randomUUID } from 'node:crypto'
+import type { Source } from '../catalog/catalog.ts'
+import { propertyChangeCheck, type PropertyChange } from '../message/audience-change.ts'
+import { deletionCheck, type Deletion } from '../message/deletion.ts'
+import { partitionOf } from '../message/partition.ts'
+import { parseTimestamp } from '../message/timestamp.ts'
+import { type Answer, problem, success } from './answer.ts'
+import { isJsonObject, type JsonObject, readBody } from './body.ts'
+import { arrivalAt } from './clock.ts'
+import { tryStringify } from './item.ts'
+import { maxBatchBytes, maxBatchMessages, maxMessageBytes } from './limits.ts'
+import type { Outbox } from './outbox.ts'
+import type { Sources } from './sources.ts'
+import { rateLimited, undelivered, unreadable } from './tracking.ts'
+import { keysOf } from './write-key.ts'
+
+export type ServerCallsOptions = {
+  readonly sources: Sources
+  readonly outbox: Outbox
+  readonly topics: { readonly deletions: string; readonly audienceChanges: string }
+  /** Of each of them. */
+  readonly partitions: number
+  /** Milliseconds since 1970. */
+  readonly now: () => number
+}
+
+/**
+ * What only servers may send, with a server key: a write key is public. All of a request is taken or none of it, and
+ * 200 says that Kafka has it.
+ */
+export type ServerCalls = {
+  deletion(sent: Buffer, authorization: string | undefined): Promise<Answer>
+  audienceChanges(sent: Buffer, authorization: string | undefined): Promise<Answer>
+}
+
+export function createServerCalls(options: ServerCallsOptions): ServerCalls {
+  const { sources, outbox, topics, partitions, now } = options
+
+  type Authorised = { ok: true; body: JsonObject; allowed: readonly Source[] } | { ok: false; answer: Answer }
+
+  function read(sent: Buffer, authorization: string | undefined): Authorised {
+    const allowed = sources.withServerKey(keysOf(authorization))
+    if (allowed.length === 0) return { ok: false, answer: unknownServerKey }
+    const body = readBody(sent, maxBatchBytes)
+    if (!body.ok) return { ok: false, answer: unreadable(body.fault, 'batch') }
+    return { ok: true, body: body.body, allowed }
+  }
+
+  return {
+    async deletion(sent, authorization) {
+      const request = read(sent, authorization)
+      if (!request.ok) return request.answer
+      const { body, allowed } = request
+      const arrival = arrivalAt(now())
+      const deletion = {
+        requestId: randomUUID(),
+        sources: allowed.map(({ id }) => id),
+        ...body,
+        requestedAt: arrival.text,
+      }
+      if (!deletionCheck.Check(deletion)) return refused(deletionCheck.Errors(deletion), '')
+      if (!covers(allowed, deletion.sources)) return sourceNotAllowed
+
+      const parcel = outbox.parcel(topics.deletions, '', { arrival, sentAt: undefined })
+      add(parcel, deletion.userId, deletionText(deletion), {})
+      const delivered = await outbox.submit(parcel)
+      if (delivered !== 'acknowledged') return undelivered(delivered)
+      return { status: 200, body: JSON.stringify({ success: true, requestId: deletion.requestId }) }
+    },
+
+    async audienceChanges(sent, authorization) {
+      const request = read(sent, authorization)
+      if (!request.ok) return request.answer
+      const { body, allowed } = request
+      const space = spaceOf(allowed, body['source'])
+      if (space === undefined) return sourceNotAllowed
+      if (!Array.isArray(body['changes'])) return changesMissing
+      const given: readonly unknown[] = body['changes']
+      if (given.length > maxBatchMessages) return tooManyChanges
+      const arrival = arrivalAt(now())
+      const changes = readChanges(given, arrival.text)
+      if (!changes.ok) return changes.answer
+      const waitMs = sources.take(space, given.length)
+      if (waitMs > 0) return rateLimited(waitMs)
+
+      const parcel = outbox.parcel(topics.audienceChanges, '', { arrival, sentAt: undefined })
+      const headers = { 'source-id': space.id }
+      for (const { userId, text } of changes.texts) add(parcel, userId, text, headers)
+      const delivered = await outbox.submit(parcel)
+      return delivered === 'acknowledged' ? success : undelivered(delivered)
+    },
+  }
+
+  function add(
+    parcel: ReturnType<Outbox['parcel']>,
+    userId: string,
+    text: string,
+    headers: Readonly<Record<string, string>>,
+  ): void {
+    const partition = partitionOf(userId, partitions)
+    const bytes = Buffer.byteLength(text) + recordOverheadBytes
+    parcel.add({ partition, key: userId, value: text, headers, bytes }, undefined)
+  }
+}
+
+const recordOverheadBytes = 1_200
+
+/** Without the fields that the schema doesn't know: it refuses them. */
+function deletionText({ requestId, userId, sources, requestedAt }: Deletion): string {
+  return JSON.stringify({ requestId, userId, sources, requestedAt })
+}
+
+function covers(allowed: readonly Source[], ids: readonly string[]): boolean {
+  const known = new Set(allowed.map(({ id }) => id))
+  return ids.every((id) => known.has(id))
+}
+
+/** The space that a request names, or the only one that its key stands for. */
+function spaceOf(allowed: readonly Source[], named: unknown): Source | undefined {
+  const spaces = allowed.filter(({ kind }) => kind === 'audiences')
+  if (named === undefined) return spaces.length === 1 ? spaces[0] : undefined
+  return spaces.find(({ id }) => id === named)
+}
+
+type ReadChanges =
+  | { ok: true; texts: readonly { userId: string; text: string }[] }
+  | { ok: false; answer: Answer }
+
+function readChanges(given: readonly unknown[], receivedAt: string): ReadChanges {
+  const texts: { userId: string; text: string }[] = []
+  for (const [index, item] of given.entries()) {
+    const where = `changes[${index}]`
+    const change = isJsonObject(item) ? { changedAt: receivedAt, ...item } : item
+    if (!isPropertyChange(change)) {
+      return { ok: false, answer: refused(propertyChangeCheck.Errors(change), where) }
+    }
+    if (parseTimestamp(change.changedAt) === undefined) return { ok: false, answer: noSuchDay(where) }
+    const text = tryStringify(change)
+    if (text === undefined || Buffer.byteLength(text) > maxMessageBytes) {
+      return { ok: false, answer: changeTooLarge(where) }
+    }
+    texts.push({ userId: change.userId, text })
+  }
+  return { ok: true, texts }
+}
+
+function isPropertyChange(value: unknown): value is PropertyChange {
+  return propertyChangeCheck.Check(value)
+}
+
+const unknownServerKey = problem(
+  'unknown_server_key',
+  'No source has this server key. Send a server key as a Bearer token, or by Basic authentication as its user name.',
+)
+const sourceNotAllowed = problem(
+  'source_not_allowed',
+  'Name sources that this key is a server key of; of audience changes one source of the kind audiences.',
+)
+const changesMissing = problem('invalid_body', 'Send changes as a list.')
+const tooManyChanges = problem('too_many_messages', `Send at most ${maxBatchMessages} changes.`)
+
+function noSuchDay(where: string): Answer {
+  return problem('invalid_body', `${where}.changedAt is no day of the calendar.`)
+}
+
+function changeTooLarge(where: string): Answer {
+  return problem('payload_too_large', `${where} is over ${maxMessageBytes} bytes (32 KB).`)
+}
+
+/** Names the first field that the schema objects to; the values are not shown. */
+function refused(errors: readonly SchemaError[], where: string): Answer {
+  const [first] = errors
+  const path = `${where}${(first?.instancePath ?? '').replaceAll('/', '.')}`.replace(/^\./, '')
+  // The schema of a field that it doesn't know is `false`.
+  const fault = first?.keyword === 'boolean' ? 'is not a known field' : first?.message
+  return problem('invalid_body', `${path === '' ? 'The body' : path} ${fault ?? 'is not as it has to be'}.`)
+}
+
+type SchemaError = { keyword: string; instancePath: string; message: string }

@@ -1,0 +1,191 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import { type Answer, problem, success } from './answer.ts'
+import { apiRoutes } from './api.ts'
+import { docsPage, docsPolicy } from './docs-page.ts'
+import type { CallName, GatewayObserver } from './observer.ts'
+import { openApiDocument } from './openapi.ts'
+import { Receiver, RefusedBody } from './receive.ts'
+import type { ServerCalls } from './server-calls.ts'
+import type { Tracking } from './tracking.ts'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    call?: CallName
+  }
+}
+
+export type GatewayServerOptions = {
+  readonly tracking: Tracking
+  readonly serverCalls: ServerCalls
+  readonly observer: GatewayObserver
+  /** Most bytes of bodies that are being received, of all requests together. */
+  readonly receiveBytes: number
+  /** How long a client may take for a whole request. */
+  readonly requestTimeoutMs: number
+  readonly maxConnections: number
+}
+
+export type GatewayServer = {
+  /** Gives the port; 0 picks a free one. Rejects when it can't be had. */
+  listen(address: { host: string; port: number }): Promise<number>
+  /** Bytes of bodies that aren't complete yet. */
+  readonly receivingBytes: number
+  /** Requests that aren't answered yet. */
+  readonly open: number
+  /** Takes no connection any more, answers what is there, and closes; at the latest after `timeoutMs`. */
+  stop(timeoutMs: number): Promise<void>
+}
+
+const maxHeaderBytes = 16 * 1_024
+/** How often connections are looked at for clients that are too slow. */
+const lookEveryMs = 1_000
+const pollMs = 20
+/** When nothing has been open for so long, what is left are connections that nobody uses. */
+const quietMs = 200
+
+/**
+ * The gateway's HTTP: paths with doubled and trailing slashes too, never a redirect, CORS for everyone. What a client
+ * calls the type of its body says nothing (SEGMENT.md), so all types are read as JSON.
+ */
+export function createGatewayServer(options: GatewayServerOptions): GatewayServer {
+  const { tracking, serverCalls, observer, requestTimeoutMs, maxConnections } = options
+  const receiver = new Receiver(options.receiveBytes)
+  const state = { isStopping: false, open: 0 }
+  const server = fastify({
+    logger: false,
+    routerOptions: { ignoreDuplicateSlashes: true, ignoreTrailingSlash: true },
+    requestTimeout: requestTimeoutMs,
+    // Requests that come while it closes are answered as always, with `Connection: close`.
+    return503OnClosing: false,
+    http: {
+      maxHeaderSize: maxHeaderBytes,
+      headersTimeout: requestTimeoutMs,
+      connectionsCheckingInterval: lookEveryMs,
+    },
+  })
+  server.server.maxConnections = maxConnections
+  server.server.on('request', (_request, response) => {
+    state.open++
+    response.once('close', () => state.open--)
+  })
+
+  server.removeAllContentTypeParsers()
+  server.addContentTypeParser('*', (_request, payload, done) => receiver.receive(payload, done))
+  server.addHook('onRequest', (request, _reply, done) => {
+    // Fastify refuses a type that it can't read.
+    request.raw.headers['content-type'] = undefined
+    done()
+  })
+
+  function send(reply: FastifyReply, { status, body, retryAfterS }: Answer): FastifyReply {
+    reply.code(status).headers(answerHeaders)
+    if (retryAfterS !== undefined) reply.header('retry-after', String(retryAfterS))
+    if (state.isStopping) reply.header('connection', 'close')
+    return reply.send(body)
+  }
+
+  async function handle(call: CallName, request: FastifyRequest): Promise<Answer> {
+    const sent = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)
+    // It isn't kept while the answer is waited for.
+    request.body = undefined
+    const { authorization } = request.headers
+    switch (call) {
+      case 'metrics':
+        return success
+      case 'deletions':
+        return serverCalls.deletion(sent, authorization)
+      case 'audience_changes':
+        return serverCalls.audienceChanges(sent, authorization)
+      case 'other':
+        return notFound
+      default:
+        return tracking.handle(call, sent, authorization)
+    }
+  }
+
+  for (const { call, paths } of apiRoutes) {
+    for (const path of paths) {
+      server.post(path, { config: { call } }, async (request, reply) => {
+        const startMs = performance.now()
+        const answer = await handle(call, request)
+        observer.answered(call, answer.status, performance.now() - startMs)
+        return send(reply, answer)
+      })
+    }
+  }
+  server.options('/v1/*', (_request, reply) => reply.code(204).headers(preflightHeaders).send())
+  serveDocs(server)
+
+  server.setNotFoundHandler((_request, reply) => {
+    observer.answered('other', notFound.status, 0)
+    return send(reply, notFound)
+  })
+  server.setErrorHandler((error, request, reply) => {
+    const isRefused = error instanceof RefusedBody
+    if (!isRefused) observer.failed(error)
+    const answer = isRefused ? error.answer : internalError
+    observer.answered(request.routeOptions.config.call ?? 'other', answer.status, 0)
+    return send(reply, answer)
+  })
+
+  return {
+    async listen({ host, port }) {
+      await server.listen({ host, port })
+      const address = server.server.address()
+      return typeof address === 'object' && address !== null ? address.port : port
+    },
+    get receivingBytes() {
+      return receiver.bytes
+    },
+    get open() {
+      return state.open
+    },
+    async stop(timeoutMs) {
+      state.isStopping = true
+      const deadlineMs = performance.now() + timeoutMs
+      const closed = server.close()
+      let quietSinceMs = performance.now()
+      while (performance.now() < deadlineMs && performance.now() - quietSinceMs < quietMs) {
+        await delay(pollMs)
+        if (state.open > 0) quietSinceMs = performance.now()
+      }
+      server.server.closeAllConnections()
+      await closed
+    },
+  }
+}
+
+/** The API as a document, and as a page to read. */
+function serveDocs(server: FastifyInstance): void {
+  const document = JSON.stringify(openApiDocument())
+  server.get('/openapi.json', (_request, reply) =>
+    reply.type('application/json; charset=utf-8').header('access-control-allow-origin', '*').send(document),
+  )
+  server.get('/docs', (_request, reply) =>
+    reply
+      .type('text/html; charset=utf-8')
+      .header('content-security-policy', docsPolicy)
+      .header('x-content-type-options', 'nosniff')
+      .send(docsPage),
+  )
+}
+
+const answerHeaders = {
+  'content-type': 'application/json; charset=utf-8',
+  'access-control-allow-origin': '*',
+  'access-control-expose-headers': 'retry-after',
+}
+
+const preflightHeaders = {
+  'access-control-allow-origin': '*',
+  'access-control-allow-methods': 'POST, OPTIONS',
+  'access-control-allow-headers': 'authorization, content-type, x-retry-count',
+  'access-control-max-age': '86400',
+}
+
+const notFound = problem(
+  'not_found',
+  'There is nothing here. POST to /v1/batch and its neighbours; GET /docs tells more.',
+)
+const internalError = problem('internal_error', 'Something is wrong with the gateway. Send it again.')

@@ -1,0 +1,271 @@
+import type { Source } from '../catalog/catalog.ts'
+import type { MessageLimits } from '../message/limits.ts'
+import { partitionOf } from '../message/partition.ts'
+import { type Answer, problem, soon, success } from './answer.ts'
+import { type BodyFault, isJsonObject, type JsonObject, readBody } from './body.ts'
+import { arrivalAt } from './clock.ts'
+import { checkItem, type ReadyMessage, type Surroundings, type TrackingKind, tryStringify } from './item.ts'
+import { maxBatchBytes, maxBatchMessages, maxCompleteBatchBytes, maxMessageBytes } from './limits.ts'
+import type { GatewayObserver } from './observer.ts'
+import type { Delivered, Outbox, Parcel } from './outbox.ts'
+import type { LeftOutReason } from './reasons.ts'
+import type { Sources } from './sources.ts'
+import { keysOf } from './write-key.ts'
+
+/** What a path of the tracking API takes: one message of a kind, or a list of messages of any. */
+export type Call = TrackingKind | 'batch'
+
+export type TrackingOptions = {
+  readonly sources: Sources
+  readonly outbox: Outbox
+  readonly observer: GatewayObserver
+  /** Where messages go. */
+  readonly topic: string
+  /** Of that topic. */
+  readonly partitions: number
+  readonly limits: MessageLimits
+  /** Milliseconds since 1970. */
+  readonly now: () => number
+}
+
+/** Segment's tracking API: from the body of a request to its answer. */
+export type Tracking = {
+  /** `sent` is the body as it came. 200 says that Kafka has every message of it that isn't left out. */
+  handle(call: Call, sent: Buffer, authorization: string | undefined): Promise<Answer>
+}
+
+export function createTracking(options: TrackingOptions): Tracking {
+  const { sources, outbox, observer } = options
+  /** The same object for all records of a source. */
+  const headers = new Map<string, Readonly<Record<string, string>>>()
+
+  function headersOf({ id }: Source): Readonly<Record<string, string>> {
+    let made = headers.get(id)
+    if (made === undefined) {
+      made = { 'source-id': id }
+      headers.set(id, made)
+    }
+    return made
+  }
+
+  /** Between this and `submit` nothing may wait, so that what is in flight stays so. */
+  function pack(source: Source, items: readonly unknown[], surroundings: Surroundings): Packed {
+    const tally = new Tally()
+    const { arrival, sentAt } = surroundings
+    const parcel = outbox.parcel(options.topic, source.id, { arrival, sentAt })
+    let written = 0
+    for (const item of items) {
+      const checked = checkItem(item, surroundings)
+      if (!checked.ok) {
+        tally.leaveOut(checked.reason)
+        continue
+      }
+      tally.take(checked.kind)
+      written += checked.bytes
+      if (written > maxCompleteBatchBytes) return { ok: false, answer: contextTooLarge }
+      if (isInFlight(parcel, checked, item, surroundings)) {
+        tally.coalesced++
+        continue
+      }
+      const { key, text, bytes, givenId } = checked
+      const partition = partitionOf(key, options.partitions)
+      const size = bytes + recordOverheadBytes
+      parcel.add({ partition, key, value: text, headers: headersOf(source), bytes: size }, givenId)
+    }
+    return { ok: true, parcel, tally }
+  }
+
+  async function accept(source: Source, read: ReadCall): Promise<Answer> {
+    const { items, surroundings } = read
+    if (!source.enabled) {
+      observer.leftOut('source_disabled', items.length, source.id)
+      return success
+    }
+    if (items.length === 0) {
+      observer.leftOut('empty_batch', 1, source.id)
+      return success
+    }
+    const waitMs = sources.take(source, items.length)
+    if (waitMs > 0) return rateLimited(waitMs)
+
+    const packed = pack(source, items, surroundings)
+    if (!packed.ok) return packed.answer
+    const { parcel, tally } = packed
+    const delivered = await outbox.submit(parcel)
+    if (delivered !== 'acknowledged') return undelivered(delivered)
+    tally.tell(observer, source.id)
+    const isSingle = surroundings.kind !== undefined
+    return isSingle && tally.isBeyondLimits ? beyondLimits : success
+  }
+
+  return {
+    async handle(call, sent, authorization) {
+      const read = readBody(sent, call === 'batch' ? maxBatchBytes : maxMessageBytes)
+      if (!read.ok) return unreadable(read.fault, call)
+      const { body } = read
+      const called = readCall(call, body, options)
+      const source = sources.withWriteKey(keysOf(authorization, body['writeKey']))
+      if (source === undefined) {
+        observer.leftOut('unknown_source', called.ok ? called.items.length : 1, undefined)
+        return unknownWriteKey
+      }
+      return called.ok ? accept(source, called) : called.answer
+    },
+  }
+}
+
+type Packed = { ok: true; parcel: Parcel; tally: Tally } | { ok: false; answer: Answer }
+
+type ReadCall = { readonly ok: true; readonly items: readonly unknown[]; readonly surroundings: Surroundings }
+
+/** What Kafka and the client add to a record, roughly. */
+const recordOverheadBytes = 200
+
+/** The messages of a call, and what it says for all of them. A batch that is missing is an empty one. */
+function readCall(
+  call: Call,
+  body: JsonObject,
+  { limits, now }: TrackingOptions,
+): ReadCall | { readonly ok: false; readonly answer: Answer } {
+  const arrival = arrivalAt(now())
+  if (call !== 'batch') {
+    const own = {
+      kind: call,
+      context: undefined,
+      integrations: undefined,
+      sentAt: undefined,
+      arrival,
+      limits,
+    }
+    return { ok: true, items: [body], surroundings: own }
+  }
+  const { batch = [], context, integrations, sentAt } = body
+  const items: unknown = batch ?? []
+  if (!Array.isArray(items)) return { ok: false, answer: notAList }
+  if (items.length > maxBatchMessages) return { ok: false, answer: tooManyMessages }
+  if (!isObjectOrAbsent(context) || !isObjectOrAbsent(integrations)) return { ok: false, answer: notObjects }
+  if (isLarge(context) || isLarge(integrations)) return { ok: false, answer: contextTooLarge }
+  return {
+    ok: true,
+    items,
+    surroundings: {
+      kind: undefined,
+      context: context ?? undefined,
+      integrations: integrations ?? undefined,
+      sentAt,
+      arrival,
+      limits,
+    },
+  }
+}
+
+function isObjectOrAbsent(value: unknown): value is JsonObject | null | undefined {
+  return value === undefined || value === null || isJsonObject(value)
+}
+
+/** What a batch says for all of its messages is written into each of them. */
+function isLarge(shared: JsonObject | null | undefined): boolean {
+  if (shared === undefined || shared === null) return false
+  return (tryStringify(shared)?.length ?? Infinity) > maxMessageBytes
+}
+
+/**
+ * Whether an identical message of this source is on its way: then the parcel waits for that one. The other was sent
+ * and came at another time, which both say, so this one is written out as if it had come with it.
+ */
+function isInFlight(
+  parcel: Parcel,
+  { givenId }: ReadyMessage,
+  item: unknown,
+  surroundings: Surroundings,
+): boolean {
+  const part = givenId === undefined ? undefined : parcel.flights.get(givenId)
+  const other = part?.records[part.ids.indexOf(givenId)]
+  if (part === undefined || other === undefined) return false
+  const again = checkItem(item, { ...surroundings, ...part.occasion })
+  if (!again.ok || again.text !== other.value) return false
+  parcel.joined.add(part)
+  return true
+}
+
+/** What became of the messages of a request; told when it is known that they count. */
+class Tally {
+  coalesced = 0
+  readonly #taken = new Map<TrackingKind, number>()
+  readonly #leftOut = new Map<LeftOutReason, number>()
+
+  take(kind: TrackingKind): void {
+    this.#taken.set(kind, (this.#taken.get(kind) ?? 0) + 1)
+  }
+
+  leaveOut(reason: LeftOutReason): void {
+    this.#leftOut.set(reason, (this.#leftOut.get(reason) ?? 0) + 1)
+  }
+
+  /** Something is so deep, has so many keys or so large a number that it can't be written: no mistake of a client's user. */
+  get isBeyondLimits(): boolean {
+    return structuralReasons.some((reason) => this.#leftOut.has(reason))
+  }
+
+  tell(observer: GatewayObserver, sourceId: string): void {
+    for (const [kind, count] of this.#taken) observer.acknowledged(kind, count)
+    for (const [reason, count] of this.#leftOut) observer.leftOut(reason, count, sourceId)
+    if (this.coalesced > 0) observer.coalesced(this.coalesced)
+  }
+}
+
+const structuralReasons = ['nested_too_deep', 'too_many_keys', 'number_out_of_range'] as const
+const beyondLimits = problem(
+  'invalid_body',
+  'Send fewer levels and keys, and numbers up to 1.7e308: the message can not be written.',
+)
+const unknownWriteKey = problem(
+  'unknown_write_key',
+  'No source has this write key. Send a write key by Basic authentication, as its user name, or as writeKey in the body.',
+)
+const notAList = problem('invalid_body', 'Send batch as a list of messages.')
+const notObjects = problem('invalid_body', 'Send context and integrations as objects, or leave them out.')
+const tooManyMessages = problem('too_many_messages', `Send at most ${maxBatchMessages} messages in a batch.`)
+const contextTooLarge = problem(
+  'payload_too_large',
+  'Send less: with the context of the batch in each of its messages it is too large.',
+)
+
+export function unreadable(fault: BodyFault, call: Call): Answer {
+  switch (fault) {
+    case 'too_large':
+      return call === 'batch'
+        ? problem('payload_too_large', `Send at most ${maxBatchBytes} bytes (500 KB) in a batch.`)
+        : problem('payload_too_large', `Send at most ${maxMessageBytes} bytes (32 KB) in a message.`)
+    case 'bad_gzip':
+      return problem('malformed_json', 'Send the whole body in gzip, or none of it.')
+    case 'not_utf8':
+      return problem('malformed_json', 'Send the body as UTF-8.')
+    case 'not_json':
+      return problem('malformed_json', 'Send the body as JSON (RFC 8259). NaN and Infinity are no JSON.')
+    case 'not_an_object':
+      return problem('invalid_body', 'Send the body as one JSON object.')
+  }
+}
+
+export function rateLimited(waitMs: number): Answer {
+  return problem(
+    'rate_limited',
+    'The source is over its rate of messages a second.',
+    Math.max(1, Math.ceil(waitMs / 1_000)),
+  )
+}
+
+export function undelivered(delivered: Exclude<Delivered, 'acknowledged'>): Answer {
+  switch (delivered) {
+    case 'full':
+      return problem('overloaded', 'Too much waits to be written. Send it again.', soon())
+    case 'too_late':
+    case 'unavailable':
+      return problem(
+        'kafka_unavailable',
+        'The messages could not be written in time. Send them again.',
+        soon(),
+      )
+  }
+}

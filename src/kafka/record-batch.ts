@@ -1,0 +1,261 @@
+import { decompress, tooLongCode } from './codecs.ts'
+
+/** Values as they came; a list where a header is repeated. */
+export type RecordHeaders = Record<string, Buffer | null | (Buffer | null)[]>
+
+/** A record in the form in which kafkajs hands it on. */
+export type FetchedRecord = {
+  readonly magicByte: 2
+  readonly attributes: number
+  /** Epoch milliseconds. */
+  readonly timestamp: string
+  readonly offset: string
+  readonly key: Buffer | null
+  readonly value: Buffer | null
+  readonly headers: RecordHeaders
+  readonly isControlRecord: boolean
+  /** By it kafkajs leaves out what belongs to aborted transactions. */
+  readonly batchContext: { readonly producerId: string; readonly inTransaction: boolean }
+  /** Why its content can't be read. Such a record stands for all of its batch that are not before it. */
+  readonly unreadable?: string
+}
+
+/**
+ * What a batch may cost in memory once it is read: as many times its size, and in any case this much. More than that is
+ * no compression of messages, but an attack or an accident.
+ */
+const maxExpansion = 64
+const minAllowanceBytes = 64 * 1024 ** 2
+/** Once a fetch of a partition costs so much, its further batches are left for the next one. */
+const maxFetchBytes = 8 * 1024 ** 2
+/** What a record, and a header, take as objects. */
+const recordBytes = 256
+const recordHeaderBytes = 128
+/** Further headers of a record are passed over: nobody means so many. */
+export const maxRecordHeaders = 1_000
+
+/** Positions in a batch. Source: the Kafka protocol, record batch format (magic 2). */
+const lengthAt = 8
+const afterLength = 12
+const attributesAt = 21
+const lastOffsetDeltaAt = 23
+const firstTimestampAt = 27
+const maxTimestampAt = 35
+const producerIdAt = 43
+const countAt = 57
+const recordsAt = 61
+
+const codecMask = 0x07
+const appendTimeFlag = 0x08
+const transactionFlag = 0x10
+const controlFlag = 0x20
+
+type BatchHead = {
+  readonly baseOffset: number
+  readonly lastOffset: number
+  readonly codec: number
+  readonly count: number
+  readonly firstTimestampMs: number
+  readonly maxTimestampMs: number
+  readonly isAppendTime: boolean
+  readonly isControl: boolean
+  readonly context: FetchedRecord['batchContext']
+}
+
+/**
+ * Reads the record batches that a fetch brought for a partition, in place of kafkajs' own reader, which a single batch can
+ * bring down, and with it each worker that the partition goes to: it fails at more than some 120,000 records, takes n² for n headers,
+ * and decompresses whatever comes. Here a batch that can't be read becomes one record that says so, at its last offset.
+ *
+ * Of an incomplete batch at the end nothing is read. Never rejects.
+ */
+export async function readRecordBatches(bytes: Buffer): Promise<FetchedRecord[]> {
+  const records: FetchedRecord[] = []
+  let spentBytes = 0
+  for (let start = 0; start + recordsAt <= bytes.length && spentBytes < maxFetchBytes;) {
+    const end = start + afterLength + bytes.readInt32BE(start + lengthAt)
+    if (end > bytes.length || end < start + recordsAt) break
+    spentBytes += await readBatch(bytes.subarray(start, end), records)
+    start = end
+  }
+  return records
+}
+
+/** Gives what its records cost in memory, in bytes. */
+async function readBatch(batch: Buffer, into: FetchedRecord[]): Promise<number> {
+  const head = readHead(batch)
+  const allowedBytes = Math.max(minAllowanceBytes, batch.length * maxExpansion)
+  const reader = new BatchReader(head, allowedBytes)
+  try {
+    if (head.count < 0) throw new RangeError(`${head.count} records`)
+    if (head.count * recordBytes > allowedBytes) throw tooLong()
+    const compressed = batch.subarray(recordsAt)
+    const content = head.codec === 0 ? compressed : await decompress(head.codec, compressed, allowedBytes)
+    reader.read(content, into)
+    // The last ones were compacted away. kafkajs takes it for a marker, and goes on behind it.
+    if (reader.nextOffset <= head.lastOffset) into.push({ ...emptyRecord(head), isControlRecord: true })
+  } catch (error) {
+    const why = whyOf(error, allowedBytes)
+    const unreadable = `offsets ${reader.nextOffset} to ${head.lastOffset} of the partition can't be read: ${why}`
+    if (reader.nextOffset <= head.lastOffset) into.push({ ...emptyRecord(head), unreadable })
+  }
+  return reader.spentBytes
+}
+
+function readHead(batch: Buffer): BatchHead {
+  const attributes = batch.readInt16BE(attributesAt)
+  const baseOffset = readInt64(batch, 0)
+  return {
+    baseOffset,
+    lastOffset: baseOffset + Math.max(0, batch.readInt32BE(lastOffsetDeltaAt)),
+    codec: attributes & codecMask,
+    count: batch.readInt32BE(countAt),
+    firstTimestampMs: readInt64(batch, firstTimestampAt),
+    maxTimestampMs: readInt64(batch, maxTimestampAt),
+    isAppendTime: (attributes & appendTimeFlag) !== 0,
+    isControl: (attributes & controlFlag) !== 0,
+    context: {
+      producerId: String(batch.readBigInt64BE(producerIdAt)),
+      inTransaction: (attributes & transactionFlag) !== 0,
+    },
+  }
+}
+
+/** Exact up to 2^53: offsets and milliseconds stay far below. */
+function readInt64(bytes: Buffer, at: number): number {
+  return bytes.readInt32BE(at) * 2 ** 32 + bytes.readUInt32BE(at + 4)
+}
+
+/** In the place of the last of a batch. */
+function emptyRecord(head: BatchHead): FetchedRecord {
+  return {
+    magicByte: 2,
+    attributes: 0,
+    timestamp: String(head.maxTimestampMs),
+    offset: String(head.lastOffset),
+    key: null,
+    value: null,
+    headers: {},
+    isControlRecord: head.isControl,
+    batchContext: head.context,
+  }
+}
+
+function tooLong(): Error {
+  return Object.assign(new RangeError('it costs too much memory'), { code: tooLongCode })
+}
+
+function whyOf(error: unknown, allowedBytes: number): string {
+  const isTooLong = error instanceof Error && 'code' in error && error.code === tooLongCode
+  if (isTooLong) return `their batch takes more than ${allowedBytes} bytes of memory; send smaller batches`
+  return `their batch is damaged (${error instanceof Error ? error.message : String(error)})`
+}
+
+/** Reads the records of one batch. Throws at what is damaged, and, with the code `tooLongCode`, at what costs too much. */
+class BatchReader {
+  readonly #head: BatchHead
+  readonly #allowedBytes: number
+  readonly #appendTime: string
+  #bytes: Buffer = Buffer.alloc(0)
+  #at = 0
+  #end = 0
+  /** Records before it were read. */
+  nextOffset: number
+  spentBytes = 0
+
+  constructor(head: BatchHead, allowedBytes: number) {
+    this.#head = head
+    this.#allowedBytes = allowedBytes
+    this.#appendTime = String(head.maxTimestampMs)
+    this.nextOffset = head.baseOffset
+  }
+
+  read(content: Buffer, into: FetchedRecord[]): void {
+    this.#bytes = content
+    this.#spend(content.length)
+    for (let left = this.#head.count; left > 0; left--) into.push(this.#record())
+  }
+
+  #spend(bytes: number): void {
+    this.spentBytes += bytes
+    if (this.spentBytes > this.#allowedBytes) throw tooLong()
+  }
+
+  #record(): FetchedRecord {
+    this.#end = this.#bytes.length
+    this.#spend(recordBytes)
+    const length = this.#varint()
+    const end = this.#at + length
+    if (!(length > 0) || end > this.#end) throw new RangeError(`a record of ${length} bytes`)
+    this.#end = end
+    const { baseOffset, lastOffset, firstTimestampMs, isAppendTime, isControl, context } = this.#head
+    const attributes = this.#byte()
+    const timestampMs = firstTimestampMs + this.#varint()
+    const offset = baseOffset + this.#varint()
+    if (offset < this.nextOffset || offset > lastOffset) throw new RangeError(`the offset ${offset}`)
+    const key = this.#data()
+    const value = this.#data()
+    const headers = this.#headers()
+    this.#at = end
+    this.nextOffset = offset + 1
+    return {
+      magicByte: 2,
+      attributes,
+      timestamp: isAppendTime ? this.#appendTime : String(timestampMs),
+      offset: String(offset),
+      key,
+      value,
+      headers,
+      isControlRecord: isControl,
+      batchContext: context,
+    }
+  }
+
+  #headers(): RecordHeaders {
+    const headers: RecordHeaders = {}
+    const count = Math.min(this.#varint(), maxRecordHeaders)
+    if (count > 0) this.#spend(count * recordHeaderBytes)
+    for (let left = count; left > 0; left--) {
+      const name = this.#data()?.toString() ?? ''
+      const value = this.#data()
+      // To assign it would set the prototype; no header that means something has this name.
+      if (name === '__proto__') continue
+      const before = Object.hasOwn(headers, name) ? headers[name] : undefined
+      if (before === undefined) headers[name] = value
+      else if (Array.isArray(before)) before.push(value)
+      else headers[name] = [before, value]
+    }
+    return headers
+  }
+
+  /** Bytes behind their length; -1 is null. */
+  #data(): Buffer | null {
+    const length = this.#varint()
+    if (length === -1) return null
+    const end = this.#at + length
+    if (!(length >= 0) || end > this.#end) throw new RangeError(`a field of ${length} bytes`)
+    const data = this.#bytes.subarray(this.#at, end)
+    this.#at = end
+    return data
+  }
+
+  /** Zigzag, of any length: what is past 2^53 is garbage and needn't be exact. */
+  #varint(): number {
+    let value = 0
+    let scale = 1
+    let byte
+    do {
+      byte = this.#byte()
+      value += (byte & 0x7f) * scale
+      scale *= 128
+    } while (byte >= 0x80 && scale < 2 ** 70)
+    return value % 2 === 0 ? value / 2 : -(value + 1) / 2
+  }
+
+  #byte(): number {
+    const byte = this.#at < this.#end ? this.#bytes[this.#at] : undefined
+    if (byte === undefined) throw new RangeError('it ends too soon')
+    this.#at++
+    return byte
+  }
+}

@@ -1,0 +1,25 @@
+import type { CarriedHeaders } from '../retry/carried.ts'
+
+/** A record for a retry topic or the dead letters. */
+export type OutboundRecord = {
+  readonly topic: string
+  readonly partition: number
+  readonly key: Buffer | null
+  readonly value: Buffer | null
+  readonly headers: CarriedHeaders
+}
+
+/** The forms of a dead letter, each smaller than the one before. What one leaves out is where its `origin` says. */
+export function formsOf(letter: OutboundRecord): readonly OutboundRecord[] {
+  const withoutValue: OutboundRecord = {
+    ...letter,
+    value: null,
+    headers: { ...letter.headers, 'value-omitted': 'the record is too large; its origin has it' },
+  }
+  const withoutKey: OutboundRecord = {
+    ...withoutValue,
+    key: null,
+    headers: { ...withoutValue.headers, 'key-omitted': 'the key is too large; its origin has it' },
+  }
+  return [letter, withoutValue, withoutKey]
+}

@@ -1,0 +1,179 @@
+import type { Logger } from 'pino'
+import type { Catalog } from '../catalog/catalog.ts'
+import { openCatalogFile } from '../catalog/file.ts'
+import { catalogVariables } from '../config/read.ts'
+import type { Config } from '../config/schema.ts'
+import { Availability } from '../gateway/availability.ts'
+import { Outbox } from '../gateway/outbox.ts'
+import { createGatewayServer } from '../gateway/server.ts'
+import { createServerCalls } from '../gateway/server-calls.ts'
+import { Sources } from '../gateway/sources.ts'
+import { createTracking } from '../gateway/tracking.ts'
+import { createKafka } from '../kafka/client.ts'
+import { startRecordSender } from '../kafka/record-sender.ts'
+import { createGatewayMetrics, type GatewayMetrics } from '../telemetry/gateway-metrics.ts'
+import { createGatewayObserver } from '../telemetry/gateway-observer.ts'
+import { serveTelemetry } from '../telemetry/http.ts'
+import { askKafka } from './ask-kafka.ts'
+import { StartError } from './start-error.ts'
+import { kafkaSettings, topicLayout, topicNames } from './settings.ts'
+import { refuseWrongTopics } from './worker.ts'
+
+type Registry = GatewayMetrics['registry']
+
+type GatewayOptions = { config: Config; log: Logger }
+
+export type Gateway = {
+  /** Of the tracking API. */
+  port: number
+  /** Of `/metrics`, `/livez` and `/readyz`. */
+  httpPort: number
+  /** Answers what is there, and closes; within the shutdown timeout. */
+  stop(): Promise<void>
+}
+
+/** What takes HTTP and writes to Kafka; without a port for metrics and probes. */
+export type GatewayPart = {
+  port: number
+  metrics: Registry
+  /** Brings the gauges of `metrics` up to date. */
+  collect(): void
+  /** What keeps it from doing its work, in words; nothing when it is ready. */
+  notReady(): readonly string[]
+  stop(): Promise<void>
+}
+
+/** The gateway in a process of its own, with its metrics and probes. */
+export async function startGateway({ config, log }: GatewayOptions): Promise<Gateway> {
+  const opened = await openCatalogFile({
+    path: config.catalog.file,
+    variables: catalogVariables(),
+    onChange: ({ version, sources }) =>
+      log.info({ version, sources: sources.size }, 'the catalog has changed'),
+    onRefused: (faults) =>
+      log.error({ faults }, 'the catalog file has faults: the one before stays in force'),
+  })
+  if (!opened.ok) throw new StartError(opened.message)
+  const { file } = opened
+  await refuseWrongTopics(createKafka(kafkaSettings(config), log), config)
+  const part = await startGatewayPart({ config, log, catalog: () => file.current() })
+  const telemetry = await serveTelemetry({
+    host: config.http.host,
+    port: config.http.port,
+    probes: {
+      async metrics() {
+        part.collect()
+        return { ok: true, text: await part.metrics.metrics() }
+      },
+      notLive: async () => [],
+      notReady: async () => part.notReady(),
+    },
+  })
+  log.info({ port: telemetry.port, gatewayPort: part.port }, 'gateway started')
+  return {
+    port: part.port,
+    httpPort: telemetry.port,
+    async stop() {
+      await part.stop()
+      await telemetry.stop()
+      file.stop()
+      log.info('stopped')
+    },
+  }
+}
+
+/** Joins everything that takes messages: what starts here stops here, in reverse. `registry`: that of the worker beside it. */
+export async function startGatewayPart({
+  config,
+  log,
+  catalog,
+  registry,
+}: GatewayOptions & { catalog: () => Catalog; registry?: Registry }): Promise<GatewayPart> {
+  const metrics = createGatewayMetrics(registry)
+  const observer = createGatewayObserver({ metrics, log, now: monotonicMs })
+  const sender = await askKafka(
+    config,
+    startRecordSender(createKafka(kafkaSettings(config), log, 'impatient')),
+  )
+  const topics = topicNames(config)
+  const { minInsync, partitions } = topicLayout(config)
+  const written = [topics.events, topics.deletions, topics.audienceChanges]
+  const availability = new Availability({
+    check: () => sender.obstacle(written, minInsync),
+    now: monotonicMs,
+    onChange(reason) {
+      metrics.unavailable.set(reason === '' ? 0 : 1)
+      if (reason === '') log.info('Kafka takes messages again')
+      else log.error({ reason }, 'Kafka does not take messages: requests are answered 503 until it does')
+    },
+  })
+  const { host, port, lingerMs, ackTimeoutMs, bufferBytes, requestTimeoutMs, maxConnections } = config.gateway
+  const outbox = new Outbox({ sender, availability, lingerMs, ackTimeoutMs, bufferBytes })
+  const sources = new Sources(catalog, monotonicMs)
+  const shared = { sources, outbox, partitions, now: Date.now }
+  const server = createGatewayServer({
+    tracking: createTracking({ ...shared, observer, topic: topics.events, limits: config.message }),
+    serverCalls: createServerCalls({ ...shared, topics }),
+    observer,
+    receiveBytes: bufferBytes,
+    requestTimeoutMs,
+    maxConnections,
+  })
+  const state = { isStopping: false }
+  const listening = await listen(server, { host, port }).catch(async (error: unknown) => {
+    availability.stop()
+    await sender.stop()
+    throw error
+  })
+
+  return {
+    port: listening,
+    metrics: metrics.registry,
+    collect() {
+      metrics.openRequests.set(server.open)
+      metrics.receivingBytes.set(server.receivingBytes)
+      metrics.bufferedBytes.set(outbox.bytes)
+      metrics.bufferedMessages.set(outbox.records)
+    },
+    notReady() {
+      const reasons: string[] = []
+      if (state.isStopping) reasons.push('stopping')
+      if (!availability.isAvailable) reasons.push(`Kafka does not take messages: ${availability.reason}`)
+      return reasons
+    },
+    async stop() {
+      state.isStopping = true
+      log.info({ open: server.open }, 'draining')
+      await server.stop(Math.max(0, config.shutdown.timeoutMs - leaveMs))
+      if (outbox.records > 0)
+        log.warn(
+          { messages: outbox.records },
+          'stopping before Kafka has acknowledged: none of it was answered 200',
+        )
+      availability.stop()
+      outbox.stop()
+      await Promise.race([sender.stop(), new Promise((resolve) => setTimeout(resolve, leaveMs))])
+    },
+  }
+}
+
+function monotonicMs(): number {
+  return performance.now()
+}
+
+/** What is kept of the shutdown timeout for leaving Kafka. */
+const leaveMs = 1_000
+
+type Server = ReturnType<typeof createGatewayServer>
+
+async function listen(server: Server, address: { host: string; port: number }): Promise<number> {
+  try {
+    return await server.listen(address)
+  } catch (cause) {
+    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause)
+    throw new StartError(
+      `The gateway can not listen on ${address.host}:${address.port} (${code}): set SLUICE_GATEWAY_PORT to another port.`,
+      { cause },
+    )
+  }
+}

@@ -1,0 +1,87 @@
+import type { Logger } from 'pino'
+import { createAddressPolicy } from '../address/policy.ts'
+import type { Config } from '../config/schema.ts'
+import { type ConnectOutcome, createProxy, type OutboundProxy } from '../delivery/proxy.ts'
+import { createResolver, type LookupOutcome, type NameResolver } from '../delivery/resolver.ts'
+import { createSender, type Sender } from '../delivery/sender.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import type { CountedSeries } from '../telemetry/tally.ts'
+
+/** What goes out to hooks. */
+export type Outbound = {
+  sender: Sender
+  /** Sockets are closed at once. */
+  close(): Promise<void>
+}
+
+export type OutboundOptions = {
+  config: Config
+  metrics: Metrics
+  log: Logger
+  /** No hook can be reached, for the reason given, until it is called with an empty one. */
+  onUnreachable: (reason: string) => void
+}
+
+/** Joins what is between a worker and its hooks: addresses, names, a proxy if one is configured, connections. */
+export function createOutbound({ config, metrics, log, onUnreachable }: OutboundOptions): Outbound {
+  const { allowAddresses, dnsServers, timeoutMs, poolIdleMs } = config.delivery
+  const resolver = createResolver({ servers: dnsServers, onLookup: lookupCounter(metrics) })
+  const proxy = openProxy({ config, metrics, log, onUnreachable }, resolver)
+  const policy = createAddressPolicy(allowAddresses)
+  const sender = createSender({ policy, resolver, proxy, timeoutMs, poolIdleMs })
+  return {
+    sender,
+    async close() {
+      await sender.close()
+      await proxy?.close()
+      resolver.close()
+    },
+  }
+}
+
+function openProxy(
+  { config, metrics, log, onUnreachable }: OutboundOptions,
+  resolver: NameResolver,
+): OutboundProxy | undefined {
+  const { proxy: url, timeoutMs } = config.delivery
+  if (url === undefined) return undefined
+  // Without its login.
+  const { host } = new URL(url)
+  return createProxy({
+    url,
+    resolver,
+    timeoutMs,
+    onConnect: connectCounter(metrics),
+    onDown(isDown, reason) {
+      metrics.proxyDown.set(isDown ? 1 : 0)
+      onUnreachable(isDown ? `${host}: ${reason}` : '')
+      if (isDown)
+        log.error({ proxy: host, reason }, 'the proxy can not be used: nothing is sent until it can')
+      else log.info({ proxy: host }, 'the proxy can be used again')
+    },
+  })
+}
+
+function lookupCounter({ lookups, lookupSeconds }: Metrics): (outcome: LookupOutcome, ms: number) => void {
+  const counted: Record<LookupOutcome, CountedSeries> = {
+    found: lookups.series({ outcome: 'found' }),
+    not_found: lookups.series({ outcome: 'not_found' }),
+    failed: lookups.series({ outcome: 'failed' }),
+    stale: lookups.series({ outcome: 'stale' }),
+  }
+  const seconds = lookupSeconds.series({})
+  return (outcome, ms) => {
+    counted[outcome].inc()
+    seconds.observe(ms / 1000)
+  }
+}
+
+function connectCounter({ proxyConnects }: Metrics): (outcome: ConnectOutcome) => void {
+  const counted: Record<ConnectOutcome, CountedSeries> = {
+    tunnel: proxyConnects.series({ outcome: 'tunnel' }),
+    target: proxyConnects.series({ outcome: 'target' }),
+    fault: proxyConnects.series({ outcome: 'fault' }),
+    down: proxyConnects.series({ outcome: 'down' }),
+  }
+  return (outcome) => counted[outcome].inc()
+}

@@ -1,0 +1,77 @@
+import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client'
+import { TallyHistogram } from './tally.ts'
+
+/** The gateway's table of metrics. Labels come from closed lists. */
+export type GatewayMetrics = ReturnType<typeof createGatewayMetrics>
+
+const requestBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5]
+
+/** Adds them to `registry`, where there is one: in one process with a worker they are read together. */
+export function createGatewayMetrics(registry = defaultRegistry()) {
+  const registers = [registry]
+  return {
+    registry,
+    requests: new Counter({
+      name: 'sluice_gateway_requests_total',
+      help: 'Requests that were answered, by call and status.',
+      labelNames: ['call', 'status'],
+      registers,
+    }),
+    requestSeconds: new TallyHistogram({
+      name: 'sluice_gateway_request_duration_seconds',
+      help: 'From a request as a whole to its answer.',
+      labelNames: ['call'],
+      buckets: requestBuckets,
+      registers,
+    }),
+    messages: new Counter({
+      name: 'sluice_gateway_messages_total',
+      help: 'Messages that Kafka has acknowledged, by type.',
+      labelNames: ['type'],
+      registers,
+    }),
+    leftOut: new Counter({
+      name: 'sluice_gateway_left_out_total',
+      help: 'Messages that were sent and are not in Kafka though their request was answered 200 (or 401: unknown_source), by reason.',
+      labelNames: ['reason'],
+      registers,
+    }),
+    coalesced: new Counter({
+      name: 'sluice_gateway_coalesced_total',
+      help: 'Messages that came while an identical one was in flight, and were answered with it.',
+      registers,
+    }),
+    openRequests: new Gauge({
+      name: 'sluice_gateway_open_requests',
+      help: 'Requests that are not answered yet.',
+      registers,
+    }),
+    receivingBytes: new Gauge({
+      name: 'sluice_gateway_receiving_bytes',
+      help: 'Bytes of bodies that are not complete yet.',
+      registers,
+    }),
+    bufferedBytes: new Gauge({
+      name: 'sluice_gateway_buffered_bytes',
+      help: 'Bytes of messages that Kafka has not acknowledged yet.',
+      registers,
+    }),
+    bufferedMessages: new Gauge({
+      name: 'sluice_gateway_buffered_messages',
+      help: 'Messages that Kafka has not acknowledged yet.',
+      registers,
+    }),
+    unavailable: new Gauge({
+      name: 'sluice_gateway_kafka_unavailable',
+      help: '1 while Kafka does not take messages, and requests are answered 503.',
+      aggregator: 'max',
+      registers,
+    }),
+  }
+}
+
+function defaultRegistry(): Registry {
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry })
+  return registry
+}

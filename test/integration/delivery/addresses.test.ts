@@ -1,0 +1,358 @@
+import { isIP, type LookupFunction, Socket } from 'node:net'
+import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { createAddressPolicy } from '../../../src/address/policy.ts'
+import { parseCatalog } from '../../../src/catalog/parse.ts'
+import type { Outcome } from '../../../src/delivery/outcome.ts'
+import { createResolver } from '../../../src/delivery/resolver.ts'
+import { createSender, type Sender } from '../../../src/delivery/sender.ts'
+import { judge } from '../../../src/delivery/verdict.ts'
+import { type DnsReply, type DnsQuestion, startDnsServer, zone } from '../../support/dns-server.ts'
+import { answer, startRawReceiver, startReceiver } from '../../support/receiver.ts'
+import { publicHosts, refusedAnswers, refusedHosts } from './address-table.ts'
+
+/** Hooks that point where they must not, through the real sender, with a DNS server that the attacker owns. */
+
+const setting = 'delivery.allowAddresses (SLUICE_DELIVERY_ALLOW_ADDRESSES)'
+
+/** On this machine, where no connection may come. */
+const forbidden = await startRawReceiver()
+/** What each name has. A name that isn't here doesn't exist. */
+const names = new Map<string, (question: DnsQuestion) => DnsReply>()
+const dns = await startDnsServer((question) => names.get(question.name)?.(question) ?? 'NXDOMAIN')
+let nowMs = 0
+const ended: (() => Promise<void>)[] = []
+
+beforeEach(() => {
+  names.clear()
+})
+
+afterEach(async () => {
+  vi.restoreAllMocks()
+  for (const end of ended.splice(0)) await end()
+})
+
+afterAll(async () => {
+  await dns.stop()
+  await forbidden.stop()
+})
+
+function sender(allowed: readonly string[] = []): Sender {
+  const resolver = createResolver({ servers: [dns.address], now: () => nowMs })
+  const policy = createAddressPolicy(allowed)
+  const made = createSender({ policy, resolver, timeoutMs: 2_000, poolIdleMs: 50 })
+  ended.push(async () => {
+    await made.close()
+    resolver.close()
+  })
+  return made
+}
+
+/** One request to an origin in normal form, by a connection of its own. */
+async function post(by: Sender, origin: string, body = '{}'): Promise<Outcome> {
+  const outcome = Promise.withResolvers<Outcome>()
+  const released = Promise.withResolvers<void>()
+  by.post({ origin, path: '/', headers: [], connections: 1 }, Buffer.from(body), [], {
+    answered: outcome.resolve,
+    released: () => released.resolve(),
+  })
+  await released.promise
+  return outcome.promise
+}
+
+/** Of a catalog with this one hook. */
+function faultsOf(url: string, allowAddresses: readonly string[]): readonly string[] {
+  const catalog = { sources: [{ id: 'a' }], destinations: [{ id: 'd', sources: ['a'], hooks: [{ url }] }] }
+  const parsed = parseCatalog(JSON.stringify(catalog), { file: 'catalog.yaml', allowAddresses })
+  return parsed.ok ? [] : parsed.faults.map(({ problem, advice }) => `${problem}; ${advice}`)
+}
+
+// oxlint-disable-next-line typescript/unbound-method -- called with a socket below
+const originalConnect = Socket.prototype.connect
+
+/** The addresses that sockets try to reach. */
+function watchDials(): string[] {
+  const dialled: string[] = []
+  vi.spyOn(Socket.prototype, 'connect').mockImplementation(function watch(this: Socket, ...args: unknown[]) {
+    this.on('connectionAttempt', (address: string) => dialled.push(address))
+    return Reflect.apply(originalConnect, this, args)
+  })
+  return dialled
+}
+
+/**
+ * Each address that a socket is asked to dial, which it then doesn't: the addresses here are those of strangers.
+ */
+function holdDials(): string[] {
+  const dialled: string[] = []
+  vi.spyOn(Socket.prototype, 'connect').mockImplementation(function hold(this: Socket, ...args: unknown[]) {
+    const { host, lookup } = dialOptions(args[0])
+    const give = (...addresses: readonly string[]): void => {
+      dialled.push(...addresses)
+      this.destroy(new Error('held'))
+    }
+    if (isIP(host) !== 0) queueMicrotask(() => give(host))
+    else {
+      lookup(host, { all: true }, (error, found) => {
+        if (error !== null) queueMicrotask(() => this.destroy(error))
+        else
+          queueMicrotask(() =>
+            give(...[found].flat().map((one) => (typeof one === 'string' ? one : one.address))),
+          )
+      })
+    }
+    return this
+  })
+  return dialled
+}
+
+type DialOptions = { host: string; lookup: LookupFunction }
+
+/** `net` and `tls` give the options as they are, or first in a list. */
+function dialOptions(given: unknown): DialOptions {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what undici and Node pass on from the connector
+  return (Array.isArray(given) ? given[0] : given) as DialOptions
+}
+
+describe('a hook whose host says by itself where it is', () => {
+  const hosts = Object.entries(refusedHosts).flatMap(([kind, each]) =>
+    each.map((host) => [kind, host] as const),
+  )
+
+  test('is in the table at least 150 times', () => {
+    expect(new Set(hosts.map(([, host]) => host)).size).toBeGreaterThanOrEqual(150)
+  })
+
+  describe.each(['http', 'https'])('by %s', (scheme) => {
+    test.each(hosts)('%s: %j is refused, and nothing is dialled', async (_kind, host) => {
+      const dialled = watchDials()
+      const origin = URL.parse(`${scheme}://${host}:${forbidden.port}/`)?.origin
+      // What isn't a URL has no origin: nothing can be sent there.
+      const outcome = origin === undefined ? undefined : await post(sender(), origin)
+      if (outcome !== undefined) {
+        expect(outcome).toMatchObject({ kind: 'address' })
+        expect(judge(outcome)).toEqual({ kind: 'final' })
+      }
+      expect(dialled).toEqual([])
+    })
+  })
+
+  test.each(hosts)('%s: %j is a fault of the catalog', (_kind, host) => {
+    const url = `http://${host}:8080/hook`
+    const faults = faultsOf(url, [])
+    expect(faults).not.toEqual([])
+    // What is a URL is refused for its address, and the fault says what may be set. Dots at the end are refused as such.
+    const isUrl = faultsOf(url, ['0.0.0.0/0', '::/0']).length === 0
+    if (isUrl) expect(faults[0]).toContain(setting)
+  })
+
+  test('may be where the setting allows it, and not next to it', () => {
+    expect(faultsOf('http://127.0.0.1:8080/', ['127.0.0.1'])).toEqual([])
+    expect(faultsOf('http://localhost:8080/', ['127.0.0.0/8'])).toEqual([])
+    expect(faultsOf('http://[fd00:1::5]/', ['fd00:1::/64'])).toEqual([])
+    expect(faultsOf('http://127.0.0.2:8080/', ['127.0.0.1'])[0]).toContain(setting)
+    expect(faultsOf('http://[fd00:2::5]/', ['fd00:1::/64'])[0]).toContain(setting)
+  })
+
+  test.each([
+    '127.0.0.1',
+    '127.1',
+    '2130706433',
+    '0x7f.1',
+    '0177.0.0.1',
+    '１２７.0.0.1',
+    '[::ffff:127.0.0.1]',
+  ])('is connected to where the setting allows it: %s', async (host) => {
+    const server = await startReceiver(answer(204))
+    ended.push(() => server.stop())
+    const origin = new URL(`http://${host}:${server.port}`).origin
+    expect(await post(sender(['127.0.0.1']), origin)).toEqual({ kind: 'answer', status: 204 })
+  })
+})
+
+describe('a public host', () => {
+  test.each(publicHosts)('%j is dialled as %s', async (host, address) => {
+    const dialled = holdDials()
+    await post(sender(), new URL(`http://${host}`).origin)
+    expect(dialled).toEqual([address])
+  })
+
+  test.each(publicHosts)('%j is no fault of the catalog', (host) => {
+    expect(faultsOf(`https://${host}/hook`, [])).toEqual([])
+  })
+
+  test('by TLS is dialled as by HTTP', async () => {
+    const dialled = holdDials()
+    await post(sender(), 'https://8.8.8.8')
+    expect(dialled).toEqual(['8.8.8.8'])
+  })
+})
+
+describe('a name', () => {
+  test.each(refusedAnswers)('that leads to %s is refused, and nothing is dialled', async (address) => {
+    names.set('evil.test', zone({ 'evil.test': [address] }))
+    const dialled = watchDials()
+    for (const scheme of ['http', 'https']) {
+      const outcome = await post(sender(), `${scheme}://evil.test:${forbidden.port}`)
+      expect(outcome).toMatchObject({ kind: 'address' })
+      expect(judge(outcome)).toEqual({ kind: 'final' })
+    }
+    expect(dialled).toEqual([])
+    expect(forbidden.connections).toBe(0)
+  })
+
+  test.each(publicHosts.map(([, address]) => address))(
+    'that leads to %s is dialled there',
+    async (address) => {
+      const isMapped = address.startsWith('::ffff:')
+      names.set('good.test', zone({ 'good.test': [address] }))
+      const dialled = holdDials()
+      await post(sender(), 'https://good.test')
+      expect(dialled).toEqual([isMapped ? '::ffff:8.8.8.8' : address])
+    },
+  )
+
+  test('that has public and private addresses is dialled at the public ones alone', async () => {
+    const mixed = [
+      '10.0.0.1',
+      '8.8.8.8',
+      '127.0.0.1',
+      '169.254.169.254',
+      '::1',
+      '2606:4700::1',
+      '::ffff:10.0.0.1',
+    ]
+    names.set('mixed.test', zone({ 'mixed.test': mixed }))
+    for (let i = 0; i < 20; i++) {
+      const dialled = holdDials()
+      await post(sender(), `http://mixed.test:${forbidden.port}`)
+      expect(dialled).toEqual(['8.8.8.8', '2606:4700::1'])
+      vi.restoreAllMocks()
+    }
+  })
+
+  test('that looks like an address is asked of DNS, and not read as one', async () => {
+    const dialled = watchDials()
+    for (const host of ['127.0.0.1.nip.test', '0x7f000001.test', '127-0-0-1.test', '127.0.0.0x1g', 'x0x7f']) {
+      expect(await post(sender(), `http://${host}:${forbidden.port}`)).toEqual({
+        kind: 'dns',
+        code: 'ENOTFOUND',
+      })
+    }
+    expect(dialled).toEqual([])
+    expect(forbidden.connections).toBe(0)
+  })
+
+  test.each(['localhost', 'api.localhost'])('%s is this machine, whatever DNS says', async (name) => {
+    names.set(name, zone({ [name]: ['8.8.8.8'] }))
+    const outcome = await post(sender(), `http://${name}:${forbidden.port}`)
+    expect(outcome).toMatchObject({ kind: 'address', address: expect.stringMatching(/^(127\.|::1$)/) })
+    expect(forbidden.connections).toBe(0)
+  })
+})
+
+/** Public when it is first asked for, and private ever after. */
+function rebinding(): (question: DnsQuestion) => DnsReply {
+  let asked = 0
+  return ({ type }) => {
+    if (type === 'AAAA') return { addresses: [], ttlSeconds: 0 }
+    asked++
+    return { addresses: [asked === 1 ? '8.8.8.8' : '127.0.0.1'], ttlSeconds: 0 }
+  }
+}
+
+describe('a name that changes its mind', () => {
+  test('is dialled where it was when it was checked, and asked for only once', async () => {
+    names.set('rebind.test', rebinding())
+    const dialled = holdDials()
+    await post(sender(), `http://rebind.test:${forbidden.port}`)
+    expect(dialled).toEqual(['8.8.8.8'])
+    expect(dns.asked('rebind.test', 'A')).toBe(1)
+  })
+
+  test('is refused as soon as its new address is known', async () => {
+    names.set('rebind2.test', rebinding())
+    const by = sender()
+    const dialled = holdDials()
+    const origin = `http://rebind2.test:${forbidden.port}`
+    await post(by, origin)
+    nowMs += 1_000
+    expect(await post(by, origin)).toEqual({ kind: 'address', address: '127.0.0.1' })
+    nowMs += 1_000
+    expect(await post(by, origin)).toEqual({ kind: 'address', address: '127.0.0.1' })
+    expect(dialled).toEqual(['8.8.8.8'])
+    expect(forbidden.connections).toBe(0)
+  })
+
+  test('and back is delivered to again', async () => {
+    const server = await startReceiver(answer(200))
+    ended.push(() => server.stop())
+    let address = '10.0.0.1'
+    names.set('back.test', ({ type }) => ({ addresses: type === 'A' ? [address] : [], ttlSeconds: 0 }))
+    const by = sender(['127.0.0.1'])
+    const origin = `http://back.test:${server.port}`
+    expect(await post(by, origin)).toEqual({ kind: 'address', address: '10.0.0.1' })
+    address = '127.0.0.1'
+    nowMs += 5_000
+    expect(await post(by, origin)).toEqual({ kind: 'answer', status: 200 })
+  })
+})
+
+describe('several addresses', () => {
+  test('are tried one after the other, and each comes first in its turn', async () => {
+    names.set('many.test', zone({ 'many.test': ['8.8.8.8', '9.9.9.9'] }))
+    const first = new Set<string | undefined>()
+    for (let i = 0; i < 60; i++) {
+      const dialled = holdDials()
+      await post(sender(), 'http://many.test')
+      expect(dialled.toSorted()).toEqual(['8.8.8.8', '9.9.9.9'])
+      first.add(dialled[0])
+      vi.restoreAllMocks()
+    }
+    expect(first).toEqual(new Set(['8.8.8.8', '9.9.9.9']))
+  })
+
+  test('one of which refuses connections: the other is used', async () => {
+    const server = await startReceiver(answer(200))
+    ended.push(() => server.stop())
+    // Nobody listens there.
+    names.set('half.test', zone({ 'half.test': ['127.0.0.3', '127.0.0.1', '::1'] }))
+    const by = sender(['127.0.0.0/8', '::1'])
+    for (let i = 0; i < 10; i++) {
+      expect(await post(by, `http://half.test:${server.port}`)).toEqual({ kind: 'answer', status: 200 })
+    }
+  })
+
+  test('are no more than four, of both families', async () => {
+    const ipv4 = Array.from({ length: 10 }, (_, index) => `8.8.8.${index + 1}`)
+    const ipv6 = Array.from({ length: 10 }, (_, index) => `2606:4700::${index + 1}`)
+    names.set('crowd.test', zone({ 'crowd.test': [...ipv4, ...ipv6] }))
+    const dialled = holdDials()
+    await post(sender(), 'http://crowd.test')
+    expect(dialled.map((address) => (address.includes(':') ? 6 : 4))).toEqual([4, 4, 6, 6])
+  })
+})
+
+describe('a redirect', () => {
+  test.each([301, 302, 303, 307, 308])(
+    'of status %i to a private address makes no connection',
+    async (status) => {
+      const server = await startReceiver(
+        answer(status, {
+          location: `http://127.0.0.1:${forbidden.port}/`,
+          refresh: `0; url=http://127.0.0.1:${forbidden.port}/`,
+        }),
+      )
+      ended.push(() => server.stop())
+      // All of this machine is allowed: were the redirect followed, it would arrive.
+      const outcome = await post(sender(['127.0.0.0/8']), server.origin)
+      expect(outcome).toEqual({ kind: 'answer', status })
+      expect(judge(outcome)).toEqual({ kind: 'final' })
+      expect(server.requests).toHaveLength(1)
+      expect(forbidden.connections).toBe(0)
+    },
+  )
+})
+
+test('the port that no hook may reach has seen no connection', () => {
+  expect(forbidden.connections).toBe(0)
+})

@@ -1,0 +1,184 @@
+import { connect, type Socket } from 'node:net'
+import { setTimeout as passTime } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { basic, startGateway, type TestGateway } from '../../support/gateway.ts'
+import { until } from '../../support/until.ts'
+import { newIds } from '../../e2e/scene.ts'
+
+let gateway: TestGateway
+
+const requestTimeoutMs = 2_000
+const maxConnections = 60
+
+beforeAll(async () => {
+  gateway = await startGateway({
+    sources: [
+      { id: 'shop', writeKeys: ['KEY'] },
+      { id: 'slow', writeKeys: ['SLOW-KEY'], maxPerSecond: 10 },
+    ],
+    variables: {
+      SLUICE_GATEWAY_REQUEST_TIMEOUT: `${requestTimeoutMs}ms`,
+      SLUICE_GATEWAY_MAX_CONNECTIONS: String(maxConnections),
+      SLUICE_GATEWAY_BUFFER_BYTES: '16MiB',
+    },
+  })
+})
+
+afterAll(() => gateway.stop())
+
+function messages(ids: readonly string[]): object[] {
+  return ids.map((messageId) => ({ type: 'track', userId: messageId, event: 'E', messageId }))
+}
+
+/** A connection, and all that came over it. */
+class Line {
+  readonly socket: Socket
+  received = ''
+  isClosed = false
+  readonly #startMs = performance.now()
+  closedAfterMs = 0
+
+  constructor(...texts: string[]) {
+    this.socket = connect(gateway.process.gatewayPort, '127.0.0.1')
+    this.socket.on('data', (chunk) => (this.received += chunk.toString()))
+    this.socket.on('error', () => {})
+    this.socket.on('close', () => {
+      this.isClosed = true
+      this.closedAfterMs = performance.now() - this.#startMs
+    })
+    for (const text of texts) this.socket.write(text)
+  }
+
+  async closed(): Promise<void> {
+    await until('the connection is closed', () => this.isClosed, { timeoutMs: 10_000 })
+  }
+}
+
+function head(length: number, ...more: string[]): string {
+  const lines = ['POST /v1/batch HTTP/1.1', 'Host: gateway', `Content-Length: ${length}`, ...more]
+  return `${lines.join('\r\n')}\r\n\r\n`
+}
+
+describe('a source that is over its rate', () => {
+  test('is answered 429 with Retry-After, nothing of it is written, and others are not concerned', async () => {
+    const [first = '', ...ids] = newIds(22)
+    const large = await gateway.post('/v1/batch', { batch: messages(ids) }, basic('SLOW-KEY'))
+    expect(large.status).toBe(200)
+    const reply = await gateway.post('/v1/track', messages([first])[0], basic('SLOW-KEY'))
+    expect(reply.status).toBe(429)
+    expect(reply.body).toMatchObject({ success: false, code: 'rate_limited', message: expect.any(String) })
+    const waitS = Number(reply.headers.get('retry-after'))
+    expect(waitS).toBeGreaterThanOrEqual(1)
+    expect(waitS).toBeLessThanOrEqual(3)
+    const other = await gateway.post('/v1/batch', { batch: messages(newIds(50)) }, basic('KEY'))
+    expect(other.status).toBe(200)
+
+    await passTime(waitS * 1_000)
+    expect((await gateway.post('/v1/track', messages([first])[0], basic('SLOW-KEY'))).status).toBe(200)
+    const written = (await gateway.read('events')).filter(({ value }) => value['messageId'] === first)
+    expect(written).toHaveLength(1)
+  })
+})
+
+describe('a client that is too slow', () => {
+  test('with its head loses its connection', async () => {
+    const line = new Line('POST /v1/batch HTTP/1.1\r\nHost: gateway\r\n')
+    await line.closed()
+    expect(line.received).toMatch(/^HTTP\/1\.1 408 /)
+    expect(line.closedAfterMs).toBeLessThan(requestTimeoutMs + 3_000)
+  })
+
+  test('with its body loses its connection', async () => {
+    const line = new Line(head(1_000), '{"batch":')
+    await line.closed()
+    expect(line.closedAfterMs).toBeLessThan(requestTimeoutMs + 3_000)
+    expect(line.received).not.toContain('200 OK')
+  })
+
+  test('holds up nobody', async () => {
+    const lines = Array.from({ length: 20 }, () => new Line(head(1_000), '{"batch":'))
+    const reply = await gateway.post('/v1/batch', { batch: messages(newIds(10)) }, basic('KEY'))
+    expect(reply.status).toBe(200)
+    for (const line of lines) await line.closed()
+  })
+})
+
+describe('a request that is too much', () => {
+  test('by its head is 431', async () => {
+    const line = new Line(head(2, `X-Large: ${'x'.repeat(17_000)}`), '{}')
+    await line.closed()
+    expect(line.received).toMatch(/^HTTP\/1\.1 431 /)
+  })
+
+  test('by its URL is 431', async () => {
+    const line = new Line(`POST /v1/batch?${'x'.repeat(17_000)} HTTP/1.1\r\nHost: gateway\r\n\r\n`)
+    await line.closed()
+    expect(line.received).toMatch(/^HTTP\/1\.1 431 /)
+  })
+
+  test('by its body is 400, which its client can read', async () => {
+    for (const bytes of [600_000, 5_000_000]) {
+      const reply = await gateway.post('/v1/batch', 'x'.repeat(bytes), basic('KEY'))
+      expect([reply.status, reply.body['code']]).toEqual([400, 'payload_too_large'])
+    }
+  })
+
+  test('by an endless body is 400, and loses its connection', async () => {
+    const line = new Line('POST /v1/batch HTTP/1.1\r\nHost: gateway\r\nTransfer-Encoding: chunked\r\n\r\n')
+    const piece = `10000\r\n${'x'.repeat(65_536)}\r\n`
+    const feed = async (): Promise<void> => {
+      while (!line.isClosed && line.received === '') {
+        if (!line.socket.write(piece)) await passTime(1)
+      }
+    }
+    await feed()
+    await line.closed()
+    expect(line.received).toMatch(/^HTTP\/1\.1 400 /)
+  })
+
+  test('that isn’t HTTP is 400, and the gateway goes on', async () => {
+    for (const text of ['\u0000\u0001\u0002\r\n\r\n', 'GET\r\n\r\n', 'POST /v1/batch HTTP/9.9\r\n\r\n']) {
+      const line = new Line(text)
+      await line.closed()
+      expect(line.received).toMatch(/^HTTP\/1\.1 (400|505) /)
+    }
+    expect((await gateway.post('/v1/t', messages(newIds(1))[0], basic('KEY'))).status).toBe(200)
+  })
+})
+
+describe('more than may be received at once', () => {
+  test('is answered 503 with Retry-After, and memory stays where it is', async () => {
+    const lines = Array.from({ length: 50 }, () => new Line(head(500_000), 'x'.repeat(490_000)))
+    let before = 0
+    await until(
+      'no more is received',
+      async () => {
+        const bytes = await gateway.process.metric('sluice_gateway_receiving_bytes')
+        const isSame = bytes > 16_000_000 && bytes === before
+        before = bytes
+        return isSame
+      },
+      { everyMs: 300 },
+    )
+    expect(await gateway.process.metric('sluice_gateway_receiving_bytes')).toBeLessThanOrEqual(16 * 1024 ** 2)
+    for (const { socket } of lines) socket.write('x'.repeat(10_000))
+    await until('all are answered', () => lines.every(({ received }) => received !== ''))
+    const refused = lines.filter(({ received }) => received.startsWith('HTTP/1.1 503 '))
+    expect(refused.length).toBeGreaterThan(10)
+    for (const { received } of refused) expect(received.toLowerCase()).toContain('\r\nretry-after: ')
+    for (const { socket } of lines) socket.destroy()
+    await until('nothing is held', async () => {
+      return (await gateway.process.metric('sluice_gateway_receiving_bytes')) === 0
+    })
+  })
+
+  test('by connections is refused, and there is room again when some are closed', async () => {
+    const lines = Array.from({ length: maxConnections + 20 }, () => new Line())
+    await until('some are closed', () => lines.filter(({ isClosed }) => isClosed).length >= 20)
+    for (const { socket } of lines) socket.destroy()
+    const reply = await until('there is room', () =>
+      gateway.post('/v1/t', messages(newIds(1))[0], basic('KEY')),
+    )
+    expect(reply.status).toBe(200)
+  })
+})

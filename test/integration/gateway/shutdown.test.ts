@@ -1,0 +1,94 @@
+import { connect } from 'node:net'
+import { setTimeout as passTime } from 'node:timers/promises'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { startGateway, type TestGateway } from '../../support/gateway.ts'
+import { startLoad } from '../../support/gateway-load.ts'
+import { until } from '../../support/until.ts'
+
+let gateway: TestGateway
+
+beforeEach(async () => {
+  gateway = await startGateway({ variables: { SLUICE_SHUTDOWN_TIMEOUT: '4s' } })
+})
+
+afterEach(() => gateway.stop())
+
+async function idsInTopic(): Promise<Set<unknown>> {
+  return new Set((await gateway.read('events')).map(({ value }) => value['messageId']))
+}
+
+describe('SIGTERM', () => {
+  test('under load ends in time, and everything that was answered 200 is in the topic', async () => {
+    const load = startLoad(gateway.origin, { clients: 20 })
+    await until('messages are taken', () => load.acknowledged.length > 2_000)
+    const { code, tookMs } = await gateway.process.terminate()
+    await load.stop()
+    expect(code).toBe(0)
+    expect(tookMs).toBeLessThan(4_000)
+    const written = await idsInTopic()
+    expect(load.acknowledged.filter((id) => !written.has(id))).toEqual([])
+    // Answers until the end, and then no connection any more.
+    expect([...load.statuses.keys()].toSorted((a, b) => a - b)).toEqual([0, 200])
+    expect(load.closing).toBeGreaterThan(0)
+  })
+
+  test('answers what is in flight, with Connection: close', async () => {
+    const body = JSON.stringify({
+      writeKey: 'KEY',
+      batch: [{ type: 'page', userId: 'u1', messageId: 'last' }],
+    })
+    const socket = connect(gateway.process.gatewayPort, '127.0.0.1')
+    let received = ''
+    socket.on('data', (chunk) => (received += chunk.toString()))
+    socket.write(
+      `POST /v1/batch HTTP/1.1\r\nHost: g\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, 20)}`,
+    )
+    await until('it is being received', async () => {
+      return (await gateway.process.metric('sluice_gateway_receiving_bytes')) > 0
+    })
+    const ended = gateway.process.terminate()
+    await until('it takes no connection', () => refusesConnections(gateway.process.gatewayPort))
+    socket.write(body.slice(20))
+    const { code, tookMs } = await ended
+    expect([code, tookMs < 3_000]).toEqual([0, true])
+    expect(received).toMatch(/^HTTP\/1\.1 200 /)
+    expect(received.toLowerCase()).toContain('\r\nconnection: close\r\n')
+    expect(await idsInTopic()).toEqual(new Set(['last']))
+  })
+
+  test('does not wait for clients that say nothing, nor for longer than it may', async () => {
+    const idle = connect(gateway.process.gatewayPort, '127.0.0.1')
+    const stuck = connect(gateway.process.gatewayPort, '127.0.0.1')
+    for (const socket of [idle, stuck]) socket.on('error', () => {})
+    stuck.write('POST /v1/batch HTTP/1.1\r\nHost: g\r\nContent-Length: 100\r\n\r\n{')
+    await until('it is being received', async () => {
+      return (await gateway.process.metric('sluice_gateway_receiving_bytes')) > 0
+    })
+    const { code, tookMs } = await gateway.process.terminate()
+    expect(code).toBe(0)
+    expect(tookMs).toBeLessThan(4_500)
+    idle.destroy()
+    stuck.destroy()
+  })
+
+  test('without requests ends at once', async () => {
+    const idle = connect(gateway.process.gatewayPort, '127.0.0.1')
+    idle.on('error', () => {})
+    await passTime(50)
+    const { code, tookMs } = await gateway.process.terminate()
+    expect(code).toBe(0)
+    expect(tookMs).toBeLessThan(1_500)
+    idle.destroy()
+  })
+})
+
+function refusesConnections(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1')
+    socket.once('connect', () => {
+      socket.destroy()
+      resolve(false)
+    })
+    socket.once('error', () => resolve(true))
+  })
+}

@@ -1,0 +1,96 @@
+import { Agent, request } from 'node:http'
+import { text as readText } from 'node:stream/consumers'
+import { randomBytes } from 'node:crypto'
+
+/** What clients saw of a gateway. */
+export type Load = {
+  /** Messages whose request was answered 200. */
+  readonly acknowledged: readonly string[]
+  /** Answers by status; 0 for requests without an answer. */
+  readonly statuses: ReadonlyMap<number, number>
+  /** Of the slowest answer. */
+  readonly slowestMs: number
+  /** Answers that said `Connection: close`. */
+  readonly closing: number
+  /** `Retry-After` of answers that had it. */
+  readonly retryAfters: readonly string[]
+  /** Starts no request any more, and resolves when all are answered. */
+  stop(): Promise<void>
+}
+
+const pauseMs = 20
+
+/**
+ * Clients that each post one batch after the other over a connection that they keep; after an answer that isn't 200
+ * they wait for a moment. Each message is a new one, of a user of its own.
+ */
+export function startLoad(
+  origin: string,
+  { clients = 8, batch = 10, key = 'KEY' }: { clients?: number; batch?: number; key?: string } = {},
+): Load {
+  const agent = new Agent({ keepAlive: true, maxSockets: clients })
+  const acknowledged: string[] = []
+  const statuses = new Map<number, number>()
+  const retryAfters: string[] = []
+  const run = randomBytes(4).toString('hex')
+  let made = 0
+  let slowestMs = 0
+  let closing = 0
+  const stopping = new AbortController()
+
+  async function send(): Promise<number> {
+    const ids = Array.from({ length: batch }, () => `${run}-${made++}`)
+    const messages = ids.map((messageId) => ({ type: 'track', event: 'E', messageId, userId: messageId }))
+    const startMs = performance.now()
+    const answer = await post(agent, origin, JSON.stringify({ writeKey: key, batch: messages }))
+    slowestMs = Math.max(slowestMs, performance.now() - startMs)
+    statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1)
+    if (answer.status === 200) acknowledged.push(...ids)
+    if (answer.connection === 'close') closing++
+    if (answer.retryAfter !== undefined) retryAfters.push(answer.retryAfter)
+    return answer.status
+  }
+
+  async function loop(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      if ((await send()) !== 200) await new Promise((resolve) => setTimeout(resolve, pauseMs))
+    }
+  }
+
+  const loops = Array.from({ length: clients }, loop)
+  return {
+    acknowledged,
+    statuses,
+    retryAfters,
+    get slowestMs() {
+      return slowestMs
+    },
+    get closing() {
+      return closing
+    },
+    async stop() {
+      stopping.abort()
+      await Promise.all(loops)
+      agent.destroy()
+    },
+  }
+}
+
+type Answered = { status: number; connection: string | undefined; retryAfter: string | undefined }
+
+function post(agent: Agent, origin: string, body: string): Promise<Answered> {
+  const { promise, resolve } = Promise.withResolvers<Answered>()
+  const lost = (): void => resolve({ status: 0, connection: undefined, retryAfter: undefined })
+  const outgoing = request(`${origin}/v1/batch`, {
+    method: 'POST',
+    agent,
+    headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) },
+  })
+  outgoing.on('error', lost)
+  outgoing.on('response', (response) => {
+    const { connection, 'retry-after': retryAfter } = response.headers
+    readText(response).then(() => resolve({ status: response.statusCode ?? 0, connection, retryAfter }), lost)
+  })
+  outgoing.end(body)
+  return promise
+}

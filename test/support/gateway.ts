@@ -1,0 +1,116 @@
+import { randomPrefix, readAll, testKafka } from './kafka.ts'
+import { runSluice, type SluiceProcess, startSluice, writeCatalog } from './worker-process.ts'
+
+/** A source as the catalog file has it. */
+export type GatewaySource = {
+  id: string
+  kind?: 'events' | 'audiences'
+  enabled?: boolean
+  writeKeys?: readonly string[]
+  serverKeys?: readonly string[]
+  maxPerSecond?: number
+}
+
+/** A record of a topic, its value read as JSON. */
+export type WrittenRecord = {
+  partition: number
+  key: string | null
+  headers: Record<string, string>
+  text: string
+  value: Record<string, unknown>
+}
+
+/** An answer of the gateway. */
+export type Reply = { status: number; headers: Headers; text: string; body: Record<string, unknown> }
+
+/** A gateway with topics of its own. */
+export type TestGateway = {
+  prefix: string
+  process: SluiceProcess
+  /** `http://127.0.0.1:PORT` */
+  origin: string
+  /** For another process of the same topics and catalog. */
+  variables: Record<string, string>
+  post(path: string, body: unknown, headers?: Record<string, string>): Promise<Reply>
+  /** Reads a topic, without its prefix, to its end. */
+  read(topic: string): Promise<WrittenRecord[]>
+  readiness(): Promise<{ status: number; text: string }>
+  rewriteCatalog(sources: readonly GatewaySource[]): void
+  stop(): Promise<void>
+}
+
+export async function startGateway({
+  sources = [{ id: 'shop', writeKeys: ['KEY'] }],
+  variables: own = {},
+  brokers = testKafka(),
+}: {
+  sources?: readonly GatewaySource[]
+  variables?: Record<string, string>
+  brokers?: readonly string[]
+} = {}): Promise<TestGateway> {
+  const prefix = randomPrefix()
+  const catalog = writeCatalog({ sources: [...sources], destinations: [] })
+  const variables = {
+    SLUICE_KAFKA_BROKERS: brokers.join(','),
+    SLUICE_KAFKA_TOPIC_PREFIX: prefix,
+    SLUICE_TOPICS_PARTITIONS: '3',
+    SLUICE_CATALOG_FILE: catalog.path,
+    ...own,
+  }
+  await runSluice(['topics', 'apply'], variables)
+  const process = await startSluice(variables, { role: 'gateway' })
+  const origin = `http://127.0.0.1:${process.gatewayPort}`
+  return {
+    prefix,
+    process,
+    origin,
+    variables,
+    post: (path, body, headers) => post(`${origin}${path}`, body, headers),
+    read: async (topic) => (await readAll(prefix + topic)).map(written),
+    async readiness() {
+      const response = await fetch(`http://127.0.0.1:${process.httpPort}/readyz`)
+      return { status: response.status, text: await response.text() }
+    },
+    rewriteCatalog: (next) => catalog.rewrite({ sources: [...next], destinations: [] }),
+    async stop() {
+      if (process.isRunning) await process.kill()
+      catalog.remove()
+    },
+  }
+}
+
+/** Posts a body: text and bytes as they are, all else as JSON. A redirect isn't followed. */
+export async function post(url: string, body: unknown, headers: Record<string, string> = {}): Promise<Reply> {
+  const isPlain = typeof body === 'string' || body instanceof Uint8Array
+  const response = await fetch(url, {
+    method: 'POST',
+    redirect: 'manual',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: isPlain ? toBody(body) : JSON.stringify(body),
+  })
+  const text = await response.text()
+  return { status: response.status, headers: response.headers, text, body: readJson(text) }
+}
+
+function toBody(body: string | Uint8Array): string | Blob {
+  return typeof body === 'string' ? body : new Blob([Uint8Array.from(body)])
+}
+
+/** The header of a write key. */
+export function basic(key: string): { authorization: string } {
+  return { authorization: `Basic ${Buffer.from(`${key}:`).toString('base64')}` }
+}
+
+function written(record: Awaited<ReturnType<typeof readAll>>[number]): WrittenRecord {
+  const { partition, key, headers, value } = record
+  const text = String(value)
+  return { partition, key, headers, text, value: readJson(text) }
+}
+
+function readJson(text: string): Record<string, unknown> {
+  try {
+    return Object(JSON.parse(text))
+  } catch {
+    return {}
+  }
+}

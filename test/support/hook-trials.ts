@@ -1,0 +1,228 @@
+import { createHmac } from 'node:crypto'
+import { expect } from 'vitest'
+import { parseCatalog } from '../../src/catalog/parse.ts'
+import type { BreakerOptions } from '../../src/delivery/breaker.ts'
+import { createAddressPolicy } from '../../src/address/policy.ts'
+import {
+  createEndpoints,
+  type DestinationDefinition,
+  type EndpointHook,
+} from '../../src/delivery/endpoint.ts'
+import type { Outcome } from '../../src/delivery/outcome.ts'
+import { createSender } from '../../src/delivery/sender.ts'
+import { webhookIdOf } from '../../src/delivery/signature.ts'
+import { Attempt } from '../../src/pipeline/attempt.ts'
+import type { HookResult } from '../../src/pipeline/decision.ts'
+import { answer, type ReceivedRequest, startReceiver } from './receiver.ts'
+
+/**
+ * Hooks as customers may write them, well or to do harm, given to the catalog's checks and sent to by the real
+ * sender, whatever the checks said.
+ */
+
+/** A hook as it is written, and the id of a message that is sent to it. */
+export type Trial = {
+  url: string
+  headers: readonly (readonly [name: string, value: string])[]
+  messageId: string
+}
+
+export type TrialReport = {
+  /** What the catalog does with the hook. One that leads to another server is taken, and nothing is sent there. */
+  kind: 'taken' | 'refused' | 'elsewhere'
+  /** Its path as the catalog gives it; as it was written where the catalog refuses it. */
+  path: string
+  outcome: Outcome | undefined
+  /** What has come to the server by the time of the outcome, and over how many new connections. */
+  requests: readonly ReceivedRequest[]
+  connections: number
+  /** Of a good request right after it, with the same connections; 1 s was allowed for it. */
+  outcomeAfter: Outcome | undefined
+}
+
+export type Trials = {
+  /** `http://127.0.0.1:PORT` of the server: URLs are to lead there. */
+  origin: string
+  port: number
+  run(trial: Trial): Promise<TrialReport>
+  stop(): Promise<void>
+}
+
+const secret = 'the secret of all trials'
+const body = '{"type":"track","event":"é"}'
+
+const allowedMs = 1_000
+const messageIdAfter = 'after'
+
+export async function startTrials(): Promise<Trials> {
+  const server = await startReceiver(answer(200))
+  const sender = createSender({
+    policy: createAddressPolicy(['127.0.0.1']),
+    timeoutMs: allowedMs,
+    poolIdleMs: 300,
+  })
+  const endpointOf = createEndpoints(breaker)
+  const good = definitionAsWritten({ url: `${server.origin}/good`, headers: [], messageId: '' })
+  const goodHooks = onOneConnection(good)
+
+  /** A pool of one connection: a slot that is lost is missed by the very next request. */
+  function onOneConnection(definition: DestinationDefinition): readonly EndpointHook[] {
+    return endpointOf(definition).hooks.map((hook) => ({
+      ...hook,
+      target: { ...hook.target, connections: 1 },
+    }))
+  }
+
+  async function attempt(
+    definition: DestinationDefinition,
+    hooks: readonly EndpointHook[],
+    messageId: string,
+  ): Promise<Outcome | undefined> {
+    const released = Promise.withResolvers<void>()
+    let results: readonly HookResult[] = []
+    new Attempt({
+      sender,
+      endpoint: endpointOf(definition),
+      hooks,
+      delivery: { messageId, body: Buffer.from(body) },
+      startedMs: Date.now(),
+      listener: {
+        answered() {},
+        mayGoOn: () => false,
+        concluded(_delivery, _endpoint, concluded) {
+          results = concluded
+        },
+        released: () => released.resolve(),
+      },
+    }).start()
+    await released.promise
+    return results[0]?.outcome
+  }
+
+  return {
+    origin: server.origin,
+    port: server.port,
+    async run(trial) {
+      const taken = definitionByCatalog(trial)
+      const definition = taken ?? definitionAsWritten(trial)
+      const hooks = onOneConnection(definition)
+      const [hook] = definition.hooks
+      const path = hook?.path ?? ''
+      if (taken !== undefined && hook?.origin !== server.origin)
+        return { kind: 'elsewhere', path, ...nothing }
+      const before = { requests: server.requests.length, connections: server.connections }
+      const outcome = await attempt(definition, hooks, trial.messageId)
+      const requests = server.requests.slice(before.requests)
+      const connections = server.connections - before.connections
+      const outcomeAfter =
+        taken === undefined
+          ? await attempt(good, goodHooks, messageIdAfter)
+          : await attempt(definition, hooks, messageIdAfter)
+      const kind = taken === undefined ? 'refused' : 'taken'
+      return { kind, path, outcome, requests, connections, outcomeAfter }
+    },
+    async stop() {
+      await sender.close()
+      await server.stop()
+    },
+  }
+}
+
+/** Headers that every request has beside those of its hook. */
+const ownHeaders = [
+  'connection',
+  'content-length',
+  'content-type',
+  'host',
+  'user-agent',
+  'webhook-id',
+  'webhook-signature',
+  'webhook-timestamp',
+  'x-signature',
+]
+
+/** What is taken comes as it was meant, what is refused makes no connection, and either way the next request goes through. */
+export function expectHarmless({ origin }: Trials, trial: Trial, report: TrialReport): void {
+  if (report.kind === 'elsewhere') return
+  expect(report.outcomeAfter).toEqual({ kind: 'answer', status: 200 })
+  if (report.kind === 'refused') {
+    expect(report).toMatchObject({ outcome: { kind: 'request' }, requests: [], connections: 0 })
+    return
+  }
+  expect(report.outcome).toEqual({ kind: 'answer', status: 200 })
+  expect(report.requests).toHaveLength(1)
+  for (const request of report.requests) expectAsMeant(request, trial, { origin, path: report.path })
+}
+
+/** Each byte that was chosen is there, and no header that nobody chose. */
+function expectAsMeant(
+  request: ReceivedRequest,
+  { headers, messageId }: Trial,
+  { origin, path }: { origin: string; path: string },
+): void {
+  expect(request.method).toBe('POST')
+  expect(request.path).toBe(path)
+  expect(request.body.toString()).toBe(body)
+  const received = pairsOf(request.rawHeaders)
+  expect(received.map(([name]) => name.toLowerCase()).toSorted()).toEqual(
+    [...ownHeaders, ...headers.map(([name]) => name.toLowerCase())].toSorted(),
+  )
+  expect(received).toEqual(expect.arrayContaining([...headers]))
+  expect(request.headers).toMatchObject({
+    host: origin.replace('http://', ''),
+    'content-type': 'application/json',
+    'x-signature': createHmac('sha1', secret).update(body).digest('hex'),
+    'webhook-id': webhookIdOf(messageId),
+  })
+}
+
+function pairsOf(rawHeaders: readonly string[]): (readonly [name: string, value: string])[] {
+  return rawHeaders.flatMap((name, index) => (index % 2 === 0 ? [[name, rawHeaders[index + 1] ?? '']] : []))
+}
+
+const nothing = { outcome: undefined, requests: [], connections: 0, outcomeAfter: undefined }
+
+const breaker: BreakerOptions = {
+  failureShare: 0.5,
+  minResults: 10,
+  windowMs: 10_000,
+  openMs: 5_000,
+  maxOpenMs: 60_000,
+}
+
+/** What the catalog makes of the hook; `undefined` when it refuses it. */
+function definitionByCatalog({ url, headers }: Trial): DestinationDefinition | undefined {
+  const hook = {
+    id: 'hook',
+    url,
+    headers: Object.fromEntries(headers.map(([name, value]) => [name, verbatim(value)])),
+  }
+  const destination = { id: 'crm', sources: [], sharedSecret: secret, hooks: [hook] }
+  const text = JSON.stringify({
+    sources: [],
+    destinations: [{ ...destination, signing: { standardWebhooks: true } }],
+  })
+  const parsed = parseCatalog(text, { file: 'catalog.yaml' })
+  return parsed.ok ? parsed.catalog.destinations.get('crm') : undefined
+}
+
+/** No variable is read: `${` is written for itself. */
+function verbatim(value: string): string {
+  return value.replaceAll('${', () => '$${')
+}
+
+/** The hook as if nobody had looked at it. */
+function definitionAsWritten({ url, headers }: Trial): DestinationDefinition {
+  const [, origin = '', path = ''] = /^([^/]*\/\/[^/?#]*)?(.*)$/s.exec(url) ?? []
+  return {
+    id: 'crm',
+    state: 'on',
+    sharedSecret: secret,
+    nextSharedSecret: undefined,
+    standardWebhooks: true,
+    strategy: 'all',
+    maxInFlight: 64,
+    rateLimit: undefined,
+    hooks: [{ id: 'hook', origin, path, headers }],
+  }
+}

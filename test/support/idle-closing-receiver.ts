@@ -1,0 +1,86 @@
+import { once } from 'node:events'
+import { createServer, type Socket } from 'node:net'
+import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
+import { answerWell, firstOf } from './hostile-receiver.ts'
+import { portOf } from './receiver.ts'
+
+/**
+ * A server that closes a connection when nothing has come for `idleMs` after an answer, in a thread of its own: only
+ * then can a request and the close of its connection pass each other on the way.
+ */
+export type IdleClosingReceiver = {
+  origin: string
+  /** How often the request whose body is the number `id` (from 1) was answered. */
+  handled(id: number): number
+  /** Requests that came to a connection after it was closed; a reset leaves no sign of them. */
+  readonly tooLate: number
+  stop(): Promise<void>
+}
+
+type Settings = {
+  idleMs: number
+  ending: 'closes' | 'resets'
+  /** At 0 those that came too late; at each id how often it was answered. Shared by both threads. */
+  counts: Int32Array
+}
+
+export async function startIdleClosingReceiver(
+  settings: Omit<Settings, 'counts'>,
+  { maxRequests }: { maxRequests: number },
+): Promise<IdleClosingReceiver> {
+  const counts = new Int32Array(new SharedArrayBuffer(4 * (maxRequests + 1)))
+  const data: Settings = { ...settings, counts }
+  const thread = new Worker(new URL(import.meta.url), { workerData: data })
+  const [port]: unknown[] = await once(thread, 'message')
+  return {
+    origin: `http://127.0.0.1:${port}`,
+    handled: (id) => Atomics.load(counts, id),
+    get tooLate() {
+      return Atomics.load(counts, 0)
+    },
+    async stop() {
+      await thread.terminate()
+    },
+  }
+}
+
+function serve(socket: Socket, { idleMs, ending, counts }: Settings): void {
+  let received = Buffer.alloc(0)
+  let isClosed = false
+  let timer: NodeJS.Timeout | undefined
+
+  function close(): void {
+    isClosed = true
+    if (ending === 'closes') socket.end()
+    else socket.resetAndDestroy()
+  }
+
+  socket.on('error', () => {})
+  socket.once('close', () => clearTimeout(timer))
+  socket.on('data', (chunk: Buffer) => {
+    if (isClosed) {
+      Atomics.add(counts, 0, 1)
+      return
+    }
+    received = Buffer.concat([received, chunk])
+    const request = firstOf(received)
+    if (request === undefined) return
+    received = received.subarray(request.bytes)
+    Atomics.add(counts, Number(request.body), 1)
+    answerWell(socket)
+    clearTimeout(timer)
+    timer = setTimeout(close, idleMs)
+  })
+}
+
+function listen(settings: Settings): void {
+  const server = createServer((socket) => serve(socket, settings))
+  server.listen(0, '127.0.0.1', () => parentPort?.postMessage(portOf(server)))
+}
+
+if (!isMainThread && isSettings(workerData)) listen(workerData)
+
+/** Tests may run in a thread as well. */
+function isSettings(data: unknown): data is Settings {
+  return typeof data === 'object' && data !== null && 'counts' in data && data.counts instanceof Int32Array
+}

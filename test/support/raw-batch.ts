@@ -1,0 +1,113 @@
+import { gzipSync, zstdCompressSync } from 'node:zlib'
+import kafkajs, { CompressionTypes, Partitioners } from 'kafkajs'
+import { otherProgram } from './kafka.ts'
+
+/**
+ * Record batches written byte by byte: what other clients may write and kafkajs can't, such as headers without a value
+ * or with a name that is no UTF-8. Source: the Kafka protocol, record batch format (magic 2).
+ */
+
+type Bytes = string | Buffer | null
+
+export type RawRecord = {
+  readonly key?: Bytes
+  readonly value?: Bytes
+  /** In this order, repeated ones too. */
+  readonly headers?: readonly (readonly [name: string | Buffer, value: Bytes])[]
+}
+
+/** The records of a batch, the first with offset 0 and time 0 of the batch. */
+export function encodeRecords(records: readonly RawRecord[]): Buffer {
+  return Buffer.concat(records.flatMap(encodeRecord))
+}
+
+function encodeRecord({ key = null, value = null, headers = [] }: RawRecord, offsetDelta: number): Buffer[] {
+  const body = [
+    Buffer.from([0]),
+    varint(0),
+    varint(offsetDelta),
+    ...data(key),
+    ...data(value),
+    varint(headers.length),
+    ...headers.flatMap(([name, content]) => [...data(name), ...data(content)]),
+  ]
+  return [varint(body.reduce((sum, { length }) => sum + length, 0)), ...body]
+}
+
+function data(bytes: Bytes): Buffer[] {
+  if (bytes === null) return [varint(-1)]
+  const buffer = Buffer.from(bytes)
+  return [varint(buffer.length), buffer]
+}
+
+/** Zigzag. */
+export function varint(value: number): Buffer {
+  const bytes: number[] = []
+  for (let left = value >= 0 ? value * 2 : -value * 2 - 1; ; left = Math.floor(left / 128)) {
+    if (left < 128) return Buffer.from([...bytes, left])
+    bytes.push((left % 128) + 128)
+  }
+}
+
+export type BatchFields = {
+  baseOffset?: number
+  lastOffsetDelta?: number
+  count?: number
+  /** Codec, 8 for append time, 16 for a transaction, 32 for control records. */
+  attributes?: number
+  firstTimestampMs?: number
+  maxTimestampMs?: number
+  producerId?: number
+}
+
+/** A batch as a fetch brings it. Its checksum is 0: no client of Node looks at it. */
+export function encodeBatch(content: Buffer, fields: BatchFields & { count: number }): Buffer {
+  const { baseOffset = 0, count, lastOffsetDelta = count - 1, attributes = 0 } = fields
+  const { firstTimestampMs = 0, maxTimestampMs = firstTimestampMs, producerId = -1 } = fields
+  const head = Buffer.alloc(61)
+  head.writeBigInt64BE(BigInt(baseOffset), 0)
+  head.writeInt32BE(head.length - 12 + content.length, 8)
+  head.writeInt8(2, 16)
+  head.writeInt16BE(attributes, 21)
+  head.writeInt32BE(lastOffsetDelta, 23)
+  head.writeBigInt64BE(BigInt(firstTimestampMs), 27)
+  head.writeBigInt64BE(BigInt(maxTimestampMs), 35)
+  head.writeBigInt64BE(BigInt(producerId), 43)
+  head.writeInt16BE(-1, 51)
+  head.writeInt32BE(-1, 53)
+  head.writeInt32BE(count, 57)
+  return Buffer.concat([head, content])
+}
+
+const compressors = { gzip: gzipSync, zstd: zstdCompressSync }
+const codecs = { gzip: CompressionTypes.GZIP, zstd: CompressionTypes.ZSTD } as const
+
+/** Writes records as one compressed batch; gives the offset of the first. One call at a time. */
+export async function produceRaw(
+  topic: string,
+  partition: number,
+  records: readonly RawRecord[],
+  { codec = 'gzip' }: { codec?: keyof typeof codecs } = {},
+): Promise<number> {
+  const type = codecs[codec]
+  const compressed = compressors[codec](encodeRecords(records))
+  const producer = otherProgram().producer({ createPartitioner: Partitioners.DefaultPartitioner })
+  await producer.connect()
+  const { CompressionCodecs } = kafkajs
+  const original = CompressionCodecs[type]
+  // kafkajs writes the batch around them, with its checksum.
+  CompressionCodecs[type] = () => ({
+    compress: async () => compressed,
+    decompress: async (bytes: Buffer) => bytes,
+  })
+  try {
+    const messages = records.map(() => ({ key: null, value: null, partition }))
+    // kafkajs groups messages by partition, and copies all for each: minutes for a hundred thousand.
+    Object.defineProperty(messages, 'reduce', { value: () => ({ [partition]: messages }) })
+    const [written] = await producer.send({ topic, messages, compression: type, acks: -1 })
+    return Number(written?.baseOffset)
+  } finally {
+    CompressionCodecs[type] = original
+    await producer.disconnect()
+  }
+}

@@ -1,0 +1,56 @@
+import * as fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { arrivalAt, correctTimestamp } from '../../../src/gateway/clock.ts'
+import { formatTimestamp } from '../../../src/message/timestamp.ts'
+
+const received = '2026-03-01T12:00:00.000Z'
+const arrival = arrivalAt(Date.parse(received))
+
+describe('correctTimestamp', () => {
+  test.each([
+    [
+      'a clock that is an hour late',
+      '2026-03-01T10:59:50Z',
+      '2026-03-01T11:00:00Z',
+      '2026-03-01T11:59:50.000Z',
+    ],
+    ['a clock that is right', '2026-03-01T11:59:50.000Z', received, '2026-03-01T11:59:50.000Z'],
+    [
+      'a clock that is years ahead',
+      '2031-01-01T00:00:00Z',
+      '2031-01-01T00:00:01Z',
+      '2026-03-01T11:59:59.000Z',
+    ],
+    [
+      'Go v2, without a colon in the zone',
+      '2009-11-10T23:00:00+0000',
+      '2009-11-10T23:00:05+0000',
+      '2026-03-01T11:59:55.000Z',
+    ],
+    ['other zones', '2026-03-01T13:59:00+02:00', '2026-03-01T07:00:00-05:00', '2026-03-01T11:59:00.000Z'],
+    ['an import of old data', '2009-11-10T23:00:00Z', received, '2009-11-10T23:00:00.000Z'],
+    ['no sentAt', '2009-11-10T23:00:00Z', undefined, '2009-11-10T23:00:00.000Z'],
+    ['a sentAt that is none', '2009-11-10T23:00:00Z', 'now', '2009-11-10T23:00:00.000Z'],
+    ['no time of its own', undefined, received, received],
+    ['a time that is none', '10/11/2009', received, received],
+    ['a time that is a number', 1_257_894_000, received, received],
+    ['a day that is not in the calendar', '2026-02-30T00:00:00Z', received, received],
+    ['a correction out of all years', '9999-12-31T23:59:59Z', '0000-01-01T00:00:00Z', received],
+  ])('gives the time by our clock, for %s', (_, original, sentAt, expected) => {
+    expect(correctTimestamp(original, sentAt, arrival)).toBe(expected)
+  })
+
+  test('does not depend on what the client’s clock is wrong by', () => {
+    const ms = fc.integer({ min: Date.UTC(1990), max: Date.UTC(2090) })
+    const skew = fc.integer({ min: -1e12, max: 1e12 })
+    fc.assert(
+      fc.property(ms, ms, fc.nat(1e9), skew, (happenedMs, receivedMs, waitedMs, skewMs) => {
+        const original = formatTimestamp(happenedMs + skewMs)
+        const sentAt = formatTimestamp(happenedMs + waitedMs + skewMs)
+        const corrected = correctTimestamp(original, sentAt, arrivalAt(receivedMs))
+        expect(Date.parse(corrected)).toBe(receivedMs - waitedMs)
+      }),
+      { numRuns: 1_000 },
+    )
+  })
+})

@@ -1,0 +1,217 @@
+import * as fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import {
+  type Carried,
+  decodeCarried,
+  encodeCarried,
+  headerText,
+  salvageCarried,
+} from '../../../src/retry/carried.ts'
+
+const carried: Carried = {
+  sourceId: 'shop',
+  destinationId: 'crm',
+  messageId: 'm-1',
+  kind: 'track',
+  nextRung: 2,
+  attempts: 1,
+  firstSeenMs: 1_700_000_000_000,
+  expiresAtMs: 1_700_014_400_000,
+  failedHooks: ['a', 'b.c-d_e'],
+  notBeforeMs: new Map([['f', 1_700_000_060_000]]),
+  lastOutcome: 'status 503',
+  origin: { topic: 'sluice.events', partition: 3, offset: 42 },
+}
+const good = encodeCarried(carried)
+const names = Object.keys(good)
+const required = names.filter((name) => !['failed-hooks', 'not-before', 'last-outcome'].includes(name))
+/** What the topics have room for: `maxCarriedBytes`. */
+const headersBytes = 64 * 1024
+
+type Headers = Parameters<typeof decodeCarried>[0]
+
+function detailOf(headers: Headers): string {
+  const decoded = decodeCarried(headers)
+  return decoded.ok ? '' : decoded.detail
+}
+
+function sizeOf(headers: Record<string, string>): number {
+  return Object.entries(headers).reduce(
+    (sum, [name, value]) => sum + name.length + Buffer.byteLength(value) + 10,
+    0,
+  )
+}
+
+const id = fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/)
+const count = fc.maxSafeNat()
+const anyCarried: fc.Arbitrary<Carried> = fc.record({
+  sourceId: id,
+  destinationId: id,
+  messageId: fc.string({ unit: 'grapheme', maxLength: 100 }),
+  kind: fc.constantFrom('track', 'delete'),
+  nextRung: count,
+  attempts: count,
+  firstSeenMs: count,
+  expiresAtMs: count,
+  failedHooks: fc.array(id, { maxLength: 6 }),
+  notBeforeMs: fc.array(fc.tuple(id, count), { maxLength: 6 }).map((entries) => new Map(entries)),
+  lastOutcome: fc.string({ unit: 'grapheme', maxLength: 100 }),
+  origin: fc.record({ topic: fc.stringMatching(/^[A-Za-z0-9._-]{1,249}$/), partition: count, offset: count }),
+})
+
+test('what was written is read, as text or as bytes', () => {
+  fc.assert(
+    fc.property(anyCarried, fc.boolean(), (sent, isBytes) => {
+      const headers = encodeCarried(sent)
+      const received = Object.entries(headers).map(([name, text]) => [
+        name,
+        isBytes ? Buffer.from(text) : text,
+      ])
+      expect(decodeCarried(Object.fromEntries(received))).toEqual({ ok: true, carried: sent })
+    }),
+    { numRuns: 2_000 },
+  )
+})
+
+test('the largest that can be carried has room in a topic', () => {
+  const longId = 'i'.repeat(100)
+  const ids = Array.from({ length: 125 }, (_, index) => `${index}`.padStart(100, 'h'))
+  const largest = encodeCarried({
+    ...carried,
+    sourceId: longId,
+    destinationId: longId,
+    messageId: '😀'.repeat(100),
+    nextRung: Number.MAX_SAFE_INTEGER,
+    attempts: Number.MAX_SAFE_INTEGER,
+    firstSeenMs: Number.MAX_SAFE_INTEGER,
+    expiresAtMs: Number.MAX_SAFE_INTEGER,
+    failedHooks: ids,
+    notBeforeMs: new Map(ids.map((hook) => [hook, Number.MAX_SAFE_INTEGER])),
+    lastOutcome: '漢'.repeat(5_000),
+    origin: { topic: 't'.repeat(249), partition: 1_000, offset: Number.MAX_SAFE_INTEGER },
+  })
+  expect(detailOf(largest)).toBe('')
+  expect(sizeOf(largest)).toBeLessThan(headersBytes / 2)
+})
+
+test('a record from before 1970 can be carried', () => {
+  expect(decodeCarried(encodeCarried({ ...carried, firstSeenMs: -1 }))).toMatchObject({
+    ok: true,
+    carried: { firstSeenMs: 0 },
+  })
+})
+
+describe('a fault is named:', () => {
+  test.each(required)('%s is missing', (name) => {
+    const { [name]: _left, ...rest } = good
+    expect(detailOf(rest)).toBe(`headers: ${name} is missing`)
+  })
+
+  test.each(required)('%s is null', (name) => {
+    expect(detailOf({ ...good, [name]: null })).toBe(`headers: ${name} is missing`)
+  })
+
+  test.each(names)('%s is too long', (name) => {
+    const maxBytes = name === 'failed-hooks' || name === 'not-before' ? 16_384 : 1_024
+    expect(detailOf({ ...good, [name]: Buffer.alloc(maxBytes + 1, '1') })).toBe(
+      `headers: ${name} is longer than ${maxBytes} bytes`,
+    )
+  })
+
+  test.each(
+    ['rung', 'attempts', 'first-seen', 'expires-at'].flatMap((name) =>
+      ['', ' 1', '-1', '1.5', '1e3', '0x10', 'first', '9007199254740992', '99999999999999999', '１'].map(
+        (text) => [name, text] as const,
+      ),
+    ),
+  )('%s is %j', (name, text) => {
+    expect(detailOf({ ...good, [name]: text })).toBe(`headers: ${name} is not a whole number`)
+  })
+
+  test.each(['', 'x', 'a/1', 'a/1/', 'a/-1/2', 'a/1/99999999999999999999', '/1/2', 'a/1/2 ', 'a\nb/1/2'])(
+    'origin is %j',
+    (origin) => {
+      expect(detailOf({ ...good, origin })).toBe("headers: origin can't be read")
+    },
+  )
+
+  test.each([
+    '',
+    '{',
+    '{}',
+    'null',
+    '"a"',
+    '[1]',
+    '[null]',
+    '[["a"]]',
+    '[""]',
+    '["a b"]',
+    '["é"]',
+    JSON.stringify(['i'.repeat(101)]),
+    JSON.stringify(Array.from({ length: 126 }, () => 'i')),
+    '['.repeat(5_000),
+  ])('failed-hooks is %.20j', (text) => {
+    expect(detailOf({ ...good, 'failed-hooks': text })).toBe("headers: failed-hooks can't be read")
+  })
+
+  test.each([
+    '',
+    '{}',
+    '["a"]',
+    '[["a"]]',
+    '[["a","1"]]',
+    '[["a",1.5]]',
+    '[["a",-1]]',
+    '[["a",1e300]]',
+    '[["a",1,2]]',
+    '[[1,1]]',
+    '[[{"__proto__":[]},1]]',
+  ])('not-before is %j', (text) => {
+    expect(detailOf({ ...good, 'not-before': text })).toBe("headers: not-before can't be read")
+  })
+
+  test('several at once', () => {
+    expect(detailOf({ rung: 'x' })).toMatch(
+      /^headers: source-id is missing, .*rung is not a whole number, .*origin is missing$/,
+    )
+  })
+})
+
+describe('what a dead letter keeps of headers that can not be read', () => {
+  test('is each that is known, as text', () => {
+    const received = {
+      ...good,
+      rung: Buffer.from([0xff]),
+      attempts: null,
+      trace: 't',
+      origin: ['a/1/2', 'b/1/2'],
+    }
+    const { attempts: _attempts, ...rest } = good
+    expect(salvageCarried(received)).toEqual({ ...rest, rung: '\ufffd', origin: 'a/1/2' })
+  })
+
+  test('has room in a topic, however long they are', () => {
+    const received = Object.fromEntries(names.map((name) => [name, Buffer.alloc(300_000, 0xff)]))
+    expect(sizeOf(salvageCarried(received))).toBeLessThan(headersBytes)
+    const cut = Object.fromEntries(names.map((name) => [name, '漢'.repeat(100_000)]))
+    expect(sizeOf(salvageCarried(cut))).toBeLessThan(headersBytes)
+  })
+
+  test('is nothing of none', () => {
+    expect(salvageCarried(undefined)).toEqual({})
+  })
+})
+
+describe('of a header', () => {
+  test.each([
+    ['text', 'a', 'a'],
+    ['bytes', Buffer.from('é'), 'é'],
+    ['the first of several', [Buffer.from('a'), 'b'], 'a'],
+    ['nothing of null', null, undefined],
+    ['nothing when the first is null', [null, 'b'], undefined],
+    ['nothing of none', undefined, undefined],
+    ['nothing of an empty list', [], undefined],
+  ])('%s is read', (_what, value, expected) => {
+    expect(headerText({ a: value }, 'a')).toBe(expected)
+  })
+})
