@@ -22,8 +22,6 @@ const pieceBytes = 2 * 1024
 export type Rider = Dispatcher.DispatchHandler & {
   /** A connection took the request; nothing of it has been sent. */
   boarded(connection: Connection): void
-  /** undici refused the request itself, and has not touched the connection. */
-  readonly isRefused: boolean
 }
 
 export type ConnectionOptions = Omit<Client.Options, 'connect'> & { connect: buildConnector.connector }
@@ -48,16 +46,16 @@ export class Connection extends Client {
     super(origin, { ...options, connect: (to, callback) => this.#dial(connect, to, callback) })
   }
 
-  /**
-   * As undici's, but true for a request that undici refused: a pool never again uses a connection that said false to
-   * one of those.
-   */
+  get isConnected(): boolean {
+    return this.#socket !== undefined && !this.#socket.destroyed
+  }
+
   override dispatch(request: Dispatcher.DispatchOptions, rider: Rider): boolean {
     this.#received = 0
     this.#maxReceived = maxUntilHeadBytes
     this.#dialled = 0
     rider.boarded(this)
-    return super.dispatch(request, rider) || rider.isRefused
+    return super.dispatch(request, rider)
   }
 
   /** The request is about to be written to the socket. */

@@ -53,12 +53,6 @@ export type Endpoint = {
 /** The seed's product token: the service, with version 1.0. */
 const userAgent = 'Sluice/1.0'
 
-/**
- * Sockets a hook may have. A destination's lane keeps to its own, lower cap: were the pool as small, what an edit
- * that lowers the cap finds in the lane would wait for a socket while its deadline runs.
- */
-const maxConnections = 1024
-
 /** Gives the endpoint of a destination; the same one as long as the catalog keeps the same definition. */
 export function createEndpoints(breaker: BreakerOptions): (definition: DestinationDefinition) => Endpoint {
   const endpoints = new WeakMap<DestinationDefinition, Endpoint>()
@@ -92,5 +86,5 @@ const signNothing: Signer = () => noHeaders
 function targetOf(hook: HookDefinition): Target {
   const headers = ['User-Agent', userAgent, 'Content-Type', 'application/json']
   for (const [name, value] of hook.headers) headers.push(name, value)
-  return { origin: hook.origin, path: hook.path, headers, connections: maxConnections }
+  return { origin: hook.origin, path: hook.path, headers }
 }

@@ -1,25 +1,25 @@
-import { type Dispatcher, Pool } from 'undici'
+import type { Dispatcher } from 'undici'
 import { Connection, type ConnectionOptions, type Rider } from './connection.ts'
 
-/** The connections to one hook: undici's pool of those that are kept, and those that were made for one request. */
+/**
+ * The connections to one hook, one for each request in flight: who sends sees to the limit. undici's own pool would bring a
+ * queue of 16 KiB for each hook, in which nothing ever waits, and which is most of what thousands of idle hooks cost.
+ */
 export class HookPool {
   readonly #origin: string
   readonly #options: ConnectionOptions
-  readonly #pool: Pool
-  readonly #singles = new Set<Connection>()
+  readonly #all = new Set<Connection>()
+  /** Those that carry nothing; the one that was used last is used next, so that the others' sockets can time out. */
+  #free: Connection[] = []
+  /** How many of the first of `#free` have not been used since `trim`. */
+  #unused = 0
   #inFlight = 0
   #idleSinceMs = 0
   #isOpen = true
 
-  constructor(origin: string, connections: number, options: ConnectionOptions) {
+  constructor(origin: string, options: ConnectionOptions) {
     this.#origin = origin
     this.#options = options
-    this.#pool = new Pool(origin, {
-      connections,
-      connect: options.connect,
-      allowH2: false,
-      factory: (url) => new Connection(url, options),
-    })
   }
 
   get isOpen(): boolean {
@@ -31,29 +31,51 @@ export class HookPool {
     return this.#inFlight === 0 && this.#idleSinceMs <= beforeMs
   }
 
-  /** Sends a request by a connection that is there, or by a new one. Each ends with `leave()`. */
+  /** Sends a request by a connection that is there, or by a new one. Ends with `leave`. */
   send(request: Dispatcher.DispatchOptions, rider: Rider): void {
+    const connection = this.#free.pop() ?? this.#open()
+    if (this.#free.length < this.#unused) this.#unused = this.#free.length
     this.#inFlight++
-    this.#pool.dispatch(request, rider)
+    connection.dispatch(request, rider)
   }
 
-  /** Sends a request that is in flight once more, by a connection that is certainly new. */
-  sendAnew(request: Dispatcher.DispatchOptions, rider: Rider): void {
-    const single = new Connection(this.#origin, this.#options)
-    this.#singles.add(single)
-    single.dispatch(request, rider)
-    // It finishes what it has been given.
-    void single.close().then(() => this.#singles.delete(single))
+  /** Sends a request that `stale` has lost once more, by a connection that is certainly new. */
+  sendAnew(request: Dispatcher.DispatchOptions, rider: Rider, stale: Connection): void {
+    this.#drop(stale)
+    this.#open().dispatch(request, rider)
   }
 
-  leave(): void {
+  /** What it carried has ended. */
+  leave(connection: Connection): void {
+    this.#free.push(connection)
     this.#inFlight--
     if (this.#inFlight === 0) this.#idleSinceMs = performance.now()
+  }
+
+  /** Lets go of connections whose sockets are closed, and which haven't been used since the last time. */
+  trim(): void {
+    const kept = this.#free.splice(0, this.#unused).filter((connection) => {
+      if (!connection.isConnected) this.#drop(connection)
+      return connection.isConnected
+    })
+    this.#free = [...kept, ...this.#free]
+    this.#unused = this.#free.length
   }
 
   /** Closes all sockets at once. */
   async destroy(): Promise<void> {
     this.#isOpen = false
-    await Promise.all([this.#pool.destroy(), ...[...this.#singles].map((single) => single.destroy())])
+    await Promise.all([...this.#all].map((connection) => connection.destroy()))
+  }
+
+  #open(): Connection {
+    const connection = new Connection(this.#origin, this.#options)
+    this.#all.add(connection)
+    return connection
+  }
+
+  #drop(connection: Connection): void {
+    this.#all.delete(connection)
+    void connection.destroy()
   }
 }

@@ -24,8 +24,6 @@ export type Target = {
   readonly path: string
   /** Name, value, name, value: all headers but those of the signature. */
   readonly headers: string[]
-  /** Most requests in flight at once: the size of its pool. */
-  readonly connections: number
 }
 
 /** Who hears what became of a request: `answered` once, then `released` once. */
@@ -38,8 +36,8 @@ export type Exchange = {
 
 export type Sender = {
   /**
-   * Posts `body`. The caller sees to it that no more than `target.connections` requests are in flight, so
-   * that the deadline, which runs from now, covers the connection and the answer and no queue. `signatureHeaders`:
+   * Posts `body` at once: how many requests are in flight is for the caller to limit, so that the deadline, which runs from
+   * now, covers the connection and the answer and no queue. `signatureHeaders`:
    * name, value, name, value; empty for a request that isn't signed.
    *
    * A request that a connection lost which had been kept from earlier ones, before a byte of an answer came, is made
@@ -99,7 +97,7 @@ export function createSender({
   function poolOf(target: Target): HookPool {
     let pool = pools.get(target)
     if (pool === undefined) {
-      pool = new HookPool(target.origin, target.connections, options)
+      pool = new HookPool(target.origin, options)
       pools.set(target, pool)
     }
     return pool
@@ -108,6 +106,7 @@ export function createSender({
   function closeIdlePools(): void {
     const beforeMs = performance.now() - poolIdleMs - poolKeptMs
     for (const [target, pool] of pools) {
+      pool.trim()
       if (!pool.isIdleSince(beforeMs)) continue
       pools.delete(target)
       void pool.destroy()
@@ -146,17 +145,12 @@ class ExchangeHandler implements Rider, Expiring {
   #isAnswered = false
   #isReleased = false
   #isTimeUp = false
-  #isRefused = false
 
   constructor(exchange: Exchange, request: Dispatcher.DispatchOptions, pool: HookPool, deadlines: Deadlines) {
     this.#exchange = exchange
     this.#request = request
     this.#pool = pool
     this.#deadline = deadlines.add(this)
-  }
-
-  get isRefused(): boolean {
-    return this.#isRefused
   }
 
   boarded(connection: Connection): void {
@@ -201,12 +195,11 @@ class ExchangeHandler implements Rider, Expiring {
     this.#release()
   }
 
-  /** `controller`: null if undici refused the request itself. */
-  onResponseError(controller: Dispatcher.DispatchController | null, error: Error): void {
-    this.#isRefused = controller === null
-    if (this.#wasLostByStaleConnection(error)) {
+  onResponseError(_controller: unknown, error: Error): void {
+    const stale = this.#staleConnection(error)
+    if (stale !== undefined) {
       this.#controller = undefined
-      this.#pool.sendAnew(this.#request, this)
+      this.#pool.sendAnew(this.#request, this, stale)
       return
     }
     this.#answer(outcomeOfFailure(error))
@@ -220,10 +213,10 @@ class ExchangeHandler implements Rider, Expiring {
     this.#controller?.abort(timeIsUp)
   }
 
-  /** Can be true only once: the connection for the second time is new. */
-  #wasLostByStaleConnection(error: Error): boolean {
-    if (this.#isAnswered || this.#connection === undefined || !this.#pool.isOpen) return false
-    return isLostConnection(error) && this.#connection.wasStale(this.#controller !== undefined)
+  /** The connection that has lost the request since it was stale. There is one only once: the second one is new. */
+  #staleConnection(error: Error): Connection | undefined {
+    if (this.#isAnswered || !this.#pool.isOpen || !isLostConnection(error)) return undefined
+    return this.#connection?.wasStale(this.#controller !== undefined) === true ? this.#connection : undefined
   }
 
   #answer(outcome: Outcome): void {
@@ -236,7 +229,7 @@ class ExchangeHandler implements Rider, Expiring {
     if (this.#isReleased) return
     this.#isReleased = true
     this.#deadline.cancel()
-    this.#pool.leave()
+    if (this.#connection !== undefined) this.#pool.leave(this.#connection)
     this.#exchange.released()
   }
 }

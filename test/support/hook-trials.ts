@@ -69,7 +69,7 @@ export async function startTrials(): Promise<Trials> {
   function onOneConnection(definition: DestinationDefinition): readonly EndpointHook[] {
     return endpointOf(definition).hooks.map((hook) => ({
       ...hook,
-      target: { ...hook.target, connections: 1 },
+      target: hook.target,
     }))
   }
 

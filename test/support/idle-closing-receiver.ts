@@ -32,6 +32,7 @@ export async function startIdleClosingReceiver(
   const data: Settings = { ...settings, counts }
   const thread = new Worker(new URL(import.meta.url), { workerData: data })
   const [port]: unknown[] = await once(thread, 'message')
+  if (typeof port !== 'number') throw new TypeError('the thread has not told its port')
   return {
     origin: `http://127.0.0.1:${port}`,
     handled: (id) => Atomics.load(counts, id),
@@ -75,6 +76,7 @@ function serve(socket: Socket, { idleMs, ending, counts }: Settings): void {
 
 function listen(settings: Settings): void {
   const server = createServer((socket) => serve(socket, settings))
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, no window
   server.listen(0, '127.0.0.1', () => parentPort?.postMessage(portOf(server)))
 }
 

@@ -1,4 +1,5 @@
 import { isIP, type LookupFunction, Socket } from 'node:net'
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { createAddressPolicy } from '../../../src/address/policy.ts'
 import { parseCatalog } from '../../../src/catalog/parse.ts'
@@ -6,6 +7,7 @@ import type { Outcome } from '../../../src/delivery/outcome.ts'
 import { createResolver } from '../../../src/delivery/resolver.ts'
 import { createSender, type Sender } from '../../../src/delivery/sender.ts'
 import { judge } from '../../../src/delivery/verdict.ts'
+import { createAuthority } from '../../support/certificates.ts'
 import { type DnsReply, type DnsQuestion, startDnsServer, zone } from '../../support/dns-server.ts'
 import { answer, startRawReceiver, startReceiver } from '../../support/receiver.ts'
 import { publicHosts, refusedAnswers, refusedHosts } from './address-table.ts'
@@ -19,6 +21,8 @@ const forbidden = await startRawReceiver()
 /** What each name has. A name that isn't here doesn't exist. */
 const names = new Map<string, (question: DnsQuestion) => DnsReply>()
 const dns = await startDnsServer((question) => names.get(question.name)?.(question) ?? 'NXDOMAIN')
+const authority = createAuthority('An authority of customers')
+setDefaultCACertificates([...getCACertificates(), authority.cert])
 let nowMs = 0
 const ended: (() => Promise<void>)[] = []
 
@@ -51,7 +55,7 @@ function sender(allowed: readonly string[] = []): Sender {
 async function post(by: Sender, origin: string, body = '{}'): Promise<Outcome> {
   const outcome = Promise.withResolvers<Outcome>()
   const released = Promise.withResolvers<void>()
-  by.post({ origin, path: '/', headers: [], connections: 1 }, Buffer.from(body), [], {
+  by.post({ origin, path: '/', headers: [] }, Buffer.from(body), [], {
     answered: outcome.resolve,
     released: () => released.resolve(),
   })
@@ -311,16 +315,23 @@ describe('several addresses', () => {
     expect(first).toEqual(new Set(['8.8.8.8', '9.9.9.9']))
   })
 
-  test('one of which refuses connections: the other is used', async () => {
-    const server = await startReceiver(answer(200))
-    ended.push(() => server.stop())
-    // Nobody listens there.
-    names.set('half.test', zone({ 'half.test': ['127.0.0.3', '127.0.0.1', '::1'] }))
-    const by = sender(['127.0.0.0/8', '::1'])
-    for (let i = 0; i < 10; i++) {
-      expect(await post(by, `http://half.test:${server.port}`)).toEqual({ kind: 'answer', status: 200 })
-    }
-  })
+  test.each(['http', 'https'])(
+    'one of which refuses connections: the other is used, by %s',
+    async (scheme) => {
+      const identity = authority.issue({ names: ['half.test'] })
+      const server = await startReceiver(answer(200), scheme === 'https' ? { identity } : {})
+      ended.push(() => server.stop())
+      // Nobody listens there.
+      names.set('half.test', zone({ 'half.test': ['127.0.0.3', '127.0.0.1', '::1'] }))
+      const by = sender(['127.0.0.0/8', '::1'])
+      for (let i = 0; i < 10; i++) {
+        expect(await post(by, `${scheme}://half.test:${server.port}`)).toEqual({
+          kind: 'answer',
+          status: 200,
+        })
+      }
+    },
+  )
 
   test('are no more than four, of both families', async () => {
     const ipv4 = Array.from({ length: 10 }, (_, index) => `8.8.8.${index + 1}`)

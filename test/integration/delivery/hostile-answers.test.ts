@@ -564,15 +564,15 @@ const rows = [...withoutAnswer, ...brokenOff, ...notHttp, ...statuses, ...goodHe
 type Exchanged = { outcomes: Outcome[]; releases: number; answeredMs: number; releasedMs: number }
 type Result = { server: HostileReceiver; bad: Exchanged; good: Exchanged; bytesSent: number }
 
-const authority = createAuthority('Sluice test authority')
-const identity = authority.issue({ names: ['127.0.0.1'] })
+const testAuthority = createAuthority('Sluice test authority')
+const identity = testAuthority.issue({ names: ['127.0.0.1'] })
 const results = new Map<Row, Result>()
 const ended: (() => Promise<void>)[] = []
 /** Growth of the process's memory while it was flooded. */
 let grownBytes = 0
 
 beforeAll(async () => {
-  setDefaultCACertificates([...getCACertificates(), authority.cert])
+  setDefaultCACertificates([...getCACertificates(), testAuthority.cert])
   const policy = createAddressPolicy(['127.0.0.1'])
   const senders = new Map(
     [shortMs, realMs].map((timeoutMs) => [timeoutMs, createSender({ policy, timeoutMs, poolIdleMs: 4_000 })]),
@@ -600,47 +600,13 @@ beforeAll(async () => {
 })
 
 afterAll(async () => {
-  if (process.env['DBG']) {
-    const all = [...results]
-    console.log('grown', grownBytes / 2 ** 20)
-    for (const [n, sel] of [
-      ['once', all.filter(([r]) => r.at === 'once' && !flooded.includes(r))],
-      ['flood', all.filter(([r]) => flooded.includes(r))],
-      ['deadline', all.filter(([r]) => r.at === 'deadline' && !r.timeoutMs)],
-      ['deadline5', all.filter(([r]) => r.at === 'deadline' && r.timeoutMs)],
-    ] as const) {
-      const t = sel.map(([, r]) => r.bad.answeredMs).sort((a, b) => a - b)
-      const g = sel.map(([, r]) => r.good.answeredMs).sort((a, b) => a - b)
-      const q = (x: number[]) => [x[0], x[x.length >> 1], x.at(-1)].map((v) => v?.toFixed(1)).join(' ')
-      console.log(
-        n,
-        t.length,
-        'bad',
-        q(t),
-        'good',
-        q(g),
-        'bytes',
-        Math.max(...sel.map(([, r]) => r.bytesSent)) / 2 ** 20,
-        'rel',
-        Math.max(...sel.map(([, r]) => r.bad.releasedMs)),
-      )
-    }
-    for (const [r, v] of all)
-      if (flooded.includes(r))
-        console.log(
-          r.name,
-          v.bad.answeredMs.toFixed(1),
-          v.bad.releasedMs.toFixed(1),
-          (v.bytesSent / 2 ** 20).toFixed(2),
-        )
-  }
   for (const end of ended.toReversed()) await end()
 })
 
 async function run(one: Row, sender: Sender): Promise<Result> {
   const server = await startHostileReceiver(one.does, one.tls === true ? { identity } : {})
   ended.push(() => server.stop())
-  const to: Target = { origin: server.origin, path: '/', headers: [], connections: 1 }
+  const to: Target = { origin: server.origin, path: '/', headers: [] }
   const bad = await exchange(sender, to, one.large === true ? 'bad'.padEnd(2 ** 24) : 'bad')
   if (one.lost === true)
     await until(`the connection is lost: ${one.name}`, () => server.open === 0, {
@@ -743,6 +709,7 @@ describe.each([
   ['a body', bodies],
   ['a flood', flooded],
 ])('%s', (_group, members) => {
+  // oxlint-disable-next-line vitest/expect-expect -- in the three functions, since it is the same for all
   test.each(members)('$name: $verdict, in time, and the next request is delivered at once', (one) => {
     expectVerdict(one)
     expectInTime(one)
@@ -772,7 +739,7 @@ describe('a pool', () => {
       () => sender.close(),
       () => server.stop(),
     )
-    const to: Target = { origin: server.origin, path: '/', headers: [], connections: 1 }
+    const to: Target = { origin: server.origin, path: '/', headers: [] }
     for (let i = 0; i < 3; i++) {
       const refused = await exchange(sender, to, 'bad', ['X-Signature', 'a\r\nb'])
       expect(refused).toMatchObject({ outcomes: [{ kind: 'request' }], releases: 1 })
@@ -801,7 +768,7 @@ describe('a pool', () => {
       () => sender.close(),
       () => server.stop(),
     )
-    const to: Target = { origin: server.origin, path: '/', headers: [], connections: 1 }
+    const to: Target = { origin: server.origin, path: '/', headers: [] }
     const outcome = { kind: 'connection', code: 'SLUICE_LOST_BEFORE_REQUEST' }
     expect(await exchange(sender, to, 'bad')).toMatchObject({ outcomes: [outcome], releases: 1 })
     expect(opened).toBe(1)

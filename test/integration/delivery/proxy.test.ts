@@ -94,7 +94,6 @@ const target = (origin: string): Target => ({
   origin,
   path: '/hook?a=b',
   headers: ['Content-Type', 'application/json'],
-  connections: 1,
 })
 
 const body = '{"secret":"of the customer"}'

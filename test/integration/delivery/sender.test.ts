@@ -49,8 +49,8 @@ async function rawReceiver(script: RawScript): Promise<RawReceiver> {
   return server
 }
 
-function target(origin: string, connections = 1): Target {
-  return { origin, path: '/', headers: ['Content-Type', 'application/json'], connections }
+function target(origin: string): Target {
+  return { origin, path: '/', headers: ['Content-Type', 'application/json'] }
 }
 
 type Posted = { outcomes: Outcome[]; releases: number; outcome: Promise<Outcome>; released: Promise<void> }
@@ -208,7 +208,7 @@ describe('the pool goes on after', () => {
   test.each(breaks)('%s, as often as it happens: no slot is lost', async (_name, script) => {
     const server = await rawReceiver(script)
     const by = sender()
-    const to = target(server.origin, 2)
+    const to = target(server.origin)
     for (let i = 0; i < 4; i++) {
       const both = await Promise.all([exchange(by, to), exchange(by, to)])
       for (const posted of both) expect(posted).toMatchObject({ outcomes: [{}], releases: 1 })
