@@ -11,8 +11,9 @@ import { inFlight, openSetting } from './setting.ts'
 
 /**
  * What a delivery costs the worker, beside what it costs undici alone and a program of kafkajs and undici that
- * does nothing else. All are measured in one run, by turns, so that the machine is the same for all. With
- * `processes` also a worker of so many processes, whose CPU times are added up.
+ * does nothing else, and a worker without its guards against hostile endpoints and records. All are measured in one run, by
+ * turns, so that the machine is the same for all. With `processes` also a worker of so many processes, whose CPU times are
+ * added up.
  */
 export async function runWorkerBenchmark(settings: Settings): Promise<BenchmarkResult> {
   const { runs = 3, messages = 200_000, processes = 1, profileDir } = settings
@@ -23,6 +24,7 @@ export async function runWorkerBenchmark(settings: Settings): Promise<BenchmarkR
     'dispatch',
     'floor',
     'worker',
+    'unguarded',
     ...(processes > 1 ? ['processes' as const] : []),
   ]
   const measured = new Map<SenderName, Measurement[]>(names.map((name) => [name, []]))
@@ -45,13 +47,14 @@ export async function runWorkerBenchmark(settings: Settings): Promise<BenchmarkR
     dispatch: of('dispatch'),
     floor: of('floor'),
     worker: of('worker'),
+    unguarded: of('unguarded'),
     processes: processes > 1 ? of('processes') : undefined,
   }
   const settled = { runs, messages, processes }
   return { table: tableOf(medians, settled), figures: figuresOf(medians, settled) }
 }
 
-type Medians = Record<'dispatch' | 'floor' | 'worker', Measurement> & { processes: Measurement | undefined }
+type Medians = Record<Exclude<SenderName, 'processes'>, Measurement> & { processes: Measurement | undefined }
 type Settled = { runs: number; messages: number; processes: number }
 
 function medianOf(all: readonly Measurement[]): Measurement {
@@ -65,13 +68,16 @@ function medianOf(all: readonly Measurement[]): Measurement {
 }
 
 function figuresOf(medians: Medians, { runs, messages, processes: count }: Settled): object {
-  const { dispatch, floor, worker, processes } = medians
+  const { dispatch, floor, worker, unguarded, processes } = medians
   return {
     deliveries_per_s: Math.round(worker.deliveriesPerS),
     cpu_us: round(worker.cpuUs, 1),
     dispatch_cpu_us: round(dispatch.cpuUs, 1),
     ratio: round(worker.cpuUs / dispatch.cpuUs, 2),
     floor_cpu_us: round(floor.cpuUs, 1),
+    unguarded_cpu_us: round(unguarded.cpuUs, 1),
+    guards_ratio: round(worker.cpuUs / unguarded.cpuUs, 3),
+    guards_warm_ratio: round(worker.warmCpuUs / unguarded.warmCpuUs, 3),
     dispatch_per_s: Math.round(dispatch.deliveriesPerS),
     floor_deliveries_per_s: Math.round(floor.deliveriesPerS),
     warm: {
@@ -98,7 +104,7 @@ function figuresOf(medians: Medians, { runs, messages, processes: count }: Settl
 }
 
 function tableOf(medians: Medians, { runs, messages, processes: count }: Settled): string {
-  const { dispatch, floor, worker, processes } = medians
+  const { dispatch, floor, worker, unguarded, processes } = medians
   return [
     '',
     `${messages.toLocaleString('en')} messages of ${messageBytes} bytes, ${partitions} partitions, ${inFlight} in flight;`,
@@ -108,10 +114,12 @@ function tableOf(medians: Medians, { runs, messages, processes: count }: Settled
     row('undici dispatch alone', dispatch),
     row('kafkajs + dispatch, no more', floor),
     row('sluice worker', worker),
+    row('sluice worker, no guards', unguarded),
     ...(processes === undefined ? [] : [row(`sluice worker, ${count} processes`, processes)]),
     '',
     rowOf('worker / dispatch', ['', ...ratios(worker, dispatch)]),
     rowOf('worker / floor', ['', ...ratios(worker, floor)]),
+    rowOf('worker / no guards', ['', ...ratios(worker, unguarded)]),
     ...(processes === undefined
       ? []
       : [rowOf(`${count} processes / one`, ['', ...ratios(processes, worker)])]),

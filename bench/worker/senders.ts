@@ -6,8 +6,8 @@ import { sluiceMain } from '../support/topics.ts'
 import { processesVariable, sharedSecret } from '../support/worker-variables.ts'
 import { destinations, inFlight, type Setting } from './setting.ts'
 
-/** What is compared. `processes` is a worker of several processes. */
-export type SenderName = 'dispatch' | 'floor' | 'worker' | 'processes'
+/** What is compared. `unguarded` is a worker without its guards, `processes` one of several processes. */
+export type SenderName = 'dispatch' | 'floor' | 'worker' | 'unguarded' | 'processes'
 
 /** How a worker is run. */
 export type WorkerOptions = { profileDir: string | undefined; processes: number }
@@ -41,8 +41,12 @@ export function senderFor(
       }
     }
     case 'worker':
+    case 'unguarded':
     case 'processes': {
-      const flags = profileDir === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileDir}`]
+      const flags = [
+        ...(profileDir === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileDir}`]),
+        ...(name === 'unguarded' ? ['--import', scriptOf('without-guards')] : []),
+      ]
       const own = { SLUICE_KAFKA_GROUP_ID: group, ...(name === 'processes' && processesVariable(processes)) }
       const options = { outputFile, variables: { ...variables, ...own } }
       return {

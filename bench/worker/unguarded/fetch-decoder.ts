@@ -1,0 +1,2 @@
+/** kafkajs reads what it fetches. */
+export function replaceFetchDecoder(): void {}
