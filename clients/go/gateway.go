@@ -1,0 +1,211 @@
+package analytics
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// A gateway is where batches go.
+type gateway struct {
+	url     *url.URL
+	header  http.Header // of every request
+	client  http.Client
+	timeout time.Duration   // of a request; 0 when the client has one
+	own     *http.Transport // not the caller's; nil when it is
+	gzip    bool
+}
+
+func newGateway(endpoint *url.URL, writeKey string, client *http.Client, connections int, compress bool) *gateway {
+	endpoint.User = nil // the write key is sent instead
+	g := &gateway{
+		url: endpoint,
+		header: http.Header{
+			"Authorization": {"Basic " + base64.StdEncoding.EncodeToString([]byte(writeKey+":"))},
+			"Content-Type":  {"application/json"},
+			"User-Agent":    {libraryName + "/" + Version},
+		},
+		gzip: compress,
+	}
+	if compress {
+		g.header.Set("Content-Encoding", "gzip")
+	}
+	if client == nil {
+		g.own = ownTransport(connections)
+		client = &http.Client{Transport: g.own}
+	}
+	g.client = *client
+	if g.client.Timeout <= 0 {
+		g.timeout = DefaultTimeout
+	}
+	follow := g.client.CheckRedirect
+	g.client.CheckRedirect = func(req *http.Request, via []*http.Request) error {
+		switch {
+		case req.Method != http.MethodPost:
+			return http.ErrUseLastResponse // an empty GET would look like a success
+		case follow != nil:
+			return follow(req, via)
+		case len(via) >= 10:
+			return errors.New("stopped after 10 redirects")
+		}
+		return nil
+	}
+	return g
+}
+
+func ownTransport(connections int) *http.Transport {
+	t, ok := http.DefaultTransport.(*http.Transport)
+	if ok {
+		t = t.Clone()
+	} else { // replaced by the program
+		t = &http.Transport{Proxy: http.ProxyFromEnvironment, IdleConnTimeout: 90 * time.Second}
+	}
+	t.MaxIdleConns = connections
+	t.MaxIdleConnsPerHost = connections
+	t.DisableCompression = true // answers are tiny
+	return t
+}
+
+// close lets the connections go.
+func (g *gateway) close() {
+	if g.own != nil {
+		g.own.CloseIdleConnections()
+	}
+}
+
+// What is read of an answer.
+const (
+	excerptBytes = 512
+	drainBytes   = 64 << 10 // past it the connection isn't used again
+)
+
+// post makes one attempt to send a batch. The error is a *StatusError when the
+// gateway answered, else what the network said.
+func (g *gateway) post(ctx context.Context, b *batch, messageId string) error {
+	if g.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, g.timeout)
+		defer cancel()
+	}
+	req, err := g.request(ctx, b, messageId)
+	if err != nil {
+		return err
+	}
+	res, err := g.client.Do(req)
+	if err != nil {
+		return fmt.Errorf("analytics: %w", err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode >= 200 && res.StatusCode <= 299 {
+		_, _ = io.CopyN(io.Discard, res.Body, drainBytes) // an error changes nothing: it was accepted
+		return nil
+	}
+	excerpt, _ := io.ReadAll(io.LimitReader(res.Body, excerptBytes))
+	_, _ = io.CopyN(io.Discard, res.Body, drainBytes)
+	return &StatusError{
+		StatusCode: res.StatusCode,
+		Body:       string(excerpt),
+		RetryAfter: retryAfter(res.Header.Get("Retry-After"), time.Now()),
+	}
+}
+
+func (g *gateway) request(ctx context.Context, b *batch, messageId string) (*http.Request, error) {
+	tail := appendBatchTail(make([]byte, 0, batchTailBytes), messageId, time.Now())
+	parts := net.Buffers{b.body, tail}
+	if g.gzip {
+		var err error
+		if parts, err = compressed(parts); err != nil {
+			return nil, err
+		}
+	}
+	// A new reader for each use: a transport may still read the one before.
+	body := func() (io.ReadCloser, error) {
+		unread := slices.Clone(parts)
+		return io.NopCloser(&unread), nil
+	}
+	to := *g.url
+	req := &http.Request{
+		Method:     http.MethodPost,
+		URL:        &to,
+		Host:       to.Host,
+		Proto:      "HTTP/1.1",
+		ProtoMajor: 1,
+		ProtoMinor: 1,
+		Header:     g.header.Clone(),
+		GetBody:    body,
+	}
+	req.Body, _ = body()
+	for _, part := range parts {
+		req.ContentLength += int64(len(part))
+	}
+	return req.WithContext(ctx), nil
+}
+
+func compressed(parts net.Buffers) (net.Buffers, error) {
+	var out bytes.Buffer
+	z := gzip.NewWriter(&out)
+	for _, part := range parts {
+		if _, err := z.Write(part); err != nil {
+			return nil, fmt.Errorf("analytics: gzip: %w", err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		return nil, fmt.Errorf("analytics: gzip: %w", err)
+	}
+	return net.Buffers{out.Bytes()}, nil
+}
+
+// judge tells whether a failed attempt is worth another one, and how long the
+// gateway asked to wait before.
+func judge(err error) (again bool, wait time.Duration) {
+	var status *StatusError
+	if !errors.As(err, &status) {
+		return true, 0 // the network
+	}
+	switch code := status.StatusCode; {
+	case code == http.StatusRequestTimeout, code == http.StatusTooManyRequests, code >= 500:
+		return true, min(status.RetryAfter, maxRetryAfter)
+	default:
+		return false, 0
+	}
+}
+
+// maxRetryAfter bounds how long an answer can silence the client.
+const maxRetryAfter = 5 * time.Minute
+
+// retryAfter reads the header: seconds, or a date. 0 when there is none.
+func retryAfter(header string, now time.Time) time.Duration {
+	if seconds, err := strconv.ParseUint(header, 10, 31); err == nil {
+		return time.Duration(seconds) * time.Second
+	}
+	if date, err := http.ParseTime(header); err == nil {
+		return max(date.Sub(now), 0)
+	}
+	return 0
+}
+
+const (
+	minBackOff = 100 * time.Millisecond
+	maxBackOff = 10 * time.Second
+)
+
+// backOff is the wait after so many attempts: it doubles each time, and half of
+// it is random.
+func backOff(attempts int) time.Duration {
+	wait := maxBackOff
+	if attempts < 8 {
+		wait = min(minBackOff<<(attempts-1), maxBackOff)
+	}
+	return wait/2 + rand.N(wait/2+1)
+}

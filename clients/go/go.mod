@@ -1,0 +1,3 @@
+module github.com/sluice/sluice/clients/go
+
+go 1.22
