@@ -9,17 +9,27 @@ export function arrivalAt(ms: number): Arrival {
   return { ms, text }
 }
 
+/** What the messages of a request say of it. */
+export type Occasion = {
+  readonly arrival: Arrival
+  readonly sentAt: unknown
+  /** What the client's clock is ahead of ours: `sentAt − receivedAt`; `undefined` without a readable `sentAt`. */
+  readonly leadMs: number | undefined
+}
+
+export function occasionOf(sentAt: unknown, arrival: Arrival): Occasion {
+  const sentAtMs = timeOf(sentAt)
+  return { arrival, sentAt, leadMs: sentAtMs === undefined ? undefined : sentAtMs - arrival.ms }
+}
+
 /**
  * When a message happened, by our clock: `receivedAt − (sentAt − originalTimestamp)`, which takes out what the
  * client's clock is wrong by. Without a readable `sentAt` the client's own time stands; without a readable time of
  * its own, or one that is corrected out of the years 0000 to 9999, the message happened when it came.
  */
-export function correctTimestamp(original: unknown, sentAt: unknown, arrival: Arrival): string {
+export function correctTimestamp(original: unknown, { arrival, leadMs = 0 }: Occasion): string {
   const originalMs = timeOf(original)
-  if (originalMs === undefined) return arrival.text
-  const sentAtMs = timeOf(sentAt)
-  const correctedMs = sentAtMs === undefined ? originalMs : arrival.ms - (sentAtMs - originalMs)
-  return formatTimestamp(correctedMs) ?? arrival.text
+  return originalMs === undefined ? arrival.text : (formatTimestamp(originalMs - leadMs) ?? arrival.text)
 }
 
 function timeOf(text: unknown): number | undefined {

@@ -6,7 +6,7 @@ import type { MessageKind } from '../message/schema.ts'
 import { findExcess } from '../message/structure.ts'
 import { isAbsent, validate } from '../message/validate.ts'
 import { isJsonObject, type JsonObject } from './body.ts'
-import { correctTimestamp, type Arrival } from './clock.ts'
+import { correctTimestamp, type Occasion, occasionOf } from './clock.ts'
 import { maxCompleteMessageBytes, maxMessageBytes } from './limits.ts'
 import type { LeftOutReason } from './reasons.ts'
 
@@ -22,13 +22,11 @@ export const trackingKinds = [
 export type TrackingKind = (typeof trackingKinds)[number]
 
 /** What the request says for all of its messages. */
-export type Surroundings = {
+export type Surroundings = Occasion & {
   /** The path's kind, which wins over the message's `type`; `undefined` in a batch. */
   readonly kind: TrackingKind | undefined
   readonly context: JsonObject | undefined
   readonly integrations: JsonObject | undefined
-  readonly sentAt: unknown
-  readonly arrival: Arrival
   /** The worker's: what is over them would only become a dead letter. */
   readonly limits: MessageLimits
 }
@@ -69,6 +67,7 @@ export function checkItem(item: unknown, surroundings: Surroundings): CheckedIte
   // Only now: what is left out anyway isn't worth the copying.
   message.context = merge(surroundings.context, message.context)
   message.integrations = merge(surroundings.integrations, message.integrations)
+  message.timestamp = correctTimestamp(message.originalTimestamp, occasionOfItem(item, surroundings))
   const text = tryStringify(message)
   if (text === undefined) return leaveOut('nested_too_deep')
   const excess = findExcess(text, message, limits)
@@ -85,28 +84,34 @@ function leaveOut(reason: LeftOutReason): CheckedItem {
   return { ok: false, reason }
 }
 
-type Message = { [field: string]: unknown; context: unknown; integrations: unknown }
+type Message = {
+  [field: string]: unknown
+  context: unknown
+  integrations: unknown
+  originalTimestamp: unknown
+  timestamp: unknown
+}
 
 /** Only ever spread, never assign by the client's names: to assign `__proto__` would set the prototype. */
-function complete(
-  item: JsonObject,
-  kind: TrackingKind,
-  { sentAt: sharedSentAt, arrival }: Surroundings,
-): Message {
-  const sentAt = item['sentAt'] ?? sharedSentAt ?? undefined
-  const original = item['originalTimestamp'] ?? item['timestamp'] ?? undefined
+function complete(item: JsonObject, kind: TrackingKind, { sentAt, arrival }: Surroundings): Message {
   const message = {
     ...item,
     type: kind,
     messageId: isAbsent(item['messageId']) ? randomUUID() : item['messageId'],
     context: item['context'],
     integrations: item['integrations'],
-    originalTimestamp: original,
-    timestamp: correctTimestamp(original, sentAt, arrival),
-    sentAt,
+    originalTimestamp: item['originalTimestamp'] ?? item['timestamp'] ?? undefined,
+    // What the client sent is not checked, but corrected.
+    timestamp: undefined,
+    sentAt: item['sentAt'] ?? sentAt ?? undefined,
     receivedAt: arrival.text,
   }
   return item['writeKey'] === undefined ? message : { ...message, writeKey: undefined }
+}
+
+/** A message that says itself when it was sent has an occasion of its own. */
+function occasionOfItem({ sentAt }: JsonObject, shared: Occasion): Occasion {
+  return sentAt === undefined || sentAt === null ? shared : occasionOf(sentAt, shared.arrival)
 }
 
 /** `undefined`, as a field that isn't there, is not written. What isn't an object is left to the validation. */

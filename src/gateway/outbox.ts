@@ -1,5 +1,5 @@
 import type { Availability } from './availability.ts'
-import type { Arrival } from './clock.ts'
+import type { Occasion } from './clock.ts'
 
 /** A record for Kafka, with its place. */
 export type OutgoingRecord = {
@@ -44,9 +44,6 @@ const maxPartitionBytes = 900_000
 /** A request's records are split into parts of at most this, so that parts of several requests fill a produce well. */
 const maxPartBytes = 450_000
 
-/** What the messages of a request say of it: when it was sent and received. */
-export type Occasion = { readonly arrival: Arrival; readonly sentAt: unknown }
-
 /** Records of one request that travel together. */
 export type Part = {
   readonly topic: string
@@ -57,6 +54,7 @@ export type Part = {
   readonly ids: (string | undefined)[]
   /** Those of `ids` that are in flight, of the part's source. */
   readonly flights: Map<string, Part>
+  /** Of the request, which identical messages of another one don't share. */
   readonly occasion: Occasion
   /** Requests that wait for this part. */
   readonly tickets: Ticket[]

@@ -6,7 +6,7 @@ import { partitionOf } from '../message/partition.ts'
 import { parseTimestamp } from '../message/timestamp.ts'
 import { type Answer, problem, success } from './answer.ts'
 import { isJsonObject, type JsonObject, readBody } from './body.ts'
-import { arrivalAt } from './clock.ts'
+import { arrivalAt, occasionOf } from './clock.ts'
 import { tryStringify } from './item.ts'
 import { maxBatchBytes, maxBatchMessages, maxMessageBytes } from './limits.ts'
 import type { Outbox } from './outbox.ts'
@@ -61,7 +61,7 @@ export function createServerCalls(options: ServerCallsOptions): ServerCalls {
       if (!deletionCheck.Check(deletion)) return refused(deletionCheck.Errors(deletion), '')
       if (!covers(allowed, deletion.sources)) return sourceNotAllowed
 
-      const parcel = outbox.parcel(topics.deletions, '', { arrival, sentAt: undefined })
+      const parcel = outbox.parcel(topics.deletions, '', occasionOf(undefined, arrival))
       add(parcel, deletion.userId, deletionText(deletion), {})
       const delivered = await outbox.submit(parcel)
       if (delivered !== 'acknowledged') return undelivered(delivered)
@@ -83,7 +83,7 @@ export function createServerCalls(options: ServerCallsOptions): ServerCalls {
       const waitMs = sources.take(space, given.length)
       if (waitMs > 0) return rateLimited(waitMs)
 
-      const parcel = outbox.parcel(topics.audienceChanges, '', { arrival, sentAt: undefined })
+      const parcel = outbox.parcel(topics.audienceChanges, '', occasionOf(undefined, arrival))
       const headers = { 'source-id': space.id }
       for (const { userId, text } of changes.texts) add(parcel, userId, text, headers)
       const delivered = await outbox.submit(parcel)

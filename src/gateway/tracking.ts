@@ -3,7 +3,7 @@ import type { MessageLimits } from '../message/limits.ts'
 import { partitionOf } from '../message/partition.ts'
 import { type Answer, problem, soon, success } from './answer.ts'
 import { type BodyFault, isJsonObject, type JsonObject, readBody } from './body.ts'
-import { arrivalAt } from './clock.ts'
+import { arrivalAt, occasionOf } from './clock.ts'
 import { checkItem, type ReadyMessage, type Surroundings, type TrackingKind, tryStringify } from './item.ts'
 import { maxBatchBytes, maxBatchMessages, maxCompleteBatchBytes, maxMessageBytes } from './limits.ts'
 import type { GatewayObserver } from './observer.ts'
@@ -51,8 +51,8 @@ export function createTracking(options: TrackingOptions): Tracking {
   /** Between this and `submit` nothing may wait, so that what is in flight stays so. */
   function pack(source: Source, items: readonly unknown[], surroundings: Surroundings): Packed {
     const tally = new Tally()
-    const { arrival, sentAt } = surroundings
-    const parcel = outbox.parcel(options.topic, source.id, { arrival, sentAt })
+    const { arrival, sentAt, leadMs } = surroundings
+    const parcel = outbox.parcel(options.topic, source.id, { arrival, sentAt, leadMs })
     let written = 0
     for (const item of items) {
       const checked = checkItem(item, surroundings)
@@ -129,15 +129,9 @@ function readCall(
 ): ReadCall | { readonly ok: false; readonly answer: Answer } {
   const arrival = arrivalAt(now())
   if (call !== 'batch') {
-    const own = {
-      kind: call,
-      context: undefined,
-      integrations: undefined,
-      sentAt: undefined,
-      arrival,
-      limits,
-    }
-    return { ok: true, items: [body], surroundings: own }
+    // A single call says itself when it was sent.
+    const own = { ...occasionOf(undefined, arrival), context: undefined, integrations: undefined }
+    return { ok: true, items: [body], surroundings: { ...own, kind: call, limits } }
   }
   const { batch = [], context, integrations, sentAt } = body
   const items: unknown = batch ?? []
@@ -145,17 +139,11 @@ function readCall(
   if (items.length > maxBatchMessages) return { ok: false, answer: tooManyMessages }
   if (!isObjectOrAbsent(context) || !isObjectOrAbsent(integrations)) return { ok: false, answer: notObjects }
   if (isLarge(context) || isLarge(integrations)) return { ok: false, answer: contextTooLarge }
+  const shared = { context: context ?? undefined, integrations: integrations ?? undefined }
   return {
     ok: true,
     items,
-    surroundings: {
-      kind: undefined,
-      context: context ?? undefined,
-      integrations: integrations ?? undefined,
-      sentAt,
-      arrival,
-      limits,
-    },
+    surroundings: { ...occasionOf(sentAt, arrival), ...shared, kind: undefined, limits },
   }
 }
 

@@ -12,8 +12,7 @@ export function parseJson(text: string): { ok: true; value: unknown } | { ok: fa
   } catch {
     return { ok: false }
   }
-  const isSuspect =
-    text.includes('\\') && escapedKey.test(text) && someMember(value, (key) => key.includes('\\'))
+  const isSuspect = mayHaveEscapedKey(text) && someMember(value, (key) => key.includes('\\'))
   return { ok: true, value: isSuspect ? readAgain(text) : value }
 }
 
@@ -45,8 +44,26 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null
 }
 
-/** The last escape of a string that a colon follows. It may find more than keys, and misses none. */
-const escapedKey = /\\.[^"\\]*"\s*:/s
+/** Whether a colon follows a string with an escape in it. Looks at escapes only, of which most texts have few. */
+function mayHaveEscapedKey(text: string): boolean {
+  let quote = -1
+  for (let escape = text.indexOf('\\'); escape !== -1;) {
+    const rest = escape + 2
+    // A quote that is known to be ahead isn't looked for again: many escapes of a long string find the same one.
+    if (quote < rest) quote = text.indexOf('"', rest)
+    const next = text.indexOf('\\', rest)
+    const isLastOfString = next === -1 || quote < next
+    if (isLastOfString && isFollowedByColon(text, quote)) return true
+    escape = next
+  }
+  return false
+}
+
+function isFollowedByColon(text: string, quote: number): boolean {
+  let at = quote + 1
+  while (at < text.length && ' \n\r\t'.includes(text.charAt(at))) at += 1
+  return text[at] === ':'
+}
 
 type Container = { items: unknown[] } | { fields: object; key: string | undefined }
 

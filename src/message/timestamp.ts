@@ -48,9 +48,24 @@ export function parseTimestamp(text: string): number | undefined {
   return offsetMinutes === undefined ? undefined : utc(year, month, day, timeMs - offsetMinutes * MINUTE_MS)
 }
 
+/** The minute that was written last: messages come in the order of their time, and most of a minute share its text. */
+let writtenMinuteMs = Number.NaN
+let writtenMinute = ''
+
+const secondTexts = Array.from({ length: 60 }, (_, second) => `${String(second).padStart(2, '0')}.`)
+const milliTexts = Array.from({ length: 1_000 }, (_, milli) => `${String(milli).padStart(3, '0')}Z`)
+
 /** `YYYY-MM-DDTHH:mm:ss.sssZ`, or `undefined` when the moment isn't within the years 0000 to 9999. */
 export function formatTimestamp(ms: number): string | undefined {
-  return isWritable(ms) ? new Date(ms).toISOString() : undefined
+  if (!isWritable(ms)) return undefined
+  const wholeMs = Math.trunc(ms)
+  const minuteMs = Math.floor(wholeMs / MINUTE_MS) * MINUTE_MS
+  if (minuteMs !== writtenMinuteMs) {
+    writtenMinute = new Date(minuteMs).toISOString().slice(0, 17)
+    writtenMinuteMs = minuteMs
+  }
+  const restMs = wholeMs - minuteMs
+  return `${writtenMinute}${secondTexts[Math.floor(restMs / 1_000)]}${milliTexts[restMs % 1_000]}`
 }
 
 /** Whether a text that `parseTimestamp` has read is spelled as `formatTimestamp` would spell it. */

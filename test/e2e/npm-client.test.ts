@@ -46,10 +46,13 @@ test('all calls of the published npm client end at a webhook with their content 
   const errors: unknown[] = []
   client.on('error', (error) => errors.push(error))
   const requests: Record<string, unknown>[] = []
-  client.on('http_request', ({ body }) => requests.push(JSON.parse(String(body))))
+  client.on('http_request', ({ body }) => requests.push(JSON.parse(body)))
 
   const user = { userId: 'user-1', anonymousId: 'anonymous-1' }
-  const context = { ip: '203.0.113.7', campaign: { name: 'spring', term: 'é漢😀' } }
+  const context = {
+    ip: '203.0.113.7',
+    campaign: { name: 'spring', source: 'mail', medium: 'letter', term: 'é漢😀' },
+  }
   client.identify({ ...user, traits: { plan: 'pro', seats: 5, nested: { list: [1, null, 'x'] } }, context })
   client.track({
     ...user,

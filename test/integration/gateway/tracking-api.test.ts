@@ -114,15 +114,15 @@ describe('every path', () => {
   })
 })
 
-const encode = (text: string) => Buffer.from(text).toString('base64')
+const base64 = (text: string) => Buffer.from(text).toString('base64')
 
 describe('every way of sending a write key', () => {
   test.each<[string, Record<string, string>, object]>([
-    ['Basic with a colon', { authorization: `Basic ${encode('KEY:')}` }, {}],
-    ['Basic without a colon', { authorization: `Basic ${encode('KEY')}` }, {}],
-    ['a second key of the source', { authorization: `Basic ${encode('OTHER-KEY:')}` }, {}],
+    ['Basic with a colon', { authorization: `Basic ${base64('KEY:')}` }, {}],
+    ['Basic without a colon', { authorization: `Basic ${base64('KEY')}` }, {}],
+    ['a second key of the source', { authorization: `Basic ${base64('OTHER-KEY:')}` }, {}],
     ['writeKey in the body', {}, { writeKey: 'KEY' }],
-    ['both', { authorization: `Basic ${encode('KEY:')}` }, { writeKey: 'KEY' }],
+    ['both', { authorization: `Basic ${base64('KEY:')}` }, { writeKey: 'KEY' }],
     ['Bearer, and writeKey in the body', { authorization: 'Bearer eyJhbGciOi.x.y' }, { writeKey: 'KEY' }],
   ])('%s names the source', async (_, headers, inBody) => {
     const [single = '', batched = ''] = newIds(2)

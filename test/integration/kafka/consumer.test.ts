@@ -279,7 +279,7 @@ describe('a topic that waits', () => {
     const waitMs = 1_000
     await createTopic(topic)
     const producedMs = Date.now()
-    const timestamp = String(producedMs + 24 * 3_600_000)
+    const timestamp = String(producedMs + 50 * 60_000)
     await produce(topic, [
       ...numbered(3).map((message) => ({ ...message, timestamp })),
       ...numbered(1, { from: 3 }),

@@ -1,12 +1,16 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { arrivalAt, correctTimestamp } from '../../../src/gateway/clock.ts'
+import { type Arrival, arrivalAt, correctTimestamp, occasionOf } from '../../../src/gateway/clock.ts'
 import { formatTimestamp } from '../../../src/message/timestamp.ts'
 
 const received = '2026-03-01T12:00:00.000Z'
 const arrival = arrivalAt(Date.parse(received))
 
-describe('correctTimestamp', () => {
+function corrected(original: unknown, sentAt: unknown, at: Arrival): string {
+  return correctTimestamp(original, occasionOf(sentAt, at))
+}
+
+describe('a corrected timestamp', () => {
   test.each([
     [
       'a clock that is an hour late',
@@ -37,7 +41,7 @@ describe('correctTimestamp', () => {
     ['a day that is not in the calendar', '2026-02-30T00:00:00Z', received, received],
     ['a correction out of all years', '9999-12-31T23:59:59Z', '0000-01-01T00:00:00Z', received],
   ])('gives the time by our clock, for %s', (_, original, sentAt, expected) => {
-    expect(correctTimestamp(original, sentAt, arrival)).toBe(expected)
+    expect(corrected(original, sentAt, arrival)).toBe(expected)
   })
 
   test('does not depend on what the client’s clock is wrong by', () => {
@@ -47,8 +51,8 @@ describe('correctTimestamp', () => {
       fc.property(ms, ms, fc.nat(1e9), skew, (happenedMs, receivedMs, waitedMs, skewMs) => {
         const original = formatTimestamp(happenedMs + skewMs)
         const sentAt = formatTimestamp(happenedMs + waitedMs + skewMs)
-        const corrected = correctTimestamp(original, sentAt, arrivalAt(receivedMs))
-        expect(Date.parse(corrected)).toBe(receivedMs - waitedMs)
+        const text = corrected(original, sentAt, arrivalAt(receivedMs))
+        expect(Date.parse(text)).toBe(receivedMs - waitedMs)
       }),
       { numRuns: 1_000 },
     )

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { arrivalAt } from '../../../src/gateway/clock.ts'
+import { arrivalAt, occasionOf } from '../../../src/gateway/clock.ts'
 import { checkItem, type Surroundings, trackingKinds } from '../../../src/gateway/item.ts'
 import { maxMessageBytes } from '../../../src/gateway/limits.ts'
 import { enter } from '../../../src/message/enter.ts'
@@ -8,12 +8,12 @@ import { defaultLimits } from '../../../src/message/limits.ts'
 import { parseBody, spelledMessage } from '../message/json-text.ts'
 
 const receivedAt = '2026-03-01T12:00:00.000Z'
+const arrival = arrivalAt(Date.parse(receivedAt))
 const inBatch: Surroundings = {
+  ...occasionOf(undefined, arrival),
   kind: undefined,
   context: undefined,
   integrations: undefined,
-  sentAt: undefined,
-  arrival: arrivalAt(Date.parse(receivedAt)),
   limits: defaultLimits,
 }
 
@@ -67,8 +67,8 @@ describe('a message that is taken', () => {
       timestamp: '2026-03-01T11:59:58.000Z',
       receivedAt,
     }
-    expect(written({ ...track, timestamp }, { sentAt })).toEqual({ ...track, ...corrected })
-    expect(written({ ...track, timestamp, sentAt }, { sentAt: receivedAt })).toEqual({
+    expect(written({ ...track, timestamp }, occasionOf(sentAt, arrival))).toEqual({ ...track, ...corrected })
+    expect(written({ ...track, timestamp, sentAt }, occasionOf(receivedAt, arrival))).toEqual({
       ...track,
       ...corrected,
     })

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { arrivalAt } from '../../../src/gateway/clock.ts'
+import { arrivalAt, occasionOf } from '../../../src/gateway/clock.ts'
 import { Availability } from '../../../src/gateway/availability.ts'
 import { type BatchSender, type Delivered, Outbox, type OutgoingRecord } from '../../../src/gateway/outbox.ts'
 
@@ -11,7 +11,7 @@ const ok: Outcome = { ok: true }
 const failure: Outcome = { ok: false, detail: 'no' }
 const lingerMs = 5
 const ackTimeoutMs = 1_500
-const occasion = { arrival: arrivalAt(0), sentAt: undefined }
+const occasion = occasionOf(undefined, arrivalAt(0))
 
 /** Stands for Kafka: holds each batch until the test says what becomes of it. */
 class HeldSender implements BatchSender {

@@ -1,0 +1,202 @@
+import { watchOthers } from '../support/machine-cpu.ts'
+import { messageBytes } from '../support/messages.ts'
+import { BenchmarkFailure } from '../support/failure.ts'
+import { say } from '../support/say.ts'
+import type { BenchmarkResult, Settings } from '../support/settings.ts'
+import { median, round } from '../support/statistics.ts'
+import { percent, rowOf } from '../support/table.ts'
+import { type Clients, type Sent, startClients } from './clients-process.ts'
+import { openSetting, type ServerName, type Setting } from './setting.ts'
+
+/** Messages in a batch. */
+const batchMessages = 100
+const connections = 16
+/** Part of the messages that warm a server up; they are answered, and not measured. */
+const warmShare = 0.25
+const singlesPerSecond = 1_000
+const singleWarmS = 5
+/** A client that is later than this doesn't send what it is to send. */
+const maxLateMs = 10
+
+type Measured = { messagesPerS: number; cpuUs: number; othersShare: number }
+type Latency = Sent & { cpuUs: number; othersShare: number }
+
+/**
+ * What a message of a batch costs the gateway until Kafka has acknowledged it (acks of all replicas), beside what the
+ * same bodies cost a bare Fastify route that parses and drops them; both in one run, by turns. Then the latency of
+ * single calls at a fixed rate.
+ */
+export async function runGatewayBenchmark(settings: Settings): Promise<BenchmarkResult> {
+  const { runs = 3, messages = 400_000, seconds = 30, profileDir } = settings
+  const measured: Record<ServerName, Measured[]> = { bare: [], gateway: [] }
+  const latencies: Latency[] = []
+  const setting = await openSetting({ profileDir, report: say })
+  const clients = startClients()
+  try {
+    for (let run = 1; run <= runs; run++) {
+      for (const name of ['bare', 'gateway'] as const) {
+        const one = await measureBatches(setting, clients, name, messages)
+        measured[name].push(one)
+        say(`run ${run}: ${name} ${describe(one)}`)
+      }
+      const latency = await measureSingles(setting, clients, seconds)
+      latencies.push(latency)
+      say(
+        `run ${run}: single calls p50 ${latency.latencyMs.p50.toFixed(1)} ms, p99 ${latency.latencyMs.p99.toFixed(1)} ms`,
+      )
+    }
+  } finally {
+    await clients.stop()
+    await setting.close()
+  }
+  const of = (name: ServerName, pick: (one: Measured) => number): number => median(measured[name].map(pick))
+  const medians = {
+    bareUs: of('bare', ({ cpuUs }) => cpuUs),
+    gatewayUs: of('gateway', ({ cpuUs }) => cpuUs),
+    gatewayPerS: of('gateway', ({ messagesPerS }) => messagesPerS),
+    barePerS: of('bare', ({ messagesPerS }) => messagesPerS),
+    p50: median(latencies.map(({ latencyMs }) => latencyMs.p50)),
+    p99: median(latencies.map(({ latencyMs }) => latencyMs.p99)),
+    max: median(latencies.map(({ latencyMs }) => latencyMs.max)),
+    singleUs: median(latencies.map(({ cpuUs }) => cpuUs)),
+    othersShare: median([...measured.gateway, ...latencies].map(({ othersShare }) => othersShare)),
+  }
+  return {
+    table: tableOf(medians, { runs, messages, seconds }),
+    figures: {
+      messages_per_s: Math.round(1_000_000 / medians.gatewayUs),
+      cpu_us: round(medians.gatewayUs, 1),
+      bare_cpu_us: round(medians.bareUs, 1),
+      ratio: round(medians.gatewayUs / medians.bareUs, 2),
+      wall_messages_per_s: Math.round(medians.gatewayPerS),
+      bare_wall_messages_per_s: Math.round(medians.barePerS),
+      single_p50_ms: round(medians.p50, 1),
+      single_p99_ms: round(medians.p99, 1),
+      single_max_ms: round(medians.max, 1),
+      single_cpu_us: round(medians.singleUs, 0),
+      others_share: round(medians.othersShare, 2),
+      single_per_s: singlesPerSecond,
+      batch_messages: batchMessages,
+      message_bytes: messageBytes,
+      connections,
+      runs,
+      messages,
+      node: process.version,
+    },
+  }
+}
+
+const noShare = (): number => 0
+
+async function measureBatches(
+  setting: Setting,
+  clients: Clients,
+  name: ServerName,
+  messages: number,
+): Promise<Measured> {
+  const writtenBefore = await setting.written()
+  const server = await setting.start(name)
+  const requests = Math.ceil(messages / batchMessages)
+  const warmRequests = Math.ceil(requests * warmShare)
+  const send = (count: number, onBegun: () => void): Promise<Sent> =>
+    clients.run(
+      { kind: 'batches', origin: server.origin, requests: count, connections, messages: batchMessages },
+      onBegun,
+    )
+  const warm = await send(warmRequests, () => {})
+  let startMs = 0
+  let cpuUs = 0
+  let othersShare = noShare
+  const sent = await send(requests, () => {
+    startMs = performance.now()
+    cpuUs = server.cpuUs()
+    othersShare = watchOthers()
+  })
+  const tookMs = performance.now() - startMs
+  const used = server.cpuUs() - cpuUs
+  const share = othersShare()
+  await server.stop()
+  if (warm.failed + sent.failed > 0)
+    throw new BenchmarkFailure(`${name}: ${warm.failed + sent.failed} answers were not 200`)
+  const expected = name === 'gateway' ? (warmRequests + requests) * batchMessages : 0
+  const written = (await setting.written()) - writtenBefore
+  if (written !== expected)
+    throw new BenchmarkFailure(`${name}: ${expected} messages, and ${written} records`)
+  const count = requests * batchMessages
+  return { messagesPerS: (count / tookMs) * 1_000, cpuUs: used / count, othersShare: share }
+}
+
+async function measureSingles(setting: Setting, clients: Clients, seconds: number): Promise<Latency> {
+  const server = await setting.start('gateway')
+  let cpuUs = 0
+  let othersShare = noShare
+  const sent = await clients.run(
+    {
+      kind: 'singles',
+      origin: server.origin,
+      perSecond: singlesPerSecond,
+      seconds: seconds + singleWarmS,
+      warmS: singleWarmS,
+      connections: 64,
+    },
+    () => {
+      cpuUs = server.cpuUs()
+      othersShare = watchOthers()
+    },
+  )
+  const used = server.cpuUs() - cpuUs
+  const share = othersShare()
+  await server.stop()
+  if (sent.failed > 0) throw new BenchmarkFailure(`single calls: ${sent.failed} answers were not 200`)
+  if (sent.lateP99Ms > maxLateMs) {
+    throw new BenchmarkFailure(
+      `the clients could not keep their rate: p99 ${sent.lateP99Ms.toFixed(1)} ms late`,
+    )
+  }
+  return { ...sent, cpuUs: used / (singlesPerSecond * (seconds + singleWarmS)), othersShare: share }
+}
+
+function describe({ messagesPerS, cpuUs, othersShare }: Measured): string {
+  return `${Math.round(messagesPerS)}/s, ${cpuUs.toFixed(1)} µs of CPU a message (others used ${percent(othersShare)} of the machine)`
+}
+
+type Medians = {
+  bareUs: number
+  gatewayUs: number
+  gatewayPerS: number
+  barePerS: number
+  p50: number
+  p99: number
+  max: number
+  singleUs: number
+  othersShare: number
+}
+
+function tableOf(
+  { bareUs, gatewayUs, gatewayPerS, barePerS, p50, p99, max, singleUs, othersShare }: Medians,
+  { runs, messages, seconds }: { runs: number; messages: number; seconds: number },
+): string {
+  return [
+    '',
+    `${messages.toLocaleString('en')} messages of ${messageBytes} bytes, ${batchMessages} in a batch, ${connections} connections;`,
+    `medians of ${runs} runs, Node ${process.version}; other programs used ${percent(othersShare)} of the machine`,
+    '',
+    rowOf('', ['CPU µs each', 'a core', 'messages/s']),
+    rowOf('Fastify, parse and drop', [bareUs.toFixed(1), perCore(bareUs), whole(barePerS)]),
+    rowOf('sluice gateway', [gatewayUs.toFixed(1), perCore(gatewayUs), whole(gatewayPerS)]),
+    rowOf('gateway / Fastify', [(gatewayUs / bareUs).toFixed(2), '', '']),
+    '',
+    `single /v1/track, ${singlesPerSecond} a second for ${seconds} s:`,
+    rowOf('', ['p50 ms', 'p99 ms', 'max ms', 'CPU µs each']),
+    rowOf('sluice gateway', [p50.toFixed(1), p99.toFixed(1), max.toFixed(1), singleUs.toFixed(0)]),
+  ].join('\n')
+}
+
+/** Messages a second that one core can take at this price. */
+function perCore(cpuUs: number): string {
+  return whole(1_000_000 / cpuUs)
+}
+
+function whole(value: number): string {
+  return Math.round(value).toLocaleString('en')
+}

@@ -1,0 +1,129 @@
+import { Pool } from 'undici'
+import { monotonicUs } from '../support/clock.ts'
+import { idCharacters, idMarker, messageAt } from '../support/messages.ts'
+import { percentile } from '../support/statistics.ts'
+import type { Batches, Command, Sent, Singles } from './clients-process.ts'
+
+/** Clients of the gateway: told what to send over IPC, and telling what became of it. */
+
+const writeKey = 'bench-write-key'
+const headers = {
+  'content-type': 'application/json',
+  authorization: `Basic ${Buffer.from(`${writeKey}:`).toString('base64')}`,
+}
+/** No id is in flight twice: there are more bodies than connections. */
+const bodyCount = 64
+const idDigits = 12
+
+function batchBodies(messages: number): Buffer[] {
+  return Array.from({ length: bodyCount }, (_, body) => {
+    const batch = Array.from({ length: messages }, (_unused, index) =>
+      String(messageAt(body * messages + index)),
+    )
+    return Buffer.from(`{"batch":[${batch.join(',')}],"sentAt":"2026-01-01T00:00:00.000Z"}`)
+  })
+}
+
+/** Each connection posts one batch after the other. */
+async function sendBatches({ origin, requests, connections, messages }: Batches): Promise<Sent> {
+  const pool = new Pool(origin, { connections, pipelining: 1 })
+  const bodies = batchBodies(messages)
+  const latenciesMs: number[] = []
+  let next = 0
+  let failed = 0
+  process.send?.('begun')
+  const loop = async (): Promise<void> => {
+    while (next < requests) {
+      const body = bodies[next++ % bodyCount] ?? Buffer.alloc(0)
+      const startUs = monotonicUs()
+      const { statusCode, body: answer } = await pool.request({
+        path: '/v1/batch',
+        method: 'POST',
+        headers,
+        body,
+      })
+      await answer.dump()
+      if (statusCode !== 200) failed++
+      latenciesMs.push((monotonicUs() - startUs) / 1_000)
+    }
+  }
+  await Promise.all(Array.from({ length: connections }, loop))
+  await pool.close()
+  return summary(latenciesMs, failed, [])
+}
+
+/** By the clock, whatever the gateway makes of it: a message is sent when it is due. */
+async function sendSingles({ origin, perSecond, seconds, warmS, connections }: Singles): Promise<Sent> {
+  const pool = new Pool(origin, { connections, pipelining: 1 })
+  const total = perSecond * seconds
+  const bodies = Array.from({ length: 1_000 }, (_, index) => String(messageAt(index)))
+  const latenciesMs: number[] = []
+  const lateMs: number[] = []
+  let failed = 0
+  const sends: Promise<void>[] = []
+  const send = async (index: number, dueUs: number): Promise<void> => {
+    const body = withId(bodies[index % bodies.length] ?? '', index)
+    lateMs.push((monotonicUs() - dueUs) / 1_000)
+    const { statusCode, body: answer } = await pool.request({
+      path: '/v1/track',
+      method: 'POST',
+      headers,
+      body,
+    })
+    await answer.dump()
+    if (statusCode !== 200) failed++
+    // From when it was due: a gateway that stands still is not helped by a client that waits for it.
+    if (index >= warmS * perSecond) latenciesMs.push((monotonicUs() - dueUs) / 1_000)
+  }
+  process.send?.('begun')
+  const startUs = monotonicUs()
+  const { promise: allSent, resolve } = Promise.withResolvers<void>()
+  let next = 0
+  const tick = (): void => {
+    for (; next < total; next++) {
+      const dueUs = startUs + (next * 1_000_000) / perSecond
+      if (dueUs > monotonicUs()) break
+      sends.push(send(next, dueUs))
+    }
+    if (next < total) setTimeout(tick, 1)
+    else resolve()
+  }
+  tick()
+  await allSent
+  await Promise.all(sends)
+  await pool.close()
+  return summary(latenciesMs, failed, lateMs)
+}
+
+/** The message with another number at the end of its id. */
+function withId(text: string, index: number): string {
+  const end = text.indexOf(idMarker) + idMarker.length + idCharacters
+  return text.slice(0, end - idDigits) + String(index).padStart(idDigits, '0') + text.slice(end)
+}
+
+function summary(latenciesMs: readonly number[], failed: number, lateMs: readonly number[]): Sent {
+  const sorted = Float64Array.from(latenciesMs).sort()
+  return {
+    requests: latenciesMs.length,
+    failed,
+    latencyMs: {
+      p50: percentile(sorted, 0.5),
+      p99: percentile(sorted, 0.99),
+      max: percentile(sorted, 1),
+    },
+    lateP99Ms: percentile(Float64Array.from(lateMs).sort(), 0.99),
+  }
+}
+
+process.on('message', (command: Command) => {
+  void run(command)
+})
+process.on('disconnect', () => process.exit(0))
+
+async function run(command: Command): Promise<void> {
+  try {
+    process.send?.(command.kind === 'batches' ? await sendBatches(command) : await sendSingles(command))
+  } catch (error) {
+    process.send?.({ error: String(error) })
+  }
+}

@@ -1,0 +1,108 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { cacheFolder } from '../../src/development/jars.ts'
+import {
+  findChromium,
+  findOnPath,
+  goModules,
+  goProgram,
+  here,
+  lockOfNode,
+  nodeFolder,
+  nodeMark,
+  pythonFolder,
+  requirements,
+} from './installed.ts'
+
+/** Installs what the client programs of this folder need, once: the first half of `npm run test:clients`. */
+
+const installTimeoutMs = 10 * 60_000
+
+try {
+  installNodePackages()
+  installPythonPackages()
+  buildGoPrograms()
+  installChromium()
+} catch (error) {
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
+  process.exitCode = 1
+}
+
+function installNodePackages(): void {
+  const lock = lockOfNode()
+  if (existsSync(nodeMark) && readFileSync(nodeMark, 'utf8') === lock) return
+  say('npm packages of test/clients/node')
+  run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'], nodeFolder)
+  writeFileSync(nodeMark, lock)
+}
+
+/** A virtual environment can't be moved: a mark tells one that is complete. */
+function installPythonPackages(): void {
+  const folder = pythonFolder()
+  const mark = join(folder, 'complete')
+  if (existsSync(mark)) return
+  say(`Python packages into ${folder}`)
+  rmSync(folder, { recursive: true, force: true })
+  try {
+    makeEnvironment(folder)
+  } catch {
+    installWithApt('python3-venv', 'Python 3 with its module venv')
+    makeEnvironment(folder)
+  }
+  run(join(folder, 'bin', 'python'), ['-m', 'pip', 'install', '--quiet', '--no-input', '-r', requirements])
+  writeFileSync(mark, '')
+}
+
+function makeEnvironment(folder: string): void {
+  run('python3', ['-m', 'venv', folder])
+}
+
+/** Each time: ours is built from the client as it is now. Go keeps what is not changed. */
+function buildGoPrograms(): void {
+  if (findOnPath('go') === undefined) {
+    throw new Error('go is missing: install Go 1.22 or later, and put it on the PATH')
+  }
+  for (const module of goModules) {
+    const program = goProgram(module)
+    mkdirSync(join(program, '..'), { recursive: true })
+    const part = mkdtempSync(join(cacheFolder(), 'part-'))
+    try {
+      run('go', ['build', '-o', join(part, module), '.'], join(here, 'go', module))
+      renameSync(join(part, module), program)
+    } finally {
+      rmSync(part, { recursive: true, force: true })
+    }
+  }
+}
+
+function installChromium(): void {
+  if (findChromium() === undefined) installWithApt('chromium', 'Chromium')
+  if (findChromium() === undefined) throw new Error('Chromium is not on the PATH')
+}
+
+function installWithApt(debianPackage: string, what: string): void {
+  if (findOnPath('apt-get') === undefined || process.getuid?.() !== 0) {
+    throw new Error(`${what} is missing. Install it; on Debian, as root: apt-get install ${debianPackage}`)
+  }
+  say(`${debianPackage}, with apt-get`)
+  run('apt-get', ['update', '-qq'])
+  run('apt-get', ['install', '-y', '-qq', '--no-install-recommends', debianPackage])
+}
+
+function run(command: string, args: readonly string[], cwd = here): void {
+  try {
+    execFileSync(command, args, {
+      cwd,
+      stdio: ['ignore', 'ignore', 'inherit'],
+      env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+      timeout: installTimeoutMs,
+    })
+  } catch (cause) {
+    throw new Error(`${command} ${args.join(' ')} failed`, { cause })
+  }
+}
+
+function say(what: string): void {
+  process.stderr.write(`test:clients: installing ${what} (once)\n`)
+}

@@ -1,0 +1,70 @@
+import { createHash } from 'node:crypto'
+import { accessSync, constants, existsSync, readFileSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { cacheFolder } from '../../src/development/jars.ts'
+
+/** Where `install.ts` puts what the client programs need. */
+
+export const here = import.meta.dirname
+
+export const nodeFolder = join(here, 'node')
+
+/** Says for which lock file `node_modules` was installed. */
+export const nodeMark = join(nodeFolder, 'node_modules', '.sluice-lock')
+
+export function lockOfNode(): string {
+  return digestOf(join(nodeFolder, 'package-lock.json'))
+}
+
+export const requirements = join(here, 'python', 'requirements.txt')
+
+/** One for each version of the file: it is not changed once it is there. */
+export function pythonFolder(): string {
+  return join(cacheFolder(), `python-clients-${digestOf(requirements)}`)
+}
+
+/** A program of the Python packages, such as `python` or `schemathesis`. */
+export function pythonProgram(name: string): string {
+  return installed(join(pythonFolder(), 'bin', name))
+}
+
+export const goModules = ['analytics-go', 'sluice'] as const
+export type GoModule = (typeof goModules)[number]
+
+export function goProgram(module: GoModule): string {
+  return join(cacheFolder(), 'go-clients', module)
+}
+
+const chromiumNames = ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome']
+
+export function findChromium(): string | undefined {
+  for (const name of chromiumNames) {
+    const found = findOnPath(name)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+/** Throws where it isn't there. */
+export function installed(path: string | undefined): string {
+  if (path !== undefined && existsSync(path)) return path
+  throw new Error(`${path ?? 'Chromium'} is not there: run npm run test:clients, which installs it`)
+}
+
+export function findOnPath(name: string): string | undefined {
+  const folders = (process.env['PATH'] ?? '').split(delimiter)
+  return folders.map((folder) => join(folder, name)).find(isExecutable)
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+function digestOf(file: string): string {
+  return createHash('sha256').update(readFileSync(file)).digest('hex').slice(0, 12)
+}
