@@ -31,7 +31,7 @@ export class HookPool {
     return this.#inFlight === 0 && this.#idleSinceMs <= beforeMs
   }
 
-  /** Sends a request by a connection that is there, or by a new one. Ends with `leave`. */
+  /** Sends a request by a connection that is there, or by a new one. Ends with `leave` or `fail`. */
   send(request: Dispatcher.DispatchOptions, rider: Rider): void {
     const connection = this.#free.pop() ?? this.#open()
     if (this.#free.length < this.#unused) this.#unused = this.#free.length
@@ -45,9 +45,22 @@ export class HookPool {
     this.#open().dispatch(request, rider)
   }
 
-  /** What it carried has ended. */
+  /** The answer to what it carried is complete. */
   leave(connection: Connection): void {
     this.#free.push(connection)
+    this.#end()
+  }
+
+  /**
+   * What it carried has failed, and nothing is sent by it again: undici says so before it has done with the failure, and
+   * the process would end by an assertion of its own if it found another request.
+   */
+  fail(connection: Connection): void {
+    this.#drop(connection)
+    this.#end()
+  }
+
+  #end(): void {
     this.#inFlight--
     if (this.#inFlight === 0) this.#idleSinceMs = performance.now()
   }

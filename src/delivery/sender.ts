@@ -192,7 +192,7 @@ class ExchangeHandler implements Rider, Expiring {
 
   onResponseEnd(): void {
     this.#connection?.end()
-    this.#release()
+    this.#release({ isWhole: true })
   }
 
   onResponseError(_controller: unknown, error: Error): void {
@@ -203,7 +203,7 @@ class ExchangeHandler implements Rider, Expiring {
       return
     }
     this.#answer(outcomeOfFailure(error))
-    this.#release()
+    this.#release({ isWhole: false })
   }
 
   /** The head didn't come in time, or the body after it. */
@@ -225,11 +225,14 @@ class ExchangeHandler implements Rider, Expiring {
     this.#exchange.answered(outcome)
   }
 
-  #release(): void {
+  #release({ isWhole }: { isWhole: boolean }): void {
     if (this.#isReleased) return
     this.#isReleased = true
     this.#deadline.cancel()
-    if (this.#connection !== undefined) this.#pool.leave(this.#connection)
+    if (this.#connection !== undefined) {
+      if (isWhole) this.#pool.leave(this.#connection)
+      else this.#pool.fail(this.#connection)
+    }
     this.#exchange.released()
   }
 }
