@@ -44,6 +44,8 @@ function openProxy(
   resolver: NameResolver,
 ): OutboundProxy | undefined {
   const { proxy: url, timeoutMs } = config.delivery
+  // Without a proxy too: a series that is there with 0 can be alerted on.
+  const onConnect = connectCounter(metrics)
   if (url === undefined) return undefined
   // Without its login.
   const { host } = new URL(url)
@@ -51,7 +53,7 @@ function openProxy(
     url,
     resolver,
     timeoutMs,
-    onConnect: connectCounter(metrics),
+    onConnect,
     onDown(isDown, reason) {
       metrics.proxyDown.set(isDown ? 1 : 0)
       onUnreachable(isDown ? `${host}: ${reason}` : '')
