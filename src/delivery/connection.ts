@@ -20,6 +20,7 @@ const pieceBytes = 2 * 1024
 
 /** Who has a request on a connection. */
 export type Rider = Dispatcher.DispatchHandler & {
+  readonly request: Dispatcher.DispatchOptions
   /** A connection took the request; nothing of it has been sent. */
   boarded(connection: Connection): void
 }
@@ -50,12 +51,13 @@ export class Connection extends Client {
     return this.#socket !== undefined && !this.#socket.destroyed
   }
 
-  override dispatch(request: Dispatcher.DispatchOptions, rider: Rider): boolean {
+  /** Sends its request. Nothing else may be under way. */
+  take(rider: Rider): void {
     this.#received = 0
     this.#maxReceived = maxUntilHeadBytes
     this.#dialled = 0
     rider.boarded(this)
-    return super.dispatch(request, rider)
+    this.dispatch(rider.request, rider)
   }
 
   /** The request is about to be written to the socket. */
@@ -68,12 +70,14 @@ export class Connection extends Client {
     this.#maxReceived = maxAnswerBytes
   }
 
-  /**
-   * Whether a request that was lost now was on a socket that had carried others before, and no byte of an answer came:
-   * most likely the server had closed an idle connection. Never true for a connection's first request.
-   */
-  wasStale(hasBegun: boolean): boolean {
-    return this.#received === 0 && this.#requests > (hasBegun ? 1 : 0)
+  /** Of a request that failed before it was sent: whether it waited for a socket that others had used. */
+  get wasLostUnsent(): boolean {
+    return this.#requests > 0
+  }
+
+  /** Of a request that was sent: whether others had used its socket before, and no byte of an answer came. */
+  get wasLostUnheard(): boolean {
+    return this.#requests > 1 && this.#received === 0
   }
 
   /**

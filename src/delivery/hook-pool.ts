@@ -1,4 +1,3 @@
-import type { Dispatcher } from 'undici'
 import { Connection, type ConnectionOptions, type Rider } from './connection.ts'
 
 /**
@@ -13,6 +12,10 @@ export class HookPool {
   #free: Connection[] = []
   /** How many of the first of `#free` have not been used since `trim`. */
   #unused = 0
+  /** Those whose answers were complete in this turn of the event loop. */
+  #left: Connection[] = []
+  /** What is sent by those as soon as they are free: never more than they are. */
+  #waiting: Rider[] = []
   #inFlight = 0
   #idleSinceMs = 0
   #isOpen = true
@@ -32,23 +35,41 @@ export class HookPool {
   }
 
   /** Sends a request by a connection that is there, or by a new one. Ends with `leave` or `fail`. */
-  send(request: Dispatcher.DispatchOptions, rider: Rider): void {
-    const connection = this.#free.pop() ?? this.#open()
-    if (this.#free.length < this.#unused) this.#unused = this.#free.length
+  send(rider: Rider): void {
     this.#inFlight++
-    connection.dispatch(request, rider)
+    const connection = this.#free.pop()
+    if (connection !== undefined) {
+      if (this.#free.length < this.#unused) this.#unused = this.#free.length
+      connection.take(rider)
+    } else if (this.#waiting.length < this.#left.length) this.#waiting.push(rider)
+    else this.#open().take(rider)
   }
 
   /** Sends a request that `stale` has lost once more, by a connection that is certainly new. */
-  sendAnew(request: Dispatcher.DispatchOptions, rider: Rider, stale: Connection): void {
+  sendAnew(rider: Rider, stale: Connection): void {
     this.#drop(stale)
-    this.#open().dispatch(request, rider)
+    this.#open().take(rider)
   }
 
-  /** The answer to what it carried is complete. */
+  /**
+   * The answer to what it carried is complete. It is free in the next turn of the event loop: undici reads what came
+   * behind an answer before it sends another request, but not where that one was there before the answer's end.
+   */
   leave(connection: Connection): void {
-    this.#free.push(connection)
+    if (this.#left.push(connection) === 1) setImmediate(this.#setFree)
     this.#end()
+  }
+
+  readonly #setFree = (): void => {
+    const left = this.#left
+    const waiting = this.#waiting
+    this.#left = []
+    this.#waiting = []
+    left.forEach((connection, index) => {
+      const rider = waiting[index]
+      if (rider === undefined) this.#free.push(connection)
+      else connection.take(rider)
+    })
   }
 
   /**

@@ -118,7 +118,7 @@ export function createSender({
       const headers = signatureHeaders.length === 0 ? target.headers : target.headers.concat(signatureHeaders)
       const request: Dispatcher.DispatchOptions = { path: target.path, method: 'POST', headers, body }
       const pool = poolOf(target)
-      pool.send(request, new ExchangeHandler(exchange, request, pool, deadlines))
+      pool.send(new ExchangeHandler(exchange, request, pool, deadlines))
     },
     async close() {
       clearInterval(sweep)
@@ -135,8 +135,8 @@ export function createSender({
  * and the free slot once, whatever happens.
  */
 class ExchangeHandler implements Rider, Expiring {
+  readonly request: Dispatcher.DispatchOptions
   readonly #exchange: Exchange
-  readonly #request: Dispatcher.DispatchOptions
   readonly #pool: HookPool
   readonly #deadline: Deadline
   #connection: Connection | undefined
@@ -148,7 +148,7 @@ class ExchangeHandler implements Rider, Expiring {
 
   constructor(exchange: Exchange, request: Dispatcher.DispatchOptions, pool: HookPool, deadlines: Deadlines) {
     this.#exchange = exchange
-    this.#request = request
+    this.request = request
     this.#pool = pool
     this.#deadline = deadlines.add(this)
   }
@@ -192,18 +192,19 @@ class ExchangeHandler implements Rider, Expiring {
 
   onResponseEnd(): void {
     this.#connection?.end()
-    this.#release({ isWhole: true })
+    this.#release('leave')
   }
 
-  onResponseError(_controller: unknown, error: Error): void {
-    const stale = this.#staleConnection(error)
+  /** `controller`: null if undici refused the request itself, and undefined if it was not sent. */
+  onResponseError(controller: Dispatcher.DispatchController | null | undefined, error: Error): void {
+    const stale = controller === null ? undefined : this.#staleConnection(error)
     if (stale !== undefined) {
       this.#controller = undefined
-      this.#pool.sendAnew(this.#request, this, stale)
+      this.#pool.sendAnew(this, stale)
       return
     }
     this.#answer(outcomeOfFailure(error))
-    this.#release({ isWhole: false })
+    this.#release('fail')
   }
 
   /** The head didn't come in time, or the body after it. */
@@ -213,10 +214,18 @@ class ExchangeHandler implements Rider, Expiring {
     this.#controller?.abort(timeIsUp)
   }
 
-  /** The connection that has lost the request since it was stale. There is one only once: the second one is new. */
+  /**
+   * The connection that has lost the request since it was stale: most likely the server had closed it, or broken it,
+   * while it was idle. There is one only once: the second connection is new.
+   */
   #staleConnection(error: Error): Connection | undefined {
-    if (this.#isAnswered || !this.#pool.isOpen || !isLostConnection(error)) return undefined
-    return this.#connection?.wasStale(this.#controller !== undefined) === true ? this.#connection : undefined
+    const connection = this.#connection
+    if (this.#isAnswered || !this.#pool.isOpen || connection === undefined) return undefined
+    const isStale =
+      this.#controller === undefined
+        ? connection.wasLostUnsent
+        : connection.wasLostUnheard && isLostConnection(error)
+    return isStale ? connection : undefined
   }
 
   #answer(outcome: Outcome): void {
@@ -225,14 +234,11 @@ class ExchangeHandler implements Rider, Expiring {
     this.#exchange.answered(outcome)
   }
 
-  #release({ isWhole }: { isWhole: boolean }): void {
+  #release(ending: 'leave' | 'fail'): void {
     if (this.#isReleased) return
     this.#isReleased = true
     this.#deadline.cancel()
-    if (this.#connection !== undefined) {
-      if (isWhole) this.#pool.leave(this.#connection)
-      else this.#pool.fail(this.#connection)
-    }
+    if (this.#connection !== undefined) this.#pool[ending](this.#connection)
     this.#exchange.released()
   }
 }

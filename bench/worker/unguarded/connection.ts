@@ -1,4 +1,4 @@
-import { type buildConnector, Client, type Dispatcher } from 'undici'
+import { type buildConnector, Client } from 'undici'
 import type { ConnectionOptions, Rider } from '../../../src/delivery/connection.ts'
 
 export { maxHeadBytes, NoAnswerError } from '../../../src/delivery/connection.ts'
@@ -12,17 +12,18 @@ export class Connection extends Client {
     super(origin, { ...options, connect: dial })
   }
 
-  override dispatch(request: Dispatcher.DispatchOptions, rider: Rider): boolean {
+  take(rider: Rider): void {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it stands in for the guarded one
     rider.boarded(this as unknown as Parameters<Rider['boarded']>[0])
-    return super.dispatch(request, rider)
+    this.dispatch(rider.request, rider)
   }
 
   begin(): void {}
 
-  wasStale(): boolean {
-    return false
-  }
+  headCame(): void {}
+
+  readonly wasLostUnsent = false
+  readonly wasLostUnheard = false
 
   end(): void {}
 }
