@@ -1,6 +1,7 @@
 import { Kafka, type KafkaConfig, type LogEntry, logLevel, type SASLOptions } from 'kafkajs'
 import { registerCodecs } from './codecs.ts'
 import { replaceFetchDecoder } from './fetch-decoder.ts'
+import { replaceProduceEncoder } from './produce-encoder.ts'
 
 /** How to reach the cluster. */
 export type KafkaSettings = {
@@ -44,6 +45,7 @@ const patiences = {
 export function createKafka(settings: KafkaSettings, log: KafkaLog, patience: Patience = 'patient'): Kafka {
   registerCodecs()
   replaceFetchDecoder()
+  replaceProduceEncoder()
   const config: KafkaConfig = {
     brokers: [...settings.brokers],
     clientId: settings.clientId,

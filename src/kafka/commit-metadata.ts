@@ -4,39 +4,50 @@
  * base64 of an 8-byte header and a bitmap. Byte 0: format, 1. Byte 1: flags. Bytes 2-5: the writer's epoch,
  * big-endian. Bytes 6-7: the low half of the CRC-32 of everything else. Bit i of the bitmap
  * (least significant first) is offset `position + i`. The broker refuses more than 4,096 characters.
+ *
+ * Format 2 has a further field between header and bitmap, six bytes, big-endian: `begunBelow`.
  */
 import { crc32 } from 'node:zlib'
 
 const format = 1
+const formatWithBegun = 2
 const headerBytes = 8
+const begunBytes = 6
+const maxBegunBelow = 2 ** 48 - 1
 const maxCharacters = 4096
 
 /** How many offsets above the watermark always fit. Past it, settled records are repeated after a restart. */
-export const maxRememberedOffsets = ((maxCharacters / 4) * 3 - headerBytes) * 8
+export const maxRememberedOffsets = ((maxCharacters / 4) * 3 - headerBytes - begunBytes) * 8
 
 const isFinalFlag = 1
 
 /**
  * What an owner leaves to the next one. `isFinal`: it has finished what it had in flight, and nobody has begun since.
- * `epoch` counts owners: each writes one more than it found.
+ * `epoch` counts owners: each writes one more than it found. `begunBelow`: of the records below this offset, an owner
+ * that left without a word may have begun some; absent where there are none.
  */
-export type CommitMemory = { settledAbove: number[]; isFinal: boolean; epoch: number }
+export type CommitMemory = OwnerMark & { settledAbove: number[] }
+
+export type OwnerMark = { isFinal: boolean; epoch: number; begunBelow?: number }
 
 export function encodeCommitMetadata(
   position: number,
   settledAbove: Iterable<number>,
-  { isFinal, epoch }: { isFinal: boolean; epoch: number },
+  { isFinal, epoch, begunBelow }: OwnerMark,
 ): string {
-  const buffer = Buffer.alloc(headerBytes + maxRememberedOffsets / 8)
-  let length = headerBytes
+  const bitmapAt = begunBelow === undefined ? headerBytes : headerBytes + begunBytes
+  const buffer = Buffer.alloc(bitmapAt + maxRememberedOffsets / 8)
+  let length = bitmapAt
   for (const offset of settledAbove) {
     const bit = offset - position
     if (bit < 0 || bit >= maxRememberedOffsets) continue
-    const index = headerBytes + (bit >> 3)
+    const index = bitmapAt + (bit >> 3)
     buffer[index] = (buffer[index] ?? 0) | (1 << (bit & 7))
     if (index >= length) length = index + 1
   }
-  buffer[0] = format
+  buffer[0] = begunBelow === undefined ? format : formatWithBegun
+  if (begunBelow !== undefined)
+    buffer.writeUIntBE(Math.min(begunBelow, maxBegunBelow), headerBytes, begunBytes)
   buffer[1] = isFinal ? isFinalFlag : 0
   buffer.writeUInt32BE(epoch >>> 0, 2)
   buffer.writeUInt16BE(checksum(buffer.subarray(0, length)), 6)
@@ -50,17 +61,26 @@ export function encodeCommitMetadata(
 export function decodeCommitMetadata(position: number, metadata: string | null): CommitMemory | undefined {
   if (!metadata || metadata.length > maxCharacters) return undefined
   const buffer = Buffer.from(metadata, 'base64')
-  if (buffer.length < headerBytes || buffer[0] !== format) return undefined
+  const hasBegun = buffer[0] === formatWithBegun
+  if (buffer[0] !== format && !hasBegun) return undefined
+  const bitmapAt = hasBegun ? headerBytes + begunBytes : headerBytes
+  if (buffer.length < bitmapAt) return undefined
   if (buffer.readUInt16BE(6) !== checksum(buffer)) return undefined
   const settledAbove: number[] = []
-  for (let index = headerBytes; index < buffer.length; index++) {
+  const end = Math.min(buffer.length, bitmapAt + maxRememberedOffsets / 8)
+  for (let index = bitmapAt; index < end; index++) {
     const byte = buffer[index] ?? 0
     for (let bit = 0; bit < 8; bit++) {
-      if (byte & (1 << bit)) settledAbove.push(position + (index - headerBytes) * 8 + bit)
+      if (byte & (1 << bit)) settledAbove.push(position + (index - bitmapAt) * 8 + bit)
     }
   }
   const flags = buffer[1] ?? 0
-  return { settledAbove, isFinal: (flags & isFinalFlag) !== 0, epoch: buffer.readUInt32BE(2) }
+  return {
+    settledAbove,
+    isFinal: (flags & isFinalFlag) !== 0,
+    epoch: buffer.readUInt32BE(2),
+    ...(hasBegun && { begunBelow: buffer.readUIntBE(headerBytes, begunBytes) }),
+  }
 }
 
 function checksum(buffer: Buffer): number {

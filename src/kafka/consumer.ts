@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import {
   type Admin,
   type Consumer,
@@ -11,6 +12,7 @@ import { type Claim, readClaim } from './claim.ts'
 import { noCommit, Partition, type Standing, type StoredCommit } from './partition.ts'
 import { isProtocolError } from './protocol-error.ts'
 import { type Ready, takeOver } from './takeover.ts'
+import { UnitStates } from './unit-states.ts'
 
 /** A record on loan: it isn't committed past before `settle` is called. Call that or `giveBack`, once. */
 export type InboundRecord = {
@@ -23,6 +25,11 @@ export type InboundRecord = {
   readonly isLate: boolean
   /** True when the partition has moved to another member: start nothing more for it. */
   readonly isAbandoned: boolean
+  /**
+   * An owner before this one left without a word, and may have begun with it. Told for topics with `needsState` only, and
+   * rather too often than not.
+   */
+  readonly mayHaveBegun: boolean
   settle(): void
   /** Nothing is done with it here any more, and it isn't settled: the next owner gets it. */
   giveBack(): void
@@ -34,7 +41,18 @@ export type RecordContent = Pick<KafkaMessage, 'key' | 'value' | 'headers'> & {
   readonly unreadable?: string
 }
 
-export type TopicSubscription = { topic: string; waitMs: number }
+export type TopicSubscription = {
+  topic: string
+  /** How long a record waits after its append, in milliseconds. */
+  waitMs: number
+  /** A partition is begun only once `prepare` has resolved for its unit. */
+  needsState?: boolean
+  /**
+   * Only the watermark is committed, not what is settled above it: whoever comes next reads all of that again. In
+   * return nothing stops the fetching when records far apart are out.
+   */
+  hasWindow?: false
+}
 
 export type ConsumerLog = {
   info(fields: object, message: string): void
@@ -53,6 +71,17 @@ export type ConsumerOptions = {
   onRecord: (record: InboundRecord, content: RecordContent) => void
   /** Told after each join which partition numbers are ours. Records of others are abandoned from then on. */
   onAssigned: (units: readonly number[]) => void
+  /**
+   * Makes the state of a unit ready for the topics with `needsState`: called when all of its owners before are done with
+   * those, once for as long as the unit is ours. Where it rejects it is called again a second later.
+   */
+  prepare?: (unit: number) => Promise<void>
+  /**
+   * Told once after a `prepare`, which may still be under way (it should then come to its end): the unit was lost, nothing
+   * of it is out any more and the last commit is made; or the time for that, `handoverMs`, is over; or the member stops.
+   * The unit is prepared anew only when both this promise and that of `prepare` are settled.
+   */
+  released?: (unit: number) => void | Promise<void>
   /** The client gave up and won't come back by itself. */
   onFatal: (error: Error) => void
   log: ConsumerLog
@@ -61,6 +90,8 @@ export type ConsumerOptions = {
 export type GroupConsumer = {
   /** True while the group knows this member, and it has begun with all that it was given. */
   readonly isJoined: boolean
+  /** Units whose state isn't ready yet: one reason for not being joined. Ascending. */
+  readonly preparing: readonly number[]
   readonly partitions: Iterable<Partition>
   /** Epoch milliseconds of when all that had settled was last known to be committed; 0 before the first time. */
   readonly lastCommitMs: number
@@ -68,11 +99,21 @@ export type GroupConsumer = {
   setFull(isFull: boolean): void
   /** Stops and starts fetching from partitions that are behind; the others go on. */
   setCongested(isCongested: boolean): void
+  /**
+   * Stops and starts fetching from one partition; what was fetched of it already still comes. Of a partition that isn't
+   * ours nothing happens, and what was set ends with the ownership. It is stopped for as long as one of the holders wants it.
+   */
+  setPartitionFull(topic: string, id: number, isFull: boolean, holder?: string): void
+  /**
+   * When one of our partitions was last known to have no record beyond those that were taken, in epoch milliseconds; 0
+   * while that isn't known. Looked at every few seconds.
+   */
+  endSeenMs(topic: string, id: number): number
   /** Takes no further record; what was taken can still settle and be committed. */
   quiesce(): void
   /** Commits what has settled. Throws when the broker refuses or can't be reached. */
   commit(): Promise<void>
-  /** Leaves the group. Commit first. */
+  /** Leaves the group, and waits until all units are released. Commit first. */
   stop(): Promise<void>
 }
 
@@ -82,13 +123,18 @@ export type GroupConsumer = {
  */
 const minFetchBytes = 16 * 1024
 const fetchWaitMs = 25
-/** What is fetched beyond a full buffer is fetched again, so not much more than the buffer takes. */
-const maxBytesPerPartition = 256 * 1024
+/**
+ * What is fetched beyond a full buffer is fetched again, and so is what stands behind the head of a waiting topic, each
+ * time the head is looked at: not much more than is worth a request.
+ */
+const maxBytesPerPartition = 64 * 1024
 /** How often the head of a busy waiting topic is looked at: each time costs a fetch, most of which isn't due yet. */
 const headPeriodMs = 500
 /** A record that is taken this long after its append, or after it was due, shows that we are behind. */
 const lateAfterMs = 10_000
 const endOffsetsEveryMs = 5_000
+const lookAgainMs = 100
+const afterTroubleMs = 1_000
 /** So long before the next owner waits no more for it, a lost partition is committed for the last time. */
 const leavingMarginMs = 500
 
@@ -129,6 +175,10 @@ class GroupMember implements GroupConsumer {
   /** Lost partitions, until what they had in flight is done with and the final commit is made. */
   readonly #leaving = new Set<Partition>()
   readonly #timers: NodeJS.Timeout[] = []
+  /** Of the partitions that need one. */
+  readonly #units: UnitStates
+  /** Units whose partitions are being begun with the state that is ready. */
+  readonly #beginning = new Set<number>()
   /** Counts joins: what was begun in an earlier one must not touch the partitions of this one. */
   #joins = 0
   #memberId = ''
@@ -157,6 +207,13 @@ class GroupMember implements GroupConsumer {
   constructor(options: ConsumerOptions) {
     this.#options = options
     this.#admin = options.kafka.admin()
+    this.#units = new UnitStates({
+      prepare: (unit) => options.prepare?.(unit) ?? Promise.resolve(),
+      released: (unit) => options.released?.(unit),
+      handoverMs: options.handoverMs,
+      onPrepared: (unit) => void this.#beginPrepared(unit),
+      onTrouble: (error, unit) => options.log.warn({ err: error, unit }, 'the state of a unit is in trouble'),
+    })
     this.#consumer = options.kafka.consumer({
       groupId: options.groupId,
       partitionAssigners: [createUnitAssigner(() => this.#claim())],
@@ -210,6 +267,10 @@ class GroupMember implements GroupConsumer {
     return [...this.#partitions.values()].every(({ isWaiting }) => !isWaiting)
   }
 
+  get preparing(): readonly number[] {
+    return this.#units.preparing
+  }
+
   get partitions(): Iterable<Partition> {
     return this.#partitions.values()
   }
@@ -228,6 +289,17 @@ class GroupMember implements GroupConsumer {
     if (this.#isCongested === isCongested) return
     this.#isCongested = isCongested
     this.#applyPauses()
+  }
+
+  setPartitionFull(topic: string, id: number, isFull: boolean, holder = ''): void {
+    const partition = this.#partitions.get(nameOf(topic, id))
+    if (partition === undefined) return
+    partition.setFull(holder, isFull)
+    this.#applyPause(partition)
+  }
+
+  endSeenMs(topic: string, id: number): number {
+    return this.#partitions.get(nameOf(topic, id))?.endSeenMs ?? 0
   }
 
   quiesce(): void {
@@ -256,8 +328,12 @@ class GroupMember implements GroupConsumer {
   async stop(): Promise<void> {
     this.quiesce()
     for (const timer of this.#timers) clearInterval(timer)
-    await this.#consumer.disconnect()
-    await this.#admin.disconnect()
+    try {
+      await this.#consumer.disconnect()
+      await this.#admin.disconnect()
+    } finally {
+      await this.#units.stop()
+    }
   }
 
   #every(everyMs: number, work: () => Promise<void>): void {
@@ -287,7 +363,12 @@ class GroupMember implements GroupConsumer {
   }
 
   #claim(): Claim {
-    return { ...this.#assigned, busy: [...new Set([...this.#begun, ...this.#leaving].map(({ id }) => id))] }
+    const busy = [...this.#begun, ...this.#leaving]
+    return {
+      ...this.#assigned,
+      busy: unitsOf(busy),
+      busyWithState: unitsOf(busy.filter(({ needsState }) => needsState)),
+    }
   }
 
   /** Runs inside the client's join, before its first fetch: what is paused here hasn't been fetched. */
@@ -300,12 +381,12 @@ class GroupMember implements GroupConsumer {
     this.#memberId = memberId
     const owned = new Set<string>()
     const gained: Partition[] = []
-    for (const { topic, waitMs } of this.#options.topics) {
+    for (const { topic, waitMs, ...kind } of this.#options.topics) {
       for (const id of memberAssignment[topic] ?? []) {
         const name = nameOf(topic, id)
         owned.add(name)
         if (this.#partitions.has(name)) continue
-        const partition = new Partition(topic, id, waitMs)
+        const partition = new Partition(topic, id, waitMs, kind)
         partition.turn = turnOf(this.#taken++)
         this.#partitions.set(name, partition)
         gained.push(partition)
@@ -322,7 +403,7 @@ class GroupMember implements GroupConsumer {
       'joined the group',
     )
     if (this.#leaving.size > 0) this.#commitSoon()
-    void this.#takeOver([...this.#partitions.values()].filter(({ isWaiting }) => isWaiting))
+    this.#takeOverWaiting()
   }
 
   #lose(lost: [string, Partition][]): void {
@@ -334,7 +415,15 @@ class GroupMember implements GroupConsumer {
       // Its next owner waits for the final commit.
       partition.onIdle = () => this.#commitSoon()
       if (!partition.isWaiting) this.#leaving.add(partition)
+      if (partition.needsState) this.#units.lose(partition.id)
     }
+    this.#releaseUnits()
+  }
+
+  /** Of the units that were lost, those of which nothing is out any more. */
+  #releaseUnits(): void {
+    const out = new Set([...this.#leaving].map(({ id }) => id))
+    this.#units.release((unit) => !out.has(unit))
   }
 
   /** The group has gone on without this member, and gave its partitions to others: nothing more is begun of them. */
@@ -344,25 +433,82 @@ class GroupMember implements GroupConsumer {
     this.#options.onAssigned([])
   }
 
-  #takeOver(partitions: readonly Partition[]): Promise<void> {
+  #takeOverWaiting(): void {
+    const waiting = [...this.#partitions.values()].filter(({ isWaiting }) => isWaiting)
+    void this.#takeOver(
+      waiting.filter(({ needsState }) => !needsState),
+      ({ busy }) => busy,
+      (ready) => this.#begin(ready),
+    )
+    void this.#takeOver(
+      waiting.filter(({ needsState, isCleared }) => needsState && !isCleared),
+      ({ busyWithState }) => busyWithState,
+      (ready) => this.#clear(ready),
+    )
+  }
+
+  #takeOver(
+    partitions: readonly Partition[],
+    busyOf: (claim: Claim) => readonly number[],
+    begin: (ready: readonly Ready[]) => Promise<void>,
+  ): Promise<void> {
     const joins = this.#joins
     return takeOver({
       partitions,
       handoverMs: this.#options.handoverMs,
       readStored: (waiting) => this.#readStored(waiting),
-      readBusyUnits: () => this.#readBusyUnits(),
+      readBusyUnits: () => this.#readBusyUnits(busyOf),
       isBusyHere: ({ topic, id }) =>
         [...this.#leaving].some((leaving) => leaving.topic === topic && leaving.id === id),
-      begin: (ready) => this.#begin(ready),
+      begin,
       isOver: () => joins !== this.#joins || this.#isQuiet,
       onTrouble: (error) =>
         this.#options.log.warn({ err: error }, 'taking over partitions failed, trying again'),
     })
   }
 
+  /** Others are done with these: they are begun as soon as the states of their units are there. */
+  #clear(ready: readonly Ready[]): Promise<void> {
+    for (const { partition, stored } of ready) partition.clear(stored)
+    for (const unit of unitsOf(ready.map(({ partition }) => partition))) this.#prepare(unit)
+    return Promise.resolve()
+  }
+
+  /** Not before all its partitions are cleared: an owner before may still write what belongs to the state. */
+  #prepare(unit: number): void {
+    const needing = [...this.#partitions.values()].filter(({ id, needsState }) => id === unit && needsState)
+    if (needing.length === 0 || !needing.every(({ isCleared }) => isCleared)) return
+    this.#units.prepare(unit)
+    void this.#beginPrepared(unit)
+  }
+
+  /** Tries until it is done, through rejoins, for as long as the unit is ours. */
+  async #beginPrepared(unit: number): Promise<void> {
+    if (this.#beginning.has(unit)) return
+    this.#beginning.add(unit)
+    while (this.#units.isPrepared(unit) && !this.#isQuiet) {
+      const joins = this.#joins
+      const due = [...this.#partitions.values()].filter(
+        ({ id, isCleared, isWaiting }) => id === unit && isCleared && isWaiting,
+      )
+      if (due.length === 0) break
+      let waitMs = lookAgainMs
+      try {
+        const found = await this.#readStored(due)
+        const ready = due.map((partition, index) => ({ partition, stored: found[index] ?? noCommit }))
+        if (joins === this.#joins && this.#isRunning) await this.#begin(ready)
+      } catch (error) {
+        this.#notNow(error)
+        waitMs = afterTroubleMs
+      }
+      if (due.some(({ isWaiting }) => isWaiting)) await delay(waitMs)
+    }
+    this.#beginning.delete(unit)
+  }
+
   async #begin(ready: readonly Ready[]): Promise<void> {
     const joins = this.#joins
-    const beginnings = await this.#atFirstRecord(ready)
+    const beginnings = await this.#withinLog(ready)
     if (joins !== this.#joins) return
     const standings = beginnings.map(({ partition, stored }) => {
       partition.begin(stored)
@@ -377,21 +523,27 @@ class GroupMember implements GroupConsumer {
     }
   }
 
-  /** Where the group has no commit, it stands at the partition's first record. */
-  async #atFirstRecord(ready: readonly Ready[]): Promise<readonly Ready[]> {
+  /**
+   * Where the group has no commit, it stands at the partition's first record. What an owner before may have begun ends
+   * with the partition's last one.
+   */
+  async #withinLog(ready: readonly Ready[]): Promise<readonly Ready[]> {
     const topics = new Set(
-      ready.flatMap(({ partition, stored }) => (stored.offset < 0 ? [partition.topic] : [])),
+      ready.flatMap(({ partition, stored }) =>
+        stored.offset < 0 || partition.wasLeftOpen ? [partition.topic] : [],
+      ),
     )
-    const first = new Map<string, number>()
+    const logs = new Map<string, { low: string; high: string }>()
     for (const topic of topics) {
-      for (const { partition, low } of await this.#admin.fetchTopicOffsets(topic))
-        first.set(nameOf(topic, partition), Number(low))
+      for (const log of await this.#admin.fetchTopicOffsets(topic))
+        logs.set(nameOf(topic, log.partition), log)
     }
     return ready.map(({ partition, stored }) => {
-      if (stored.offset >= 0) return { partition, stored }
+      const log = logs.get(nameOf(partition.topic, partition.id))
+      if (partition.wasLeftOpen) partition.begunBelow = Math.max(partition.begunBelow, Number(log?.high ?? 0))
       return {
         partition,
-        stored: { offset: first.get(nameOf(partition.topic, partition.id)) ?? 0, metadata: null },
+        stored: stored.offset < 0 ? { offset: Number(log?.low ?? 0), metadata: null } : stored,
       }
     })
   }
@@ -409,11 +561,13 @@ class GroupMember implements GroupConsumer {
   }
 
   /** From the claims that members came with to this join; the group has none to show while it joins again. */
-  async #readBusyUnits(): Promise<ReadonlySet<number> | undefined> {
+  async #readBusyUnits(
+    busyOf: (claim: Claim) => readonly number[],
+  ): Promise<ReadonlySet<number> | undefined> {
     const { state, members } = await this.#consumer.describeGroup()
     if (state !== 'Stable') return undefined
     const others = members.filter(({ memberId }) => memberId !== this.#memberId)
-    return new Set(others.flatMap(({ memberMetadata }) => readClaim(memberMetadata).busy))
+    return new Set(others.flatMap(({ memberMetadata }) => busyOf(readClaim(memberMetadata))))
   }
 
   #takeBatch(payload: EachBatchPayload): void {
@@ -512,6 +666,7 @@ class GroupMember implements GroupConsumer {
     for (const partition of leaving) {
       if (!partition.isNews(partition.standing(false)) && partition.isIdle) this.#leaving.delete(partition)
     }
+    this.#releaseUnits()
     this.#applyPauses()
   }
 
@@ -533,11 +688,13 @@ class GroupMember implements GroupConsumer {
       return { topic: partition.topic, partition: partition.id, offset: String(offset), metadata }
     })
     const taken = this.#commitsTaken
+    const joins = this.#joins
     try {
       if (this.#commitOnce === undefined) await this.#consumer.commitOffsets(commits)
       else await this.#commitOnce({ topics: byTopic(commits) })
     } catch (error) {
-      if (isProtocolError(error, unknownMember)) this.#expelled()
+      // One that was sent while the client joined anew is refused under its old name, perhaps only when it has joined.
+      if (joins === this.#joins && isProtocolError(error, unknownMember)) this.#expelled()
       throw error
     }
     // kafkajs resolves without a word, and without a commit, while its consumer isn't running.
@@ -547,10 +704,9 @@ class GroupMember implements GroupConsumer {
 
   async #refreshEndOffsets(): Promise<void> {
     for (const { topic } of this.#options.topics) {
-      for (const { partition, offset } of await this.#admin.fetchTopicOffsets(topic)) {
-        const owned = this.#partitions.get(nameOf(topic, partition))
-        if (owned !== undefined) owned.endOffset = Math.max(owned.endOffset, Number(offset))
-      }
+      const askedAtMs = Date.now()
+      for (const { partition, offset } of await this.#admin.fetchTopicOffsets(topic))
+        this.#partitions.get(nameOf(topic, partition))?.endsAt(Number(offset), askedAtMs)
     }
   }
 }
@@ -580,6 +736,10 @@ class LoanedRecord implements InboundRecord {
     return this.#partition.isLost
   }
 
+  get mayHaveBegun(): boolean {
+    return this.offset < this.#partition.begunBelow
+  }
+
   settle(): void {
     this.#partition.settle(this.offset)
   }
@@ -590,6 +750,10 @@ class LoanedRecord implements InboundRecord {
 }
 
 const unknownMember: ReadonlySet<string> = new Set(['UNKNOWN_MEMBER_ID'])
+
+function unitsOf(partitions: readonly Partition[]): number[] {
+  return [...new Set(partitions.map(({ id }) => id))]
+}
 
 function nameOf(topic: string, partition: number): string {
   return `${topic}/${partition}`

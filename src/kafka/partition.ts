@@ -22,9 +22,19 @@ export class Partition {
   readonly id: number
   /** How long a record of this topic waits after its append, in milliseconds; 0 for topics that don't wait. */
   readonly waitMs: number
+  /** It is begun only when the state of its unit is there. */
+  readonly needsState: boolean
+  /** What is settled above the watermark is remembered in the commit. */
+  readonly hasWindow: boolean
   watermark = new Watermark(0)
   /** Its owner before may not be done with it: nothing is fetched until `begin`. */
   isWaiting = true
+  /** Nobody else has anything of it in flight any more; if it still waits, then for the state of its unit. */
+  isCleared = false
+  /** Of the records below, an owner before may have begun some that it hasn't settled: it left without a word. */
+  begunBelow = 0
+  /** Those who can take no more of its records at the moment, each for a reason of its own. */
+  readonly #fullFor = new Set<string>()
   /** It belongs to another member now; what is in flight ends here, what waits is let go. */
   isLost = false
   /** The last record taken was long there to be taken: this partition has a backlog. */
@@ -50,11 +60,36 @@ export class Partition {
   /** All up to this offset were there at that time. */
   #seen = { offset: -1, atMs: 0 }
   #committed = nowhere
+  #endAsked = { offset: 0, atMs: 0 }
+  #endSeenMs = 0
+  #wasLeftOpen = false
 
-  constructor(topic: string, id: number, waitMs: number) {
+  constructor(
+    topic: string,
+    id: number,
+    waitMs: number,
+    { needsState = false, hasWindow = true }: { needsState?: boolean; hasWindow?: boolean } = {},
+  ) {
     this.topic = topic
     this.id = id
     this.waitMs = waitMs
+    this.needsState = needsState
+    this.hasWindow = hasWindow
+  }
+
+  /** Its owner before is done with it, or had its time. `stored` is what that one left. */
+  clear(stored: StoredCommit): void {
+    const memory = memoryOf(stored)
+    this.isCleared = true
+    // So that what it has still to settle is known while it waits.
+    if (stored.offset >= 0) this.watermark = new Watermark(stored.offset)
+    this.begunBelow = memory?.begunBelow ?? 0
+    this.#wasLeftOpen = stored.offset >= 0 && memory?.isFinal !== true
+  }
+
+  /** Cleared, and its owner before left no final mark. */
+  get wasLeftOpen(): boolean {
+    return this.#wasLeftOpen
   }
 
   /** Goes on where the group stands, as its next owner. Commit once before anything is fetched: that ends the mark of the owner before. */
@@ -65,9 +100,10 @@ export class Partition {
     this.#committed = nowhere
   }
 
-  /** Invariant: span stays within what a commit can remember, plus one fetch. */
+  /** Invariant: where there is a window, span stays within what a commit can remember, plus one fetch. */
   get wantsPause(): boolean {
-    return this.isWaiting || this.headDueMs > 0 || this.watermark.span >= maxRememberedOffsets
+    const isWindowFull = this.hasWindow && this.watermark.span >= maxRememberedOffsets
+    return this.isWaiting || this.isFull || this.headDueMs > 0 || isWindowFull
   }
 
   /**
@@ -79,6 +115,16 @@ export class Partition {
     if (timestampMs <= nowMs) return timestampMs + this.waitMs
     if (offset > this.#seen.offset) this.#seen = { offset: Math.max(offset, this.endOffset - 1), atMs: nowMs }
     return this.#seen.atMs + this.waitMs
+  }
+
+  /** Somebody can take no more of its records. */
+  get isFull(): boolean {
+    return this.#fullFor.size > 0
+  }
+
+  setFull(holder: string, isFull: boolean): void {
+    if (isFull) this.#fullFor.add(holder)
+    else this.#fullFor.delete(holder)
   }
 
   /** A record came; whether it is new, and so handed out. */
@@ -107,7 +153,9 @@ export class Partition {
   /** Where it stands. Once nothing more is begun, the first commit with nothing out is the final one. */
   standing(isEnding: boolean): Standing {
     const isFinal = (isEnding || this.isLost) && this.isIdle
-    return { position: this.watermark.position, settledCount: this.#settledCount, isFinal }
+    // Without a window nobody is told what settled above the watermark, so it is no news.
+    const settledCount = this.hasWindow ? this.#settledCount : 0
+    return { position: this.watermark.position, settledCount, isFinal }
   }
 
   /** Whether the group doesn't know yet. */
@@ -117,10 +165,15 @@ export class Partition {
   }
 
   commitOf({ position, isFinal }: Standing): StoredCommit {
-    const settledAbove = this.watermark.settledAbove(maxRememberedOffsets)
+    const settledAbove = this.hasWindow ? this.watermark.settledAbove(maxRememberedOffsets) : []
     return {
       offset: position,
-      metadata: encodeCommitMetadata(position, settledAbove, { isFinal, epoch: this.#epoch }),
+      metadata: encodeCommitMetadata(position, settledAbove, {
+        isFinal,
+        epoch: this.#epoch,
+        // The next owner has to know what is left of it, however well this one leaves.
+        ...(this.begunBelow > position && { begunBelow: this.begunBelow }),
+      }),
     }
   }
 
@@ -131,6 +184,19 @@ export class Partition {
   /** A later owner has begun: a commit of this one would put the group back. */
   isOvertaken(stored: StoredCommit | undefined): boolean {
     return stored !== undefined && (memoryOf(stored)?.epoch ?? 0) > this.#epoch
+  }
+
+  /** The broker has said, when it was asked at that time, where the partition ends. */
+  endsAt(offset: number, askedAtMs: number): void {
+    this.endOffset = Math.max(this.endOffset, offset)
+    this.#endAsked = { offset, atMs: askedAtMs }
+  }
+
+  /** When all that was there was last known to have been taken, in epoch milliseconds; 0 while unknown. */
+  get endSeenMs(): number {
+    const { offset, atMs } = this.#endAsked
+    if (!this.isWaiting && this.watermark.top >= offset) this.#endSeenMs = atMs
+    return this.#endSeenMs
   }
 
   /** Records that the group has still to settle, as far as known. */

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { type Kafka, Partitioners, type Producer, type TopicMessages } from 'kafkajs'
+import type { Kafka, Producer, TopicMessages } from 'kafkajs'
+import { Acknowledged, createNotingPartitioner } from './acknowledged.ts'
 import { isProtocolError } from './protocol-error.ts'
 
 /**
@@ -23,6 +24,11 @@ export type RecordProducer = {
    * tries again for as long as the producer runs: a record is never given up.
    */
   produce(record: OutboundRecord): Promise<ProduceResult>
+  /**
+   * The same, and gives the offset at which the record is. Where an acknowledgement was lost it may be at others as well,
+   * before or behind.
+   */
+  produceAt(record: OutboundRecord): Promise<{ offset: number } | 'refused'>
   /** Records that wait for their acknowledgement. */
   readonly pending: number
   stop(): Promise<void>
@@ -51,7 +57,12 @@ const maxBackoffMs = 5_000
 /** The client goes on for half a minute by itself before it gives up: long before that, nothing may be begun. */
 const stallAfterMs = 3_000
 
-type Waiting = { record: OutboundRecord; bytes: number; resolve: (result: ProduceResult) => void }
+type Waiting = {
+  record: OutboundRecord
+  bytes: number
+  /** The offset is -1 where the record is refused. */
+  resolve: (result: ProduceResult, offset: number) => void
+}
 
 /**
  * Batches what is produced while the batch before is under way. One send at a time, not idempotent: kafkajs
@@ -65,7 +76,7 @@ export async function startProducer({
 }: ProducerOptions): Promise<RecordProducer> {
   const producer = kafka.producer({
     idempotent: false,
-    createPartitioner: Partitioners.DefaultPartitioner,
+    createPartitioner: createNotingPartitioner,
     allowAutoTopicCreation: false,
     retry: { initialRetryTime: 200, maxRetryTime: 2_000, retries: 3 },
   })
@@ -94,20 +105,20 @@ export async function startProducer({
   }
 
   async function sendUntilTaken(batch: Waiting[]): Promise<void> {
+    let left: readonly Waiting[] = batch
     for (
       let backoffMs = minBackoffMs;
       !stopping.signal.aborted;
       backoffMs = Math.min(backoffMs * 2, maxBackoffMs)
     ) {
       try {
-        await sendWatched(batch)
+        left = await sendWatched(left)
         setStalled(false, '')
-        for (const { resolve } of batch) resolve('acknowledged')
-        return
+        if (left.length === 0) return
       } catch (error) {
         if (isProtocolError(error, tooLarge)) {
           setStalled(false, '')
-          await sendSingly(batch)
+          await sendSingly(left)
           return
         }
         setStalled(true, error instanceof Error ? error.message : String(error))
@@ -116,19 +127,20 @@ export async function startProducer({
     }
   }
 
-  async function sendWatched(batch: readonly Waiting[]): Promise<void> {
+  /** Gives those that it has not sent after all. */
+  async function sendWatched(batch: readonly Waiting[]): Promise<readonly Waiting[]> {
     const slow = setTimeout(setStalled, stallAfterMs, true, `no acknowledgement within ${stallAfterMs} ms`)
     try {
-      await send(producer, batch)
+      return await send(producer, batch)
     } finally {
       clearTimeout(slow)
     }
   }
 
   /** One record too large for its topic makes the broker refuse the whole batch: find it. */
-  async function sendSingly(batch: Waiting[]): Promise<void> {
+  async function sendSingly(batch: readonly Waiting[]): Promise<void> {
     if (batch.length === 1) {
-      batch[0]?.resolve('refused')
+      batch[0]?.resolve('refused', -1)
       return
     }
     for (const waiting of batch) await sendUntilTaken([waiting])
@@ -140,13 +152,23 @@ export async function startProducer({
     onStalled(next, reason)
   }
 
+  function enqueue(record: OutboundRecord, resolve: Waiting['resolve']): void {
+    const bytes = sizeOf(record)
+    if (bytes > maxRecordBytes) {
+      resolve('refused', -1)
+      return
+    }
+    queue.push({ record, bytes, resolve })
+    if (!isSending) void sendQueued()
+  }
+
   return {
     produce(record) {
-      const bytes = sizeOf(record)
-      if (bytes > maxRecordBytes) return Promise.resolve('refused')
+      return new Promise((resolve) => enqueue(record, resolve))
+    },
+    produceAt(record) {
       return new Promise((resolve) => {
-        queue.push({ record, bytes, resolve })
-        if (!isSending) void sendQueued()
+        enqueue(record, (result, offset) => resolve(result === 'refused' ? result : { offset }))
       })
     },
     get pending() {
@@ -182,15 +204,25 @@ function sizeOf({ key, value, headers }: OutboundRecord): number {
   return bytes
 }
 
-async function send(producer: Producer, batch: readonly Waiting[]): Promise<void> {
+/** Tells those that are written; gives the others, whose partitions nobody has acknowledged. */
+async function send(producer: Producer, batch: readonly Waiting[]): Promise<readonly Waiting[]> {
   const byTopic = new Map<string, TopicMessages>()
-  for (const { record } of batch) {
-    const { topic, ...message } = record
+  const messages = batch.map(({ record: { topic, ...message } }) => {
     const entry = byTopic.get(topic)
     if (entry === undefined) byTopic.set(topic, { topic, messages: [message] })
     else entry.messages.push(message)
-  }
-  await producer.sendBatch({ acks: -1, timeout: 10_000, topicMessages: [...byTopic.values()] })
+    return message
+  })
+  const topicMessages = [...byTopic.values()]
+  const acknowledged = new Acknowledged(
+    await producer.sendBatch({ acks: -1, timeout: 10_000, topicMessages }),
+  )
+  return batch.filter(({ record, resolve }, index) => {
+    // Written into the message when it was placed.
+    const offset = acknowledged.next(record.topic, messages[index]?.partition)
+    if (offset !== undefined) resolve('acknowledged', offset)
+    return offset === undefined
+  })
 }
 
 const tooLarge: ReadonlySet<string> = new Set(['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE'])

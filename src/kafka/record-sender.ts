@@ -1,4 +1,5 @@
 import { type Admin, type Kafka, Partitioners, type Producer } from 'kafkajs'
+import { Acknowledged } from './acknowledged.ts'
 
 /** A record whose place is known. Texts are written as UTF-8. */
 export type PlacedRecord = {
@@ -89,7 +90,14 @@ export async function startRecordSender(kafka: Kafka): Promise<RecordSender> {
 async function send(producer: Producer, batch: readonly TopicRecords[]): Promise<void> {
   await producer.connect()
   const topicMessages = batch.map(({ topic, records }) => ({ topic, messages: records }))
-  await producer.sendBatch({ acks: -1, timeout: replicasTimeoutMs, topicMessages })
+  const answers = await producer.sendBatch({ acks: -1, timeout: replicasTimeoutMs, topicMessages })
+  const acknowledged = new Acknowledged(answers)
+  for (const { topic, records } of batch) {
+    for (const { partition } of records) {
+      if (acknowledged.next(topic, partition) === undefined)
+        throw new Error(`${topic}/${partition} was not acknowledged`)
+    }
+  }
 }
 
 function createProducer(kafka: Kafka): Producer {

@@ -29,8 +29,16 @@ export type TopicDefinition = {
   settings: readonly Setting[]
 }
 
+/**
+ * Which records a topic keeps: all for so long; or of each key the latest, where nothing is compacted away before it
+ * has that age, since it may not be delivered yet, and a deletion can be read for so long.
+ */
+type Keeping = { forMs: number } | { latestOfKey: true; noneBeforeMs: number; deletionsForMs: number }
+
 const day = 24 * 3_600_000
 const kibi = 1024
+/** How long `memberships` tells at least that a key was removed: whoever knows an older state has to read all of it again. */
+export const deletionsKeptMs = 30 * day
 /** What a topic takes by default, and so the least that producers may count on. */
 const kafkaDefaultBytes = 1_048_588
 const batchHeaderBytes = 12
@@ -51,14 +59,13 @@ export function maxCarriedBytes(maxMessageBytes: number): number {
 export function topicTable(layout: TopicLayout): TopicDefinition[] {
   const { prefix, partitions, replication, minInsync, tiers, maxMessageBytes } = layout
   const carriedBytes = maxCarriedBytes(maxMessageBytes)
-  const define = (name: string, purpose: string, retentionMs: number, maxBytes: number): TopicDefinition => ({
+  const define = (name: string, purpose: string, kept: Keeping, maxBytes: number): TopicDefinition => ({
     topic: prefix + name,
     purpose,
     partitions,
     replication,
     settings: [
-      { name: 'cleanup.policy', value: 'delete', rule: 'equal' },
-      { name: 'retention.ms', value: String(retentionMs), rule: 'atLeast' },
+      ...keepingSettings(kept),
       { name: 'max.message.bytes', value: String(maxBytes), rule: 'atLeast' },
       { name: 'message.timestamp.type', value: 'LogAppendTime', rule: 'equal' },
       { name: 'min.insync.replicas', value: String(minInsync), rule: 'atLeast' },
@@ -69,20 +76,41 @@ export function topicTable(layout: TopicLayout): TopicDefinition[] {
     define(
       'events',
       'analytics events, as upstream services produce them',
-      7 * day,
+      { forMs: 7 * day },
       maxSourceBytes(maxMessageBytes),
     ),
     define(
       'audience-changes',
       'changes of audiences and computed traits, as upstream services produce them',
-      7 * day,
+      { forMs: 7 * day },
       maxSourceBytes(maxMessageBytes),
     ),
-    define('deletions', 'requests to delete a user', 7 * day, maxSourceBytes(maxMessageBytes)),
-    ...tiers.map((tier) =>
-      define(`retry.${tier}`, `deliveries to try again after ${tier}`, 3 * day, carriedBytes),
+    define('deletions', 'requests to delete a user', { forMs: 7 * day }, maxSourceBytes(maxMessageBytes)),
+    define(
+      'memberships',
+      'what audiences and computed traits hold, and so what is to be delivered of them',
+      { latestOfKey: true, noneBeforeMs: 7 * day, deletionsForMs: deletionsKeptMs },
+      carriedBytes,
     ),
-    define('dead-letters', 'what can not be delivered, with the reason', 14 * day, carriedBytes),
+    ...tiers.map((tier) =>
+      define(`retry.${tier}`, `deliveries to try again after ${tier}`, { forMs: 3 * day }, carriedBytes),
+    ),
+    define('replays', 'deliveries asked for again, by replay or backfill', { forMs: 3 * day }, carriedBytes),
+    define('dead-letters', 'what can not be delivered, with the reason', { forMs: 14 * day }, carriedBytes),
+  ]
+}
+
+function keepingSettings(kept: Keeping): Setting[] {
+  if ('forMs' in kept) {
+    return [
+      { name: 'cleanup.policy', value: 'delete', rule: 'equal' },
+      { name: 'retention.ms', value: String(kept.forMs), rule: 'atLeast' },
+    ]
+  }
+  return [
+    { name: 'cleanup.policy', value: 'compact', rule: 'equal' },
+    { name: 'min.compaction.lag.ms', value: String(kept.noneBeforeMs), rule: 'atLeast' },
+    { name: 'delete.retention.ms', value: String(kept.deletionsForMs), rule: 'atLeast' },
   ]
 }
 

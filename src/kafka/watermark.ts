@@ -50,6 +50,11 @@ export class Watermark {
     return this.#base
   }
 
+  /** One past the highest offset received. */
+  get top(): number {
+    return this.#top
+  }
+
   /** How many offsets lie between the watermark and the highest one received: what the metadata has to hold. */
   get span(): number {
     return this.#top - this.#base

@@ -3,13 +3,14 @@ import {
   decodeCommitMetadata,
   encodeCommitMetadata,
   maxRememberedOffsets,
+  type OwnerMark,
 } from '../../src/kafka/commit-metadata.ts'
 import { fuzz, fuzzTimeoutMs } from '../support/fuzz.ts'
 import { damage, Random, timeOf } from '../support/mutation.ts'
 
 const mostMs = 5
 
-type Written = { position: number; settledAbove: number[]; isFinal: boolean; epoch: number; text: string }
+type Written = { position: number; settledAbove: number[]; mark: OwnerMark; text: string }
 
 function written(random: Random): Written {
   const position = random.pick([0, 1, random.below(2 ** 31), random.below(2 ** 31) * 2 ** 20])
@@ -20,13 +21,9 @@ function written(random: Random): Written {
   )
   const isFinal = random.oneIn(2)
   const epoch = random.pick([0, 1, random.below(2 ** 31), 2 ** 32 - 1])
-  return {
-    position,
-    settledAbove,
-    isFinal,
-    epoch,
-    text: encodeCommitMetadata(position, settledAbove, { isFinal, epoch }),
-  }
+  const begunBelow = Math.min(position + random.below(2 ** 20), 2 ** 48 - 1)
+  const mark = { isFinal, epoch, ...(random.oneIn(2) && { begunBelow }) }
+  return { position, settledAbove, mark, text: encodeCommitMetadata(position, settledAbove, mark) }
 }
 
 function anything(random: Random, { text }: Written): string {
@@ -51,9 +48,9 @@ test(
       const random = new Random(seed)
       for (let run = 0; run < numRuns / 10; run++) {
         const sent = written(random)
-        const { position, settledAbove, isFinal, epoch, text } = sent
+        const { position, settledAbove, mark, text } = sent
         expect(text.length).toBeLessThanOrEqual(4_096)
-        expect(decodeCommitMetadata(position, text)).toEqual({ settledAbove, isFinal, epoch })
+        expect(decodeCommitMetadata(position, text)).toEqual({ settledAbove, ...mark })
 
         for (let tries = 0; tries < 10; tries++) {
           const other = anything(random, sent)

@@ -139,12 +139,11 @@ describe('a commit', () => {
     } finally {
       await producer.disconnect()
     }
-    // Two records, and a marker behind each.
-    expect(await endOffsets([topic])).toEqual({ [`${topic}/0`]: 4 })
-    await until(
-      'the end is committed',
-      async () => (await committedOffsets(groupId, [topic]))[`${topic}/0`] === 4,
-    )
+    // Two records, and a marker behind each, which the broker writes after it has answered.
+    const end = 4
+    const isAt = (offsets: Record<string, number>) => offsets[`${topic}/0`] === end
+    await until('both markers are written', async () => isAt(await endOffsets([topic])))
+    await until('the end is committed', async () => isAt(await committedOffsets(groupId, [topic])))
     expect(member.received.map(({ text }) => text)).toEqual(['commit'])
   })
 

@@ -24,6 +24,7 @@ export type ReceivedRecord = {
   text: string
   timestampMs: number
   atMs: number
+  mayHaveBegun: boolean
   settle(): void
 }
 
@@ -44,13 +45,22 @@ export function workerKafka() {
   )
 }
 
+export type MemberOptions = Pick<ConsumerOptions, 'groupId' | 'topics' | 'prepare' | 'released'> & {
+  onRecord?: (record: InboundRecord) => void
+  commitIntervalMs?: number
+  sessionTimeoutMs?: number
+  handoverMs?: number
+}
+
 /** Starts a member and waits until it has its partitions. Without `onRecord` every record settles at once. */
-export async function startMember(
-  options: Pick<ConsumerOptions, 'groupId' | 'topics'> & {
-    onRecord?: (record: InboundRecord) => void
-    commitIntervalMs?: number
-  },
-): Promise<Member> {
+export async function startMember(options: MemberOptions): Promise<Member> {
+  const member = await beginMember(options)
+  await until('the member has joined', () => member.consumer.isJoined)
+  return member
+}
+
+/** Starts a member and doesn't wait for its partitions. */
+export async function beginMember(options: MemberOptions): Promise<Member> {
   const received: ReceivedRecord[] = []
   const { onRecord = (record: InboundRecord) => record.settle() } = options
   const consumer = await startConsumer({
@@ -60,7 +70,7 @@ export async function startMember(
     handoverMs: 8_000,
     ...options,
     onRecord(record, { value }) {
-      const { topic, partition, offset, timestampMs } = record
+      const { topic, partition, offset, timestampMs, mayHaveBegun } = record
       received.push({
         topic,
         partition,
@@ -68,6 +78,7 @@ export async function startMember(
         text: String(value),
         timestampMs,
         atMs: Date.now(),
+        mayHaveBegun,
         settle: () => record.settle(),
       })
       onRecord(record)
@@ -78,7 +89,6 @@ export async function startMember(
     },
     log: quiet,
   })
-  await until('the member has joined', () => consumer.isJoined)
   return {
     consumer,
     received,

@@ -86,4 +86,37 @@ describe('the producer', () => {
     expect(await Promise.all(results)).toEqual(['refused', 'acknowledged'])
     expect((await readAll(topic)).map(({ value }) => String(value))).toEqual(['good'])
   })
+
+  test('gives the offset of each record, whatever else is written with it', async () => {
+    await producer.produce(record('before', 2))
+    const other = `${topic}.other`
+    await createTopic(other, { partitions })
+    const texts = Array.from({ length: 3_000 }, (_, index) => `text-${index}`)
+    const offsets = await Promise.all(
+      texts.map((text, index) => {
+        const partition = index % 7 === 6 ? undefined : index % 7
+        const written = { ...record(text, partition), topic: index % 2 === 0 ? topic : other }
+        return index % 3 === 0 ? producer.produce(written) : producer.produceAt(written)
+      }),
+    )
+    const places = new Map<string, number>()
+    for (const read of [...(await readAll(topic)), ...(await readAll(other))])
+      places.set(String(read.value), read.offset)
+    expect(offsets).toEqual(
+      texts.map((text, index) => (index % 3 === 0 ? 'acknowledged' : { offset: places.get(text) })),
+    )
+  })
+
+  test('gives the offsets of the others when one of their batch is too large', async () => {
+    const texts = ['before', 'x'.repeat(30_000), 'between', 'x'.repeat(200_000), 'after']
+    const offsets = await Promise.all(texts.map((text) => producer.produceAt(record(text, 0))))
+    const places = new Map((await readAll(topic)).map(({ value, offset }) => [String(value), offset]))
+    expect(offsets).toEqual([
+      { offset: places.get('before') },
+      'refused',
+      { offset: places.get('between') },
+      'refused',
+      { offset: places.get('after') },
+    ])
+  })
 })

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { Partition } from '../../../src/kafka/partition.ts'
+import { encodeCommitMetadata, maxRememberedOffsets } from '../../../src/kafka/commit-metadata.ts'
+import { memoryOf, noCommit, Partition } from '../../../src/kafka/partition.ts'
 
 const nowMs = 1_700_000_000_000
 const hour = 3_600_000
@@ -29,4 +30,82 @@ describe('a record is due', () => {
     expect(partition.dueMsOf(9, 9e15, nowMs + hour)).toBe(nowMs + hour)
     expect(partition.dueMsOf(10, 9e15, nowMs + hour)).toBe(nowMs + 2 * hour)
   })
+})
+
+describe('a partition without a window', () => {
+  const partition = new Partition('audience-changes', 0, 0, { hasWindow: false })
+  partition.begin({ offset: 0, metadata: null })
+  partition.isWaiting = false
+  partition.take(0)
+  const before = partition.standing(false)
+  partition.committed(before)
+  for (let offset = 1; offset < 2 * maxRememberedOffsets; offset++) {
+    partition.take(offset)
+    partition.settle(offset)
+  }
+
+  test('goes on however far apart its records are', () => {
+    expect(partition.watermark.span).toBe(2 * maxRememberedOffsets)
+    expect(partition.wantsPause).toBe(false)
+  })
+
+  test('commits its watermark and nothing above it', () => {
+    const commit = partition.commitOf(partition.standing(false))
+    expect(commit.offset).toBe(0)
+    expect(memoryOf(commit)?.settledAbove).toEqual([])
+  })
+
+  test('has no news while its watermark stays', () => {
+    expect(partition.isNews(partition.standing(false))).toBe(false)
+  })
+})
+
+function stored(isFinal: boolean) {
+  return { offset: 5, metadata: encodeCommitMetadata(5, [], { isFinal, epoch: 1 }) }
+}
+
+describe('a partition that was taken over', () => {
+  test.each([
+    ['without a final mark was left open', stored(false), true],
+    ['with a final mark was not', stored(true), false],
+    ['with a commit that says nothing was left open', { offset: 5, metadata: null }, true],
+    ['without any commit had no owner', noCommit, false],
+  ])('%s', (_which, commit, wasLeftOpen) => {
+    const partition = new Partition('memberships', 0, 0, { needsState: true })
+    partition.clear(commit)
+    expect(partition.wasLeftOpen).toBe(wasLeftOpen)
+  })
+
+  test('knows what is left to do before it is begun', () => {
+    const partition = new Partition('memberships', 0, 0, { needsState: true })
+    partition.endOffset = 20
+    partition.clear(stored(true))
+    expect(partition.lag).toBe(15)
+  })
+
+  test('keeps in mind what a former owner may have begun, until that is settled', () => {
+    const partition = new Partition('memberships', 0, 0, { needsState: true })
+    partition.clear({
+      offset: 5,
+      metadata: encodeCommitMetadata(5, [], { isFinal: true, epoch: 1, begunBelow: 7 }),
+    })
+    partition.begin(stored(true))
+    const begunBelow = () => memoryOf(partition.commitOf(partition.standing(true)))?.begunBelow
+    expect(begunBelow()).toBe(7)
+    for (const offset of [5, 6]) {
+      partition.take(offset)
+      partition.settle(offset)
+    }
+    expect(begunBelow()).toBeUndefined()
+  })
+})
+
+test('a partition that two have no room for is full until both have', () => {
+  const partition = new Partition('events', 0, 0)
+  partition.setFull('schema', true)
+  partition.setFull('room', true)
+  partition.setFull('room', false)
+  expect(partition.isFull).toBe(true)
+  partition.setFull('schema', false)
+  expect(partition.isFull).toBe(false)
 })

@@ -168,11 +168,13 @@ describe('commit metadata', () => {
         fc.uniqueArray(fc.nat({ max: maxRememberedOffsets - 1 }), { maxLength: 300 }),
         fc.boolean(),
         fc.nat({ max: 2 ** 32 - 1 }),
-        (position, relative, isFinal, epoch) => {
+        fc.option(fc.nat({ max: 2 ** 41 }), { nil: undefined }),
+        (position, relative, isFinal, epoch, begunBelow) => {
           const settledAbove = relative.sort((a, b) => a - b).map((offset) => position + offset)
-          const metadata = encodeCommitMetadata(position, settledAbove, { isFinal, epoch })
+          const mark = { isFinal, epoch, ...(begunBelow !== undefined && { begunBelow }) }
+          const metadata = encodeCommitMetadata(position, settledAbove, mark)
           expect(metadata.length).toBeLessThanOrEqual(4_096)
-          expect(decodeCommitMetadata(position, metadata)).toEqual({ settledAbove, isFinal, epoch })
+          expect(decodeCommitMetadata(position, metadata)).toStrictEqual({ settledAbove, ...mark })
         },
       ),
       runs,
@@ -181,9 +183,14 @@ describe('commit metadata', () => {
 
   test('a full window fits', () => {
     const all = Array.from({ length: maxRememberedOffsets }, (_, index) => index)
-    const metadata = encodeCommitMetadata(0, all, { isFinal: false, epoch: 0 })
-    expect(metadata.length).toBeLessThanOrEqual(4_096)
-    expect(decodeCommitMetadata(0, metadata)?.settledAbove).toEqual(all)
+    for (const mark of [
+      { isFinal: false, epoch: 0 },
+      { isFinal: true, epoch: 2 ** 32 - 1, begunBelow: 2 ** 48 - 1 },
+    ]) {
+      const metadata = encodeCommitMetadata(0, all, mark)
+      expect(metadata.length).toBeLessThanOrEqual(4_096)
+      expect(decodeCommitMetadata(0, metadata)).toEqual({ settledAbove: all, ...mark })
+    }
   })
 
   test('what is not ours, or damaged, is not believed', { timeout: 30_000 }, () => {

@@ -1,0 +1,400 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import kafkajs, { type Cluster, type Consumer, type Kafka } from 'kafkajs'
+import { isProtocolError } from './protocol-error.ts'
+import type { FetchedRecord } from './record-batch.ts'
+
+/** Key and value are slices of a whole fetch: copy what is kept. */
+export type KeyedRecord = {
+  readonly offset: number
+  readonly key: Buffer
+  /** `null` removes what the key had. */
+  readonly value: Buffer | null
+  /** Epoch milliseconds. */
+  readonly timestampMs: number
+}
+
+export type ReadOptions = {
+  readonly topic: string
+  readonly partition: number
+  /** Offset of the first record that is wanted; where the log begins later, it is read from there. */
+  readonly from: number
+  /** Ends the reading with its reason as the error. */
+  readonly signal?: AbortSignal
+  /** So long without any progress of Kafka's, in milliseconds, and the reading fails. Default: a minute. */
+  readonly stallTimeoutMs?: number
+  /** Told of records that are passed over since they can't be read, in words. */
+  readonly onUnreadable?: (detail: string) => void
+}
+
+/** The offsets of a partition's log: from `start` to before `end`. Some of them may have no record. */
+export type LogRange = { readonly start: number; readonly end: number }
+
+/** Reads partitions on its own, beside any consumer group. */
+export type PartitionReader = {
+  range(where: Pick<ReadOptions, 'topic' | 'partition' | 'signal' | 'stallTimeoutMs'>): Promise<LogRange>
+  /**
+   * The records from `from` to the end that the partition has at the call, in batches, ascending, none empty; those without
+   * a key left out. The next fetch is under way while a batch is worked on, and no more than that. A few partitions are
+   * read at a time, others wait for their turn. Throws when Kafka gives nothing for too long.
+   */
+  read(options: ReadOptions): AsyncGenerator<readonly KeyedRecord[], void>
+  /** Ends what is being read with an error. */
+  stop(): Promise<void>
+}
+
+/** What one fetch may bring of a partition. */
+const fetchBytes = 1024 ** 2
+/** How long a broker keeps a fetch for which there is nothing. */
+const fetchWaitMs = 200
+/** Each holds two fetches in memory. */
+const readsAtATime = 4
+const defaultStallTimeoutMs = 60_000
+const minBackoffMs = 100
+const maxBackoffMs = 2_000
+/**
+ * A leader that says so often that nothing is behind an offset, though the log goes on, has lost it to compaction. A new leader
+ * says so as well for a moment.
+ */
+const emptyAnswers = 3
+
+/** What kafkajs 2.2.4 gives for a fetch. Source: the Kafka protocol, Fetch response. */
+type FetchAnswer = { readonly responses: readonly { readonly partitions: readonly PartitionAnswer[] }[] }
+
+type PartitionAnswer = {
+  readonly highWatermark: string
+  /** -1 where the broker doesn't say. */
+  readonly lastStableOffset: string
+  readonly abortedTransactions: readonly AbortedTransaction[] | null
+  readonly messages: readonly FetchedRecord[]
+}
+
+type AbortedTransaction = { readonly producerId: string; readonly firstOffset: string }
+
+/** A piece of the log: its records, and where the next piece begins. */
+type Piece = { readonly records: KeyedRecord[]; readonly next: number }
+
+type Session = { readonly consumer: Consumer; readonly cluster: Cluster; users: number }
+
+/**
+ * kafkajs has neither `assign()` nor a reader without a group, but it hands its cluster, and so the brokers' `fetch`, to whoever
+ * makes an assigner. The consumer that it is taken from never joins: there is no group to wait for, to be
+ * rebalanced, or to delete, and the answer to each fetch can be told apart from no answer.
+ */
+export function createPartitionReader(kafka: Kafka): PartitionReader {
+  const stopping = new AbortController()
+  const queue: (() => void)[] = []
+  let reading = 0
+  let session: Session | undefined
+
+  /** One connection a broker for all that is read at the same time. */
+  function open(): Session {
+    session ??= openSession(kafka)
+    session.users++
+    return session
+  }
+
+  async function close(used: Session): Promise<void> {
+    used.users--
+    if (used.users > 0) return
+    if (session === used) session = undefined
+    await used.consumer.disconnect().catch(() => undefined)
+  }
+
+  async function turn(signal: AbortSignal): Promise<void> {
+    reading++
+    if (reading <= readsAtATime) return
+    const { promise, resolve } = Promise.withResolvers<void>()
+    queue.push(resolve)
+    try {
+      await untilAborted(promise, signal)
+    } catch (error) {
+      const index = queue.indexOf(resolve)
+      if (index >= 0) queue.splice(index, 1)
+      else queue.shift()?.()
+      reading--
+      throw error
+    }
+  }
+
+  function endTurn(): void {
+    reading--
+    queue.shift()?.()
+  }
+
+  function signalOf(signal: AbortSignal | undefined): AbortSignal {
+    return signal === undefined ? stopping.signal : AbortSignal.any([signal, stopping.signal])
+  }
+
+  return {
+    async range({ topic, partition, signal, stallTimeoutMs = defaultStallTimeoutMs }) {
+      const used = open()
+      try {
+        return await new LogReader(used.cluster, {
+          topic,
+          partition,
+          stallTimeoutMs,
+          signal: signalOf(signal),
+        }).range()
+      } finally {
+        await close(used)
+      }
+    },
+    async *read({ topic, partition, from, signal, stallTimeoutMs = defaultStallTimeoutMs, onUnreadable }) {
+      const done = new AbortController()
+      const until = AbortSignal.any([signalOf(signal), done.signal])
+      await turn(until)
+      const used = open()
+      try {
+        const log = new LogReader(used.cluster, {
+          topic,
+          partition,
+          stallTimeoutMs,
+          signal: until,
+          onUnreadable,
+        })
+        yield* log.read(from)
+      } finally {
+        done.abort(new Error('the reading is over'))
+        endTurn()
+        await close(used)
+      }
+    },
+    async stop() {
+      stopping.abort(new Error('the reader is stopped'))
+      if (session !== undefined) await session.consumer.disconnect().catch(() => undefined)
+    },
+  }
+}
+
+function openSession(kafka: Kafka): Session {
+  let cluster: Cluster | undefined
+  const consumer = kafka.consumer({
+    // It is never told to a broker.
+    groupId: 'none',
+    allowAutoTopicCreation: false,
+    partitionAssigners: [
+      (given) => {
+        cluster = given.cluster
+        return neverJoins
+      },
+    ],
+  })
+  if (cluster === undefined) throw new Error('kafkajs made a consumer without its assigner')
+  return { consumer, cluster, users: 0 }
+}
+
+const neverJoins = {
+  name: 'none',
+  version: 0,
+  assign: () => Promise.reject(new Error('this consumer joins no group')),
+  protocol: () => ({ name: 'none', metadata: Buffer.alloc(0) }),
+}
+
+type LogOptions = {
+  readonly topic: string
+  readonly partition: number
+  readonly signal: AbortSignal
+  readonly stallTimeoutMs: number
+  readonly onUnreadable?: ReadOptions['onUnreadable']
+}
+
+/** One reading of one partition. */
+class LogReader {
+  readonly #cluster: Cluster
+  readonly #options: LogOptions
+
+  constructor(cluster: Cluster, options: LogOptions) {
+    this.#cluster = cluster
+    this.#options = options
+  }
+
+  range(): Promise<LogRange> {
+    return this.#patiently(() => this.#askRange())
+  }
+
+  async *read(from: number): AsyncGenerator<readonly KeyedRecord[], void> {
+    const { start, end } = await this.range()
+    let position = Math.max(from, start)
+    if (position >= end) return
+    let coming = this.#piece(position, end)
+    while (position < end) {
+      const { records, next } = await coming
+      position = next
+      if (position < end) {
+        coming = this.#piece(position, end)
+        // Whoever stops reading here doesn't wait for it.
+        coming.catch(() => undefined)
+      }
+      if (records.length > 0) yield records
+      this.#options.signal.throwIfAborted()
+    }
+  }
+
+  async #askRange(): Promise<LogRange> {
+    const { topic, partition } = this.#options
+    const ask = async (fromBeginning: boolean): Promise<number> => {
+      const [found] = await this.#cluster.fetchTopicsOffset([
+        { topic, partitions: [{ partition }], fromBeginning },
+      ])
+      return Number(found?.partitions[0]?.offset)
+    }
+    await this.#cluster.connect()
+    await this.#cluster.addTargetTopic(topic)
+    const [start, end] = [await ask(true), await ask(false)]
+    if (Number.isNaN(start + end)) throw new kafkajs.KafkaJSError(`${topic}/${partition} has no leader`)
+    return { start, end }
+  }
+
+  /** The records at `position` and behind it, before `end`, as far as one fetch goes. */
+  async #piece(position: number, end: number): Promise<Piece> {
+    const { stallTimeoutMs, signal } = this.#options
+    const deadlineMs = performance.now() + stallTimeoutMs
+    for (let empty = 0; empty < emptyAnswers;) {
+      const answer = await this.#patiently(() => this.#fetch(position))
+      if (answer === 'gone') return { records: [], next: (await this.range()).start }
+      if (answer !== 'later' && answer.messages.length > 0) return this.#readPiece(answer, position, end)
+      if (answer !== 'later' && readableEnd(answer) >= end) {
+        empty++
+        continue
+      }
+      // A new leader doesn't know yet how far its replicas are, or our quota is used up.
+      empty = 0
+      if (performance.now() > deadlineMs) throw new Error(this.#nothingCame(position))
+      await delay(minBackoffMs, undefined, { signal })
+    }
+    return { records: [], next: end }
+  }
+
+  #nothingCame(position: number): string {
+    const { topic, partition, stallTimeoutMs } = this.#options
+    return `nothing came of ${topic}/${partition} from offset ${position} within ${stallTimeoutMs} ms`
+  }
+
+  /** `gone`: the log begins behind this offset now. `later`: the broker says nothing of the partition, to slow us down. */
+  async #fetch(position: number): Promise<PartitionAnswer | 'gone' | 'later'> {
+    const { topic, partition } = this.#options
+    await this.#cluster.refreshMetadataIfNecessary()
+    const [nodeId] = Object.keys(this.#cluster.findLeaderForPartitions(topic, [partition]))
+    if (nodeId === undefined) throw new kafkajs.KafkaJSError(`${topic}/${partition} has no leader`)
+    const broker = await this.#cluster.findBroker({ nodeId })
+    try {
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kafkajs declares no type for it
+      const answer = (await broker.fetch({
+        maxWaitTime: fetchWaitMs,
+        minBytes: 1,
+        maxBytes: fetchBytes,
+        topics: [{ topic, partitions: [{ partition, fetchOffset: String(position), maxBytes: fetchBytes }] }],
+      })) as FetchAnswer
+      return answer.responses[0]?.partitions[0] ?? 'later'
+    } catch (error) {
+      if (!isProtocolError(error, outOfRange)) throw error
+      const { start } = await this.#askRange()
+      if (start > position) return 'gone'
+      // It lies behind the log's end: a leader that has lost records, or that doesn't know of them yet.
+      throw error
+    }
+  }
+
+  #readPiece(answer: PartitionAnswer, position: number, end: number): Piece {
+    const records: KeyedRecord[] = []
+    const isAborted = abortedBy(answer.abortedTransactions ?? [])
+    let last = position
+    for (const message of answer.messages) {
+      const offset = Number(message.offset)
+      if (offset > last) last = offset
+      if (isAborted !== undefined && isAborted(message, offset)) continue
+      if (offset < position || offset >= end || message.isControlRecord) continue
+      if (message.unreadable !== undefined) this.#options.onUnreadable?.(message.unreadable)
+      const { key, value } = message
+      if (key !== null) records.push({ offset, key, value, timestampMs: Number(message.timestamp) })
+    }
+    return { records, next: last + 1 }
+  }
+
+  /** Tries until it is answered, or for as long as nothing may happen. What isn't Kafka's fault is thrown at once. */
+  async #patiently<T>(ask: () => Promise<T>): Promise<T> {
+    const { signal, stallTimeoutMs } = this.#options
+    const deadlineMs = performance.now() + stallTimeoutMs
+    for (let backoffMs = minBackoffMs; ; backoffMs = Math.min(2 * backoffMs, maxBackoffMs)) {
+      try {
+        return await this.#inTime(ask(), deadlineMs)
+      } catch (error) {
+        const isOver = signal.aborted || performance.now() + backoffMs > deadlineMs
+        if (isOver || !(error instanceof kafkajs.KafkaJSError)) throw error
+      }
+      await delay(backoffMs, undefined, { signal })
+      await this.#inTime(this.#refresh(), deadlineMs)
+    }
+  }
+
+  async #inTime<T>(work: Promise<T>, deadlineMs: number): Promise<T> {
+    const { topic, partition, signal, stallTimeoutMs } = this.#options
+    const stalled = new AbortController()
+    const timer = setTimeout(() => {
+      stalled.abort(new Error(`Kafka did not answer about ${topic}/${partition} within ${stallTimeoutMs} ms`))
+    }, deadlineMs - performance.now())
+    try {
+      return await untilAborted(work, AbortSignal.any([signal, stalled.signal]))
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  async #refresh(): Promise<void> {
+    try {
+      await this.#cluster.connect()
+      await this.#cluster.refreshMetadata()
+    } catch {
+      // The next try says what is wrong.
+    }
+  }
+}
+
+/** As far as records can be read: to the end, or to the first transaction that is still open. */
+function readableEnd({ highWatermark, lastStableOffset }: PartitionAnswer): number {
+  const stable = Number(lastStableOffset)
+  return stable < 0 ? Number(highWatermark) : stable
+}
+
+const abortMarker = Buffer.from([0, 0, 0, 0])
+
+/**
+ * Tells which records belong to aborted transactions; asked of each record of an answer, in order. Such a transaction begins at
+ * its first offset and ends with the marker of its producer. Source: the Kafka protocol, Fetch response and control batches.
+ */
+function abortedBy(
+  transactions: readonly AbortedTransaction[],
+): ((record: FetchedRecord, offset: number) => boolean) | undefined {
+  if (transactions.length === 0) return undefined
+  const toCome = transactions
+    .map(({ producerId, firstOffset }) => ({ producerId, firstOffset: Number(firstOffset) }))
+    .sort((a, b) => a.firstOffset - b.firstOffset)
+  const open = new Set<string>()
+  return ({ isControlRecord, key, batchContext: { producerId, inTransaction } }, offset) => {
+    while (toCome[0] !== undefined && toCome[0].firstOffset <= offset) {
+      open.add(toCome[0].producerId)
+      toCome.shift()
+    }
+    if (isControlRecord) {
+      if (key?.equals(abortMarker) === true) open.delete(producerId)
+      return false
+    }
+    return inTransaction && open.has(producerId)
+  }
+}
+
+/** Waits no longer than until `signal` fires; `work` then goes on unobserved. */
+async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const aborted = Promise.withResolvers<never>()
+  const onAbort = (): void => aborted.reject(signal.reason)
+  if (signal.aborted) onAbort()
+  signal.addEventListener('abort', onAbort, { once: true })
+  work.catch(() => undefined)
+  try {
+    return await Promise.race([work, aborted.promise])
+  } finally {
+    signal.removeEventListener('abort', onAbort)
+  }
+}
+
+const outOfRange: ReadonlySet<string> = new Set(['OFFSET_OUT_OF_RANGE'])

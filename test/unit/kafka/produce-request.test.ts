@@ -1,0 +1,188 @@
+import { createRequire } from 'node:module'
+import * as fc from 'fast-check'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { crc32c } from '../../../src/kafka/crc32c.ts'
+import { replaceProduceEncoder } from '../../../src/kafka/produce-encoder.ts'
+import { writeProduceRequest, type WrittenRecord } from '../../../src/kafka/produce-request.ts'
+
+type TopicData = Parameters<typeof writeProduceRequest>[0]['topicData']
+type Encoded = { apiVersion: number; encode: () => Promise<{ buffer: Buffer; buf: Buffer }> }
+
+const require = createRequire(import.meta.url)
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kafkajs declares no types for it
+const kafkajsRequest = require('kafkajs/src/protocol/requests/produce/v3/request.js') as (
+  options: object,
+) => Encoded
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kafkajs declares no types for it
+const Long = require('kafkajs/src/utils/long.js') as { fromValue: (value: bigint) => object }
+
+const timestampAt = [27, 35]
+
+/** What kafkajs writes, with our time in its batches: it takes the clock's. */
+async function writtenByKafkajs(
+  topicData: TopicData,
+  producerId: bigint,
+  producerEpoch = 3,
+): Promise<Buffer> {
+  const { buffer } = await kafkajsRequest({
+    acks: -1,
+    timeout: 1_500,
+    producerId: Long.fromValue(producerId),
+    producerEpoch,
+    topicData,
+  }).encode()
+  return buffer
+}
+
+/** Both with times and checksums of zero, which depend on the clock. */
+function withoutTimes(bytes: Buffer, topicData: TopicData): Buffer {
+  const copy = Buffer.from(bytes)
+  let at = 12
+  for (const { topic, partitions } of topicData) {
+    at += 2 + Buffer.byteLength(topic) + 4
+    for (let index = 0; index < partitions.length; index++) {
+      const start = at + 8
+      copy.fill(0, start + 17, start + 21)
+      for (const offset of timestampAt) copy.fill(0, start + offset, start + offset + 8)
+      at = start + copy.readInt32BE(at + 4)
+    }
+  }
+  return copy
+}
+
+const text = fc.oneof(
+  fc.string({ unit: 'binary', maxLength: 20 }),
+  fc.string({ unit: 'grapheme', maxLength: 300 }),
+  fc.constantFrom('', 'x'.repeat(64), 'x'.repeat(8_192), 'é漢😀', '\ud800'),
+)
+const data = fc.oneof(
+  text,
+  text.map((value) => Buffer.from(value)),
+)
+const headers = fc.dictionary(text, fc.oneof(data, fc.array(data, { maxLength: 3 })), { maxKeys: 4 })
+const record: fc.Arbitrary<WrittenRecord> = fc.record(
+  { key: fc.option(data), value: fc.option(data), headers },
+  { requiredKeys: ['value'] },
+)
+const topicData: fc.Arbitrary<TopicData> = fc.array(
+  fc.record({
+    topic: fc.string({ minLength: 1, maxLength: 30 }),
+    partitions: fc.array(
+      fc.record({
+        partition: fc.nat(1_000),
+        firstSequence: fc.nat(),
+        messages: fc.array(record, { minLength: 1, maxLength: 70 }),
+      }),
+      { minLength: 1, maxLength: 3 },
+    ),
+  }),
+  { minLength: 1, maxLength: 2 },
+)
+
+describe('a produce request', () => {
+  test('is byte for byte what kafkajs writes, but for the time', async () => {
+    await fc.assert(
+      fc.asyncProperty(topicData, fc.bigInt({ min: -1n, max: 2n ** 62n }), async (topics, producerId) => {
+        const request = { acks: -1, timeoutMs: 1_500, topicData: topics, producerId, producerEpoch: 3 }
+        const ours = writeProduceRequest({ ...request, timestampMs: Date.now() })
+        const theirs = await writtenByKafkajs(topics, producerId)
+        expect(withoutTimes(ours, topics).equals(withoutTimes(theirs, topics))).toBe(true)
+      }),
+      { numRuns: 1_000 },
+    )
+  })
+
+  test('has the time and the checksum of each batch', () => {
+    const topics = [{ topic: 't', partitions: [{ partition: 0, messages: [{ value: 'v' }] }] }]
+    const timestampMs = Date.UTC(2026, 2, 1)
+    const bytes = writeProduceRequest({
+      acks: -1,
+      timeoutMs: 1,
+      topicData: topics,
+      producerId: -1n,
+      producerEpoch: 0,
+      timestampMs,
+    })
+    const batch = bytes.subarray(12 + 2 + 1 + 4 + 8)
+    expect(timestampAt.map((at) => Number(batch.readBigInt64BE(at)))).toEqual([timestampMs, timestampMs])
+    expect(batch.readUInt32BE(17)).toBe(crc32c(batch, 21, batch.length))
+  })
+})
+
+describe('in the place of kafkajs’ own', () => {
+  const topics = [
+    { topic: 't', partitions: [{ partition: 0, messages: [{ value: 'v', key: 'k', headers: {} }] }] },
+  ]
+  const sent = { acks: -1, timeout: 1_500, transactionalId: undefined, producerEpoch: 0, topicData: topics }
+
+  /** A request as kafkajs makes it for a broker, and whether ours has written it. */
+  async function request(options: object): Promise<{ bytes: Buffer; isOurs: boolean; apiVersion: number }> {
+    const path = require.resolve('kafkajs/src/protocol/requests/produce/v7/request.js')
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kafkajs declares no types for it
+    const { apiVersion, encode } = (require(path) as (given: object) => Encoded)({ ...sent, ...options })
+    const { buffer, buf } = await encode()
+    return { bytes: buffer, isOurs: buffer === buf, apiVersion }
+  }
+
+  beforeAll(() => {
+    replaceProduceEncoder()
+  })
+
+  test.each([
+    ['a producer that is not idempotent', -1],
+    ['one that is', Long.fromValue(7n)],
+    ['one that says nothing of it', undefined],
+  ])('it writes what %s sends', async (_, producerId) => {
+    const { bytes, isOurs, apiVersion } = await request({ producerId })
+    expect([isOurs, apiVersion]).toEqual([true, 7])
+    const id = typeof producerId === 'object' ? 7n : -1n
+    const theirs = await writtenByKafkajs(topics, id, 0)
+    expect(withoutTimes(bytes, topics).equals(withoutTimes(theirs, topics))).toBe(true)
+  })
+
+  test.each([
+    ['a transaction', { transactionalId: 'x', producerId: Long.fromValue(7n) }],
+    ['compression', { compression: 1 }],
+    [
+      'times of its own',
+      {
+        topicData: [
+          {
+            topic: 't',
+            partitions: [{ partition: 0, messages: [{ value: 'v', timestamp: '1', headers: {} }] }],
+          },
+        ],
+      },
+    ],
+  ])('it leaves %s to kafkajs', async (_, options) => {
+    expect((await request(options)).isOurs).toBe(false)
+  })
+})
+
+describe('crc32c', () => {
+  test.each([
+    // RFC 3720, B.4, and the check value of the catalogue of CRCs.
+    ['32 zeros', Buffer.alloc(32), 0x8a9136aa],
+    ['32 ones', Buffer.alloc(32, 0xff), 0x62a8ab43],
+    ['0 to 31', Buffer.from(Array.from({ length: 32 }, (_, index) => index)), 0x46dd794e],
+    ['digits', Buffer.from('123456789'), 0xe3069283],
+    ['nothing', Buffer.alloc(0), 0],
+  ])('of %s is known', (_, bytes, expected) => {
+    expect(crc32c(bytes, 0, bytes.length)).toBe(expected)
+  })
+
+  test('is the same a byte at a time, of any part of any bytes', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 100 }), fc.nat(20), (bytes, skip) => {
+        const start = Math.min(skip, bytes.length)
+        let crc = 0xff_ff_ff_ff
+        for (const byte of bytes.subarray(start)) {
+          crc ^= byte
+          for (let bit = 0; bit < 8; bit++) crc = crc & 1 ? (crc >>> 1) ^ 0x82f63b78 : crc >>> 1
+        }
+        expect(crc32c(bytes, start, bytes.length)).toBe(~crc >>> 0)
+      }),
+      { numRuns: 1_000 },
+    )
+  })
+})

@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest'
+import { topicTable } from '../../../src/kafka/topics.ts'
+
+const day = 86_400_000
+const table = topicTable({
+  prefix: 'sluice.',
+  partitions: 12,
+  replication: 3,
+  minInsync: 2,
+  tiers: ['1m', '1h'],
+  maxMessageBytes: 512 * 1024,
+})
+
+function settingsOf(topic: string): Record<string, string> {
+  const settings = table.find((definition) => definition.topic === topic)?.settings ?? []
+  return Object.fromEntries(settings.map(({ name, value }) => [name, value]))
+}
+
+test('memberships keeps the latest record of each key, none younger than a week goes, and a deletion stays a month', () => {
+  expect(settingsOf('sluice.memberships')).toMatchObject({
+    'cleanup.policy': 'compact',
+    'min.compaction.lag.ms': String(7 * day),
+    'delete.retention.ms': String(30 * day),
+    'message.timestamp.type': 'LogAppendTime',
+    'min.insync.replicas': '2',
+  })
+})
+
+test('memberships takes records as large as a retry topic does', () => {
+  const name = 'max.message.bytes'
+  expect(settingsOf('sluice.memberships')[name]).toBe(settingsOf('sluice.retry.1m')[name])
+})
+
+test('all other topics drop what has its age', () => {
+  const others = table.filter(({ topic }) => topic !== 'sluice.memberships')
+  expect(others.map(({ topic }) => settingsOf(topic)['cleanup.policy'])).toEqual(others.map(() => 'delete'))
+})
+
+test('every topic has the same number of partitions', () => {
+  expect(new Set(table.map(({ partitions }) => partitions))).toEqual(new Set([12]))
+})
