@@ -25,7 +25,7 @@
 // afterwards.
 //
 // A message may reach the gateway more than once when an answer is lost. It
-// keeps its messageId over all attempts, by which the gateway drops the repeat.
+// keeps its messageId over all attempts, by which the worker drops the repeat.
 // Messages of different batches may overtake each other; their timestamps,
 // taken at the call, tell the order.
 package analytics

@@ -1,6 +1,6 @@
 /** What the gateway answers. Exactly 200 is success: analytics-python takes any other code for an error. */
 export type Answer = {
-  readonly status: 200 | 400 | 401 | 403 | 404 | 429 | 500 | 503
+  readonly status: 200 | 400 | 401 | 403 | 404 | 408 | 429 | 431 | 500 | 503
   /** JSON. Never empty: analytics-java sends again what was answered with an empty body. */
   readonly body: string
   /** Of the header `Retry-After`, in seconds. */
@@ -9,6 +9,7 @@ export type Answer = {
 
 /** The codes of what isn't success, with their status. */
 const statuses = {
+  malformed_request: 400,
   malformed_json: 400,
   invalid_body: 400,
   payload_too_large: 400,
@@ -18,7 +19,9 @@ const statuses = {
   unknown_server_key: 401,
   source_not_allowed: 403,
   not_found: 404,
+  request_too_slow: 408,
   rate_limited: 429,
+  head_too_large: 431,
   internal_error: 500,
   overloaded: 503,
   kafka_unavailable: 503,
@@ -29,6 +32,13 @@ export const problemCodes: readonly string[] = Object.keys(statuses)
 
 export function statusOf(code: ProblemCode): Answer['status'] {
   return statuses[code]
+}
+
+/** Of every answer: its type, and that a page of any site may read it. */
+export const answerHeaders = {
+  'content-type': 'application/json; charset=utf-8',
+  'access-control-allow-origin': '*',
+  'access-control-expose-headers': 'retry-after',
 }
 
 export const success: Answer = { status: 200, body: '{"success":true}' }

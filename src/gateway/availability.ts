@@ -47,6 +47,7 @@ export class Availability {
     this.#set(reason)
   }
 
+  /** Nothing changes after it. */
   stop(): void {
     this.#isStopped = true
     clearTimeout(this.#timer)
@@ -68,6 +69,7 @@ export class Availability {
   }
 
   #set(reason: string): void {
+    if (this.#isStopped) return
     const isNews = (this.#reason === '') !== (reason === '')
     this.#reason = reason
     if (isNews) this.#options.onChange(reason)

@@ -67,13 +67,12 @@ export function checkItem(item: unknown, surroundings: Surroundings): CheckedIte
   // Only now: what is left out anyway isn't worth the copying.
   message.context = merge(surroundings.context, message.context)
   message.integrations = merge(surroundings.integrations, message.integrations)
-  message.timestamp = correctTimestamp(message.originalTimestamp, occasionOfItem(item, surroundings))
+  message.timestamp = correctTimestamp(happenedAt(item), occasionOfItem(item, surroundings))
   const text = tryStringify(message)
   if (text === undefined) return leaveOut('nested_too_deep')
   const excess = findExcess(text, message, limits)
   if (excess !== undefined) return leaveOut(excess)
-  // JSON.stringify writes an infinite number as null: no null in the text, nothing to look for.
-  if (text.includes('null') && someMember(message, isInfinite)) return leaveOut('number_out_of_range')
+  if (losesNumbers(text, message)) return leaveOut('number_out_of_range')
   const bytes = Buffer.byteLength(text)
   if (bytes > maxMessageBytes && isTooLarge(item, bytes)) return leaveOut('message_too_large')
   if (bytes > limits.maxBytes) return leaveOut('body_too_large')
@@ -109,6 +108,11 @@ function complete(item: JsonObject, kind: TrackingKind, { sentAt, arrival }: Sur
   return item['writeKey'] === undefined ? message : { ...message, writeKey: undefined }
 }
 
+/** A client that sends both (Rudder's) says in `timestamp` what its caller gave, in `originalTimestamp` when that was. */
+function happenedAt({ timestamp, originalTimestamp }: JsonObject): unknown {
+  return isAbsent(timestamp) ? originalTimestamp : timestamp
+}
+
 /** A message that says itself when it was sent has an occasion of its own. */
 function occasionOfItem({ sentAt }: JsonObject, shared: Occasion): Occasion {
   return sentAt === undefined || sentAt === null ? shared : occasionOf(sentAt, shared.arrival)
@@ -135,6 +139,11 @@ export function tryStringify(value: JsonObject): string | undefined {
     if (error instanceof RangeError) return undefined
     throw error
   }
+}
+
+/** Whether `text`, written of `value`, has null for a number that JSON.parse has read as infinite, such as 1e999. */
+export function losesNumbers(text: string, value: unknown): boolean {
+  return text.includes('null') && someMember(value, isInfinite)
 }
 
 function isInfinite(_key: string, value: unknown): boolean {

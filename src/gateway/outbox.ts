@@ -7,8 +7,16 @@ export type OutgoingRecord = {
   readonly key: string
   readonly value: string
   readonly headers: Readonly<Record<string, string>>
-  /** Of the whole record, roughly. */
+  /** Of the whole record, by `recordBytes`. */
   readonly bytes: number
+}
+
+/** What Kafka adds to key and value, the name and id of a source among it: at most, and roughly. */
+const overheadBytes = 200
+
+/** Of a record, as `OutgoingRecord` has it. Keys count: they are users' ids, which may be as long as messages. */
+export function recordBytes(key: string, valueBytes: number): number {
+  return Buffer.byteLength(key) + valueBytes + overheadBytes
 }
 
 /** What the outbox needs of a Kafka producer. */

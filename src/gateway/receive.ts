@@ -6,16 +6,19 @@ import { maxBatchBytes } from './limits.ts'
 export class RefusedBody extends Error {
   override name = 'RefusedBody'
   readonly answer: Answer
+  /** Its client may be sending more of it. */
+  readonly isEndless: boolean
 
-  constructor(answer: Answer) {
+  constructor(answer: Answer, isEndless: boolean) {
     super('a body was refused')
     this.answer = answer
+    this.isEndless = isEndless
   }
 }
 
 /**
- * What is over the limit is read to its end, and thrown away, so that the client reads the answer and not a reset;
- * but no more than this.
+ * What is over the limit is read to its end, and thrown away: many a client looks for an answer only when it has sent
+ * all. A body of more than this is answered before its end.
  */
 const maxReadBytes = 8 * 1_024 * 1_024
 
@@ -39,40 +42,42 @@ export class Receiver {
     /** Of what is kept, and of all that came. */
     let kept = 0
     let received = 0
-    let refusal: RefusedBody | undefined
+    let refusal: Answer | undefined
 
     const refuse = (answer: Answer): void => {
-      refusal ??= new RefusedBody(answer)
+      refusal = answer
       chunks.length = 0
       this.#bytes -= kept
       kept = 0
     }
-    const finish = (): void => {
-      request.off('data', take).off('end', finish).off('error', breakOff).off('close', breakOff)
+    const finish = (isEndless: boolean): void => {
+      request.off('data', take).off('end', end).off('error', breakOff).off('close', breakOff)
       this.#bytes -= kept
-      if (refusal === undefined) done(null, chunks.length === 1 ? chunks[0] : Buffer.concat(chunks, kept))
-      else done(refusal)
+      if (refusal !== undefined) done(new RefusedBody(refusal, isEndless))
+      else done(null, chunks.length === 1 ? chunks[0] : Buffer.concat(chunks, kept))
     }
+    const end = (): void => finish(false)
     const breakOff = (): void => {
-      refuse(incomplete)
-      finish()
+      refuse(refusal ?? incomplete)
+      finish(false)
     }
     const take = (chunk: Buffer): void => {
       received += chunk.length
-      if (received > maxReadBytes) {
-        refuse(tooLarge)
-        finish()
-      } else if (refusal === undefined && received > maxBatchBytes) {
-        refuse(tooLarge)
-      } else if (refusal === undefined && this.#bytes + chunk.length > this.#maxBytes) {
+      if (received > maxBatchBytes) {
+        // Also where there was no room for it: to send it again would be no use.
+        if (refusal !== tooLarge) refuse(tooLarge)
+        if (received > maxReadBytes) finish(true)
+      } else if (refusal !== undefined) {
+        return
+      } else if (this.#bytes + chunk.length > this.#maxBytes) {
         refuse(problem('overloaded', 'Too much is being received. Send it again.', soon()))
-      } else if (refusal === undefined) {
+      } else {
         chunks.push(chunk)
         kept += chunk.length
         this.#bytes += chunk.length
       }
     }
-    request.on('data', take).on('end', finish).on('error', breakOff).on('close', breakOff)
+    request.on('data', take).on('end', end).on('error', breakOff).on('close', breakOff)
   }
 }
 

@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import type { Source } from '../catalog/catalog.ts'
 import { propertyChangeCheck, type PropertyChange } from '../message/audience-change.ts'
-import { deletionCheck, type Deletion } from '../message/deletion.ts'
+import { deletionCheck } from '../message/deletion.ts'
 import { partitionOf } from '../message/partition.ts'
 import { parseTimestamp } from '../message/timestamp.ts'
 import { type Answer, problem, success } from './answer.ts'
 import { isJsonObject, type JsonObject, readBody } from './body.ts'
 import { arrivalAt, occasionOf } from './clock.ts'
-import { tryStringify } from './item.ts'
+import { losesNumbers, tryStringify } from './item.ts'
 import { maxBatchBytes, maxBatchMessages, maxMessageBytes } from './limits.ts'
-import type { Outbox } from './outbox.ts'
+import { type Outbox, type Parcel, recordBytes } from './outbox.ts'
 import type { Sources } from './sources.ts'
 import { rateLimited, undelivered, unreadable } from './tracking.ts'
 import { keysOf } from './write-key.ts'
@@ -46,6 +46,17 @@ export function createServerCalls(options: ServerCallsOptions): ServerCalls {
     return { ok: true, body: body.body, allowed }
   }
 
+  function add(
+    parcel: Parcel,
+    userId: string,
+    text: string,
+    headers: Readonly<Record<string, string>>,
+  ): void {
+    const partition = partitionOf(userId, partitions)
+    const bytes = recordBytes(userId, Buffer.byteLength(text))
+    parcel.add({ partition, key: userId, value: text, headers, bytes }, undefined)
+  }
+
   return {
     async deletion(sent, authorization) {
       const request = read(sent, authorization)
@@ -62,7 +73,7 @@ export function createServerCalls(options: ServerCallsOptions): ServerCalls {
       if (!covers(allowed, deletion.sources)) return sourceNotAllowed
 
       const parcel = outbox.parcel(topics.deletions, '', occasionOf(undefined, arrival))
-      add(parcel, deletion.userId, deletionText(deletion), {})
+      add(parcel, deletion.userId, JSON.stringify(deletion), {})
       const delivered = await outbox.submit(parcel)
       if (delivered !== 'acknowledged') return undelivered(delivered)
       return { status: 200, body: JSON.stringify({ success: true, requestId: deletion.requestId }) }
@@ -90,24 +101,6 @@ export function createServerCalls(options: ServerCallsOptions): ServerCalls {
       return delivered === 'acknowledged' ? success : undelivered(delivered)
     },
   }
-
-  function add(
-    parcel: ReturnType<Outbox['parcel']>,
-    userId: string,
-    text: string,
-    headers: Readonly<Record<string, string>>,
-  ): void {
-    const partition = partitionOf(userId, partitions)
-    const bytes = Buffer.byteLength(text) + recordOverheadBytes
-    parcel.add({ partition, key: userId, value: text, headers, bytes }, undefined)
-  }
-}
-
-const recordOverheadBytes = 1_200
-
-/** Without the fields that the schema doesn't know: it refuses them. */
-function deletionText({ requestId, userId, sources, requestedAt }: Deletion): string {
-  return JSON.stringify({ requestId, userId, sources, requestedAt })
 }
 
 function covers(allowed: readonly Source[], ids: readonly string[]): boolean {
@@ -136,9 +129,8 @@ function readChanges(given: readonly unknown[], receivedAt: string): ReadChanges
     }
     if (parseTimestamp(change.changedAt) === undefined) return { ok: false, answer: noSuchDay(where) }
     const text = tryStringify(change)
-    if (text === undefined || Buffer.byteLength(text) > maxMessageBytes) {
-      return { ok: false, answer: changeTooLarge(where) }
-    }
+    if (text === undefined || losesNumbers(text, change)) return { ok: false, answer: unwritable(where) }
+    if (Buffer.byteLength(text) > maxMessageBytes) return { ok: false, answer: changeTooLarge(where) }
     texts.push({ userId: change.userId, text })
   }
   return { ok: true, texts }
@@ -161,6 +153,10 @@ const tooManyChanges = problem('too_many_messages', `Send at most ${maxBatchMess
 
 function noSuchDay(where: string): Answer {
   return problem('invalid_body', `${where}.changedAt is no day of the calendar.`)
+}
+
+function unwritable(where: string): Answer {
+  return problem('invalid_body', `${where} has too many levels, or a number over 1.7e308.`)
 }
 
 function changeTooLarge(where: string): Answer {

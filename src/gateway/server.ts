@@ -1,8 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
-import { type Answer, problem, success } from './answer.ts'
+import { type Answer, answerHeaders, problem, success } from './answer.ts'
 import { apiRoutes } from './api.ts'
+import { answerClientError } from './client-error.ts'
 import { docsPage, docsPolicy } from './docs-page.ts'
+import { lingerAfterAnswer } from './linger.ts'
 import type { CallName, GatewayObserver } from './observer.ts'
 import { openApiDocument } from './openapi.ts'
 import { Receiver, RefusedBody } from './receive.ts'
@@ -58,6 +60,9 @@ export function createGatewayServer(options: GatewayServerOptions): GatewayServe
     requestTimeout: requestTimeoutMs,
     // Requests that come while it closes are answered as always, with `Connection: close`.
     return503OnClosing: false,
+    clientErrorHandler: answerClientError,
+    // A path that can't be decoded.
+    frameworkErrors: (_error, _request, reply) => void answerNotFound(reply),
     http: {
       maxHeaderSize: maxHeaderBytes,
       headersTimeout: requestTimeoutMs,
@@ -73,8 +78,8 @@ export function createGatewayServer(options: GatewayServerOptions): GatewayServe
   server.removeAllContentTypeParsers()
   server.addContentTypeParser('*', (_request, payload, done) => receiver.receive(payload, done))
   server.addHook('onRequest', (request, _reply, done) => {
-    // Fastify refuses a type that it can't read.
-    request.raw.headers['content-type'] = undefined
+    // Fastify refuses a type that it can't read, and a QUERY without one.
+    request.raw.headers['content-type'] = 'application/json'
     done()
   })
 
@@ -83,6 +88,11 @@ export function createGatewayServer(options: GatewayServerOptions): GatewayServe
     if (retryAfterS !== undefined) reply.header('retry-after', String(retryAfterS))
     if (state.isStopping) reply.header('connection', 'close')
     return reply.send(body)
+  }
+
+  function answerNotFound(reply: FastifyReply): FastifyReply {
+    observer.answered('other', notFound.status, 0)
+    return send(reply, notFound)
   }
 
   async function handle(call: CallName, request: FastifyRequest): Promise<Answer> {
@@ -117,13 +127,11 @@ export function createGatewayServer(options: GatewayServerOptions): GatewayServe
   server.options('/v1/*', (_request, reply) => reply.code(204).headers(preflightHeaders).send())
   serveDocs(server)
 
-  server.setNotFoundHandler((_request, reply) => {
-    observer.answered('other', notFound.status, 0)
-    return send(reply, notFound)
-  })
+  server.setNotFoundHandler((_request, reply) => answerNotFound(reply))
   server.setErrorHandler((error, request, reply) => {
     const isRefused = error instanceof RefusedBody
     if (!isRefused) observer.failed(error)
+    else if (error.isEndless) lingerAfterAnswer(request.raw.socket)
     const answer = isRefused ? error.answer : internalError
     observer.answered(request.routeOptions.config.call ?? 'other', answer.status, 0)
     return send(reply, answer)
@@ -159,9 +167,10 @@ export function createGatewayServer(options: GatewayServerOptions): GatewayServe
 /** The API as a document, and as a page to read. */
 function serveDocs(server: FastifyInstance): void {
   const document = JSON.stringify(openApiDocument())
-  server.get('/openapi.json', (_request, reply) =>
-    reply.type('application/json; charset=utf-8').header('access-control-allow-origin', '*').send(document),
-  )
+  // The second is what the page finds beside itself at `/docs/`.
+  for (const path of ['/openapi.json', '/docs/openapi.json']) {
+    server.get(path, (_request, reply) => reply.headers(answerHeaders).send(document))
+  }
   server.get('/docs', (_request, reply) =>
     reply
       .type('text/html; charset=utf-8')
@@ -169,12 +178,6 @@ function serveDocs(server: FastifyInstance): void {
       .header('x-content-type-options', 'nosniff')
       .send(docsPage),
   )
-}
-
-const answerHeaders = {
-  'content-type': 'application/json; charset=utf-8',
-  'access-control-allow-origin': '*',
-  'access-control-expose-headers': 'retry-after',
 }
 
 const preflightHeaders = {

@@ -7,7 +7,7 @@ import { arrivalAt, occasionOf } from './clock.ts'
 import { checkItem, type ReadyMessage, type Surroundings, type TrackingKind, tryStringify } from './item.ts'
 import { maxBatchBytes, maxBatchMessages, maxCompleteBatchBytes, maxMessageBytes } from './limits.ts'
 import type { GatewayObserver } from './observer.ts'
-import type { Delivered, Outbox, Parcel } from './outbox.ts'
+import { type Delivered, type Outbox, type Parcel, recordBytes } from './outbox.ts'
 import type { LeftOutReason } from './reasons.ts'
 import type { Sources } from './sources.ts'
 import { keysOf } from './write-key.ts'
@@ -69,14 +69,13 @@ export function createTracking(options: TrackingOptions): Tracking {
       }
       const { key, text, bytes, givenId } = checked
       const partition = partitionOf(key, options.partitions)
-      const size = bytes + recordOverheadBytes
+      const size = recordBytes(key, bytes)
       parcel.add({ partition, key, value: text, headers: headersOf(source), bytes: size }, givenId)
     }
     return { ok: true, parcel, tally }
   }
 
-  async function accept(source: Source, read: ReadCall): Promise<Answer> {
-    const { items, surroundings } = read
+  function accept(source: Source, { items, surroundings }: ReadCall): Answer | Promise<Answer> {
     if (!source.enabled) {
       observer.leftOut('source_disabled', items.length, source.id)
       return success
@@ -87,14 +86,19 @@ export function createTracking(options: TrackingOptions): Tracking {
     }
     const waitMs = sources.take(source, items.length)
     if (waitMs > 0) return rateLimited(waitMs)
-
     const packed = pack(source, items, surroundings)
-    if (!packed.ok) return packed.answer
-    const { parcel, tally } = packed
+    return packed.ok ? deliver(packed, source.id, surroundings.kind !== undefined) : packed.answer
+  }
+
+  /** Nothing of the request is kept while it waits but its records: what it was parsed into takes several times as much. */
+  async function deliver(
+    { parcel, tally }: PackedCall,
+    sourceId: string,
+    isSingle: boolean,
+  ): Promise<Answer> {
     const delivered = await outbox.submit(parcel)
     if (delivered !== 'acknowledged') return undelivered(delivered)
-    tally.tell(observer, source.id)
-    const isSingle = surroundings.kind !== undefined
+    tally.tell(observer, sourceId)
     return isSingle && tally.isBeyondLimits ? beyondLimits : success
   }
 
@@ -114,12 +118,10 @@ export function createTracking(options: TrackingOptions): Tracking {
   }
 }
 
-type Packed = { ok: true; parcel: Parcel; tally: Tally } | { ok: false; answer: Answer }
+type PackedCall = { readonly ok: true; readonly parcel: Parcel; readonly tally: Tally }
+type Packed = PackedCall | { readonly ok: false; readonly answer: Answer }
 
 type ReadCall = { readonly ok: true; readonly items: readonly unknown[]; readonly surroundings: Surroundings }
-
-/** What Kafka and the client add to a record, roughly. */
-const recordOverheadBytes = 200
 
 /** The messages of a call, and what it says for all of them. A batch that is missing is an empty one. */
 function readCall(

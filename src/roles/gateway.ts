@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Catalog } from '../catalog/catalog.ts'
 import { openCatalogFile } from '../catalog/file.ts'
@@ -152,7 +153,7 @@ export async function startGatewayPart({
         )
       availability.stop()
       outbox.stop()
-      await Promise.race([sender.stop(), new Promise((resolve) => setTimeout(resolve, leaveMs))])
+      await Promise.race([sender.stop(), delay(leaveMs, undefined, { ref: false })])
     },
   }
 }

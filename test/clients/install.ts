@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { cacheFolder } from '../../src/development/jars.ts'
+import { cacheFolder } from '../../src/development/maven-download.ts'
 import {
   findChromium,
   findOnPath,

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { accessSync, constants, existsSync, readFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
-import { cacheFolder } from '../../src/development/jars.ts'
+import { cacheFolder } from '../../src/development/maven-download.ts'
 
 /** Where `install.ts` puts what the client programs need. */
 

@@ -136,6 +136,16 @@ describe('changes of audiences', () => {
     expect((await gateway.post('/v1/audience-changes', body, bearer(shopKey))).status).toBe(403)
   })
 
+  test.each([
+    ['a number that would become null', '1e999'],
+    ['more levels than can be written', '['.repeat(100_000) + ']'.repeat(100_000)],
+  ])('with %s are 400', async (_, value) => {
+    const change = `{"type":"trait","traitId":"t1","traitName":"Total","userId":"u","value":${value}}`
+    const reply = await gateway.post('/v1/audience-changes', `{"changes":[${change}]}`, bearer(spaceKey))
+    expect([reply.status, reply.body['code']]).toEqual([400, 'invalid_body'])
+    expect(reply.body['message']).toContain('changes[0] has too many levels, or a number')
+  })
+
   test('are taken all or none, and the answer says which is wrong', async () => {
     const [userId = ''] = newIds(1)
     for (const bad of [

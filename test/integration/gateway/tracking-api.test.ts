@@ -104,13 +104,30 @@ describe('every path', () => {
     expect([reply.status, reply.body]).toEqual([200, success])
   })
 
+  test.each(['GET', 'PUT', 'PATCH', 'DELETE', 'QUERY', 'PROPFIND'])(
+    'asked for by %s is 404, with a body or without',
+    async (method) => {
+      for (const path of ['/v1/batch', '/v1/deletions', '/nothing']) {
+        const sent = method === 'GET' ? [undefined] : [undefined, '{"batch":[]}']
+        for (const body of sent) {
+          const response = await fetch(gateway.origin + path, {
+            method,
+            headers: basic('KEY'),
+            ...(body !== undefined && { body }),
+          })
+          expect([response.status, await response.json()]).toMatchObject([404, { code: 'not_found' }])
+        }
+      }
+    },
+  )
+
   test('another path is 404 with a code, and never a redirect', async () => {
     for (const path of ['/', '/v1', '/v1/tracks', '/v2/batch', '/v1/batch/x', '/%E0%A4%A']) {
-      const reply = await gateway.post(path, {}, basic('KEY'))
-      expect([path, reply.status]).toEqual([path, path === '/%E0%A4%A' ? 400 : 404])
+      const { status, body, headers } = await gateway.post(path, {}, basic('KEY'))
+      expect([path, status]).toEqual([path, 404])
+      expect(body).toMatchObject({ success: false, code: 'not_found' })
+      expect(headers.get('access-control-allow-origin')).toBe('*')
     }
-    const { body } = await gateway.post('/v1/tracks', {}, basic('KEY'))
-    expect(body).toMatchObject({ success: false, code: 'not_found' })
   })
 })
 
@@ -337,6 +354,17 @@ describe('limits', () => {
     expect(await leftOut('message_too_large')).toBe(before + 1)
   })
 
+  test('users’ ids as long as messages are taken, of several requests at once', async () => {
+    const userId = 'u'.repeat(14_000)
+    const ids = newIds(120)
+    const requests = Array.from({ length: 8 }, (_, request) => {
+      const batch = ids.slice(request * 15, (request + 1) * 15).map((id) => track(id, { userId }))
+      return gateway.post('/v1/batch', { batch }, basic('KEY'))
+    })
+    expect((await Promise.all(requests)).map(({ status }) => status)).toEqual(Array(8).fill(200))
+    await writtenOf(ids)
+  })
+
   test('what a batch says for all may not blow it up', async () => {
     const batch = Array.from({ length: 1_000 }, () => track(''))
     const reply = await gateway.post(
@@ -520,9 +548,12 @@ describe('the document about the API', () => {
     const api = await fetch(`${gateway.origin}/openapi.json`)
     expect(api.headers.get('content-type')).toMatch(/json/)
     expect(await api.json()).toMatchObject({ openapi: '3.1.0' })
-    const page = await fetch(`${gateway.origin}/docs/`)
-    expect(page.headers.get('content-type')).toMatch(/html/)
-    expect(await page.text()).toContain('openapi.json')
+    for (const path of ['/docs', '/docs/']) {
+      const page = await fetch(gateway.origin + path)
+      expect(page.headers.get('content-type')).toMatch(/html/)
+      const link = /fetch\('([^']+)'\)/.exec(await page.text())?.[1] ?? ''
+      expect(await (await fetch(new URL(link, page.url))).json()).toMatchObject({ openapi: '3.1.0' })
+    }
   })
 })
 

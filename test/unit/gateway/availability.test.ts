@@ -68,4 +68,10 @@ describe('availability', () => {
     await vi.advanceTimersByTimeAsync(10_000)
     expect(looked).toBe(0)
   })
+
+  test('and what becomes of records then is no news', () => {
+    availability.stop()
+    availability.failed('the sender is stopped')
+    expect(changes).toEqual([])
+  })
 })

@@ -75,6 +75,12 @@ describe('a message that is taken', () => {
     expect(written({ ...track, originalTimestamp: timestamp, sentAt })).toEqual({ ...track, ...corrected })
   })
 
+  test('happened when its caller says, where its client adds when it was called', () => {
+    const past = { timestamp: '2020-02-29T23:59:59.123Z', originalTimestamp: '2026-03-01T11:59:59.000Z' }
+    expect(written({ ...track, ...past })).toEqual({ ...track, ...past, receivedAt })
+    expect(written({ ...track, ...past, timestamp: null })['timestamp']).toBe(past.originalTimestamp)
+  })
+
   test('is of the kind that the path says', () => {
     expect(written({ ...track, type: 'identify' }, { kind: 'track' })).toMatchObject({ type: 'track' })
     expect(written({ userId: 'u1' }, { kind: 'page' })).toMatchObject({ type: 'page' })

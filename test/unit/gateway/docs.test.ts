@@ -1,0 +1,48 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { problemCodes, statusOf, type ProblemCode } from '../../../src/gateway/answer.ts'
+import { apiRoutes } from '../../../src/gateway/api.ts'
+import type { LeftOutReason } from '../../../src/gateway/reasons.ts'
+import { createGatewayMetrics } from '../../../src/telemetry/gateway-metrics.ts'
+import { refusalReasons } from '../../../src/message/validate.ts'
+
+const page = readFileSync(join(import.meta.dirname, '../../../docs/gateway.md'), 'utf8')
+
+/** What only records have: a value that is none, and a `timestamp` that isn't corrected. */
+const ofRecords: ReadonlySet<string> = new Set(['empty_value', 'not_utf8', 'not_json', 'bad_timestamp'])
+const ownReasons: readonly LeftOutReason[] = [
+  'empty_batch',
+  'unknown_source',
+  'source_disabled',
+  'message_too_large',
+]
+
+function isCode(code: string): code is ProblemCode {
+  return problemCodes.includes(code)
+}
+
+describe('the page about the gateway', () => {
+  test('has every code, with its status', () => {
+    const rows = [...page.matchAll(/^\| (\d{3}) +\| `(\w+)`/gm)].map(
+      ([, status, code]) => `${status} ${code}`,
+    )
+    const expected = problemCodes.filter(isCode).map((code) => `${statusOf(code)} ${code}`)
+    expect(rows).toHaveLength(expected.length)
+    expect(new Set(rows)).toEqual(new Set(expected))
+  })
+
+  test('has every reason for which messages are left out', () => {
+    const reasons = [...refusalReasons.filter((reason) => !ofRecords.has(reason)), ...ownReasons]
+    expect(reasons.filter((reason) => !page.includes(`\`${reason}\``))).toEqual([])
+  })
+
+  test('has every call and metric', async () => {
+    const metrics = await createGatewayMetrics().registry.getMetricsAsJSON()
+    const names = metrics.map(({ name }) => name).filter((name) => name.startsWith('sluice_'))
+    expect(names.length).toBeGreaterThan(8)
+    expect(names.filter((name) => !page.includes(name))).toEqual([])
+    const calls = apiRoutes.map(({ paths }) => paths[0].replace('/v1/', ''))
+    expect(calls.filter((call) => !page.includes(call))).toEqual([])
+  })
+})
