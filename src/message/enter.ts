@@ -25,6 +25,8 @@ export type CanonicalMessage = {
 export type Entered = {
   type: MessageKind
   messageId: string
+  /** The producer has given the `messageId`; else it is of this one record. */
+  isIdGiven: boolean
   userId: string | undefined
   /** The message's `timestamp`, milliseconds since 1970. */
   timestampMs: number
@@ -88,8 +90,12 @@ export function enter(
   }
   const { type, messageId } = message
   const userId = isAbsent(message.userId) ? undefined : message.userId
+  const isIdGiven = !isAbsent(validated.message.messageId)
   const integrations = message.integrations ?? undefined
-  return { ok: true, message: { type, messageId, userId, timestampMs, integrations, body, message } }
+  return {
+    ok: true,
+    message: { type, messageId, isIdGiven, userId, timestampMs, integrations, body, message },
+  }
 }
 
 function decode(value: Uint8Array): string | undefined {

@@ -1,0 +1,179 @@
+import { Fingerprint } from './fingerprint.ts'
+
+/** The record that a message came in. `timestampMs` is its append time, milliseconds since 1970. */
+export type Arrival = { readonly partition: number; readonly offset: number; readonly timestampMs: number }
+
+export type RepeatsOptions = {
+  /** How much later than the first one a repeat may come, by their append times; rounded up to whole seconds. */
+  readonly windowMs: number
+  /** How many messages are remembered, those of all units together; then the oldest are forgotten. */
+  readonly messages: number
+}
+
+/**
+ * Which messages came before, by `messageId` within a source and a unit (docs/repeats.md, docs/decisions/021).
+ *
+ * Its memory is taken at once and never grows: a ring of fingerprints, each with the offset and the append time of its
+ * record, and a hash table whose chains run through the ring from newer to older ones. A chain ends at the first
+ * entry that the ring has written over, so that nothing is ever taken out of it.
+ */
+export class Repeats {
+  readonly #windowS: number
+  readonly #capacity: number
+  /** Entries are numbered from `#capacity` to this, and then from there again. */
+  readonly #numbersEnd: number
+  readonly #entries: Int32Array
+  /** The number of the newest entry of each chain. */
+  readonly #heads: Int32Array
+  readonly #fingerprint = new Fingerprint()
+  readonly #sources = new Map<string, number>()
+  /** Of each unit that is ours, a number of its own; what it had before is so forgotten when it is lost. */
+  readonly #tenures = new Map<number, number>()
+  #tenuresBegun = 0
+  #newest: number
+  #count = 0
+
+  constructor({ windowMs, messages }: RepeatsOptions) {
+    this.#windowS = Math.ceil(windowMs / 1_000)
+    this.#capacity = messages
+    this.#numbersEnd = messages * laps
+    this.#newest = this.#numbersEnd - 1
+    // Filled, so that the memory is there from the start, and not only until the first busy day.
+    this.#entries = new Int32Array(messages * entryWords).fill(0)
+    this.#heads = new Int32Array(2 ** Math.ceil(Math.log2(messages))).fill(0)
+  }
+
+  /**
+   * Whether this is a repeat: the same source has sent the same id in a record of the same partition, with a lower
+   * offset, within the window, since the unit is ours. Otherwise it is remembered. A record that comes again is no
+   * repeat of itself.
+   */
+  isRepeat({ partition, offset, timestampMs }: Arrival, sourceId: string, messageId: string): boolean {
+    const isTaken = this.#fingerprint.take(this.#tenureOf(partition), this.#numberOf(sourceId), messageId)
+    if (!isTaken) return false
+    const seconds = Math.floor(timestampMs / 1_000) | 0
+    const at = this.#find()
+    if (at === nowhere) {
+      this.#remember(offset, seconds)
+      return false
+    }
+    const entries = this.#entries
+    const firstOffset = joinOffset(entries[at + offsetLow] ?? 0, entries[at + offsetHigh] ?? 0)
+    if (firstOffset < offset) {
+      if (Math.abs((seconds - (entries[at + appended] ?? 0)) | 0) < this.#windowS) return true
+      this.#remember(offset, seconds)
+    } else if (firstOffset > offset) {
+      // The group was put back: this one is delivered again, and may be the only one that will be.
+      this.#write(at, offset, seconds)
+    }
+    return false
+  }
+
+  /** What is remembered of other units is forgotten: they are not ours any more. */
+  keepOnly(units: readonly number[]): void {
+    for (const unit of this.#tenures.keys()) {
+      if (!units.includes(unit)) this.#tenures.delete(unit)
+    }
+  }
+
+  /** Messages that are remembered; those that the window has passed, or of lost units, until others take their place. */
+  get count(): number {
+    return this.#count
+  }
+
+  /** Of memory: 36 to 40 for each message that can be remembered. */
+  get bytes(): number {
+    return this.#entries.byteLength + this.#heads.byteLength
+  }
+
+  /** How far back it reaches, as far as its memory goes: the window, or when that is full, to the oldest message. */
+  reachMs(nowMs: number): number {
+    if (this.#count < this.#capacity) return this.#windowS * 1_000
+    const oldest = this.#placeOf(this.#newest - this.#count + 1)
+    const seconds = (this.#entries[oldest + appended] ?? 0) >>> 0
+    return Math.min(this.#windowS * 1_000, Math.max(0, nowMs - seconds * 1_000))
+  }
+
+  #tenureOf(partition: number): number {
+    const known = this.#tenures.get(partition)
+    if (known !== undefined) return known
+    const tenure = ++this.#tenuresBegun
+    this.#tenures.set(partition, tenure)
+    return tenure
+  }
+
+  #numberOf(sourceId: string): number {
+    const known = this.#sources.get(sourceId)
+    if (known !== undefined) return known
+    const number = this.#sources.size
+    this.#sources.set(sourceId, number)
+    return number
+  }
+
+  /** Where in `#entries` the newest entry with this fingerprint begins. */
+  #find(): number {
+    const entries = this.#entries
+    const { words } = this.#fingerprint
+    const a = words[0] ?? 0
+    const b = words[1] ?? 0
+    const c = words[2] ?? 0
+    const d = words[3] ?? 0
+    let number = this.#heads[a & (this.#heads.length - 1)] ?? 0
+    let lastAge = -1
+    for (;;) {
+      const age = this.#ageOf(number)
+      // Entries get older along a chain; what is out of the ring, or isn't older, is no part of it any more.
+      if (age >= this.#capacity || age <= lastAge) return nowhere
+      const at = this.#placeOf(number)
+      const isSame =
+        entries[at] === a && entries[at + 1] === b && entries[at + 2] === c && entries[at + 3] === d
+      if (isSame) return at
+      lastAge = age
+      number = entries[at + nextOlder] ?? 0
+    }
+  }
+
+  #remember(offset: number, seconds: number): void {
+    this.#newest = this.#newest + 1 < this.#numbersEnd ? this.#newest + 1 : this.#capacity
+    if (this.#count < this.#capacity) this.#count++
+    const at = this.#placeOf(this.#newest)
+    const { words } = this.#fingerprint
+    for (let i = 0; i < words.length; i++) this.#entries[at + i] = words[i] ?? 0
+    const chain = (words[0] ?? 0) & (this.#heads.length - 1)
+    this.#entries[at + nextOlder] = this.#heads[chain] ?? 0
+    this.#heads[chain] = this.#newest
+    this.#write(at, offset, seconds)
+  }
+
+  #write(at: number, offset: number, seconds: number): void {
+    this.#entries[at + offsetLow] = offset | 0
+    this.#entries[at + offsetHigh] = Math.floor(offset / 2 ** 32)
+    this.#entries[at + appended] = seconds
+  }
+
+  /** How many entries are newer; of the number 0, which none has, more than there can be. */
+  #ageOf(number: number): number {
+    const age = this.#newest - number
+    return age < 0 ? age + this.#numbersEnd - this.#capacity : age
+  }
+
+  #placeOf(number: number): number {
+    return (number % this.#capacity) * entryWords
+  }
+}
+
+/** Of an entry: the fingerprint's four words, and these. */
+const offsetLow = 4
+const offsetHigh = 5
+/** Seconds since 1970. */
+const appended = 6
+const nextOlder = 7
+const entryWords = 8
+
+const nowhere = -1
+/** Of the ring, until entries get the same numbers again; no chain is left alone for so long. */
+const laps = 32
+
+function joinOffset(low: number, high: number): number {
+  return high * 2 ** 32 + (low >>> 0)
+}
