@@ -28,8 +28,11 @@ export type Target = {
 
 /** Who hears what became of a request: `answered` once, then `released` once. */
 export type Exchange = {
-  /** The outcome is known: the response head is complete, the request failed, or its time is up. */
-  answered(outcome: Outcome): void
+  /**
+   * The outcome is known: the response head is complete, the request failed, or its time is up. `mayHaveArrived`: some of the
+   * request was written that this outcome is no answer to.
+   */
+  answered(outcome: Outcome, mayHaveArrived: boolean): void
   /** The connection slot is free again: the response's body has been thrown away, or the socket was closed. */
   released(): void
 }
@@ -145,6 +148,8 @@ class ExchangeHandler implements Rider, Expiring {
   #isAnswered = false
   #isReleased = false
   #isTimeUp = false
+  /** A stale connection has lost the request after it was begun to be written. */
+  #wasLost = false
 
   constructor(exchange: Exchange, request: Dispatcher.DispatchOptions, pool: HookPool, deadlines: Deadlines) {
     this.#exchange = exchange
@@ -199,6 +204,7 @@ class ExchangeHandler implements Rider, Expiring {
   onResponseError(controller: Dispatcher.DispatchController | null | undefined, error: Error): void {
     const stale = controller === null ? undefined : this.#staleConnection(error)
     if (stale !== undefined) {
+      this.#wasLost ||= this.#controller !== undefined
       this.#controller = undefined
       this.#pool.sendAnew(this, stale)
       return
@@ -231,7 +237,8 @@ class ExchangeHandler implements Rider, Expiring {
   #answer(outcome: Outcome): void {
     if (this.#isAnswered) return
     this.#isAnswered = true
-    this.#exchange.answered(outcome)
+    const isUnanswered = outcome.kind !== 'answer' && this.#controller !== undefined
+    this.#exchange.answered(outcome, this.#wasLost || isUnanswered)
   }
 
   #release(ending: 'leave' | 'fail'): void {

@@ -112,12 +112,15 @@ class HookExchange implements Exchange {
     this.#era = hook.breaker.begun(this.#startedMs)
   }
 
-  answered(outcome: Outcome): void {
+  answered(outcome: Outcome, mayHaveArrived: boolean): void {
     const nowMs = performance.now()
     const verdict = judge(outcome)
     if (outcome.kind === 'proxy') this.#hook.breaker.withdrawn(this.#era)
     else this.#tellBreaker(outcome, verdict, nowMs)
-    this.#attempt.answered({ hookId: this.#hook.id, outcome, verdict }, nowMs - this.#startedMs)
+    this.#attempt.answered(
+      { hookId: this.#hook.id, outcome, verdict, mayHaveArrived },
+      nowMs - this.#startedMs,
+    )
   }
 
   released(): void {
@@ -126,7 +129,7 @@ class HookExchange implements Exchange {
 
   /** Nothing was sent, and nothing ever can be. */
   refused(detail: string): void {
-    this.answered({ kind: 'request', detail })
+    this.answered({ kind: 'request', detail }, false)
     this.released()
   }
 

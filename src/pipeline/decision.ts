@@ -3,8 +3,8 @@ import type { Verdict } from '../delivery/verdict.ts'
 import type { Carried } from '../retry/carried.ts'
 import { type Ladder, lastTryAt, nextStep } from '../retry/ladder.ts'
 
-/** What one hook made of one attempt. */
-export type HookResult = { hookId: string; outcome: Outcome; verdict: Verdict }
+/** What one hook made of one attempt. `mayHaveArrived`: some of a request was written that has no answer. */
+export type HookResult = { hookId: string; outcome: Outcome; verdict: Verdict; mayHaveArrived: boolean }
 
 /** Where a delivery goes after an attempt. */
 export type Decision =

@@ -1,6 +1,7 @@
 import type { LaneClass } from '../delivery/lane.ts'
 import type { Rate } from '../pacing/token-bucket.ts'
-import type { Carried, Origin } from '../retry/carried.ts'
+import type { Carried, Origin, PropertyHeader } from '../retry/carried.ts'
+import type { Subject } from './subjects.ts'
 
 /** A record that was taken from a topic and isn't settled yet. */
 export type HeldRecord = {
@@ -11,6 +12,8 @@ export type HeldRecord = {
   /** It came to us long after it could have: we are catching up. */
   readonly isLate: boolean
   readonly isAbandoned: boolean
+  /** An owner before may have begun it, and left without a word. */
+  readonly mayHaveBegun?: boolean
   settle(): void
   /** It isn't settled, and nothing is done with it here any more. */
   giveBack(): void
@@ -56,10 +59,10 @@ export class Delivery implements Carried {
   readonly debt: Debt
   readonly key: Buffer | null
   /** The bytes to send. */
-  readonly body: Buffer
+  body: Buffer
   readonly sourceId: string
   readonly destinationId: string
-  readonly messageId: string
+  messageId: string
   readonly kind: string
   readonly firstSeenMs: number
   readonly origin: Origin
@@ -76,6 +79,14 @@ export class Delivery implements Carried {
   failedHooks: readonly string[]
   notBeforeMs: ReadonlyMap<string, number>
   lastOutcome: string
+  property: PropertyHeader | undefined
+  isUncertain: boolean
+  /** It has become uncertain since it was read: what its record says is no longer all. */
+  isNewlyUncertain = false
+  /** What it has for itself until it comes to its end; only ever with a property. */
+  subject: Subject<Delivery> | undefined
+  /** Who waits for the same subject behind it. */
+  behind: Delivery | undefined
 
   constructor(
     carried: Carried,
@@ -99,6 +110,16 @@ export class Delivery implements Carried {
     this.failedHooks = carried.failedHooks
     this.notBeforeMs = carried.notBeforeMs
     this.lastOutcome = carried.lastOutcome
+    this.property = carried.property
+    this.isUncertain = carried.isUncertain ?? false
+    this.subject = undefined
+    this.behind = undefined
+  }
+
+  becomeUncertain(): void {
+    if (this.isUncertain) return
+    this.isUncertain = true
+    this.isNewlyUncertain = true
   }
 
   get laneKey(): string {

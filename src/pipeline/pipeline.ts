@@ -4,6 +4,7 @@ import type { LaneClass } from '../delivery/lane.ts'
 import { createLanes } from '../delivery/lanes.ts'
 import { describeOutcome } from '../delivery/outcome.ts'
 import type { Sender } from '../delivery/sender.ts'
+import { isUncertain } from '../delivery/uncertain.ts'
 import { enter, type EnterResult } from '../message/enter.ts'
 import type { MessageLimits } from '../message/limits.ts'
 import type { RefusalReason } from '../message/validate.ts'
@@ -22,7 +23,9 @@ import { route } from '../routing/route.ts'
 import { Attempt, type AttemptListener } from './attempt.ts'
 import { type Decision, decide, dueHooks, type HookResult, waitOn } from './decision.ts'
 import { Debt, Delivery, type HeldRecord, type LaneTerms } from './delivery.ts'
+import type { DeleteToDeliver, DropReason, IdentifyToDeliver, Judgement, Waiting } from './identify.ts'
 import { formsOf, type OutboundRecord } from './outbound.ts'
+import { Subjects } from './subjects.ts'
 
 /**
  * What a record holds. Apart from the record itself, which is kept until it is settled: these are slices of a whole
@@ -37,7 +40,7 @@ export type RecordContent = {
 }
 
 export type CatalogView = {
-  readonly sources: ReadonlyMap<string, { readonly enabled: boolean }>
+  readonly sources: ReadonlyMap<string, { readonly enabled: boolean; readonly kind?: 'events' | 'audiences' }>
   readonly destinations: ReadonlyMap<string, DestinationDefinition>
   readonly destinationsBySource: ReadonlyMap<string, readonly DestinationDefinition[]>
 }
@@ -49,6 +52,11 @@ export type Outlet = {
 /** Why a record or a delivery ended in the dead letters. */
 export type DeadReason =
   | RefusalReason
+  | 'no_schema_registry'
+  | 'bad_frame'
+  | 'unknown_schema'
+  | 'unusable_schema'
+  | 'schema_mismatch'
   | 'no_source'
   | 'unknown_source'
   | 'failed_for_good'
@@ -59,6 +67,20 @@ export type DeadReason =
   | 'record_too_large'
   | 'unreadable_batch'
   | 'internal_error'
+  | AudienceDeadReason
+
+/** Of records of `audience-changes`, `memberships` and `deletions`. */
+type AudienceDeadReason =
+  | 'bad_change'
+  | 'ahead_of_time'
+  | 'bad_property_name'
+  | 'sync_incomplete'
+  | 'sync_outdated'
+  | 'sync_inconsistent'
+  | 'sync_too_large'
+  | 'sync_wrong_partition'
+  | 'bad_deletion'
+  | 'bad_state'
 
 /** Why a delivery was put on a retry topic. */
 export type ParkReason =
@@ -67,6 +89,7 @@ export type ParkReason =
   | 'overflow'
   | 'breaker_open'
   | 'proxy'
+  | 'uncertain'
   | 'paused'
   | 'shutdown'
   | 'handover'
@@ -84,6 +107,20 @@ export type PipelineObserver = {
   parked(delivery: Delivery, why: ParkReason, waitMs: number): void
   deadLettered(reason: DeadReason, detail: string, where: HeldRecord, delivery: Delivery | undefined): void
   notRouted(reason: NotRoutedReason): void
+  /** A delivery has ended, and nothing was sent: that is as it should be. */
+  dropped(delivery: Delivery, why: DropReason): void
+  /** A deletion, or the space of an Identify, names a source that the catalog doesn't have: it goes to nobody for that one. */
+  unknownSource(sourceId: string, where: HeldRecord): void
+  /** A message was dropped, since it came before. */
+  repeated(where: HeldRecord, sourceId: string, messageId: string): void
+  /** A fault of ours, that has not harmed any message. */
+  failed(error: unknown): void
+}
+
+/** Knows which messages came before. */
+export type RepeatFilter = {
+  /** Says yes only of a message that another record has brought before, in the same partition; else remembers it. */
+  isRepeat(record: HeldRecord, sourceId: string, messageId: string): boolean
 }
 
 export type PipelineOptions = {
@@ -91,8 +128,10 @@ export type PipelineOptions = {
   sender: Sender
   outlet: Outlet
   observer: PipelineObserver
+  /** Absent: repeats are delivered. */
+  repeats?: RepeatFilter
   ladder: Ladder
-  topics: { events: string; retryPrefix: string; deadLetters: string }
+  topics: { events: string; retryPrefix: string; replays: string; deadLetters: string }
   limits: MessageLimits
   maxInFlight: number
   laneWaitMs: number
@@ -103,6 +142,12 @@ export type PipelineOptions = {
   onPressure: (isFull: boolean) => void
   /** A lane can't keep up with messages that are late already: fetching those should wait. */
   onCongested: (isCongested: boolean) => void
+  /** What becomes of a delivery that has waited; absent: all are sent. It fails only once its unit isn't ours any more. */
+  judge?: (waiting: Waiting) => Promise<Judgement>
+  /** Which are to be judged, by what costs nothing to know; absent: those with a property. */
+  needsJudging?: (sourceId: string, unit: number, hasProperty: boolean) => boolean
+  /** A destination has missed a value of this space, and won't get it by itself. Told each time. */
+  onBehind?: (destinationId: string, spaceId: string) => void
   /** Epoch milliseconds. */
   now: () => number
 }
@@ -110,6 +155,15 @@ export type PipelineOptions = {
 export type Pipeline = {
   /** Takes a record. It is settled when its every delivery is delivered, on a retry topic, or a dead letter. */
   accept(record: HeldRecord, content: RecordContent): void
+  /**
+   * Delivers the Identify of a record. At the time of this call it must be of the newest value that is known of its property, or
+   * be told to be superseded.
+   */
+  acceptIdentify(record: HeldRecord, identify: IdentifyToDeliver): void
+  /** Delivers a `delete` to each destination of each of the sources, twice to one that is connected to two. */
+  acceptDelete(record: HeldRecord, request: DeleteToDeliver): void
+  /** Puts a record that nothing can be made of into the dead letters. */
+  refuse(record: HeldRecord, content: RecordContent, reason: DeadReason, detail: string): void
   /** The part of the group's partitions that is ours, 0 to 1: rate limits hold for the whole group. */
   setShare(share: number): void
   /** Lets go of what waits and was abandoned: its next owner waits for what is in flight only. */
@@ -148,6 +202,10 @@ class DeliveryPipeline implements Pipeline {
       this.#end()
     },
   }
+  readonly #subjects = new Subjects<Delivery>({
+    superseded: (delivery) => this.#supersede(delivery),
+    next: (delivery) => this.#next(delivery),
+  })
   readonly #paid = ({ bytes }: Debt): void => {
     this.#held.records--
     this.#held.bytes -= bytes
@@ -185,7 +243,7 @@ class DeliveryPipeline implements Pipeline {
   }
 
   get queued(): number {
-    return this.#lanes.queued
+    return this.#lanes.queued + this.#subjects.waiting
   }
 
   accept(record: HeldRecord, content: RecordContent): void {
@@ -195,11 +253,63 @@ class DeliveryPipeline implements Pipeline {
     else this.#acceptCarried(record, content)
   }
 
+  acceptIdentify(record: HeldRecord, identify: IdentifyToDeliver): void {
+    const { spaceId, userId, property, since, messageId, body } = identify
+    const isSuperseded = identify.isSuperseded ?? false
+    const { catalog, observer } = this.#options
+    const { sources, destinationsBySource } = catalog()
+    const space = sources.get(spaceId)
+    if (space === undefined || space.kind === 'events') {
+      observer.unknownSource(spaceId, record)
+      record.settle()
+      return
+    }
+    if (!space.enabled) observer.notRouted('source_disabled')
+    const connected = destinationsBySource.get(spaceId) ?? []
+    const to = space.enabled ? this.#route({ type: 'identify' }, connected) : []
+    if (!isSuperseded && to.length < connected.length) this.#tellBehind(connected, to, spaceId)
+    const message: OwnMessage = {
+      sourceId: spaceId,
+      messageId,
+      kind: 'identify',
+      property: { userId, spaceId, property, since },
+      isUncertain: isSuperseded || record.mayHaveBegun === true,
+    }
+    const routed = to.map((destination) => ({ message, destination }))
+    for (const [delivery, destination] of this.#deliveriesOf(record, routed, userId, body)) {
+      if (isSuperseded) this.#park(delivery, 'uncertain')
+      else this.#enqueue(delivery, destination)
+    }
+  }
+
+  acceptDelete(record: HeldRecord, { sources: named, messageId, userId, body }: DeleteToDeliver): void {
+    const { catalog, observer } = this.#options
+    const { sources, destinationsBySource } = catalog()
+    const routed = named.flatMap((sourceId) => {
+      // One that is switched off has sent something before: what came of that is to be deleted too.
+      if (!sources.has(sourceId)) {
+        observer.unknownSource(sourceId, record)
+        return []
+      }
+      const message: OwnMessage = { sourceId, messageId, kind: 'delete' }
+      const to = this.#route({ type: 'delete' }, destinationsBySource.get(sourceId) ?? [])
+      return to.map((destination) => ({ message, destination }))
+    })
+    for (const [delivery, destination] of this.#deliveriesOf(record, routed, userId, body))
+      this.#enqueue(delivery, destination)
+  }
+
+  refuse(record: HeldRecord, content: RecordContent, reason: DeadReason, detail: string): void {
+    this.#refuse(record, content, reason, detail, keptOfEvent)
+  }
+
   setShare(share: number): void {
     this.#share = share
   }
 
   letGoAbandoned(): void {
+    for (const delivery of this.#subjects.takeWaiting(({ isAbandoned }) => isAbandoned))
+      this.#letGo(delivery, 'handover')
     this.#lanes.letGoAbandoned()
   }
 
@@ -213,6 +323,7 @@ class DeliveryPipeline implements Pipeline {
   async drain(): Promise<void> {
     this.#isDraining = true
     this.#lanes.shut()
+    for (const delivery of this.#subjects.takeWaiting(() => true)) this.#letGo(delivery, 'shutdown')
     for (const delivery of this.#lanes.takeQueued()) this.#letGo(delivery, 'shutdown')
     if (this.#underWay === 0) return
     await new Promise<void>((resolve) => {
@@ -227,8 +338,12 @@ class DeliveryPipeline implements Pipeline {
   /** A delivery that was not begun stays behind, for the next owner of its record. */
   #letGo(delivery: Delivery, why: 'shutdown' | 'handover'): void {
     // Its record's other deliveries were begun: if this one stayed behind, they would be made again.
-    if (delivery.debt.isBegun) this.#park(delivery, why)
-    else delivery.debt.void()
+    if (delivery.debt.isBegun || delivery.isNewlyUncertain) {
+      this.#park(delivery, why)
+      return
+    }
+    this.#subjects.leave(delivery)
+    delivery.debt.void()
   }
 
   #acceptEvent(record: HeldRecord, content: RecordContent): void {
@@ -262,6 +377,11 @@ class DeliveryPipeline implements Pipeline {
     const { message } = entered
     const destinations = this.#route(message, destinationsBySource.get(sourceId) ?? [])
     if (destinations.length === 0) {
+      record.settle()
+      return
+    }
+    if (message.isIdGiven && this.#isRepeat(record, sourceId, message.messageId)) {
+      observer.repeated(record, sourceId, message.messageId)
       record.settle()
       return
     }
@@ -305,6 +425,18 @@ class DeliveryPipeline implements Pipeline {
     return { ok: false, reason: 'body_too_large', detail }
   }
 
+  /** Asked last, so that nothing is remembered of what was refused or went to nobody: that may be sent again. */
+  #isRepeat(record: HeldRecord, sourceId: string, messageId: string): boolean {
+    const { repeats, observer } = this.#options
+    try {
+      return repeats?.isRepeat(record, sourceId, messageId) ?? false
+    } catch (error) {
+      // A repeat too many does no harm: receivers know it by its id.
+      observer.failed(error)
+      return false
+    }
+  }
+
   #route(
     message: Parameters<typeof route>[0],
     connected: readonly DestinationDefinition[],
@@ -327,17 +459,139 @@ class DeliveryPipeline implements Pipeline {
       return
     }
     const { carried } = decoded
-    const { catalog, ladder, now } = this.#options
+    const { catalog, ladder, now, topics } = this.#options
     const destination = catalog().destinations.get(carried.destinationId)
     const delivery = new Delivery(carried, {
       debt: this.#hold(record, 1, (key?.length ?? 0) + value.length),
       key: key === null ? null : Buffer.from(key),
       body: Buffer.from(value),
-      lane: this.#laneTerms(destination, 'retry'),
+      lane: this.#laneTerms(destination, record.topic === topics.replays ? 'backfill' : 'retry'),
     })
     // No record of ours is later; one that says so would go round for ever.
     delivery.expiresAtMs = Math.min(delivery.expiresAtMs, now() + ladder.limitMs)
-    this.#enqueue(delivery, destination)
+    const { property } = carried
+    if (property !== undefined && record.mayHaveBegun === true) delivery.becomeUncertain()
+    if (!this.#needsJudging(delivery)) this.#enqueue(delivery, destination)
+    else if (property === undefined || this.#subjects.enter(delivery, property)) void this.#judge(delivery)
+  }
+
+  /** A `delete` is never too late, whoever asks for another. */
+  #needsJudging({ kind, sourceId, property, debt }: Delivery): boolean {
+    const { judge, needsJudging } = this.#options
+    if (judge === undefined || kind === 'delete') return false
+    const hasProperty = property !== undefined
+    return needsJudging?.(sourceId, debt.record.partition, hasProperty) ?? hasProperty
+  }
+
+  /** One with a property has its subject meanwhile: a newer value waits, so what is said now still holds when it is sent. */
+  async #judge(delivery: Delivery): Promise<void> {
+    this.#underWay++
+    const judgement = await this.#judgementOf(delivery)
+    if (judgement === undefined) this.#letGo(delivery, this.#isDraining ? 'shutdown' : 'handover')
+    else this.#obey(delivery, judgement)
+    this.#end()
+  }
+
+  /** Nothing when it isn't to be delivered here any more. */
+  async #judgementOf(delivery: Delivery): Promise<Judgement | undefined> {
+    const { sourceId, firstSeenMs, property, body, isUncertain: isSticky, debt } = delivery
+    const waiting = { unit: debt.record.partition, sourceId, firstSeenMs, body, isUncertain: isSticky }
+    let judgement: Judgement | undefined
+    try {
+      judgement = await this.#options.judge?.(property === undefined ? waiting : { ...waiting, property })
+    } catch (error) {
+      // To send it or to drop it could both be wrong: the process ends, and its next owner asks again.
+      if (!this.#isDraining && !delivery.isAbandoned) throw error
+    }
+    return this.#isDraining || delivery.isAbandoned ? undefined : judgement
+  }
+
+  #obey(delivery: Delivery, judgement: Judgement): void {
+    switch (judgement.kind) {
+      case 'superseded':
+      case 'suppressed':
+        this.#drop(delivery, judgement.kind)
+        return
+      case 'send_current':
+        delivery.messageId = judgement.messageId
+        delivery.body = judgement.body
+        if (delivery.property !== undefined)
+          delivery.property = { ...delivery.property, since: judgement.since }
+        break
+      case 'send':
+        break
+    }
+    this.#enqueue(delivery, this.#options.catalog().destinations.get(delivery.destinationId))
+  }
+
+  #drop(delivery: Delivery, why: DropReason): void {
+    this.#options.observer.dropped(delivery, why)
+    this.#subjects.leave(delivery)
+    delivery.debt.pay()
+  }
+
+  #supersede(delivery: Delivery): void {
+    if (delivery.isAbandoned) this.#letGo(delivery, 'handover')
+    else this.#drop(delivery, 'superseded')
+  }
+
+  /** Goes on in a turn of its own: the lanes may be in the middle of something. */
+  #next(delivery: Delivery): void {
+    this.#underWay++
+    queueMicrotask(() => {
+      if (this.#isDraining || delivery.isAbandoned)
+        this.#letGo(delivery, this.#isDraining ? 'shutdown' : 'handover')
+      else if (delivery.laneClass !== 'fresh' && this.#needsJudging(delivery)) void this.#judge(delivery)
+      else this.#enqueue(delivery, this.#options.catalog().destinations.get(delivery.destinationId))
+      this.#end()
+    })
+  }
+
+  #tellBehind(
+    connected: readonly DestinationDefinition[],
+    routed: readonly DestinationDefinition[],
+    spaceId: string,
+  ): void {
+    for (const destination of connected) {
+      if (!routed.includes(destination)) this.#options.onBehind?.(destination.id, spaceId)
+    }
+  }
+
+  /** Settles a record of which there are none. */
+  #deliveriesOf(
+    record: HeldRecord,
+    routed: readonly { message: OwnMessage; destination: DestinationDefinition }[],
+    userId: string,
+    body: Buffer,
+  ): readonly (readonly [Delivery, DestinationDefinition])[] {
+    if (routed.length === 0) {
+      record.settle()
+      return []
+    }
+    const key = Buffer.from(userId)
+    const debt = this.#hold(record, routed.length, key.length + body.length)
+    return routed.map(({ message, destination }) => {
+      const carried: Carried = {
+        ...message,
+        destinationId: destination.id,
+        nextRung: 0,
+        attempts: 0,
+        firstSeenMs: record.timestampMs,
+        expiresAtMs: 0,
+        failedHooks: none,
+        notBeforeMs: nowhere,
+        lastOutcome: '',
+        origin: record,
+      }
+      const delivery = new Delivery(carried, {
+        debt,
+        key,
+        body,
+        lane: this.#laneTerms(destination, 'fresh'),
+      })
+      delivery.isNewlyUncertain = delivery.isUncertain
+      return [delivery, destination]
+    })
   }
 
   #enqueue(delivery: Delivery, destination: DestinationDefinition | undefined): void {
@@ -346,7 +600,15 @@ class DeliveryPipeline implements Pipeline {
     else if (destination.state === 'off') this.#bury(delivery, 'destination_off', 'the destination is off')
     else if (destination.state === 'paused') this.#park(delivery, 'paused')
     else if (this.#isOutOfReach(delivery, destination)) this.#park(delivery, 'breaker_open')
-    else this.#lanes.offer(delivery)
+    else this.#offer(delivery)
+  }
+
+  #offer(delivery: Delivery): void {
+    const { property } = delivery
+    // One that is there already has had its turn.
+    if (property !== undefined && delivery.subject === undefined && !this.#subjects.enter(delivery, property))
+      return
+    this.#lanes.offer(delivery)
   }
 
   /** Every breaker is open: nothing is gained by waiting in the lane. */
@@ -359,7 +621,8 @@ class DeliveryPipeline implements Pipeline {
   }
 
   /** Begins one attempt; the catalog may have changed since the delivery was enqueued. */
-  #begin(delivery: Delivery): void {
+  #begin(queued: Delivery): void {
+    const delivery = queued.subject === undefined ? queued : this.#newestOf(queued)
     const definition = this.#options.catalog().destinations.get(delivery.destinationId)
     if (definition?.state !== 'on') {
       this.#lanes.finished(delivery)
@@ -383,6 +646,15 @@ class DeliveryPipeline implements Pipeline {
     const reachable = hooks.every(isReachable) ? hooks : hooks.filter(isReachable)
     if (reachable.length > 0) this.#attempt(delivery, endpoint, reachable, startedMs)
     else this.#waitForBreakers(delivery, hooks)
+  }
+
+  /** A newer value takes the place in the lane of the one that it waits for, as long as that was not begun. */
+  #newestOf(queued: Delivery): Delivery {
+    const newest = this.#subjects.newestOf(queued)
+    if (newest === queued) return queued
+    newest.queuedAtMs = queued.queuedAtMs
+    this.#supersede(queued)
+    return newest
   }
 
   /** A hook that asked for a short pause slows its lane; otherwise the delivery moves on, and no attempt is counted. */
@@ -424,6 +696,7 @@ class DeliveryPipeline implements Pipeline {
   #conclude(delivery: Delivery, endpoint: Endpoint, results: readonly HookResult[], startedMs: number): void {
     const last = results.at(-1)
     if (last !== undefined) delivery.lastOutcome = describeOutcome(last.outcome)
+    if (delivery.property !== undefined && results.some(isUncertainResult)) delivery.becomeUncertain()
     if (last?.outcome.kind === 'proxy' && results.every(({ outcome }) => outcome.kind === 'proxy')) {
       this.#takeBack(delivery, last.outcome.isDown)
       return
@@ -458,6 +731,7 @@ class DeliveryPipeline implements Pipeline {
   #follow(delivery: Delivery, decision: Decision, why: ParkReason): void {
     if (decision.kind === 'delivered') {
       this.#options.observer.delivered(delivery)
+      this.#subjects.leave(delivery)
       delivery.debt.pay()
       return
     }
@@ -493,7 +767,13 @@ class DeliveryPipeline implements Pipeline {
   #bury(delivery: Delivery, reason: DeadReason, detail: string): void {
     const { topics, observer } = this.#options
     observer.deadLettered(reason, detail, delivery.debt.record, delivery)
+    // One that the catalog doesn't have has nothing to catch up with.
+    if (reason !== 'destination_removed') this.#missed(delivery)
     void this.#produce(delivery, topics.deadLetters, { ...encodeCarried(delivery), reason, detail })
+  }
+
+  #missed({ destinationId, property }: Delivery): void {
+    if (property !== undefined) this.#options.onBehind?.(destinationId, property.spaceId)
   }
 
   async #produce(delivery: Delivery, topic: string, headers: CarriedHeaders): Promise<void> {
@@ -501,11 +781,13 @@ class DeliveryPipeline implements Pipeline {
     const { deadLetters } = this.#options.topics
     debt.isBegun = true
     this.#underWay++
+    this.#subjects.leave(delivery)
     const record = { topic, partition: debt.record.partition, key, value: body, headers }
     if (topic === deadLetters) await this.#writeDeadLetter(record)
     else if (!(await this.#isTaken(record))) {
       const { reason, detail } = tooLarge
       this.#options.observer.deadLettered(reason, detail, debt.record, delivery)
+      this.#missed(delivery)
       await this.#writeDeadLetter({ ...record, topic: deadLetters, headers: { ...headers, reason, detail } })
     }
     debt.pay()
@@ -518,6 +800,7 @@ class DeliveryPipeline implements Pipeline {
     { key, value, headers }: RecordContent,
     reason: DeadReason,
     detail: string,
+    keep = record.topic === this.#options.topics.events ? keptOfEvent : keptOfCarried,
   ): void {
     const { topics, observer } = this.#options
     observer.deadLettered(reason, detail, record, undefined)
@@ -530,7 +813,7 @@ class DeliveryPipeline implements Pipeline {
       key: key === null ? null : Buffer.from(key),
       value: value === null ? null : Buffer.from(value),
       headers: {
-        ...(topic === topics.events ? keptOfEvent(headers) : keptOfCarried(headers)),
+        ...keep(headers),
         reason,
         detail,
         origin: `${topic}/${partition}/${offset}`,
@@ -601,6 +884,13 @@ class DeliveryPipeline implements Pipeline {
 
 /** How long a lane rests when one of its deliveries has found the proxy down. */
 const proxyPauseMs = 1_000
+
+/** What is delivered of a message that is made here. */
+type OwnMessage = Pick<Carried, 'sourceId' | 'messageId' | 'kind' | 'property' | 'isUncertain'>
+
+function isUncertainResult({ outcome, mayHaveArrived }: HookResult): boolean {
+  return isUncertain(outcome, mayHaveArrived)
+}
 
 const none: readonly string[] = []
 const nowhere: ReadonlyMap<string, number> = new Map()

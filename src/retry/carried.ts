@@ -26,6 +26,22 @@ export type Carried = {
   notBeforeMs: ReadonlyMap<string, number>
   lastOutcome: string
   origin: Origin
+  /** Of an Identify that tells one property of a user: which it is. */
+  property?: PropertyHeader | undefined
+  /**
+   * Of such an Identify: a server may have got an attempt of it and act on it late, since that timed out, was reset or answered
+   * 5xx. Once true it stays so.
+   */
+  isUncertain?: boolean
+}
+
+/** One property of one user, and the version of its value. */
+export type PropertyHeader = {
+  readonly userId: string
+  readonly spaceId: string
+  readonly property: string
+  /** The version that the value has had since it came about; told apart, and not ordered, by its text. */
+  readonly since: string
 }
 
 export type CarriedHeaders = Record<string, string>
@@ -37,6 +53,8 @@ export type ReceivedHeaders = Readonly<Record<string, HeaderValue | HeaderValue[
 
 const maxTextBytes = 1024
 const maxListBytes = 16 * 1024
+/** A user, a space and a property: ids of 1,000 characters, each of which JSON may write as six bytes. */
+const maxPropertyBytes = 14 * 1024
 /** A destination has five hooks; edits may bring others before each of its 25 tries. Ids are the catalog's. */
 const maxListed = 125
 const hookId = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/
@@ -58,10 +76,13 @@ const headerLimits: readonly (readonly [name: string, maxBytes: number])[] = [
   ['failed-hooks', maxListBytes],
   ['not-before', maxListBytes],
   ['last-outcome', maxTextBytes],
+  ['property', maxPropertyBytes],
+  ['since', maxTextBytes],
+  ['uncertain', maxTextBytes],
 ]
 
 export function encodeCarried(carried: Carried): CarriedHeaders {
-  const { origin } = carried
+  const { origin, property } = carried
   const headers: CarriedHeaders = {
     'source-id': carried.sourceId,
     'destination-id': carried.destinationId,
@@ -77,8 +98,16 @@ export function encodeCarried(carried: Carried): CarriedHeaders {
   if (carried.failedHooks.length > 0) headers['failed-hooks'] = JSON.stringify(carried.failedHooks)
   if (carried.notBeforeMs.size > 0) headers['not-before'] = JSON.stringify([...carried.notBeforeMs])
   if (carried.lastOutcome !== '') headers['last-outcome'] = carried.lastOutcome.slice(0, maxOutcomeCharacters)
+  if (property !== undefined) {
+    // JSON, so that whatever is in an id comes through: half a surrogate pair has no UTF-8.
+    headers['property'] = JSON.stringify([property.userId, property.spaceId, property.property])
+    headers['since'] = property.since
+  }
+  if (carried.isUncertain === true) headers['uncertain'] = isTrue
   return headers
 }
+
+const isTrue = '1'
 
 /** In bytes at most three times as long. */
 const maxOutcomeCharacters = 300
@@ -116,6 +145,8 @@ export function decodeCarried(headers: ReceivedHeaders): Decoded {
     notBeforeMs: new Map(readList(headers, 'not-before', isHookTime, faults)),
     lastOutcome: headerText(headers, 'last-outcome') ?? '',
     origin: read('origin', parseOrigin, nowhere, "can't be read"),
+    property: readProperty(headers, faults),
+    isUncertain: readFlag(headers, 'uncertain', faults),
   }
   return faults.length === 0 ? { ok: true, carried } : refuse(faults)
 }
@@ -181,6 +212,44 @@ function readList<T>(
   }
   faults.push(`${name} can't be read`)
   return []
+}
+
+/** The headers `property` and `since`: both, or none. */
+function readProperty(headers: ReceivedHeaders, faults: string[]): PropertyHeader | undefined {
+  const text = headerText(headers, 'property')
+  const since = headerText(headers, 'since')
+  if (text === undefined && since === undefined) return undefined
+  const names = text === undefined ? undefined : parseNames(text)
+  if (text === undefined) faults.push('property is missing')
+  else if (names === undefined) faults.push("property can't be read")
+  if (since === undefined) faults.push('since is missing')
+  else if (since === '') faults.push('since is empty')
+  if (names === undefined || since === undefined) return undefined
+  const [userId, spaceId, property] = names
+  return { userId, spaceId, property, since }
+}
+
+function parseNames(text: string): readonly [userId: string, spaceId: string, property: string] | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    if (!Array.isArray(value) || value.length !== 3) return undefined
+    const [userId, spaceId, property]: unknown[] = value
+    return isFilled(userId) && isFilled(spaceId) && isFilled(property)
+      ? [userId, spaceId, property]
+      : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function isFilled(value: unknown): value is string {
+  return typeof value === 'string' && value !== ''
+}
+
+function readFlag(headers: ReceivedHeaders, name: string, faults: string[]): boolean {
+  const text = headerText(headers, name)
+  if (text !== undefined && text !== isTrue) faults.push(`${name} is not ${isTrue}`)
+  return text === isTrue
 }
 
 function isHookId(value: unknown): value is string {

@@ -15,12 +15,12 @@ export type DestinationEntry = {
   maxInFlight?: number
 }
 
-export type SourceEntry = { id: string; enabled?: boolean }
+export type SourceEntry = { id: string; enabled?: boolean; kind?: 'audiences' }
 
 /** Topics of a test's own, a catalog, and a worker that is ready. */
 export type Deployment = {
   prefix: string
-  worker: SluiceProcess
+  readonly worker: SluiceProcess
   /** Produces to `events`, as an upstream service does. */
   send(
     sourceId: string,
@@ -33,6 +33,8 @@ export type Deployment = {
   rewriteCatalog(data: { sources: object[]; destinations: object[] }): void
   /** Reads a topic, without its prefix, to its end; with `count` until so many records are there. */
   read(topic: string, count?: number): Promise<SeenRecord[]>
+  /** Another worker in the place of one that has ended. */
+  restart(): Promise<void>
   stop(): Promise<void>
 }
 
@@ -59,10 +61,12 @@ export async function deploy({
     ...variables,
   }
   await runSluice(['topics', 'apply'], settings)
-  const worker = await startSluice(settings)
+  let worker = await startSluice(settings)
   return {
     prefix,
-    worker,
+    get worker() {
+      return worker
+    },
     send: (sourceId, messages, { compression } = {}) =>
       produce(
         `${prefix}events`,
@@ -72,6 +76,9 @@ export async function deploy({
     recatalog: (next) => catalog.rewrite(catalogOf(next, otherSources)),
     rewriteCatalog: (data) => catalog.rewrite(data),
     read: (topic, count) => readAll(prefix + topic, count === undefined ? {} : { count }),
+    async restart() {
+      worker = await startSluice(settings)
+    },
     async stop() {
       await worker.terminate()
       catalog.remove()
@@ -84,6 +91,7 @@ function catalogOf(
   otherSources: readonly SourceEntry[],
 ): { sources: object[]; destinations: object[] } {
   const ids = new Set(destinations.flatMap(({ sources }) => sources))
+  for (const { id } of otherSources) ids.delete(id)
   return { sources: [...[...ids].map((id) => ({ id })), ...otherSources], destinations: [...destinations] }
 }
 

@@ -22,6 +22,7 @@ function decideOn(
     hookId,
     outcome,
     verdict: judge(outcome),
+    mayHaveArrived: false,
   }))
   return decide({ ladder, carried, hookIds, results, startedMs: t0, nowMs })
 }

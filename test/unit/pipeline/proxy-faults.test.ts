@@ -67,7 +67,7 @@ function scene(
         requests++
         const outcome = answer(origin, requests)
         queueMicrotask(() => {
-          exchange.answered(outcome)
+          exchange.answered(outcome, false)
           exchange.released()
         })
       },
@@ -85,9 +85,13 @@ function scene(
       parked: (_delivery, why) => parked.push(why),
       deadLettered() {},
       notRouted() {},
+      dropped() {},
+      unknownSource() {},
+      repeated() {},
+      failed() {},
     },
     ladder: { waitsMs: [60_000, 600_000], thenMs: 60_000, limitMs: 4 * hour },
-    topics: { events: 'events', retryPrefix: 'retry.', deadLetters: 'dead-letters' },
+    topics: { events: 'events', retryPrefix: 'retry.', replays: 'replays', deadLetters: 'dead-letters' },
     limits: defaultLimits,
     maxInFlight: 1_000,
     laneWaitMs: 60_000,

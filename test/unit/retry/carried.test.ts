@@ -21,10 +21,13 @@ const carried: Carried = {
   notBeforeMs: new Map([['f', 1_700_000_060_000]]),
   lastOutcome: 'status 503',
   origin: { topic: 'sluice.events', partition: 3, offset: 42 },
+  property: { userId: 'u1', spaceId: 'shop', property: 'big_spenders', since: '1700000000000/1/3/7' },
+  isUncertain: true,
 }
 const good = encodeCarried(carried)
 const names = Object.keys(good)
-const required = names.filter((name) => !['failed-hooks', 'not-before', 'last-outcome'].includes(name))
+const optional = new Set(['failed-hooks', 'not-before', 'last-outcome', 'property', 'since', 'uncertain'])
+const required = names.filter((name) => !optional.has(name))
 /** What the topics have room for: `maxCarriedBytes`. */
 const headersBytes = 64 * 1024
 
@@ -44,6 +47,8 @@ function sizeOf(headers: Record<string, string>): number {
 
 const id = fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/)
 const count = fc.maxSafeNat()
+/** Halves of surrogate pairs and control characters too. */
+const anyId = fc.string({ unit: 'binary', minLength: 1, maxLength: 100 })
 const anyCarried: fc.Arbitrary<Carried> = fc.record({
   sourceId: id,
   destinationId: id,
@@ -57,6 +62,16 @@ const anyCarried: fc.Arbitrary<Carried> = fc.record({
   notBeforeMs: fc.array(fc.tuple(id, count), { maxLength: 6 }).map((entries) => new Map(entries)),
   lastOutcome: fc.string({ unit: 'grapheme', maxLength: 100 }),
   origin: fc.record({ topic: fc.stringMatching(/^[A-Za-z0-9._-]{1,249}$/), partition: count, offset: count }),
+  property: fc.option(
+    fc.record({
+      userId: fc.oneof(anyId, fc.constant('\ud800')),
+      spaceId: id,
+      property: fc.oneof(anyId, fc.constant('\udc00')),
+      since: fc.string({ unit: 'grapheme-ascii', minLength: 1, maxLength: 100 }),
+    }),
+    { nil: undefined },
+  ),
+  isUncertain: fc.boolean(),
 })
 
 test('what was written is read, as text or as bytes', () => {
@@ -89,9 +104,15 @@ test('the largest that can be carried has room in a topic', () => {
     notBeforeMs: new Map(ids.map((hook) => [hook, Number.MAX_SAFE_INTEGER])),
     lastOutcome: '漢'.repeat(5_000),
     origin: { topic: 't'.repeat(249), partition: 1_000, offset: Number.MAX_SAFE_INTEGER },
+    property: {
+      userId: '\u0001'.repeat(1_000),
+      spaceId: longId,
+      property: '\ud800'.repeat(1_000),
+      since: '9'.repeat(100),
+    },
   })
   expect(detailOf(largest)).toBe('')
-  expect(sizeOf(largest)).toBeLessThan(headersBytes / 2)
+  expect(sizeOf(largest)).toBeLessThan((headersBytes * 3) / 4)
 })
 
 test('a record from before 1970 can be carried', () => {
@@ -112,7 +133,8 @@ describe('a fault is named:', () => {
   })
 
   test.each(names)('%s is too long', (name) => {
-    const maxBytes = name === 'failed-hooks' || name === 'not-before' ? 16_384 : 1_024
+    const larger: Record<string, number> = { 'failed-hooks': 16_384, 'not-before': 16_384, property: 14_336 }
+    const maxBytes = larger[name] ?? 1_024
     expect(detailOf({ ...good, [name]: Buffer.alloc(maxBytes + 1, '1') })).toBe(
       `headers: ${name} is longer than ${maxBytes} bytes`,
     )
@@ -168,6 +190,32 @@ describe('a fault is named:', () => {
     '[[{"__proto__":[]},1]]',
   ])('not-before is %j', (text) => {
     expect(detailOf({ ...good, 'not-before': text })).toBe("headers: not-before can't be read")
+  })
+
+  test.each([
+    '',
+    '{}',
+    'null',
+    '"u"',
+    '["u","s"]',
+    '["u","s","p","x"]',
+    '["u","s",1]',
+    '["","s","p"]',
+    '["u","","p"]',
+    '["u","s",""]',
+    '['.repeat(5_000),
+  ])('property is %.20j', (text) => {
+    expect(detailOf({ ...good, property: text })).toBe("headers: property can't be read")
+  })
+
+  test.each([
+    [{ since: null }, 'since is missing'],
+    [{ since: '' }, 'since is empty'],
+    [{ property: null }, 'property is missing'],
+    [{ uncertain: '' }, 'uncertain is not 1'],
+    [{ uncertain: 'true' }, 'uncertain is not 1'],
+  ])('%j', (headers, detail) => {
+    expect(detailOf({ ...good, ...headers })).toBe(`headers: ${detail}`)
   })
 
   test('several at once', () => {
