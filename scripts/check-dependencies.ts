@@ -1,5 +1,5 @@
 import { join, resolve } from 'node:path'
-import { dependencyFaults } from './dependencies.ts'
+import { dependencyFaults, readLicences } from './dependencies.ts'
 import { readLock, readManifest } from './project-files.ts'
 
 /** `npm run check:dependencies`: fails with every fault of the lock file, in this project or in the folder that is named. */
@@ -8,7 +8,9 @@ const folder = resolve(process.argv[2] ?? join(import.meta.dirname, '..'))
 const { packages } = readLock(folder)
 const { allowScripts = {} } = readManifest(folder)
 const count = Object.keys(packages).length - 1
-const faults = dependencyFaults({ packages, allowScripts })
+// They are of this project's packages.
+const isOurs = process.argv[2] === undefined
+const faults = dependencyFaults({ packages, allowScripts, ...(isOurs && { readLicences }) })
 
 for (const fault of faults) console.log(fault)
 // A check that saw nothing has checked nothing.

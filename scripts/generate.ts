@@ -4,6 +4,7 @@ import { catalogSchema } from '../src/catalog/schema.ts'
 import { configMarkdown } from '../src/config/markdown.ts'
 import { openApiDocument } from '../src/gateway/openapi.ts'
 import { audienceChangeSchema } from '../src/message/audience-change.ts'
+import { deletionAvro, eventAvro, membershipAvro, syncAvro, traitAvro } from '../src/message/avro.ts'
 import { deletionSchema } from '../src/message/deletion.ts'
 import { eventSchema } from '../src/message/schema.ts'
 
@@ -17,6 +18,11 @@ const generated: Record<string, string> = {
   'schemas/event.schema.json': asJson(eventSchema),
   'schemas/audience-change.schema.json': asJson(audienceChangeSchema),
   'schemas/deletion.schema.json': asJson(deletionSchema),
+  'schemas/event.avsc': asJson(eventAvro),
+  'schemas/audience-membership.avsc': asJson(membershipAvro),
+  'schemas/audience-trait.avsc': asJson(traitAvro),
+  'schemas/audience-sync.avsc': asJson(syncAvro),
+  'schemas/deletion.avsc': asJson(deletionAvro),
   'schemas/openapi.json': asJson(openApiDocument()),
   'schemas/catalog.schema.json': asJson(catalogSchema),
   'docs/configuration.md': configMarkdown(),

@@ -71,5 +71,9 @@ export const audienceChangeSchema = {
 }
 
 export type PropertyChange = Static<typeof propertyChange>
+/** A part of a whole audience. */
+export type SyncPart = Static<typeof sync>
 
 export const propertyChangeCheck = Compile(propertyChange)
+export const syncPartCheck = Compile(sync)
+export const userIdCheck = Compile(userId)

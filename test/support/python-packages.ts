@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { mkdir, mkdtemp, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { cacheFolder } from '../../src/development/jars.ts'
+import { cacheFolder } from '../../src/development/maven-download.ts'
 
 const installTimeoutMs = 3 * 60_000
 

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
+import { inject } from 'vitest'
 import { stringify } from 'yaml'
 import { until } from './until.ts'
 
@@ -59,6 +60,7 @@ function environment(variables: Record<string, string>): NodeJS.ProcessEnv {
     SLUICE_TOPICS_DEVELOPMENT: 'true',
     SLUICE_TOPICS_PARTITIONS: '6',
     SLUICE_WORKER_PROCESSES: '1',
+    SLUICE_STATE_FOLDER: inject('stateFolder'),
     SLUICE_DELIVERY_ALLOW_ADDRESSES: '127.0.0.0/8,::1/128',
     ...variables,
   }

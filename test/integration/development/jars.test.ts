@@ -40,7 +40,7 @@ test('jars are downloaded once, with a line of progress, and leave nothing else 
   expect((await readdir(jars)).toSorted()).toEqual(['a.jar', 'b.jar'])
   expect(await readdir(cache)).toEqual(['kafka-4.3.1'])
   expect(lines.at(0)).toContain(`into ${jars}`)
-  expect(lines.at(-1)).toContain('2 jars')
+  expect(lines.at(-1)).toContain('2 files')
 
   lines.length = 0
   expect(await ensureJars((line) => lines.push(line))).toBe(jars)

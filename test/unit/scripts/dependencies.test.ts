@@ -54,6 +54,40 @@ describe('a licence', () => {
     ])
   })
 
+  describe('that was read in the package', () => {
+    const { license: _license, ...unnamed } = sound
+    const packages = { 'node_modules/a': unnamed }
+
+    test('stands in for one that is not named', () => {
+      const read = { 'a@1.0.0': 'MIT' }
+      expect(dependencyFaults({ packages, allowScripts: {}, readLicences: read })).toEqual([])
+    })
+
+    test('has to be allowed as well', () => {
+      const read = { 'a@1.0.0': 'SSPL-1.0' }
+      expect(dependencyFaults({ packages, allowScripts: {}, readLicences: read })).toEqual([
+        expect.stringContaining('a 1.0.0 is under SSPL-1.0'),
+      ])
+    })
+
+    test('is of one version only', () => {
+      const read = { 'a@0.9.0': 'MIT' }
+      expect(dependencyFaults({ packages, allowScripts: {}, readLicences: read })).toEqual([
+        expect.stringContaining('a 1.0.0 is under no licence'),
+        expect.stringContaining('readLicences names a@0.9.0'),
+      ])
+    })
+
+    test('does not count where the package names one itself', () => {
+      const named = { 'node_modules/a': { ...sound, license: 'GPL-3.0-only' } }
+      const read = { 'a@1.0.0': 'MIT' }
+      expect(dependencyFaults({ packages: named, allowScripts: {}, readLicences: read })).toEqual([
+        expect.stringContaining('a 1.0.0 is under GPL-3.0-only'),
+        expect.stringContaining('readLicences names a@1.0.0'),
+      ])
+    })
+  })
+
   test('of what is not shipped is free', () => {
     expect(faultsOf({ license: 'GPL-3.0-only', dev: true })).toEqual([])
   })

@@ -1,0 +1,114 @@
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import type { Report } from './running-kafka.ts'
+import { lastLines, startTethered } from './tether.ts'
+
+const downloadTimeoutMs = 15 * 60_000
+const abandonedAfterMs = 60 * 60_000
+
+/** What is downloaded once is kept here, outside any checkout. `SLUICE_CACHE_DIR` overrides the place. */
+export function cacheFolder(): string {
+  const { SLUICE_CACHE_DIR: own, XDG_CACHE_HOME: caches } = process.env
+  return own || join(caches || join(homedir(), '.cache'), 'sluice')
+}
+
+/** A program that Maven downloads into a folder of the cache. */
+export type MavenDownload = {
+  /** Of the folder: `kafka-4.3.1`. */
+  name: string
+  /** For people: `Apache Kafka 4.3.1`. */
+  product: string
+  megabytes: number
+  /** Has Maven download into the folder `part`, and gives the one in it that is to be kept. */
+  fetch: (part: string, maven: (args: readonly string[]) => Promise<void>) => Promise<string>
+}
+
+/** The folder of a download, if it is there. It appears whole or not at all. */
+export async function findDownload({ name }: Pick<MavenDownload, 'name'>): Promise<string | undefined> {
+  const folder = join(cacheFolder(), name)
+  return (await exists(folder)) ? folder : undefined
+}
+
+/** Downloads unless it is there, and gives back its folder. */
+export async function ensureDownload(download: MavenDownload, report: Report): Promise<string> {
+  const cached = await findDownload(download)
+  if (cached !== undefined) return cached
+  const cache = cacheFolder()
+  const folder = join(cache, download.name)
+  await mkdir(cache, { recursive: true })
+  await removeAbandoned(cache)
+  const part = await mkdtemp(join(cache, 'part-'))
+  try {
+    await moveInto(await fetchInto(part, download, folder, report), folder)
+  } finally {
+    await rm(part, { recursive: true, force: true })
+  }
+  return folder
+}
+
+async function fetchInto(
+  part: string,
+  { product, megabytes, fetch }: MavenDownload,
+  folder: string,
+  report: Report,
+): Promise<string> {
+  report(`downloading ${product} with Maven into ${folder} (about ${megabytes} MB, once)`)
+  const startedAt = performance.now()
+  const seconds = () => `${((performance.now() - startedAt) / 1000).toFixed(0)} s`
+  const log = join(part, 'maven.log')
+  const progress = setInterval(() => {
+    void countDownloaded(log).then((files) =>
+      report(`downloading ${product}: ${files} files after ${seconds()}`),
+    )
+  }, 3_000)
+  try {
+    const fetched = await fetch(part, (args) => runMaven(product, args, part, log))
+    report(`downloaded ${product}: ${(await readdir(fetched)).length} files in ${seconds()}`)
+    return fetched
+  } finally {
+    clearInterval(progress)
+  }
+}
+
+async function runMaven(product: string, args: readonly string[], part: string, log: string): Promise<void> {
+  const maven = await startTethered('mvn', ['-B', ...args], { logFile: log, scratch: part })
+  const timer = setTimeout(() => maven.kill('SIGKILL'), downloadTimeoutMs)
+  const code = await maven.exited
+  clearTimeout(timer)
+  if (code === 0) return
+  throw new Error(`could not download ${product}: mvn ended with code ${code}\n${await lastLines(log)}`)
+}
+
+async function countDownloaded(log: string): Promise<number> {
+  const text = await readFile(log, 'utf8').catch(() => '')
+  return text.split('Downloaded from ').length - 1
+}
+
+/** A rename is all or nothing. When another process was faster, its folder is as good. */
+async function moveInto(source: string, target: string): Promise<void> {
+  try {
+    await rename(source, target)
+  } catch (error) {
+    if (!(await exists(target))) throw error
+  }
+}
+
+/** Downloads that were killed leave their folder. A young one may still be at work. */
+async function removeAbandoned(cache: string): Promise<void> {
+  const parts = (await readdir(cache)).filter((name) => name.startsWith('part-'))
+  for (const part of parts.map((name) => join(cache, name))) {
+    const modifiedAt = await stat(part).then(
+      ({ mtimeMs }) => mtimeMs,
+      () => Date.now(),
+    )
+    if (Date.now() - modifiedAt > abandonedAfterMs) await rm(part, { recursive: true, force: true })
+  }
+}
+
+async function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  )
+}

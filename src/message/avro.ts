@@ -1,0 +1,139 @@
+import { messageKinds } from './schema.ts'
+
+/**
+ * The contracts of the topics in Avro, for producers who use a schema registry; `schemas/*.avsc` are generated from these.
+ * What is encoded with one and decoded again is valid by the JSON Schema of its topic. They are a convenience: any Avro
+ * schema will do whose values, as JSON, are valid.
+ *
+ * An optional field has the default null, which stands for "not there". Unions have no two branches that a value could be
+ * mistaken for (a whole number is a double, which is exact up to 2^53), so that every language can write them.
+ */
+
+const namespace = 'sluice'
+
+const scalar = ['null', 'boolean', 'double', 'string']
+const inner = [...scalar, { type: 'array', items: scalar }, { type: 'map', values: scalar }]
+/** Avro has no type for any JSON: this is three levels of it. */
+const anyValue = [...scalar, { type: 'array', items: inner }, { type: 'map', values: inner }]
+const openObject = { type: 'map', values: anyValue }
+
+const timestamp = [{ type: 'long', logicalType: 'timestamp-millis' }, 'string']
+
+function field(name: string, type: unknown, doc: string): object {
+  return { name, type, doc }
+}
+
+function optional(name: string, type: unknown, doc: string): object {
+  return { name, type: ['null', ...[type].flat()], default: null, doc }
+}
+
+/** A field that says what kind of record it is in. */
+function constant(symbol: string, name: string): object {
+  return { name: 'type', type: { type: 'enum', name, symbols: [symbol] }, default: symbol }
+}
+
+function record(name: string, doc: string, fields: readonly object[]): object {
+  return { type: 'record', name, namespace, doc, fields }
+}
+
+/** The value of a record of the topic `events`. */
+export const eventAvro = record(
+  'Event',
+  'A message on the events topic, of any kind. Which fields a kind needs: schemas/event.schema.json.',
+  [
+    field('type', { type: 'enum', name: 'EventType', symbols: messageKinds }, 'The kind of message.'),
+    optional('userId', 'string', 'Who did it. Also the partition key of the record.'),
+    optional(
+      'anonymousId',
+      'string',
+      'Who did it, while the userId is unknown; then the partition key of the record.',
+    ),
+    optional('messageId', 'string', 'A repeat of it within a source is dropped. At most 100 characters.'),
+    optional('timestamp', timestamp, 'When it happened: milliseconds since 1970, or ISO 8601.'),
+    optional('event', 'string', 'The name of the event of a track message, which needs it.'),
+    optional('name', 'string', 'The name of a page or a screen.'),
+    optional('category', 'string', 'The category of a page or a screen.'),
+    optional('groupId', 'string', 'The group of a group message, which needs it.'),
+    optional('previousId', 'string', 'The id that was used so far, of an alias message, which needs it.'),
+    optional('traits', openObject, 'Traits of the user or group.'),
+    optional('properties', openObject, 'Properties of the event, page or screen.'),
+    optional('context', openObject, 'Device, IP address and the like.'),
+    optional(
+      'integrations',
+      { type: 'map', values: ['boolean', { type: 'map', values: inner }] },
+      'Destinations by name: false leaves one out; All: false leaves out all not named.',
+    ),
+  ],
+)
+
+const audience = [
+  field('audienceId', 'string', 'Names the audience for ever.'),
+  field(
+    'audienceName',
+    'string',
+    'For people. The property is named after it, in snake_case, where there is no key.',
+  ),
+  optional('audienceKey', 'string', 'The name of the property. Never changes.'),
+]
+const userId = field('userId', 'string', 'Whose property changes. Also the partition key of the record.')
+const changedAt = field('changedAt', timestamp, 'When it changed: milliseconds since 1970, or ISO 8601.')
+
+/** A value of the topic `audience-changes`: a user enters or leaves an audience. */
+export const membershipAvro = record('AudienceMembership', 'A user enters or leaves an audience.', [
+  constant('membership', 'AudienceMembershipType'),
+  ...audience,
+  userId,
+  field('member', 'boolean', 'true: the user is in the audience now. false: no longer.'),
+  changedAt,
+])
+
+/** A value of the topic `audience-changes`: a computed trait of a user has a new value. */
+export const traitAvro = record('AudienceTrait', 'A computed trait of a user has a new value.', [
+  constant('trait', 'AudienceTraitType'),
+  field('traitId', 'string', 'Names the computed trait for ever.'),
+  field(
+    'traitName',
+    'string',
+    'For people. The property is named after it, in snake_case, where there is no key.',
+  ),
+  optional('traitKey', 'string', 'The name of the property. Never changes.'),
+  userId,
+  // Without a default: a null is a value here.
+  field('value', anyValue, 'The new value.'),
+  changedAt,
+])
+
+/** A value of the topic `audience-changes`: a part of a whole audience. */
+export const syncAvro = record(
+  'AudienceSync',
+  'A part of a whole audience: who is in none of the parts has left. Its record has no key, and is written to the partition of its users.',
+  [
+    constant('sync', 'AudienceSyncType'),
+    ...audience,
+    field('syncId', 'string', 'Names the sync: its parts in a partition belong together by it.'),
+    field('snapshotAt', timestamp, 'When the audience was looked at: milliseconds since 1970, or ISO 8601.'),
+    field('part', 'int', 'The number of this part, from 1.'),
+    field('parts', 'int', 'How many parts this partition gets.'),
+    field(
+      'userIds',
+      { type: 'array', items: 'string' },
+      'Users who belong to the partition that this part is written to.',
+    ),
+  ],
+)
+
+/** The value of a record of the topic `deletions`. */
+export const deletionAvro = record('Deletion', 'A request to delete a user.', [
+  field(
+    'requestId',
+    'string',
+    'Names the request, 1 to 80 visible ASCII characters. The same one again is the same request.',
+  ),
+  field('userId', 'string', 'Whose data is to be deleted. Also the partition key of the record.'),
+  field(
+    'sources',
+    { type: 'array', items: 'string' },
+    'The affected sources: the destinations of each get a delete.',
+  ),
+  field('requestedAt', timestamp, 'When it was asked for: milliseconds since 1970, or ISO 8601.'),
+])

@@ -1,0 +1,176 @@
+import { type FramedRefusal, type PayloadReader, type PlainValue, readFrame, refuseFramed } from './frame.ts'
+import type { SchemaAnswer, SchemaSource } from './schema-source.ts'
+
+/** A framed value as plain JSON, or why it never will be. */
+export type Decoded = PlainValue | FramedRefusal
+
+export type Decoder = {
+  /**
+   * Takes a value that begins with the magic byte. Where its schema isn't known yet, a promise that resolves when it is worth
+   * asking again: that waits for as long as the registry can't be asked, and never rejects. After `stop` it stays open.
+   */
+  decode(value: Buffer): Decoded | Promise<void>
+  /** Asks no more. */
+  stop(): void
+}
+
+export type DecoderOptions = {
+  source: SchemaSource
+  /** The registry has been asked once. */
+  onAnswer: (kind: SchemaAnswer['kind']) => void
+  /** Some schema can't be had, for the reason given; then, that none is missing any more. */
+  onDown: (isDown: boolean, why: string) => void
+  /** Epoch milliseconds. */
+  now: () => number
+  /** Resolves so much later; rejects when the signal is aborted. */
+  pause: (ms: number, signal: AbortSignal) => Promise<void>
+}
+
+/** After so long a refused id is asked for again: whoever has mended it need not start us anew. */
+const refusedForMs = 30_000
+/** A node of the registry may not have heard yet of a schema that another one took: it is asked again before it is believed. */
+const denialsBelieved = 3
+const denialPauseMs = 500
+const firstPauseMs = 500
+const longestPauseMs = 10_000
+/** Schemas never change, and services have a handful: a limit for those who make them up. */
+const maxSchemas = 1_000
+
+/** Decodes by what a registry says, and remembers that. */
+export function createDecoder(options: DecoderOptions): Decoder {
+  return new RegistryDecoder(options)
+}
+
+class RegistryDecoder implements Decoder {
+  readonly #options: DecoderOptions
+  readonly #stopping = new AbortController()
+  readonly #readers = new Map<number, PayloadReader>()
+  readonly #refused = new Map<number, { refusal: FramedRefusal; untilMs: number }>()
+  /** By schema: all that need one wait for the same answer. */
+  readonly #lookups = new Map<number, Promise<void>>()
+  /** Schemas that could not be asked for when last tried. */
+  readonly #failing = new Set<number>()
+
+  constructor(options: DecoderOptions) {
+    this.#options = options
+  }
+
+  decode(value: Buffer): Decoded | Promise<void> {
+    const frame = readFrame(value)
+    if (!frame.ok) return frame
+    const { schemaId, payload } = frame
+    const read = this.#readers.get(schemaId)
+    if (read !== undefined) return readWith(read, schemaId, payload)
+    return this.#remembered(schemaId) ?? this.#lookUp(schemaId)
+  }
+
+  stop(): void {
+    this.#stopping.abort()
+  }
+
+  #remembered(schemaId: number): FramedRefusal | undefined {
+    const refused = this.#refused.get(schemaId)
+    if (refused === undefined || this.#options.now() < refused.untilMs) return refused?.refusal
+    this.#refused.delete(schemaId)
+    return undefined
+  }
+
+  #lookUp(schemaId: number): Promise<void> {
+    const underWay = this.#lookups.get(schemaId)
+    if (underWay !== undefined) return underWay
+    const lookup = this.#ask(schemaId).finally(() => this.#lookups.delete(schemaId))
+    this.#lookups.set(schemaId, lookup)
+    return lookup
+  }
+
+  async #ask(schemaId: number): Promise<void> {
+    const { source, onAnswer, pause } = this.#options
+    const { signal } = this.#stopping
+    let denials = 0
+    let failures = 0
+    for (;;) {
+      const answer = await source.ask(schemaId, signal)
+      if (signal.aborted) return never
+      onAnswer(answer.kind)
+      if (answer.kind !== 'failed') this.#answered(schemaId)
+      switch (answer.kind) {
+        case 'found':
+          keep(this.#readers, schemaId, answer.read)
+          return
+        case 'unusable':
+          this.#refuse(schemaId, unusable(schemaId, answer.why))
+          return
+        case 'unknown':
+          denials++
+          if (denials < denialsBelieved) break
+          this.#refuse(schemaId, unknown(schemaId))
+          return
+        case 'failed':
+          failures++
+          this.#failed(schemaId, answer.why)
+      }
+      const pauseMs = answer.kind === 'failed' ? backoffMs(failures) : denialPauseMs
+      if (!(await isOver(pause(pauseMs, signal)))) return never
+    }
+  }
+
+  #refuse(schemaId: number, refusal: FramedRefusal): void {
+    keep(this.#refused, schemaId, { refusal, untilMs: this.#options.now() + refusedForMs })
+  }
+
+  #failed(schemaId: number, why: string): void {
+    const isFirst = this.#failing.size === 0
+    this.#failing.add(schemaId)
+    if (isFirst) this.#options.onDown(true, why)
+  }
+
+  #answered(schemaId: number): void {
+    if (this.#failing.delete(schemaId) && this.#failing.size === 0) this.#options.onDown(false, '')
+  }
+}
+
+function readWith(read: PayloadReader, schemaId: number, payload: Buffer): Decoded {
+  const result = read(payload)
+  if (result.ok) return result
+  return refuseFramed(
+    result.reason,
+    `Send a value that fits schema ${schemaId}, which it names: ${result.detail}.`,
+  )
+}
+
+function unknown(schemaId: number): FramedRefusal {
+  return refuseFramed(
+    'unknown_schema',
+    `Register schema ${schemaId}, or send from a producer that uses the registry of registry.url: that has no such schema.`,
+  )
+}
+
+function unusable(schemaId: number, why: string): FramedRefusal {
+  return refuseFramed('unusable_schema', `Send with another schema than ${schemaId}: ${why}.`)
+}
+
+/** The oldest goes where there are too many. */
+function keep<T>(map: Map<number, T>, schemaId: number, value: T): void {
+  for (const oldest of map.keys()) {
+    if (map.size < maxSchemas) break
+    map.delete(oldest)
+  }
+  map.set(schemaId, value)
+}
+
+/** Between a half and the whole of a time that doubles: several workers don't ask at once. */
+function backoffMs(failures: number): number {
+  const wholeMs = Math.min(longestPauseMs, firstPauseMs * 2 ** (failures - 1))
+  return wholeMs * (0.5 + Math.random() / 2)
+}
+
+async function isOver(pause: Promise<void>): Promise<boolean> {
+  try {
+    await pause
+    return true
+  } catch {
+    return false
+  }
+}
+
+const never = new Promise<void>(() => {})

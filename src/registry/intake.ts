@@ -1,0 +1,187 @@
+import type { Decoded } from './decoder.ts'
+import { type FramedRefusal, magicByte } from './frame.ts'
+
+/** What of a record matters here. */
+export type Arriving = {
+  readonly topic: string
+  readonly partition: number
+  /** Its partition has moved to another member. */
+  readonly isAbandoned: boolean
+  /** It isn't settled, and nothing is done with it here any more. */
+  giveBack(): void
+}
+
+type Headers = Readonly<Record<string, Buffer | string | (Buffer | string)[] | undefined>>
+
+/** What a record holds: slices of a whole fetch. */
+export type ArrivingContent = {
+  readonly key: Buffer | null
+  readonly value: Buffer | null
+  readonly headers?: Headers
+  readonly unreadable?: string
+}
+
+export type IntakeOptions<R extends Arriving> = {
+  /** Those whose values may be framed; records of others pass through. */
+  topics: ReadonlySet<string>
+  /** As `Decoder.decode`. */
+  decode: (value: Buffer) => Decoded | Promise<void>
+  /** Takes a record whose value is plain. Must not throw. */
+  next: (record: R, content: ArrivingContent) => void
+  /** Takes a record, as it came, whose value can't be made plain. */
+  refuse: (record: R, content: ArrivingContent, refusal: FramedRefusal) => void
+  /** Stops and starts fetching from one partition. What was fetched of it already still comes. */
+  setPartitionFull: (topic: string, partition: number, isFull: boolean) => void
+}
+
+/** Stands between the consumer and what takes plain JSON. */
+export type Intake<R extends Arriving> = {
+  /** Passes a record on, in the order of its partition: at once, or when the schema that it or one before it needs is there. */
+  accept(record: R, content: ArrivingContent): void
+  /** Gives back what waits and was abandoned. Call it when partitions were lost. */
+  letGoAbandoned(): void
+  /** Gives back all that waits. */
+  stop(): void
+  /** Records that wait, and the partitions that they are of: no more of one than a fetch has brought. */
+  readonly held: { readonly records: number; readonly bytes: number; readonly partitions: number }
+}
+
+export function createIntake<R extends Arriving>(options: IntakeOptions<R>): Intake<R> {
+  return new SchemaIntake(options)
+}
+
+type Held<R> = { readonly record: R; readonly content: ArrivingContent; readonly bytes: number }
+
+/** The records of one partition, from the first that needs a schema on. */
+type Line<R> = { readonly name: string; readonly waiting: Held<R>[] }
+
+class SchemaIntake<R extends Arriving> implements Intake<R> {
+  readonly #options: IntakeOptions<R>
+  /** By topic and partition. Invariant: a partition has a line while, and only while, it is not fetched because of us. */
+  readonly #lines = new Map<string, Line<R>>()
+  #records = 0
+  #bytes = 0
+
+  constructor(options: IntakeOptions<R>) {
+    this.#options = options
+  }
+
+  get held(): { records: number; bytes: number; partitions: number } {
+    return { records: this.#records, bytes: this.#bytes, partitions: this.#lines.size }
+  }
+
+  accept(record: R, content: ArrivingContent): void {
+    if (this.#lines.size === 0 && content.value?.[0] !== magicByte) this.#options.next(record, content)
+    else this.#consider(record, content)
+  }
+
+  letGoAbandoned(): void {
+    for (const line of this.#lines.values()) {
+      if (line.waiting.some(({ record }) => record.isAbandoned)) this.#letGo(line)
+    }
+  }
+
+  stop(): void {
+    for (const line of this.#lines.values()) this.#letGo(line)
+  }
+
+  #consider(record: R, content: ArrivingContent): void {
+    const line = this.#lines.size === 0 ? undefined : this.#lines.get(nameOf(record))
+    if (line !== undefined) {
+      this.#hold(line, record, content)
+      return
+    }
+    const underWay = this.#pass(record, content)
+    if (underWay === undefined) return
+    const started: Line<R> = { name: nameOf(record), waiting: [] }
+    this.#lines.set(started.name, started)
+    this.#options.setPartitionFull(record.topic, record.partition, true)
+    this.#hold(started, record, content)
+    void underWay.then(() => this.#goOn(started))
+  }
+
+  /** Gives what to wait for where the record can't be passed on yet. */
+  #pass(record: R, content: ArrivingContent): Promise<void> | undefined {
+    const { topics, decode, next, refuse } = this.#options
+    const { key, value, headers } = content
+    if (value?.[0] !== magicByte || !topics.has(record.topic)) {
+      next(record, content)
+      return undefined
+    }
+    const decoded = decode(value)
+    if (decoded instanceof Promise) return decoded
+    if (decoded.ok) next(record, { key, value: decoded.value, ...(headers !== undefined && { headers }) })
+    else refuse(record, content, decoded)
+    return undefined
+  }
+
+  /** What the first of the line has waited for is there. It may not be the only one to need something. */
+  #goOn(line: Line<R>): void {
+    if (this.#lines.get(line.name) !== line) return
+    let passed = 0
+    let underWay: Promise<void> | undefined
+    for (const { record, content, bytes } of line.waiting) {
+      underWay = this.#pass(record, content)
+      if (underWay !== undefined) break
+      passed++
+      this.#forget(bytes)
+    }
+    const [first] = line.waiting.splice(0, passed)
+    if (underWay !== undefined) void underWay.then(() => this.#goOn(line))
+    else if (first !== undefined) this.#end(line, first.record)
+  }
+
+  #letGo(line: Line<R>): void {
+    const [first] = line.waiting
+    for (const { record, bytes } of line.waiting) {
+      this.#forget(bytes)
+      record.giveBack()
+    }
+    if (first !== undefined) this.#end(line, first.record)
+  }
+
+  #end({ name }: Line<R>, { topic, partition }: R): void {
+    this.#lines.delete(name)
+    this.#options.setPartitionFull(topic, partition, false)
+  }
+
+  #hold(line: Line<R>, record: R, content: ArrivingContent): void {
+    const copy = copyOf(content)
+    const bytes = (copy.key?.length ?? 0) + (copy.value?.length ?? 0)
+    line.waiting.push({ record, content: copy, bytes })
+    this.#records++
+    this.#bytes += bytes
+  }
+
+  #forget(bytes: number): void {
+    this.#records--
+    this.#bytes -= bytes
+  }
+}
+
+function nameOf({ topic, partition }: Arriving): string {
+  return `${topic}/${partition}`
+}
+
+/** A slice would keep the whole fetch in memory for as long as the registry is down. */
+function copyOf({ key, value, headers, unreadable }: ArrivingContent): ArrivingContent {
+  return {
+    key: key && Buffer.from(key),
+    value: value && Buffer.from(value),
+    ...(headers !== undefined && { headers: copyHeaders(headers) }),
+    ...(unreadable !== undefined && { unreadable }),
+  }
+}
+
+function copyHeaders(headers: Headers): Headers {
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [
+      name,
+      Array.isArray(value) ? value.map(copyBytes) : value === undefined ? value : copyBytes(value),
+    ]),
+  )
+}
+
+function copyBytes(value: Buffer | string): Buffer | string {
+  return typeof value === 'string' ? value : Buffer.from(value)
+}

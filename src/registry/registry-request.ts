@@ -1,0 +1,84 @@
+import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http'
+import { request as httpsRequest } from 'node:https'
+
+export type RegistryAnswer =
+  | { readonly ok: true; readonly status: number; readonly body: unknown }
+  /** There was no answer; `why` is half a sentence. */
+  | { readonly ok: false; readonly why: string }
+
+export type RegistryConnection = {
+  /** Of an `Authorization` header. */
+  readonly authorization: string | undefined
+  /** Certificates that are trusted, PEM; undefined: those that Node trusts. */
+  readonly ca: readonly string[] | undefined
+  /** Until the end of the answer. */
+  readonly timeoutMs: number
+}
+
+/** Schemas are kilobytes. */
+const maxAnswerBytes = 8 * 1024 ** 2
+
+/**
+ * Asks a registry once. Never rejects, and has an end, whatever the other side does. Redirects aren't followed. A connection
+ * is used once: lookups are rare, and a kept one that has gone stale would look like a registry that is down.
+ */
+export async function askRegistry(
+  url: string,
+  { authorization, ca, timeoutMs }: RegistryConnection,
+  signal: AbortSignal,
+): Promise<RegistryAnswer> {
+  const deadline = AbortSignal.timeout(timeoutMs)
+  try {
+    const options = {
+      agent: false as const,
+      headers: {
+        accept: 'application/vnd.schemaregistry.v1+json, application/json',
+        'user-agent': 'sluice',
+        ...(authorization !== undefined && { authorization }),
+      },
+      signal: AbortSignal.any([signal, deadline]),
+      ...(ca !== undefined && { ca: [...ca] }),
+    }
+    const response = await open(new URL(url), options)
+    return { ok: true, status: response.statusCode ?? 0, body: parse(await readAll(response)) }
+  } catch (error) {
+    if (deadline.aborted) return { ok: false, why: `it did not answer within ${timeoutMs} ms` }
+    return { ok: false, why: describe(error) }
+  }
+}
+
+function open(url: URL, options: RequestOptions): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const request = (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, options, resolve)
+    request.once('error', reject)
+    request.end()
+  })
+}
+
+/** Rejects when the connection ends before the body does. */
+async function readAll(response: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of response) {
+    const part = Buffer.from(chunk)
+    bytes += part.length
+    if (bytes > maxAnswerBytes) throw new Error(`its answer is over ${maxAnswerBytes} bytes`)
+    chunks.push(part)
+  }
+  return Buffer.concat(chunks).toString()
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function describe(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  return 'code' in error && typeof error.code === 'string'
+    ? `${error.message} (${error.code})`
+    : error.message
+}

@@ -1,0 +1,245 @@
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { afterEach, describe, expect, test } from 'vitest'
+import { createSchemaSource, type SchemaAnswer } from '../../../src/registry/schema-source.ts'
+import { createAuthority } from '../../support/certificates.ts'
+import { answer, neverAnswer, type Receiver, type Script, startReceiver } from '../../support/receiver.ts'
+
+/** Registries that misbehave: each answer is a verdict within the timeout, and none harms the process. */
+
+const timeoutMs = 500
+const stops: (() => Promise<void>)[] = []
+
+afterEach(async () => {
+  for (const stop of stops.splice(0)) await stop()
+})
+
+async function serve(
+  scripts: Script | Record<string, Script>,
+  options: Parameters<typeof startReceiver>[1] = {},
+): Promise<Receiver> {
+  const receiver = await startReceiver(scripts, options)
+  stops.push(() => receiver.stop())
+  return receiver
+}
+
+function ask(
+  url: string,
+  settings: { authorization?: string; ca?: readonly string[] } = {},
+  schemaId = 7,
+): Promise<SchemaAnswer> {
+  const source = createSchemaSource({ url, authorization: undefined, ca: undefined, timeoutMs, ...settings })
+  return source.ask(schemaId, new AbortController().signal)
+}
+
+function jsonAnswer(body: unknown, status = 200): Script {
+  return answer(status, { 'content-type': 'application/vnd.schemaregistry.v1+json' }, JSON.stringify(body))
+}
+
+const notFound = jsonAnswer({ error_code: 40_403, message: 'Schema not found' }, 404)
+const record = { type: 'record', name: 'R', namespace: 'x', fields: [{ name: 'a', type: 'int' }] }
+const schema = (of: object, rest: object = {}): Script => jsonAnswer({ schema: JSON.stringify(of), ...rest })
+
+test('an Avro schema is found, and reads values', async () => {
+  const { origin } = await serve({ '/schemas/ids/7': schema(record) })
+  const found = await ask(origin)
+  expect(found.kind === 'found' && found.read(Buffer.from([2]))).toEqual({
+    ok: true,
+    value: Buffer.from('{"a":1}'),
+  })
+})
+
+test('a registry may be below a path', async () => {
+  const { origin } = await serve({ '/apis/ccompat/v7/schemas/ids/7': schema(record) })
+  expect(await ask(`${origin}/apis/ccompat/v7`)).toMatchObject({ kind: 'found' })
+  expect(await ask(`${origin}/apis/ccompat/v7/`)).toMatchObject({ kind: 'found' })
+})
+
+test('a JSON Schema is found, and reads values', async () => {
+  const { origin } = await serve(schema({ type: 'string' }, { schemaType: 'JSON' }))
+  const found = await ask(origin)
+  expect(
+    found.kind === 'found' && [found.read(Buffer.from('"x"')).ok, found.read(Buffer.from('1')).ok],
+  ).toEqual([true, false])
+})
+
+describe('a schema that refers to another', () => {
+  /** The library asks with the name as well. */
+  const referred = '/subjects/money/versions/2?name=x.Money'
+  const references = [{ name: 'x.Money', subject: 'money', version: 2 }]
+  const order = {
+    type: 'record',
+    name: 'Order',
+    namespace: 'x',
+    fields: [{ name: 'total', type: 'x.Money' }],
+  }
+  const money = { type: 'record', name: 'Money', namespace: 'x', fields: [{ name: 'cents', type: 'long' }] }
+
+  test('of Avro is read with it', async () => {
+    const { origin } = await serve({
+      '/schemas/ids/7': schema(order, { references }),
+      [referred]: schema(money),
+    })
+    const found = await ask(origin)
+    expect(found.kind === 'found' && found.read(Buffer.from([10]))).toEqual({
+      ok: true,
+      value: Buffer.from('{"total":{"cents":5}}'),
+    })
+  })
+
+  test('of JSON Schema is read with it', async () => {
+    const { origin } = await serve({
+      '/schemas/ids/7': schema({ $ref: 'money.json' }, { schemaType: 'JSON', references }),
+      [referred]: schema({ $id: 'money.json', type: 'integer' }, { schemaType: 'JSON' }),
+    })
+    const found = await ask(origin)
+    expect(
+      found.kind === 'found' && [found.read(Buffer.from('5')).ok, found.read(Buffer.from('"x"')).ok],
+    ).toEqual([true, false])
+  })
+
+  test('which is not there can not be used', async () => {
+    const { origin } = await serve({
+      '/schemas/ids/7': schema(order, { references }),
+      [referred]: jsonAnswer({ error_code: 40_401 }, 404),
+    })
+    expect(await ask(origin)).toEqual({ kind: 'unusable', why: expect.stringContaining('refers to') })
+  })
+
+  test('which can not be had now is asked for again', async () => {
+    const { origin } = await serve({
+      '/schemas/ids/7': schema(order, { references }),
+      [referred]: answer(503),
+    })
+    expect(await ask(origin)).toMatchObject({ kind: 'failed' })
+  })
+})
+
+test('that it has no such schema is what the registry says, with a code of its own', async () => {
+  const { origin } = await serve(notFound)
+  expect(await ask(origin)).toEqual({ kind: 'unknown' })
+})
+
+describe('a schema can not be used', () => {
+  const cases: [why: string, script: Script, says: string][] = [
+    [
+      'that is Protobuf',
+      jsonAnswer({ schemaType: 'PROTOBUF', schema: 'syntax = "proto3"; message A { string a = 1; }' }),
+      'PROTOBUF',
+    ],
+    ['that is of a kind nobody knows', jsonAnswer({ schemaType: 'XSD', schema: '<a/>' }), 'schemaType'],
+    ['that is no JSON', jsonAnswer({ schema: '{' }), 'JSON'],
+    ['that is no Avro', schema({ type: 'thing' }), 'unknown type'],
+    [
+      'whose names would be code',
+      schema({ ...record, fields: [{ name: 'a;process.exit(1)', type: 'int' }] }),
+      'invalid field name',
+    ],
+    ['that is no JSON Schema', schema({ type: 'thing' }, { schemaType: 'JSON' }), 'type must be'],
+    ['that refers to nothing', schema({ $ref: 'gone.json' }, { schemaType: 'JSON' }), 'resolve'],
+  ]
+  test.each(cases)('%s', async (_why, script, says) => {
+    const { origin } = await serve(script)
+    expect(await ask(origin)).toEqual({ kind: 'unusable', why: expect.stringContaining(says) })
+  })
+})
+
+const cutOff: Script = (_request, response) => {
+  response.writeHead(200, { 'content-length': '1000' }).write('{"schema":')
+  setImmediate(() => response.destroy())
+}
+const drip: Script = (_request, response) => {
+  response.writeHead(200).write('{')
+  const timer = setInterval(() => response.write(' '), 50)
+  response.once('close', () => clearInterval(timer))
+}
+const endless: Script = (_request, response) => {
+  const chunk = Buffer.alloc(1024 ** 2, ' ')
+  const pour = (): void => {
+    while (!response.destroyed && response.write(chunk));
+  }
+  response.on('drain', pour)
+  pour()
+}
+
+describe('the registry has to be asked again', () => {
+  const cases: [when: string, script: Script, says: string][] = [
+    ['when it answers 500', answer(500), '500'],
+    ['when it answers 500 with null', jsonAnswer(null, 500), '500'],
+    ['when it answers 503 with nothing', answer(503), '503'],
+    ['when it answers 429', answer(429), '429'],
+    ['when it wants another login', answer(401), 'registry.password'],
+    ['when it forbids', answer(403), 'registry.password'],
+    ['when it is moved', answer(302, { location: 'http://127.0.0.1:9/' }), 'registry.url'],
+    ['when the path is not there', answer(404), 'registry.url'],
+    [
+      'when another server says not found',
+      jsonAnswer({ error_code: 404, message: 'HTTP 404 Not Found' }, 404),
+      'registry.url',
+    ],
+    ['when it is a page for people', answer(200, { 'content-type': 'text/html' }, '<html>'), 'registry.url'],
+    ['when it answers null', jsonAnswer(null), 'registry.url'],
+    ['when it never answers', neverAnswer, 'within 500 ms'],
+    ['when its answer drips', drip, 'within 500 ms'],
+    ['when its answer is cut off', cutOff, 'aborted'],
+    ['when its answer has no end', endless, '8388608 bytes'],
+  ]
+  test.each(cases)('%s', async (_when, script, says) => {
+    const { origin } = await serve(script)
+    const startedMs = performance.now()
+    expect(await ask(origin)).toEqual({ kind: 'failed', why: expect.stringContaining(says) })
+    expect(performance.now() - startedMs).toBeLessThan(timeoutMs + 1_000)
+  })
+
+  test('when nobody listens', async () => {
+    const server = createServer().listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const address = server.address()
+    server.close()
+    const port = typeof address === 'object' ? address?.port : 0
+    expect(await ask(`http://127.0.0.1:${port}`)).toEqual({
+      kind: 'failed',
+      why: expect.stringContaining('ECONNREFUSED'),
+    })
+  })
+
+  test('when its certificate is not trusted, and no more once that is', async () => {
+    const authority = createAuthority('ours')
+    const { origin } = await serve(schema(record), { identity: authority.issue({ names: ['127.0.0.1'] }) })
+    expect(await ask(origin)).toMatchObject({ kind: 'failed' })
+    expect(await ask(origin, { ca: [authority.cert] })).toMatchObject({ kind: 'found' })
+  })
+})
+
+test('the login is sent', async () => {
+  const receiver = await serve(schema(record))
+  await ask(receiver.origin, { authorization: 'Basic dTpw' })
+  expect(receiver.requests.map(({ headers }) => headers.authorization)).toEqual(['Basic dTpw'])
+})
+
+test('a lookup ends when it is not needed any more', async () => {
+  const { origin } = await serve(neverAnswer)
+  const stopping = new AbortController()
+  const source = createSchemaSource({
+    url: origin,
+    authorization: undefined,
+    ca: undefined,
+    timeoutMs: 60_000,
+  })
+  const asked = source.ask(7, stopping.signal)
+  stopping.abort()
+  expect(await asked).toMatchObject({ kind: 'failed' })
+})
+
+test('two JSON Schemas of one name can be had, one after the other', async () => {
+  const { origin } = await serve({
+    '/schemas/ids/1': schema({ $id: 'user.json', type: 'string' }, { schemaType: 'JSON' }),
+    '/schemas/ids/2': schema({ $id: 'user.json', type: 'integer' }, { schemaType: 'JSON' }),
+  })
+  const source = createSchemaSource({ url: origin, authorization: undefined, ca: undefined, timeoutMs })
+  const { signal } = new AbortController()
+  expect([await source.ask(1, signal), await source.ask(2, signal)]).toMatchObject([
+    { kind: 'found' },
+    { kind: 'found' },
+  ])
+})
