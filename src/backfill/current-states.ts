@@ -1,0 +1,105 @@
+import { decodeState, type PropertyState, type PropertySubject } from '../audience/state-record.ts'
+import { compareVersions } from '../audience/version.ts'
+import { spread } from '../upstream/distinct.ts'
+import { Spool } from '../upstream/spool.ts'
+
+/** A record of `memberships`. */
+export type LoggedRecord = {
+  readonly offset: number
+  readonly key: Buffer
+  readonly value: Buffer | null
+  /** Epoch milliseconds. */
+  readonly timestampMs: number
+}
+
+/** The state of a property of a user, and the record that has it. */
+export type CurrentState = {
+  readonly subject: PropertySubject
+  readonly state: PropertyState
+  readonly offset: number
+  readonly timestampMs: number
+}
+
+/** Which properties are meant; what is `undefined` isn't asked for. */
+export type StateFilter = {
+  readonly spaceId: string
+  readonly audienceId: string | undefined
+  readonly property: string | undefined
+  /** Also users who have left (`false`), and traits without a value any more (`null`). */
+  readonly withLeft: boolean
+}
+
+/**
+ * The states that a unit holds at the end of its log: a log has several records of a property, those that repeat its value
+ * with a newer version too. They are compared on disk, bucket by bucket, so that memory is flat.
+ */
+export class CurrentStates {
+  static readonly buckets = 64
+  readonly #filter: StateFilter
+  readonly #spool = new Spool(CurrentStates.buckets)
+
+  constructor(filter: StateFilter) {
+    this.#filter = filter
+  }
+
+  /** Takes the next record of the log. */
+  add({ offset, key, value, timestampMs }: LoggedRecord): void {
+    const decoded = decodeState(key, value)
+    // What isn't ours, or tells of something else.
+    if (!decoded.ok || decoded.record.subject.kind !== 'property') return
+    const { userId, spaceId, property } = decoded.record.subject
+    const isAsked = this.#filter.property === undefined || this.#filter.property === property
+    if (spaceId !== this.#filter.spaceId || !isAsked) return
+    // Spelled by us: the same for the same property, whoever wrote the record.
+    const ownKey = JSON.stringify([userId, spaceId, property])
+    const entry = [offset, timestampMs, ownKey, value === null ? null : value.toString()]
+    this.#spool.add(spread(ownKey) % CurrentStates.buckets, JSON.stringify(entry))
+  }
+
+  /** The current ones of a bucket, in the order of their offsets. */
+  of(bucket: number): readonly CurrentState[] {
+    const current = new Map<string, CurrentState>()
+    for (const texts of this.#spool.read(bucket)) {
+      for (const text of texts) this.#place(text, current)
+    }
+    return [...current.values()]
+      .filter((state) => this.#isMeant(state))
+      .sort((one, other) => one.offset - other.offset)
+  }
+
+  close(): void {
+    this.#spool.close()
+  }
+
+  #place(text: string, current: Map<string, CurrentState>): void {
+    const { offset, timestampMs, key, value } = readSpooled(text)
+    if (value === null) {
+      // Its user was deleted.
+      current.delete(key)
+      return
+    }
+    const decoded = decodeState(Buffer.from(key), Buffer.from(value))
+    if (!decoded.ok || decoded.record.subject.kind !== 'property') return
+    // Both together are of a property, or neither is; the type of the pair doesn't say so of its halves.
+    const { subject, state } = decoded.record
+    if (state === null || !('since' in state)) return
+    const held = current.get(key)
+    if (held !== undefined && compareVersions(held.state.version, state.version) > 0) return
+    current.set(key, { subject, state, offset, timestampMs })
+  }
+
+  #isMeant({ state: { kind, id, value } }: CurrentState): boolean {
+    const { audienceId, withLeft } = this.#filter
+    if (audienceId !== undefined && (kind !== 'audience' || id !== audienceId)) return false
+    return withLeft || value !== (kind === 'audience' ? 'false' : 'null')
+  }
+}
+
+type Spooled = { offset: number; timestampMs: number; key: string; value: string | null }
+
+/** Reads what `add` wrote. */
+function readSpooled(text: string): Spooled {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- written above
+  const [offset, timestampMs, key, value] = JSON.parse(text) as [number, number, string, string | null]
+  return { offset, timestampMs, key, value }
+}

@@ -1,0 +1,59 @@
+import { isUtf8 } from 'node:buffer'
+
+/** What is wrong with a file. `line` counts from 1. `problem` says what is wrong and what to do, and quotes nothing. */
+export type LineFault = { readonly line: number; readonly problem: string }
+
+export type LinesRead = { ok: true } | { ok: false; fault: LineFault }
+
+/** A longer line is no record of ours: more likely a file without line ends. */
+const maxLineBytes = 4 * 1024 * 1024
+const lineEnd = 0x0a
+const replacement = '\ufffd'
+
+/**
+ * Hands over the lines of a UTF-8 text one by one, without their ends and without a byte order mark; empty ones are
+ * left out. Holds one chunk and one line. Ends at the first fault: its own, or what `take` gives.
+ */
+export async function eachLine(
+  input: AsyncIterable<Buffer>,
+  take: (text: string, line: number) => string | undefined,
+): Promise<LinesRead> {
+  let line = 0
+  let begun: Buffer[] = []
+  let begunBytes = 0
+
+  function takeBytes(bytes: Buffer): string | undefined {
+    line++
+    const text = bytes.toString()
+    // What isn't UTF-8 becomes this character, which may also have been written.
+    if (text.includes(replacement) && !isUtf8(bytes)) return 'is not UTF-8: save the file as UTF-8'
+    const body = line === 1 && text.startsWith('\ufeff') ? text.slice(1) : text
+    return body.trim() === '' ? undefined : take(body, line)
+  }
+
+  function end(rest: Buffer): string | undefined {
+    if (begun.length === 0) return takeBytes(rest)
+    const whole = Buffer.concat([...begun, rest])
+    begun = []
+    begunBytes = 0
+    return takeBytes(whole)
+  }
+
+  for await (const chunk of input) {
+    let from = 0
+    for (let to = chunk.indexOf(lineEnd); to !== -1; to = chunk.indexOf(lineEnd, from)) {
+      const problem = end(chunk.subarray(from, to))
+      if (problem !== undefined) return { ok: false, fault: { line, problem } }
+      from = to + 1
+    }
+    if (from === chunk.length) continue
+    begun.push(chunk.subarray(from))
+    begunBytes += chunk.length - from
+    if (begunBytes > maxLineBytes) {
+      const problem = `is longer than ${maxLineBytes / 1024 ** 2} MiB: end each line with a line feed`
+      return { ok: false, fault: { line: line + 1, problem } }
+    }
+  }
+  const problem = begun.length === 0 ? undefined : end(Buffer.alloc(0))
+  return problem === undefined ? { ok: true } : { ok: false, fault: { line, problem } }
+}

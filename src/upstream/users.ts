@@ -1,0 +1,195 @@
+import { CsvError, parse, type Parser } from 'csv-parse'
+import { userIdCheck } from '../message/audience-change.ts'
+import { parseJson } from '../message/json.ts'
+import { eachLine, type LineFault } from './lines.ts'
+
+/** How a file lists users. `csv`: a row each. `ndjson`: a JSON text or object a line. */
+export type UserFormat = 'csv' | 'ndjson'
+
+export type UserList = {
+  readonly format: UserFormat
+  /** The column, or the field of the objects, that has the user ids; `undefined`: `userId` or `user_id`. */
+  readonly column: string | undefined
+  /** Whether the first row of a CSV names its columns. Without: the ids are in the first, or in column number `column`. */
+  readonly hasHeader: boolean
+}
+
+export type UsersRead = { ok: true; rows: number } | { ok: false; fault: LineFault }
+
+/**
+ * Reads the users that a file lists, in flat memory, and hands each id over as it is. Ends at the first row that is
+ * no user, or that `take` has an objection to.
+ */
+export async function readUsers(
+  input: AsyncIterable<Buffer>,
+  list: UserList,
+  take: (userId: string) => string | undefined,
+): Promise<UsersRead> {
+  const counted: Counted = { rows: 0, take }
+  const fault =
+    list.format === 'csv' ? await readCsv(input, list, counted) : await readNdjson(input, list, counted)
+  return fault === undefined ? { ok: true, rows: counted.rows } : { ok: false, fault }
+}
+
+type Counted = { rows: number; readonly take: (userId: string) => string | undefined }
+
+const usualColumns = ['userId', 'user_id']
+
+async function readNdjson(
+  input: AsyncIterable<Buffer>,
+  { column }: UserList,
+  counted: Counted,
+): Promise<LineFault | undefined> {
+  const names = column === undefined ? usualColumns : [column]
+  const read = await eachLine(input, (text) => {
+    const parsed = parseJson(text)
+    if (!parsed.ok)
+      return 'is no JSON: write a user id in quotation marks, or an object, on a line of its own'
+    const { value } = parsed
+    if (typeof value !== 'object' || value === null) return takeUser(value, counted)
+    const field = Object.entries(value).find(([name]) => names.includes(name))
+    if (field === undefined) return `has no field ${names.join(' or ')}: name the field with --column`
+    return takeUser(field[1], counted)
+  })
+  return read.ok ? undefined : read.fault
+}
+
+/** The ends of lines that are told apart: otherwise the first that occurs is taken for the only one. */
+const recordEnds = ['\r\n', '\n']
+/** A row that is longer has a quotation mark too few or too many. */
+const maxRowCharacters = 1024 ** 2
+
+async function readCsv(
+  input: AsyncIterable<Buffer>,
+  list: UserList,
+  counted: Counted,
+): Promise<LineFault | undefined> {
+  let fault: LineFault | undefined
+  let column: number | undefined
+  let lastLine = 0
+  const takeRow = (row: readonly string[]): string | undefined => {
+    if (column === undefined) {
+      const found = findColumn(row, list)
+      if (!found.ok) return found.problem
+      column = found.index
+      if (list.hasHeader) return undefined
+    }
+    const userId = row[column]
+    if (userId !== undefined && /[\r\n]/.test(userId)) {
+      return 'has a user id with a line break: a quotation mark is missing, or one too many'
+    }
+    return takeUser(userId, counted)
+  }
+  const parser = parse({
+    bom: true,
+    record_delimiter: recordEnds,
+    skip_empty_lines: true,
+    max_record_size: maxRowCharacters,
+    on_record(row: string[], { lines }) {
+      if (fault !== undefined) return null
+      lastLine = lines
+      const problem = takeRow(row)
+      if (problem !== undefined) fault = { line: lines, problem }
+      // Nothing is handed on: a row has been dealt with when it has been parsed.
+      return null
+    },
+  })
+  // Each call is told its error; without a listener the process would end with it.
+  parser.on('error', () => undefined)
+  parser.resume()
+  try {
+    for await (const chunk of input) {
+      const error = await outcomeOf((done) => parser.write(chunk, done))
+      if (error !== undefined) return explain(error, parser, lastLine)
+      if (fault !== undefined) return fault
+    }
+    const error = await outcomeOf((done) => parser.end(done))
+    return error === undefined ? fault : explain(error, parser, lastLine)
+  } finally {
+    parser.destroy()
+  }
+}
+
+function outcomeOf(begin: (done: (error?: Error | null) => void) => void): Promise<CsvError | undefined> {
+  return new Promise((resolve, reject) => {
+    begin((error) => {
+      if (error instanceof CsvError) resolve(error)
+      else if (error) reject(error)
+      else resolve(undefined)
+    })
+  })
+}
+
+type FoundColumn = { ok: true; index: number } | { ok: false; problem: string }
+
+function findColumn(first: readonly string[], { column, hasHeader }: UserList): FoundColumn {
+  if (!hasHeader) {
+    const number = column === undefined ? 1 : Number(column)
+    if (Number.isInteger(number) && number >= 1 && number <= first.length) {
+      return { ok: true, index: number - 1 }
+    }
+    return {
+      ok: false,
+      problem: `has ${countOf(first.length, 'column')}: with --no-header --column is a number from 1 to that`,
+    }
+  }
+  const names = column === undefined ? usualColumns : [column]
+  const index = first.findIndex((name) => names.includes(name))
+  if (index !== -1) return { ok: true, index }
+  const shown = first
+    .slice(0, maxShownColumns)
+    .map((name) => JSON.stringify(name.slice(0, maxShownCharacters)))
+  const more = first.length > maxShownColumns ? ', …' : ''
+  return {
+    ok: false,
+    problem: `names no column ${names.join(' or ')}, but ${shown.join(', ')}${more}: name the column with --column, or say --no-header where this is a user already`,
+  }
+}
+
+const maxShownColumns = 10
+const maxShownCharacters = 40
+
+function countOf(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`
+}
+
+/** What csv-parse objects to, without what it quotes. `lastLine`: of the last row that it could read. */
+function explain(error: CsvError, { info }: Parser, lastLine: number): LineFault {
+  const { lines: line } = info
+  switch (error.code) {
+    case 'CSV_RECORD_INCONSISTENT_FIELDS_LENGTH':
+      return { line, problem: 'has more or fewer columns than the first line: correct it' }
+    case 'CSV_INVALID_CLOSING_QUOTE':
+    case 'INVALID_OPENING_QUOTE':
+      return {
+        line,
+        problem:
+          'has a quotation mark in the middle of a value: put the value in quotation marks, and double those in it',
+      }
+    case 'CSV_QUOTE_NOT_CLOSED':
+    case 'CSV_MAX_RECORD_SIZE':
+      return { line: lastLine + 1, problem: 'has a value whose quotation mark is never closed: close it' }
+    default:
+      return { line, problem: `can not be read as CSV (${error.code})` }
+  }
+}
+
+const maxUserIdCharacters = 1_000
+
+function takeUser(userId: unknown, counted: Counted): string | undefined {
+  if (typeof userId !== 'string') return 'has a user id that is no text: write it in quotation marks'
+  const problem = userIdProblem(userId) ?? counted.take(userId)
+  if (problem === undefined) counted.rows++
+  return problem
+}
+
+/** Why a text is no user id; `undefined` when it is one. */
+export function userIdProblem(userId: string): string | undefined {
+  if (userId === '') return 'has an empty user id'
+  if (!userIdCheck.Check(userId)) return `has a user id of over ${maxUserIdCharacters} characters`
+  if (!userId.isWellFormed()) return 'has a user id with half a character in it (a lone surrogate)'
+  if (userId.includes('\ufffd')) {
+    return 'has a user id with the character U+FFFD, which stands for bytes that are not UTF-8: save the file as UTF-8'
+  }
+  return undefined
+}

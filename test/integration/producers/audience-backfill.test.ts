@@ -1,0 +1,224 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { encodeState, encodeSubject } from '../../../src/audience/state-record.ts'
+import { partitionOf } from '../../../src/message/partition.ts'
+import { decodeCarried } from '../../../src/retry/carried.ts'
+import { createTopic, produce, randomPrefix, readAll, testKafka } from '../../support/kafka.ts'
+import { until } from '../../support/until.ts'
+import { runSluice, writeCatalog } from '../../support/worker-process.ts'
+
+/** `sluice audience backfill`, as an operator runs it, against a real Kafka. */
+
+const partitions = 3
+const hooks = [{ url: 'https://hooks.example/hook' }]
+const catalogData = {
+  sources: [
+    { id: 'personas', kind: 'audiences' },
+    { id: 'shop', kind: 'events' },
+  ],
+  destinations: [
+    { id: 'crm', sources: ['personas', 'shop'], hooks },
+    { id: 'paused', sources: ['personas'], state: 'paused', hooks },
+    { id: 'off', sources: ['personas'], state: 'off', hooks },
+    { id: 'other', sources: ['shop'], hooks },
+  ],
+}
+const backfillArgs = ['audience', 'backfill', '--space', 'personas', '--destination']
+
+let prefix = ''
+let folder = ''
+let variables: Record<string, string> = {}
+let catalog: ReturnType<typeof writeCatalog> | undefined
+
+beforeEach(async () => {
+  prefix = randomPrefix()
+  folder = mkdtempSync(join(tmpdir(), 'sluice-backfill-'))
+  catalog = writeCatalog(catalogData)
+  variables = {
+    SLUICE_KAFKA_BROKERS: testKafka().join(','),
+    SLUICE_KAFKA_TOPIC_PREFIX: prefix,
+    SLUICE_CATALOG_FILE: catalog.path,
+  }
+  for (const name of ['memberships', 'replays']) await createTopic(prefix + name, { partitions })
+})
+
+afterEach(() => {
+  catalog?.remove()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+type Held = { userId: string; value?: boolean; atMs?: number; since?: number; id?: string; spaceId?: string }
+
+const versionAt = (atMs: number) => ({ atMs, isNative: true, partition: 0, offset: atMs })
+
+/** A record of `memberships` as a worker writes it. */
+function membership({
+  userId,
+  value = true,
+  atMs = 1,
+  since = atMs,
+  id = 'aud_1',
+  spaceId = 'personas',
+}: Held) {
+  return {
+    partition: partitionOf(userId, partitions),
+    key: encodeSubject({ kind: 'property', userId, spaceId, property: `property_${id}` }),
+    value: encodeState(
+      {
+        kind: 'audience',
+        id,
+        name: id,
+        value: String(value),
+        version: versionAt(atMs),
+        since: versionAt(since),
+      },
+      since !== atMs,
+    ),
+  }
+}
+
+async function replayed() {
+  const records = await readAll(`${prefix}replays`)
+  return records.map(({ partition, key, value, headers }) => {
+    const decoded = decodeCarried(headers)
+    if (!decoded.ok) throw new Error(decoded.detail)
+    const { destinationId, property, kind } = decoded.carried
+    const body: unknown = JSON.parse(value?.toString() ?? '')
+    expect(property?.userId).toBe(key)
+    expect(partition).toBe(partitionOf(key ?? '', partitions))
+    expect(body).toMatchObject({ type: 'identify', userId: key })
+    expect(kind).toBe('identify')
+    return { userId: key ?? '', destinationId, since: property?.since, body }
+  })
+}
+
+const usersOf = (records: Awaited<ReturnType<typeof replayed>>): string[] =>
+  records.map(({ userId }) => userId).toSorted()
+
+describe('a backfill', () => {
+  test('writes each present member once, for the destination', async () => {
+    await produce(`${prefix}memberships`, [
+      membership({ userId: 'stays' }),
+      membership({ userId: 'stays', atMs: 5, since: 1 }),
+      membership({ userId: 'leaves' }),
+      membership({ userId: 'leaves', value: false, atMs: 2 }),
+      membership({ userId: 'is back', value: false }),
+      membership({ userId: 'is back', atMs: 3 }),
+      { ...membership({ userId: 'deleted' }) },
+      { ...membership({ userId: 'deleted' }), value: null },
+      membership({ userId: 'elsewhere', spaceId: 'other space' }),
+    ])
+    const { stdout } = await runSluice([...backfillArgs, 'crm'], variables)
+    expect(stdout).toBe(`sent     2 of space personas for destination crm to ${prefix}replays\n`)
+    const records = await replayed()
+    expect(usersOf(records)).toEqual(['is back', 'stays'])
+    expect(new Set(records.map(({ destinationId }) => destinationId))).toEqual(new Set(['crm']))
+    expect(records.find(({ userId }) => userId === 'stays')).toMatchObject({
+      since: '1.1.0.1',
+      body: { traits: { property_aud_1: true } },
+    })
+  })
+
+  test('of one audience leaves out the others, and brings those who left when asked', async () => {
+    await produce(`${prefix}memberships`, [
+      membership({ userId: 'u1' }),
+      membership({ userId: 'u2', value: false }),
+      membership({ userId: 'u3', id: 'aud_2' }),
+    ])
+    await runSluice([...backfillArgs, 'paused', '--audience', 'aud_1', '--with-left'], variables)
+    const records = await replayed()
+    expect(usersOf(records)).toEqual(['u1', 'u2'])
+    expect(records.find(({ userId }) => userId === 'u2')?.body).toMatchObject({
+      traits: { property_aud_1: false },
+    })
+  })
+
+  test('is only counted in a dry run', async () => {
+    await produce(`${prefix}memberships`, [membership({ userId: 'u1' })])
+    const { stdout } = await runSluice([...backfillArgs, 'crm', '--dry-run'], variables)
+    expect(stdout).toBe('members  1 of space personas for destination crm\nnothing sent\n')
+    expect(await readAll(`${prefix}replays`)).toEqual([])
+  })
+
+  test('that was killed goes on where it was, at its rate', async () => {
+    const userIds = Array.from({ length: 1_500 }, (_, user) => `user-${user}`)
+    await produce(
+      `${prefix}memberships`,
+      userIds.map((userId) => membership({ userId })),
+    )
+    const stateFile = join(folder, 'state.json')
+    const args = [...backfillArgs, 'crm', '--state', stateFile, '--rate']
+    const main = resolve(import.meta.dirname, '../../../src/main.ts')
+    const child = spawn(process.execPath, [main, ...args, '200'], {
+      env: { ...process.env, ...variables },
+      stdio: 'ignore',
+    })
+    const exited = once(child, 'exit')
+    const sentSoFar = (): number => {
+      const state: unknown = JSON.parse(readFileSync(stateFile, 'utf8'))
+      return typeof state === 'object' && state !== null && 'sent' in state ? Number(state.sent) : 0
+    }
+    await until('some are noted', () => existsSync(stateFile) && sentSoFar() >= 200)
+    const startedMs = performance.now()
+    await until('some more are noted', () => sentSoFar() >= 600)
+    // 400 at 200 a second; notes come once a second, of batches of 50.
+    expect(performance.now() - startedMs).toBeGreaterThan(1_000)
+    child.kill('SIGKILL')
+    await exited
+    const noted = sentSoFar()
+    expect(noted).toBeLessThan(userIds.length)
+
+    // A change during it: its own Identify is routed as always, and this one is read no more.
+    await produce(`${prefix}memberships`, [membership({ userId: 'newcomer', atMs: 9 })])
+    const { stdout } = await runSluice([...args, '100000'], variables)
+    expect(stdout).toContain(`(${noted.toLocaleString('en-US')} of them in an earlier run)`)
+    expect(existsSync(stateFile)).toBe(false)
+    const records = await replayed()
+    const sent = new Set(records.map(({ userId }) => userId))
+    for (const userId of userIds) expect(sent).toContain(userId)
+    // What had been sent since the last note is sent again.
+    expect(records.length).toBeLessThan(userIds.length + 600)
+    expect(records.length - userIds.length).toBeLessThan(userIds.length - noted)
+  })
+
+  test('does not go on with the state of another', async () => {
+    const stateFile = join(folder, 'state.json')
+    writeFileSync(stateFile, '{"version":1}')
+    const { stderr } = await runSluice([...backfillArgs, 'crm', '--state', stateFile], variables, {
+      expectedCode: 1,
+    })
+    expect(stderr).toContain('is of another backfill')
+    expect(readFileSync(stateFile, 'utf8')).toBe('{"version":1}')
+  })
+
+  test.each([
+    ['an unknown space', ['--space', 'nowhere', 'crm'], 'no source "nowhere" of kind audiences'],
+    ['a source of events', ['--space', 'shop', 'crm'], 'no source "shop" of kind audiences'],
+    ['an unknown destination', ['nobody'], 'no destination "nobody"'],
+    ['a destination that is not connected', ['other'], 'add it to its sources'],
+    ['a destination that is off', ['off'], 'switch it on or pause it'],
+    ['a rate that is none', ['crm', '--rate', 'fast'], '--rate has to be a whole number'],
+  ])('with %s says what to do', async (_fault, args, expected) => {
+    const destination =
+      args.find((arg, index) => !arg.startsWith('--') && !args[index - 1]?.startsWith('--')) ?? ''
+    const rest = args.filter((arg) => arg !== destination)
+    const { stderr } = await runSluice([...backfillArgs, destination, ...rest], variables, {
+      expectedCode: 1,
+    })
+    expect(stderr).toContain(expected)
+    expect(stderr).not.toMatch(/^\s+at /m)
+  })
+
+  test('without topics says what to do', async () => {
+    const { stderr } = await runSluice(
+      [...backfillArgs, 'crm'],
+      { ...variables, SLUICE_KAFKA_TOPIC_PREFIX: 'none.' },
+      { expectedCode: 1 },
+    )
+    expect(stderr).toContain('sluice topics apply')
+  })
+})

@@ -1,0 +1,116 @@
+import * as fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { type SyncPart, syncPartCheck } from '../../../src/message/audience-change.ts'
+import { partitionOf } from '../../../src/message/partition.ts'
+import { Sync, type SyncHead } from '../../../src/upstream/sync.ts'
+import { userId } from './chunks.ts'
+
+const head: SyncHead = {
+  audienceId: 'aud_1',
+  audienceName: 'Größe "XL"',
+  audienceKey: 'xl',
+  syncId: 'sync-1',
+  snapshotAt: '2026-01-31T12:00:00.000Z',
+}
+const leastBytes = Buffer.byteLength(JSON.stringify(head)) + 100
+
+type Written = { partition: number; part: SyncPart; bytes: number }
+
+function writeAll(
+  userIds: readonly string[],
+  partitions: number,
+  maxPartBytes: number,
+): { written: readonly Written[]; repeated: number } {
+  const sync = new Sync({ head, partitions, maxPartBytes })
+  try {
+    for (const id of userIds) expect(sync.add(id)).toBeUndefined()
+    const plans = Array.from({ length: partitions }, (_, partition) => sync.plan(partition))
+    const written = plans.flatMap((plan) =>
+      [...sync.parts(plan)].map(({ partition, users, value }) => {
+        const part: unknown = JSON.parse(value)
+        if (!syncPartCheck.Check(part)) throw new Error(`not as the schema has it: ${value}`)
+        expect(part.userIds).toHaveLength(users)
+        return { partition, part, bytes: Buffer.byteLength(value) }
+      }),
+    )
+    return { written, repeated: plans.reduce((sum, plan) => sum + plan.repeated, 0) }
+  } finally {
+    sync.close()
+  }
+}
+
+describe('the parts of a sync', () => {
+  const given = fc.record({
+    userIds: fc.array(
+      fc.oneof(
+        userId,
+        fc.nat({ max: 30 }).map((number) => `u${number}`),
+      ),
+      { maxLength: 80, size: 'max' },
+    ),
+    partitions: fc.integer({ min: 1, max: 20 }),
+    maxPartBytes: fc.integer({ min: leastBytes + 200, max: leastBytes + 800 }),
+  })
+
+  test('name each user once, in its own partition', () => {
+    fc.assert(
+      fc.property(given, ({ userIds, partitions, maxPartBytes }) => {
+        const { written, repeated } = writeAll(userIds, partitions, maxPartBytes)
+        const named = written.flatMap(({ part }) => part.userIds)
+        const distinct = new Set(userIds)
+        expect(named.toSorted()).toEqual([...distinct].toSorted())
+        expect(repeated).toBe(userIds.length - distinct.size)
+        for (const { partition, part } of written) {
+          for (const id of part.userIds) expect(partitionOf(id, partitions)).toBe(partition)
+        }
+      }),
+      { numRuns: 1_000 },
+    )
+  })
+
+  test('are counted within each partition, of which each has one at least, and are none too large', () => {
+    fc.assert(
+      fc.property(given, ({ userIds, partitions, maxPartBytes }) => {
+        const { written } = writeAll(userIds, partitions, maxPartBytes)
+        for (let partition = 0; partition < partitions; partition++) {
+          const parts = written.filter((each) => each.partition === partition).map(({ part }) => part)
+          expect(parts.length).toBeGreaterThan(0)
+          expect(parts.map(({ part }) => part)).toEqual(parts.map((_, index) => index + 1))
+          for (const part of parts) {
+            expect(part).toMatchObject({ ...head, type: 'sync', parts: parts.length })
+            if (parts.length > 1) expect(part.userIds.length).toBeGreaterThan(0)
+          }
+        }
+        for (const { bytes } of written) expect(bytes).toBeLessThanOrEqual(maxPartBytes)
+      }),
+      { numRuns: 1_000 },
+    )
+  })
+
+  test('have room for as many users as a part may have', () => {
+    const userIds = Array.from({ length: 1_000 }, (_, user) => `user-${user}`)
+    const { written } = writeAll(userIds, 1, leastBytes + 1_000)
+    for (const { bytes } of written.slice(0, -1)) expect(bytes).toBeGreaterThan(leastBytes + 900)
+  })
+
+  test('leave out an audience key that there is none of', () => {
+    const { audienceKey: _key, ...keyless } = head
+    const sync = new Sync({ head: keyless, partitions: 1, maxPartBytes: 10_000 })
+    const [part] = [...sync.parts(sync.plan(0))]
+    sync.close()
+    expect(JSON.parse(part?.value ?? '')).toEqual({
+      type: 'sync',
+      ...keyless,
+      part: 1,
+      parts: 1,
+      userIds: [],
+    })
+  })
+
+  test('refuse a user whom no part has room for', () => {
+    const sync = new Sync({ head, partitions: 3, maxPartBytes: leastBytes + 500 })
+    expect(sync.add('x'.repeat(1_000))).toContain('message.maxBytes')
+    expect(sync.add('x'.repeat(100))).toBeUndefined()
+    sync.close()
+  })
+})
