@@ -1,0 +1,180 @@
+import { Compile } from 'typebox/compile'
+import {
+  propertyChange,
+  syncPartCheck,
+  type PropertyChange,
+  type SyncPart,
+} from '../message/audience-change.ts'
+import type { MessageLimits } from '../message/limits.ts'
+import { partitionOf } from '../message/partition.ts'
+import { type AudienceRefusal, faultOf, refusal } from './dead-reason.ts'
+import { holdsInfinite, readJson, readTime } from './entering.ts'
+import { propertyName } from './property-name.ts'
+import type { PropertySubject } from './state-record.ts'
+import type { Version } from './version.ts'
+
+/** Where a record of `audience-changes` was read, and what the space is that it is of. */
+export type ChangePlace = {
+  readonly spaceId: string
+  readonly partition: number
+  readonly offset: number
+  /** When the broker appended it, in epoch milliseconds. */
+  readonly timestampMs: number
+  /** The record that it was at first, where it was moved here from another partition. */
+  readonly origin: { readonly partition: number; readonly offset: number } | undefined
+}
+
+/** One property of one user has another value, or the same one still. */
+export type Change = {
+  readonly subject: PropertySubject
+  readonly kind: 'audience' | 'trait'
+  readonly id: string
+  readonly name: string
+  /** Canonical JSON. */
+  readonly value: string
+  readonly version: Version
+  /** The partition that the user belongs to. */
+  readonly unit: number
+}
+
+/** A part of a full sync of an audience, in one partition. */
+export type Part = {
+  readonly spaceId: string
+  readonly audienceId: string
+  readonly name: string
+  readonly property: string
+  readonly syncId: string
+  readonly snapshotAtMs: number
+  readonly part: number
+  readonly parts: number
+  readonly userIds: readonly string[]
+}
+
+export type ReadChange =
+  | { ok: true; kind: 'change'; change: Change }
+  | { ok: true; kind: 'part'; part: Part }
+  | AudienceRefusal
+
+export type ChangeRules = { readonly limits: MessageLimits; readonly partitions: number }
+
+const [membershipSchema, traitSchema] = propertyChange.anyOf
+const membershipCheck = Compile(membershipSchema)
+const traitCheck = Compile(traitSchema)
+
+/** Reads the value of a record of `audience-changes`. Whatever the bytes are, it does not throw. */
+export function readChange(value: Uint8Array | null, place: ChangePlace, rules: ChangeRules): ReadChange {
+  const read = readJson(value, rules.limits)
+  if (!read.ok) return read
+  const given = read.fields
+  switch (given['type']) {
+    case 'membership':
+      if (!isMembership(given)) return badChange(membershipCheck.Errors(given))
+      return readOne(
+        given,
+        { kind: 'audience', id: given.audienceId, name: given.audienceName, key: given.audienceKey },
+        given.member ? 'true' : 'false',
+        place,
+        rules,
+      )
+    case 'trait': {
+      if (!isTrait(given)) return badChange(traitCheck.Errors(given))
+      const json = JSON.stringify(given.value)
+      // JSON.stringify writes an infinite number as null: no null in the text, nothing to look for.
+      if (json.includes('null') && holdsInfinite(given.value)) {
+        return refusal('number_out_of_range', 'Send numbers up to 1.7e308, and larger ones as strings.')
+      }
+      return readOne(
+        given,
+        { kind: 'trait', id: given.traitId, name: given.traitName, key: given.traitKey },
+        json,
+        place,
+        rules,
+      )
+    }
+    case 'sync':
+      return isPart(given) ? readPart(given, place) : badChange(syncPartCheck.Errors(given))
+    default:
+      return refusal('bad_change', 'Set type to membership, trait or sync.')
+  }
+}
+
+type Named = { kind: 'audience' | 'trait'; id: string; name: string; key: string | undefined }
+
+function readOne(
+  given: PropertyChange,
+  { kind, id, name, key }: Named,
+  value: string,
+  place: ChangePlace,
+  rules: ChangeRules,
+): ReadChange {
+  const time = readTime('changedAt', given.changedAt, place.timestampMs)
+  if (!time.ok) return time
+  const property = propertyName({ key, name })
+  if (property === undefined) return badName(kind)
+  const { userId } = given
+  const { spaceId, origin } = place
+  const unit = partitionOf(userId, rules.partitions)
+  const isNative = origin === undefined && unit === place.partition
+  const { partition, offset } = origin ?? place
+  return {
+    ok: true,
+    kind: 'change',
+    change: {
+      subject: { kind: 'property', userId, spaceId, property },
+      kind,
+      id,
+      name,
+      value,
+      version: { atMs: time.ms, isNative, partition, offset },
+      unit,
+    },
+  }
+}
+
+function readPart(given: SyncPart, { spaceId, timestampMs }: ChangePlace): ReadChange {
+  const { audienceId, audienceName: name, audienceKey: key, syncId, part, parts, userIds } = given
+  const time = readTime('snapshotAt', given.snapshotAt, timestampMs)
+  if (!time.ok) return time
+  const property = propertyName({ key, name })
+  if (property === undefined) return badName('audience')
+  if (part > parts) {
+    return refusal('bad_change', 'Number the parts of a sync from 1 to parts: part is above parts.')
+  }
+  if (parts > maxParts) {
+    return refusal(
+      'sync_too_large',
+      `Send larger parts: a partition takes ${maxParts} of one sync at the most.`,
+    )
+  }
+  const read = { spaceId, audienceId, name, property, syncId, snapshotAtMs: time.ms, part, parts, userIds }
+  return { ok: true, kind: 'part', part: read }
+}
+
+/** Each of them is held until the sync is applied. */
+export const maxParts = 100_000
+
+function badName(kind: 'audience' | 'trait'): AudienceRefusal {
+  return refusal(
+    'bad_property_name',
+    `Give the ${kind} a name with a letter or a digit in it, or set ${kind}Key: nothing is left of it as a property name.`,
+  )
+}
+
+function badChange(errors: Parameters<typeof faultOf>[0]): AudienceRefusal {
+  return refusal('bad_change', `Send what schemas/audience-change.schema.json describes: ${faultOf(errors)}.`)
+}
+
+type Membership = Extract<PropertyChange, { type: 'membership' }>
+type Trait = Extract<PropertyChange, { type: 'trait' }>
+
+function isMembership(value: unknown): value is Membership {
+  return membershipCheck.Check(value)
+}
+
+function isTrait(value: unknown): value is Trait {
+  return traitCheck.Check(value)
+}
+
+function isPart(value: unknown): value is SyncPart {
+  return syncPartCheck.Check(value)
+}

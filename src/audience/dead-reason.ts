@@ -1,0 +1,49 @@
+/** Why a record of `audience-changes`, `deletions` or `memberships` ends in the dead letters. */
+export const audienceDeadReasons = [
+  'empty_value',
+  'not_utf8',
+  'not_json',
+  'body_too_large',
+  'nested_too_deep',
+  'too_many_keys',
+  'number_out_of_range',
+  'bad_timestamp',
+  'no_source',
+  'unknown_source',
+  'record_too_large',
+  'unreadable_batch',
+  'internal_error',
+  'bad_change',
+  'ahead_of_time',
+  'bad_property_name',
+  'sync_incomplete',
+  'sync_outdated',
+  'sync_inconsistent',
+  'sync_too_large',
+  'sync_wrong_partition',
+  'bad_deletion',
+  'bad_state',
+] as const
+export type AudienceDeadReason = (typeof audienceDeadReasons)[number]
+
+/** `detail` is one sentence for the producer: what is wrong, what to do. It quotes nothing of the record but names of fields. */
+export type AudienceRefusal = { ok: false; reason: AudienceDeadReason; detail: string }
+
+export function refusal(reason: AudienceDeadReason, detail: string): AudienceRefusal {
+  return { ok: false, reason, detail }
+}
+
+type SchemaError = { keyword: string; instancePath: string; message: string }
+
+/** Names the first field that a schema objects to. */
+export function faultOf(errors: readonly SchemaError[]): string {
+  const [first] = errors
+  const path = (first?.instancePath ?? '').slice(1).replaceAll('/', '.').slice(0, maxNameCharacters)
+  // The schema of a field that it doesn't know is `false`.
+  const fault =
+    first?.keyword === 'boolean' ? 'is not a known field' : (first?.message ?? 'is not as it has to be')
+  return `${path === '' ? 'the value' : path} ${fault.slice(0, maxFaultCharacters)}`
+}
+
+const maxNameCharacters = 100
+const maxFaultCharacters = 200

@@ -1,0 +1,35 @@
+import { type Deletion, deletionCheck } from '../message/deletion.ts'
+import type { MessageLimits } from '../message/limits.ts'
+import { type AudienceRefusal, faultOf, refusal } from './dead-reason.ts'
+import { readJson, readTime } from './entering.ts'
+
+/** A request to delete a user. */
+export type DeletionRequest = {
+  readonly requestId: string
+  readonly userId: string
+  readonly sources: readonly string[]
+  readonly requestedAtMs: number
+}
+
+/** Reads the value of a record of `deletions` that was appended at `appendedMs`. Whatever the bytes are, it does not throw. */
+export function readDeletion(
+  value: Uint8Array | null,
+  appendedMs: number,
+  limits: MessageLimits,
+): { ok: true; request: DeletionRequest } | AudienceRefusal {
+  const read = readJson(value, limits)
+  if (!read.ok) return read
+  const given: unknown = read.fields
+  if (!isDeletion(given)) {
+    const fault = faultOf(deletionCheck.Errors(given))
+    return refusal('bad_deletion', `Send what schemas/deletion.schema.json describes: ${fault}.`)
+  }
+  const { requestId, userId, sources } = given
+  const time = readTime('requestedAt', given.requestedAt, appendedMs)
+  if (!time.ok) return time
+  return { ok: true, request: { requestId, userId, sources, requestedAtMs: time.ms } }
+}
+
+function isDeletion(value: unknown): value is Deletion {
+  return deletionCheck.Check(value)
+}

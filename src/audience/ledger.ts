@@ -1,0 +1,387 @@
+import { type Cell, decodeCell, encodeCell, place, type Placing, recordValueOf } from './cell.ts'
+import type { Checkpoint } from './checkpoint.ts'
+import type { KeyFilter } from './key-filter.ts'
+import { encodeSubject, type PropertySubject, type Subject } from './state-record.ts'
+import type { StateStore, StoreOperation } from './store.ts'
+import { deletionKeyOf, knownPropertyKey, parted, subjectOf } from './store-keys.ts'
+
+/** How a write came to its end. `given_back`: the unit is left, and nobody knows. */
+export type WriteEnd = 'acknowledged' | 'refused' | 'given_back'
+
+/** Something that waits for a key to be free. */
+export type Waiting = {
+  /** The key is free: `held` is what it has. May write it again; what waits behind waits on then. */
+  resume(held: Cell | undefined): void
+  giveBack(): void
+}
+
+export type Write = {
+  readonly subject: Subject
+  readonly key: string
+  /** Its offset is not known yet. */
+  readonly cell: Cell
+  readonly isLoud: boolean
+  /** What the key has so far. */
+  readonly held: Cell | undefined
+  readonly onEnd: (end: WriteEnd) => void
+}
+
+/** One write that isn't acknowledged; there is one at a time for a key. */
+export class Flight {
+  readonly write: Write
+  /** What is acknowledged of the key. */
+  held: Cell | undefined
+  /** The highest offset at which something older than the best was read meanwhile; -1: none. */
+  olderAt = -1
+  waiting: Waiting[] | undefined
+  /** Offsets that the checkpoint waits at until the key is in order. */
+  blocked: number[] | undefined
+
+  constructor(write: Write) {
+    this.write = write
+    this.held = write.held
+  }
+
+  wait(waiting: Waiting): void {
+    if (this.waiting === undefined) this.waiting = [waiting]
+    else this.waiting.push(waiting)
+  }
+}
+
+export type LedgerOptions = {
+  readonly unit: number
+  readonly store: StateStore
+  readonly checkpoint: Checkpoint
+  readonly deletions: KeyFilter
+  readonly writeState: (record: {
+    partition: number
+    key: Buffer
+    value: Buffer | null
+  }) => Promise<number | 'refused'>
+  readonly meta: (position: number) => StoreOperation
+  readonly onTrouble: (error: unknown) => void
+  /** A state was written of a user of whom something was deleted, perhaps in between. */
+  readonly onSuspect: (subject: PropertySubject) => void
+  /** A write has come to its end: there may be room for more. */
+  readonly onLanded: () => void
+}
+
+/**
+ * What a unit knows beyond its store: what is acknowledged and not stored yet, and what is not acknowledged. Kafka comes first:
+ * a value is held only once it is acknowledged or read there, and the store follows, always up to one point of the log.
+ */
+export class Ledger {
+  readonly #options: LedgerOptions
+  readonly #flights = new Map<string, Flight>()
+  /** Acknowledged, to be stored next. */
+  #fresh = new Map<string, Cell>()
+  /** Being stored. */
+  #storing = new Map<string, Cell>()
+  /** Stored while a read of the store was under way that may not have seen it. */
+  readonly #lingering = new Map<string, Cell>()
+  /** What others wrote while a sync walks through the store as it was before; `undefined` while none does. */
+  #foreign: Map<string, Cell> | undefined
+  #isReading = false
+  #isOver = false
+  #storingTask: Promise<void> | undefined
+  #storedPosition: number
+  readonly #knownProperties = new Set<string>()
+  readonly #waiters: { readonly below: number; readonly resolve: () => void }[] = []
+
+  constructor(options: LedgerOptions) {
+    this.#options = options
+    this.#storedPosition = options.checkpoint.position
+  }
+
+  /** Writes that aren't acknowledged. */
+  get inFlight(): number {
+    return this.#flights.size
+  }
+
+  get hasForeign(): boolean {
+    return this.#foreign !== undefined && this.#foreign.size > 0
+  }
+
+  get foreignCount(): number {
+    return this.#foreign?.size ?? 0
+  }
+
+  flightOf(key: string): Flight | undefined {
+    return this.#flights.get(key)
+  }
+
+  /** What is acknowledged of a key. `stored` is what the store had when it was last read. */
+  held(key: string, stored: string | undefined): Cell | undefined {
+    const known =
+      this.#fresh.get(key) ?? this.#storing.get(key) ?? this.#lingering.get(key) ?? this.#foreign?.get(key)
+    if (known !== undefined) return known.kind === 'gone' ? undefined : known
+    return stored === undefined ? undefined : decodeCell(stored)
+  }
+
+  /** The store is read from here to `endReading`: what is stored meanwhile is remembered. */
+  beginReading(): void {
+    this.#isReading = true
+  }
+
+  endReading(): void {
+    this.#isReading = false
+    this.#lingering.clear()
+  }
+
+  /** From here on a snapshot of the store is walked through: what others write is remembered. */
+  beginSync(): void {
+    this.#foreign = new Map()
+  }
+
+  endSync(): void {
+    this.#foreign = undefined
+  }
+
+  /** Writes a record; the key must be free. */
+  launch(write: Write): void {
+    this.#takeOff(new Flight(write))
+  }
+
+  /** A record of the log was read, by the group and so in order. `held` is what the key has so far. */
+  adopt(key: string, incoming: Cell, held: Cell | undefined): Placing {
+    const placing = place(incoming, held)
+    if (!placing.isKnown) {
+      this.#keep(key, placing.best)
+      this.#foreign?.set(key, placing.best)
+    }
+    const flight = this.#flights.get(key)
+    if (flight !== undefined) {
+      flight.held = placing.best
+      if (placing.isOutOfOrder) this.olderThan(flight, incoming.offset)
+    }
+    return placing
+  }
+
+  /** Something older than what is in flight was read at an offset: what is in flight may have to be written again. */
+  olderThan(flight: Flight, offset: number): void {
+    flight.olderAt = Math.max(flight.olderAt, offset)
+    this.#options.checkpoint.block(offset)
+    if (flight.blocked === undefined) flight.blocked = [offset]
+    else flight.blocked.push(offset)
+  }
+
+  /** The record was adopted. */
+  read(offset: number): void {
+    this.#options.checkpoint.read(offset)
+    // A store that nothing is written to would start ever further back.
+    if (this.#options.checkpoint.position - this.#storedPosition >= positionsUnstored) this.#storeSoon()
+  }
+
+  /**
+   * Writes again what a key holds, since something older stands behind it in the log, at `olderAt`: compaction would keep that.
+   * The key must be free.
+   */
+  writeAgain(key: string, subject: Subject, held: Cell, olderAt: number, onEnd: Write['onEnd']): void {
+    const flight = new Flight({ subject, key, cell: { ...held, offset: -1 }, isLoud: false, held, onEnd })
+    this.olderThan(flight, olderAt)
+    this.#takeOff(flight)
+  }
+
+  /** Resolves once fewer writes than that are in flight. */
+  async room(below: number): Promise<void> {
+    if (this.#flights.size < below) return
+    await new Promise<void>((resolve) => {
+      this.#waiters.push({ below, resolve })
+    })
+  }
+
+  /** Resolves once all that is acknowledged so far is stored. */
+  async stored(): Promise<void> {
+    while (this.#storingTask !== undefined || this.#fresh.size > 0) {
+      this.#storeSoon()
+      await this.#storingTask
+    }
+  }
+
+  /** Nothing more is heard of writes that are still in flight: their records go to the next owner. */
+  letGo(): void {
+    this.#isOver = true
+    const flights = [...this.#flights.values()]
+    this.#flights.clear()
+    for (const { write, waiting } of flights) {
+      write.onEnd('given_back')
+      for (const one of waiting ?? []) one.giveBack()
+    }
+    this.#wake()
+  }
+
+  /** What waits for keys to be free goes to the next owner. */
+  letGoWaiting(): void {
+    for (const flight of this.#flights.values()) {
+      const { waiting } = flight
+      flight.waiting = undefined
+      for (const one of waiting ?? []) one.giveBack()
+    }
+  }
+
+  /** Stores how far it is, as well. */
+  async close(): Promise<void> {
+    await this.stored()
+    const { store, meta, checkpoint } = this.#options
+    await store.write([meta(checkpoint.position)])
+  }
+
+  #takeOff(flight: Flight): void {
+    const { write } = flight
+    if (this.#isOver) {
+      write.onEnd('given_back')
+      for (const one of flight.waiting ?? []) one.giveBack()
+      return
+    }
+    this.#flights.set(write.key, flight)
+    const { unit, writeState, onTrouble } = this.#options
+    const record = {
+      partition: unit,
+      key: encodeSubject(write.subject),
+      value: recordValueOf(write.cell, write.isLoud),
+    }
+    writeState(record).then(
+      (written) => {
+        try {
+          this.#landed(flight, written)
+        } catch (error) {
+          onTrouble(error)
+        }
+      },
+      (error: unknown) => onTrouble(error),
+    )
+  }
+
+  #landed(flight: Flight, written: number | 'refused'): void {
+    const { write } = flight
+    const { key } = write
+    if (this.#flights.get(key) !== flight) return
+    this.#flights.delete(key)
+    if (written === 'refused') {
+      this.#unblock(flight)
+      write.onEnd('refused')
+      this.#resume(flight, flight.held)
+      return
+    }
+    this.#options.checkpoint.wrote(written)
+    const { best, isKnown, isOutOfOrder } = place({ ...write.cell, offset: written }, flight.held)
+    if (!isKnown) this.#keep(key, best)
+    this.#suspect(write)
+    const olderAt = Math.max(flight.olderAt, isOutOfOrder ? Math.max(written, flight.held?.offset ?? -1) : -1)
+    if (olderAt > best.offset) this.#putInOrder(flight, best, olderAt)
+    else {
+      this.#unblock(flight)
+      write.onEnd('acknowledged')
+      this.#resume(flight, best)
+    }
+  }
+
+  /** Something older has landed behind it: the best is written again, before anything that waits. */
+  #putInOrder(flight: Flight, best: Cell, olderAt: number): void {
+    const { subject, key, onEnd } = flight.write
+    const again = new Flight({
+      subject,
+      key,
+      cell: { ...best, offset: -1 },
+      isLoud: false,
+      held: best,
+      onEnd,
+    })
+    again.waiting = flight.waiting
+    again.blocked = flight.blocked
+    this.olderThan(again, olderAt)
+    this.#takeOff(again)
+  }
+
+  #unblock({ blocked }: Flight): void {
+    for (const offset of blocked ?? []) this.#options.checkpoint.unblock(offset)
+  }
+
+  #resume({ write, waiting }: Flight, best: Cell | undefined): void {
+    const held = best?.kind === 'gone' ? undefined : best
+    const line = waiting ?? []
+    for (const [index, one] of line.entries()) {
+      one.resume(held)
+      const next = this.#flights.get(write.key)
+      if (next === undefined) continue
+      for (const behind of line.slice(index + 1)) next.wait(behind)
+      break
+    }
+    this.#wake()
+    this.#options.onLanded()
+  }
+
+  #wake(): void {
+    for (let index = this.#waiters.length - 1; index >= 0; index--) {
+      const waiter = this.#waiters[index]
+      if (waiter === undefined || this.#flights.size >= waiter.below) continue
+      this.#waiters.splice(index, 1)
+      waiter.resolve()
+    }
+  }
+
+  #suspect({ subject, cell }: Write): void {
+    const { deletions, onSuspect } = this.#options
+    if (deletions.isEmpty || subject.kind !== 'property' || cell.kind !== 'property') return
+    if (deletions.mayHold(deletionKeyOf(subject))) onSuspect(subject)
+  }
+
+  #keep(key: string, cell: Cell): void {
+    this.#fresh.set(key, cell)
+    if (this.#foreign?.has(key) === true) this.#foreign.set(key, cell)
+    if (cell.kind === 'deletion') this.#options.deletions.add(key)
+    this.#storeSoon()
+  }
+
+  #storeSoon(): void {
+    this.#storingTask ??= this.#storeAll()
+      .catch((error: unknown) => this.#options.onTrouble(error))
+      .finally(() => {
+        this.#storingTask = undefined
+      })
+  }
+
+  async #storeAll(): Promise<void> {
+    const { store, checkpoint, meta } = this.#options
+    do {
+      // Acknowledgements come many at a time.
+      await new Promise((resolve) => setImmediate(resolve))
+      const cells = this.#fresh
+      this.#storing = cells
+      this.#fresh = new Map()
+      // Read now: all that is below is in these cells, or was stored before.
+      const { position } = checkpoint
+      const operations: StoreOperation[] = []
+      for (const [key, cell] of cells) this.#addTo(operations, key, cell)
+      operations.push(meta(position))
+      await store.write(operations)
+      this.#storedPosition = position
+      if (this.#isReading) for (const [key, cell] of cells) this.#lingering.set(key, cell)
+      this.#storing = new Map()
+    } while (this.#fresh.size > 0)
+  }
+
+  #addTo(operations: StoreOperation[], key: string, cell: Cell): void {
+    const value = encodeCell(cell)
+    if (value === undefined) {
+      operations.push({ type: 'del', key })
+      return
+    }
+    operations.push({ type: 'put', key, value })
+    if (cell.kind !== 'property') return
+    const mark = key.slice(0, key.lastIndexOf(parted) + 1) + cell.state.id
+    if (this.#knownProperties.has(mark)) return
+    if (this.#knownProperties.size >= maxKnownProperties) this.#knownProperties.clear()
+    this.#knownProperties.add(mark)
+    operations.push({ type: 'put', key: knownKeyOf(key, cell.state.id), value: '' })
+  }
+}
+
+const maxKnownProperties = 10_000
+const positionsUnstored = 10_000
+
+function knownKeyOf(key: string, id: string): string {
+  const subject = subjectOf(key)
+  if (subject?.kind !== 'property') throw new Error('a property is held under a key of something else')
+  return knownPropertyKey(subject.spaceId, subject.property, id)
+}

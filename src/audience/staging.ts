@@ -1,0 +1,206 @@
+import type { StateStore, StoreOperation } from './store.ts'
+import { parted, stagedPartKey, stagedRunKey } from './store-keys.ts'
+
+/**
+ * The users of one sync, sorted on disk: a sync of any size takes the same memory. Users are gathered to runs, each sorted and
+ * written in chunks; `sorted` merges the runs. Ids are escaped as in keys, so that their order is that of the keys.
+ */
+export class Staging {
+  readonly #store: StateStore
+  /** Told apart from other syncs that are staged by this number. */
+  readonly #number: number
+  #gathered: string[] = []
+  /** How many chunks each run has. */
+  readonly #runs: number[] = []
+  #parts = 0
+
+  constructor(store: StateStore, number: number) {
+    this.#store = store
+    this.#number = number
+  }
+
+  /** Users in memory. */
+  get gathered(): number {
+    return this.#gathered.length
+  }
+
+  /** Keeps the bytes of a part, and gives the number that they are found by. */
+  async add(userIds: readonly string[], bytes: Buffer): Promise<number> {
+    const part = this.#parts++
+    const operations: StoreOperation[] = [
+      { type: 'put_bytes', key: stagedPartKey(this.#number, part), value: bytes },
+    ]
+    for (const userId of userIds) {
+      this.#gathered.push(userId)
+      if (this.#gathered.length === usersOfRun) this.#endRun(operations)
+    }
+    await this.#store.write(operations)
+    return part
+  }
+
+  /** Makes room in memory. */
+  async spill(): Promise<void> {
+    const operations: StoreOperation[] = []
+    this.#endRun(operations)
+    await this.#store.write(operations)
+  }
+
+  partBytes(part: number): Promise<Buffer | undefined> {
+    return this.#store.getBytes(stagedPartKey(this.#number, part))
+  }
+
+  /** All users, ascending and each once, in batches; an empty batch ends them. Nothing may be added any more. */
+  async sorted(): Promise<() => Promise<readonly string[]>> {
+    this.#gathered.sort()
+    const readers = this.#runs.map((chunks, run) => this.#readerOf(run, chunks))
+    const rest = this.#gathered
+    if (rest.length > 0) {
+      let isRead = false
+      readers.push(() => {
+        const chunk = isRead ? [] : rest
+        isRead = true
+        return Promise.resolve(chunk)
+      })
+    }
+    const merge = new Merge(readers)
+    await merge.begin()
+    return () => merge.next()
+  }
+
+  /** What removes all that was staged. */
+  *removal(): Generator<StoreOperation> {
+    for (let part = 0; part < this.#parts; part++) {
+      yield { type: 'del', key: stagedPartKey(this.#number, part) }
+    }
+    for (const [run, chunks] of this.#runs.entries()) {
+      for (let chunk = 0; chunk < chunks; chunk++) {
+        yield { type: 'del', key: stagedRunKey(this.#number, run, chunk) }
+      }
+    }
+  }
+
+  #endRun(operations: StoreOperation[]): void {
+    const users = this.#gathered
+    if (users.length === 0) return
+    this.#gathered = []
+    users.sort()
+    const run = this.#runs.length
+    let chunks = 0
+    for (let at = 0; at < users.length; at += usersOfChunk) {
+      const value = users.slice(at, at + usersOfChunk).join(parted)
+      operations.push({ type: 'put', key: stagedRunKey(this.#number, run, chunks), value })
+      chunks++
+    }
+    this.#runs.push(chunks)
+  }
+
+  #readerOf(run: number, chunks: number): ChunkReader {
+    let chunk = 0
+    return async () => {
+      if (chunk === chunks) return []
+      const [value] = await this.#store.getMany([stagedRunKey(this.#number, run, chunk)])
+      if (value === undefined) throw new Error('the store has lost users of a sync that it was given')
+      chunk++
+      return value.split(parted)
+    }
+  }
+}
+
+/** In memory before they are sorted. Of a sync of ten million users in one unit come 1,200 runs. */
+const usersOfRun = 8_192
+/** Of each run one chunk is in memory while the runs are merged. */
+const usersOfChunk = 256
+/** Gives the next users of a run, ascending; none at its end. */
+type ChunkReader = () => Promise<readonly string[]>
+
+type Run = { readonly read: ChunkReader; users: readonly string[]; at: number; user: string }
+
+/** Merges sorted runs by a heap of their first users. */
+class Merge {
+  readonly #readers: readonly ChunkReader[]
+  /** A binary heap: no run's user is below that of its parent, `(index - 1) >> 1`. */
+  readonly #heap: Run[] = []
+  #lastUser: string | undefined
+
+  constructor(readers: readonly ChunkReader[]) {
+    this.#readers = readers
+  }
+
+  async begin(): Promise<void> {
+    for (const read of this.#readers) {
+      const users = await read()
+      const user = users[0]
+      if (user === undefined) continue
+      this.#heap.push({ read, users, at: 0, user })
+      this.#rise(this.#heap.length - 1)
+    }
+  }
+
+  async next(): Promise<readonly string[]> {
+    const batch: string[] = []
+    for (let top = this.#heap[0]; top !== undefined && batch.length < usersOfBatch; top = this.#heap[0]) {
+      if (top.user !== this.#lastUser) {
+        this.#lastUser = top.user
+        batch.push(top.user)
+      }
+      const following = top.users[++top.at]
+      if (following === undefined) await this.#refill(top)
+      else {
+        top.user = following
+        this.#sink(top)
+      }
+    }
+    return batch
+  }
+
+  async #refill(top: Run): Promise<void> {
+    top.users = await top.read()
+    top.at = 0
+    const user = top.users[0]
+    if (user !== undefined) {
+      top.user = user
+      this.#sink(top)
+      return
+    }
+    const end = this.#heap.pop()
+    if (end === undefined || end === top) return
+    this.#heap[0] = end
+    this.#sink(end)
+  }
+
+  #rise(from: number): void {
+    const heap = this.#heap
+    let at = from
+    while (at > 0) {
+      const parent = (at - 1) >> 1
+      const above = heap[parent]
+      const below = heap[at]
+      if (above === undefined || below === undefined || above.user <= below.user) return
+      heap[parent] = below
+      heap[at] = above
+      at = parent
+    }
+  }
+
+  /** `run` is at the root, and its user may be above those of its children. */
+  #sink(run: Run): void {
+    const heap = this.#heap
+    let at = 0
+    for (;;) {
+      let least = 2 * at + 1
+      let child = heap[least]
+      if (child === undefined) break
+      const other = heap[least + 1]
+      if (other !== undefined && other.user < child.user) {
+        child = other
+        least++
+      }
+      if (run.user <= child.user) break
+      heap[at] = child
+      at = least
+    }
+    heap[at] = run
+  }
+}
+
+const usersOfBatch = 2_048

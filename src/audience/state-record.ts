@@ -1,0 +1,173 @@
+import { parseJson } from '../message/json.ts'
+import { compareVersions, type Version, versionOf } from './version.ts'
+
+/**
+ * The records of the topic `memberships`. Keys are JSON lists:
+ * - `[userId, spaceId, property]`: the state of one property of one user; a null value is a tombstone of it,
+ * - `[userId, sourceId]`: since when nothing of that source may be kept or sent of the user,
+ * - `[null, spaceId, audienceId]`: the last sync of an audience that was applied to the unit.
+ */
+
+export type PropertySubject = {
+  readonly kind: 'property'
+  readonly userId: string
+  readonly spaceId: string
+  readonly property: string
+}
+export type DeletionSubject = {
+  readonly kind: 'deletion'
+  readonly userId: string
+  readonly sourceId: string
+}
+export type SyncSubject = { readonly kind: 'sync'; readonly spaceId: string; readonly audienceId: string }
+
+/** What a record is of. */
+export type Subject = PropertySubject | DeletionSubject | SyncSubject
+
+/** The value of a property, and which audience or trait it tells of. */
+export type PropertyState = {
+  readonly kind: 'audience' | 'trait'
+  readonly id: string
+  readonly name: string
+  /** The value as JSON text, as `JSON.stringify` writes it. */
+  readonly value: string
+  readonly version: Version
+  /** The version of the record that carries this value to the receivers. Never above `version`. */
+  readonly since: Version
+}
+
+/** Nothing that is as old as this, or older, is kept or sent. */
+export type DeletionFloor = {
+  readonly requestedAtMs: number
+  readonly requestId: string
+  /** The record of `deletions` that asked for it. */
+  readonly partition: number
+  readonly offset: number
+}
+
+/** Whoever the audience had by then has this version at the least. */
+export type SyncFloor = { readonly version: Version; readonly syncId: string }
+
+export type StateRecord =
+  | { readonly subject: PropertySubject; readonly state: PropertyState; readonly isQuiet: boolean }
+  /** A tombstone. */
+  | { readonly subject: Subject; readonly state: null }
+  | { readonly subject: DeletionSubject; readonly state: DeletionFloor }
+  | { readonly subject: SyncSubject; readonly state: SyncFloor }
+
+export function encodeSubject(subject: Subject): Buffer {
+  switch (subject.kind) {
+    case 'property':
+      return Buffer.from(JSON.stringify([subject.userId, subject.spaceId, subject.property]))
+    case 'deletion':
+      return Buffer.from(JSON.stringify([subject.userId, subject.sourceId]))
+    case 'sync':
+      return Buffer.from(JSON.stringify([null, subject.spaceId, subject.audienceId]))
+  }
+}
+
+/** A quiet one brings a newer version of a value that receivers were already sent. */
+export function encodeState(state: PropertyState, isQuiet: boolean): Buffer {
+  const { kind, id, name, value, version, since } = state
+  return Buffer.from(
+    `{"kind":"${kind}","id":${JSON.stringify(id)},"name":${JSON.stringify(name)},"value":${value},` +
+      `"version":${versionJson(version)},"since":${versionJson(since)}${isQuiet ? ',"quiet":true' : ''}}`,
+  )
+}
+
+export function encodeDeletionFloor(floor: DeletionFloor): Buffer {
+  const { requestedAtMs, requestId, partition, offset } = floor
+  return Buffer.from(JSON.stringify({ kind: 'deletion', requestedAtMs, requestId, partition, offset }))
+}
+
+export function encodeSyncFloor({ version, syncId }: SyncFloor): Buffer {
+  return Buffer.from(`{"kind":"sync","version":${versionJson(version)},"syncId":${JSON.stringify(syncId)}}`)
+}
+
+function versionJson({ atMs, isNative, partition, offset }: Version): string {
+  return `{"atMs":${atMs},"isNative":${isNative},"partition":${partition},"offset":${offset}}`
+}
+
+export type DecodedState = { ok: true; record: StateRecord } | { ok: false; fault: string }
+
+/** Whatever the bytes are, it does not throw; what isn't ours is a fault. */
+export function decodeState(key: Buffer | null, value: Buffer | null): DecodedState {
+  const subject = key === null ? undefined : decodeSubject(key)
+  if (subject === undefined) return { ok: false, fault: 'the key is none of a state' }
+  if (value === null) return { ok: true, record: { subject, state: null } }
+  const parsed = parseJson(value.toString())
+  const record = parsed.ok ? recordOf(subject, parsed.value) : undefined
+  return record === undefined ? { ok: false, fault: 'the value is none of its key' } : { ok: true, record }
+}
+
+function decodeSubject(key: Buffer): Subject | undefined {
+  const parsed = parseJson(key.toString())
+  if (!parsed.ok || !Array.isArray(parsed.value)) return undefined
+  const [first, second, third, ...rest]: unknown[] = parsed.value
+  if (rest.length > 0 || !isFilled(second)) return undefined
+  if (parsed.value.length === 2) {
+    return isFilled(first) ? { kind: 'deletion', userId: first, sourceId: second } : undefined
+  }
+  if (!isFilled(third)) return undefined
+  if (first === null) return { kind: 'sync', spaceId: second, audienceId: third }
+  return isFilled(first) ? { kind: 'property', userId: first, spaceId: second, property: third } : undefined
+}
+
+function recordOf(subject: Subject, value: unknown): StateRecord | undefined {
+  if (!isObject(value)) return undefined
+  switch (subject.kind) {
+    case 'property': {
+      const state = propertyStateOf(value)
+      return state === undefined ? undefined : { subject, state, isQuiet: value['quiet'] === true }
+    }
+    case 'deletion': {
+      const state = deletionFloorOf(value)
+      return state === undefined ? undefined : { subject, state }
+    }
+    case 'sync': {
+      const state = syncFloorOf(value)
+      return state === undefined ? undefined : { subject, state }
+    }
+  }
+}
+
+function propertyStateOf(fields: Fields): PropertyState | undefined {
+  const { kind, id, name } = fields
+  const version = readVersion(fields['version'])
+  const since = readVersion(fields['since'])
+  const value: string | undefined = JSON.stringify(fields['value'])
+  if (kind !== 'audience' && kind !== 'trait') return undefined
+  if (kind === 'audience' && value !== 'true' && value !== 'false') return undefined
+  if (!isFilled(id) || typeof name !== 'string' || value === undefined) return undefined
+  if (version === undefined || since === undefined || compareVersions(since, version) > 0) return undefined
+  return { kind, id, name, value, version, since }
+}
+
+function deletionFloorOf(fields: Fields): DeletionFloor | undefined {
+  const { kind, requestedAtMs, requestId, partition, offset } = fields
+  if (kind !== 'deletion' || !isFilled(requestId)) return undefined
+  const place = versionOf(requestedAtMs, true, partition, offset)
+  if (place === undefined) return undefined
+  return { requestedAtMs: place.atMs, requestId, partition: place.partition, offset: place.offset }
+}
+
+function syncFloorOf(fields: Fields): SyncFloor | undefined {
+  const { kind, syncId } = fields
+  const version = readVersion(fields['version'])
+  return kind === 'sync' && version !== undefined && isFilled(syncId) ? { version, syncId } : undefined
+}
+
+function readVersion(value: unknown): Version | undefined {
+  if (!isObject(value)) return undefined
+  return versionOf(value['atMs'], value['isNative'], value['partition'], value['offset'])
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+function isObject(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function isFilled(value: unknown): value is string {
+  return typeof value === 'string' && value !== ''
+}

@@ -1,0 +1,119 @@
+import { rm } from 'node:fs/promises'
+import { ClassicLevel } from 'classic-level'
+
+export type StoreOperation =
+  | { readonly type: 'put'; readonly key: string; readonly value: string }
+  | { readonly type: 'put_bytes'; readonly key: string; readonly value: Buffer }
+  | { readonly type: 'del'; readonly key: string }
+
+/** Entries in the order of their keys, as they were when the reader was made. */
+export type RangeReader = {
+  /** The next entries, at most `count`; none when there are no more. */
+  next(count: number): Promise<readonly (readonly [key: string, value: string])[]>
+  close(): Promise<void>
+}
+
+/** What a unit keeps on disk. It throws only where the disk fails. */
+export type StateStore = {
+  getMany(keys: string[]): Promise<readonly (string | undefined)[]>
+  getBytes(key: string): Promise<Buffer | undefined>
+  /** All or nothing, also where the process is killed. In the order of the calls. */
+  write(operations: readonly StoreOperation[]): Promise<void>
+  range(range: { from: string; to: string }): RangeReader
+  close(): Promise<void>
+}
+
+/** A store that could not be opened: `locked` is in use by somebody, `broken` has to be made anew. */
+export type OpenedStore =
+  | { ok: true; store: StateStore }
+  | { ok: false; why: 'locked' | 'broken'; cause: unknown }
+
+/**
+ * Sizes of one unit of many in a process: what is read is mostly read once, so that a larger cache gains nothing, and every
+ * buffer may be there twice. Measured: docs/decisions/025.
+ */
+const storeSizes = {
+  cacheSize: 1024 ** 2,
+  writeBufferSize: 2 * 1024 ** 2,
+  maxOpenFiles: 100,
+} as const
+
+const text = { keyEncoding: 'utf8', valueEncoding: 'utf8' } as const
+
+async function openStore(location: string): Promise<OpenedStore> {
+  const level = new ClassicLevel(location, text)
+  try {
+    await level.open(storeSizes)
+  } catch (error) {
+    const why = codeOf(error) === 'LEVEL_LOCKED' ? 'locked' : 'broken'
+    return { ok: false, why, cause: error }
+  }
+  return { ok: true, store: new LevelStore(level) }
+}
+
+/** Of a store that is closed, or could not be opened. */
+async function removeStore(location: string): Promise<void> {
+  await rm(location, { recursive: true, force: true })
+}
+
+/** Where stores are, each at its location. */
+export type Stores = {
+  open(location: string): Promise<OpenedStore>
+  /** Of a store that is closed, or could not be opened. */
+  remove(location: string): Promise<void>
+}
+
+/** On disk, with LevelDB. */
+export const levelStores: Stores = { open: openStore, remove: removeStore }
+
+class LevelStore implements StateStore {
+  readonly #level: ClassicLevel
+
+  constructor(level: ClassicLevel) {
+    this.#level = level
+  }
+
+  getMany(keys: string[]): Promise<readonly (string | undefined)[]> {
+    return this.#level.getMany(keys)
+  }
+
+  getBytes(key: string): Promise<Buffer | undefined> {
+    return this.#level.get<string, Buffer>(key, { keyEncoding: 'utf8', valueEncoding: 'buffer' })
+  }
+
+  async write(operations: readonly StoreOperation[]): Promise<void> {
+    const batch = this.#level.batch()
+    for (const operation of operations) {
+      switch (operation.type) {
+        case 'put':
+          batch.put(operation.key, operation.value)
+          break
+        case 'put_bytes':
+          batch.put(operation.key, operation.value, { valueEncoding: 'buffer' })
+          break
+        case 'del':
+          batch.del(operation.key)
+          break
+      }
+    }
+    await batch.write()
+  }
+
+  range({ from, to }: { from: string; to: string }): RangeReader {
+    const iterator = this.#level.iterator({ gte: from, lt: to })
+    return {
+      next: (count) => iterator.nextv(count),
+      close: () => iterator.close(),
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#level.close()
+  }
+}
+
+/** The library wraps the fault of the disk in one that says that it isn't open. */
+function codeOf(error: unknown): unknown {
+  const cause = error instanceof Error ? (error.cause ?? error) : error
+  return typeof cause === 'object' && cause !== null && 'code' in cause ? cause.code : undefined
+}

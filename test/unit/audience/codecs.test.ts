@@ -1,0 +1,268 @@
+import * as fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import {
+  decodeCell,
+  encodeCell,
+  hasIdMark,
+  idMarkOf,
+  isMemberText,
+  place,
+} from '../../../src/audience/cell.ts'
+import { deleteOf, identifyOf } from '../../../src/audience/identify.ts'
+import {
+  decodeState,
+  encodeDeletionFloor,
+  encodeState,
+  encodeSubject,
+  encodeSyncFloor,
+} from '../../../src/audience/state-record.ts'
+import { escapeId, subjectKey, subjectOf, unescapeId } from '../../../src/audience/store-keys.ts'
+import { compareVersions, formatVersion, parseVersion } from '../../../src/audience/version.ts'
+import { id, state, subject, version } from './arbitraries.ts'
+
+const runs = { numRuns: 1_000 }
+
+function bestCell(cells: readonly PropertyCell[]): PropertyCell | undefined {
+  let held: PropertyCell | undefined
+  for (const cell of cells) {
+    const { best } = place(cell, held)
+    if (best.kind === 'property') held = best
+  }
+  return held
+}
+
+describe('versions', () => {
+  test('are in one order', () => {
+    fc.assert(
+      fc.property(version, version, version, (a, b, c) => {
+        expect(Math.sign(compareVersions(a, b)) + Math.sign(compareVersions(b, a))).toBe(0)
+        if (compareVersions(a, b) <= 0 && compareVersions(b, c) <= 0) {
+          expect(compareVersions(a, c)).toBeLessThanOrEqual(0)
+        }
+        expect(compareVersions(a, b) === 0).toBe(formatVersion(a) === formatVersion(b))
+      }),
+      runs,
+    )
+  })
+
+  test('one from the own partition is above one that was moved, at the same time only', () => {
+    const native = { atMs: 5, isNative: true, partition: 0, offset: 1 }
+    const moved = { atMs: 5, isNative: false, partition: 7, offset: 9 }
+    expect(compareVersions(native, moved)).toBeGreaterThan(0)
+    expect(compareVersions(native, { ...moved, atMs: 6 })).toBeLessThan(0)
+  })
+
+  test('are read as they were written', () => {
+    fc.assert(
+      fc.property(version, (one) => expect(parseVersion(formatVersion(one))).toEqual(one)),
+      runs,
+    )
+  })
+
+  test('of any other text there is none', () => {
+    for (const text of [
+      '',
+      '1.1.1',
+      '1.2.1.1',
+      '1.1.1.1.1',
+      'x.1.1.1',
+      '1.1.-1.1',
+      '01.1.1.1',
+      '1.1.1.1e3',
+    ]) {
+      expect(parseVersion(text)).toBeUndefined()
+    }
+    fc.assert(
+      fc.property(fc.string(), (text) => {
+        const read = parseVersion(text)
+        if (read !== undefined) expect(formatVersion(read)).toBe(text)
+      }),
+      runs,
+    )
+  })
+})
+
+describe('records of memberships', () => {
+  test('a state is read as it was written', () => {
+    fc.assert(
+      fc.property(subject, state, fc.boolean(), (of, held, isQuiet) => {
+        expect(decodeState(encodeSubject(of), encodeState(held, isQuiet))).toEqual({
+          ok: true,
+          record: { subject: of, state: held, isQuiet },
+        })
+        expect(decodeState(encodeSubject(of), null)).toEqual({
+          ok: true,
+          record: { subject: of, state: null },
+        })
+      }),
+      runs,
+    )
+  })
+
+  test('floors are read as they were written', () => {
+    fc.assert(
+      fc.property(id, id, version, (first, second, at) => {
+        const deletion = { kind: 'deletion', userId: first, sourceId: second } as const
+        const floor = { requestedAtMs: at.atMs, requestId: first, partition: at.partition, offset: at.offset }
+        expect(decodeState(encodeSubject(deletion), encodeDeletionFloor(floor))).toEqual({
+          ok: true,
+          record: { subject: deletion, state: floor },
+        })
+        const sync = { kind: 'sync', spaceId: first, audienceId: second } as const
+        const applied = { version: at, syncId: second }
+        expect(decodeState(encodeSubject(sync), encodeSyncFloor(applied))).toEqual({
+          ok: true,
+          record: { subject: sync, state: applied },
+        })
+      }),
+      runs,
+    )
+  })
+
+  test('whatever the bytes are, reading them does not throw', () => {
+    const bytes = fc.oneof(
+      fc.uint8Array({ maxLength: 60 }).map((array) => Buffer.from(array)),
+      fc.json().map((text) => Buffer.from(text)),
+      subject.map(encodeSubject),
+    )
+    fc.assert(
+      fc.property(bytes, bytes, (key, value) => {
+        decodeState(key, value)
+      }),
+      runs,
+    )
+    expect(decodeState(null, null).ok).toBe(false)
+  })
+})
+
+describe('keys of the store', () => {
+  test('are told apart, and lead back to what they are of', () => {
+    const any = fc.oneof(
+      subject,
+      fc.record({ kind: fc.constant('deletion' as const), userId: id, sourceId: id }),
+      fc.record({ kind: fc.constant('sync' as const), spaceId: id, audienceId: id }),
+    )
+    fc.assert(
+      fc.property(any, (of) => {
+        expect(subjectOf(subjectKey(of))).toEqual(of)
+        expect(Buffer.from(subjectKey(of)).toString()).toBe(subjectKey(of))
+      }),
+      runs,
+    )
+  })
+
+  test('the order of their bytes is the order of the ids', () => {
+    fc.assert(
+      fc.property(id, id, (a, b) => {
+        expect(unescapeId(escapeId(a))).toBe(a)
+        const order = Buffer.compare(Buffer.from(escapeId(a)), Buffer.from(escapeId(b)))
+        expect(order).toBe(a < b ? -1 : a > b ? 1 : 0)
+        expect(order).toBe(escapeId(a) < escapeId(b) ? -1 : escapeId(a) > escapeId(b) ? 1 : 0)
+      }),
+      runs,
+    )
+  })
+})
+
+describe('what the store holds', () => {
+  test('a state is read as it was stored', () => {
+    fc.assert(
+      fc.property(state, fc.nat(), id, (held, offset, other) => {
+        const cell = { kind: 'property' as const, state: held, offset }
+        const text = encodeCell(cell) ?? ''
+        expect(decodeCell(text)).toEqual(cell)
+        expect(isMemberText(text)).toBe(held.kind === 'audience' && held.value === 'true')
+        expect(hasIdMark(text, idMarkOf(held.id))).toBe(held.kind === 'audience')
+        if (other !== held.id) expect(hasIdMark(text, idMarkOf(other))).toBe(false)
+      }),
+      runs,
+    )
+  })
+
+  test('floors are read as they were stored', () => {
+    fc.assert(
+      fc.property(id, version, fc.nat(), (name, at, offset) => {
+        const deletion = {
+          kind: 'deletion' as const,
+          state: { requestedAtMs: at.atMs, requestId: name, partition: at.partition, offset: at.offset },
+          offset,
+        }
+        expect(decodeCell(encodeCell(deletion) ?? '')).toEqual(deletion)
+        const sync = { kind: 'sync' as const, state: { version: at, syncId: name }, offset }
+        expect(decodeCell(encodeCell(sync) ?? '')).toEqual(sync)
+      }),
+      runs,
+    )
+  })
+
+  test('in whatever order records are read, the same is held', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(state, fc.nat({ max: 2 })), { minLength: 1, maxLength: 6 }),
+        fc.nat(),
+        (states, seed) => {
+          const cells = states.map(([one, atMs], offset) => {
+            const at = { ...one.version, atMs }
+            return { kind: 'property' as const, state: { ...one, version: at, since: at }, offset }
+          })
+          const shuffled = cells.toSorted((a, b) => ((a.offset * 7 + seed) % 5) - ((b.offset * 7 + seed) % 5))
+          const [a, b] = [bestCell(cells), bestCell(shuffled)]
+          expect(
+            a.kind === 'property' &&
+              b.kind === 'property' &&
+              compareVersions(a.state.version, b.state.version),
+          ).toBe(0)
+        },
+      ),
+      runs,
+    )
+  })
+})
+
+describe('messages', () => {
+  test('an Identify is canonical, whatever is in it', () => {
+    fc.assert(
+      fc.property(subject, state, (of, held) => {
+        const { body, messageId } = identifyOf(of, held)
+        const text = body.toString()
+        expect(JSON.stringify(JSON.parse(text))).toBe(text)
+        expect(messageId.length).toBeLessThanOrEqual(100)
+        const message = JSON.parse(text)
+        expect(message.userId).toBe(of.userId)
+        expect(Object.entries(message.traits)).toEqual([[of.property, JSON.parse(held.value)]])
+        expect(message.context.personas).toEqual({
+          computation_class: held.kind,
+          computation_id: held.id,
+          computation_key: of.property,
+          namespace: of.spaceId,
+          space_id: of.spaceId,
+        })
+      }),
+      runs,
+    )
+  })
+
+  test('the same value has the same messageId, another one has another', () => {
+    fc.assert(
+      fc.property(subject, state, version, (of, held, at) => {
+        const { messageId } = identifyOf(of, held)
+        expect(identifyOf(of, { ...held, version: at }).messageId).toBe(messageId)
+        const isSame = compareVersions(at, held.since) === 0
+        expect(identifyOf(of, { ...held, since: at }).messageId === messageId).toBe(isSame)
+      }),
+      runs,
+    )
+  })
+
+  test('a delete names its request', () => {
+    const { body, messageId } = deleteOf('u"1', { requestId: 'r-1', requestedAtMs: 0 })
+    expect(messageId).toBe('delete-r-1')
+    expect(JSON.parse(body.toString())).toEqual({
+      type: 'delete',
+      messageId: 'delete-r-1',
+      userId: 'u"1',
+      timestamp: '1970-01-01T00:00:00.000Z',
+      context: {},
+    })
+  })
+})

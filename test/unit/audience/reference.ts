@@ -1,0 +1,143 @@
+import type { PropertyState } from '../../../src/audience/state-record.ts'
+import { decodeState } from '../../../src/audience/state-record.ts'
+import type { Version } from '../../../src/audience/version.ts'
+import { partitionOf } from '../../../src/message/partition.ts'
+import { partitions, type SimulatedLog, topics } from './simulated-log.ts'
+
+function ranks(one: Version): number[] {
+  return [one.atMs, one.isNative ? 1 : 0, one.partition, one.offset]
+}
+
+function keyOf(userId: string, audienceId: string): string {
+  return `${userId}/${audienceId}`
+}
+
+/** Later first by time, then those in their own partition, then by place. */
+function compareVersions(a: Version, b: Version): number {
+  const [of, than] = [ranks(a), ranks(b)]
+  const at = of.findIndex((rank, index) => rank !== than[index])
+  return at === -1 ? 0 : (of[at] ?? 0) - (than[at] ?? 0)
+}
+
+/** What a user is held to be, as far as receivers care. */
+export type Held = { readonly value: string; readonly version: Version }
+
+type Fields = {
+  type: 'membership' | 'sync'
+  audienceId: string
+  userId: string
+  member: boolean
+  changedAt: string
+  syncId: string
+  snapshotAt: string
+  part: number
+  parts: number
+  userIds: string[]
+}
+
+type OpenSync = {
+  version: Version
+  firstMs: number
+  parts: number
+  users: Map<number, string[]>
+  isRefused: boolean
+}
+
+const withinMs = 600_000
+
+/**
+ * The state that a unit has to come to: its changes one after the other, each once, as the design says it, without batches,
+ * crashes or writes that take their time. One audience has one property here.
+ */
+export function referenceOf(log: SimulatedLog, unit: number): Map<string, Held> {
+  const held = new Map<string, Held>()
+  const floors = new Map<string, Version>()
+  const syncs = new Map<string, OpenSync>()
+
+  for (const { offset, timestampMs, value, headers } of log.records(topics.changes, unit)) {
+    const fields: Fields = JSON.parse(value?.toString() ?? '{}')
+    const { audienceId } = fields
+    const floor = floors.get(audienceId)
+    if (fields.type === 'membership') {
+      const { userId, member } = fields
+      // Moved to its unit, where it comes again.
+      if (partitionOf(userId, partitions) !== unit) continue
+      const [, partition, at] = (headers['origin'] ?? '').split('/').map(Number)
+      const isNative = headers['origin'] === undefined
+      const version: Version = {
+        atMs: Date.parse(fields.changedAt),
+        isNative,
+        partition: isNative ? unit : (partition ?? -1),
+        offset: isNative ? offset : (at ?? -1),
+      }
+      const key = keyOf(userId, audienceId)
+      const before = held.get(key)
+      if (before !== undefined && compareVersions(version, before.version) <= 0) continue
+      if (floor !== undefined && compareVersions(version, floor) < 0) continue
+      held.set(key, { value: String(member), version })
+      continue
+    }
+    const mark = `${audienceId}/${fields.syncId}`
+    const version: Version = { atMs: Date.parse(fields.snapshotAt), isNative: true, partition: unit, offset }
+    let sync = syncs.get(mark)
+    if (sync === undefined) {
+      const isRefused = floor !== undefined && compareVersions(version, floor) < 0
+      sync = { version, firstMs: timestampMs, parts: fields.parts, users: new Map(), isRefused }
+      syncs.set(mark, sync)
+    }
+    if (sync.isRefused) continue
+    const isWrong = fields.userIds.some((userId) => partitionOf(userId, partitions) !== unit)
+    const isLate = timestampMs - sync.firstMs > withinMs
+    const isOlder = floor !== undefined && compareVersions(sync.version, floor) < 0
+    if (isWrong || isLate || isOlder) {
+      sync.isRefused = true
+      continue
+    }
+    sync.users.set(fields.part, fields.userIds)
+    if (sync.users.size < sync.parts) continue
+    sync.isRefused = true
+    floors.set(audienceId, sync.version)
+    const users = new Set([...sync.users.values()].flat())
+    for (const userId of users) {
+      const key = keyOf(userId, audienceId)
+      const before = held.get(key)
+      if (before?.value === 'true') continue
+      if (before !== undefined && compareVersions(before.version, sync.version) > 0) continue
+      held.set(key, { value: 'true', version: sync.version })
+    }
+    for (const [key, before] of held) {
+      const [userId = '', audience] = key.split('/')
+      if (audience !== audienceId || users.has(userId) || before.value !== 'true') continue
+      if (compareVersions(before.version, sync.version) > 0) continue
+      held.set(key, { value: 'false', version: sync.version })
+    }
+  }
+  return held
+}
+
+export type Written = { readonly state: PropertyState; readonly isQuiet: boolean; readonly offset: number }
+
+/** All states that `memberships` of a unit has been given, by user and audience, in the order of the log. */
+export function writtenStates(log: SimulatedLog, unit: number): Map<string, Written[]> {
+  const written = new Map<string, Written[]>()
+  for (const { key, value, offset } of log.records(topics.states, unit)) {
+    const decoded = decodeState(key, value)
+    if (!decoded.ok) throw new Error(decoded.fault)
+    const { record } = decoded
+    if (record.subject.kind !== 'property' || record.state === null || !('isQuiet' in record)) continue
+    const name = `${record.subject.userId}/${record.state.id}`
+    const states = written.get(name) ?? []
+    states.push({ state: record.state, isQuiet: record.isQuiet, offset })
+    written.set(name, states)
+  }
+  return written
+}
+
+/** The highest version, wherever it stands. */
+export function bestOf(states: readonly Written[]): Written | undefined {
+  let best: Written | undefined
+  for (const one of states) {
+    if (best === undefined || compareVersions(one.state.version, best.state.version) >= 0) best = one
+  }
+  return best
+}

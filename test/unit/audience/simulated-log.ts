@@ -1,0 +1,321 @@
+import { type AudienceUnits, createAudienceUnits } from '../../../src/audience/units.ts'
+import type {
+  AudienceObserver,
+  AudiencePorts,
+  HeldRecord,
+  Identify,
+  LoggedState,
+  RecordContent,
+} from '../../../src/audience/ports.ts'
+import { defaultLimits } from '../../../src/message/limits.ts'
+import { partitionOf } from '../../../src/message/partition.ts'
+import { type Disks, MemoryStores } from './memory-stores.ts'
+
+export const partitions = 2
+export const topics = { changes: 'audience-changes', states: 'memberships', deletions: 'deletions' } as const
+type Topic = (typeof topics)[keyof typeof topics]
+
+export type LogRecord = {
+  readonly offset: number
+  readonly timestampMs: number
+  readonly key: Buffer | null
+  readonly value: Buffer | null
+  readonly headers: Record<string, string>
+}
+
+/** A record to be appended, and who hears of it. */
+type PendingWrite = {
+  readonly topic: Topic
+  readonly partition: number
+  readonly record: Pick<LogRecord, 'key' | 'value' | 'headers'>
+  readonly acknowledge: (offset: number) => void
+}
+
+export type Delivered = { readonly identify: Identify; readonly offset: number; readonly ownerNumber: number }
+
+/** The broker, the disk and the group's commits: what outlives a program. */
+export class SimulatedLog {
+  readonly disks: Disks = new Map()
+  readonly #records = new Map<string, LogRecord[]>()
+  /** Settled by an owner that was the owner then. */
+  readonly settled = new Map<string, Set<number>>()
+  readonly committed = new Map<string, number>()
+  nowMs = 1_700_000_000_000
+  readonly delivered: Delivered[] = []
+  readonly deletes: { sources: readonly string[]; userId: string; messageId: string }[] = []
+  readonly dead: {
+    topic: string
+    partition: number
+    offset: number
+    reason: string
+    value: Buffer | null
+  }[] = []
+  owners = 0
+
+  records(topic: Topic, partition: number): LogRecord[] {
+    const name = `${topic}/${partition}`
+    let records = this.#records.get(name)
+    if (records === undefined) {
+      records = []
+      this.#records.set(name, records)
+    }
+    return records
+  }
+
+  append(topic: Topic, partition: number, record: Partial<Omit<LogRecord, 'offset'>>): LogRecord {
+    const records = this.records(topic, partition)
+    const appended = {
+      key: null,
+      value: null,
+      headers: {},
+      timestampMs: this.nowMs,
+      ...record,
+      offset: records.length,
+    }
+    records.push(appended)
+    return appended
+  }
+
+  settle(topic: string, partition: number, offset: number): void {
+    const name = `${topic}/${partition}`
+    const settled = this.settled.get(name) ?? new Set()
+    settled.add(offset)
+    this.settled.set(name, settled)
+  }
+
+  /** The watermark: all below is settled. */
+  commit(topic: string, partition: number): number {
+    const name = `${topic}/${partition}`
+    const settled = this.settled.get(name)
+    let position = this.committed.get(name) ?? 0
+    while (settled?.has(position) === true) position++
+    this.committed.set(name, position)
+    return position
+  }
+}
+
+/** One program that owns all units, or did. */
+export class SimulatedOwner {
+  readonly log: SimulatedLog
+  readonly number: number
+  readonly units: AudienceUnits
+  readonly pending: PendingWrite[] = []
+  readonly full = new Map<string, boolean>()
+  readonly outcomes = new Map<string, number>()
+  readonly synced: Parameters<AudienceObserver['synced']>[0][] = []
+  readonly restored: Parameters<AudienceObserver['restored']>[0][] = []
+  readonly notSent: string[] = []
+  readonly faults: Error[] = []
+  /** What was handed over and neither settled nor given back. */
+  readonly out = new Set<string>()
+  readonly givenBack: string[] = []
+  /** It may still be running, but the group has another owner: what it settles doesn't count. */
+  isZombie = false
+  /** Whether it is at the end of the changes, as a fetch has shown. */
+  endSeenMs = 0
+  readonly #next = new Map<string, number>()
+  readonly #stores: MemoryStores
+  isKilled = false
+
+  constructor(
+    log: SimulatedLog,
+    { machine = 1, ports = {} }: { machine?: number; ports?: Partial<AudiencePorts> } = {},
+  ) {
+    this.log = log
+    this.#stores = new MemoryStores(log.disks)
+    this.number = ++log.owners
+    const count = (what: string): void => {
+      this.outcomes.set(what, (this.outcomes.get(what) ?? 0) + 1)
+    }
+    this.units = createAudienceUnits({
+      folder: `machine-${machine}`,
+      partitions,
+      limits: defaultLimits,
+      logId: 'simulated',
+      trustedForMs: 30 * 86_400_000,
+      stores: this.#stores,
+      tickEveryMs: 2,
+      ports: {
+        spaceOf: (sourceId) => {
+          if (sourceId === 'off') return 'disabled'
+          if (sourceId === 'website') return 'no_space'
+          return sourceId.startsWith('space') ? 'enabled' : 'unknown'
+        },
+        writeState: ({ partition, key, value }) =>
+          this.#write(topics.states, partition, { key, value, headers: {} }),
+        moveChange: async ({ partition, key, value, headers }) => {
+          await this.#write(topics.changes, partition, { key, value, headers: { ...headers } })
+          return 'acknowledged'
+        },
+        readStates: (unit, from) => statesOf(log, unit, from),
+        rangeOfStates: (unit) => Promise.resolve({ start: 0, end: log.records(topics.states, unit).length }),
+        deliver: (record, identify) => {
+          if (!this.isZombie) {
+            log.delivered.push({ identify, offset: record.offset, ownerNumber: this.number })
+          }
+          record.settle()
+        },
+        deliverDelete: (record, { sources, userId, messageId }) => {
+          log.deletes.push({ sources, userId, messageId })
+          record.settle()
+        },
+        refuse: (record, { value }, reason) => {
+          const { topic, partition, offset } = record
+          log.dead.push({ topic, partition, offset, reason, value })
+          record.settle()
+        },
+        setUnitFull: (topic, unit, isFull) => this.full.set(`${topic}/${unit}`, isFull),
+        endSeenMs: () => this.endSeenMs,
+        fatal: (error) => {
+          if (!this.isKilled) this.faults.push(error)
+        },
+        now: () => log.nowMs,
+        observer: {
+          changed: (outcome) => count(outcome),
+          synced: (report) => this.synced.push(report),
+          syncRefused: (_sync, reason) => count(reason),
+          restored: (report) => this.restored.push(report),
+          notSent: (why) => this.notSent.push(why),
+        },
+        ...ports,
+      },
+    })
+  }
+
+  async begin(): Promise<void> {
+    for (let unit = 0; unit < partitions; unit++) {
+      for (const topic of Object.values(topics)) {
+        this.#next.set(`${topic}/${unit}`, this.log.commit(topic, unit))
+      }
+    }
+    for (let unit = 0; unit < partitions; unit++) await this.units.prepare(unit)
+  }
+
+  left(topic: Topic, unit: number): number {
+    return this.log.records(topic, unit).length - (this.#next.get(`${topic}/${unit}`) ?? 0)
+  }
+
+  /** Hands over the next records of a partition. */
+  deliver(topic: Topic, unit: number, count = Infinity): void {
+    const name = `${topic}/${unit}`
+    const from = this.#next.get(name) ?? 0
+    const records = this.log.records(topic, unit).slice(from, from + count)
+    for (const record of records) {
+      this.#next.set(name, record.offset + 1)
+      if (this.log.settled.get(name)?.has(record.offset) === true && topic === topics.states) continue
+      const content: RecordContent = {
+        key: record.key,
+        value: record.value,
+        headers: record.headers,
+      }
+      const held = this.#hold(topic, unit, record)
+      if (topic === topics.changes) this.units.acceptChange(held, content)
+      else if (topic === topics.states) this.units.acceptState(held, content)
+      else this.units.acceptDeletion(held, content)
+    }
+  }
+
+  #hold(topic: Topic, partition: number, { offset, timestampMs }: LogRecord): HeldRecord {
+    const name = `${topic}/${partition}/${offset}`
+    this.out.add(name)
+    const end = (): void => {
+      if (!this.out.delete(name) && !this.isKilled) throw new Error(`${name} came to its end twice`)
+    }
+    const { log } = this
+    const isLost = (): boolean => this.isZombie || this.isKilled
+    return {
+      topic,
+      partition,
+      offset,
+      timestampMs,
+      isLate: false,
+      get isAbandoned() {
+        return isLost()
+      },
+      mayHaveBegun: false,
+      settle: () => {
+        end()
+        if (!isLost()) log.settle(topic, partition, offset)
+      },
+      giveBack: () => {
+        end()
+        this.givenBack.push(name)
+      },
+    }
+  }
+
+  /** The broker takes a write. It may be acknowledged only later, or never. */
+  land(index: number, { isAcknowledged = true } = {}): void {
+    const [write] = this.pending.splice(index, 1)
+    if (write === undefined) return
+    const { offset } = this.log.append(write.topic, write.partition, write.record)
+    if (isAcknowledged) write.acknowledge(offset)
+    else this.unacknowledged.push(() => write.acknowledge(offset))
+  }
+
+  readonly unacknowledged: (() => void)[] = []
+
+  /** All writes land, and those that they cause, until there are none. */
+  async landAll(): Promise<void> {
+    for (let quiet = 0; quiet < 3;) {
+      const isQuiet = this.pending.length === 0 && this.unacknowledged.length === 0
+      quiet = isQuiet ? quiet + 1 : 0
+      while (this.pending.length > 0) this.land(0)
+      for (const acknowledge of this.unacknowledged.splice(0)) acknowledge()
+      await turns()
+    }
+  }
+
+  /** The process is gone: of what was on its way `isWritten` tells what the broker got. */
+  kill(isWritten: (index: number) => boolean): void {
+    this.isKilled = true
+    this.#stores.kill()
+    for (const [index, write] of this.pending.splice(0).entries()) {
+      if (isWritten(index)) this.log.append(write.topic, write.partition, write.record)
+    }
+    this.unacknowledged.splice(0)
+    void this.units.stop().catch(() => undefined)
+  }
+
+  #write(
+    topic: Topic,
+    partition: number,
+    record: Pick<LogRecord, 'key' | 'value' | 'headers'>,
+  ): Promise<number> {
+    return new Promise((resolve) => {
+      if (this.isKilled) return
+      this.pending.push({ topic, partition, record, acknowledge: resolve })
+    })
+  }
+}
+
+/** Lets what is under way go on, as far as it doesn't wait for the log. */
+export async function turns(count = 12): Promise<void> {
+  for (let i = 0; i < count; i++) await new Promise((resolve) => setImmediate(resolve))
+}
+
+async function* statesOf(
+  log: SimulatedLog,
+  unit: number,
+  from: number,
+): AsyncGenerator<readonly LoggedState[]> {
+  const end = log.records(topics.states, unit).length
+  for (let at = from; at < end; at += 3) {
+    await Promise.resolve()
+    yield log.records(topics.states, unit).slice(at, Math.min(at + 3, end))
+  }
+}
+
+/** Users by the partition that they belong to. */
+export function usersOf(unit: number, count: number): string[] {
+  const users: string[] = []
+  for (let number = 0; users.length < count; number++) {
+    const user = `user-${number}`
+    if (partitionOf(user, partitions) === unit) users.push(user)
+  }
+  return users
+}
+
+export function iso(ms: number): string {
+  return new Date(ms).toISOString()
+}

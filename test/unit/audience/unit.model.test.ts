@@ -1,0 +1,322 @@
+import * as fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { bestOf, referenceOf, writtenStates } from './reference.ts'
+import { iso, partitions, SimulatedLog, SimulatedOwner, topics, turns, usersOf } from './simulated-log.ts'
+
+const ofFirst = 2
+const users = [...usersOf(0, ofFirst), ...usersOf(1, 1)]
+const audiences = ['lions', 'tigers']
+const spaceId = 'space'
+
+/** A program that holds the units, perhaps one that did and doesn't know better, and what survives them. */
+class World {
+  readonly log = new SimulatedLog()
+  readonly startMs = this.log.nowMs
+  owner = new SimulatedOwner(this.log)
+  zombie: SimulatedOwner | undefined
+  machine = 1
+  syncs = 0
+  /** Parts of syncs that were not sent yet. */
+  readonly unsent: (() => void)[] = []
+
+  change(user: string, audience: string, member: boolean, agoMs: number, partition: number): void {
+    this.log.append(topics.changes, partition, {
+      key: Buffer.from(user),
+      value: json({
+        type: 'membership',
+        audienceId: audience,
+        audienceName: audience,
+        userId: user,
+        member,
+        changedAt: iso(this.log.nowMs - agoMs),
+      }),
+      headers: { 'source-id': spaceId },
+    })
+  }
+
+  /** Parts of one sync, in the order in which they are to be sent; some may stay unsent. */
+  sync(audience: string, members: readonly string[], parts: number, agoMs: number, unit: number): void {
+    const syncId = `sync-${++this.syncs}`
+    const snapshotAt = iso(this.log.nowMs - agoMs)
+    for (let part = 1; part <= parts; part++) {
+      this.unsent.push(() =>
+        this.log.append(topics.changes, unit, {
+          value: json({
+            type: 'sync',
+            audienceId: audience,
+            audienceName: audience,
+            syncId,
+            snapshotAt,
+            part,
+            parts,
+            userIds: members.filter((_, index) => index % parts === part - 1),
+          }),
+          headers: { 'source-id': spaceId },
+        }),
+      )
+    }
+  }
+
+  async begin(machine: number): Promise<void> {
+    this.machine = machine
+    this.owner = new SimulatedOwner(this.log, { machine })
+    await this.owner.begin()
+  }
+
+  /** The program dies; its disk stays, or is lost. */
+  async crash(written: number, isDiskLost: boolean): Promise<void> {
+    this.owner.kill((index) => ((written >> (index % 16)) & 1) === 1)
+    if (isDiskLost) this.log.disks.clear()
+    await this.begin(this.machine)
+  }
+
+  /** Another program takes over, on another machine. This one doesn't know, and goes on. */
+  async handOver(isDiskLost: boolean): Promise<void> {
+    this.zombie?.kill(() => false)
+    this.zombie = this.owner
+    this.zombie.isZombie = true
+    const next = this.machine === 1 ? 2 : 1
+    if (isDiskLost)
+      for (const name of [...this.log.disks.keys()])
+        if (name.startsWith(`machine-${next}/`)) this.log.disks.delete(name)
+    await this.begin(next)
+  }
+
+  /** A clean end, and a new start. */
+  async restart(): Promise<void> {
+    const { owner } = this
+    const stopping = owner.units.stop()
+    await owner.landAll()
+    await stopping
+    expect([...owner.out], 'a clean stop leaves no record behind').toEqual([])
+    await this.begin(this.machine)
+  }
+
+  async readAll(): Promise<void> {
+    const { owner } = this
+    for (let quiet = 0; quiet < 2;) {
+      let left = 0
+      for (let unit = 0; unit < partitions; unit++) {
+        for (const topic of Object.values(topics)) {
+          left += owner.left(topic, unit)
+          owner.deliver(topic, unit)
+        }
+      }
+      await owner.landAll()
+      quiet = left === 0 ? quiet + 1 : 0
+    }
+  }
+
+  /** Everything is read, written and acknowledged; what can't come to an end by itself has run out of time. */
+  async finish(): Promise<void> {
+    const { owner, log } = this
+    await this.readAll()
+    await this.zombie?.landAll()
+    this.zombie?.kill(() => true)
+    await this.readAll()
+    log.nowMs += 700_000
+    owner.endSeenMs = log.nowMs
+    const deadline = performance.now() + 1_000
+    while (owner.out.size > 0 && performance.now() < deadline) {
+      await new Promise((resolve) => setTimeout(resolve, 1))
+      await owner.landAll()
+    }
+    for (let unit = 0; unit < partitions; unit++) owner.deliver(topics.states, unit)
+    await owner.landAll()
+  }
+}
+
+function json(value: unknown): Buffer {
+  return Buffer.from(JSON.stringify(value))
+}
+
+type Step = fc.AsyncCommand<World, World>
+
+function step(
+  name: string,
+  run: (world: World) => void | Promise<void>,
+  check: (world: World) => boolean = () => true,
+): Step {
+  return {
+    check: (world) => check(world),
+    async run(_, world) {
+      await run(world)
+      await turns(6)
+      expect(world.owner.faults).toEqual([])
+    },
+    toString: () => name,
+  }
+}
+
+const user = fc.constantFrom(...users)
+const audience = fc.constantFrom(...audiences)
+const unit = fc.nat({ max: partitions - 1 })
+const ago = fc.constantFrom(0, 0, 1_000, 2_000, 60_000, 3_600_000)
+
+const toChange = fc
+  .tuple(user, audience, fc.boolean(), ago, fc.nat({ max: 9 }))
+  .map(([who, which, member, agoMs, wrong]) =>
+    step(
+      `${who} ${member ? 'enters' : 'leaves'} ${which} ${agoMs} ms ago${wrong === 0 ? ', elsewhere' : ''}`,
+      (world) => {
+        const own = users.indexOf(who) < ofFirst ? 0 : 1
+        world.change(who, which, member, agoMs, wrong === 0 ? 1 - own : own)
+      },
+    ),
+  )
+const toRepeat = fc.tuple(unit, fc.nat()).map(([where, pick]) =>
+  step(
+    `a record of ${where} again`,
+    ({ log }) => {
+      const records = log.records(topics.changes, where)
+      const record = records[pick % records.length]
+      if (record !== undefined) log.append(topics.changes, where, { ...record, timestampMs: log.nowMs })
+    },
+    ({ log }) => log.records(topics.changes, where).length > 0,
+  ),
+)
+const toSync = fc
+  .tuple(audience, fc.subarray(users), fc.integer({ min: 1, max: 3 }), ago, unit, fc.nat({ max: 9 }))
+  .map(([which, members, parts, agoMs, where, wrong]) =>
+    step(`a sync of ${which} in ${where}: ${members.join()} in ${parts}, ${agoMs} ms ago`, (world) => {
+      const own = members.filter((who) => wrong === 0 || (users.indexOf(who) < ofFirst ? 0 : 1) === where)
+      world.sync(which, own, parts, agoMs, where)
+    }),
+  )
+const toSend = fc.tuple(fc.nat(), fc.nat({ max: 7 })).map(([pick, fate]) =>
+  step(
+    `a part is ${fate === 0 ? 'lost' : 'sent'}`,
+    ({ unsent }) => {
+      const [send] = unsent.splice(pick % unsent.length, 1)
+      if (fate !== 0) send?.()
+    },
+    ({ unsent }) => unsent.length > 0,
+  ),
+)
+const toDeliver = fc
+  .tuple(
+    fc.constantFrom(topics.changes, topics.changes, topics.states),
+    unit,
+    fc.integer({ min: 1, max: 8 }),
+    fc.boolean(),
+  )
+  .map(([topic, where, count, toZombie]) =>
+    step(`${count} of ${topic} ${where}${toZombie ? ' to the zombie' : ''}`, ({ owner, zombie }) => {
+      if (toZombie) zombie?.deliver(topic, where, count)
+      else owner.deliver(topic, where, count)
+    }),
+  )
+const toLand = fc
+  .tuple(fc.nat(), fc.integer({ min: 1, max: 6 }), fc.boolean(), fc.boolean())
+  .map(([pick, count, isAcknowledged, ofZombie]) =>
+    step(
+      `${count} land${isAcknowledged ? '' : ' unheard'}${ofZombie ? ' of the zombie' : ''}`,
+      async ({ owner, zombie }) => {
+        const from = ofZombie ? zombie : owner
+        for (let i = 0; i < count && from !== undefined && from.pending.length > 0; i++) {
+          from.land((pick + i) % from.pending.length, { isAcknowledged })
+          await turns(2)
+        }
+      },
+    ),
+  )
+const toHear = fc.boolean().map((ofZombie) =>
+  step('acknowledgements arrive', ({ owner, zombie }) => {
+    for (const acknowledge of (ofZombie ? zombie : owner)?.unacknowledged.splice(0) ?? []) acknowledge()
+  }),
+)
+const toPass = fc.constantFrom(1_000, 10_000, 300_000, 700_000).map((ms) =>
+  step(`${ms} ms pass`, ({ log }) => {
+    log.nowMs += ms
+  }),
+)
+const toCrash = fc
+  .tuple(fc.nat(0xffff), fc.nat({ max: 3 }))
+  .map(([written, disk]) =>
+    step(`a crash, ${disk === 0 ? 'with' : 'without'} the disk, ${written.toString(2)} written`, (world) =>
+      world.crash(written, disk === 0),
+    ),
+  )
+const toHandOver = fc
+  .boolean()
+  .map((isDiskLost) =>
+    step(`a hand-over${isDiskLost ? ' to an empty disk' : ''}`, (world) => world.handOver(isDiskLost)),
+  )
+const toRestart = fc.constant(step('a restart', (world) => world.restart()))
+
+const steps = [
+  { weight: 8, arbitrary: toChange },
+  { weight: 2, arbitrary: toRepeat },
+  { weight: 3, arbitrary: toSync },
+  { weight: 6, arbitrary: toSend },
+  { weight: 10, arbitrary: toDeliver },
+  { weight: 8, arbitrary: toLand },
+  { weight: 2, arbitrary: toHear },
+  { weight: 2, arbitrary: toPass },
+  { weight: 2, arbitrary: toCrash },
+  { weight: 2, arbitrary: toHandOver },
+  { weight: 1, arbitrary: toRestart },
+]
+const plan = fc.commands([fc.oneof(...steps)], { maxCommands: 60, size: 'max' })
+
+function checkAll({ log, owner }: World): void {
+  expect(owner.faults).toEqual([])
+  expect([...owner.out], 'every record comes to its end').toEqual([])
+  for (let where = 0; where < partitions; where++) {
+    expect(log.commit(topics.changes, where), `changes ${where}`).toBe(
+      log.records(topics.changes, where).length,
+    )
+    expect(log.commit(topics.states, where), `states ${where}`).toBe(log.records(topics.states, where).length)
+    const reference = referenceOf(log, where)
+    const written = writtenStates(log, where)
+    expect([...written.keys()].sort(), 'who is known').toEqual([...reference.keys()].sort())
+    for (const [name, expected] of reference) {
+      const states = written.get(name) ?? []
+      const best = bestOf(states)?.state
+      expect(best && { value: best.value, version: best.version }, name).toEqual(expected)
+      if (best === undefined) continue
+      // What compaction leaves.
+      const last = states.at(-1)?.state
+      expect(last?.version, `the last record of ${name}`).toEqual(best.version)
+      // What receivers have been told, in the end.
+      const told = log.delivered.filter(
+        ({ identify }) => `${identify.userId}/${idOf(identify.body)}` === name,
+      )
+      const values = told.map(({ identify }) => valueOf(identify.body))
+      expect(values.at(-1), `told of ${name}: ${values.join()}`).toBe(best.value)
+    }
+  }
+}
+
+function idOf(body: Buffer): string {
+  return JSON.parse(body.toString()).context.personas.computation_id
+}
+
+function valueOf(body: Buffer): string {
+  return String(Object.values(JSON.parse(body.toString()).traits)[0])
+}
+
+test(
+  'whatever happens, a unit comes to the state that its changes say, and receivers are told of it',
+  { timeout: 600_000 },
+  async () => {
+    let applied = 0
+    await fc.assert(
+      fc.asyncProperty(plan, async (commands) => {
+        const world = new World()
+        await world.owner.begin()
+        try {
+          await fc.asyncModelRun(() => ({ model: world, real: world }), commands)
+          await world.finish()
+          checkAll(world)
+          applied += world.owner.synced.length
+        } finally {
+          world.owner.kill(() => false)
+          world.zombie?.kill(() => false)
+        }
+      }),
+      { numRuns: Number(process.env['AUDIENCE_RUNS'] ?? 1_000) },
+    )
+    expect(applied).toBeGreaterThan(50)
+  },
+)

@@ -1,0 +1,505 @@
+import { afterEach, describe, expect, test } from 'vitest'
+import { decodeState, encodeState, encodeSubject } from '../../../src/audience/state-record.ts'
+import { until } from '../../support/until.ts'
+import { iso, partitions, SimulatedLog, SimulatedOwner, topics, turns, usersOf } from './simulated-log.ts'
+
+const [ann = '', bob = '', cid = ''] = usersOf(0, 3)
+const [zoe = ''] = usersOf(1, 1)
+const owners: SimulatedOwner[] = []
+
+afterEach(() => {
+  for (const owner of owners.splice(0)) owner.kill(() => false)
+})
+
+async function open(
+  log = new SimulatedLog(),
+  machine = 1,
+): Promise<{ log: SimulatedLog; owner: SimulatedOwner }> {
+  const owner = new SimulatedOwner(log, { machine })
+  owners.push(owner)
+  await owner.begin()
+  return { log, owner }
+}
+
+type Sent = {
+  user?: string
+  member?: boolean
+  audience?: string
+  name?: string
+  agoMs?: number
+  partition?: number
+  source?: string
+}
+
+function change(
+  log: SimulatedLog,
+  {
+    user = ann,
+    member = true,
+    audience = 'a1',
+    name = 'Lions',
+    agoMs = 0,
+    partition = 0,
+    source = 'space',
+  }: Sent = {},
+): void {
+  const value = {
+    type: 'membership',
+    audienceId: audience,
+    audienceName: name,
+    userId: user,
+    member,
+    changedAt: iso(log.nowMs - agoMs),
+  }
+  log.append(topics.changes, partition, {
+    value: Buffer.from(JSON.stringify(value)),
+    headers: { 'source-id': source },
+  })
+}
+
+function part(
+  log: SimulatedLog,
+  fields: {
+    syncId: string
+    userIds: string[]
+    part?: number
+    parts?: number
+    agoMs?: number
+    audience?: string
+  },
+): void {
+  const { syncId, userIds, part: number = 1, parts = 1, agoMs = 0, audience = 'a1' } = fields
+  const value = {
+    type: 'sync',
+    audienceId: audience,
+    audienceName: 'Lions',
+    syncId,
+    snapshotAt: iso(log.nowMs - agoMs),
+    part: number,
+    parts,
+    userIds,
+  }
+  log.append(topics.changes, 0, {
+    value: Buffer.from(JSON.stringify(value)),
+    headers: { 'source-id': 'space' },
+  })
+}
+
+async function run(owner: SimulatedOwner): Promise<void> {
+  for (let round = 0; round < 3; round++) {
+    for (const topic of Object.values(topics)) {
+      for (let unit = 0; unit < partitions; unit++) owner.deliver(topic, unit)
+    }
+    await owner.landAll()
+  }
+  expect(owner.faults).toEqual([])
+}
+
+const told = (log: SimulatedLog): string[] =>
+  log.delivered.map(
+    ({ identify }) => `${identify.userId} ${JSON.stringify(JSON.parse(identify.body.toString()).traits)}`,
+  )
+
+describe('changes', () => {
+  test('a property that another audience has of the user is refused', async () => {
+    const { log, owner } = await open()
+    change(log)
+    change(log, { audience: 'a2' })
+    change(log, { audience: 'a2', user: bob })
+    await run(owner)
+    expect(log.dead.map(({ reason }) => reason)).toEqual(['bad_property_name'])
+    expect(told(log)).toEqual([`${ann} {"lions":true}`, `${bob} {"lions":true}`])
+  })
+
+  test('a change without a space that is on is refused, or counted', async () => {
+    const { log, owner } = await open()
+    for (const source of ['', 'nobody', 'website', 'off']) change(log, { source })
+    await run(owner)
+    expect(log.dead.map(({ reason }) => reason)).toEqual(['no_source', 'unknown_source', 'unknown_source'])
+    expect(owner.outcomes.get('space_disabled')).toBe(1)
+    expect(owner.out.size).toBe(0)
+  })
+
+  test('one in the wrong partition is moved to its unit with its origin', async () => {
+    const { log, owner } = await open()
+    change(log, { user: zoe, partition: 0 })
+    await run(owner)
+    expect(log.records(topics.changes, 1)).toMatchObject([
+      { headers: { 'source-id': 'space', origin: 'audience-changes/0/0' }, key: Buffer.from(zoe) },
+    ])
+    expect(told(log)).toEqual([`${zoe} {"lions":true}`])
+  })
+
+  test('a newer change with the same value is written quietly, and not sent', async () => {
+    const { log, owner } = await open()
+    change(log, { agoMs: 1_000 })
+    await run(owner)
+    change(log)
+    await run(owner)
+    expect(told(log)).toHaveLength(1)
+    expect(owner.outcomes).toEqual(
+      new Map([
+        ['changed', 1],
+        ['confirmed', 1],
+      ]),
+    )
+  })
+
+  test('of changes that wait for a write only the newest is written', async () => {
+    const { log, owner } = await open()
+    for (const [index, member] of [true, false, true, false].entries())
+      change(log, { member, agoMs: 100 - index })
+    owner.deliver(topics.changes, 0)
+    await turns()
+    expect(owner.pending).toHaveLength(1)
+    await run(owner)
+    expect(log.records(topics.states, 0)).toHaveLength(2)
+    expect(told(log).at(-1)).toBe(`${ann} {"lions":false}`)
+  })
+
+  test('nothing is settled before its write is acknowledged', async () => {
+    const { log, owner } = await open()
+    change(log)
+    owner.deliver(topics.changes, 0)
+    await turns()
+    expect(log.commit(topics.changes, 0)).toBe(0)
+    owner.land(0, { isAcknowledged: false })
+    await turns()
+    expect(log.commit(topics.changes, 0)).toBe(0)
+    await run(owner)
+    expect(log.commit(topics.changes, 0)).toBe(1)
+  })
+
+  test('a unit that has much to do stops the fetching of its partition, and starts it again', async () => {
+    const { log, owner } = await open()
+    for (let count = 0; count < 5_000; count++) change(log, { user: ann, agoMs: count })
+    owner.deliver(topics.changes, 0)
+    expect(owner.full.get('audience-changes/0')).toBe(true)
+    await run(owner)
+    expect(owner.full.get('audience-changes/0')).toBe(false)
+  })
+})
+
+describe('syncs', () => {
+  test('who is in no part has left, unless a change says more lately', async () => {
+    const { log, owner } = await open()
+    change(log, { user: ann, agoMs: 2_000 })
+    change(log, { user: bob, agoMs: 500 })
+    await run(owner)
+    part(log, { syncId: 's1', userIds: [cid], agoMs: 1_000 })
+    await run(owner)
+    expect(told(log).sort()).toEqual(
+      [
+        `${ann} {"lions":false}`,
+        `${ann} {"lions":true}`,
+        `${bob} {"lions":true}`,
+        `${cid} {"lions":true}`,
+      ].sort(),
+    )
+  })
+
+  test('an empty sync ends an audience', async () => {
+    const { log, owner } = await open()
+    change(log, { agoMs: 10 })
+    await run(owner)
+    part(log, { syncId: 's1', userIds: [] })
+    await run(owner)
+    expect(told(log)).toEqual([`${ann} {"lions":true}`, `${ann} {"lions":false}`])
+  })
+
+  test('an older sync that is completed after a newer one does no harm', async () => {
+    const { log, owner } = await open()
+    change(log, { user: ann, agoMs: 10_000 })
+    part(log, { syncId: 'old', userIds: [bob], part: 1, parts: 2, agoMs: 5_000 })
+    part(log, { syncId: 'new', userIds: [ann], agoMs: 1_000 })
+    part(log, { syncId: 'old', userIds: [], part: 2, parts: 2, agoMs: 5_000 })
+    await run(owner)
+    expect(told(log)).toEqual([`${ann} {"lions":true}`])
+    expect(log.dead.map(({ reason }) => reason)).toEqual(['sync_outdated', 'sync_outdated'])
+  })
+
+  test('a change that is older than the last sync is dropped, for users without a record too', async () => {
+    const { log, owner } = await open()
+    part(log, { syncId: 's1', userIds: [ann] })
+    change(log, { user: bob, agoMs: 1_000 })
+    change(log, { user: ann, member: false, agoMs: 1_000 })
+    await run(owner)
+    expect(told(log)).toEqual([`${ann} {"lions":true}`])
+    expect(owner.outcomes.get('outdated')).toBe(2)
+  })
+
+  test('users of another partition refuse the whole sync, whatever part they are in', async () => {
+    const { log, owner } = await open()
+    change(log, { agoMs: 1_000 })
+    part(log, { syncId: 's1', userIds: [bob], part: 1, parts: 2 })
+    part(log, { syncId: 's1', userIds: [zoe], part: 2, parts: 2 })
+    await run(owner)
+    expect(log.dead.map(({ reason }) => reason)).toEqual(['sync_wrong_partition', 'sync_wrong_partition'])
+    expect(JSON.parse(log.dead[0]?.value?.toString() ?? '')).toMatchObject({ part: 1, userIds: [bob] })
+    expect(told(log)).toEqual([`${ann} {"lions":true}`])
+    part(log, { syncId: 's1', userIds: [bob], part: 1, parts: 2 })
+    await run(owner)
+    expect(log.dead).toHaveLength(3)
+  })
+
+  test('parts that are missing after ten minutes of append times refuse the sync', async () => {
+    const { log, owner } = await open()
+    part(log, { syncId: 's1', userIds: [ann], part: 1, parts: 2 })
+    log.nowMs += 600_001
+    part(log, { syncId: 's1', userIds: [], part: 2, parts: 2, agoMs: 600_001 })
+    await run(owner)
+    expect(log.dead.map(({ reason }) => reason)).toEqual(['sync_incomplete', 'sync_incomplete'])
+    expect(told(log)).toEqual([])
+  })
+
+  test('by the clock a sync is refused only where the log is known to have ended', async () => {
+    const { log, owner } = await open()
+    part(log, { syncId: 's1', userIds: [ann], part: 1, parts: 2 })
+    await run(owner)
+    log.nowMs += 3_600_000
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    expect(log.dead).toEqual([])
+    owner.endSeenMs = log.nowMs
+    await until('the sync is refused', () => log.dead.length === 1)
+  })
+
+  test('a part that comes twice counts once, and one that differs refuses the sync', async () => {
+    const { log, owner } = await open()
+    for (let time = 0; time < 2; time++) part(log, { syncId: 's1', userIds: [ann], part: 1, parts: 2 })
+    part(log, { syncId: 's1', userIds: [], part: 2, parts: 2 })
+    part(log, { syncId: 's2', userIds: [ann], part: 1, parts: 2 })
+    part(log, { syncId: 's2', userIds: [bob], part: 1, parts: 2 })
+    await run(owner)
+    expect(owner.synced).toMatchObject([{ syncId: 's1', joined: 1 }])
+    expect(log.dead.map(({ reason }) => reason)).toEqual(['sync_inconsistent', 'sync_inconsistent'])
+    expect(owner.out.size).toBe(0)
+  })
+
+  test('a sync of users whose property another audience has is refused whole', async () => {
+    const { log, owner } = await open()
+    change(log, { user: ann, audience: 'a2' })
+    part(log, { syncId: 's1', userIds: [ann, bob] })
+    await run(owner)
+    expect(log.dead.map(({ reason }) => reason)).toEqual(['bad_property_name'])
+    expect(told(log)).toEqual([`${ann} {"lions":true}`])
+  })
+
+  test('parts of an applied sync that come again are settled', async () => {
+    const { log, owner } = await open()
+    part(log, { syncId: 's1', userIds: [ann] })
+    await run(owner)
+    log.append(topics.changes, 0, { ...log.records(topics.changes, 0)[0] })
+    await run(owner)
+    expect([owner.out.size, log.dead.length, owner.synced.length]).toEqual([0, 0, 1])
+  })
+})
+
+describe('the state', () => {
+  test('an older version that another owner writes late is written over', async () => {
+    const { log, owner } = await open()
+    change(log, { agoMs: 10 })
+    await run(owner)
+    const [first] = log.records(topics.states, 0)
+    change(log, { member: false })
+    await run(owner)
+    if (first !== undefined) log.append(topics.states, 0, first)
+    await run(owner)
+    const last = log.records(topics.states, 0).at(-1)
+    const decoded = decodeState(last?.key ?? null, last?.value ?? null)
+    expect(decoded).toMatchObject({ ok: true, record: { state: { value: 'false' }, isQuiet: true } })
+    expect(told(log).at(-1)).toBe(`${ann} {"lions":false}`)
+    expect(owner.out.size).toBe(0)
+  })
+
+  test('a newer version that another owner writes is taken over and sent', async () => {
+    const { log, owner } = await open()
+    const subject = { kind: 'property', userId: ann, spaceId: 'space', property: 'lions' } as const
+    const version = { atMs: log.nowMs, isNative: true, partition: 0, offset: 9 }
+    const state = {
+      kind: 'audience',
+      id: 'a1',
+      name: 'Lions',
+      value: 'true',
+      version,
+      since: version,
+    } as const
+    log.append(topics.states, 0, { key: encodeSubject(subject), value: encodeState(state, false) })
+    await run(owner)
+    change(log, { agoMs: 5 })
+    await run(owner)
+    expect(told(log)).toEqual([`${ann} {"lions":true}`])
+    expect(owner.outcomes.get('outdated')).toBe(1)
+  })
+
+  test('what is no state is refused, and the rest goes on', async () => {
+    const { log, owner } = await open()
+    log.append(topics.states, 0, { key: Buffer.from('x'), value: Buffer.from('y') })
+    change(log)
+    await run(owner)
+    expect(log.dead.map(({ reason }) => reason)).toEqual(['bad_state'])
+    expect(told(log)).toHaveLength(1)
+  })
+
+  test('a store is found again after a clean stop, and made anew where it can not be trusted', async () => {
+    const { log, owner } = await open()
+    change(log)
+    await run(owner)
+    await owner.units.stop()
+    const again = (await open(log)).owner
+    expect(again.restored[0]).toMatchObject({ records: 0, mistrust: undefined })
+    await again.units.stop()
+    log.nowMs += 31 * 86_400_000
+    const late = (await open(log)).owner
+    expect(late.restored[0]).toMatchObject({ records: 1, mistrust: 'it is too old' })
+    await late.units.stop()
+    log.records(topics.states, 0).length = 0
+    const cut = (await open(log)).owner
+    expect(cut.restored[0]).toMatchObject({ records: 0, mistrust: 'its log was cut or made anew' })
+  })
+})
+
+describe('judging what waited', () => {
+  const judged = (log: SimulatedLog, index: number, isUncertain = false) => {
+    const identify = log.delivered[index]?.identify
+    if (identify === undefined) throw new Error('it was not delivered')
+    const { userId, spaceId, property, since, body } = identify
+    return {
+      unit: 0,
+      sourceId: spaceId,
+      firstSeenMs: log.nowMs,
+      property: { userId, spaceId, property, since },
+      body,
+      isUncertain,
+    }
+  }
+
+  test('a value that is the last is sent, an older one is dropped, or replaced where it may still land', async () => {
+    const { log, owner } = await open()
+    change(log, { agoMs: 10 })
+    await run(owner)
+    expect(await owner.units.judge(judged(log, 0))).toEqual({ kind: 'send' })
+    change(log, { member: false, agoMs: 5 })
+    await run(owner)
+    expect(await owner.units.judge(judged(log, 0))).toEqual({ kind: 'superseded' })
+    expect(await owner.units.judge(judged(log, 1))).toEqual({ kind: 'send' })
+    const current = log.delivered[1]?.identify
+    expect(await owner.units.judge(judged(log, 0, true))).toEqual({
+      kind: 'send_current',
+      messageId: current?.messageId,
+      body: current?.body,
+      since: current?.since,
+    })
+  })
+
+  test('a quiet version supersedes nothing', async () => {
+    const { log, owner } = await open()
+    change(log, { agoMs: 10 })
+    await run(owner)
+    change(log)
+    await run(owner)
+    expect(await owner.units.judge(judged(log, 0))).toEqual({ kind: 'send' })
+  })
+})
+
+describe('deletions', () => {
+  const remove = (
+    log: SimulatedLog,
+    { requestId = 'r1', userId = ann, sources = ['space', 'web'], agoMs = 0 } = {},
+  ): void => {
+    const value = { requestId, userId, sources, requestedAt: iso(log.nowMs - agoMs) }
+    log.append(topics.deletions, 0, { value: Buffer.from(JSON.stringify(value)) })
+  }
+  const waiting = (type: string, userId: string, firstSeenMs: number) => ({
+    unit: 1,
+    sourceId: 'web',
+    firstSeenMs,
+    body: Buffer.from(JSON.stringify({ type, userId })),
+    isUncertain: false,
+  })
+
+  test('the state goes, every unit knows, and the sources are told', async () => {
+    const { log, owner } = await open()
+    change(log, { agoMs: 10 })
+    await run(owner)
+    remove(log)
+    await run(owner)
+    expect(log.deletes).toEqual([{ sources: ['space', 'web'], userId: ann, messageId: 'delete-r1' }])
+    expect(log.records(topics.states, 0).filter(({ value }) => value === null)).toHaveLength(1)
+    expect(log.records(topics.states, 1)).toHaveLength(2)
+    expect(await owner.units.judge(waiting('track', ann, log.nowMs - 1))).toEqual({ kind: 'suppressed' })
+    expect(await owner.units.judge(waiting('track', ann, log.nowMs + 1))).toEqual({ kind: 'send' })
+    expect(await owner.units.judge(waiting('track', bob, log.nowMs - 1))).toEqual({ kind: 'send' })
+    expect(await owner.units.judge(waiting('delete', ann, log.nowMs - 1))).toEqual({ kind: 'send' })
+    expect(owner.out.size).toBe(0)
+  })
+
+  test('what was changed before the request is dropped, what was changed after it is sent anew', async () => {
+    const { log, owner } = await open()
+    change(log, { agoMs: 10 })
+    await run(owner)
+    remove(log, { agoMs: 5 })
+    await run(owner)
+    change(log, { agoMs: 7, member: false })
+    change(log, { agoMs: 1 })
+    await run(owner)
+    expect(owner.outcomes.get('deleted')).toBe(1)
+    expect(told(log)).toEqual([`${ann} {"lions":true}`, `${ann} {"lions":true}`])
+  })
+
+  test('the same request again is the same request', async () => {
+    const { log, owner } = await open()
+    remove(log)
+    remove(log)
+    await run(owner)
+    expect(log.deletes).toHaveLength(1)
+    expect(owner.out.size).toBe(0)
+  })
+
+  test('a crash between the floors and the tombstones leaves nothing behind', async () => {
+    const { log, owner } = await open()
+    change(log, { agoMs: 10 })
+    await run(owner)
+    remove(log)
+    owner.deliver(topics.deletions, 0)
+    for (let floors = 0; floors < 4; floors++) {
+      await turns()
+      owner.land(0)
+    }
+    owner.kill(() => false)
+    const next = (await open(log)).owner
+    await run(next)
+    expect(log.records(topics.states, 0).filter(({ value }) => value === null).length).toBeGreaterThan(0)
+    expect(log.deletes).toHaveLength(1)
+    log.nowMs += 1
+    change(log)
+    await run(next)
+    expect(told(log)).toHaveLength(2)
+  })
+
+  test('a sync from before the request does not bring the user back', async () => {
+    const { log, owner } = await open()
+    change(log, { agoMs: 10_000 })
+    remove(log, { agoMs: 1_000 })
+    await run(owner)
+    part(log, { syncId: 's1', userIds: [ann, bob], agoMs: 2_000 })
+    await run(owner)
+    expect(told(log).at(-1)).toBe(`${bob} {"lions":true}`)
+    part(log, { syncId: 's2', userIds: [ann, bob], agoMs: 500 })
+    await run(owner)
+    expect(told(log).at(-1)).toBe(`${ann} {"lions":true}`)
+  })
+
+  test('a state that another owner writes late is buried again', async () => {
+    const { log, owner } = await open()
+    change(log, { agoMs: 10 })
+    await run(owner)
+    const [first] = log.records(topics.states, 0)
+    remove(log)
+    await run(owner)
+    if (first !== undefined) log.append(topics.states, 0, first)
+    await run(owner)
+    expect(log.records(topics.states, 0).at(-1)?.value).toBeNull()
+    expect(told(log)).toHaveLength(1)
+    expect(owner.notSent).toContain('suppressed')
+  })
+})
