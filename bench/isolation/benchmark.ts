@@ -117,7 +117,7 @@ function sideOf(leg: LegResult, side: SideName, perS: number): Side {
         : countProbes({
             log,
             destinationId: destinationIdOf(0),
-            requestsAtMs: dead?.requestsAtMs ?? [],
+            arrived: dead?.requests ?? 0,
             untilMs: stoppedAtMs,
           }),
     slow: { requests: slow?.requests ?? 0, messages: expected.special[1] ?? 0 },

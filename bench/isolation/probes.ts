@@ -7,47 +7,61 @@ const minResults = 10
 const timeoutMs = 5_000
 const openMs = 5_000
 const maxOpenMs = 60_000
-/** A request that was begun before the breaker opened may still be on its way to the receiver. */
-const graceMs = 250
+/** Times in the log are whole milliseconds; a probe comes seconds after the breaker has opened. */
+const graceMs = 10
 
 /**
  * The breaker opens with the tenth timeout in the log. From then on one probe is allowed after 5 s, and as each
- * runs into its timeout of 5 s, the next after 10, 20, 40 and then 60 s: the defaults of `breaker.*`.
+ * runs into its timeout of 5 s, the next after 10, 20, 40 and then 60 s: the defaults of `breaker.*`. Counts what the
+ * worker began, by its log: on a busy machine a request comes long after it was begun.
  */
 export function countProbes({
   log,
   destinationId,
-  requestsAtMs,
+  arrived,
   untilMs,
 }: {
   log: string
   destinationId: string
-  /** When its requests came, in epoch milliseconds. */
-  requestsAtMs: readonly number[]
+  /** Requests that reached it. */
+  arrived: number
   untilMs: number
 }): ProbeCount {
-  const openedAtMs = timeoutsIn(log, destinationId)[minResults - 1]
-  const [firstAtMs] = requestsAtMs
-  if (openedAtMs === undefined || firstAtMs === undefined) {
+  const timeouts = timeoutsIn(log, destinationId)
+  if (arrived > timeouts.length) {
+    throw new BenchmarkFailure(`${destinationId} got ${arrived} requests, and the log has ${timeouts.length}`)
+  }
+  const opening = timeouts[minResults - 1]
+  const [first] = timeouts
+  if (opening === undefined || first === undefined) {
     throw new BenchmarkFailure(
       `${destinationId} had fewer than ${minResults} timeouts: its breaker can't have opened`,
     )
   }
+  const openedAtMs = opening.endedAtMs
   let allowed = 0
   let pauseMs = openMs
   for (let atMs = openedAtMs + openMs; atMs <= untilMs; atMs += timeoutMs + pauseMs) {
     allowed++
     pauseMs = Math.min(pauseMs * 2, maxOpenMs)
   }
-  const afterOpen = requestsAtMs.filter((atMs) => atMs > openedAtMs + graceMs).length
-  const openedAfterS = (openedAtMs - firstAtMs) / 1_000
-  return { requests: requestsAtMs.length, afterOpen, allowed, openedAfterS }
+  const afterOpen = timeouts.filter(({ begunAtMs }) => begunAtMs > openedAtMs + graceMs).length
+  return {
+    requests: timeouts.length,
+    afterOpen,
+    allowed,
+    openedAfterS: (openedAtMs - first.begunAtMs) / 1_000,
+  }
 }
 
-function timeoutsIn(log: string, destinationId: string): number[] {
+/** All that a destination gets which never answers; in the order in which they ended. */
+function timeoutsIn(log: string, destinationId: string): { begunAtMs: number; endedAtMs: number }[] {
   return log.split('\n').flatMap((line) => {
     if (!line.includes('"outcome":"timeout"') || !line.includes(`"destination":"${destinationId}"`)) return []
     const time = /"time":"([^"]+)"/.exec(line)?.[1]
-    return time === undefined ? [] : [Date.parse(time)]
+    const durationMs = /"durationMs":([\d.]+)/.exec(line)?.[1]
+    if (time === undefined || durationMs === undefined) return []
+    const endedAtMs = Date.parse(time)
+    return [{ begunAtMs: endedAtMs - Number(durationMs), endedAtMs }]
   })
 }

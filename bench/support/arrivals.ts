@@ -4,7 +4,7 @@ import { SignatureCheck } from './signature-check.ts'
 import { readStamp } from './stamped-messages.ts'
 import { percentile } from './statistics.ts'
 
-type Counts = { requests: number; distinct: number; requestsAtMs: number[] }
+type Counts = { requests: number; distinct: number }
 
 /** All that came in a run: nothing is summed up before the end, so that percentiles are exact. */
 export class Arrivals {
@@ -51,7 +51,6 @@ export class Arrivals {
       this.#group[stamp.number] = special?.index ?? -1
     }
     if (special === undefined) return 0
-    if (special.answerAfterMs === 'never') counts.requestsAtMs.push(Date.now())
     return special.answerAfterMs
   }
 
@@ -74,7 +73,7 @@ export class Arrivals {
     }
   }
 
-  #reportGroup(group: number, { requests, distinct, requestsAtMs }: Counts, window: Span): GroupReport {
+  #reportGroup(group: number, { requests, distinct }: Counts, window: Span): GroupReport {
     const latenciesMs: number[] = []
     const seconds = Math.ceil((window.untilUs - window.fromUs) / 1_000_000)
     const bySecond = Array.from({ length: seconds }, (): number[] => [])
@@ -100,7 +99,6 @@ export class Arrivals {
       inWindow,
       latency,
       lastArrivalUs,
-      requestsAtMs,
     }
   }
 
@@ -113,7 +111,7 @@ export class Arrivals {
 }
 
 function newCounts(): Counts {
-  return { requests: 0, distinct: 0, requestsAtMs: [] }
+  return { requests: 0, distinct: 0 }
 }
 
 function isWithin(atUs: number, { fromUs, untilUs }: Span): boolean {

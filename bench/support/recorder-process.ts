@@ -43,8 +43,6 @@ export type GroupReport = {
   latency: Latency
   /** When the last new message came, on the clock of `monotonicUs`; 0 for none. */
   lastArrivalUs: number
-  /** Of a destination that never answers: when its requests came, in epoch milliseconds. */
-  requestsAtMs: readonly number[]
 }
 
 export type RecorderReport = {

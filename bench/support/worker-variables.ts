@@ -1,3 +1,4 @@
+import { dirname, join } from 'node:path'
 import { configKeys } from '../../src/config/schema.ts'
 
 export const partitions = 6
@@ -23,11 +24,16 @@ export function workerVariables({
     SLUICE_HTTP_HOST: '127.0.0.1',
     SLUICE_HTTP_PORT: '0',
     ...processesVariable(1),
+    // Beside the catalog, in the folder that is removed with it.
+    ...known('SLUICE_STATE_FOLDER', join(dirname(catalogFile), 'state')),
   }
 }
 
 /** Says how many processes a worker runs, in a version that knows of it. */
 export function processesVariable(count: number): Record<string, string> {
-  const variable = 'SLUICE_WORKER_PROCESSES'
-  return configKeys.some((key) => key.variable === variable) ? { [variable]: String(count) } : {}
+  return known('SLUICE_WORKER_PROCESSES', String(count))
+}
+
+function known(variable: string, value: string): Record<string, string> {
+  return configKeys.some((key) => key.variable === variable) ? { [variable]: value } : {}
 }
