@@ -5,9 +5,13 @@ import { describeConfig } from './config/describe.ts'
 import { configFlags } from './config/flags.ts'
 import { readConfig } from './config/read.ts'
 import type { Config } from './config/schema.ts'
+import { backfill } from './roles/audience-backfill.ts'
+import { changeAudience } from './roles/audience-change.ts'
+import { syncAudience } from './roles/audience-sync.ts'
 import { startForkedWorker } from './roles/forked-worker.ts'
 import { startGateway } from './roles/gateway.ts'
 import { processCount, startProcesses } from './roles/processes.ts'
+import type { Screen } from './roles/progress.ts'
 import { sendMessages } from './roles/send.ts'
 import { StartError } from './roles/start-error.ts'
 import { applyTopicTable, checkTopicTable, listTopicTable } from './roles/topics.ts'
@@ -21,6 +25,15 @@ import { createLogger } from './telemetry/logger.ts'
 silenceTimerWarnings()
 
 type Flags = Record<string, unknown>
+
+/** Results go to standard output, how far it is to standard error. */
+const errorScreen: Screen = {
+  isTerminal: process.stderr.isTTY && process.env['TERM'] !== 'dumb',
+  columns: () => process.stderr.columns,
+  write: (text) => {
+    process.stderr.write(text)
+  },
+}
 
 const program = new Command('sluice')
   .description(
@@ -38,6 +51,8 @@ Examples:
   sluice worker --processes 4                 four of them
   sluice topics apply                         create the topics, correct their settings
   sluice send --source shop '{"type":"track","userId":"u1","event":"Hello"}'
+  sluice audience sync vips.csv --space personas --audience aud_1 --name "Big spenders"
+  sluice audience change --space personas --audience aud_1 --name "Big spenders" --user u1 --member true
   sluice config                               the configuration in force, and where each value is from
 
 Every setting has a variable (SLUICE_KAFKA_BROKERS) and a flag (--kafka-brokers): docs/configuration.md.`,
@@ -88,6 +103,147 @@ Examples:
   .action((message: string | undefined, { source, ...flags }: Flags) =>
     runOnce(flags, (config, log) =>
       sendMessages(config, log, { sourceId: String(source), lines: readLines(message) }),
+    ),
+  )
+
+const audience = program
+  .command('audience')
+  .description('write audiences and computed traits to Kafka, as an upstream service would')
+
+command('sync', 'write a whole audience: who is not in the file has left', { parent: audience })
+  .argument('<file>', 'users as CSV or NDJSON; - is standard input')
+  .requiredOption('--space <id>', 'the space that the audience is of: a source id of the catalog')
+  .requiredOption('--audience <id>', 'the id of the audience')
+  .requiredOption('--name <name>', 'the name of the audience; its property is named after it without --key')
+  .option('--key <key>', 'the name of the property; it never changes')
+  .option(
+    '--snapshot-at <time>',
+    'when the audience was looked at, ISO 8601; later changes hold (default: now)',
+  )
+  .addOption(new Option('--format <format>', "default: by the file's ending").choices(['csv', 'ndjson']))
+  .option('--column <name>', 'the column or field that has the user ids (default: userId or user_id)')
+  .option('--no-header', 'the first line of the CSV is a user already; --column is then a number')
+  .option('--allow-empty', 'a file without users ends the audience: everybody leaves')
+  .option('--dry-run', 'read and check the file, count, and write nothing')
+  .addHelpText(
+    'after',
+    `
+Examples:
+  sluice audience sync vips.csv --space personas --audience aud_1 --name "Big spenders"
+  sluice audience sync vips.csv --space personas --audience aud_1 --name "Big spenders" --dry-run
+  psql -Atc 'select user_id from vips' |
+    sluice audience sync - --format csv --no-header --space personas --audience aud_1 --name "Big spenders"
+
+In NDJSON a line is a user id ("u1") or an object ({"userId":"u1"}). All of the file is read and checked before the
+first user is sent, in flat memory, with a copy in the folder for temporary files (TMPDIR).`,
+  )
+  .action((file: string, { space, audience: id, name, key, ...flags }: Flags) =>
+    runOnce(flags, (config, log) =>
+      syncAudience(
+        config,
+        log,
+        {
+          spaceId: String(space),
+          audience: { id: String(id), name: String(name), key: textOf(key) },
+          file,
+          format: flags['format'] === 'csv' || flags['format'] === 'ndjson' ? flags['format'] : undefined,
+          column: textOf(flags['column']),
+          hasHeader: flags['header'] !== false,
+          snapshotAt: textOf(flags['snapshotAt']),
+          isEmptyAllowed: flags['allowEmpty'] === true,
+          isDryRun: flags['dryRun'] === true,
+        },
+        errorScreen,
+      ),
+    ),
+  )
+
+command('change', 'write a change of an audience or a computed trait, or those on standard input', {
+  parent: audience,
+})
+  .requiredOption('--space <id>', 'the space: a source id of the catalog')
+  .option('--audience <id>', 'the id of the audience that the user enters or leaves')
+  .option('--trait <id>', 'the id of the computed trait that has a new value')
+  .option('--name <name>', 'the name of the audience or trait; its property is named after it without --key')
+  .option('--key <key>', 'the name of the property; it never changes')
+  .option('--user <id>', 'the user')
+  .option('--member <true|false>', 'whether the user is in the audience now')
+  .option('--value <json>', 'the value of the computed trait now')
+  .option(
+    '--changed-at <time>',
+    'when it changed, ISO 8601; of two changes the later one holds (default: now)',
+  )
+  .addHelpText(
+    'after',
+    `
+Examples:
+  sluice audience change --space personas --audience aud_1 --name "Big spenders" --user u1 --member true
+  sluice audience change --space personas --trait trait_1 --name "Plan" --user u1 --value '"gold"'
+  sluice audience change --space personas < changes.ndjson
+
+A line of standard input is a change as schemas/audience-change.schema.json has it. All are checked before the first is sent.`,
+  )
+  .action(({ space, ...flags }: Flags) =>
+    runOnce(flags, (config, log) =>
+      changeAudience(
+        config,
+        log,
+        {
+          spaceId: String(space),
+          flags: {
+            audience: textOf(flags['audience']),
+            trait: textOf(flags['trait']),
+            name: textOf(flags['name']),
+            key: textOf(flags['key']),
+            user: textOf(flags['user']),
+            member: textOf(flags['member']),
+            value: textOf(flags['value']),
+            changedAt: textOf(flags['changedAt']),
+          },
+        },
+        errorScreen,
+      ),
+    ),
+  )
+
+command('backfill', 'deliver the present values of audiences and traits to one destination', {
+  parent: audience,
+})
+  .requiredOption('--space <id>', 'the space: a source id of the catalog')
+  .requiredOption('--destination <id>', 'who gets them: a destination id of the catalog')
+  .option('--audience <id>', 'only the members of this audience')
+  .option('--property <name>', 'only this property')
+  .option('--with-left', 'also who has left, and traits without a value: for one that has missed changes')
+  .option('--rate <number>', 'at most so many Identifies a second (default: 1000)')
+  .option('--state <file>', 'where it is noted how far it is: run again, it goes on from there')
+  .option('--dry-run', 'count, and write nothing')
+  .addHelpText(
+    'after',
+    `
+Examples:
+  sluice audience backfill --space personas --destination crm --dry-run
+  sluice audience backfill --space personas --destination crm --audience aud_1 --state backfill.json
+  sluice audience backfill --space personas --destination crm --with-left --rate 200
+
+They are delivered after everything else. What changes meanwhile is delivered by itself, and wins.`,
+  )
+  .action(({ space, destination, ...flags }: Flags) =>
+    runOnce(flags, (config, log) =>
+      backfill(
+        config,
+        log,
+        {
+          spaceId: String(space),
+          destinationId: String(destination),
+          audienceId: textOf(flags['audience']),
+          property: textOf(flags['property']),
+          withLeft: flags['withLeft'] === true,
+          rate: textOf(flags['rate']),
+          stateFile: textOf(flags['state']),
+          isDryRun: flags['dryRun'] === true,
+        },
+        errorScreen,
+      ),
     ),
   )
 
@@ -153,6 +309,10 @@ function configOf(flags: Flags) {
 function readLines(message: string | undefined): string[] {
   const text = message ?? readFileSync(0, 'utf8')
   return text.split('\n').filter((line) => line.trim() !== '')
+}
+
+function textOf(flag: unknown): string | undefined {
+  return typeof flag === 'string' ? flag : undefined
 }
 
 function writeError(line: string): void {

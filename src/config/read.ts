@@ -40,6 +40,7 @@ export function readConfig({ env = process.env, flags = {} }: ConfigInput = {}):
   const config = toConfig(values)
   if (!faultySections.has('kafka')) faults.push(...loginFaults(config.kafka))
   if (!faultySections.has('topics')) faults.push(...replicationFaults(config.topics))
+  if (!faultySections.has('registry')) faults.push(...registryFaults(config.registry))
   faults.push(...unknownVariables(env))
   if (faults.length === 0) return { ok: true, config, sources }
 
@@ -86,8 +87,13 @@ function givenFor(
 function valueFault({ name, variable, key }: ConfigKey, { text, source }: Given): string {
   const shown = key.isSecret
     ? 'a value that is not shown'
-    : JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text)
+    : JSON.stringify(withoutLogin(text.length > 100 ? `${text.slice(0, 100)}…` : text))
   return `${name} (${variable}): ${source} gives ${shown}; expected ${key.expected}`
+}
+
+/** A URL that should have none may have been given one. */
+function withoutLogin(text: string): string {
+  return text.replace(/\/\/[^/]*@/, '//…@')
 }
 
 /**
@@ -129,6 +135,20 @@ function replicationFaults({ minInsync, replication, development }: Config['topi
   return [
     `topics.minInsync (SLUICE_TOPICS_MIN_INSYNC): is ${minInsync}; expected at most topics.replication, which is ${replication}`,
   ]
+}
+
+function registryFaults({ url, username, password }: Config['registry']): readonly string[] {
+  const faults: string[] = []
+  if (url === undefined && username !== undefined)
+    faults.push(
+      'registry.username (SLUICE_REGISTRY_USERNAME): is set, and registry.url is not; expected both',
+    )
+  if ((username === undefined) !== (password === undefined)) {
+    faults.push(
+      'registry.password (SLUICE_REGISTRY_PASSWORD): expected together with registry.username, or neither',
+    )
+  }
+  return faults
 }
 
 /** Read by the development Kafka alone: where its download is kept. */

@@ -35,6 +35,12 @@ function isHttpProxy(given: string): boolean {
   return isBare && isEncoded(url.username) && isEncoded(url.password)
 }
 
+function isRegistryUrl(given: string): boolean {
+  const url = URL.parse(given)
+  if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) return false
+  return url.username === '' && url.password === '' && url.search === '' && url.hash === ''
+}
+
 function isEncoded(part: string): boolean {
   try {
     return decodeURIComponent(part).isWellFormed()
@@ -193,6 +199,49 @@ const configTable = {
       min: 100,
       max: 1_000_000,
       description: 'The most keys in a message, those of all its objects together.',
+    }),
+  },
+  repeats: {
+    window: duration({
+      default: 24 * HOUR,
+      min: 0,
+      max: 24 * HOUR,
+      description:
+        'A message is dropped when its source has sent the same messageId within this time before. 0: none is dropped.',
+    }),
+    messages: integer({
+      default: 1_000_000,
+      min: 1,
+      max: 50_000_000,
+      description:
+        'How many messages each process remembers for that; then it forgets the oldest. Each takes 36 to 40 bytes, from the start.',
+    }),
+  },
+  state: {
+    folder: text({
+      default: '',
+      description:
+        'Where what audiences hold is kept: a cache of the topic memberships, which is read again where the folder is lost. On a volume that stays with the pod a worker starts without that. Empty: a folder of its own in the temporary folder of the system.',
+    }),
+  },
+  registry: {
+    url: optionalText({
+      shape: { accepts: isRegistryUrl, expected: 'http://host:port/path or https://…, without a login' },
+      description:
+        'The schema registry (Confluent API) that framed values are read with. Not set: a framed value is a dead letter.',
+    }),
+    username: optionalText({ description: 'The user to log in to it as, or the API key.' }),
+    password: optionalText({ isSecret: true, description: 'The password of that user, or the API secret.' }),
+    caFile: optionalText({
+      description:
+        'A PEM file with certificates that the certificate of the registry may be signed by, beside those that Node trusts.',
+    }),
+    timeout: duration({
+      default: 5 * SECOND,
+      min: 100,
+      max: MINUTE,
+      description:
+        'How long the registry may take for an answer. Partitions that need one wait, and it is asked again.',
     }),
   },
   retry: {
@@ -354,7 +403,7 @@ type SuffixOf<K> = K extends Key<infer _, infer Suffix> ? Suffix : never
 
 /**
  * What the process runs with: `config.kafka.brokers`. Durations are in milliseconds and say so:
- * `config.delivery.timeoutMs`, `config.retry.ladderMs`. Holds a secret (`kafka.saslPassword`): never log it as a whole.
+ * `config.delivery.timeoutMs`, `config.retry.ladderMs`. Holds secrets (`kafka.saslPassword`): never log it as a whole.
  */
 export type Config = {
   readonly [Section in keyof Table]: {

@@ -6,6 +6,7 @@ import { maxCarriedBytes } from '../kafka/topics.ts'
 import { partitionKey } from '../message/key.ts'
 import { validate } from '../message/validate.ts'
 import { askKafka } from './ask-kafka.ts'
+import { inTime } from './in-time.ts'
 import { kafkaSettings, topicNames } from './settings.ts'
 import { StartError } from './start-error.ts'
 
@@ -45,32 +46,16 @@ export async function sendMessages(
         }),
       ),
     )
-    await inTime(sent, config)
+    const { events } = topicNames(config)
+    const results = await inTime(
+      sent,
+      takeTimeoutMs,
+      () => `Kafka took nothing in ${takeTimeoutMs} ms: does ${events} exist? (sluice topics apply)`,
+    )
+    if (results.includes('refused')) throw new StartError('A message is too large for the topic.')
     return messages.map(({ messageId }) => `sent ${messageId}`)
   } finally {
     await producer.stop()
-  }
-}
-
-async function inTime(sent: Promise<readonly string[]>, config: Config): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const tooLate = new Promise<never>((_resolve, reject) => {
-    const { events } = topicNames(config)
-    timer = setTimeout(
-      () =>
-        reject(
-          new StartError(
-            `Kafka took nothing in ${takeTimeoutMs} ms: does ${events} exist? (sluice topics apply)`,
-          ),
-        ),
-      takeTimeoutMs,
-    )
-  })
-  try {
-    const results = await Promise.race([sent, tooLate])
-    if (results.includes('refused')) throw new StartError('A message is too large for the topic.')
-  } finally {
-    clearTimeout(timer)
   }
 }
 

@@ -36,7 +36,7 @@ export function topicLayout(config: Config): TopicLayout {
 }
 
 export type TopicNames = Record<
-  'events' | 'audienceChanges' | 'deletions' | 'retryPrefix' | 'deadLetters',
+  'events' | 'audienceChanges' | 'deletions' | 'memberships' | 'retryPrefix' | 'replays' | 'deadLetters',
   string
 >
 
@@ -46,7 +46,9 @@ export function topicNames({ kafka }: Config): TopicNames {
     events: `${topicPrefix}events`,
     audienceChanges: `${topicPrefix}audience-changes`,
     deletions: `${topicPrefix}deletions`,
+    memberships: `${topicPrefix}memberships`,
     retryPrefix: `${topicPrefix}retry.`,
+    replays: `${topicPrefix}replays`,
     deadLetters: `${topicPrefix}dead-letters`,
   }
 }

@@ -103,7 +103,8 @@ function developmentNotice(brokers: readonly string[], { httpPort, gatewayPort }
     `  Kafka    ${brokers.join(',')}   data in ${dataDir}`,
     `  gateway  http://127.0.0.1:${gatewayPort}   Segment's tracking API; /docs tells more`,
     `  metrics  http://127.0.0.1:${httpPort}/metrics`,
-    `  try      KAFKA_BROKERS=${brokers.join(',')} npx sluice send --source SOURCE '{"type":"track","userId":"u1","event":"Hello"}'`,
+    `  try      curl http://127.0.0.1:${gatewayPort}/v1/track -u WRITE_KEY: -d '{"userId":"u1","event":"Hello"}'`,
+    `  or       KAFKA_BROKERS=${brokers.join(',')} npx sluice send --source SOURCE '{"type":"track","userId":"u1","event":"Hello"}'`,
     'Ctrl-C stops it.',
     '',
   ]

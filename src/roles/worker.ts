@@ -5,17 +5,27 @@ import { type CatalogFile, openCatalogFile } from '../catalog/file.ts'
 import { catalogVariables } from '../config/read.ts'
 import type { Config } from '../config/schema.ts'
 import { createKafka } from '../kafka/client.ts'
-import { type GroupConsumer, startConsumer } from '../kafka/consumer.ts'
+import {
+  type GroupConsumer,
+  type InboundRecord,
+  type RecordContent,
+  startConsumer,
+  type TopicSubscription,
+} from '../kafka/consumer.ts'
 import { type RecordProducer, startProducer } from '../kafka/producer.ts'
 import { checkTopics, existingRetryTiers, maxCarriedBytes, type TopicFault } from '../kafka/topics.ts'
 import { createPipeline, type Pipeline } from '../pipeline/pipeline.ts'
+import { Repeats } from '../repeats/repeats.ts'
 import { formatWait, parseWait } from '../retry/duration.ts'
 import { type Ladder, tiersOf } from '../retry/ladder.ts'
 import { serveTelemetry } from '../telemetry/http.ts'
+import { createBehind } from '../telemetry/behind.ts'
 import { createMetrics, type Metrics } from '../telemetry/metrics.ts'
 import { createObserver } from '../telemetry/observer.ts'
 import { askKafka } from './ask-kafka.ts'
+import { openAudiences } from './audiences.ts'
 import { createOutbound } from './outbound.ts'
+import { openIntake } from './schema-registry.ts'
 import { StartError } from './start-error.ts'
 import { kafkaSettings, ladderOf, topicLayout, topicNames } from './settings.ts'
 
@@ -120,11 +130,26 @@ export async function startMember({ config, log, onFatal }: WorkerOptions): Prom
     logAttempts: config.log.attempts,
     timeoutMs: config.delivery.timeoutMs,
   })
+  const { windowMs, messages } = config.repeats
+  const repeats = windowMs === 0 ? undefined : new Repeats({ windowMs, messages })
+  const audiences = await openAudiences({
+    config,
+    metrics,
+    log,
+    kafka,
+    catalog: () => catalog.current(),
+    producer,
+    pipeline: () => running,
+    consumer: () => consumer,
+    onFatal,
+  })
+  const behind = createBehind({ metrics, log })
   const running = createPipeline({
     catalog: () => catalog.current(),
     sender: outbound.sender,
     outlet: producer,
     observer,
+    ...(repeats !== undefined && { repeats }),
     ladder,
     topics,
     limits: config.message,
@@ -141,30 +166,70 @@ export async function startMember({ config, log, onFatal }: WorkerOptions): Prom
     buffer: { records: config.delivery.bufferRecords, bytes: config.delivery.bufferBytes },
     onPressure: (isFull) => consumer?.setFull(isFull),
     onCongested: (isCongested) => consumer?.setCongested(isCongested),
+    judge: (waiting) => audiences.judge(waiting),
+    needsJudging: (_sourceId, unit, hasProperty) => hasProperty || audiences.hasDeletions(unit),
+    onBehind: (destinationId, spaceId) => behind.mark(destinationId, spaceId),
     now: Date.now,
   })
   pipeline = running
+  const subscriptions: readonly TopicSubscription[] = [
+    { topic: topics.events, waitMs: 0 },
+    { topic: topics.audienceChanges, waitMs: 0, needsState: true, hasWindow: false },
+    { topic: topics.deletions, waitMs: 0, needsState: true },
+    { topic: topics.memberships, waitMs: 0, needsState: true },
+    { topic: topics.replays, waitMs: 0, needsState: true },
+    ...tiers.map((tier) => ({ ...tier, needsState: true })),
+  ]
   const recordCounters = new Map(
-    [topics.events, ...tiers.map(({ topic }) => topic)].map((topic) => [
+    subscriptions.map(({ topic }) => [
       topic,
       metrics.records.series({ topic: topic.slice(config.kafka.topicPrefix.length) }),
     ]),
   )
+  function take(record: InboundRecord, content: RecordContent): void {
+    switch (record.topic) {
+      case topics.audienceChanges:
+        audiences.acceptChange(record, content)
+        return
+      case topics.memberships:
+        audiences.acceptState(record, content)
+        return
+      case topics.deletions:
+        audiences.acceptDeletion(record, content)
+        return
+      default:
+        running.accept(record, content)
+    }
+  }
+  const intake = await openIntake<InboundRecord>({
+    config,
+    metrics,
+    log,
+    topics: new Set([topics.events, topics.audienceChanges, topics.deletions]),
+    next: take,
+    refuse: (record, content, { reason, detail }) => running.refuse(record, content, reason, detail),
+    setPartitionFull: (topic, id, isFull) => consumer?.setPartitionFull(topic, id, isFull, 'schema'),
+  })
   const member = await startConsumer({
     kafka,
     groupId: config.kafka.groupId,
     sessionTimeoutMs: config.kafka.sessionTimeoutMs,
     commitIntervalMs: config.kafka.commitIntervalMs,
-    topics: [{ topic: topics.events, waitMs: 0 }, ...tiers],
+    topics: subscriptions,
     onRecord(record, content) {
       recordCounters.get(record.topic)?.inc()
-      running.accept(record, content)
+      intake.accept(record, content)
     },
     handoverMs: config.delivery.timeoutMs + handoverSlackMs,
     onAssigned(units) {
+      repeats?.keepOnly(units)
       running.setShare(units.length / config.topics.partitions)
+      intake.letGoAbandoned()
+      audiences.letGoAbandoned()
       running.letGoAbandoned()
     },
+    prepare: (unit) => audiences.prepare(unit),
+    released: (unit) => audiences.release(unit),
     onFatal,
     log,
   })
@@ -173,7 +238,9 @@ export async function startMember({ config, log, onFatal }: WorkerOptions): Prom
   function notReady(): string[] {
     const reasons: string[] = []
     if (state.isStopping) reasons.push('stopping')
-    if (!member.isJoined) reasons.push('not joined to the consumer group')
+    if (member.preparing.length > 0)
+      reasons.push(`the state of ${member.preparing.length} units is being read`)
+    else if (!member.isJoined) reasons.push('not joined to the consumer group')
     if (state.stalledBy !== '') reasons.push(`Kafka does not take what is produced: ${state.stalledBy}`)
     if (state.unreachableBy !== '') reasons.push(`the proxy can not be used: ${state.unreachableBy}`)
     return reasons
@@ -183,14 +250,29 @@ export async function startMember({ config, log, onFatal }: WorkerOptions): Prom
     metrics: metrics.registry,
     catalog: () => catalog.current(),
     tiers: tiers.map(({ topic }) => topic),
-    collect: () => collect(metrics, running, member, state.stalledBy !== ''),
+    collect() {
+      collect(metrics, running, member, state.stalledBy !== '')
+      metrics.heldRecords.set(running.held.records + intake.held.records)
+      metrics.heldBytes.set(running.held.bytes + intake.held.bytes)
+      metrics.waitingForSchema.set(intake.held.partitions)
+      metrics.restoring.set(member.preparing.length)
+      metrics.restoreRemaining.set(
+        audiences.progress.reduce((sum, { at, end }) => sum + Math.max(0, end - at), 0),
+      )
+      metrics.repeatsRemembered.set(repeats?.count ?? 0)
+      metrics.repeatsReach.set((repeats?.reachMs(Date.now()) ?? 0) / 1_000)
+    },
     notReady,
     async stop() {
       state.isStopping = true
       const deadlineMs = performance.now() + config.shutdown.timeoutMs
       log.info({ held: running.held.records, inFlight: running.inFlight }, 'draining')
       member.quiesce()
-      const isDrained = await within(Math.max(0, config.shutdown.timeoutMs - leaveMs), running.drain())
+      intake.stop()
+      const isDrained = await within(
+        Math.max(0, config.shutdown.timeoutMs - leaveMs),
+        Promise.all([running.drain(), audiences.stop()]),
+      )
       if (!isDrained)
         log.warn(
           { held: running.held.records },
@@ -289,8 +371,6 @@ async function tiersToConsume(
 function collect(metrics: Metrics, pipeline: Pipeline, consumer: GroupConsumer, isStalled: boolean): void {
   metrics.inFlight.set(pipeline.inFlight)
   metrics.queued.set(pipeline.queued)
-  metrics.heldRecords.set(pipeline.held.records)
-  metrics.heldBytes.set(pipeline.held.bytes)
   metrics.stalled.set(isStalled ? 1 : 0)
   metrics.commitAge.set(consumer.lastCommitMs === 0 ? 0 : (Date.now() - consumer.lastCommitMs) / 1000)
   metrics.lag.reset()
@@ -313,7 +393,7 @@ function collect(metrics: Metrics, pipeline: Pipeline, consumer: GroupConsumer, 
 }
 
 /** Gives false when `work` isn't done in time; it then goes on unobserved. */
-async function within(timeoutMs: number, work: Promise<void>): Promise<boolean> {
+async function within(timeoutMs: number, work: Promise<unknown>): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined
   const timeout = new Promise<boolean>((resolve) => {
     timer = setTimeout(() => resolve(false), timeoutMs)

@@ -32,9 +32,25 @@ export function createMetrics({ perDestination }: { perDestination: boolean }) {
       labelNames: ['reason'],
       registers,
     }),
+    repeatsDropped: new TallyCounter({
+      name: 'sluice_repeats_dropped_total',
+      help: 'Messages that were dropped, since their source had sent the same messageId before.',
+      registers,
+    }),
+    repeatsRemembered: new Gauge({
+      name: 'sluice_repeats_remembered',
+      help: 'Messages that repeats are known by; past repeats.messages the oldest are forgotten.',
+      registers,
+    }),
+    repeatsReach: new Gauge({
+      name: 'sluice_repeats_reach_seconds',
+      help: 'How far back repeats are known, as far as memory goes: repeats.window, or less where repeats.messages is too low.',
+      aggregator: 'min',
+      registers,
+    }),
     deliveries: new TallyCounter({
       name: 'sluice_deliveries_total',
-      help: 'Deliveries that came to an end, by verdict: delivered or dead_letter.',
+      help: 'Deliveries that came to an end, by verdict: delivered, dead_letter, superseded (by a newer value of the property) or suppressed (the user was deleted).',
       labelNames: ['verdict', ...destination],
       registers,
     }),
@@ -93,6 +109,23 @@ export function createMetrics({ perDestination }: { perDestination: boolean }) {
       aggregator: 'max',
       registers,
     }),
+    schemaLookups: new TallyCounter({
+      name: 'sluice_schema_lookups_total',
+      help: 'Questions to the schema registry for a schema, by outcome: found, unknown (it has none), unusable (it has one that can not be read with), or failed (it could not be asked).',
+      labelNames: ['outcome'],
+      registers,
+    }),
+    registryDown: new Gauge({
+      name: 'sluice_schema_registry_down',
+      help: '1 while a schema that is needed can not be had from the schema registry, and is asked for again.',
+      aggregator: 'max',
+      registers,
+    }),
+    waitingForSchema: new Gauge({
+      name: 'sluice_partitions_waiting_for_schema',
+      help: 'Partitions that are not fetched, since their next record needs a schema.',
+      registers,
+    }),
     inFlight: new Gauge({
       name: 'sluice_deliveries_in_flight',
       help: 'Deliveries with a request under way.',
@@ -100,7 +133,7 @@ export function createMetrics({ perDestination }: { perDestination: boolean }) {
     }),
     queued: new Gauge({
       name: 'sluice_deliveries_queued',
-      help: 'Deliveries that wait in their lane.',
+      help: 'Deliveries that wait in their lane, or for an older value of the same property.',
       registers,
     }),
     heldRecords: new Gauge({
@@ -148,6 +181,47 @@ export function createMetrics({ perDestination }: { perDestination: boolean }) {
     catalogRefused: new Gauge({
       name: 'sluice_catalog_refused',
       help: '1 while the catalog file has faults and an earlier version is in force.',
+      aggregator: 'max',
+      registers,
+    }),
+    audienceChanges: new TallyCounter({
+      name: 'sluice_audience_changes_total',
+      help: 'Single changes of audiences and computed traits, by outcome: changed and confirmed (a newer version of the same value) were written to memberships; repeated, outdated, deleted and space_disabled were not; moved went to the partition of its user.',
+      labelNames: ['outcome'],
+      registers,
+    }),
+    audienceSyncs: new Counter({
+      name: 'sluice_audience_syncs_total',
+      help: 'Syncs of a unit that were applied (outcome applied) or refused as a whole (outcome is the reason).',
+      labelNames: ['outcome'],
+      registers,
+    }),
+    audienceSynced: new Counter({
+      name: 'sluice_audience_synced_users_total',
+      help: 'Users of syncs that were applied, by what it came to: joined, left or unchanged.',
+      labelNames: ['outcome'],
+      registers,
+    }),
+    restoring: new Gauge({
+      name: 'sluice_units_restoring',
+      help: 'Units whose state is being read from memberships; retries, audiences and deletions of these wait.',
+      registers,
+    }),
+    restoreRemaining: new Gauge({
+      name: 'sluice_restore_remaining_records',
+      help: 'Offsets of memberships that the units being restored have still to read.',
+      registers,
+    }),
+    restoreSeconds: new Gauge({
+      name: 'sluice_restore_seconds',
+      help: 'How long the last restoring of a unit took.',
+      aggregator: 'max',
+      registers,
+    }),
+    needsBackfill: new Gauge({
+      name: 'sluice_destination_needs_backfill',
+      help: 'Destinations that have missed a value of an audience or a computed trait since this process began: it ended in the dead letters, or they were off.',
+      labelNames: destination,
       aggregator: 'max',
       registers,
     }),

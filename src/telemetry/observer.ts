@@ -3,9 +3,11 @@ import type { Outcome, OutcomeKind } from '../delivery/outcome.ts'
 import type { VerdictKind } from '../delivery/verdict.ts'
 import type { HookResult } from '../pipeline/decision.ts'
 import type { Delivery, HeldRecord } from '../pipeline/delivery.ts'
+import type { DropReason } from '../pipeline/identify.ts'
 import type { DeadReason, NotRoutedReason, ParkReason, PipelineObserver } from '../pipeline/pipeline.ts'
 import { formatWait } from '../retry/duration.ts'
 import { createDeliveredLog } from './attempt-line.ts'
+import { memo } from './memo.ts'
 import type { Metrics } from './metrics.ts'
 
 /** Turns what the pipeline reports into metrics, and into one log line an attempt. Never logs a body or a secret. */
@@ -39,7 +41,7 @@ export function createObserver({
       ),
     ),
   }))
-  const deliveries = memo((verdict: 'delivered' | 'dead_letter') =>
+  const deliveries = memo((verdict: 'delivered' | 'dead_letter' | DropReason) =>
     memo((destination: string) =>
       metrics.deliveries.series({ verdict, ...(perDestination && { destination }) }),
     ),
@@ -47,6 +49,7 @@ export function createObserver({
   const delivered = deliveries('delivered')
   const logDelivered = createDeliveredLog(log)
   const deliverySeconds = metrics.deliverySeconds.series({})
+  const repeatsDropped = metrics.repeatsDropped.series({})
 
   function attempted(delivery: Delivery, { hookId, outcome, verdict }: HookResult, durationMs: number): void {
     // Nothing was sent: that was no attempt. The proxy's own metrics count it.
@@ -120,8 +123,28 @@ export function createObserver({
     notRouted(reason: NotRoutedReason) {
       metrics.notRouted.inc({ reason })
     },
+    dropped({ destinationId }: Delivery, why: DropReason) {
+      deliveries(why)(perDestination ? destinationId : '').inc()
+    },
+    unknownSource(source: string, { topic, partition, offset }: HeldRecord) {
+      metrics.notRouted.inc({ reason: 'unknown_source' })
+      log.warn(
+        { source: source.slice(0, maxIdCharacters), topic, partition, offset },
+        'the catalog has no such source',
+      )
+    },
+    repeated({ topic, partition, offset }: HeldRecord, source: string, messageId: string) {
+      repeatsDropped.inc()
+      log.debug({ source, messageId, topic, partition, offset }, 'a repeat was dropped')
+    },
+    failed(error: unknown) {
+      log.error({ err: error }, 'a fault of Sluice, please report it')
+    },
   }
 }
+
+/** Of an id of the catalog. What somebody else has sent may be longer. */
+const maxIdCharacters = 100
 
 type StatusClass = 'none' | '1xx' | '2xx' | '3xx' | '4xx' | '5xx' | 'other'
 
@@ -140,17 +163,4 @@ function detailOf(outcome: Outcome): {
 } {
   const { kind: _kind, ...detail } = outcome
   return detail
-}
-
-/** Remembers what `make` gave for the same word. */
-function memo<W extends string, T>(make: (word: W) => T): (word: W) => T {
-  const made = new Map<W, T>()
-  return (word) => {
-    let value = made.get(word)
-    if (value === undefined) {
-      value = make(word)
-      made.set(word, value)
-    }
-    return value
-  }
 }

@@ -11,17 +11,24 @@ const allowedFolders: Record<string, readonly string[]> = {
   routing: ['message'],
   retry: [],
   pacing: [],
+  repeats: [],
   address: [],
   config: ['catalog', 'retry'],
   catalog: ['address'],
   delivery: ['address', 'catalog', 'pacing'],
   gateway: ['catalog', 'message', 'pacing'],
+  audience: ['message'],
+  upstream: ['audience', 'message'],
+  backfill: ['audience', 'retry', 'upstream'],
   kafka: [],
+  registry: ['message'],
   pipeline: ['message', 'routing', 'retry', 'delivery', 'pacing'],
-  telemetry: ['delivery', 'gateway', 'pipeline', 'retry'],
+  telemetry: ['audience', 'delivery', 'gateway', 'pipeline', 'retry'],
   development: [],
   roles: [
     'address',
+    'audience',
+    'backfill',
     'catalog',
     'config',
     'delivery',
@@ -29,16 +36,20 @@ const allowedFolders: Record<string, readonly string[]> = {
     'gateway',
     'kafka',
     'message',
+    'pacing',
     'pipeline',
+    'registry',
+    'repeats',
     'retry',
     'routing',
     'telemetry',
+    'upstream',
   ],
   '.': ['roles', 'config', 'telemetry'],
 }
 
 /** Folders without a socket, a file or a clock of their own. */
-const pureFolders = new Set(['message', 'routing', 'retry', 'pacing', 'address'])
+const pureFolders = new Set(['message', 'routing', 'retry', 'pacing', 'repeats', 'address'])
 
 /** Packages that belong to one folder. */
 const packageOwners: Record<string, readonly string[]> = {
@@ -46,8 +57,14 @@ const packageOwners: Record<string, readonly string[]> = {
   snappy: ['kafka'],
   'lz4-napi': ['kafka'],
   undici: ['delivery'],
+  'classic-level': ['audience'],
+  'change-case': ['audience'],
+  '@kafkajs/confluent-schema-registry': ['registry'],
+  ajv: ['registry'],
+  avsc: ['registry'],
   testcontainers: ['development'],
   'prom-client': ['telemetry'],
+  'csv-parse': ['upstream'],
   commander: ['.'],
 }
 

@@ -41,6 +41,14 @@ describe('readConfig', () => {
       },
       catalog: { file: 'catalog.yaml' },
       message: { maxBytes: 1_048_576, maxDepth: 100, maxKeys: 10_000 },
+      repeats: { windowMs: 86_400_000, messages: 1_000_000 },
+      registry: {
+        url: undefined,
+        username: undefined,
+        password: undefined,
+        caFile: undefined,
+        timeoutMs: 5_000,
+      },
       retry: {
         ladderMs: [60_000, 600_000, 3_600_000, 3_600_000, 3_600_000],
         thenMs: 600_000,
@@ -222,6 +230,35 @@ describe('readConfig', () => {
       'gives a value that is not shown; expected http://host:port or http://user:password@',
     )
     expect(message).not.toContain('hunter2')
+  })
+
+  it.each([
+    'registry:8081',
+    'ftp://registry',
+    'http://user:hunter2@registry',
+    'http://hunter2@registry',
+    'http://registry?a',
+    'http://',
+  ])('refuses %s for a schema registry, and shows no login', (url) => {
+    const message = refusal({ env: { SLUICE_REGISTRY_URL: url } })
+    expect(message).toContain('registry.url (SLUICE_REGISTRY_URL): env SLUICE_REGISTRY_URL gives')
+    expect(message).not.toContain('hunter2')
+  })
+
+  it('wants the login of a schema registry whole, and a registry', () => {
+    const url = 'https://registry:8081/apis/ccompat/v7'
+    const login = { SLUICE_REGISTRY_USERNAME: 'u', SLUICE_REGISTRY_PASSWORD: 'p' }
+    expect(read({ env: { SLUICE_REGISTRY_URL: url, ...login } }).registry).toMatchObject({
+      url,
+      username: 'u',
+    })
+    expect(refusal({ env: login })).toContain('registry.url is not')
+    expect(refusal({ env: { SLUICE_REGISTRY_URL: url, SLUICE_REGISTRY_USERNAME: 'u' } })).toContain(
+      'together with registry.username',
+    )
+    expect(refusal({ env: { SLUICE_REGISTRY_URL: url, SLUICE_REGISTRY_PASSWORD: 'p' } })).toContain(
+      'together with registry.username',
+    )
   })
 
   it('wants a user and a password with a login mechanism', () => {

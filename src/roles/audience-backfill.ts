@@ -1,0 +1,305 @@
+import { readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { setTimeout as delay } from 'node:timers/promises'
+import { CurrentStates, type StateFilter } from '../backfill/current-states.ts'
+import {
+  type BackfillPosition,
+  type BackfillScope,
+  decodePosition,
+  encodePosition,
+} from '../backfill/position.ts'
+import { type ReplayRecord, replayOf } from '../backfill/replay-record.ts'
+import type { Catalog } from '../catalog/catalog.ts'
+import { openCatalogFile } from '../catalog/file.ts'
+import { catalogVariables } from '../config/read.ts'
+import type { Config } from '../config/schema.ts'
+import { createKafka } from '../kafka/client.ts'
+import { createPartitionReader, type PartitionReader } from '../kafka/partition-reader.ts'
+import { countPartitions } from '../kafka/topic-partitions.ts'
+import { TokenBucket } from '../pacing/token-bucket.ts'
+import { askKafka } from './ask-kafka.ts'
+import { counted, grouped, Progress, type Screen } from './progress.ts'
+import { kafkaSettings, type TopicNames, topicNames } from './settings.ts'
+import { StartError } from './start-error.ts'
+import { readingInput } from './upstream-input.ts'
+import { openWriter, type Writer } from './writer.ts'
+
+type Log = Parameters<typeof createKafka>[1]
+
+export type BackfillOptions = {
+  spaceId: string
+  destinationId: string
+  /** `undefined`: all of the space. */
+  audienceId: string | undefined
+  property: string | undefined
+  /** Also who has left, for a destination that has missed changes. */
+  withLeft: boolean
+  /** Identifies a second; `undefined`: 1,000. */
+  rate: string | undefined
+  /** A file that says how far it is: a run that ended goes on from there. It is removed at the end. */
+  stateFile: string | undefined
+  isDryRun: boolean
+}
+
+const defaultRate = 1_000
+const mostRate = 1_000_000
+const mostAtOnce = 500
+const batchesPerSecond = 4
+const noteEveryMs = 1_000
+const readStallMs = 60_000
+
+/**
+ * Writes the present values of a space's audiences and traits to `replays`, for one destination: unit by unit, at most
+ * so many a second. The worker delivers them after all else. What changes meanwhile is delivered by itself, and wins.
+ * Gives what was done, in lines.
+ */
+export async function backfill(
+  config: Config,
+  log: Log,
+  options: BackfillOptions,
+  screen: Screen,
+): Promise<string[]> {
+  const rate = rateOf(options.rate)
+  const settings = kafkaSettings(config)
+  const topics = topicNames(config)
+  refuseUselessTarget(await readCatalog(config), options)
+  const kafka = createKafka(settings, log)
+  const partitions = await partitionsOf(config, kafka, topics)
+  const scope: BackfillScope = {
+    prefix: config.kafka.topicPrefix,
+    partitions,
+    spaceId: options.spaceId,
+    destinationId: options.destinationId,
+    audienceId: options.audienceId ?? null,
+    property: options.property ?? null,
+    withLeft: options.withLeft,
+  }
+  const start = await readPosition(options, scope)
+  const reader = createPartitionReader(kafka)
+  const progress = new Progress(screen, options.isDryRun ? 'counting' : 'sending', partitions)
+  const run = new Run({ config, log, options, scope, topics, reader, progress, rate, start })
+  try {
+    const { sent, left } = await run.go()
+    progress.end(partitions, counted(sent, 'Identify'))
+    const what = `${grouped(sent)} of space ${options.spaceId} for destination ${options.destinationId}`
+    if (options.isDryRun) return [`members  ${what}`, 'nothing sent']
+    if (options.stateFile !== undefined) await rm(options.stateFile, { force: true })
+    const before = left === 0 ? '' : ` (${grouped(left)} of them in an earlier run)`
+    return [`sent     ${what}${before} to ${topics.replays}`]
+  } catch (error) {
+    progress.abandon()
+    await run.note()
+    throw error
+  } finally {
+    await run.stop()
+    await reader.stop()
+  }
+}
+
+type RunOptions = {
+  config: Config
+  log: Log
+  options: BackfillOptions
+  scope: BackfillScope
+  topics: TopicNames
+  reader: PartitionReader
+  progress: Progress
+  rate: number
+  start: BackfillPosition
+}
+
+/** One run of the command, which may be the second of a backfill. */
+class Run {
+  readonly #given: RunOptions
+  readonly #filter: StateFilter
+  readonly #bucket: TokenBucket
+  readonly #mostAtOnce: number
+  #position: BackfillPosition
+  #writer: Writer | undefined
+  #notedMs = performance.now()
+
+  constructor(given: RunOptions) {
+    const { spaceId, audienceId, property, withLeft } = given.options
+    this.#given = given
+    this.#filter = { spaceId, audienceId, property, withLeft }
+    // A batch goes out as soon as one token is there, and the others are owed.
+    this.#bucket = new TokenBucket({ perSecond: given.rate, burst: 1 }, performance.now())
+    this.#mostAtOnce = Math.min(mostAtOnce, Math.ceil(given.rate / batchesPerSecond))
+    this.#position = given.start
+  }
+
+  /** `left`: how many an earlier run had sent. */
+  async go(): Promise<{ sent: number; left: number }> {
+    const { scope, start } = this.#given
+    for (let unit = start.unit; unit < scope.partitions; unit++) {
+      await this.#backfillUnit(unit)
+      this.#position = { unit: unit + 1, end: 0, bucket: 0, offset: -1, sent: this.#position.sent }
+      await this.note()
+    }
+    return { sent: this.#position.sent, left: start.sent }
+  }
+
+  async stop(): Promise<void> {
+    await this.#writer?.stop()
+  }
+
+  async #backfillUnit(unit: number): Promise<void> {
+    const { reader, topics, start } = this.#given
+    const isBegun = unit === start.unit && start.end > 0
+    const range = await reader.range({
+      topic: topics.memberships,
+      partition: unit,
+      stallTimeoutMs: readStallMs,
+    })
+    const end = isBegun ? start.end : range.end
+    if (end === 0) return
+    const states = await readingInput('the spool', async () => new CurrentStates(this.#filter))
+    try {
+      await this.#read(unit, end, states)
+      for (let bucket = isBegun ? start.bucket : 0; bucket < CurrentStates.buckets; bucket++) {
+        const from = isBegun && bucket === start.bucket ? start.offset : -1
+        const due = states.of(bucket).filter(({ offset }) => offset > from)
+        for (let at = 0; at < due.length; at += this.#mostAtOnce) {
+          const batch = due.slice(at, at + this.#mostAtOnce)
+          const { destinationId } = this.#given.options
+          await this.#send(batch.map((state) => replayOf(state, { unit, destinationId, topics })))
+          const offset = batch.at(-1)?.offset ?? from
+          const sent = this.#position.sent + batch.length
+          this.#position = { unit, end, bucket, offset, sent }
+          await this.#noteAtTimes()
+          this.#given.progress.at(unit + bucket / CurrentStates.buckets, () => counted(sent, 'Identify'))
+        }
+      }
+    } finally {
+      states.close()
+    }
+  }
+
+  async #read(unit: number, end: number, states: CurrentStates): Promise<void> {
+    const { reader, topics } = this.#given
+    const where = { topic: topics.memberships, partition: unit, from: 0, stallTimeoutMs: readStallMs }
+    for await (const records of reader.read(where)) {
+      await readingInput('the spool', async () => {
+        for (const record of records) if (record.offset < end) states.add(record)
+      })
+      if ((records.at(-1)?.offset ?? 0) >= end - 1) return
+    }
+  }
+
+  async #send(records: readonly ReplayRecord[]): Promise<void> {
+    const { config, log, options, progress } = this.#given
+    if (options.isDryRun) return
+    for (;;) {
+      const waitMs = this.#bucket.take(performance.now(), records.length)
+      if (waitMs === 0) break
+      await delay(waitMs)
+    }
+    this.#writer ??= await openWriter(config, log, (line) => progress.note(line))
+    await this.#writer.write(records, () => this.#advice())
+  }
+
+  #advice(): string {
+    const { stateFile } = this.#given.options
+    const sent = `${counted(this.#position.sent, 'Identify')} were written.`
+    return stateFile === undefined
+      ? `${sent} Run the command again: all are sent anew, which does no harm. With --state it goes on instead.`
+      : `${sent} Run the command again: it goes on from there.`
+  }
+
+  async #noteAtTimes(): Promise<void> {
+    if (performance.now() - this.#notedMs >= noteEveryMs) await this.note()
+  }
+
+  /** Replaced as a whole: whenever we end, it is readable. */
+  async note(): Promise<void> {
+    const { options, scope } = this.#given
+    if (options.stateFile === undefined || options.isDryRun) return
+    const part = `${options.stateFile}.part`
+    await writeFile(part, encodePosition(scope, this.#position))
+    await rename(part, options.stateFile)
+    this.#notedMs = performance.now()
+  }
+}
+
+function rateOf(given: string | undefined): number {
+  if (given === undefined) return defaultRate
+  const rate = Number(given)
+  if (Number.isInteger(rate) && rate >= 1 && rate <= mostRate) return rate
+  throw new StartError(`--rate has to be a whole number from 1 to ${grouped(mostRate)}: Identifies a second.`)
+}
+
+async function readCatalog(config: Config): Promise<Catalog> {
+  const opened = await openCatalogFile({
+    path: config.catalog.file,
+    variables: catalogVariables(),
+    onChange: () => undefined,
+    onRefused: () => undefined,
+  })
+  if (!opened.ok) throw new StartError(opened.message)
+  opened.file.stop()
+  return opened.file.current()
+}
+
+/** What would only fill the dead letters. */
+function refuseUselessTarget(catalog: Catalog, { spaceId, destinationId }: BackfillOptions): void {
+  const space = catalog.sources.get(spaceId)
+  if (space?.kind !== 'audiences') {
+    throw new StartError(
+      `The catalog has no source ${JSON.stringify(spaceId)} of kind audiences: see --space.`,
+    )
+  }
+  const destination = catalog.destinations.get(destinationId)
+  if (destination === undefined) {
+    throw new StartError(
+      `The catalog has no destination ${JSON.stringify(destinationId)}: see --destination.`,
+    )
+  }
+  if (!destination.sources.includes(spaceId)) {
+    throw new StartError(
+      `The destination ${JSON.stringify(destinationId)} is not connected to ${JSON.stringify(spaceId)}: add it to its sources in the catalog first.`,
+    )
+  }
+  if (destination.state === 'off') {
+    throw new StartError(
+      `The destination ${JSON.stringify(destinationId)} is off: switch it on or pause it first.`,
+    )
+  }
+}
+
+async function partitionsOf(
+  config: Config,
+  kafka: ReturnType<typeof createKafka>,
+  topics: TopicNames,
+): Promise<number> {
+  for (const topic of [topics.memberships, topics.replays]) {
+    const partitions = await askKafka(config, countPartitions(kafka, topic))
+    if (partitions === undefined) {
+      throw new StartError(`${topic} does not exist: \`sluice topics apply\` creates it.`)
+    }
+    if (topic === topics.replays) return partitions
+  }
+  throw new Error('no topic was looked at')
+}
+
+async function readPosition(
+  { stateFile, isDryRun }: BackfillOptions,
+  scope: BackfillScope,
+): Promise<BackfillPosition> {
+  const start: BackfillPosition = { unit: 0, end: 0, bucket: 0, offset: -1, sent: 0 }
+  if (stateFile === undefined || isDryRun) return start
+  let text: string
+  try {
+    text = await readFile(stateFile, 'utf8')
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return start
+    throw new StartError(`${stateFile} can not be read: name another file with --state, or remove it.`, {
+      cause: error,
+    })
+  }
+  const decoded = decodePosition(text, scope)
+  if (decoded.ok) return decoded.position
+  throw new StartError(
+    decoded.fault === 'other'
+      ? `${stateFile} is of another backfill: name another file with --state, or remove it to begin anew.`
+      : `${stateFile} does not say how far a backfill is: name another file with --state, or remove it.`,
+  )
+}

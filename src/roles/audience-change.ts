@@ -1,0 +1,196 @@
+import type { Config } from '../config/schema.ts'
+import type { createKafka } from '../kafka/client.ts'
+import { parseJson } from '../message/json.ts'
+import { readChange } from '../upstream/change.ts'
+import { eachLine } from '../upstream/lines.ts'
+import { Spool } from '../upstream/spool.ts'
+import { counted, Progress, type Screen } from './progress.ts'
+import { topicNames } from './settings.ts'
+import { StartError } from './start-error.ts'
+import { openInput, readingInput } from './upstream-input.ts'
+import { openWriter } from './writer.ts'
+
+type Log = Parameters<typeof createKafka>[1]
+
+/** One change, as flags; what is `undefined` was not given. */
+export type ChangeFlags = {
+  audience: string | undefined
+  trait: string | undefined
+  name: string | undefined
+  key: string | undefined
+  user: string | undefined
+  member: string | undefined
+  /** JSON. */
+  value: string | undefined
+  changedAt: string | undefined
+}
+
+const changesAtOnce = 500
+const linesNobodyWaitsFor = 1_000
+
+/**
+ * Writes changes of audiences and computed traits to `audience-changes`, keyed by user: the one that the flags make, or
+ * without flags those on standard input, one a line. All are checked before the first is sent. Gives what was done.
+ */
+export async function changeAudience(
+  config: Config,
+  log: Log,
+  { spaceId, flags }: { spaceId: string; flags: ChangeFlags },
+  screen: Screen,
+): Promise<string[]> {
+  if (spaceId === '') throw new StartError('--space has to be the id of a source of the catalog.')
+  const isOne = Object.values(flags).some((flag) => flag !== undefined)
+  const nowMs = Date.now()
+  const limits = config.message
+  const spool = await readingInput('standard input', async () => new Spool(1))
+  try {
+    if (isOne) {
+      const ready = readChange(changeOf(flags, nowMs), { limits, nowMs })
+      if (!ready.ok) throw new StartError(`The change ${spelled(ready.problem)}. Nothing was sent.`)
+      spool.add(0, ready.value)
+    } else {
+      await collect(spool, screen, (text) => readChange(text, { limits, nowMs }))
+    }
+    const total = spool.count(0)
+    if (total === 0) {
+      throw new StartError(
+        'There is no change: name one with flags (--help), or write changes to standard input, one a line.',
+      )
+    }
+    await send(config, log, { spool, spaceId, screen })
+    return [`sent ${counted(total, 'change')} to ${topicNames(config).audienceChanges}`]
+  } finally {
+    spool.close()
+  }
+}
+
+const flagNames: ReadonlyMap<string, string> = new Map([
+  ['audienceId', '--audience'],
+  ['audienceName', '--name'],
+  ['audienceKey', '--key'],
+  ['traitId', '--trait'],
+  ['traitName', '--name'],
+  ['traitKey', '--key'],
+  ['userId', '--user'],
+  ['changedAt', '--changed-at'],
+])
+
+/** With the flags in place of the fields. */
+function spelled(problem: string): string {
+  return problem.replace(/\b[a-z]+(?:Id|Name|Key|At)\b/g, (field) => flagNames.get(field) ?? field)
+}
+
+/** The change as JSON, whose fields are checked later. Throws where the flags don't make one. */
+function changeOf(flags: ChangeFlags, nowMs: number): string {
+  const { audience, trait, name, key, user, member, value } = flags
+  const changedAt = flags.changedAt ?? new Date(nowMs).toISOString()
+  if ((audience === undefined) === (trait === undefined)) {
+    throw new StartError(
+      'Name either an audience (--audience, --member) or a computed trait (--trait, --value).',
+    )
+  }
+  if (user === undefined) throw new StartError('Name the user: --user')
+  if (name === undefined) throw new StartError('Name the audience or the trait for people, too: --name')
+  if (audience !== undefined) {
+    if (value !== undefined || (member !== 'true' && member !== 'false')) {
+      throw new StartError('Say whether the user is in the audience now: --member true, or --member false')
+    }
+    return JSON.stringify({
+      type: 'membership',
+      audienceId: audience,
+      audienceName: name,
+      ...(key !== undefined && { audienceKey: key }),
+      userId: user,
+      member: member === 'true',
+      changedAt,
+    })
+  }
+  if (value === undefined || !parseJson(value).ok || member !== undefined) {
+    throw new StartError(
+      `Give the new value as JSON, text in quotation marks: --value 42, or --value '"gold"'`,
+    )
+  }
+  const head = {
+    type: 'trait',
+    traitId: trait,
+    traitName: name,
+    ...(key !== undefined && { traitKey: key }),
+    userId: user,
+    changedAt,
+  }
+  // As it was written: a number that is too large is found where the whole is checked.
+  return `${JSON.stringify(head).slice(0, -1)},"value":${value}}`
+}
+
+async function collect(
+  spool: Spool,
+  screen: Screen,
+  check: (text: string) => ReturnType<typeof readChange>,
+): Promise<void> {
+  const input = await openInput('-')
+  const progress = new Progress(screen, 'reading', undefined)
+  const detail = () => counted(spool.count(0), 'change')
+  const read = await readingInput(input.name, () =>
+    eachLine(input.chunks, (text) => {
+      const ready = check(text)
+      if (!ready.ok) return ready.problem
+      spool.add(0, ready.value)
+      if (spool.count(0) % linesNobodyWaitsFor === 0) progress.at(0, detail)
+      return undefined
+    }),
+  ).catch((error: unknown) => {
+    progress.abandon()
+    throw error
+  })
+  if (!read.ok) {
+    progress.abandon()
+    const { line, problem } = read.fault
+    throw new StartError(`${input.name}, line ${line}: ${problem}. Nothing was sent.`)
+  }
+  progress.end(0, detail())
+}
+
+async function send(
+  config: Config,
+  log: Log,
+  { spool, spaceId, screen }: { spool: Spool; spaceId: string; screen: Screen },
+): Promise<void> {
+  const total = spool.count(0)
+  const progress = new Progress(screen, 'sending', total)
+  const writer = await openWriter(config, log, (line) => progress.note(line))
+  const topic = topicNames(config).audienceChanges
+  let sent = 0
+  const detail = () => counted(sent, 'change')
+  const advice = () =>
+    `At least ${counted(sent, 'change')} of ${total} were written. Run the command again: a change that comes twice does no harm.`
+  try {
+    for (const texts of spool.read(0)) {
+      for (let from = 0; from < texts.length; from += changesAtOnce) {
+        const batch = texts.slice(from, from + changesAtOnce)
+        const records = batch.map((value) => ({
+          topic,
+          key: Buffer.from(userOf(value)),
+          value: Buffer.from(value),
+          headers: { 'source-id': spaceId },
+        }))
+        await writer.write(records, advice)
+        sent += batch.length
+        progress.at(sent, detail)
+      }
+    }
+    progress.end(sent, detail())
+  } catch (error) {
+    progress.abandon()
+    throw error
+  } finally {
+    await writer.stop()
+  }
+}
+
+/** Of a change that was checked. */
+function userOf(value: string): string {
+  const parsed = parseJson(value)
+  const change = parsed.ok ? parsed.value : undefined
+  if (typeof change === 'object' && change !== null && 'userId' in change) return String(change.userId)
+  throw new Error('a change that was spooled names no user')
+}

@@ -1,0 +1,255 @@
+import { randomUUID } from 'node:crypto'
+import { extname } from 'node:path'
+import { propertyName } from '../audience/property-name.ts'
+import type { Config } from '../config/schema.ts'
+import { createKafka } from '../kafka/client.ts'
+import { countPartitions } from '../kafka/topic-partitions.ts'
+import { syncPartCheck } from '../message/audience-change.ts'
+import { formatTimestamp, parseTimestamp } from '../message/timestamp.ts'
+import { timeProblem } from '../upstream/change.ts'
+import { type PartitionPlan, type PlacedPart, Sync, type SyncHead } from '../upstream/sync.ts'
+import { readUsers, type UserFormat } from '../upstream/users.ts'
+import { askKafka } from './ask-kafka.ts'
+import { counted, grouped, Progress, type Screen } from './progress.ts'
+import { kafkaSettings, topicNames } from './settings.ts'
+import { StartError } from './start-error.ts'
+import { openInput, readingInput, type UpstreamInput } from './upstream-input.ts'
+import { openWriter } from './writer.ts'
+
+type Log = Parameters<typeof createKafka>[1]
+
+export type AudienceSyncOptions = {
+  /** A source of the catalog of the kind `audiences`. */
+  spaceId: string
+  audience: { id: string; name: string; key: string | undefined }
+  /** `-` is standard input. */
+  file: string
+  /** `undefined`: by the file's ending. */
+  format: UserFormat | undefined
+  column: string | undefined
+  hasHeader: boolean
+  /** When the audience was looked at, ISO 8601; `undefined`: now. */
+  snapshotAt: string | undefined
+  isEmptyAllowed: boolean
+  isDryRun: boolean
+}
+
+/**
+ * A part is read in one go by a worker whose deliveries wait meanwhile, some milliseconds. Any topic takes so much.
+ */
+const mostPartBytes = 256 * 1024
+/** So many are under way at once. */
+const partsAtOnce = 4
+
+/**
+ * Writes a whole audience to `audience-changes`, as parts for each partition. The file is read to its end, checked and
+ * spooled before the first part is written; every part says how many its partition gets, so that one that ends half-way
+ * leaves nothing that could be taken for the whole. Gives what was done, in lines.
+ */
+export async function syncAudience(
+  config: Config,
+  log: Log,
+  options: AudienceSyncOptions,
+  screen: Screen,
+): Promise<string[]> {
+  const { spaceId, isDryRun } = options
+  const head = headOf(options, Date.now())
+  const property = propertyName({ key: options.audience.key, name: options.audience.name })
+  if (property === undefined) {
+    throw new StartError(
+      'Nothing is left of the name as the name of a property: give a --name with a letter or a digit, or a --key.',
+    )
+  }
+  const format = options.format ?? formatByEnding(options.file)
+  const topic = topicNames(config).audienceChanges
+  const settings = kafkaSettings(config)
+  const input = await openInput(options.file)
+  warnOfAge(input, options, head, screen)
+  const partitions = await askKafka(config, countPartitions(createKafka(settings, log), topic))
+  if (partitions === undefined) {
+    throw new StartError(`${topic} does not exist: \`sluice topics apply\` creates it.`)
+  }
+  const maxPartBytes = Math.min(mostPartBytes, config.message.maxBytes)
+  const sync = await readingInput(input.name, async () => new Sync({ head, partitions, maxPartBytes }))
+  try {
+    await collect(sync, input, { ...options, format }, screen)
+    const plans = Array.from({ length: partitions }, (_, partition) => sync.plan(partition))
+    const total = totalOf(plans)
+    if (total.users === 0 && !options.isEmptyAllowed) {
+      throw new StartError(
+        `${input.name} names no user: everybody would leave ${head.audienceId}. Say --allow-empty where the audience has ended.`,
+      )
+    }
+    const repeated = total.repeated === 0 ? '' : ` (${grouped(total.repeated)} of them named again)`
+    const read = `read     ${counted(total.users + total.repeated, 'user')}${repeated} from ${input.name}`
+    const what = `${counted(total.parts, 'part')} to ${counted(partitions, 'partition')} of ${topic}`
+    const about = `audience ${head.audienceId} of space ${spaceId}, property ${property}, as of ${head.snapshotAt}`
+    if (isDryRun) return [about, read, `nothing sent: it would be ${what}`]
+    await send(config, log, { sync, plans, total, topic, spaceId, screen })
+    return [about, read, `sent     ${what}`, `sync     ${head.syncId}`]
+  } finally {
+    sync.close()
+  }
+}
+
+function headOf(
+  { audience, snapshotAt, spaceId }: Pick<AudienceSyncOptions, 'audience' | 'snapshotAt' | 'spaceId'>,
+  nowMs: number,
+): SyncHead {
+  const problem = snapshotAt === undefined ? undefined : timeProblem('--snapshot-at', snapshotAt, nowMs)
+  if (problem !== undefined) throw new StartError(`The command ${problem}.`)
+  const atMs = snapshotAt === undefined ? nowMs : (parseTimestamp(snapshotAt) ?? nowMs)
+  const head: SyncHead = {
+    audienceId: audience.id,
+    audienceName: audience.name,
+    ...(audience.key !== undefined && { audienceKey: audience.key }),
+    syncId: randomUUID(),
+    snapshotAt: formatTimestamp(atMs) ?? '',
+  }
+  const [error] = syncPartCheck.Errors({ type: 'sync', ...head, part: 1, parts: 1, userIds: [] })
+  if (error !== undefined) {
+    const flag = flags.get(error.instancePath) ?? error.instancePath
+    throw new StartError(`${flag} has to be a text of 1 to 1,000 characters.`)
+  }
+  if (spaceId === '') throw new StartError('--space has to be the id of a source of the catalog.')
+  return head
+}
+
+const flags: ReadonlyMap<string, string> = new Map([
+  ['/audienceId', '--audience'],
+  ['/audienceName', '--name'],
+  ['/audienceKey', '--key'],
+])
+
+const endings: ReadonlyMap<string, UserFormat> = new Map([
+  ['.csv', 'csv'],
+  ['.ndjson', 'ndjson'],
+  ['.jsonl', 'ndjson'],
+])
+
+function formatByEnding(file: string): UserFormat {
+  const format = endings.get(extname(file).toLowerCase())
+  if (format !== undefined) return format
+  throw new StartError(
+    `What ${file === '-' ? 'standard input' : file} holds doesn't show: say --format csv or --format ndjson.`,
+  )
+}
+
+const hourMs = 3_600_000
+
+/** A file from yesterday would overrule the changes of today. */
+function warnOfAge(
+  { name, modifiedMs }: UpstreamInput,
+  { snapshotAt }: AudienceSyncOptions,
+  head: SyncHead,
+  screen: Screen,
+): void {
+  if (snapshotAt !== undefined || modifiedMs === undefined || Date.now() - modifiedMs < hourMs) return
+  const modifiedAt = formatTimestamp(Math.trunc(modifiedMs)) ?? ''
+  screen.write(
+    `note: ${name} is of ${modifiedAt}, and is sent as of now, ${head.snapshotAt}: it overrules changes since. ` +
+      `Say --snapshot-at with the time when the audience was looked at.\n`,
+  )
+}
+
+async function collect(
+  sync: Sync,
+  input: UpstreamInput,
+  { format, column, hasHeader }: { format: UserFormat; column: string | undefined; hasHeader: boolean },
+  screen: Screen,
+): Promise<void> {
+  const progress = new Progress(screen, 'reading', input.bytes)
+  let bytes = 0
+  let users = 0
+  const detail = () => counted(users, 'user')
+  async function* watched(): AsyncGenerator<Buffer> {
+    for await (const chunk of input.chunks) {
+      yield chunk
+      bytes += chunk.length
+      progress.at(bytes, detail)
+    }
+  }
+  const read = await readingInput(input.name, () =>
+    readUsers(watched(), { format, column, hasHeader }, (userId) => {
+      users++
+      return sync.add(userId)
+    }),
+  ).catch((error: unknown) => {
+    progress.abandon()
+    throw error
+  })
+  if (!read.ok) {
+    progress.abandon()
+    const { line, problem } = read.fault
+    throw new StartError(`${input.name}, line ${line}: ${problem}. Nothing was sent.`)
+  }
+  progress.end(bytes, detail())
+}
+
+type Totals = { users: number; repeated: number; parts: number }
+
+function totalOf(plans: readonly PartitionPlan[]): Totals {
+  const total: Totals = { users: 0, repeated: 0, parts: 0 }
+  for (const { users, repeated, parts } of plans) {
+    total.users += users
+    total.repeated += repeated
+    total.parts += parts
+  }
+  return total
+}
+
+type Sending = {
+  sync: Sync
+  plans: readonly PartitionPlan[]
+  total: Totals
+  topic: string
+  spaceId: string
+  screen: Screen
+}
+
+/** One partition after the other: the parts of each follow close upon each other, as the worker waits for them. */
+async function send(
+  config: Config,
+  log: Log,
+  { sync, plans, total, topic, spaceId, screen }: Sending,
+): Promise<void> {
+  const progress = new Progress(screen, 'sending', total.parts)
+  const writer = await openWriter(config, log, (line) => progress.note(line))
+  let sent = 0
+  let users = 0
+  const detail = () => counted(users, 'user')
+  const advice = () =>
+    `${counted(sent, 'part')} of ${grouped(total.parts)} were written: partitions that have all of theirs are in force, ` +
+    'the others stay as they were. Run the command again: that does no harm.'
+  const write = async (parts: readonly PlacedPart[]): Promise<void> => {
+    const records = parts.map(({ partition, value }) => ({
+      topic,
+      partition,
+      key: null,
+      value: Buffer.from(value),
+      headers: { 'source-id': spaceId },
+    }))
+    await writer.write(records, advice)
+    sent += parts.length
+    for (const part of parts) users += part.users
+    progress.at(sent, detail)
+  }
+  try {
+    for (const plan of plans) {
+      let batch: PlacedPart[] = []
+      for (const part of sync.parts(plan)) {
+        batch.push(part)
+        if (batch.length < partsAtOnce) continue
+        await write(batch)
+        batch = []
+      }
+      if (batch.length > 0) await write(batch)
+    }
+    progress.end(sent, detail())
+  } catch (error) {
+    progress.abandon()
+    throw error
+  } finally {
+    await writer.stop()
+  }
+}

@@ -1,0 +1,111 @@
+import { mkdirSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Logger } from 'pino'
+import type { AudiencePorts, SpaceStanding } from '../audience/ports.ts'
+import { type AudienceUnits, createAudienceUnits } from '../audience/units.ts'
+import type { Catalog } from '../catalog/catalog.ts'
+import type { Config } from '../config/schema.ts'
+import type { createKafka } from '../kafka/client.ts'
+import { clusterIdOf } from '../kafka/cluster-id.ts'
+import type { GroupConsumer } from '../kafka/consumer.ts'
+import { createPartitionReader } from '../kafka/partition-reader.ts'
+import type { RecordProducer } from '../kafka/producer.ts'
+import { deletionsKeptMs } from '../kafka/topics.ts'
+import type { Pipeline } from '../pipeline/pipeline.ts'
+import { createAudienceObserver } from '../telemetry/audience-observer.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import { askKafka } from './ask-kafka.ts'
+import { topicNames } from './settings.ts'
+import { StartError } from './start-error.ts'
+
+export type AudiencesOptions = {
+  config: Config
+  metrics: Metrics
+  log: Logger
+  kafka: ReturnType<typeof createKafka>
+  catalog: () => Catalog
+  producer: Pick<RecordProducer, 'produce' | 'produceAt'>
+  pipeline: () => Pipeline
+  consumer: () => GroupConsumer | undefined
+  onFatal: (error: Error) => void
+}
+
+/** The state of audiences, joined to Kafka on one side and to the deliveries on the other. */
+export async function openAudiences({
+  config,
+  metrics,
+  log,
+  kafka,
+  catalog,
+  producer,
+  pipeline,
+  consumer,
+  onFatal,
+}: AudiencesOptions): Promise<AudienceUnits> {
+  const topics = topicNames(config)
+  const logId = `${await askKafka(config, clusterIdOf(kafka))}/${topics.memberships}`
+  const reader = createPartitionReader(kafka)
+  const ports: AudiencePorts = {
+    spaceOf: (sourceId) => standingOf(catalog(), sourceId),
+    async writeState(record) {
+      const written = await producer.produceAt({ ...record, topic: topics.memberships, headers: {} })
+      return written === 'refused' ? written : written.offset
+    },
+    moveChange: (record) => producer.produce({ ...record, topic: topics.audienceChanges }),
+    readStates: (partition, from) => reader.read({ topic: topics.memberships, partition, from }),
+    rangeOfStates: (partition) => reader.range({ topic: topics.memberships, partition }),
+    deliver: (record, identify) => pipeline().acceptIdentify(record, identify),
+    deliverDelete: (record, request) => pipeline().acceptDelete(record, request),
+    refuse: (record, content, reason, detail) => pipeline().refuse(record, content, reason, detail),
+    setUnitFull: (topic, unit, isFull) => consumer()?.setPartitionFull(topic, unit, isFull),
+    endSeenMs: (unit) => consumer()?.endSeenMs(topics.audienceChanges, unit) ?? 0,
+    fatal: onFatal,
+    now: Date.now,
+    observer: createAudienceObserver({ metrics, log }),
+  }
+  const units = createAudienceUnits({
+    folder: stateFolder(config),
+    partitions: config.topics.partitions,
+    limits: config.message,
+    logId,
+    trustedForMs: deletionsKeptMs,
+    ports,
+  })
+  return {
+    prepare: (unit) => units.prepare(unit),
+    release: (unit) => units.release(unit),
+    acceptChange: (record, content) => units.acceptChange(record, content),
+    acceptState: (record, content) => units.acceptState(record, content),
+    acceptDeletion: (record, content) => units.acceptDeletion(record, content),
+    judge: (waiting) => units.judge(waiting),
+    hasDeletions: (unit) => units.hasDeletions(unit),
+    letGoAbandoned: () => units.letGoAbandoned(),
+    async stop() {
+      await reader.stop()
+      await units.stop()
+    },
+    get progress() {
+      return units.progress
+    },
+  }
+}
+
+function standingOf({ sources }: Catalog, sourceId: string): SpaceStanding {
+  const source = sources.get(sourceId)
+  if (source === undefined) return 'unknown'
+  if (source.kind !== 'audiences') return 'no_space'
+  return source.enabled ? 'enabled' : 'disabled'
+}
+
+/** A folder a group and a topic: what others keep in the same place is left alone. */
+function stateFolder({ state, kafka }: Config): string {
+  const parent = state.folder === '' ? join(tmpdir(), 'sluice-state') : state.folder
+  const folder = join(parent, encodeURIComponent(`${kafka.topicPrefix}${kafka.groupId}`))
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+  } catch (cause) {
+    throw new StartError(`state.folder (SLUICE_STATE_FOLDER): ${folder} can not be made`, { cause })
+  }
+  return folder
+}

@@ -1,0 +1,90 @@
+import { readFileSync } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
+import { createSecureContext, rootCertificates } from 'node:tls'
+import type { Logger } from 'pino'
+import type { Config } from '../config/schema.ts'
+import { createDecoder, type Decoder } from '../registry/decoder.ts'
+import { refuseFramed } from '../registry/frame.ts'
+import { type Arriving, createIntake, type Intake, type IntakeOptions } from '../registry/intake.ts'
+import type { SchemaAnswer } from '../registry/schema-source.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import type { CountedSeries } from '../telemetry/tally.ts'
+import { StartError } from './start-error.ts'
+
+/** Between the consumer and what takes plain JSON: reads framed values through the registry that is configured. */
+export async function openIntake<R extends Arriving>({
+  config,
+  metrics,
+  log,
+  ...options
+}: Omit<IntakeOptions<R>, 'decode'> & { config: Config; metrics: Metrics; log: Logger }): Promise<Intake<R>> {
+  const decoder = await openDecoder(config, metrics, log)
+  const intake = createIntake<R>({ ...options, decode: (value) => decoder.decode(value) })
+  return {
+    accept: (record, content) => intake.accept(record, content),
+    letGoAbandoned: () => intake.letGoAbandoned(),
+    stop() {
+      decoder.stop()
+      intake.stop()
+    },
+    get held() {
+      return intake.held
+    },
+  }
+}
+
+async function openDecoder({ registry }: Config, metrics: Metrics, log: Logger): Promise<Decoder> {
+  // Without a registry too: a series that is there with 0 can be alerted on.
+  const onAnswer = answerCounter(metrics)
+  const { url } = registry
+  if (url === undefined) return { decode: () => noRegistry, stop() {} }
+  const connection = { url, authorization: authorizationOf(registry), ca: certificatesOf(registry) }
+  // What it stands on is large, and not needed by most.
+  const { createSchemaSource } = await import('../registry/schema-source.ts')
+  return createDecoder({
+    source: createSchemaSource({ ...connection, timeoutMs: registry.timeoutMs }),
+    onAnswer,
+    onDown(isDown, why) {
+      metrics.registryDown.set(isDown ? 1 : 0)
+      if (isDown)
+        log.error({ registry: url, reason: why }, 'no schema from the registry: partitions that need it wait')
+      else log.info({ registry: url }, 'the schema registry answers again')
+    },
+    now: Date.now,
+    pause: (ms, signal) => delay(ms, undefined, { signal }),
+  })
+}
+
+const noRegistry = refuseFramed(
+  'no_schema_registry',
+  'Set registry.url (SLUICE_REGISTRY_URL), or send plain JSON: the value is framed for a schema registry (its first byte is 0), and none is configured.',
+)
+
+function authorizationOf({ username, password }: Config['registry']): string | undefined {
+  if (username === undefined || password === undefined) return undefined
+  return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
+}
+
+function certificatesOf({ caFile }: Config['registry']): readonly string[] | undefined {
+  if (caFile === undefined) return undefined
+  try {
+    const ca = readFileSync(caFile, 'utf8')
+    createSecureContext({ ca })
+    return [...rootCertificates, ca]
+  } catch (cause) {
+    throw new StartError(
+      `registry.caFile (SLUICE_REGISTRY_CA_FILE): ${caFile} can not be read, or holds no certificate`,
+      { cause },
+    )
+  }
+}
+
+function answerCounter({ schemaLookups }: Metrics): (kind: SchemaAnswer['kind']) => void {
+  const counted: Record<SchemaAnswer['kind'], CountedSeries> = {
+    found: schemaLookups.series({ outcome: 'found' }),
+    unknown: schemaLookups.series({ outcome: 'unknown' }),
+    unusable: schemaLookups.series({ outcome: 'unusable' }),
+    failed: schemaLookups.series({ outcome: 'failed' }),
+  }
+  return (kind) => counted[kind].inc()
+}

@@ -1,0 +1,63 @@
+import { createReadStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import process from 'node:process'
+import { StartError } from './start-error.ts'
+
+/** What a command reads: a file, or standard input. */
+export type UpstreamInput = {
+  /** For messages: the file as it was named. */
+  readonly name: string
+  /** `undefined`: nobody knows how much will come. */
+  readonly bytes: number | undefined
+  /** When the file was last written, in epoch milliseconds. */
+  readonly modifiedMs: number | undefined
+  readonly chunks: AsyncIterable<Buffer>
+}
+
+/** Opens a file; `-` is standard input. */
+export async function openInput(file: string): Promise<UpstreamInput> {
+  if (file === '-') {
+    return { name: 'standard input', bytes: undefined, modifiedMs: undefined, chunks: process.stdin }
+  }
+  try {
+    const stats = await stat(file)
+    if (stats.isDirectory())
+      throw new StartError(`${file} is a folder: name a file, or - for standard input.`)
+    const isFile = stats.isFile()
+    return {
+      name: file,
+      bytes: isFile ? stats.size : undefined,
+      modifiedMs: isFile ? stats.mtimeMs : undefined,
+      chunks: createReadStream(file, { highWaterMark: chunkBytes }),
+    }
+  } catch (error) {
+    const code = systemCode(error)
+    if (code === undefined) throw error
+    throw new StartError(`${file} can not be read (${code}): name a file, or - for standard input.`, {
+      cause: error,
+    })
+  }
+}
+
+const chunkBytes = 256 * 1024
+
+/** Runs what reads a file and spools it: what the system refuses is told without a stack. */
+export async function readingInput<T>(name: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    const code = systemCode(error)
+    if (code === undefined) throw error
+    throw new StartError(
+      code === 'ENOSPC'
+        ? 'The disk is full: users are kept in the folder for temporary files, set TMPDIR to one with more room.'
+        : `${name} can not be read to its end (${code}).`,
+      { cause: error },
+    )
+  }
+}
+
+function systemCode(error: unknown): string | undefined {
+  const isSystemError = error instanceof Error && 'code' in error && 'syscall' in error
+  return isSystemError && typeof error.code === 'string' ? error.code : undefined
+}

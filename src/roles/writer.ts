@@ -1,0 +1,52 @@
+import type { Config } from '../config/schema.ts'
+import { createKafka } from '../kafka/client.ts'
+import { type OutboundRecord, startProducer } from '../kafka/producer.ts'
+import { maxCarriedBytes } from '../kafka/topics.ts'
+import { askKafka } from './ask-kafka.ts'
+import { inTime } from './in-time.ts'
+import { kafkaSettings } from './settings.ts'
+import { StartError } from './start-error.ts'
+
+type Log = Parameters<typeof createKafka>[1]
+
+/** Longer than a broker takes to be replaced. */
+const takeTimeoutMs = 60_000
+
+/** Writes records for a command that ends. */
+export type Writer = {
+  /**
+   * Resolves once all in-sync replicas have all records. Rejects with a StartError, which ends with `advice()`, when
+   * Kafka doesn't take them within a minute, or never will; some may have been written then.
+   */
+  write(records: readonly OutboundRecord[], advice: () => string): Promise<void>
+  stop(): Promise<void>
+}
+
+/** `say` is told when Kafka doesn't take what it is given, and waits with us. */
+export async function openWriter(config: Config, log: Log, say: (line: string) => void): Promise<Writer> {
+  const producer = await askKafka(
+    config,
+    startProducer({
+      kafka: createKafka(kafkaSettings(config), log),
+      maxRecordBytes: maxCarriedBytes(config.message.maxBytes),
+      onStalled: (isStalled, reason) =>
+        say(isStalled ? `Kafka does not take the records yet: ${reason}` : 'Kafka takes the records again'),
+    }),
+  )
+  return {
+    async write(records, advice) {
+      const topic = records[0]?.topic ?? ''
+      const results = await inTime(
+        Promise.all(records.map((record) => producer.produce(record))),
+        takeTimeoutMs,
+        () => `Kafka took nothing in ${takeTimeoutMs / 1000} s (topic ${topic}). ${advice()}`,
+      )
+      if (results.includes('refused')) {
+        throw new StartError(
+          `A record is too large for ${topic}: \`sluice topics apply\` raises its max.message.bytes. ${advice()}`,
+        )
+      }
+    },
+    stop: () => producer.stop(),
+  }
+}

@@ -1,0 +1,56 @@
+import type { Logger } from 'pino'
+import type { AudienceObserver, ChangeOutcome } from '../audience/ports.ts'
+import { memo } from './memo.ts'
+import type { Metrics } from './metrics.ts'
+
+/** Counts what becomes of audiences and computed traits, and tells of what is rare. */
+export function createAudienceObserver({
+  metrics,
+  log,
+}: {
+  metrics: Pick<
+    Metrics,
+    | 'audienceChanges'
+    | 'audienceSyncs'
+    | 'audienceSynced'
+    | 'restoreSeconds'
+    | 'deliveries'
+    | 'perDestination'
+  >
+  log: Logger
+}): AudienceObserver {
+  const { audienceChanges, audienceSyncs, audienceSynced, restoreSeconds, deliveries, perDestination } =
+    metrics
+  const changes = memo((outcome: ChangeOutcome) => audienceChanges.series({ outcome }))
+  const undelivered = memo((verdict: 'superseded' | 'suppressed') =>
+    deliveries.series({ verdict, ...(perDestination && { destination: '' }) }),
+  )
+  return {
+    changed(outcome) {
+      changes(outcome).inc()
+    },
+    synced(report) {
+      audienceSyncs.inc({ outcome: 'applied' })
+      audienceSynced.inc({ outcome: 'joined' }, report.joined)
+      audienceSynced.inc({ outcome: 'left' }, report.left)
+      audienceSynced.inc({ outcome: 'unchanged' }, report.unchanged)
+      log.info(report, 'a sync was applied')
+    },
+    syncRefused(sync, reason) {
+      audienceSyncs.inc({ outcome: reason })
+      log.error(
+        { ...sync, reason },
+        'a sync was refused: all of its parts are dead letters, and nobody has left',
+      )
+    },
+    restored({ unit, mistrust, records, tookMs }) {
+      restoreSeconds.set(tookMs / 1_000)
+      if (mistrust !== undefined)
+        log.warn({ unit, why: mistrust }, 'the state on disk was not trusted: all of it was read again')
+      log.info({ unit, records, tookMs }, 'the state of a unit is there')
+    },
+    notSent(why) {
+      undelivered(why).inc()
+    },
+  }
+}
