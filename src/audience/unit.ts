@@ -862,19 +862,22 @@ class WaitingChange implements Waiting {
 
 /** What one turn reads from the store, each key once. */
 class Reading {
-  readonly #indices = new Map<string, number>()
-  #texts: readonly (string | undefined)[] = []
+  readonly #keys = new Set<string>()
+  readonly #texts = new Map<string, string | undefined>()
 
   want(key: string): void {
-    if (!this.#indices.has(key)) this.#indices.set(key, this.#indices.size)
+    this.#keys.add(key)
   }
 
   async read(store: StateStore): Promise<void> {
-    if (this.#indices.size > 0) this.#texts = await store.getMany([...this.#indices.keys()])
+    if (this.#keys.size === 0) return
+    // In their order neighbours are found in the same block.
+    const keys = [...this.#keys].sort()
+    const texts = await store.getMany(keys)
+    for (const [index, key] of keys.entries()) this.#texts.set(key, texts[index])
   }
 
   textOf(key: string): string | undefined {
-    const index = this.#indices.get(key)
-    return index === undefined ? undefined : this.#texts[index]
+    return this.#texts.get(key)
   }
 }

@@ -218,10 +218,9 @@ const configTable = {
     }),
   },
   state: {
-    folder: text({
-      default: '',
+    folder: optionalText({
       description:
-        'Where what audiences hold is kept: a cache of the topic memberships, which is read again where the folder is lost. On a volume that stays with the pod a worker starts without that. Empty: a folder of its own in the temporary folder of the system.',
+        'Where what audiences hold is kept: a cache of the topic memberships, which is read again where the folder is lost. On a volume that stays with the pod a worker starts without that. Not set: a folder of its own in the temporary folder of the system.',
     }),
   },
   registry: {

@@ -100,7 +100,7 @@ function standingOf({ sources }: Catalog, sourceId: string): SpaceStanding {
 
 /** A folder a group and a topic: what others keep in the same place is left alone. */
 function stateFolder({ state, kafka }: Config): string {
-  const parent = state.folder === '' ? join(tmpdir(), 'sluice-state') : state.folder
+  const parent = state.folder ?? join(tmpdir(), 'sluice-state')
   const folder = join(parent, encodeURIComponent(`${kafka.topicPrefix}${kafka.groupId}`))
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 })

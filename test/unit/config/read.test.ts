@@ -42,6 +42,7 @@ describe('readConfig', () => {
       catalog: { file: 'catalog.yaml' },
       message: { maxBytes: 1_048_576, maxDepth: 100, maxKeys: 10_000 },
       repeats: { windowMs: 86_400_000, messages: 1_000_000 },
+      state: { folder: undefined },
       registry: {
         url: undefined,
         username: undefined,
