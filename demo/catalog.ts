@@ -1,12 +1,15 @@
 import { readFile, rename, writeFile } from 'node:fs/promises'
 import { stringify } from 'yaml'
 import type { Customers } from './customers.ts'
-import { destinations, sourceIds } from './script.ts'
+import { destinations, sourceIds, spaceId, writeKeyOf } from './script.ts'
 
 /** Writes the catalog file: the customers' URLs and secrets, and what they are connected to. */
 export async function writeCatalog(path: string, customers: Customers): Promise<void> {
   const catalog = {
-    sources: sourceIds.map((id) => ({ id })),
+    sources: [
+      ...sourceIds.map((id) => ({ id, writeKeys: [writeKeyOf(id)] })),
+      { id: spaceId, kind: 'audiences' },
+    ],
     destinations: destinations.map(({ id, sources, isPausedAtFirst }) => {
       const customer = customers.all.get(id)
       return {

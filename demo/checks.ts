@@ -1,9 +1,17 @@
 import { isDeepStrictEqual } from 'node:util'
+import { expectedOfAudience } from './audience.ts'
 import type { Customer, Customers } from './customers.ts'
 import type { DeadLetter } from './kafka.ts'
 import { kinds, type PlannedMessage, type PlannedRecord } from './messages.ts'
 import type { Metrics } from './metrics.ts'
-import { type Destination, type DestinationId, destinations, ladder, retryAfterSeconds } from './script.ts'
+import {
+  bigSpenders,
+  type Destination,
+  type DestinationId,
+  destinations,
+  ladder,
+  retryAfterSeconds,
+} from './script.ts'
 
 /** Everything that is known at the end. */
 export type Evidence = {
@@ -12,7 +20,9 @@ export type Evidence = {
   deadLetters: readonly DeadLetter[]
   /** Records that the group has not committed past, by topic. */
   left: ReadonlyMap<string, number>
+  /** The worker's. */
   metrics: Metrics
+  gatewayMetrics: Metrics
   /** Requests that `partner` had seen when it was switched on. */
   partnerRequestsWhilePaused: number
 }
@@ -32,6 +42,7 @@ const clockToleranceMs = 250
 export function runChecks(evidence: Evidence): Check[] {
   return [
     ...destinations.map((destination) => checkDestination(evidence, destination)),
+    checkGateway(evidence),
     checkSignatures(evidence),
     checkRequests(evidence),
     checkKinds(evidence),
@@ -44,22 +55,23 @@ export function runChecks(evidence: Evidence): Check[] {
 
 function checkDestination(evidence: Evidence, destination: Destination & { id: DestinationId }): Check {
   const customer = customerOf(evidence, destination.id)
+  if (destination.end === 'told_of_audience') return checkAudience(evidence, customer)
   const expected = messagesFor(evidence, destination)
   return destination.end === 'delivered'
     ? checkDelivered(evidence, customer, expected)
     : checkDead(evidence, customer, expected, destination.end)
 }
 
-function checkDelivered(evidence: Evidence, customer: Customer, expected: readonly PlannedMessage[]): Check {
+function checkDelivered(evidence: Evidence, customer: Customer, expected: readonly Sent[]): Check {
   const { arrivals } = customer.receiver
   const faults: string[] = []
   let intact = 0
-  for (const message of expected) {
+  for (const { message, way } of expected) {
     const arrival = arrivals.get(message.messageId)
     if (arrival === undefined) faults.push(`${message.messageId} is missing`)
     else if (arrival.accepted !== 1)
       faults.push(`${message.messageId} was accepted ${arrival.accepted} times`)
-    else if (!keeps(arrival.body, message)) faults.push(`${message.messageId} was changed on its way`)
+    else if (!keeps(arrival.body, message, way)) faults.push(`${message.messageId} was changed on its way`)
     else intact++
   }
   if (arrivals.size > expected.length) faults.push(`${arrivals.size - expected.length} messages of others`)
@@ -70,6 +82,36 @@ function checkDelivered(evidence: Evidence, customer: Customer, expected: readon
     about: customer.id,
     found: `${intact} of ${expected.length} arrived once each${how.found}`,
     faults: [...faults, ...how.faults],
+  }
+}
+
+/** Each user's Identifies, in order: those that the steps make necessary, and no other. */
+function checkAudience(evidence: Evidence, { id, receiver }: Customer): Check {
+  const steps = expectedOfAudience()
+  const faults: string[] = []
+  const got = new Map<string, unknown[]>()
+  for (const [messageId, { body, accepted }] of receiver.arrivals) {
+    const user = String(body['userId'])
+    got.set(user, [...(got.get(user) ?? []), body['traits']])
+    if (body['type'] !== 'identify') faults.push(`${messageId} is no Identify`)
+    if (accepted !== 1) faults.push(`${messageId} was accepted ${accepted} times`)
+  }
+  const wanted = new Map<string, unknown[]>()
+  for (const [user, member] of steps.flatMap((step) => [...step])) {
+    wanted.set(user, [...(wanted.get(user) ?? []), { [bigSpenders.property]: member }])
+  }
+  for (const user of new Set([...wanted.keys(), ...got.keys()])) {
+    const [due, found] = [wanted.get(user) ?? [], got.get(user) ?? []]
+    if (!isDeepStrictEqual(due, found))
+      faults.push(`${user} should be ${JSON.stringify(due)}, and is ${JSON.stringify(found)}`)
+  }
+  const deadToo = lettersOf(evidence, id).length
+  if (deadToo > 0) faults.push(`${deadToo} dead letters`)
+  const [created = 0, changed = 0, synced = 0] = steps.map(({ size }) => size)
+  return {
+    about: id,
+    found: `${receiver.arrivals.size} Identifies with ${bigSpenders.property}: ${created} by the first sync, ${changed} by changes, ${synced} by the next sync`,
+    faults,
   }
 }
 
@@ -110,6 +152,7 @@ function howDelivered(evidence: Evidence, customer: Customer): { found: string; 
       require(early === 0, `${early} requests came while it was paused`)
       return { found: `; ${early} requests while it was paused`, faults }
     }
+    case 'campaigns':
     case 'erp':
     case 'legacy':
     case 'oldsite':
@@ -124,16 +167,11 @@ function soonestRetry({ receiver }: Customer, seconds: number, faults: string[])
   return text
 }
 
-function checkDead(
-  evidence: Evidence,
-  customer: Customer,
-  expected: readonly PlannedMessage[],
-  reason: string,
-): Check {
+function checkDead(evidence: Evidence, customer: Customer, expected: readonly Sent[], reason: string): Check {
   const letters = lettersOf(evidence, customer.id)
   const faults: string[] = []
   const byId = new Map(letters.map((letter) => [letter['message-id'], letter]))
-  const right = expected.filter(({ messageId }) => {
+  const right = expected.filter(({ message: { messageId } }) => {
     const found = byId.get(messageId)?.['reason']
     if (found !== reason) faults.push(`${messageId}: ${found ?? 'no dead letter'}`)
     return found === reason
@@ -184,6 +222,23 @@ function howDead(
     }
     default:
       return { found: '', faults }
+  }
+}
+
+/** What a client was told is there, by the gateway's own count. */
+function checkGateway({ records, gatewayMetrics }: Evidence): Check {
+  const sent = records.filter(({ way }) => way === 'gateway').length
+  const acknowledged = gatewayMetrics.sum('sluice_gateway_messages_total')
+  const leftOut = gatewayMetrics.sum('sluice_gateway_left_out_total')
+  const requests = gatewayMetrics.sum('sluice_gateway_requests_total', { call: 'batch', status: '200' })
+  const faults: string[] = []
+  // A client that had no answer in time sends again.
+  if (acknowledged < sent) faults.push(`${sent - acknowledged} messages are not in Kafka`)
+  if (leftOut > 0) faults.push(`${leftOut} messages were left out`)
+  return {
+    about: 'gateway',
+    found: `${sent} messages of Segment's client, in ${requests} requests: ${acknowledged} acknowledged by Kafka`,
+    faults,
   }
 }
 
@@ -280,16 +335,40 @@ function checkMetrics({ metrics, customers, deadLetters }: Evidence): Check {
   }
 }
 
-function messagesFor({ records }: Evidence, { sources }: Destination): PlannedMessage[] {
-  return records.flatMap(({ fate }) =>
-    fate.kind === 'routed' && sources.includes(fate.sourceId) ? [fate.message] : [],
+type Sent = { message: PlannedMessage; way: PlannedRecord['way'] }
+
+function messagesFor({ records }: Evidence, { sources }: Destination): Sent[] {
+  return records.flatMap(({ fate, way }) =>
+    fate.kind === 'routed' && sources.includes(fate.sourceId) ? [{ message: fate.message, way }] : [],
   )
 }
 
-/** Everything that was written is there, unchanged. Fields may have been added. */
-function keeps(body: Readonly<Record<string, unknown>>, message: PlannedMessage): boolean {
-  const written: unknown = JSON.parse(JSON.stringify(message))
-  return isDeepStrictEqual({ ...body, ...Object(written) }, body)
+/** Everything that was sent is there, unchanged. Fields may have been added. */
+function keeps(
+  body: Readonly<Record<string, unknown>>,
+  message: PlannedMessage,
+  way: PlannedRecord['way'],
+): boolean {
+  const sent: Readonly<Record<string, unknown>> = JSON.parse(JSON.stringify(message))
+  const due = way === 'topic' ? sent : { ...sent, ...changedByGateway(body, message) }
+  return isDeepStrictEqual({ ...body, ...due }, body)
+}
+
+/** Segment's client adds itself to `context`; the gateway corrects `timestamp` for the client's clock. */
+function changedByGateway(
+  { context, receivedAt, sentAt }: Readonly<Record<string, unknown>>,
+  message: PlannedMessage,
+): Record<string, unknown> {
+  const happenedMs = timeOf(receivedAt) - (timeOf(sentAt) - timeOf(message.timestamp))
+  return {
+    context: { ...Object(context), ...Object(message['context']) },
+    originalTimestamp: message.timestamp,
+    timestamp: Number.isNaN(happenedMs) ? 'a time' : new Date(happenedMs).toISOString(),
+  }
+}
+
+function timeOf(text: unknown): number {
+  return Date.parse(String(text))
 }
 
 function lettersOf({ deadLetters }: Evidence, id: DestinationId): DeadLetter[] {

@@ -85,6 +85,7 @@ function behaviourOf(id: DestinationId, elapsedMs: () => number): Behaviour {
     case 'warehouse':
     case 'archive':
     case 'partner':
+    case 'campaigns':
       return () => ({ status: 200 })
     case 'mailer':
       return () => ({ status: elapsedMs() < times.mailerBackMs ? 503 : 200 })

@@ -5,7 +5,7 @@ import { runDemo } from './run.ts'
 
 /** `npm run demo [-- --stay]`: exit code 0 when every number is right, 1 when not, 130 after Ctrl-C. */
 
-const help = `Sluice's demo: Kafka, a worker, upstream services and customers' servers, for about a minute.
+const help = `Sluice's demo: Kafka, a gateway, a worker, upstream services and customers' servers, for about a minute.
 
   npm run demo            ends with a summary that is checked: exit code 1 if a number is wrong
   npm run demo -- --stay  stays up after it, until Ctrl-C

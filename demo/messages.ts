@@ -1,17 +1,27 @@
 import type { SourceId } from './script.ts'
 
-/** A record as an upstream service writes it. */
-export type PlannedRecord = {
-  /** The header `source-id`; undefined: none. */
-  sourceId: string | undefined
-  key: string
-  value: string
-  /** When it is written, in milliseconds from the first. */
+/** What an upstream service sends, in one of two ways. */
+export type PlannedRecord = Sending & {
+  /** When it is sent, in milliseconds from the first. */
   atMs: number
   fate: Fate
 }
 
-/** What must become of a record. */
+type Sending = ToGateway | ToTopic
+
+/** By Segment's client. */
+type ToGateway = { way: 'gateway'; sourceId: SourceId; message: TrackedMessage }
+
+/** As a record of its own. */
+export type ToTopic = {
+  way: 'topic'
+  /** The header `source-id`; undefined: none. */
+  sourceId: string | undefined
+  key: string
+  value: string
+}
+
+/** What must become of it. */
 export type Fate =
   | { kind: 'routed'; sourceId: SourceId; message: PlannedMessage }
   /** Its `integrations` object leaves webhooks out: nobody gets it. */
@@ -19,12 +29,21 @@ export type Fate =
   /** It can't be read, or nobody knows its source: a dead letter with this reason. */
   | { kind: 'refused'; reason: RefusalReason }
 
-export type PlannedMessage = { messageId: string; type: Kind; userId: string; [field: string]: unknown }
+export type PlannedMessage = {
+  messageId: string
+  type: Kind
+  userId: string
+  timestamp: string
+  [field: string]: unknown
+}
 
 export type RefusalReason = 'not_json' | 'no_user_anon_id' | 'no_source' | 'unknown_source'
 
 export const kinds = ['page', 'screen', 'identify', 'track', 'alias', 'group', 'delete'] as const
 export type Kind = (typeof kinds)[number]
+
+/** A message that clients have a call for: a `delete` is no call of theirs. */
+export type TrackedMessage = PlannedMessage & { type: Exclude<Kind, 'delete'> }
 
 /** How many messages of each kind a source sends. */
 const volumes: Readonly<Record<SourceId, readonly (readonly [kind: Kind, count: number])[]>> = {
@@ -56,7 +75,7 @@ const refusedCounts: readonly (readonly [reason: RefusalReason, count: number])[
 ]
 const users = 40
 
-/** Everything that is written in the minute of the demo, in order of time. `startMs`: of `Date.now()`. */
+/** Everything that is sent in the minute of the demo, in order of time. `startMs`: of `Date.now()`. */
 export function planRecords(startMs: number, durationMs: number): PlannedRecord[] {
   const make = (share: number, messageId: string, kind: Kind, index: number): Made => {
     const atMs = share * durationMs
@@ -72,7 +91,7 @@ export function planRecords(startMs: number, durationMs: number): PlannedRecord[
   return records.sort((a, b) => a.atMs - b.atMs)
 }
 
-/** One more message, for `--stay`: written now, by one service after the other. */
+/** One more message, for `--stay`: sent now, by one service after the other. */
 export function oneMore(index: number): PlannedRecord {
   const sourceId = index % 10 === 9 ? 'billing' : index % 2 === 0 ? 'website' : 'mobile-app'
   const mixed = mixKinds(volumes[sourceId])
@@ -97,7 +116,7 @@ function planFiltered(make: Make): PlannedRecord[] {
     const made = make((index + 0.5) / filteredCount, `filtered-${index + 1}`, 'track', index)
     const integrations = index % 2 === 0 ? { All: false } : { Webhooks: false }
     const message = { ...made.message, integrations }
-    return { ...recordOf('website', { ...made, message }), fate: { kind: 'filtered', message } }
+    return { ...sendingOf('website', message), atMs: made.atMs, fate: { kind: 'filtered', message } }
   })
 }
 
@@ -105,17 +124,18 @@ function planRefused(make: Make): PlannedRecord[] {
   const reasons = refusedCounts.flatMap(([reason, count]) => Array.from({ length: count }, () => reason))
   return reasons.map((reason, index) => {
     const made = make((index + 0.3) / reasons.length, `faulty-${index + 1}`, 'track', index)
-    return { ...spoil(reason, made), fate: { kind: 'refused', reason } }
+    return { ...spoil(reason, made.message), atMs: made.atMs, fate: { kind: 'refused', reason } }
   })
 }
 
-function spoil(reason: RefusalReason, made: Made): Omit<PlannedRecord, 'fate'> {
-  const sound = recordOf('website', made)
+/** Clients and gateway let none of these through: they are written to the topic. */
+function spoil(reason: RefusalReason, message: PlannedMessage): ToTopic {
+  const sound = recordOf('website', message)
   switch (reason) {
     case 'not_json':
       return { ...sound, value: sound.value.slice(0, 40) }
     case 'no_user_anon_id':
-      return { ...sound, value: JSON.stringify({ ...made.message, userId: undefined }) }
+      return { ...sound, value: JSON.stringify({ ...message, userId: undefined }) }
     case 'no_source':
       return { ...sound, sourceId: undefined }
     case 'unknown_source':
@@ -123,12 +143,23 @@ function spoil(reason: RefusalReason, made: Made): Omit<PlannedRecord, 'fate'> {
   }
 }
 
-function routed(sourceId: SourceId, made: Made): PlannedRecord {
-  return { ...recordOf(sourceId, made), fate: { kind: 'routed', sourceId, message: made.message } }
+function routed(sourceId: SourceId, { atMs, message }: Made): PlannedRecord {
+  return { ...sendingOf(sourceId, message), atMs, fate: { kind: 'routed', sourceId, message } }
 }
 
-function recordOf(sourceId: SourceId, { atMs, message }: Made): Omit<PlannedRecord, 'fate'> {
-  return { sourceId, key: message.userId, value: JSON.stringify(message), atMs }
+/** `billing` writes to Kafka itself; so do the others what isn't a call of their client's. */
+function sendingOf(sourceId: SourceId, message: PlannedMessage): Sending {
+  return sourceId === 'billing' || !isTracked(message)
+    ? recordOf(sourceId, message)
+    : { way: 'gateway', sourceId, message }
+}
+
+function isTracked(message: PlannedMessage): message is TrackedMessage {
+  return message.type !== 'delete'
+}
+
+function recordOf(sourceId: SourceId, message: PlannedMessage): ToTopic {
+  return { way: 'topic', sourceId, key: message.userId, value: JSON.stringify(message) }
 }
 
 /** Spreads the kinds evenly over time. */

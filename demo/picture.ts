@@ -1,3 +1,4 @@
+import type { AudienceUpstream } from './audience.ts'
 import type { Customers } from './customers.ts'
 import type { Metrics } from './metrics.ts'
 import { type DestinationId, destinations, ladder, times } from './script.ts'
@@ -35,13 +36,21 @@ export type Picture = {
 export type Sources = {
   customers: Customers
   upstream: Upstream
+  audience: AudienceUpstream
   metrics: Metrics
   eventsTopic: string
   elapsedMs: number
 }
 
 /** Puts together what the worker's metrics, the customers' servers and the upstream services say. */
-export function takePicture({ customers, upstream, metrics, eventsTopic, elapsedMs }: Sources): Picture {
+export function takePicture({
+  customers,
+  upstream,
+  audience,
+  metrics,
+  eventsTopic,
+  elapsedMs,
+}: Sources): Picture {
   return {
     elapsedMs,
     rows: destinations.map(({ id, server }) => {
@@ -49,7 +58,8 @@ export function takePicture({ customers, upstream, metrics, eventsTopic, elapsed
       const dead = metrics.sum('sluice_deliveries_total', { destination: id, verdict: 'dead_letter' })
       const receiver = customers.all.get(id)?.receiver
       const { right = 0, wrong = 0 } = receiver?.signatures ?? {}
-      const sent = Math.max(upstream.sentTo(id), delivered + dead)
+      const written = id === 'campaigns' ? audience.due : upstream.sentTo(id)
+      const sent = Math.max(written, delivered + dead)
       return {
         id,
         server,
@@ -80,9 +90,13 @@ export function takePicture({ customers, upstream, metrics, eventsTopic, elapsed
 const tiers: readonly string[] = [...new Set([...ladder.waits, ladder.last])].map((seconds) => `${seconds}s`)
 
 /** What is happening now, in a few sentences: the most telling ones. */
-export function tell({ elapsedMs, rows }: Picture, { isPartnerOn }: { isPartnerOn: boolean }): string[] {
+export function tell(
+  { elapsedMs, rows }: Picture,
+  { isPartnerOn, stage: { audience } }: { isPartnerOn: boolean; stage: { audience: { story: string } } },
+): string[] {
   const waiting = (id: DestinationId): number => rows.find((row) => row.id === id)?.waiting ?? 0
   const stories: string[] = []
+  if (audience.story !== '' && elapsedMs < times.partnerOnMs) stories.push(audience.story)
   if (elapsedMs < times.mailerBackMs) {
     stories.push(
       `mailer is down: its messages wait on retry topics. It is back at ${clock(times.mailerBackMs)}.`,

@@ -7,7 +7,7 @@ import type { Lifetime } from './lifetime.ts'
 import { type PlannedRecord, planRecords } from './messages.ts'
 import { clock, type Picture, takePicture, tell } from './picture.ts'
 import { openScreen } from './screen.ts'
-import { times } from './script.ts'
+import { bigSpenders, spaceId, times, writeKeyOf } from './script.ts'
 import { setStage, type Stage } from './stage.ts'
 import { drawHeading, drawTable, paint } from './table.ts'
 
@@ -18,7 +18,7 @@ const restTimeoutMs = 15_000
 
 const legend = [
   '',
-  'sent: messages written for that customer   waiting: on a retry topic, or under way',
+  'sent: messages for that customer   waiting: on a retry topic, or under way',
   'dead: in the dead letters, with the reason   tries: requests begun by the worker',
   "signature ok: verified by the customer's server   answer: its last one",
   '',
@@ -31,11 +31,18 @@ export async function runDemo(lifetime: Lifetime, { stay }: { stay: boolean }): 
   for (const line of legend) console.log(paint('dim', line))
 
   const records = planRecords(Date.now(), times.productionMs)
-  const play: Play = { stage, lifetime, isPartnerOn: false, partnerRequestsWhilePaused: 0 }
+  const play: Play = {
+    stage,
+    lifetime,
+    isPartnerOn: false,
+    isAudienceDone: false,
+    partnerRequestsWhilePaused: 0,
+  }
   stage.startClock()
   await lifetime.together([
     stage.upstream.write(records, lifetime.signal),
     switchPartnerOn(play),
+    playAudience(play),
     watchUntilSettled(play, records),
   ])
 
@@ -49,6 +56,7 @@ type Play = {
   readonly stage: Stage
   readonly lifetime: Lifetime
   isPartnerOn: boolean
+  isAudienceDone: boolean
   partnerRequestsWhilePaused: number
 }
 
@@ -60,6 +68,14 @@ async function switchPartnerOn(play: Play): Promise<void> {
   play.isPartnerOn = true
 }
 
+async function playAudience(play: Play): Promise<void> {
+  const { stage, lifetime } = play
+  const receiver = stage.customers.all.get('campaigns')?.receiver
+  const arrived = (): number => receiver?.arrivals.size ?? 0
+  await stage.audience.play({ elapsedMs: () => stage.elapsedMs(), arrived, signal: lifetime.signal })
+  play.isAudienceDone = true
+}
+
 /** Shows what happens until every message has come to its end, or the time is up: the checks tell then. */
 async function watchUntilSettled(play: Play, records: readonly PlannedRecord[]): Promise<void> {
   const refused = records.filter(({ fate }) => fate.kind === 'refused').length
@@ -67,6 +83,7 @@ async function watchUntilSettled(play: Play, records: readonly PlannedRecord[]):
     const dead = rows.reduce((sum, row) => sum + row.dead, 0)
     return (
       play.isPartnerOn &&
+      play.isAudienceDone &&
       written === records.length &&
       rows.every(({ waiting }) => waiting === 0) &&
       deadLetters >= refused + dead
@@ -94,7 +111,7 @@ async function watch(
     storyLines: number
   },
 ): Promise<void> {
-  const { customers, upstream, worker, topicPrefix } = stage
+  const { customers, upstream, audience, worker, topicPrefix } = stage
   const screen = openScreen(options.blockEveryMs)
   try {
     for (let drawnAtMs = screen.isInPlace ? -Infinity : performance.now(); ;) {
@@ -103,6 +120,7 @@ async function watch(
       const picture = takePicture({
         customers,
         upstream,
+        audience,
         metrics,
         eventsTopic: `${topicPrefix}events`,
         elapsedMs,
@@ -126,11 +144,20 @@ async function watch(
 
 async function checkAll(play: Play, records: readonly PlannedRecord[]): Promise<Check[]> {
   const { stage, lifetime, partnerRequestsWhilePaused } = play
-  const { client, groupId, consumedTopics, topicPrefix, customers, worker } = stage
+  const { client, groupId, consumedTopics, topicPrefix, customers, worker, gateway } = stage
   const left = await readLeftAtRest(client, groupId, consumedTopics, restTimeoutMs, lifetime.signal)
   const deadLetters = await readDeadLetters(client, `${topicPrefix}dead-letters`)
   const metrics = await worker.metrics(lifetime.signal)
-  return runChecks({ records, customers, deadLetters, left, metrics, partnerRequestsWhilePaused })
+  const gatewayMetrics = await gateway.metrics(lifetime.signal)
+  return runChecks({
+    records,
+    customers,
+    deadLetters,
+    left,
+    metrics,
+    gatewayMetrics,
+    partnerRequestsWhilePaused,
+  })
 }
 
 const shownFaults = 5
@@ -163,7 +190,7 @@ async function stayUp(play: Play): Promise<void> {
         blockEveryMs: stayBlockEveryMs,
         storyLines: 1,
         until: () => false,
-        stories: () => ['a message is written each second. Ctrl-C stops everything.'],
+        stories: () => ['a message is sent each second. Ctrl-C stops everything.'],
       }),
     ])
     .catch((error: unknown) => {
@@ -171,13 +198,15 @@ async function stayUp(play: Play): Promise<void> {
     })
 }
 
-function stayNotice({ brokers, topicPrefix, worker, catalogFile }: Stage): string[] {
+function stayNotice({ brokers, topicPrefix, worker, gateway, catalogFile }: Stage): string[] {
   const prefix = topicPrefix === 'sluice.' ? '' : `SLUICE_KAFKA_TOPIC_PREFIX=${topicPrefix} `
   const message = `'{"type":"track","userId":"u1","event":"Hello"}'`
   return [
     'It stays up. Try, in another terminal:',
-    `  curl ${worker.url}/metrics`,
+    `  curl ${gateway.gatewayUrl}/v1/track -u ${writeKeyOf('website')}: -d ${message}`,
     `  KAFKA_BROKERS=${brokers.join(',')} ${prefix}npx sluice send --source website ${message}`,
+    `  KAFKA_BROKERS=${brokers.join(',')} ${prefix}npx sluice audience change --space ${spaceId} --audience ${bigSpenders.id} --name '${bigSpenders.name}' --user u1 --member true`,
+    `  curl ${worker.url}/metrics`,
     `  tail -f ${shownPath(worker.logFile)}`,
     `  edit ${shownPath(catalogFile)}: set a destination to "state: paused", and to "on" again`,
     '',

@@ -6,6 +6,12 @@ export const times = {
   productionMs: 12_000,
   /** Until then `mailer` answers 503. */
   mailerBackMs: 10_000,
+  /** An audience is made, by a sync of all of its members. */
+  audienceCreatedMs: 1_000,
+  /** Then some users enter and leave it. */
+  audienceChangedMs: 6_000,
+  /** Then it is synced again. */
+  audienceSyncedMs: 11_000,
   /** Then `partner` is switched on in the catalog file. */
   partnerOnMs: 20_000,
   /** When all that was asked for must have come to its end; about three times what it takes. */
@@ -21,15 +27,25 @@ export const retryAfterSeconds = 5
 export const sourceIds = ['website', 'mobile-app', 'billing'] as const
 export type SourceId = (typeof sourceIds)[number]
 
+/** The source of audiences: what comes of it is no message of anybody. */
+export const spaceId = 'marketing'
+
+export const bigSpenders = { id: 'aud_1', name: 'Big Spenders', property: 'big_spenders' } as const
+
+/** With it a client says which source it is. It is no secret: browsers have it too. */
+export function writeKeyOf(id: SourceId): string {
+  return `write-key-of-${id}`
+}
+
 export type Destination = {
   readonly id: string
-  readonly sources: readonly SourceId[]
+  readonly sources: readonly (SourceId | typeof spaceId)[]
   /** What its server does, in a few words: a column of the table. */
   readonly server: string
   readonly isSigned: boolean
   readonly isPausedAtFirst: boolean
   /** What becomes of each message that it gets. */
-  readonly end: 'delivered' | 'expired' | 'failed_for_good'
+  readonly end: 'delivered' | 'told_of_audience' | 'expired' | 'failed_for_good'
 }
 
 export const destinations = [
@@ -80,6 +96,14 @@ export const destinations = [
     isSigned: true,
     isPausedAtFirst: true,
     end: 'delivered',
+  },
+  {
+    id: 'campaigns',
+    sources: [spaceId],
+    server: 'hears of an audience',
+    isSigned: true,
+    isPausedAtFirst: false,
+    end: 'told_of_audience',
   },
   {
     id: 'erp',

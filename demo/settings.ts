@@ -1,17 +1,18 @@
 import { ladder } from './script.ts'
-import type { Settings } from './worker.ts'
+import type { Settings } from './sluice.ts'
 
-/** The addresses of this machine, which the worker refuses to deliver to unless it is told otherwise. */
+/** The addresses of this machine, which a worker refuses to deliver to unless it is told otherwise. */
 export const loopback = '127.0.0.0/8'
 
 const partitions = 6
 
-/** What the worker runs with; all else is as by default. */
-export function workerSettings(options: {
+/** What worker and gateway run with; all else is as by default. */
+export function sluiceSettings(options: {
   brokers: readonly string[]
   topicPrefix: string
   groupId: string
   catalogFile: string
+  stateFolder: string
 }): Settings {
   return {
     SLUICE_KAFKA_BROKERS: options.brokers.join(','),
@@ -22,6 +23,7 @@ export function workerSettings(options: {
     // One, that can be followed.
     SLUICE_WORKER_PROCESSES: '1',
     SLUICE_CATALOG_FILE: options.catalogFile,
+    SLUICE_STATE_FOLDER: options.stateFolder,
     SLUICE_RETRY_LADDER: ladder.waits.map((seconds) => `${seconds}s`).join(','),
     SLUICE_RETRY_THEN: `${ladder.last}s`,
     SLUICE_RETRY_LIMIT: `${ladder.limit}s`,
@@ -31,6 +33,8 @@ export function workerSettings(options: {
     SLUICE_DELIVERY_ALLOW_ADDRESSES: loopback,
     SLUICE_HTTP_HOST: '127.0.0.1',
     SLUICE_HTTP_PORT: '0',
+    SLUICE_GATEWAY_HOST: '127.0.0.1',
+    SLUICE_GATEWAY_PORT: '0',
     SLUICE_METRICS_PER_DESTINATION: 'true',
   }
 }

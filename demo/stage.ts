@@ -1,17 +1,20 @@
 import { randomBytes } from 'node:crypto'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Kafka } from 'kafkajs'
 import { type RunningKafka, startKafka } from '../src/development/kafka.ts'
+import { type AudienceUpstream, createAudience } from './audience.ts'
 import { writeCatalog } from './catalog.ts'
 import { type Customers, startCustomers } from './customers.ts'
 import { makeRunFolder, shownPath } from './folder.ts'
 import { createClient, removeTopics, startProducer } from './kafka.ts'
 import type { Lifetime } from './lifetime.ts'
-import { ladder } from './script.ts'
-import { loopback, workerSettings } from './settings.ts'
+import { ladder, type SourceId, writeKeyOf } from './script.ts'
+import { createSegmentClient, type SegmentClient } from './segment.ts'
+import { loopback, sluiceSettings } from './settings.ts'
+import { type Role, runSluice, type Settings, type SluiceProcess, spawnRole } from './sluice.ts'
 import { createUpstream, type Upstream } from './upstream.ts'
-import { runSluice, type Settings, spawnWorker, type WorkerProcess } from './worker.ts'
 
 /** Everything that is started before the first message. */
 export type Stage = {
@@ -19,12 +22,14 @@ export type Stage = {
   client: Kafka
   topicPrefix: string
   groupId: string
-  /** The events topic and the retry topics. */
+  /** All but the dead letters. */
   consumedTopics: readonly string[]
   catalogFile: string
   customers: Customers
-  worker: WorkerProcess
+  worker: SluiceProcess
+  gateway: SluiceProcess
   upstream: Upstream
+  audience: AudienceUpstream
   /** From now on `elapsedMs` counts. */
   startClock(): void
   elapsedMs(): number
@@ -32,7 +37,7 @@ export type Stage = {
 
 const kafkaStopMs = 10_000
 
-/** Starts Kafka, the customers' servers and the worker, and says so. What was started stops with `lifetime`. */
+/** Starts Kafka, the customers' servers, a worker and a gateway, and says so. What was started stops with `lifetime`. */
 export async function setStage(lifetime: Lifetime): Promise<Stage> {
   let startedMs = Number.NaN
   const elapsedMs = (): number => (Number.isNaN(startedMs) ? 0 : performance.now() - startedMs)
@@ -47,7 +52,9 @@ export async function setStage(lifetime: Lifetime): Promise<Stage> {
 
   const folder = await makeRunFolder()
   const catalogFile = join(folder, 'catalog.yaml')
-  const settings = workerSettings({ brokers, topicPrefix, groupId, catalogFile })
+  const stateFolder = join(folder, 'state')
+  lifetime.onStop("the worker's state", () => rm(stateFolder, { recursive: true, force: true }))
+  const settings = sluiceSettings({ brokers, topicPrefix, groupId, catalogFile, stateFolder })
   const topics = await applyTopics(settings, topicPrefix, lifetime)
 
   const customers = await startCustomers(elapsedMs)
@@ -59,7 +66,11 @@ export async function setStage(lifetime: Lifetime): Promise<Stage> {
   )
   say('loopback', `private addresses are refused by default: the worker is told to allow ${loopback}`)
 
-  const worker = await startWorker(settings, folder, lifetime)
+  const [worker, gateway] = await Promise.all([
+    startRole('worker', settings, folder, lifetime),
+    startRole('gateway', settings, folder, lifetime),
+  ])
+  sayStarted(worker, gateway)
   const producer = await startProducer(client)
   lifetime.onStop('upstream services', () => producer.disconnect())
   return {
@@ -71,7 +82,13 @@ export async function setStage(lifetime: Lifetime): Promise<Stage> {
     catalogFile,
     customers,
     worker,
-    upstream: createUpstream(producer, `${topicPrefix}events`),
+    gateway,
+    upstream: createUpstream({
+      producer,
+      topic: `${topicPrefix}events`,
+      client: segmentClients(gateway.gatewayUrl, lifetime),
+    }),
+    audience: createAudience({ producer, topic: `${topicPrefix}audience-changes`, settings, folder }),
     startClock() {
       startedMs = performance.now()
     },
@@ -103,20 +120,43 @@ async function applyTopics(settings: Settings, prefix: string, lifetime: Lifetim
   return topics
 }
 
-async function startWorker(settings: Settings, folder: string, lifetime: Lifetime): Promise<WorkerProcess> {
-  const worker = await spawnWorker(settings, folder)
-  lifetime.onStop('the worker', () => worker.stop())
-  void worker.exited.then(async (code) =>
+async function startRole(
+  role: Role,
+  settings: Settings,
+  folder: string,
+  lifetime: Lifetime,
+): Promise<SluiceProcess> {
+  const started = await spawnRole(role, settings, folder)
+  lifetime.onStop(`the ${role}`, () => started.stop())
+  void started.exited.then(async (code) =>
     lifetime.fail(
-      new Error(`the worker ended with code ${code}. End of its log:\n${await worker.lastWords()}`),
+      new Error(`the ${role} ended with code ${code}. End of its log:\n${await started.lastWords()}`),
     ),
   )
-  await worker.ready(lifetime.signal)
+  await started.ready(lifetime.signal)
+  return started
+}
+
+function sayStarted(worker: SluiceProcess, gateway: SluiceProcess): void {
   const { waits, last, limit } = ladder
   say('worker', `sluice worker, process ${worker.pid}; its log: ${shownPath(worker.logFile)}`)
   say(
     'ladder',
     `retries after ${waits.join(', ')} s, then each ${last} s, for ${limit} s (by default: up to 1 h, for 4 h)`,
   )
-  return worker
+  say('gateway', `sluice gateway, process ${gateway.pid}, at ${gateway.gatewayUrl}; Segment's tracking API`)
+  say('sources', `website and mobile-app send to it with Segment's client for Node, billing writes to Kafka`)
+}
+
+/** A client a source. */
+function segmentClients(url: string, lifetime: Lifetime): (sourceId: SourceId) => SegmentClient {
+  const clients = new Map<SourceId, SegmentClient>()
+  return (sourceId) => {
+    const known = clients.get(sourceId)
+    if (known !== undefined) return known
+    const client = createSegmentClient(url, writeKeyOf(sourceId))
+    clients.set(sourceId, client)
+    lifetime.onStop(`the client of ${sourceId}`, () => client.close())
+    return client
+  }
 }

@@ -1,41 +1,70 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Producer } from 'kafkajs'
-import { oneMore, type PlannedRecord } from './messages.ts'
-import { type DestinationId, destinations } from './script.ts'
+import { oneMore, type PlannedRecord, type ToTopic } from './messages.ts'
+import { type DestinationId, destinations, type SourceId } from './script.ts'
+import type { SegmentClient } from './segment.ts'
 
-/** Services that write to the events topic, as they would without Sluice in mind: a key, a value, a header. */
+/**
+ * Services that send without Sluice in mind: some with Segment's client to the gateway, some to the events topic, with a
+ * key, a value and a header.
+ */
 export type Upstream = {
-  /** Records that Kafka has acknowledged. */
+  /** What Kafka has, by the word of the gateway or its own. */
   readonly written: number
   /** Messages among them that a destination must get. */
   sentTo(id: DestinationId): number
-  /** Writes the records, each at its time; resolves when all are acknowledged. */
+  /** Sends all, each at its time; resolves when all are acknowledged. */
   write(records: readonly PlannedRecord[], signal: AbortSignal): Promise<void>
-  /** Writes one more each second, until the signal. */
+  /** Sends one more each second, until the signal. */
   trickle(signal: AbortSignal): Promise<void>
 }
 
 const tickMs = 100
 const trickleMs = 1_000
 
-export function createUpstream(producer: Producer, topic: string): Upstream {
+export function createUpstream(options: {
+  producer: Producer
+  topic: string
+  client: (sourceId: SourceId) => SegmentClient
+}): Upstream {
+  const { producer, topic, client } = options
   const sent = new Map<DestinationId, number>()
   let written = 0
+  /** Begun, and neither acknowledged nor given up. */
+  let open = 0
+  const failures: unknown[] = []
 
-  async function send(records: readonly PlannedRecord[]): Promise<void> {
-    const messages = records.map(({ key, value, sourceId }) => ({
-      key,
-      value,
-      headers: sourceId === undefined ? {} : { 'source-id': sourceId },
-    }))
-    await producer.send({ topic, messages, acks: -1 })
-    written += records.length
-    for (const { fate } of records) {
-      if (fate.kind !== 'routed') continue
-      for (const { id, sources } of destinations) {
-        if (sources.some((source) => source === fate.sourceId)) sent.set(id, (sent.get(id) ?? 0) + 1)
-      }
+  async function begin(record: PlannedRecord): Promise<void> {
+    open++
+    try {
+      await send(record)
+    } catch (error) {
+      failures.push(error)
+    } finally {
+      open--
     }
+  }
+
+  /** Rejects when something could not be sent, or at the signal: clients may go on trying for longer. */
+  async function pause(ms: number, signal: AbortSignal): Promise<void> {
+    if (failures.length > 0) throw failures[0]
+    await sleep(ms, undefined, { signal })
+  }
+
+  async function send(record: PlannedRecord): Promise<void> {
+    if (record.way === 'gateway') await client(record.sourceId).send(record.message)
+    else await produce(record)
+    written++
+    const { fate } = record
+    if (fate.kind !== 'routed') return
+    for (const { id, sources } of destinations) {
+      if (sources.some((source) => source === fate.sourceId)) sent.set(id, (sent.get(id) ?? 0) + 1)
+    }
+  }
+
+  async function produce({ key, value, sourceId }: ToTopic): Promise<void> {
+    const headers = sourceId === undefined ? {} : { 'source-id': sourceId }
+    await producer.send({ topic, messages: [{ key, value, headers }], acks: -1 })
   }
 
   return {
@@ -45,19 +74,19 @@ export function createUpstream(producer: Producer, topic: string): Upstream {
     sentTo: (id) => sent.get(id) ?? 0,
     async write(records, signal) {
       const startedMs = performance.now()
-      for (let next = 0; next < records.length;) {
+      for (let next = 0; next < records.length || open > 0;) {
         const elapsedMs = performance.now() - startedMs
         const due = records.slice(next).findIndex(({ atMs }) => atMs > elapsedMs)
         const end = due === -1 ? records.length : next + due
-        if (end > next) await send(records.slice(next, end))
+        for (const record of records.slice(next, end)) void begin(record)
         next = end
-        await sleep(tickMs, undefined, { signal })
+        await pause(tickMs, signal)
       }
     },
     async trickle(signal) {
       for (let index = 0; ; index++) {
-        await send([oneMore(index)])
-        await sleep(trickleMs, undefined, { signal })
+        void begin(oneMore(index))
+        await pause(trickleMs, signal)
       }
     },
   }

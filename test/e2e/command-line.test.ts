@@ -155,9 +155,16 @@ describe('topics', () => {
   test('apply creates them, and a second time changes nothing', async () => {
     const { stdout } = await runSluice(['topics', 'apply'], variables)
     expect(stdout.trim().split('\n')).toEqual(
-      ['events', 'audience-changes', 'deletions', 'retry.1m', 'retry.1h', 'dead-letters'].map(
-        (name) => `created    ${variables['SLUICE_KAFKA_TOPIC_PREFIX']}${name}`,
-      ),
+      [
+        'events',
+        'audience-changes',
+        'deletions',
+        'memberships',
+        'retry.1m',
+        'retry.1h',
+        'replays',
+        'dead-letters',
+      ].map((name) => `created    ${variables['SLUICE_KAFKA_TOPIC_PREFIX']}${name}`),
     )
     expect((await runSluice(['topics', 'check'], variables)).stdout).toBe('All topics are as they must be.\n')
     expect((await runSluice(['topics', 'apply'], variables)).stdout).toBe('All topics are as they must be.\n')
@@ -166,6 +173,7 @@ describe('topics', () => {
   test('list names them and needs no Kafka', async () => {
     const { stdout } = await runSluice(['topics', 'list'], { ...variables, SLUICE_KAFKA_BROKERS: '' })
     expect(stdout).toContain(`${events} `)
+    expect(stdout).toContain(`${variables['SLUICE_KAFKA_TOPIC_PREFIX']}memberships `)
     expect(stdout).toContain('deliveries to try again after 1h')
   })
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { resolve } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { type CountingReceiver, startCountingReceiver } from '../support/counting-receiver.ts'
 import { until } from '../support/until.ts'
 import { type LogLine, type SluiceProcess, startSluice } from '../support/worker-process.ts'
@@ -130,6 +130,7 @@ async function startUnready(variables: Record<string, string>) {
       SLUICE_TOPICS_DEVELOPMENT: 'true',
       SLUICE_TOPICS_PARTITIONS: '6',
       SLUICE_WORKER_PROCESSES: '1',
+      SLUICE_STATE_FOLDER: inject('stateFolder'),
       SLUICE_DELIVERY_ALLOW_ADDRESSES: '127.0.0.0/8',
       ...variables,
     },

@@ -21,7 +21,7 @@ beforeAll(async () => {
   receiver = await startCountingReceiver()
   folder = realpathSync(mkdtempSync(join(tmpdir(), 'sluice-up-')))
   const catalog = {
-    sources: [{ id: 'shop' }, { id: 'app' }],
+    sources: [{ id: 'shop', writeKeys: ['shop-write-key'] }, { id: 'app' }],
     destinations: [
       { id: 'crm', sources: ['shop'], hooks: [{ url: receiver.url('/crm') }] },
       { id: 'down', sources: ['app'], hooks: [{ url: receiver.url('/down') }] },
@@ -40,6 +40,8 @@ type Up = {
   /** What it said at the terminal. */
   said: string
   broker: string
+  /** Of its gateway. */
+  origin: string
   /** Ctrl-C: the signal goes to the whole process group. Gives the exit code and how long it took. */
   interrupt: () => Promise<{ code: number | null; tookMs: number }>
 }
@@ -60,6 +62,7 @@ async function up(): Promise<Up> {
       SLUICE_TOPICS_PARTITIONS: '3',
       SLUICE_RETRY_LADDER: '1s',
       SLUICE_RETRY_THEN: '1s',
+      SLUICE_STATE_FOLDER: join(folder, 'state'),
     },
   })
   const exited = new Promise<number | null>((done) => child.once('exit', done))
@@ -79,6 +82,7 @@ async function up(): Promise<Up> {
       return said
     },
     broker,
+    origin: /^ {2}gateway +(http:\S+)/m.exec(said)?.[1] ?? '',
     async interrupt() {
       const startedMs = performance.now()
       if (child.exitCode === null && child.signalCode === null) process.kill(-(child.pid ?? 0), 'SIGINT')
@@ -129,9 +133,22 @@ async function sendByCommand(broker: string, messageId: string): Promise<void> {
   await runSluice(['send', '--source', 'shop', message], { KAFKA_BROKERS: broker })
 }
 
-test('sluice up is Kafka and a worker in a folder of one’s own, and keeps both their data', async () => {
+/** As the README shows it with curl, which calls JSON a form. */
+async function post(origin: string, messageId: string): Promise<void> {
+  const response = await fetch(`${origin}/v1/track`, {
+    method: 'POST',
+    headers: {
+      authorization: `Basic ${Buffer.from('shop-write-key:').toString('base64')}`,
+      'content-type': 'application/x-www-form-urlencoded',
+    },
+    body: JSON.stringify({ messageId, userId: 'u1', event: 'Hello' }),
+  })
+  expect([response.status, await response.json()]).toEqual([200, { success: true }])
+}
+
+test('sluice up is Kafka, a gateway and a worker in a folder of one’s own, and keeps both their data', async () => {
   await receiver.behave('/down', { status: 503 })
-  const [produced = '', sent = '', waiting = '', last = ''] = newIds(4)
+  const [produced = '', sent = '', posted = '', waiting = '', last = ''] = newIds(5)
   const first = await up()
   expect(first.said).toContain('This is for development')
   expect(first.said).toMatch(/URLs on this machine \(127\.0\.0\.0\/8, ::1\) are allowed/)
@@ -139,7 +156,8 @@ test('sluice up is Kafka and a worker in a folder of one’s own, and keeps both
   expect(existsSync(join(folder, '.sluice/kafka'))).toBe(true)
   await produceAsOthersDo(first.broker, 'shop', produced)
   await sendByCommand(first.broker, sent)
-  await until('both have arrived', async () => (await receiver.count('/crm')).delivered === 2)
+  await post(first.origin, posted)
+  await until('all have arrived', async () => (await receiver.count('/crm')).delivered === 3)
   await produceAsOthersDo(first.broker, 'app', waiting)
   await until('it was tried', async () => (await receiver.count('/down')).requests > 0)
   await interruptInGoodOrder(first)
@@ -149,14 +167,12 @@ test('sluice up is Kafka and a worker in a folder of one’s own, and keeps both
   expect(second.said).toContain('All topics are as they must be.')
   await until('what waited has arrived', async () => (await receiver.count('/down')).delivered === 1)
   await produceAsOthersDo(second.broker, 'shop', last)
-  await until('the last has arrived', async () => (await receiver.count('/crm')).delivered === 3)
+  await until('the last has arrived', async () => (await receiver.count('/crm')).delivered === 4)
   await interruptInGoodOrder(second)
   const arrivals = await receiver.arrivals('/crm')
-  expect([...arrivals].map(([messageId, times]) => [messageId, times.length])).toEqual([
-    [produced, 1],
-    [sent, 1],
-    [last, 1],
-  ])
+  expect(new Map([...arrivals].map(([messageId, times]) => [messageId, times.length]))).toEqual(
+    new Map([produced, sent, posted, last].map((messageId) => [messageId, 1])),
+  )
 })
 
 test('sluice up with a faulty catalog says so and leaves nothing running', async () => {

@@ -11,11 +11,13 @@ const main = resolve(import.meta.dirname, '../src/main.ts')
 const startTimeoutMs = 60_000
 const metricsTimeoutMs = 5_000
 const pollMs = 100
-/** Longer than the worker's own shutdown timeout. */
+/** Longer than Sluice's own shutdown timeout. */
 const stopTimeoutMs = 20_000
 
-/** `SLUICE_…` variables; the worker gets these and no others. */
+/** `SLUICE_…` variables; Sluice gets these and no others. */
 export type Settings = Readonly<Record<string, string>>
+
+export type Role = 'worker' | 'gateway'
 
 /** Runs a command that ends, such as `topics apply`, and gives back the lines that it printed. */
 export async function runSluice(
@@ -38,25 +40,26 @@ export async function runSluice(
 }
 
 /**
- * Starts a worker that logs into `folder`. It ends with this process in any case; Ctrl-C in the terminal
- * doesn't reach it, so that it can be stopped in order.
+ * Starts a role that logs into `folder`. It ends with this process in any case; Ctrl-C in the terminal doesn't reach
+ * it, so that it can be stopped in order.
  */
-export async function spawnWorker(settings: Settings, folder: string): Promise<WorkerProcess> {
-  const logFile = join(folder, 'worker.log')
+export async function spawnRole(role: Role, settings: Settings, folder: string): Promise<SluiceProcess> {
+  const logFile = join(folder, `${role}.log`)
   const variables = Object.entries(settings).map(([name, value]) => `${name}=${value}`)
-  const child = await startTethered('env', ['-i', ...variables, process.execPath, main, 'worker'], {
-    logFile,
-  })
-  return new WorkerProcess(child, logFile)
+  const child = await startTethered('env', ['-i', ...variables, process.execPath, main, role], { logFile })
+  return new SluiceProcess(role, child, logFile)
 }
 
-/** A `sluice worker` in a process of its own. */
-export class WorkerProcess {
+/** A `sluice worker`, or a `sluice gateway`, in a process of its own. */
+export class SluiceProcess {
+  readonly role: Role
   readonly logFile: string
   readonly #child: Tethered
   #url = ''
+  #gatewayUrl = ''
 
-  constructor(child: Tethered, logFile: string) {
+  constructor(role: Role, child: Tethered, logFile: string) {
+    this.role = role
     this.#child = child
     this.logFile = logFile
   }
@@ -75,12 +78,19 @@ export class WorkerProcess {
     return this.#child.exited
   }
 
-  /** Resolves once it has joined its group. Rejects when it doesn't, or not in time. */
+  /** Of a gateway's tracking API; known once it is ready. */
+  get gatewayUrl(): string {
+    return this.#gatewayUrl
+  }
+
+  /** Resolves once it says that it is ready. Rejects when it doesn't, or not in time. */
   async ready(signal: AbortSignal): Promise<void> {
     const inTime = AbortSignal.any([signal, AbortSignal.timeout(startTimeoutMs)])
     for (;;) {
-      const port = /"port":(\d+),.*"msg":"worker started"/.exec(await readFile(this.logFile, 'utf8'))?.[1]
-      if (port !== undefined) this.#url = `http://127.0.0.1:${port}`
+      const log = await readFile(this.logFile, 'utf8')
+      const started = log.split('\n').find((line) => line.includes(`"msg":"${this.role} started"`)) ?? ''
+      this.#url = urlOf(/"port":(\d+)/.exec(started)?.[1])
+      this.#gatewayUrl = urlOf(/"gatewayPort":(\d+)/.exec(started)?.[1])
       if (this.#url !== '' && (await fetch(`${this.#url}/readyz`, { signal: inTime })).ok) return
       await sleep(pollMs, undefined, { signal: inTime })
     }
@@ -93,7 +103,9 @@ export class WorkerProcess {
       return new Metrics(await answer.text())
     } catch (cause) {
       signal.throwIfAborted()
-      throw new Error(`the worker does not answer. End of its log:\n${await this.lastWords()}`, { cause })
+      throw new Error(`the ${this.role} does not answer. End of its log:\n${await this.lastWords()}`, {
+        cause,
+      })
     }
   }
 
@@ -110,4 +122,8 @@ export class WorkerProcess {
     clearTimeout(timer)
     if (code !== 0) throw new Error(`it ended with code ${code}, see ${this.logFile}`)
   }
+}
+
+function urlOf(port: string | undefined): string {
+  return port === undefined ? '' : `http://127.0.0.1:${port}`
 }
