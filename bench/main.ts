@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util'
+import { type AudienceSettings, runAudienceBenchmark } from './audience/benchmark.ts'
 import { runDestinationsBenchmark } from './destinations/benchmark.ts'
 import { runFloodBenchmark } from './flood/benchmark.ts'
 import { runGatewayBenchmark } from './gateway/benchmark.ts'
@@ -13,7 +14,7 @@ import { runWorkerBenchmark } from './worker/benchmark.ts'
 
 type Benchmark = {
   about: string
-  run(settings: Settings & ParkedSettings & SoakSettings): Promise<BenchmarkResult>
+  run(settings: Settings & AudienceSettings & ParkedSettings & SoakSettings): Promise<BenchmarkResult>
 }
 
 const benchmarks = new Map<string, Benchmark>([
@@ -62,6 +63,13 @@ const benchmarks = new Map<string, Benchmark>([
       run: runParkedBenchmark,
     },
   ],
+  [
+    'audience',
+    {
+      about: 'an audience created, changed, restored and compared: what a member costs, and the memory',
+      run: runAudienceBenchmark,
+    },
+  ],
 ])
 
 const usage = [
@@ -84,6 +92,7 @@ const usage = [
   '                    soak: to all (default 300); parked: how many come due (default 1000)',
   '  --minutes N       soak: how long it is (default 20)',
   '  --records N       parked: how many wait (default 500000)',
+  '  --members N       audience: how many (default 1000000)',
   '  --destinations N  destinations: how many the many are (default 10000)',
   '  --keep-cap        flood: the cap stays after the flood, so that delivering all takes ten times as long',
 ].join('\n')
@@ -97,7 +106,17 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
 
 try {
   const { table, figures } = await benchmark.run({
-    ...counts(['runs', 'messages', 'seconds', 'minutes', 'records', 'rate', 'destinations', 'processes']),
+    ...counts([
+      'runs',
+      'messages',
+      'seconds',
+      'minutes',
+      'records',
+      'members',
+      'rate',
+      'destinations',
+      'processes',
+    ]),
     keepCap: values['keep-cap'],
     ...(values.profile !== undefined && { profileDir: values.profile }),
   })
@@ -121,6 +140,7 @@ function readArguments() {
         seconds: { type: 'string' },
         minutes: { type: 'string' },
         records: { type: 'string' },
+        members: { type: 'string' },
         rate: { type: 'string' },
         destinations: { type: 'string' },
         processes: { type: 'string' },
@@ -140,6 +160,7 @@ type CountName =
   | 'seconds'
   | 'minutes'
   | 'records'
+  | 'members'
   | 'rate'
   | 'destinations'
   | 'processes'

@@ -54,10 +54,10 @@ export function dependencyFaults({
 }
 
 /** What the manifest says counts; what was read stands in where it says nothing. */
-function withLicence(
+export function withLicence(
   path: string,
   entry: LockedPackage,
-  read: Readonly<Record<string, string>>,
+  read: Readonly<Record<string, string>> = readLicences,
 ): LockedPackage {
   const license = entry.license ?? read[spelled(path, entry)]
   return license === undefined ? entry : { ...entry, license }

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { withLicence } from './dependencies.ts'
 import { readLock, readManifest } from './project-files.ts'
 
 /**
@@ -17,7 +18,9 @@ try {
   const { devDependencies: _dev, ...manifest } = readManifest(root)
   const lock = readLock(root)
   const { devDependencies: _lockedDev, ...project } = lock.packages[''] ?? {}
-  const shipped = Object.entries(lock.packages).filter(([path, { dev }]) => path !== '' && !dev)
+  const shipped = Object.entries(lock.packages)
+    .filter(([path, { dev }]) => path !== '' && !dev)
+    .map(([path, entry]) => [path, withLicence(path, entry)] as const)
   // npm takes the name of the folder for that of the project.
   const folder = join(scratch, manifest.name)
   mkdirSync(folder)

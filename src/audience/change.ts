@@ -151,7 +151,7 @@ function readPart(given: SyncPart, { spaceId, timestampMs }: ChangePlace): ReadC
 }
 
 /** Each of them is held until the sync is applied. */
-export const maxParts = 100_000
+const maxParts = 100_000
 
 function badName(kind: 'audience' | 'trait'): AudienceRefusal {
   return refusal(

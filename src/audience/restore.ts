@@ -4,7 +4,7 @@ import { KeyFilter } from './key-filter.ts'
 import type { LoggedState } from './ports.ts'
 import { decodeState, type StateRecord } from './state-record.ts'
 import type { StateStore, StoreOperation } from './store.ts'
-import { anyDeletion, deletionKeyOf, knownPropertyKey, subjectKey } from './store-keys.ts'
+import { anyDeletion, deletionKeyOf, knownPropertyKey, parted, subjectKey } from './store-keys.ts'
 
 export type RestoreOptions = {
   readonly store: StateStore
@@ -80,14 +80,16 @@ class Restoring {
 
   /** What is no state of ours is left out: it is told when the group reads it. */
   #decode(batch: readonly LoggedState[]): Taken[] {
+    const { deletions } = this.#options
     const taken: Taken[] = []
     for (const { key, value, offset } of batch) {
       const decoded = decodeState(key, value)
       if (!decoded.ok) continue
       const { subject } = decoded.record
       const storeKey = subjectKey(subject)
-      const deletionKey = subject.kind === 'property' ? deletionKeyOf(subject) : undefined
-      if (subject.kind === 'deletion') this.#options.deletions.add(storeKey)
+      if (subject.kind === 'deletion') deletions.add(storeKey)
+      const mayBeDeleted = subject.kind === 'property' && !deletions.isEmpty
+      const deletionKey = mayBeDeleted ? deletionKeyOf(subject) : undefined
       taken.push({ key: storeKey, deletionKey, offset, record: decoded.record })
     }
     return taken
@@ -144,22 +146,20 @@ class Restoring {
   }
 
   #addKnownProperties(taken: readonly Taken[], operations: StoreOperation[]): void {
-    for (const { record } of taken) {
-      const key = knownPropertyOfRecord(record)
-      if (key === undefined || this.#knownProperties.has(key)) continue
+    for (const { key, record } of taken) {
+      const { subject, state } = record
+      if (subject.kind !== 'property' || state === null || !('id' in state)) continue
+      const mark = key.slice(0, key.lastIndexOf(parted) + 1) + state.id
+      if (this.#knownProperties.has(mark)) continue
       if (this.#knownProperties.size >= maxKnownProperties) this.#knownProperties.clear()
-      this.#knownProperties.add(key)
-      operations.push({ type: 'put', key, value: '' })
+      this.#knownProperties.add(mark)
+      const known = knownPropertyKey(subject.spaceId, subject.property, state.id)
+      operations.push({ type: 'put', key: known, value: '' })
     }
   }
 }
 
 const maxKnownProperties = 10_000
-
-function knownPropertyOfRecord({ subject, state }: StateRecord): string | undefined {
-  if (subject.kind !== 'property' || state === null || !('id' in state)) return undefined
-  return knownPropertyKey(subject.spaceId, subject.property, state.id)
-}
 
 /** A record of the log, at its offset. */
 export function cellOf(record: StateRecord, offset: number, deletedUpToMs: number): Cell {

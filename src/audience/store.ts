@@ -36,7 +36,7 @@ const storeSizes = {
   cacheSize: 1024 ** 2,
   writeBufferSize: 2 * 1024 ** 2,
   maxOpenFiles: 100,
-  // A read takes a third less time, for a store that is twice as large.
+  // A read takes a third less CPU time, for a larger store.
   compression: false,
 } as const
 

@@ -11,6 +11,7 @@ import {
 } from 'kafkajs'
 import { inject } from 'vitest'
 import { registerCodecs } from '../../src/kafka/codecs.ts'
+import { until } from './until.ts'
 
 /** What another program sees of a record. Header values are text; of a repeated header the last one. */
 export type SeenRecord = {
@@ -47,7 +48,11 @@ export function otherProgram(brokers: readonly string[] = testKafka()): Kafka {
   })
 }
 
-/** Makes a topic and waits for its leaders. `settings` as in `retention.ms`. */
+/**
+ * Makes a topic and waits until its leaders serve it: until then a produce fails for some of its partitions, and its
+ * repeat writes to the others twice. The client's own wait fails where a broker hasn't heard of the topic yet.
+ * `settings` as in `retention.ms`.
+ */
 export async function createTopic(
   topic: string,
   { partitions = 1, settings = {} }: { partitions?: number; settings?: Record<string, string> } = {},
@@ -56,7 +61,13 @@ export async function createTopic(
   await admin.connect()
   try {
     const configEntries = Object.entries(settings).map(([name, value]) => ({ name, value }))
-    await admin.createTopics({ topics: [{ topic, numPartitions: partitions, configEntries }] })
+    await admin.createTopics({
+      waitForLeaders: false,
+      topics: [{ topic, numPartitions: partitions, configEntries }],
+    })
+    await until('its leaders serve it', async () => {
+      return (await admin.fetchTopicOffsets(topic)).length === partitions
+    })
   } finally {
     await admin.disconnect()
   }

@@ -43,7 +43,7 @@ export const version: fc.Arbitrary<Version> = fc.record({
 })
 
 /** Canonical JSON. */
-export const jsonText = fc
+const jsonText = fc
   .oneof(fc.jsonValue(), fc.constantFrom({ ['__proto__']: 1 }, 'a;b', 1e21, -0, null))
   .map((value) => JSON.stringify(JSON.parse(JSON.stringify(value))))
 

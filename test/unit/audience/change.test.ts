@@ -155,11 +155,10 @@ describe('a change', () => {
   })
 })
 
-describe('a deletion', () => {
-  const request = { requestId: 'r1', userId, sources: ['space', 'web'], requestedAt: '2025-12-31T00:00:00Z' }
-  const readIt = (value: unknown) =>
-    readDeletion(Buffer.from(JSON.stringify(value)), appendedMs, defaultLimits)
+const request = { requestId: 'r1', userId, sources: ['space', 'web'], requestedAt: '2025-12-31T00:00:00Z' }
+const readIt = (value: unknown) => readDeletion(Buffer.from(JSON.stringify(value)), appendedMs, defaultLimits)
 
+describe('a deletion', () => {
   test('is read', () => {
     expect(readIt(request)).toEqual({
       ok: true,

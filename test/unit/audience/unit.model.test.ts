@@ -77,7 +77,7 @@ class World {
     this.zombie.isZombie = true
     const next = this.machine === 1 ? 2 : 1
     if (isDiskLost)
-      for (const name of [...this.log.disks.keys()])
+      for (const name of this.log.disks.keys())
         if (name.startsWith(`machine-${next}/`)) this.log.disks.delete(name)
     await this.begin(next)
   }
@@ -88,7 +88,7 @@ class World {
     const stopping = owner.units.stop()
     await owner.landAll()
     await stopping
-    expect([...owner.out], 'a clean stop leaves no record behind').toEqual([])
+    if (owner.out.size > 0) throw new Error(`a clean stop leaves behind ${[...owner.out].join()}`)
     await this.begin(this.machine)
   }
 
@@ -213,7 +213,8 @@ const toLand = fc
       `${count} land${isAcknowledged ? '' : ' unheard'}${ofZombie ? ' of the zombie' : ''}`,
       async ({ owner, zombie }) => {
         const from = ofZombie ? zombie : owner
-        for (let i = 0; i < count && from !== undefined && from.pending.length > 0; i++) {
+        if (from === undefined) return
+        for (let i = 0; i < Math.min(count, from.pending.length); i++) {
           from.land((pick + i) % from.pending.length, { isAcknowledged })
           await turns(2)
         }
@@ -273,7 +274,7 @@ function checkAll({ log, owner }: World): void {
     for (const [name, expected] of reference) {
       const states = written.get(name) ?? []
       const best = bestOf(states)?.state
-      expect(best && { value: best.value, version: best.version }, name).toEqual(expected)
+      expect(best && { name, value: best.value, version: best.version }).toEqual({ name, ...expected })
       if (best === undefined) continue
       // What compaction leaves.
       const last = states.at(-1)?.state

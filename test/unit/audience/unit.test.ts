@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { decodeState, encodeState, encodeSubject } from '../../../src/audience/state-record.ts'
+import { metaKey } from '../../../src/audience/store-keys.ts'
 import { until } from '../../support/until.ts'
 import { iso, partitions, SimulatedLog, SimulatedOwner, topics, turns, usersOf } from './simulated-log.ts'
 
@@ -294,6 +295,19 @@ describe('syncs', () => {
   })
 })
 
+function lastState(log: SimulatedLog) {
+  const last = log.records(topics.states, 0).at(-1)
+  return decodeState(last?.key ?? null, last?.value ?? null)
+}
+
+/** Up to where the store of the first unit has all, as it says. */
+function positionOf(log: SimulatedLog): unknown {
+  const meta: { position?: unknown } = JSON.parse(
+    log.disks.get('machine-1/unit-0')?.get(metaKey)?.toString() ?? '{}',
+  )
+  return meta.position
+}
+
 describe('the state', () => {
   test('an older version that another owner writes late is written over', async () => {
     const { log, owner } = await open()
@@ -331,6 +345,63 @@ describe('the state', () => {
     expect(owner.outcomes.get('outdated')).toBe(1)
   })
 
+  test('an older version that lands between a write and its acknowledgement is written over', async () => {
+    const { log, owner } = await open()
+    change(log, { agoMs: 10 })
+    await run(owner)
+    const [first] = log.records(topics.states, 0)
+    change(log, { member: false })
+    owner.deliver(topics.changes, 0)
+    await turns()
+    owner.land(0, { isAcknowledged: false })
+    if (first !== undefined) log.append(topics.states, 0, first)
+    owner.deliver(topics.states, 0)
+    await turns()
+    await run(owner)
+    expect(lastState(log)).toMatchObject({ ok: true, record: { state: { value: 'false' }, isQuiet: true } })
+    expect(owner.out.size).toBe(0)
+  })
+
+  test('a restore keeps the best of a key, not the last, and the best is written again', async () => {
+    const { log, owner } = await open()
+    change(log, { agoMs: 10 })
+    await run(owner)
+    const [first] = log.records(topics.states, 0)
+    change(log, { member: false, agoMs: 5 })
+    await run(owner)
+    if (first !== undefined) log.append(topics.states, 0, first)
+    owner.kill(() => false)
+    const next = (await open(log, 2)).owner
+    change(log, { member: false, agoMs: 7 })
+    next.deliver(topics.changes, 0)
+    await next.landAll()
+    expect(next.outcomes.get('outdated')).toBe(1)
+    expect(lastState(log)).toMatchObject({ ok: true, record: { state: { value: 'false' }, isQuiet: true } })
+  })
+
+  test('a store says no more than it has: it waits at a record on account of which something is to be written', async () => {
+    const { log, owner } = await open()
+    change(log, { agoMs: 10 })
+    await run(owner)
+    const [first] = log.records(topics.states, 0)
+    change(log, { member: false })
+    await run(owner)
+    expect(positionOf(log)).toBe(2)
+    if (first !== undefined) log.append(topics.states, 0, first)
+    change(log, { user: bob })
+    owner.deliver(topics.states, 0)
+    await turns()
+    owner.deliver(topics.changes, 0)
+    await turns()
+    // Bob's.
+    owner.land(owner.pending.length - 1)
+    await turns()
+    expect(positionOf(log)).toBe(2)
+    await run(owner)
+    await owner.units.stop()
+    expect(positionOf(log)).toBe(log.records(topics.states, 0).length)
+  })
+
   test('what is no state is refused, and the rest goes on', async () => {
     const { log, owner } = await open()
     log.append(topics.states, 0, { key: Buffer.from('x'), value: Buffer.from('y') })
@@ -358,21 +429,21 @@ describe('the state', () => {
   })
 })
 
-describe('judging what waited', () => {
-  const judged = (log: SimulatedLog, index: number, isUncertain = false) => {
-    const identify = log.delivered[index]?.identify
-    if (identify === undefined) throw new Error('it was not delivered')
-    const { userId, spaceId, property, since, body } = identify
-    return {
-      unit: 0,
-      sourceId: spaceId,
-      firstSeenMs: log.nowMs,
-      property: { userId, spaceId, property, since },
-      body,
-      isUncertain,
-    }
+const judged = (log: SimulatedLog, index: number, isUncertain = false) => {
+  const identify = log.delivered[index]?.identify
+  if (identify === undefined) throw new Error('it was not delivered')
+  const { userId, spaceId, property, since, body } = identify
+  return {
+    unit: 0,
+    sourceId: spaceId,
+    firstSeenMs: log.nowMs,
+    property: { userId, spaceId, property, since },
+    body,
+    isUncertain,
   }
+}
 
+describe('judging what waited', () => {
   test('a value that is the last is sent, an older one is dropped, or replaced where it may still land', async () => {
     const { log, owner } = await open()
     change(log, { agoMs: 10 })
@@ -401,22 +472,23 @@ describe('judging what waited', () => {
   })
 })
 
-describe('deletions', () => {
-  const remove = (
-    log: SimulatedLog,
-    { requestId = 'r1', userId = ann, sources = ['space', 'web'], agoMs = 0 } = {},
-  ): void => {
-    const value = { requestId, userId, sources, requestedAt: iso(log.nowMs - agoMs) }
-    log.append(topics.deletions, 0, { value: Buffer.from(JSON.stringify(value)) })
-  }
-  const waiting = (type: string, userId: string, firstSeenMs: number) => ({
-    unit: 1,
-    sourceId: 'web',
-    firstSeenMs,
-    body: Buffer.from(JSON.stringify({ type, userId })),
-    isUncertain: false,
-  })
+const remove = (
+  log: SimulatedLog,
+  { requestId = 'r1', userId = ann, sources = ['space', 'web'], agoMs = 0 } = {},
+): void => {
+  const value = { requestId, userId, sources, requestedAt: iso(log.nowMs - agoMs) }
+  log.append(topics.deletions, 0, { value: Buffer.from(JSON.stringify(value)) })
+}
 
+const waiting = (type: string, userId: string, firstSeenMs: number) => ({
+  unit: 1,
+  sourceId: 'web',
+  firstSeenMs,
+  body: Buffer.from(JSON.stringify({ type, userId })),
+  isUncertain: false,
+})
+
+describe('deletions', () => {
   test('the state goes, every unit knows, and the sources are told', async () => {
     const { log, owner } = await open()
     change(log, { agoMs: 10 })

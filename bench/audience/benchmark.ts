@@ -1,0 +1,166 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { BenchmarkFailure } from '../support/failure.ts'
+import { say } from '../support/say.ts'
+import type { BenchmarkResult } from '../support/settings.ts'
+import { openStage, type Stage } from '../support/stage.ts'
+import type { RunningWorker } from '../support/running-worker.ts'
+import {
+  checkIdentifies,
+  compareChanges,
+  compareSync,
+  create,
+  type Created,
+  readRestored,
+  restore,
+  type Restored,
+  resync,
+  type Work,
+} from './phases.ts'
+import { resultOf } from './result.ts'
+import { openStand, type Stand } from './stand.ts'
+import { Cast } from './users.ts'
+
+export type AudienceSettings = {
+  members?: number
+  profileDir?: string
+}
+
+/** How many more members the large audience has. */
+const times = 10
+
+/**
+ * What an audience costs one worker process, with its state on disk: a sync that creates it, one that changes a
+ * hundredth of it, the state read again after it was deleted, and the comparing of what has not changed. Each Identify is
+ * checked by user and value, and none may come twice. Before, a tenth of the audience is created by a worker of its own, for
+ * the memory that it takes.
+ *
+ * Unchanged single changes are older than the state that each of their users has; half of them have its value, half the other one.
+ * They come after each user has got a newer version of its value, so that no sync can answer for them.
+ */
+export async function runAudienceBenchmark(settings: AudienceSettings): Promise<BenchmarkResult> {
+  const { members = 1_000_000, profileDir } = settings
+  if (members < leastMembers) throw new BenchmarkFailure(`an audience needs ${leastMembers} members`)
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'))
+  const stage = await openStage({ destinations: 1, profileDir, report: say })
+  try {
+    const small = await createSmall(stage, folder, new Cast(Math.round(members / times)))
+    return resultOf({ members, small, ...(await playAll(stage, folder, new Cast(members))) })
+  } finally {
+    await stage.close()
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+const leastMembers = 1_000
+
+async function createSmall(stage: Stage, folder: string, cast: Cast): Promise<Created> {
+  return withStand(stage, folder, (stand) =>
+    withWorker(
+      () => stand.startWorker(),
+      async (worker) => {
+        const created = await create(stand, worker, cast)
+        say(`created ${cast.members}: ${described(created.delivered)}, RSS ${created.rssMib.toFixed(0)} MiB`)
+        return created
+      },
+    ),
+  )
+}
+
+export type Played = {
+  created: Created
+  resynced: Work
+  restored: Restored
+  syncCompared: Work
+  quiet: Work
+  changesCompared: Work
+}
+
+async function playAll(stage: Stage, folder: string, cast: Cast): Promise<Played> {
+  return withStand(stage, folder, async (stand) => {
+    const { upstream } = stand
+    const { created, resynced } = await withWorker(
+      () => stand.startWorker(),
+      async (worker) => {
+        const first = await create(stand, worker, cast)
+        say(
+          `created ${cast.members}: written in ${first.writtenS.toFixed(1)} s, ${described(first.delivered)}, RSS ${first.rssMib.toFixed(0)} MiB`,
+        )
+        const second = await resync(stand, worker, cast)
+        await checkIdentifies(stand, cast)
+        say(`synced again: ${described(second)}`)
+        return { created: first, resynced: second }
+      },
+    )
+
+    let readyS = 0
+    let log = ''
+    const syncCompared = await withWorker(
+      async () => {
+        const started = await restore(stand)
+        readyS = started.readyS
+        return started.worker
+      },
+      (worker) => compareSync(stand, worker, cast),
+      (text) => (log = text),
+    )
+    const restored: Restored = { ...readRestored(log), readyS }
+    say(
+      `restored ${restored.records} records in ${restored.seconds.toFixed(1)} s, ready in ${readyS.toFixed(1)} s`,
+    )
+    say(`synced as it is: ${described(syncCompared)}`)
+
+    const nowMs = Date.now()
+    const isMember = (number: number): boolean => !cast.isLeaving(number)
+    await upstream.writeChanges({ users: cast.members, atMs: nowMs, isMember })
+    const quiet = await withWorker(
+      () => stand.startWorker(),
+      (worker) => compareChanges(stand, worker, { changes: cast.members, outcome: 'confirmed' }),
+    )
+    say(`the same value, newer: ${described(quiet)}`)
+
+    await upstream.writeChanges({
+      users: cast.members,
+      // Newer than the last sync, and older than what each user has.
+      atMs: nowMs - 1,
+      isMember: (number) => number % 2 === 0,
+    })
+    const changesCompared = await withWorker(
+      () => stand.startWorker(),
+      (worker) => compareChanges(stand, worker, { changes: cast.members, outcome: 'outdated' }),
+    )
+    say(`older: ${described(changesCompared)}`)
+    await checkIdentifies(stand, cast)
+    return { created, resynced, restored, syncCompared, quiet, changesCompared }
+  })
+}
+
+async function withStand<T>(stage: Stage, folder: string, use: (stand: Stand) => Promise<T>): Promise<T> {
+  const stand = await openStand(stage, folder)
+  try {
+    return await use(stand)
+  } finally {
+    await stand.close()
+  }
+}
+
+/** `onLog` is given the log of the worker when it has ended. */
+async function withWorker<T>(
+  start: () => Promise<RunningWorker>,
+  use: (worker: RunningWorker) => Promise<T>,
+  onLog: (log: string) => void = () => undefined,
+): Promise<T> {
+  const worker = await start()
+  try {
+    const result = await use(worker)
+    onLog(await worker.stop())
+    return result
+  } finally {
+    await worker.abandon()
+  }
+}
+
+function described({ count, seconds, cpuSeconds }: Work): string {
+  return `${count} in ${seconds.toFixed(1)} s, ${((cpuSeconds / count) * 1e6).toFixed(1)} µs of CPU each`
+}

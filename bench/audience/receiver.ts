@@ -1,0 +1,55 @@
+import { createServer } from 'node:net'
+import { accepted, readRequests } from '../support/requests.ts'
+import type { Command, Report } from './receiver-process.ts'
+import { readIdentify } from './users.ts'
+
+/** A process that takes HTTP/1.1 requests, answers each with 200, and counts what each user's Identifies say. */
+
+const most = 255
+
+let entered = new Uint8Array(0)
+let left = new Uint8Array(0)
+let requests = 0
+let unknown = 0
+
+function take(body: Buffer): void {
+  requests++
+  const identify = readIdentify(body)
+  const counts = identify?.isMember === true ? entered : left
+  const before = identify === undefined ? undefined : counts[identify.number]
+  if (identify === undefined || before === undefined) unknown++
+  else counts[identify.number] = Math.min(most, before + 1)
+}
+
+const server = createServer({ noDelay: true }, (socket) =>
+  readRequests(socket, (_head, body) => {
+    take(body)
+    socket.write(accepted)
+  }),
+)
+
+function obey(command: Command): void {
+  switch (command.kind) {
+    case 'begin':
+      entered = new Uint8Array(command.users)
+      left = new Uint8Array(command.users)
+      requests = 0
+      unknown = 0
+      break
+    case 'progress':
+      process.send?.(requests)
+      break
+    case 'report': {
+      const report: Report = { entered, left, unknown }
+      process.send?.(report)
+      break
+    }
+  }
+}
+
+process.on('message', obey)
+process.on('disconnect', () => process.exit(0))
+server.listen(0, '127.0.0.1', () => {
+  const address = server.address()
+  process.send?.(typeof address === 'object' ? address?.port : undefined)
+})

@@ -1,0 +1,66 @@
+/** The users of the benchmark, by number: ids as long as those of a real space, scattered over partitions and over the store. */
+
+const idBegin = '"userId":"'
+const idCharacters = 36
+const numberDigits = 12
+
+export const audience = { id: 'big-spenders', name: 'Big spenders', property: 'big_spenders' } as const
+
+export function userIdOf(number: number): string {
+  const part = scramble(number).toString(16).padStart(8, '0')
+  return `${part}-${part.slice(0, 4)}-4${part.slice(1, 4)}-8${part.slice(5, 8)}-${String(number).padStart(numberDigits, '0')}`
+}
+
+/** 32 bits that look random (the finisher of MurmurHash3). */
+function scramble(number: number): number {
+  let bits = Math.imul(number + 1, 0x9e3779b1)
+  bits = Math.imul(bits ^ (bits >>> 16), 0x85ebca6b)
+  bits = Math.imul(bits ^ (bits >>> 13), 0xc2b2ae35)
+  return (bits ^ (bits >>> 16)) >>> 0
+}
+
+const idMarker = Buffer.from(idBegin)
+const entered = Buffer.from(`"traits":{"${audience.property}":true}`)
+const left = Buffer.from(`"traits":{"${audience.property}":false}`)
+
+/** Whom an Identify is of, and what it says; `undefined` for any other body. */
+export function readIdentify(body: Buffer): { number: number; isMember: boolean } | undefined {
+  const at = body.indexOf(idMarker)
+  if (at < 0) return undefined
+  const end = at + idMarker.length + idCharacters
+  const number = Number(body.toString('latin1', end - numberDigits, end))
+  if (body.includes(entered, end)) return { number, isMember: true }
+  return body.includes(left, end) ? { number, isMember: false } : undefined
+}
+
+/** Who is in the audience at first, who then leaves and who joins. One user in a hundred, spread over all. */
+export class Cast {
+  readonly members: number
+  readonly joining: number
+
+  constructor(members: number) {
+    this.members = members
+    this.joining = Math.floor(members / oneIn)
+  }
+
+  /** All users that there ever are: their numbers are below it. */
+  get users(): number {
+    return this.members + this.joining
+  }
+
+  /** As many as join. */
+  isLeaving(number: number): boolean {
+    return number < this.joining * oneIn && number % oneIn === someRemainder
+  }
+
+  *before(): Generator<number> {
+    for (let number = 0; number < this.members; number++) yield number
+  }
+
+  *after(): Generator<number> {
+    for (let number = 0; number < this.users; number++) if (!this.isLeaving(number)) yield number
+  }
+}
+
+const oneIn = 100
+const someRemainder = 37
