@@ -29,8 +29,8 @@ export type OpenedStore =
   | { ok: false; why: 'locked' | 'broken'; cause: unknown }
 
 /**
- * Sizes of one unit of many in a process: what is read is mostly read once, so that a larger cache gains nothing, and every
- * buffer may be there twice. Measured: docs/decisions/025.
+ * Sizes of one unit of many in a process: what is read is mostly read once, so that a larger cache gains little, and every
+ * write buffer may be there twice.
  */
 const storeSizes = {
   cacheSize: 1024 ** 2,

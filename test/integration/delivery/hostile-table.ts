@@ -199,7 +199,7 @@ const noMessages: HostileRecord[] = [
   dead('empty_value', 'no bytes', ''),
   dead('not_json', 'a space', ' '),
   dead('not_json', 'a byte order mark alone', '\ufeff'),
-  dead('not_json', 'NUL bytes', Buffer.alloc(16)),
+  dead('no_schema_registry', 'NUL bytes', Buffer.alloc(16)),
   dead('not_an_object', 'null', 'null'),
   dead('not_an_object', 'true', 'true'),
   dead('not_an_object', 'a number', '42'),
@@ -247,7 +247,7 @@ const noMessages: HostileRecord[] = [
   dead('not_utf8', 'half a character at the end', withBytes(`${page()}?`, 0xe2)),
   dead('not_utf8', 'gzip', gzipSync(page())),
   dead(
-    'not_json',
+    'no_schema_registry',
     'the frame of a schema registry',
     Buffer.concat([Buffer.from([0, 0, 0, 0, 7]), Buffer.from(page())]),
   ),
