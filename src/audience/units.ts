@@ -87,6 +87,8 @@ class OpenUnits implements AudienceUnits {
   readonly #units = new Map<number, AudienceUnit>()
   /** Stores that are open, though their units aren't ready. */
   readonly #stores = new Map<number, StateStore>()
+  /** Where the stores are that are not in their own place, and are removed in the end. */
+  readonly #spares = new Map<number, string>()
   readonly #progress = new Map<number, RestoreProgress>()
   readonly #ticking: NodeJS.Timeout
 
@@ -320,13 +322,24 @@ class OpenUnits implements AudienceUnits {
       if (meta !== undefined && mistrust === undefined)
         return this.#keepOpen(unit, opened.store, meta, undefined)
       await opened.store.close()
-    } else if (opened.why === 'locked') {
-      throw new Error(`the store of unit ${unit} is in use`, { cause: opened.cause })
-    }
+    } else if (opened.why === 'locked') return this.#openSpare(unit, `${location}.${process.pid}`)
     await stores.remove(location)
     const anew = await stores.open(location)
     if (!anew.ok) throw new Error(`no store can be opened in ${location}`, { cause: anew.cause })
     return this.#keepOpen(unit, anew.store, undefined, mistrust)
+  }
+
+  /**
+   * An owner before on this machine stands still, and has the store in its hands: the unit doesn't wait for it. A store that
+   * nobody else opens, made anew, which ends with the ownership.
+   */
+  async #openSpare(unit: number, location: string): Promise<Opened> {
+    const stores = this.#options.stores ?? levelStores
+    await stores.remove(location)
+    const opened = await stores.open(location)
+    if (!opened.ok) throw new Error(`no store can be opened in ${location}`, { cause: opened.cause })
+    this.#spares.set(unit, location)
+    return this.#keepOpen(unit, opened.store, undefined, 'another process has it open')
   }
 
   #keepOpen(unit: number, store: StateStore, meta: Meta | undefined, mistrust: string | undefined): Opened {
@@ -338,6 +351,10 @@ class OpenUnits implements AudienceUnits {
     const store = this.#stores.get(unit)
     this.#stores.delete(unit)
     await store?.close()
+    const spare = this.#spares.get(unit)
+    if (spare === undefined) return
+    this.#spares.delete(unit)
+    await (this.#options.stores ?? levelStores).remove(spare)
   }
 
   /** Why a store is not to be used. */

@@ -9,6 +9,7 @@ import type {
 } from '../../../src/audience/ports.ts'
 import { defaultLimits } from '../../../src/message/limits.ts'
 import { partitionOf } from '../../../src/message/partition.ts'
+import { levelStores } from '../../../src/audience/store.ts'
 import { type Disks, MemoryStores } from './memory-stores.ts'
 
 export const partitions = 2
@@ -119,7 +120,11 @@ export class SimulatedOwner {
 
   constructor(
     log: SimulatedLog,
-    { machine = 1, ports = {} }: { machine?: number; ports?: Partial<AudiencePorts> } = {},
+    {
+      machine = 1,
+      ports = {},
+      onDisk,
+    }: { machine?: number; ports?: Partial<AudiencePorts>; onDisk?: string } = {},
   ) {
     this.log = log
     this.#stores = new MemoryStores(log.disks)
@@ -128,12 +133,12 @@ export class SimulatedOwner {
       this.outcomes.set(what, (this.outcomes.get(what) ?? 0) + 1)
     }
     this.units = createAudienceUnits({
-      folder: `machine-${machine}`,
+      folder: onDisk ?? `machine-${machine}`,
       partitions,
       limits: defaultLimits,
       logId: 'simulated',
       trustedForMs: 30 * 86_400_000,
-      stores: this.#stores,
+      stores: onDisk === undefined ? this.#stores : levelStores,
       tickEveryMs: 2,
       ports: {
         spaceOf: (sourceId) => {

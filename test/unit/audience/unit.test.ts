@@ -1,3 +1,6 @@
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
 import { decodeState, encodeState, encodeSubject } from '../../../src/audience/state-record.ts'
 import { metaKey } from '../../../src/audience/store-keys.ts'
@@ -574,4 +577,27 @@ describe('deletions', () => {
     expect(told(log)).toHaveLength(1)
     expect(owner.notSent).toContain('suppressed')
   })
+})
+
+test('a unit whose store is in the hands of an owner that stands still gets one of its own, which ends with it', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-units-'))
+  try {
+    const log = new SimulatedLog()
+    const still = new SimulatedOwner(log, { onDisk: folder })
+    await still.begin()
+    change(log)
+    still.deliver(topics.changes, 0)
+    await still.landAll()
+    const next = new SimulatedOwner(log, { onDisk: folder })
+    await next.begin()
+    expect(next.restored).toMatchObject([
+      { unit: 0, records: 1, mistrust: 'another process has it open' },
+      { unit: 1, records: 0, mistrust: 'another process has it open' },
+    ])
+    await next.units.stop()
+    await still.units.stop()
+    expect((await readdir(folder)).toSorted()).toEqual(['unit-0', 'unit-1'])
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
 })
