@@ -1,7 +1,18 @@
 import type { Logger } from 'pino'
+import type { AudienceDeadReason } from '../audience/dead-reason.ts'
 import type { AudienceObserver, ChangeOutcome } from '../audience/ports.ts'
 import { memo } from './memo.ts'
 import type { Metrics } from './metrics.ts'
+import type { CountedSeries } from './tally.ts'
+
+const syncOutcomes = [
+  'applied',
+  'sync_incomplete',
+  'sync_outdated',
+  'sync_inconsistent',
+  'sync_too_large',
+  'sync_wrong_partition',
+] as const satisfies readonly ('applied' | AudienceDeadReason)[]
 
 /** Counts what becomes of audiences and computed traits, and tells of what is rare. */
 export function createAudienceObserver({
@@ -21,13 +32,25 @@ export function createAudienceObserver({
 }): AudienceObserver {
   const { audienceChanges, audienceSyncs, audienceSynced, restoreSeconds, deliveries, perDestination } =
     metrics
-  const changes = memo((outcome: ChangeOutcome) => audienceChanges.series({ outcome }))
+  const ofChanges = (outcome: ChangeOutcome): CountedSeries => audienceChanges.series({ outcome })
+  const changes: Readonly<Record<ChangeOutcome, CountedSeries>> = {
+    changed: ofChanges('changed'),
+    confirmed: ofChanges('confirmed'),
+    repeated: ofChanges('repeated'),
+    outdated: ofChanges('outdated'),
+    deleted: ofChanges('deleted'),
+    moved: ofChanges('moved'),
+    space_disabled: ofChanges('space_disabled'),
+  }
+  // An alert on what has not happened yet needs a series to look at.
+  for (const outcome of syncOutcomes) audienceSyncs.inc({ outcome }, 0)
+  for (const outcome of ['joined', 'left', 'unchanged']) audienceSynced.inc({ outcome }, 0)
   const undelivered = memo((verdict: 'superseded' | 'suppressed') =>
     deliveries.series({ verdict, ...(perDestination && { destination: '' }) }),
   )
   return {
     changed(outcome) {
-      changes(outcome).inc()
+      changes[outcome].inc()
     },
     synced(report) {
       audienceSyncs.inc({ outcome: 'applied' })

@@ -18,7 +18,7 @@ export type Scene = {
   catalog: ReturnType<typeof writeCatalog>
   /** Produces a `track` message for each id, as an upstream service would. */
   send(sourceId: string, messageIds: readonly string[]): Promise<void>
-  /** Records of `events` and the retry topics that the group has not committed. */
+  /** Records that the group has not committed, of all topics that it reads. */
   lag(): Promise<number>
   close(): void
 }
@@ -97,7 +97,7 @@ async function lagOf(brokers: readonly string[], groupId: string, prefix: string
   await admin.connect()
   try {
     const all = await admin.listTopics()
-    const topics = all.filter((topic) => topic === `${prefix}events` || topic.startsWith(`${prefix}retry.`))
+    const topics = all.filter((topic) => topic.startsWith(prefix) && topic !== `${prefix}dead-letters`)
     const committed = new Map(
       (await admin.fetchOffsets({ groupId, topics })).flatMap(({ topic, partitions }) =>
         partitions.map(({ partition, offset }) => [`${topic}/${partition}`, Number(offset)]),
