@@ -6,7 +6,7 @@ import { partitionOf } from '../../src/message/partition.ts'
 import { produce, readAll, type SeenRecord } from '../support/kafka.ts'
 import { answer, type Receiver, type Script, startReceiver } from '../support/receiver.ts'
 import { until } from '../support/until.ts'
-import { type SluiceProcess, startSluice } from '../support/worker-process.ts'
+import { runSluice, type SluiceProcess, startSluice } from '../support/worker-process.ts'
 import { type Scene, setScene, unhurried } from './scene.ts'
 
 const partitions = 6
@@ -478,3 +478,32 @@ function needsBackfill(destination: Destination): Promise<number> {
 function isFalse(value: unknown): boolean {
   return Object.values(Object(value)).includes(false)
 }
+
+test('a backfill gives one destination the present values once more, and no other', async () => {
+  const [present, left] = [newUser(), newUser()]
+  const name = 'Filled Again'
+  await change([membership(present, true, { name }), membership(left, true, { name })])
+  await change([membership(left, false, { name })])
+  const told = [{ filled_again: true }, { filled_again: false }]
+  await until('all is told', () => traits(present).length === 1 && traits(left).at(-1) !== undefined)
+  await until('the last is told', () => JSON.stringify(traits(left).at(-1)) === JSON.stringify(told[1]))
+  const before = traits(left)
+  await runSluice(
+    [
+      'audience',
+      'backfill',
+      '--space',
+      spaceOf('crm'),
+      '--destination',
+      'crm',
+      '--audience',
+      `id of ${name}`,
+    ],
+    scene.variables,
+  )
+  await until('it is told again', () => traits(present).length === 2)
+  await until('all is settled', async () => (await scene.lag()) === 0)
+  expect(traits(present)).toEqual([told[0], told[0]])
+  expect(new Set(sent(present).map(({ messageId }) => messageId)).size).toBe(1)
+  expect(traits(left)).toEqual(before)
+})
