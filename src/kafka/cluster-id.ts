@@ -1,12 +1,7 @@
 import type { Kafka } from 'kafkajs'
+import { withAdmin } from './with-admin.ts'
 
 /** What tells one Kafka from another, whatever its addresses are. */
-export async function clusterIdOf(kafka: Kafka): Promise<string> {
-  const admin = kafka.admin()
-  await admin.connect()
-  try {
-    return (await admin.describeCluster()).clusterId
-  } finally {
-    await admin.disconnect()
-  }
+export function clusterIdOf(kafka: Kafka): Promise<string> {
+  return withAdmin(kafka, async (admin) => (await admin.describeCluster()).clusterId)
 }

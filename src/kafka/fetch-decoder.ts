@@ -1,5 +1,5 @@
-import { createRequire } from 'node:module'
 import { type FetchedRecord, readRecordBatches } from './record-batch.ts'
+import { replaceFile } from './replace-file.ts'
 
 /** What kafkajs 2.2.4 reads a response with. */
 type ResponseDecoder = {
@@ -15,22 +15,12 @@ type DecodeMessages = (decoder: ResponseDecoder) => Promise<readonly FetchedReco
 const kafkajsFile = 'kafkajs/src/protocol/requests/fetch/v4/decodeMessages.js'
 const magicAt = 16
 
-const require = createRequire(import.meta.url)
-let isReplaced = false
-
 /**
  * Puts `readRecordBatches` in the place of kafkajs' own reader: all versions of a fetch response load the one file for it,
  * at the first fetch. Called before the first client is made; fails when kafkajs has no such file.
  */
 export function replaceFetchDecoder(): void {
-  if (isReplaced) return
-  const path = require.resolve(kafkajsFile)
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kafkajs declares no types for it
-  const original = require(path) as DecodeMessages
-  const module = require.cache[path]
-  if (module === undefined) throw new Error(`${kafkajsFile} can not be replaced`)
-  module.exports = decodeMessagesWith(original)
-  isReplaced = true
+  replaceFile(kafkajsFile, decodeMessagesWith)
 }
 
 function decodeMessagesWith(original: DecodeMessages): DecodeMessages {

@@ -1,5 +1,5 @@
-import { createRequire } from 'node:module'
 import { type ProducedPartition, writeProduceRequest, type WrittenRecord } from './produce-request.ts'
+import { replaceFile } from './replace-file.ts'
 
 /** What kafkajs 2.2.4 makes a produce request of. */
 type ProduceOptions = {
@@ -22,22 +22,12 @@ type MakeRequest = (options: ProduceOptions) => Request
 
 const kafkajsFile = 'kafkajs/src/protocol/requests/produce/v3/request.js'
 
-const require = createRequire(import.meta.url)
-let isReplaced = false
-
 /**
  * Puts `writeProduceRequest` in the place of kafkajs' own writer: the versions of a produce request from 3 on are made of this
  * file, which they load at the first produce. Called before the first client is made; fails when kafkajs has no such file.
  */
 export function replaceProduceEncoder(): void {
-  if (isReplaced) return
-  const path = require.resolve(kafkajsFile)
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kafkajs declares no types for it
-  const original = require(path) as MakeRequest
-  const module = require.cache[path]
-  if (module === undefined) throw new Error(`${kafkajsFile} can not be replaced`)
-  module.exports = makeRequestWith(original)
-  isReplaced = true
+  replaceFile(kafkajsFile, makeRequestWith)
 }
 
 function makeRequestWith(original: MakeRequest): MakeRequest {

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import kafkajs, { type Admin, type Kafka } from 'kafkajs'
+import { withAdmin } from './with-admin.ts'
 
 /** How the topics are laid out; from the configuration. */
 export type TopicLayout = {
@@ -149,16 +150,6 @@ export async function existingRetryTiers(kafka: Kafka, prefix: string): Promise<
       .filter((topic) => topic.startsWith(retryPrefix))
       .map((topic) => topic.slice(retryPrefix.length))
   })
-}
-
-async function withAdmin<T>(kafka: Kafka, work: (admin: Admin) => Promise<T>): Promise<T> {
-  const admin = kafka.admin()
-  await admin.connect()
-  try {
-    return await work(admin)
-  } finally {
-    await admin.disconnect()
-  }
 }
 
 async function createTopics(admin: Admin, missing: readonly TopicDefinition[]): Promise<void> {
