@@ -13,19 +13,28 @@ export class AvroFault extends Error {
 
 /** Items that take no bytes, such as nulls, could be claimed without end: beyond the bytes of a value it has so many. */
 const spareItems = 1_000
+/**
+ * Records take no bytes of their own: one that has another twice, and that one another twice, is soon of more fields than
+ * memory has room for. Beyond these, so many a byte.
+ */
+const spareFields = 10_000
+const fieldsPerByte = 8
 
 /**
  * Reads the primitives of Avro's binary encoding from the beginning of a value to its end. Whatever the bytes are, it
- * ends: each item of an array or a map is counted against the value's length before it is read. Throws an AvroFault.
+ * ends: each item of an array or a map, and each field, is counted against the value's length before it is read. Throws an
+ * AvroFault.
  */
 export class Cursor {
   readonly #bytes: Buffer
   #at = 0
   #itemsLeft: number
+  #fieldsLeft: number
 
   constructor(bytes: Buffer) {
     this.#bytes = bytes
     this.#itemsLeft = bytes.length + spareItems
+    this.#fieldsLeft = bytes.length * fieldsPerByte + spareFields
   }
 
   /** Bytes that were not read yet. */
@@ -116,6 +125,12 @@ export class Cursor {
     this.#itemsLeft -= length
     if (this.#itemsLeft < 0) throw mismatch('an array or a map claims more items than there are bytes')
     return length
+  }
+
+  /** To be called before the fields of a record are read. */
+  countFields(count: number): void {
+    this.#fieldsLeft -= count
+    if (this.#fieldsLeft < 0) throw mismatch('its records have too many fields for its length')
   }
 
   #byte(): number {

@@ -89,6 +89,7 @@ function recordReader({ fields }: types.RecordType, made: Map<Type, Read>): Read
   }))
   return (cursor) => {
     const record = {}
+    cursor.countFields(members.length)
     for (const { name, read, isOptional } of members) {
       const value = read(cursor)
       if (value !== null || !isOptional) put(record, name, value)

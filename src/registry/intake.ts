@@ -182,6 +182,7 @@ function copyHeaders(headers: Headers): Headers {
   )
 }
 
+/** A header may have no value (null), though the types of kafkajs don't say so. */
 function copyBytes(value: Buffer | string): Buffer | string {
-  return typeof value === 'string' ? value : Buffer.from(value)
+  return Buffer.isBuffer(value) ? Buffer.from(value) : value
 }

@@ -1,4 +1,10 @@
-import { Ajv, type AnySchemaObject, type Options, type ValidateFunction } from 'ajv'
+import {
+  Ajv,
+  type AnySchemaObject,
+  type FuncKeywordDefinition,
+  type Options,
+  type ValidateFunction,
+} from 'ajv'
 import { Ajv2019 } from 'ajv/dist/2019.js'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { type PayloadReader, refuseFramed } from './frame.ts'
@@ -15,6 +21,12 @@ const options: Options = {
   ownProperties: true,
   logger: false,
 }
+
+/**
+ * A keyword of our own, in a schema that another one refers to: the name by which it does so, in the registry's list of
+ * references. It need not be the schema's `$id`, which many have none of.
+ */
+export const referredAs = '$referredAs'
 
 /**
  * Stands in for the one Ajv that the registry's library would make, which knows draft 7 alone: here each schema gets one of its
@@ -35,11 +47,49 @@ export class JsonSchemaCompiler {
   }
 
   compile(schema: AnySchemaObject): ValidateFunction {
-    const ajv = createAjv(schema.$schema)
-    for (const referenced of this.#referenced) ajv.addSchema(referenced, referenced.$id)
-    this.#validate = ajv.compile(schema)
-    return this.#validate
+    const ajv = createAjv(schema.$schema).removeKeyword('uniqueItems').addKeyword(uniqueItems)
+    const known = new Set<string>()
+    for (const referenced of this.#referenced) {
+      for (const name of namesOf(referenced)) {
+        const id = absoluteId(name, schema.$id)
+        if (known.has(id)) continue
+        known.add(id)
+        ajv.addSchema({ ...referenced, $id: id }, id)
+      }
+    }
+    const validate = ajv.compile(schema)
+    // Its verdict would be a promise, which is as good as true, and ends the process when it is rejected.
+    if ('$async' in validate) throw new Error('it says $async, a keyword of Ajv and not of JSON Schema')
+    this.#validate = validate
+    return validate
   }
+}
+
+/** Its own name, and the one that it is referred to by. */
+function namesOf({ $id, [referredAs]: name }: AnySchemaObject): readonly string[] {
+  return [$id, name].filter((text: unknown) => typeof text === 'string')
+}
+
+/** As a reference to it is resolved, within a schema whose own id is `base`. */
+function absoluteId(id: string, base: unknown): string {
+  if (typeof base !== 'string' || URL.canParse(id) || !URL.canParse(id, base)) return id
+  return new URL(id, base).href
+}
+
+/** Ajv's own compares each item with each other one: an array of a megabyte would take minutes. */
+const uniqueItems: FuncKeywordDefinition = {
+  keyword: 'uniqueItems',
+  type: 'array',
+  schemaType: 'boolean',
+  validate: (isWanted: boolean, items: readonly unknown[]) =>
+    !isWanted || new Set(items.map((item) => JSON.stringify(item, withSortedKeys))).size === items.length,
+  errors: false,
+  error: { message: 'must NOT have duplicate items' },
+}
+
+function withSortedKeys(_key: string, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
+  return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)))
 }
 
 function createAjv(draft: unknown): Ajv {
@@ -48,6 +98,8 @@ function createAjv(draft: unknown): Ajv {
   if (name.includes('/2019-09/')) return new Ajv2019(options)
   return new Ajv(options)
 }
+
+const maxDetailCharacters = 300
 
 /** Makes a reader of JSON that a schema describes: the value is what was sent, to the byte. */
 export function createJsonReader(validate: ValidateFunction): PayloadReader {
@@ -69,6 +121,8 @@ export function createJsonReader(validate: ValidateFunction): PayloadReader {
     }
     const [fault] = validate.errors ?? []
     // Of the schema only: the path within the value could quote its keys.
-    return refuseFramed('schema_mismatch', `${fault?.schemaPath ?? '#'}: ${fault?.message ?? 'is not met'}`)
+    const detail = `${fault?.schemaPath ?? '#'}: ${fault?.message ?? 'is not met'}`
+    // A dead letter has room for so much, and not for names of any length.
+    return refuseFramed('schema_mismatch', detail.slice(0, maxDetailCharacters))
   }
 }

@@ -1,9 +1,10 @@
 import { SchemaRegistry, SchemaType } from '@kafkajs/confluent-schema-registry'
 import avro from 'avsc'
+import { parseJson } from '../message/json.ts'
 import { createAvroReader } from './avro.ts'
 import { logicalTypes } from './avro-logical.ts'
 import type { PayloadReader } from './frame.ts'
-import { createJsonReader, JsonSchemaCompiler } from './json-schema.ts'
+import { createJsonReader, JsonSchemaCompiler, referredAs } from './json-schema.ts'
 import { askRegistry, type RegistryConnection } from './registry-request.ts'
 
 /** What a registry says of a schema id. */
@@ -111,7 +112,7 @@ class Exchange {
 
   async #get(url: string): Promise<object> {
     const answer = await askRegistry(url, this.#connection, this.#signal)
-    if (answer.ok && answer.status === 200 && isSchema(answer.body)) return answer.body
+    if (answer.ok && answer.status === 200 && isSchema(answer.body)) return withName(answer.body, url)
     this.#trouble = answer.ok ? this.#judge(answer) : { kind: 'failed', why: answer.why }
     throw new RegistryTrouble()
   }
@@ -135,6 +136,15 @@ function failed(why: string): SchemaAnswer {
 
 function isSchema(body: unknown): body is { schema: string } {
   return typeof body === 'object' && body !== null && 'schema' in body && typeof body.schema === 'string'
+}
+
+/** The library tells the compiler of no name; it asks for what is referred to with the name in the query. */
+function withName(body: { schema: string; schemaType?: unknown }, url: string): object {
+  const name = new URL(url).searchParams.get('name')
+  if (name === null || body.schemaType !== 'JSON') return body
+  const parsed = parseJson(body.schema)
+  if (!parsed.ok || typeof parsed.value !== 'object' || parsed.value === null) return body
+  return { ...body, schema: JSON.stringify({ ...parsed.value, [referredAs]: name }) }
 }
 
 /** 40401 to 40403: no such subject, version, schema. A path that isn't there is 404, without a code of its own. */

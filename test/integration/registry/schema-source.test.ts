@@ -98,6 +98,39 @@ describe('a schema that refers to another', () => {
     ).toEqual([true, false])
   })
 
+  test.each([
+    ['neither has an id', {}, {}],
+    ['only the first has one', { $id: 'http://schemas.example/order.json' }, {}],
+    ['only the other has one', {}, { $id: 'http://schemas.example/a-money.json' }],
+    [
+      'both have one',
+      { $id: 'http://schemas.example/order.json' },
+      { $id: 'http://other.example/a-money.json' },
+    ],
+    ['it has the id of the other', { $id: 'http://schemas.example/order.json' }, { $id: 'money.json' }],
+  ])('of JSON Schema is read with it by its name, when %s', async (_which, own, other) => {
+    const { origin } = await serve({
+      '/schemas/ids/7': schema(
+        { ...own, type: 'object', properties: { total: { $ref: 'money.json' } } },
+        { schemaType: 'JSON', references: [{ name: 'money.json', subject: 'money', version: 2 }] },
+      ),
+      '/subjects/money/versions/2?name=money.json': schema(
+        { ...other, type: 'object', properties: { unit: { $ref: 'unit.json' }, cents: { type: 'integer' } } },
+        { schemaType: 'JSON', references: [{ name: 'unit.json', subject: 'unit', version: 1 }] },
+      ),
+      '/subjects/unit/versions/1?name=unit.json': schema(
+        { $id: 'http://other.example/unit.json', enum: ['€'] },
+        { schemaType: 'JSON' },
+      ),
+    })
+    const found = await ask(origin)
+    const fits = (value: object): boolean =>
+      found.kind === 'found' && found.read(Buffer.from(JSON.stringify(value))).ok
+    expect(found.kind === 'unusable' && found.why).toBe(false)
+    expect([fits({ total: { cents: 5, unit: '€' } }), fits({ total: { cents: 'x' } })]).toEqual([true, false])
+    expect(fits({ total: { unit: 'x' } })).toBe(false)
+  })
+
   test('which is not there can not be used', async () => {
     const { origin } = await serve({
       '/schemas/ids/7': schema(order, { references }),

@@ -258,6 +258,10 @@ describe('a value is refused', () => {
     expect(read(schema, many)).toBe('schema_mismatch')
   })
 
+  test('that stands for records without end, each of two', () => {
+    expect(read(nested(20, ['a', 'b']), Buffer.alloc(0))).toBe('schema_mismatch')
+  })
+
   test('that is nested deeper than the stack', () => {
     const schema = recordOf({ name: 'next', type: ['null', 'R'], default: null })
     expect(read(schema, Buffer.alloc(1_000_000, 2))).toBe('schema_mismatch')
@@ -267,6 +271,26 @@ describe('a value is refused', () => {
     expect(read(recordOf({ name: 'a', type: 'R' }), Buffer.alloc(10))).toBe('schema_mismatch')
   })
 })
+
+test('records within records take no bytes of their own', () => {
+  const items = Array.from({ length: 10_000 }, () => ({ a: { a: { a: { a: { a: { a: {} } } } } } }))
+  const bytes = Buffer.concat([zigzag(10_000n), Buffer.alloc(10_000, 2), Buffer.from([0])])
+  expect(read({ type: 'array', items: ['null', nested(6, ['a'])] }, bytes)).toEqual(items)
+})
+
+/** A record whose fields are records, so many levels deep. The innermost has none. */
+function nested(levels: number, names: readonly string[]): Schema {
+  let schema: Schema = { type: 'record', name: 'R0', fields: [] }
+  for (let level = 1; level <= levels; level++) {
+    const [first, ...others] = names
+    schema = {
+      type: 'record',
+      name: `R${level}`,
+      fields: [{ name: first, type: schema }, ...others.map((name) => ({ name, type: `R${level - 1}` }))],
+    }
+  }
+  return schema
+}
 
 test('whatever avsc encodes comes out as the JSON that it stands for', () => {
   fc.assert(

@@ -8,6 +8,7 @@ type TestRecord = { topic: string; partition: number; offset: number; isAbandone
 /** An intake whose values are framed as: 0, the number of a schema. A schema is known once it was answered. */
 class Scene {
   readonly passed: string[] = []
+  readonly headers: ArrivingContent['headers'][] = []
   readonly given: string[] = []
   readonly refused: string[] = []
   readonly full = new Set<string>()
@@ -28,7 +29,10 @@ class Scene {
         this.#asked.set(schema, asked)
         return asked.promise
       },
-      next: (record, { value }) => this.passed.push(`${nameOf(record)} ${String(value)}`),
+      next: (record, { value, headers }) => {
+        this.passed.push(`${nameOf(record)} ${String(value)}`)
+        this.headers.push(headers)
+      },
       refuse: (record, { value }, { reason }) =>
         this.refused.push(`${nameOf(record)} ${value?.toString('hex')} ${reason}`),
       setPartitionFull: (topic, partition, isFull) => {
@@ -38,7 +42,14 @@ class Scene {
     })
   }
 
-  take(value: ArrivingContent['value'], { topic = 'events', partition = 0 } = {}): TestRecord {
+  take(
+    value: ArrivingContent['value'],
+    {
+      topic = 'events',
+      partition = 0,
+      headers,
+    }: { topic?: string; partition?: number; headers?: NonNullable<ArrivingContent['headers']> } = {},
+  ): TestRecord {
     const offset = this.#offset++
     const given = this.given
     const record = {
@@ -50,7 +61,7 @@ class Scene {
         given.push(nameOf(this))
       },
     }
-    this.intake.accept(record, { key: null, value })
+    this.intake.accept(record, { key: null, value, ...(headers !== undefined && { headers }) })
     return record
   }
 
@@ -138,6 +149,17 @@ describe('while a schema is missing', () => {
     fetched.fill('x')
     await scene.answer(1)
     expect(scene.passed).toContain('events/0/1 {}')
+  })
+
+  test('what waits keeps its headers, also one without a value', async () => {
+    const scene = new Scene()
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Kafka has it, the types of kafkajs do not
+    const headers = { 'source-id': Buffer.from('web'), twice: [null, Buffer.from('x')], none: null } as never
+    scene.take(needs(1), { headers })
+    scene.take(plain, { headers })
+    await scene.answer(1)
+    expect(scene.passed).toEqual(['events/0/0 plain 1', 'events/0/1 {}'])
+    expect(scene.headers).toEqual([headers, headers])
   })
 
   test('records of a partition that is lost are given back, and never passed on', async () => {

@@ -41,6 +41,51 @@ test('what is nested deeper than the stack is refused', () => {
   expect(read(schema, deep)).toMatchObject({ ok: false, reason: 'schema_mismatch' })
 })
 
+test('what is refused is told in a few words, however long the names of the schema are', () => {
+  const name = 'n'.repeat(1_000_000)
+  const result = read({ properties: { [name]: { type: 'string' } } }, JSON.stringify({ [name]: 1 }))
+  expect(result).toMatchObject({ ok: false, reason: 'schema_mismatch' })
+  expect(JSON.stringify(result).length).toBeLessThan(1_000)
+})
+
+describe('items that have to be unique', () => {
+  const list = { type: 'array', uniqueItems: true }
+
+  test.each([
+    ['[1,1.0]', false],
+    ['[0,-0]', false],
+    ['[1,"1",true,null,"null",[],{}]', true],
+    ['[{"a":1,"b":[2]},{"b":[2],"a":1}]', false],
+    ['[{"a":{"x":1,"y":2}},{"a":{"y":2,"x":1}}]', false],
+    ['[{"a":1},{"a":1,"b":null}]', true],
+    ['[{"__proto__":1},{"__proto__":2}]', true],
+    ['[{"__proto__":1},{"__proto__":1}]', false],
+    ['[[1,2],[2,1]]', true],
+    ['[["a,b"],["a","b"]]', true],
+  ])('%s: %s', (value, isUnique) => {
+    for (const draft of ['draft-07/schema#', 'draft/2019-09/schema', 'draft/2020-12/schema']) {
+      const result = read({ $schema: `http://json-schema.org/${draft}`, ...list }, value)
+      expect(result.ok).toBe(isUnique)
+    }
+  })
+
+  test('may be anything where they need not be', () => {
+    expect(read({ ...list, uniqueItems: false }, '[1,1]')).toMatchObject({ ok: true })
+  })
+
+  test('are refused with what the schema says', () => {
+    expect(read(list, '[1,1]')).toMatchObject({ detail: '#/uniqueItems: must NOT have duplicate items' })
+  })
+
+  test('are compared in a time that goes with their number', () => {
+    const items = Array.from({ length: 50_000 }, (_, index) => ({ index }))
+    const startedMs = performance.now()
+    expect(read(list, JSON.stringify(items))).toMatchObject({ ok: true })
+    // One with each other one: 100 s.
+    expect(performance.now() - startedMs).toBeLessThan(5_000)
+  })
+})
+
 describe('a schema', () => {
   const tuple = { type: 'array' }
   test.each([
@@ -80,6 +125,14 @@ describe('a schema', () => {
     const referenced = [{ $id: 'user.json', ...user }]
     expect(read(schema, '{"user":{"userId":"u"}}', referenced)).toMatchObject({ ok: true })
     expect(read(schema, '{"user":{}}', referenced)).toMatchObject({ ok: false })
+  })
+
+  test('whose validation would be a promise can not be used: nothing would be refused', () => {
+    expect(() => read({ $async: true, type: 'string' }, '1')).toThrow('$async')
+    expect(() => read({ $async: 'yes', type: 'string' }, '1')).toThrow('$async')
+    const referenced = [{ $id: 'promised.json', $async: true, type: 'string' }]
+    expect(() => read({ $ref: 'promised.json' }, '1', referenced)).toThrow('async')
+    expect(() => read({ items: { $async: true, type: 'string' } }, '[1]')).toThrow('async')
   })
 
   test('of a name is compiled anew, so that its next version can have the same name', () => {
