@@ -3,6 +3,13 @@ import { Compile } from 'typebox/compile'
 import { timestampPattern } from './timestamp.ts'
 
 const text = (description: string) => Type.String({ minLength: 1, maxLength: 1_000, description })
+/** `null` is absent, as programs write it whose types know no absent field. */
+const optionalText = (description: string) =>
+  Type.Optional(
+    Type.Union([Type.String({ minLength: 1, maxLength: 1_000 }), Type.Null()], {
+      description: `${description} null is absent.`,
+    }),
+  )
 const timestamp = (description: string) =>
   Type.String({ pattern: timestampPattern, description: `${description} ISO 8601.` })
 
@@ -12,7 +19,7 @@ const changedAt = timestamp('When it changed: of two changes of a property the l
 const audience = {
   audienceId: text('Names the audience for ever.'),
   audienceName: text('For people. The property is named after it, in snake_case, where there is no key.'),
-  audienceKey: Type.Optional(text('The name of the property. Never changes.')),
+  audienceKey: optionalText('The name of the property. Never changes.'),
 }
 
 const membership = Type.Object(
@@ -31,7 +38,7 @@ const trait = Type.Object(
     type: Type.Literal('trait'),
     traitId: text('Names the computed trait for ever.'),
     traitName: text('For people. The property is named after it, in snake_case, where there is no key.'),
-    traitKey: Type.Optional(text('The name of the property. Never changes.')),
+    traitKey: optionalText('The name of the property. Never changes.'),
     userId,
     value: Type.Unknown({ description: 'The new value, any JSON.' }),
     changedAt,

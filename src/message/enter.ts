@@ -1,15 +1,16 @@
+import { enterCanonical } from './canonical.ts'
+import { type Entered, madeMessageId, type Origin } from './entered.ts'
 import { parseJson, someMember } from './json.ts'
 import { defaultLimits, type MessageLimits } from './limits.ts'
-import { MAX_MESSAGE_ID_CHARACTERS, type Message, type MessageKind } from './schema.ts'
+import type { Message, MessageKind } from './schema.ts'
 import { type Excess, findExcess } from './structure.ts'
 import { formatTimestamp, isCanonicalTimestamp } from './timestamp.ts'
 import { isAbsent, refuse, validate, type Refusal } from './validate.ts'
 
-/** Where a record was read. `timestampMs` is its append time, milliseconds since 1970. */
-export type Origin = { topic: string; partition: number; offset: number; timestampMs: number }
+export type EnterResult = { ok: true; message: Entered } | Refusal
 
 /** A message as receivers get it: the producer's fields, and the ones that are always there. */
-export type CanonicalMessage = {
+type CanonicalMessage = {
   type: MessageKind
   /** Not on a `delete`, unless the producer sent one. */
   version?: unknown
@@ -21,23 +22,6 @@ export type CanonicalMessage = {
   integrations?: Readonly<Record<string, unknown>> | null
   [field: string]: unknown
 }
-
-export type Entered = {
-  type: MessageKind
-  messageId: string
-  /** The producer has given the `messageId`; else it is of this one record. */
-  isIdGiven: boolean
-  userId: string | undefined
-  /** The message's `timestamp`, milliseconds since 1970. */
-  timestampMs: number
-  integrations: Readonly<Record<string, unknown>> | undefined
-  /** What is signed and sent: equal to `JSON.stringify(JSON.parse(body))`, and untouched from here on. */
-  body: Buffer
-  /** What `body` says. */
-  message: CanonicalMessage
-}
-
-export type EnterResult = { ok: true; message: Entered } | Refusal
 
 /** A byte order mark at the start is taken off: it says nothing, and the body is written anew anyway. */
 const utf8 = new TextDecoder('utf-8', { fatal: true })
@@ -63,6 +47,12 @@ export function enter(
   if (value.length > limits.maxBytes) {
     return refuse('body_too_large', `Send less: the message is over ${limits.maxBytes} bytes.`)
   }
+  const short = enterCanonical(value, origin, limits)
+  return short === undefined ? enterParsed(value, origin, limits) : { ok: true, message: short }
+}
+
+/** The long way, which knows all messages. Not for values that are over `maxBytes`. */
+export function enterParsed(value: Uint8Array, origin: Origin, limits: MessageLimits): EnterResult {
   const text = decode(value)
   if (text === undefined) return refuse('not_utf8', 'Send the value as UTF-8.')
   const parsed = parseJson(text)
@@ -89,13 +79,9 @@ export function enter(
     return refuse('body_too_large', `Send less: written out, the message is over ${limits.maxBytes} bytes.`)
   }
   const { type, messageId } = message
-  const userId = isAbsent(message.userId) ? undefined : message.userId
   const isIdGiven = !isAbsent(validated.message.messageId)
   const integrations = message.integrations ?? undefined
-  return {
-    ok: true,
-    message: { type, messageId, isIdGiven, userId, timestampMs, integrations, body, message },
-  }
+  return { ok: true, message: { type, messageId, isIdGiven, integrations, body } }
 }
 
 function decode(value: Uint8Array): string | undefined {
@@ -142,11 +128,6 @@ function complete(sent: Message, timestamp: string, origin: Origin): CanonicalMe
     })
   }
   return message
-}
-
-/** The same for each reading of a record. Of an over-long one the end is kept: partition and offset are there. */
-function madeMessageId({ topic, partition, offset }: Origin): string {
-  return `${topic}-${partition}-${offset}`.slice(-MAX_MESSAGE_ID_CHARACTERS)
 }
 
 function isInfinite(_key: string, value: unknown): boolean {
