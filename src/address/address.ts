@@ -63,8 +63,9 @@ export function rangeOf(cidr: string): AddressRange {
   const address = new Address()
   const isIpv4 = !network.includes(':')
   const most = isIpv4 ? bitsOfIpv4 : groupCount * bitsOfGroup
-  const bits = prefix === undefined ? most : Number(prefix)
-  if (!address.read(network) || !(Number.isInteger(bits) && bits >= 0 && bits <= most) || rest.length > 0) {
+  // Number('') is 0: `10.0.0.0/` would be everything.
+  const bits = prefix === undefined ? most : /^\d{1,3}$/.test(prefix) ? Number(prefix) : Number.NaN
+  if (!address.read(network) || !(bits <= most) || rest.length > 0) {
     throw new Error(`${cidr} is no range of addresses`)
   }
   const mask = maskOf(isIpv4 ? groupCount * bitsOfGroup - bitsOfIpv4 + bits : bits)

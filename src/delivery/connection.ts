@@ -18,6 +18,9 @@ const maxAnswerBytes = maxUntilHeadBytes + 64 * 1024
  */
 const pieceBytes = 2 * 1024
 
+/** Most session tickets of TLS for one request; servers send one to four. Each costs a call, and none is seen as a byte. */
+const maxTickets = 16
+
 /** Who has a request on a connection. */
 export type Rider = Dispatcher.DispatchHandler & {
   readonly request: Dispatcher.DispatchOptions
@@ -42,6 +45,9 @@ export class Connection extends Client {
   #maxReceived = 0
   /** Sockets that were asked for since then. */
   #dialled = 0
+  /** Whether anything but line ends came since then. */
+  #hasBegun = false
+  #tickets = 0
 
   constructor(origin: string | URL, { connect, ...options }: ConnectionOptions) {
     super(origin, { ...options, connect: (to, callback) => this.#dial(connect, to, callback) })
@@ -56,6 +62,8 @@ export class Connection extends Client {
     this.#received = 0
     this.#maxReceived = maxUntilHeadBytes
     this.#dialled = 0
+    this.#hasBegun = false
+    this.#tickets = 0
     rider.boarded(this)
     this.dispatch(rider.request, rider)
   }
@@ -121,6 +129,10 @@ export class Connection extends Client {
     // A TLS error after the handshake leaves the socket open, in Node and in undici: the request that has it would
     // wait for its deadline, and so would the next one.
     socket.on('error', () => socket.destroy())
+    socket.on('session', () => {
+      this.#tickets++
+      if (this.#tickets > maxTickets) socket.destroy(answerTooLong)
+    })
     const read = socket.read.bind(socket)
     socket.read = (size) => {
       const isRest = size === undefined && socket.readableLength > pieceBytes
@@ -131,15 +143,18 @@ export class Connection extends Client {
   #pass(socket: Socket, chunk: Buffer | null): Buffer | null {
     // What had come before the socket was destroyed is still there to be read.
     if (chunk === null || socket.destroyed) return null
-    const isFirst = this.#received === 0
     this.#received += chunk.length
     if (this.#received > this.#maxReceived) {
       socket.destroy(answerTooLong)
       return null
     }
-    if (isFirst && isOtherProtocol(chunk)) {
-      socket.destroy(notHttp)
-      return null
+    if (!this.#hasBegun) {
+      const first = firstOfText(chunk)
+      this.#hasBegun = first !== undefined
+      if (first === letterR || first === letterI) {
+        socket.destroy(notHttp)
+        return null
+      }
     }
     if (chunk[statusAt] === digitOne) tolerateContinue(chunk)
     return chunk
@@ -170,9 +185,15 @@ const lostBeforeRequest = new NoAnswerError(
 const answerTooLong = new NoAnswerError('SLUICE_ANSWER_TOO_LONG', 'the answer is too long')
 const notHttp = new NoAnswerError('SLUICE_ANSWER_NOT_HTTP', 'the answer is of another protocol')
 
-/** `RTSP/` and `ICE/`: undici's parser takes them for HTTP, and a 200 of theirs for a delivery. */
-function isOtherProtocol(chunk: Buffer): boolean {
-  return chunk[0] === 0x52 || chunk[0] === 0x49
+/** Of `RTSP/` and `ICE/`: undici's parser takes them for HTTP, and a 200 of theirs for a delivery. */
+const letterR = 0x52
+const letterI = 0x49
+
+/** The first byte that isn't of a line end: those before an answer are passed over. */
+function firstOfText(chunk: Buffer): number | undefined {
+  let at = 0
+  while (chunk[at] === 0x0d || chunk[at] === 0x0a) at++
+  return chunk[at]
 }
 
 const statusAt = 'HTTP/1.1 '.length

@@ -5,6 +5,7 @@ import { AddressNotAllowedError, ConnectionLostError, NameNotResolvedError } fro
 import { createDialler } from './dialler.ts'
 import type { OutboundProxy } from './proxy.ts'
 import type { NameResolver } from './resolver.ts'
+import { tlsOptions } from './tls-options.ts'
 
 export type ConnectorOptions = {
   policy: AddressPolicy
@@ -78,7 +79,7 @@ function createTunnelConnector(
   proxy: OutboundProxy,
   timeoutMs: number,
 ): buildConnector.connector {
-  const secure = buildConnector({ timeout: timeoutMs, allowH2: false })
+  const secure = buildConnector({ timeout: timeoutMs, allowH2: false, ...tlsOptions })
   return (options, callback) => {
     const { hostname, protocol } = options
     if (isRefusedHost(hostname, policy)) {

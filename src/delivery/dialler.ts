@@ -2,6 +2,7 @@ import type { LookupAddress } from 'node:dns'
 import type { LookupFunction } from 'node:net'
 import { buildConnector } from 'undici'
 import { NameNotResolvedError } from './connect-error.ts'
+import { tlsOptions } from './tls-options.ts'
 
 /** Gives the addresses to dial for a name: one or more, or an error. */
 type Addressing = (name: string, dialled: (error: Error | null, addresses: readonly string[]) => void) => void
@@ -25,6 +26,7 @@ export function createDialler(addressing: Addressing, timeoutMs: number): buildC
   return buildConnector({
     timeout: timeoutMs,
     allowH2: false,
+    ...tlsOptions,
     lookup,
     autoSelectFamily: true,
     autoSelectFamilyAttemptTimeout: nextAddressMs,

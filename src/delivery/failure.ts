@@ -46,6 +46,11 @@ export function isLostConnection(error: Error): boolean {
   return lostCodes.has(codeOf(error))
 }
 
+/** Whether no connection was made since the certificate isn't trusted. */
+export function isCertificateError(error: Error): boolean {
+  return certificateCodes.has(codeOf(error))
+}
+
 /** Turns what undici reported for a request without an answer into an outcome. */
 export function outcomeOfFailure(error: Error): Outcome {
   if (error instanceof AddressNotAllowedError) return { kind: 'address', address: error.address }
@@ -53,7 +58,7 @@ export function outcomeOfFailure(error: Error): Outcome {
   const code = codeOf(error)
   if (error instanceof NameNotResolvedError) return { kind: 'dns', code }
   if (timeoutCodes.has(code)) return { kind: 'timeout' }
-  if (certificateCodes.has(code)) return { kind: 'certificate', code }
+  if (isCertificateError(error)) return { kind: 'certificate', code }
   if (requestCodes.has(code)) return { kind: 'request', detail: error.message }
   return { kind: 'connection', code }
 }

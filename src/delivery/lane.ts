@@ -46,7 +46,7 @@ class Queue<D> {
     if (item === undefined) return undefined
     this.#items[this.#head] = undefined
     this.#head++
-    if (this.#head === this.#items.length) {
+    if (this.#head === this.#items.length && this.#head > 32) {
       this.#items = []
       this.#head = 0
     } else if (this.#head > 512 && this.#head * 2 > this.#items.length) {
@@ -84,6 +84,8 @@ export class Lane<D> {
   overSinceMs = 0
   /** It was too long for too long: what it has no room for moves on at once. */
   isShedding = false
+  /** It was idle when it was last looked at. */
+  isLeft = false
   readonly #queues: Record<LaneClass, Queue<D>> = {
     fresh: new Queue(),
     retry: new Queue(),

@@ -47,7 +47,7 @@ export type Lanes<D extends Carried> = {
   takeQueued(): D[]
   readonly inFlight: number
   readonly queued: number
-  /** Lanes that have something queued or in flight. */
+  /** Lanes that are kept: those with something queued or in flight, and for up to half a second those that had. */
   readonly count: number
   stop(): void
 }
@@ -73,7 +73,8 @@ export function createLanes<D extends Carried>(options: LanesOptions<D>): Lanes<
 
 /** First in, first out. */
 class Line<D> {
-  #lanes: Lane<D>[] = []
+  /** Those before the head are not kept: they would be carried along by the garbage collector as if they were needed. */
+  #lanes: (Lane<D> | undefined)[] = []
   #head = 0
 
   push(lane: Lane<D>): void {
@@ -83,6 +84,7 @@ class Line<D> {
   shift(): Lane<D> | undefined {
     const lane = this.#lanes[this.#head]
     if (lane === undefined) return undefined
+    this.#lanes[this.#head] = undefined
     this.#head++
     if (this.#head > 1024 && this.#head * 2 > this.#lanes.length) {
       this.#lanes = this.#lanes.slice(this.#head)
@@ -164,7 +166,6 @@ class FairLanes<D extends Carried> implements Lanes<D> {
         this.#options.letGo(delivery)
       }
       this.#relax(lane)
-      this.#letGoIfIdle(lane)
     }
   }
 
@@ -198,6 +199,7 @@ class FairLanes<D extends Carried> implements Lanes<D> {
   #push(lane: Lane<D>, delivery: D): void {
     if (delivery.queuedAtMs === 0) delivery.queuedAtMs = performance.now()
     lane.push(delivery, delivery.laneClass, delivery.queuedAtMs)
+    lane.isLeft = false
     this.#queued++
   }
 
@@ -278,10 +280,7 @@ class FairLanes<D extends Carried> implements Lanes<D> {
       return
     }
     const delivery = this.#take(lane)
-    if (delivery === undefined) {
-      this.#letGoIfIdle(lane)
-      return
-    }
+    if (delivery === undefined) return
     this.#inFlight++
     lane.inFlight++
     this.#joinLine(lane)
@@ -311,7 +310,6 @@ class FairLanes<D extends Carried> implements Lanes<D> {
       lane.place = 'nowhere'
       this.#joinLine(lane)
       this.#pump()
-      this.#letGoIfIdle(lane)
     }, ms).unref()
   }
 
@@ -322,7 +320,6 @@ class FairLanes<D extends Carried> implements Lanes<D> {
     // One place has become free: at most one more lane can use it, and this one has asked already.
     this.#unblockOne()
     this.#pump()
-    this.#letGoIfIdle(lane)
   }
 
   #unblockOne(): void {
@@ -332,11 +329,16 @@ class FairLanes<D extends Carried> implements Lanes<D> {
     this.#joinLine(lane)
   }
 
+  /**
+   * Called by the sweep. A lane that was idle the last time too, and that nothing has come to since, goes: one for each
+   * message would have to be made anew.
+   */
   #letGoIfIdle(lane: Lane<D>): void {
     // A bucket that isn't full remembers what was sent: a new lane would begin with a full one.
     if (!lane.isIdle || lane.bucket?.isFull(performance.now()) === false) return
     this.#setCongested(lane, false)
-    this.#lanes.delete(lane.key)
+    if (lane.isLeft) this.#lanes.delete(lane.key)
+    else lane.isLeft = true
   }
 
   #moveOnWhatWaits(): void {

@@ -26,7 +26,7 @@ export type ResolverOptions = {
   /** `192.0.2.1`, `192.0.2.1:5353`, `[2001:db8::1]:53`; those of `/etc/resolv.conf` when there are none. */
   servers?: readonly string[]
   hostsPath?: string
-  /** Names that are kept, about 400 bytes each; those longest not asked for go first. */
+  /** Names that are kept, about 400 bytes each, at most 8 KB; those longest not asked for go first. */
   maxNames?: number
   onLookup?: (outcome: LookupOutcome, durationMs: number) => void
   /** Milliseconds of a monotonic clock. */
@@ -55,6 +55,9 @@ const questionMs = { timeout: 500, maxTimeout: 1_000, tries: 4 }
  */
 const burst = 32
 const nextBurstMs = 5
+
+/** What is kept of a family's addresses: an answer has room for thousands, and each would be looked at for each connection. */
+const maxAddresses = 64
 
 const loopback: readonly string[] = ['127.0.0.1', '::1']
 
@@ -230,7 +233,8 @@ class CachingResolver implements NameResolver {
   ): void {
     lookup.pending--
     if (error !== null) lookup.codes.push(error.code ?? error.name)
-    for (const { address, ttl } of records) {
+    const kept = records.length > maxAddresses ? records.slice(0, maxAddresses) : records
+    for (const { address, ttl } of kept) {
       lookup.addresses.push(address)
       lookup.ttlMs = Math.min(lookup.ttlMs, ttl * 1000)
     }

@@ -9,6 +9,7 @@ import {
 } from './connection.ts'
 import { createConnector } from './connector.ts'
 import { createDeadlines, type Deadline, type Deadlines, type Expiring } from './deadlines.ts'
+import { withDistrust } from './distrust.ts'
 import { isLostConnection, outcomeOfFailure } from './failure.ts'
 import { HookPool } from './hook-pool.ts'
 import type { Outcome } from './outcome.ts'
@@ -100,7 +101,9 @@ export function createSender({
   function poolOf(target: Target): HookPool {
     let pool = pools.get(target)
     if (pool === undefined) {
-      pool = new HookPool(target.origin, options)
+      const isSecure = target.origin.startsWith('https:')
+      const own = isSecure ? { ...options, connect: withDistrust(options.connect) } : options
+      pool = new HookPool(target.origin, own)
       pools.set(target, pool)
     }
     return pool

@@ -3,14 +3,14 @@ import { isIP } from 'node:net'
 
 /**
  * Certificates made when a test needs them, in DER by hand: nothing has to be installed, and each can be wrong
- * in its own way. ECDSA P-256, X.509 version 3. Source: RFC 5280, section 4.
+ * in its own way. Signed by ECDSA P-256, X.509 version 3. Source: RFC 5280, section 4.
  */
 
 /** What a TLS server shows: PEM texts for `tls.createServer`. */
 export type Identity = { key: string; cert: string }
 
-/** `names`: DNS names and IPv4 addresses. `fromMs`, `untilMs`: relative to now, default a day around it. */
-export type Wishes = { names: readonly string[]; fromMs?: number; untilMs?: number }
+/** `names`: DNS names and IPv4 addresses. `fromMs`, `untilMs`: relative to now, default a day around it. `key`: default ECDSA P-256. */
+export type Wishes = { names: readonly string[]; fromMs?: number; untilMs?: number; key?: 'ecdsa' | 'rsa' }
 
 export type Authority = {
   /** Its own certificate as PEM: whoever is to trust it gets this, for example by `NODE_EXTRA_CA_CERTS`. */
@@ -38,8 +38,11 @@ export function selfSigned(wishes: Wishes): Identity {
 
 type Issuer = { name: string; key: KeyObject }
 
-function issueBy({ names, fromMs, untilMs }: Wishes, authority?: Issuer): Identity {
-  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+function issueBy({ names, fromMs, untilMs, key }: Wishes, authority?: Issuer): Identity {
+  const { publicKey, privateKey } =
+    key === 'rsa'
+      ? generateKeyPairSync('rsa', { modulusLength: 2048 })
+      : generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const subject = names[0] ?? 'nobody'
   const cert = certificate({
     subject,

@@ -3,11 +3,7 @@ import { expect } from 'vitest'
 import { parseCatalog } from '../../src/catalog/parse.ts'
 import type { BreakerOptions } from '../../src/delivery/breaker.ts'
 import { createAddressPolicy } from '../../src/address/policy.ts'
-import {
-  createEndpoints,
-  type DestinationDefinition,
-  type EndpointHook,
-} from '../../src/delivery/endpoint.ts'
+import { createEndpoints, type DestinationDefinition } from '../../src/delivery/endpoint.ts'
 import type { Outcome } from '../../src/delivery/outcome.ts'
 import { createSender } from '../../src/delivery/sender.ts'
 import { webhookIdOf } from '../../src/delivery/signature.ts'
@@ -63,27 +59,15 @@ export async function startTrials(): Promise<Trials> {
   })
   const endpointOf = createEndpoints(breaker)
   const good = definitionAsWritten({ url: `${server.origin}/good`, headers: [], messageId: '' })
-  const goodHooks = onOneConnection(good)
 
-  /** A pool of one connection: a slot that is lost is missed by the very next request. */
-  function onOneConnection(definition: DestinationDefinition): readonly EndpointHook[] {
-    return endpointOf(definition).hooks.map((hook) => ({
-      ...hook,
-      target: hook.target,
-    }))
-  }
-
-  async function attempt(
-    definition: DestinationDefinition,
-    hooks: readonly EndpointHook[],
-    messageId: string,
-  ): Promise<Outcome | undefined> {
+  async function attempt(definition: DestinationDefinition, messageId: string): Promise<Outcome | undefined> {
+    const endpoint = endpointOf(definition)
     const released = Promise.withResolvers<void>()
     let results: readonly HookResult[] = []
     new Attempt({
       sender,
-      endpoint: endpointOf(definition),
-      hooks,
+      endpoint,
+      hooks: endpoint.hooks,
       delivery: { messageId, body: Buffer.from(body) },
       startedMs: Date.now(),
       listener: {
@@ -105,19 +89,16 @@ export async function startTrials(): Promise<Trials> {
     async run(trial) {
       const taken = definitionByCatalog(trial)
       const definition = taken ?? definitionAsWritten(trial)
-      const hooks = onOneConnection(definition)
       const [hook] = definition.hooks
       const path = hook?.path ?? ''
       if (taken !== undefined && hook?.origin !== server.origin)
         return { kind: 'elsewhere', path, ...nothing }
       const before = { requests: server.requests.length, connections: server.connections }
-      const outcome = await attempt(definition, hooks, trial.messageId)
+      const outcome = await attempt(definition, trial.messageId)
       const requests = server.requests.slice(before.requests)
       const connections = server.connections - before.connections
       const outcomeAfter =
-        taken === undefined
-          ? await attempt(good, goodHooks, messageIdAfter)
-          : await attempt(definition, hooks, messageIdAfter)
+        taken === undefined ? await attempt(good, messageIdAfter) : await attempt(definition, messageIdAfter)
       const kind = taken === undefined ? 'refused' : 'taken'
       return { kind, path, outcome, requests, connections, outcomeAfter }
     },

@@ -5,10 +5,11 @@ import { createAddressPolicy } from '../../../src/address/policy.ts'
 import { parseCatalog } from '../../../src/catalog/parse.ts'
 import type { Outcome } from '../../../src/delivery/outcome.ts'
 import { createResolver } from '../../../src/delivery/resolver.ts'
-import { createSender, type Sender } from '../../../src/delivery/sender.ts'
+import { createSender, type Sender, type Target } from '../../../src/delivery/sender.ts'
 import { judge } from '../../../src/delivery/verdict.ts'
 import { createAuthority } from '../../support/certificates.ts'
 import { type DnsReply, type DnsQuestion, startDnsServer, zone } from '../../support/dns-server.ts'
+import { answerWell, goodStatus, startHostileReceiver } from '../../support/hostile-receiver.ts'
 import { answer, startRawReceiver, startReceiver } from '../../support/receiver.ts'
 import { publicHosts, refusedAnswers, refusedHosts } from './address-table.ts'
 
@@ -40,10 +41,10 @@ afterAll(async () => {
   await forbidden.stop()
 })
 
-function sender(allowed: readonly string[] = []): Sender {
+function sender(allowed: readonly string[] = [], poolIdleMs = 50): Sender {
   const resolver = createResolver({ servers: [dns.address], now: () => nowMs })
   const policy = createAddressPolicy(allowed)
-  const made = createSender({ policy, resolver, timeoutMs: 2_000, poolIdleMs: 50 })
+  const made = createSender({ policy, resolver, timeoutMs: 2_000, poolIdleMs })
   ended.push(async () => {
     await made.close()
     resolver.close()
@@ -52,15 +53,20 @@ function sender(allowed: readonly string[] = []): Sender {
 }
 
 /** One request to an origin in normal form, by a connection of its own. */
-async function post(by: Sender, origin: string, body = '{}'): Promise<Outcome> {
+async function post(by: Sender, to: string | Target, body = '{}'): Promise<Outcome> {
   const outcome = Promise.withResolvers<Outcome>()
   const released = Promise.withResolvers<void>()
-  by.post({ origin, path: '/', headers: [] }, Buffer.from(body), [], {
+  const target = typeof to === 'string' ? targetAt(to) : to
+  by.post(target, Buffer.from(body), [], {
     answered: outcome.resolve,
     released: () => released.resolve(),
   })
   await released.promise
   return outcome.promise
+}
+
+function targetAt(origin: string): Target {
+  return { origin, path: '/', headers: [] }
 }
 
 /** Of a catalog with this one hook. */
@@ -285,6 +291,22 @@ describe('a name that changes its mind', () => {
     expect(await post(by, origin)).toEqual({ kind: 'address', address: '127.0.0.1' })
     expect(dialled).toEqual(['8.8.8.8'])
     expect(forbidden.connections).toBe(0)
+  })
+
+  test('is dialled nowhere else when its connection is lost, and the request is to be made once more', async () => {
+    const server = await startHostileReceiver({
+      answers: (socket, { nth }) => (nth === 1 ? answerWell(socket) : socket.resetAndDestroy()),
+    })
+    ended.push(() => server.stop())
+    let address = '127.0.0.1'
+    names.set('moved.test', ({ type }) => ({ addresses: type === 'A' ? [address] : [], ttlSeconds: 0 }))
+    const by = sender(['127.0.0.1'], 4_000)
+    const target = targetAt(`http://moved.test:${server.port}`)
+    expect(await post(by, target)).toEqual({ kind: 'answer', status: goodStatus })
+    address = '127.0.0.2'
+    nowMs += 1_000
+    expect(await post(by, target)).toEqual({ kind: 'address', address: '127.0.0.2' })
+    expect(server).toMatchObject({ connections: 1, requests: ['{}', '{}'] })
   })
 
   test('and back is delivered to again', async () => {

@@ -149,6 +149,30 @@ describe('an answer', () => {
     expect(server.asked('ttl.test', 'A')).toBe(2)
   })
 
+  test.each([2 ** 31 - 1, 2 ** 31, 2 ** 32 - 1])(
+    'with a TTL of %i s holds for five minutes at the most',
+    async (ttlSeconds) => {
+      const { addresses, server, pass } = await scene(({ type }) => ({
+        addresses: type === 'A' ? ['192.0.2.1'] : [],
+        ttlSeconds,
+      }))
+      expect(await addresses('ttl.test')).toEqual(['192.0.2.1'])
+      pass(5 * minuteMs)
+      expect(await addresses('ttl.test')).toEqual(['192.0.2.1'])
+      expect(server.asked('ttl.test', 'A')).toBe(2)
+    },
+  )
+
+  test('of thousands of addresses is kept in part', async () => {
+    const many = Array.from({ length: 1_000 }, (_, index) => `8.8.${index >> 8}.${index & 0xff}`)
+    const more = many.map((_, index) => `2606:4700::${index.toString(16)}`)
+    const { find } = await scene(({ type }) => ({ addresses: type === 'A' ? many : more }))
+    const found = await find('many.test')
+    const kept = found.ok ? found.addresses : []
+    expect(kept.filter((address) => address.includes('.'))).toHaveLength(64)
+    expect(kept.filter((address) => address.includes(':'))).toHaveLength(64)
+  })
+
   test('is shared by all who ask meanwhile', async () => {
     const { find, server, outcomes } = await scene(zone({ 'a.test': ['192.0.2.1'] }))
     const all = await Promise.all(Array.from({ length: 100 }, () => find('a.test')))

@@ -37,7 +37,7 @@ const behaviours: Record<string, Script> = {
   moved: answer(302, { location: 'http://127.0.0.1:2/' }),
 }
 
-/** By the first part of the path: the query is secret. */
+/** By the first part of the path: the rest of it is secret, and so is the query. */
 const behave: Script = (request, response, nth) =>
   behaviours[/^\/(\w+)/.exec(request.path)?.[1] ?? '']?.(request, response, nth)
 
@@ -56,7 +56,7 @@ function destination(id: string, origin: string, rest: Partial<DestinationEntry>
     signing: { standardWebhooks: true },
     hooks: [
       {
-        url: `${origin}/${id}?token=${secret('query')}&a=b`,
+        url: `${origin}/${id}/${secret('path')}?token=${secret('query')}&a=b`,
         headers: { Authorization: `Bearer ${secret('bearer')}`, 'X-Api-Key': secret('key') },
       },
     ],
@@ -150,7 +150,7 @@ function seenIn(text: string): string[] {
 
 test('the worker has sent the secrets that it was to send', () => {
   const [request] = receivers.plain.requests
-  expect(seenIn(JSON.stringify([request?.path, request?.headers]))).toHaveLength(3)
+  expect(seenIn(JSON.stringify([request?.path, request?.headers]))).toHaveLength(4)
   expect(hidden.length).toBeGreaterThan(50)
 })
 
