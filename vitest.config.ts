@@ -8,12 +8,23 @@ import { defineConfig } from 'vitest/config'
 export default defineConfig({
   test: {
     projects: [
-      // A thousand runs of a property take seconds on a busy machine.
-      { test: { name: 'unit', include: ['test/unit/**/*.test.ts'], testTimeout: 60_000 } },
+      {
+        test: {
+          name: 'unit',
+          include: ['test/unit/**/*.test.ts'],
+          // A thousand runs of a property take seconds on a busy machine.
+          testTimeout: 60_000,
+          // They only compute. The others wait for the clock and measure: they run one file after the other, behind these.
+          maxWorkers: 2,
+          sequence: { groupOrder: 0 },
+        },
+      },
       { test: { name: 'imports', include: ['test/imports/**/*.test.ts'] } },
       {
         test: {
           name: 'integration',
+          maxWorkers: 1,
+          sequence: { groupOrder: 1 },
           include: ['test/integration/**/*.test.ts'],
           globalSetup: ['test/support/global-kafka.ts'],
           testTimeout: 60_000,
@@ -23,6 +34,8 @@ export default defineConfig({
       {
         test: {
           name: 'e2e',
+          maxWorkers: 1,
+          sequence: { groupOrder: 1 },
           include: ['test/e2e/**/*.test.ts'],
           globalSetup: ['test/support/global-kafka.ts'],
           testTimeout: 120_000,

@@ -78,7 +78,7 @@ export async function setStage(lifetime: Lifetime): Promise<Stage> {
     client,
     topicPrefix,
     groupId,
-    consumedTopics: topics.filter((topic) => !topic.endsWith('dead-letters')),
+    consumedTopics: topics.filter((topic) => !/(dead-letters|backfills)$/.test(topic)),
     catalogFile,
     customers,
     worker,

@@ -106,6 +106,9 @@ async function playAll(stage: Stage, folder: string, cast: Cast): Promise<Played
       (text) => (log = text),
     )
     const restored: Restored = { ...readRestored(log), readyS }
+    if (restored.records < cast.members) {
+      throw new BenchmarkFailure(`${restored.records} records were restored for ${cast.members} members`)
+    }
     say(
       `restored ${restored.records} records in ${restored.seconds.toFixed(1)} s, ready in ${readyS.toFixed(1)} s`,
     )

@@ -106,6 +106,7 @@ export function readRestored(log: string): { seconds: number; records: number } 
       const endMs = new Date(time).getTime()
       return { endMs, startMs: endMs - tookMs, records }
     })
+  if (units.length === 0) throw new BenchmarkFailure('the worker tells of no state that was restored')
   const startMs = Math.min(...units.map((unit) => unit.startMs))
   const endMs = Math.max(...units.map((unit) => unit.endMs))
   const records = units.reduce((sum, unit) => sum + unit.records, 0)

@@ -6,11 +6,12 @@ import {
   type PropertyState,
   type SyncFloor,
 } from './state-record.ts'
+import { NumberReader } from './number-reader.ts'
 import { compareVersions, formatVersion, laterOf, type Version } from './version.ts'
 
 /**
  * What is held under one key, and where in `memberships` it stands: -1 while it isn't acknowledged. `gone` is a tombstone of what
- * is not newer than `upToMs`.
+ * is not newer than `upToMs`; one of which that isn't known any more, `Infinity`, is of all that stands before it.
  */
 export type Cell =
   | { readonly kind: 'property'; readonly state: PropertyState; readonly offset: number }
@@ -25,12 +26,18 @@ function compareCells(a: Cell, b: Cell): number {
   if (a.kind === 'property' && b.kind === 'property') return compareVersions(a.state.version, b.state.version)
   if (a.kind === 'sync' && b.kind === 'sync') return compareVersions(a.state.version, b.state.version)
   if (a.kind === 'deletion' && b.kind === 'deletion') return compareFloors(a.state, b.state)
+  if (timeOf(a) === Infinity || timeOf(b) === Infinity) return placeOf(a) - placeOf(b)
   // A tombstone stands above what it buries, and below anything newer.
   return timeOf(a) - timeOf(b) || Number(a.kind === 'gone') - Number(b.kind === 'gone')
 }
 
 function compareFloors(a: DeletionFloor, b: DeletionFloor): number {
   return a.requestedAtMs - b.requestedAtMs || a.partition - b.partition || a.offset - b.offset
+}
+
+/** What isn't acknowledged will stand behind all that is. */
+function placeOf({ offset }: Cell): number {
+  return offset === -1 ? Number.MAX_SAFE_INTEGER : offset
 }
 
 function timeOf(cell: Cell): number {
@@ -51,16 +58,58 @@ export type Placing = {
   readonly isKnown: boolean
   /** The last record of the key isn't the best one: compaction would leave the wrong one. */
   readonly isOutOfOrder: boolean
+  /** The other one, where receivers may have been told its value since they were told the best one's. */
+  readonly toldBetween: PropertyCell | undefined
 }
 
 /** Joins a record of the log with what is held: the higher version holds. */
 export function place(incoming: Cell, held: Cell | undefined): Placing {
-  if (held === undefined) return { best: incoming, isKnown: false, isOutOfOrder: false }
+  if (held === undefined) {
+    return { best: incoming, isKnown: false, isOutOfOrder: false, toldBetween: undefined }
+  }
   const order = compareCells(incoming, held)
-  if (order > 0) return { best: incoming, isKnown: false, isOutOfOrder: held.offset > incoming.offset }
-  if (order < 0) return { best: held, isKnown: true, isOutOfOrder: incoming.offset > held.offset }
-  const best = join(incoming, held)
-  return { best, isKnown: best === held, isOutOfOrder: false }
+  if (order === 0) {
+    const best = join(incoming, held)
+    return { best, isKnown: best === held, isOutOfOrder: false, toldBetween: undefined }
+  }
+  const higher = order > 0 ? incoming : held
+  const lower = order > 0 ? held : incoming
+  const best = withSinceOf(higher, lower)
+  return {
+    best,
+    isKnown: best === held,
+    isOutOfOrder: lower.offset > higher.offset,
+    toldBetween: toldBetween(higher, lower),
+  }
+}
+
+/** Another owner may have told the same value again meanwhile: then that is the last time. */
+function withSinceOf(higher: Cell, lower: Cell): Cell {
+  if (higher.kind !== 'property' || lower.kind !== 'property') return higher
+  const { since } = lower.state
+  if (compareVersions(since, higher.state.since) <= 0 || !saysSame(higher.state, lower.state)) return higher
+  return { ...higher, state: { ...higher.state, since } }
+}
+
+function toldBetween(higher: Cell, lower: Cell): PropertyCell | undefined {
+  if (higher.kind !== 'property' || lower.kind !== 'property') return undefined
+  if (compareVersions(higher.state.since, lower.state.version) >= 0) return undefined
+  return saysSame(higher.state, lower.state) ? undefined : lower
+}
+
+/** Whether receivers are told the same. */
+export function saysSame(a: PropertyState, b: PropertyState): boolean {
+  return a.value === b.value && a.id === b.id && a.kind === b.kind
+}
+
+/** Whether it has to be told anew, where something else may have been told up to a version. */
+export function isUntold(cell: Cell | undefined, upTo: Version | undefined): cell is PropertyCell {
+  return upTo !== undefined && cell?.kind === 'property' && compareVersions(cell.state.since, upTo) < 0
+}
+
+/** The same, to be told anew: its record has to be loud. */
+export function toldAnew(cell: PropertyCell): PropertyCell {
+  return { ...cell, state: { ...cell.state, since: cell.state.version } }
 }
 
 /** The same version twice: written again, or by two owners that read the same record. */
@@ -136,25 +185,23 @@ export function decodeCell(text: string): Cell {
     case 't':
       return decodeProperty(text)
     case 'd': {
-      const [requestedAt, partition, offset, at, ...rest] = text.slice(1).split(';')
-      return {
-        kind: 'deletion',
-        state: {
-          requestedAtMs: Number(requestedAt),
-          requestId: rest.join(';'),
-          partition: Number(partition),
-          offset: Number(offset),
-        },
-        offset: Number(at),
-      }
+      const numbers = new NumberReader(text, 1)
+      const requestedAtMs = numbers.next()
+      numbers.at++
+      const partition = numbers.next()
+      numbers.at++
+      const offset = numbers.next()
+      numbers.at++
+      const at = numbers.next()
+      const requestId = text.slice(numbers.at + 1)
+      return { kind: 'deletion', state: { requestedAtMs, requestId, partition, offset }, offset: at }
     }
     case 'f': {
-      const [version = '', offset, ...rest] = text.slice(1).split(';')
-      return {
-        kind: 'sync',
-        state: { version: storedVersion(version), syncId: rest.join(';') },
-        offset: Number(offset),
-      }
+      const numbers = new NumberReader(text, 1)
+      const version = storedVersion(numbers)
+      numbers.at++
+      const offset = numbers.next()
+      return { kind: 'sync', state: { version, syncId: text.slice(numbers.at + 1) }, offset }
     }
     default:
       throw new Error('the store holds what it was not given')
@@ -163,37 +210,57 @@ export function decodeCell(text: string): Cell {
 
 function decodeProperty(text: string): PropertyCell {
   const isAudience = text.startsWith('a')
-  const start = isAudience ? 2 : 1
-  const first = text.indexOf(';')
-  const second = text.indexOf(';', first + 1)
-  const third = text.indexOf(';', second + 1)
-  const version = storedVersion(text.slice(start, first))
-  const since = second === first + 1 ? version : storedVersion(text.slice(first + 1, second))
-  const id = lengthened(text, third + 1)
-  const name = lengthened(text, id.end)
-  const value = isAudience ? (text.startsWith(members) ? 'true' : 'false') : text.slice(name.end)
+  const numbers = new NumberReader(text, isAudience ? members.length : 1)
+  const version = storedVersion(numbers)
+  numbers.at++
+  const since = text.charCodeAt(numbers.at) === semicolon ? version : storedVersion(numbers)
+  numbers.at++
+  const offset = numbers.next()
+  numbers.at++
+  const id = lengthened(text, numbers)
+  const name = lengthened(text, numbers)
+  const value = isAudience ? (text.startsWith(members) ? 'true' : 'false') : text.slice(numbers.at)
   return {
     kind: 'property',
-    state: { kind: isAudience ? 'audience' : 'trait', id: id.text, name: name.text, value, version, since },
-    offset: Number(text.slice(second + 1, third)),
+    state: { kind: isAudience ? 'audience' : 'trait', id, name, value, version, since },
+    offset,
   }
 }
 
-function lengthened(text: string, at: number): { text: string; end: number } {
-  const colon = text.indexOf(':', at)
-  const end = colon + 1 + Number(text.slice(at, colon))
-  return { text: text.slice(colon + 1, end), end }
+/** What stands behind its length. */
+function lengthened(text: string, numbers: NumberReader): string {
+  const length = numbers.next()
+  const start = numbers.at + 1
+  numbers.at = start + length
+  return text.slice(start, numbers.at)
 }
 
-/** As `parseVersion`, of what `formatVersion` wrote: a restore reads millions of them. */
-function storedVersion(text: string): Version {
-  const first = text.indexOf('.')
-  const second = text.indexOf('.', first + 1)
-  const third = text.indexOf('.', second + 1)
-  return {
-    atMs: Number(text.slice(0, first)),
-    isNative: text.charAt(first + 1) === '1',
-    partition: Number(text.slice(second + 1, third)),
-    offset: Number(text.slice(third + 1)),
-  }
+/** Of what `formatVersion` wrote. */
+function storedVersion(numbers: NumberReader): Version {
+  const atMs = numbers.next()
+  const isNative = numbers.skip('.1.')
+  if (!isNative) numbers.at += '.0.'.length
+  const partition = numbers.next()
+  numbers.at++
+  return { atMs, isNative, partition, offset: numbers.next() }
+}
+
+const semicolon = 0x3b
+
+/** What a change claims: of which audience or trait it is, and its version. */
+type Claim = Pick<PropertyState, 'kind' | 'id' | 'version'>
+
+/**
+ * How the version of an encoded cell stands to that of a change, as `compareVersions` of the two. `undefined` where the
+ * cell is none of the same audience or trait. Most changes are done with when this is known.
+ */
+export function compareStored(text: string, { kind, id, version }: Claim): number | undefined {
+  const isAudience = kind === 'audience'
+  if (!text.startsWith(isAudience ? 'a' : 't')) return undefined
+  const numbers = new NumberReader(text, isAudience ? members.length : 1)
+  const stored = storedVersion(numbers)
+  // Behind it stand `since` and the offset of the record.
+  numbers.at = text.indexOf(';', text.indexOf(';', numbers.at + 1) + 1) + 1
+  if (numbers.next() !== id.length || !text.startsWith(id, numbers.at + 1)) return undefined
+  return compareVersions(stored, version)
 }

@@ -71,7 +71,12 @@ export function readChange(value: Uint8Array | null, place: ChangePlace, rules: 
       if (!isMembership(given)) return badChange(membershipCheck.Errors(given))
       return readOne(
         given,
-        { kind: 'audience', id: given.audienceId, name: given.audienceName, key: given.audienceKey },
+        {
+          kind: 'audience',
+          id: given.audienceId,
+          name: given.audienceName,
+          key: given.audienceKey ?? undefined,
+        },
         given.member ? 'true' : 'false',
         place,
         rules,
@@ -85,7 +90,7 @@ export function readChange(value: Uint8Array | null, place: ChangePlace, rules: 
       }
       return readOne(
         given,
-        { kind: 'trait', id: given.traitId, name: given.traitName, key: given.traitKey },
+        { kind: 'trait', id: given.traitId, name: given.traitName, key: given.traitKey ?? undefined },
         json,
         place,
         rules,
@@ -135,7 +140,7 @@ function readPart(given: SyncPart, { spaceId, timestampMs }: ChangePlace): ReadC
   const { audienceId, audienceName: name, audienceKey: key, syncId, part, parts, userIds } = given
   const time = readTime('snapshotAt', given.snapshotAt, timestampMs)
   if (!time.ok) return time
-  const property = propertyName({ key, name })
+  const property = propertyName({ key: key ?? undefined, name })
   if (property === undefined) return badName('audience')
   if (part > parts) {
     return refusal('bad_change', 'Number the parts of a sync from 1 to parts: part is above parts.')

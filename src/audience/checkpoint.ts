@@ -32,8 +32,8 @@ export class Checkpoint {
   /** The record was read, after all before it. */
   read(offset: number): void {
     if (offset < this.#position) return
+    this.#forget(offset)
     this.#position = offset + 1
-    for (const known of this.#above) if (known < this.#position) this.#above.delete(known)
     this.#advance()
   }
 
@@ -48,7 +48,17 @@ export class Checkpoint {
     else this.#blocked.delete(offset)
   }
 
+  /** What is known up to `offset`, whichever is less: as many offsets as there are to it, or as are known. */
+  #forget(offset: number): void {
+    if (offset - this.#position < this.#above.size) {
+      for (let known = this.#position; known <= offset; known++) this.#above.delete(known)
+    } else {
+      for (const known of this.#above) if (known <= offset) this.#above.delete(known)
+    }
+  }
+
   #advance(): void {
+    if (this.#above.size === 0) return
     while (this.#above.delete(this.#position)) this.#position++
   }
 }

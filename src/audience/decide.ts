@@ -10,6 +10,27 @@ export type Known = {
   readonly deletedUpToMs: number
   /** The version of the last sync of this audience. */
   readonly syncedAt: Version | undefined
+  /** That of the audience whose state is held, where it is another. */
+  readonly ownerSyncedAt: Version | undefined
+}
+
+/**
+ * Whether another audience still has the property of the user: not where the user is no member of it and its last sync has left
+ * it so. Else who comes after an audience that has ended could never have its name.
+ */
+function isGivenUp({ kind, value, version }: PropertyState, ownerSyncedAt: Version | undefined): boolean {
+  if (kind !== 'audience' || value !== 'false' || ownerSyncedAt === undefined) return false
+  return compareVersions(version, ownerSyncedAt) <= 0
+}
+
+/** Whether what is held of another audience or trait keeps a newer version of this one out. */
+export function isTaken(
+  held: PropertyState,
+  { kind, id, version }: Pick<PropertyState, 'kind' | 'id' | 'version'>,
+  ownerSyncedAt: Version | undefined,
+): boolean {
+  if (held.id === id && held.kind === kind) return false
+  return !isGivenUp(held, ownerSyncedAt) || compareVersions(version, held.version) < 0
 }
 
 export type ChangeDecision =
@@ -19,22 +40,27 @@ export type ChangeDecision =
   /** `isLoud`: the value is another one, and receivers are to be told. */
   | { kind: 'write'; state: PropertyState; isLoud: boolean }
 
-export function decideChange(change: Change, { held, deletedUpToMs, syncedAt }: Known): ChangeDecision {
+export function decideChange(
+  change: Change,
+  { held, deletedUpToMs, syncedAt, ownerSyncedAt }: Known,
+): ChangeDecision {
   const { kind, id, name, value, version } = change
   if (version.atMs <= deletedUpToMs) return { kind: 'drop', why: 'deleted' }
   const alive = held !== undefined && held.version.atMs > deletedUpToMs ? held : undefined
-  if (alive !== undefined && (alive.id !== id || alive.kind !== kind)) return { kind: 'taken' }
-  if (alive !== undefined) {
-    const order = compareVersions(version, alive.version)
+  if (alive !== undefined && isTaken(alive, change, ownerSyncedAt)) return { kind: 'taken' }
+  const own = alive?.id === id && alive.kind === kind ? alive : undefined
+  if (own !== undefined) {
+    const order = compareVersions(version, own.version)
     if (order === 0) return { kind: 'drop', why: 'repeated' }
     if (order < 0) return { kind: 'drop', why: 'outdated' }
   }
   if (syncedAt !== undefined && compareVersions(version, syncedAt) < 0)
     return { kind: 'drop', why: 'outdated' }
-  const isSame = alive !== undefined && isSameJson(alive.value, value)
+  // What receivers were told before the deletion they don't have any more.
+  const isSame = own !== undefined && own.since.atMs > deletedUpToMs && isSameJson(own.value, value)
   // The value that receivers have is the one that was sent, to the letter.
   const state: PropertyState = isSame
-    ? { kind, id, name, value: alive.value, version, since: alive.since }
+    ? { kind, id, name, value: own.value, version, since: own.since }
     : { kind, id, name, value, version, since: version }
   return { kind: 'write', state, isLoud: !isSame }
 }
@@ -46,15 +72,16 @@ export type SyncOfUser = { readonly audienceId: string; readonly name: string; r
 export function decideSync(
   { audienceId, name, version }: SyncOfUser,
   isMember: boolean,
-  { held, deletedUpToMs }: Omit<Known, 'syncedAt'>,
+  { held, deletedUpToMs, ownerSyncedAt }: Omit<Known, 'syncedAt'>,
 ): PropertyState | undefined {
   const alive = held !== undefined && held.version.atMs > deletedUpToMs ? held : undefined
   if (isMember && version.atMs <= deletedUpToMs) return undefined
-  if (alive === undefined && !isMember) return undefined
-  if (alive !== undefined) {
-    if (alive.kind !== 'audience' || alive.id !== audienceId) return undefined
-    if (compareVersions(alive.version, version) >= 0 || (alive.value === 'true') === isMember)
-      return undefined
+  const claim = { kind: 'audience', id: audienceId, version } as const
+  if (alive !== undefined && isTaken(alive, claim, ownerSyncedAt)) return undefined
+  const own = alive?.id === audienceId && alive.kind === 'audience' ? alive : undefined
+  if (own === undefined && !isMember) return undefined
+  if (own !== undefined) {
+    if (compareVersions(own.version, version) >= 0 || (own.value === 'true') === isMember) return undefined
   }
   return {
     kind: 'audience',

@@ -14,10 +14,14 @@ export class KeyFilter {
     return this.#isEmpty
   }
 
-  add(key: string): void {
+  /** False: it was never added before. */
+  add(key: string): boolean {
     const at = hashOf(key) & this.#mask
-    this.#bits[at >>> 3] = (this.#bits[at >>> 3] ?? 0) | (1 << (at & 7))
+    const before = this.#bits[at >>> 3] ?? 0
+    const bit = 1 << (at & 7)
+    this.#bits[at >>> 3] = before | bit
     this.#isEmpty = false
+    return (before & bit) !== 0
   }
 
   /** False: it was never added. */

@@ -1,9 +1,20 @@
-import { type Cell, decodeCell, encodeCell, place, type Placing, recordValueOf } from './cell.ts'
+import {
+  type Cell,
+  decodeCell,
+  encodeCell,
+  isUntold,
+  place,
+  type Placing,
+  type PropertyCell,
+  recordValueOf,
+  toldAnew,
+} from './cell.ts'
 import type { Checkpoint } from './checkpoint.ts'
 import type { KeyFilter } from './key-filter.ts'
 import { encodeSubject, type PropertySubject, type Subject } from './state-record.ts'
 import type { StateStore, StoreOperation } from './store.ts'
-import { deletionKeyOf, knownPropertyKey, parted, subjectOf } from './store-keys.ts'
+import { deletionKeyOf, knownPropertyKey, parted, subjectKey, subjectOf } from './store-keys.ts'
+import { laterOf, type Version } from './version.ts'
 
 /** How a write came to its end. `given_back`: the unit is left, and nobody knows. */
 export type WriteEnd = 'acknowledged' | 'refused' | 'given_back'
@@ -33,6 +44,10 @@ export class Flight {
   held: Cell | undefined
   /** The highest offset at which something older than the best was read meanwhile; -1: none. */
   olderAt = -1
+  /** Something else may have been told up to this version: what has landed in the end has to be newer, or be told anew. */
+  untold: Version | undefined
+  /** It brings nothing new, and only puts the log in order. */
+  isRepair = false
   waiting: Waiting[] | undefined
   /** Offsets that the checkpoint waits at until the key is in order. */
   blocked: number[] | undefined
@@ -53,6 +68,8 @@ export type LedgerOptions = {
   readonly store: StateStore
   readonly checkpoint: Checkpoint
   readonly deletions: KeyFilter
+  /** The version of the last applied sync, by its key in the store. Kept up to date here. */
+  readonly syncFloors: Map<string, Version>
   readonly writeState: (record: {
     partition: number
     key: Buffer
@@ -85,6 +102,8 @@ export class Ledger {
   #isOver = false
   #storingTask: Promise<void> | undefined
   #storedPosition: number
+  /** A write to the store has failed: it lacks something, and may not say that it has what comes behind. */
+  #isBroken = false
   readonly #knownProperties = new Set<string>()
   readonly #waiters: { readonly below: number; readonly resolve: () => void }[] = []
 
@@ -107,15 +126,30 @@ export class Ledger {
   }
 
   flightOf(key: string): Flight | undefined {
-    return this.#flights.get(key)
+    return this.#flights.size === 0 ? undefined : this.#flights.get(key)
+  }
+
+  /** Whether anything is known of a key beyond what the store has. */
+  isKnown(key: string): boolean {
+    return this.#isAhead && this.#knownOf(key) !== undefined
   }
 
   /** What is acknowledged of a key. `stored` is what the store had when it was last read. */
   held(key: string, stored: string | undefined): Cell | undefined {
-    const known =
-      this.#fresh.get(key) ?? this.#storing.get(key) ?? this.#lingering.get(key) ?? this.#foreign?.get(key)
+    const known = this.#knownOf(key)
     if (known !== undefined) return known.kind === 'gone' ? undefined : known
     return stored === undefined ? undefined : decodeCell(stored)
+  }
+
+  /** Whether anything is known beyond what the store has: mostly not, where nothing changes. */
+  get #isAhead(): boolean {
+    return this.#fresh.size + this.#storing.size + this.#lingering.size + this.foreignCount > 0
+  }
+
+  #knownOf(key: string): Cell | undefined {
+    return (
+      this.#fresh.get(key) ?? this.#storing.get(key) ?? this.#lingering.get(key) ?? this.#foreign?.get(key)
+    )
   }
 
   /** The store is read from here to `endReading`: what is stored meanwhile is remembered. */
@@ -153,6 +187,7 @@ export class Ledger {
     if (flight !== undefined) {
       flight.held = placing.best
       if (placing.isOutOfOrder) this.olderThan(flight, incoming.offset)
+      if (placing.toldBetween !== undefined) this.#tellAfter(flight, placing.toldBetween)
     }
     return placing
   }
@@ -160,6 +195,20 @@ export class Ledger {
   /** Something older than what is in flight was read at an offset: what is in flight may have to be written again. */
   olderThan(flight: Flight, offset: number): void {
     flight.olderAt = Math.max(flight.olderAt, offset)
+    this.#block(flight, offset)
+  }
+
+  /** Something else may have been told up to a version, as the record at `offset` shows: it is read again until that is put right. */
+  mustTell(flight: Flight, upTo: Version, offset: number): void {
+    flight.untold = flight.untold === undefined ? upTo : laterOf(flight.untold, upTo)
+    this.#block(flight, offset)
+  }
+
+  #tellAfter(flight: Flight, { state, offset }: PropertyCell): void {
+    this.mustTell(flight, state.version, offset)
+  }
+
+  #block(flight: Flight, offset: number): void {
     this.#options.checkpoint.block(offset)
     if (flight.blocked === undefined) flight.blocked = [offset]
     else flight.blocked.push(offset)
@@ -173,13 +222,25 @@ export class Ledger {
   }
 
   /**
-   * Writes again what a key holds, since something older stands behind it in the log, at `olderAt`: compaction would keep that.
-   * The key must be free.
+   * Writes again what a key holds: something older stands behind it in the log, which compaction would keep, or something else may
+   * have been told since. The key must be free.
    */
-  writeAgain(key: string, subject: Subject, held: Cell, olderAt: number, onEnd: Write['onEnd']): void {
-    const flight = new Flight({ subject, key, cell: { ...held, offset: -1 }, isLoud: false, held, onEnd })
-    this.olderThan(flight, olderAt)
+  writeAgain(key: string, subject: Subject, held: Cell, why: WhyAgain, waiting: Waiting): void {
+    const { olderAt, untold, untoldAt } = why
+    const flight = new Flight({ subject, key, ...again(held, untold), held, onEnd: () => undefined })
+    flight.wait(waiting)
+    flight.isRepair = true
+    if (olderAt !== -1) this.olderThan(flight, olderAt)
+    if (untold !== undefined) this.mustTell(flight, untold, untoldAt)
     this.#takeOff(flight)
+  }
+
+  /** The version of the last sync of an audience that was applied. */
+  syncedAt(spaceId: string, audienceId: string): Version | undefined {
+    const { syncFloors } = this.#options
+    return syncFloors.size === 0
+      ? undefined
+      : syncFloors.get(subjectKey({ kind: 'sync', spaceId, audienceId }))
   }
 
   /** Resolves once fewer writes than that are in flight. */
@@ -190,12 +251,10 @@ export class Ledger {
     })
   }
 
-  /** Resolves once all that is acknowledged so far is stored. */
+  /** Resolves once all that is acknowledged so far is stored. Rejects where the store takes nothing any more. */
   async stored(): Promise<void> {
-    while (this.#storingTask !== undefined || this.#fresh.size > 0) {
-      this.#storeSoon()
-      await this.#storingTask
-    }
+    await this.#allStored()
+    if (this.#isBroken) throw new Error('a write to the store has failed before')
   }
 
   /** Nothing more is heard of writes that are still in flight: their records go to the next owner. */
@@ -219,9 +278,10 @@ export class Ledger {
     }
   }
 
-  /** Stores how far it is, as well. */
+  /** Stores what is left, and how far it is; nothing where the store has failed. */
   async close(): Promise<void> {
-    await this.stored()
+    await this.#allStored()
+    if (this.#isBroken) return
     const { store, meta, checkpoint } = this.#options
     await store.write([meta(checkpoint.position)])
   }
@@ -258,17 +318,25 @@ export class Ledger {
     if (this.#flights.get(key) !== flight) return
     this.#flights.delete(key)
     if (written === 'refused') {
-      this.#unblock(flight)
       write.onEnd('refused')
-      this.#resume(flight, flight.held)
+      const { held, olderAt, untold, isRepair } = flight
+      const isAmiss = held !== undefined && (olderAt > held.offset || isUntold(held, untold))
+      if (isAmiss && !isRepair) this.#putInOrder(flight, held, olderAt, () => undefined)
+      else {
+        this.#unblock(flight)
+        this.#resume(flight, held)
+      }
       return
     }
     this.#options.checkpoint.wrote(written)
-    const { best, isKnown, isOutOfOrder } = place({ ...write.cell, offset: written }, flight.held)
+    const placing = place({ ...write.cell, offset: written }, flight.held)
+    const { best, isKnown, isOutOfOrder } = placing
+    if (placing.toldBetween !== undefined) this.#tellAfter(flight, placing.toldBetween)
     if (!isKnown) this.#keep(key, best)
     this.#suspect(write)
     const olderAt = Math.max(flight.olderAt, isOutOfOrder ? Math.max(written, flight.held?.offset ?? -1) : -1)
-    if (olderAt > best.offset) this.#putInOrder(flight, best, olderAt)
+    if (olderAt > best.offset || isUntold(best, flight.untold))
+      this.#putInOrder(flight, best, olderAt, write.onEnd)
     else {
       this.#unblock(flight)
       write.onEnd('acknowledged')
@@ -276,21 +344,16 @@ export class Ledger {
     }
   }
 
-  /** Something older has landed behind it: the best is written again, before anything that waits. */
-  #putInOrder(flight: Flight, best: Cell, olderAt: number): void {
-    const { subject, key, onEnd } = flight.write
-    const again = new Flight({
-      subject,
-      key,
-      cell: { ...best, offset: -1 },
-      isLoud: false,
-      held: best,
-      onEnd,
-    })
-    again.waiting = flight.waiting
-    again.blocked = flight.blocked
-    this.olderThan(again, olderAt)
-    this.#takeOff(again)
+  /** Something older has landed behind it, or was told after it: the best is written again, before anything that waits. */
+  #putInOrder(flight: Flight, best: Cell, olderAt: number, onEnd: Write['onEnd']): void {
+    const { subject, key } = flight.write
+    const next = new Flight({ subject, key, ...again(best, flight.untold), held: best, onEnd })
+    next.waiting = flight.waiting
+    next.blocked = flight.blocked
+    next.untold = flight.untold
+    next.isRepair = true
+    if (olderAt > best.offset) this.olderThan(next, olderAt)
+    this.#takeOff(next)
   }
 
   #unblock({ blocked }: Flight): void {
@@ -330,12 +393,24 @@ export class Ledger {
     this.#fresh.set(key, cell)
     if (this.#foreign?.has(key) === true) this.#foreign.set(key, cell)
     if (cell.kind === 'deletion') this.#options.deletions.add(key)
+    else if (cell.kind === 'sync') this.#options.syncFloors.set(key, cell.state.version)
     this.#storeSoon()
   }
 
+  async #allStored(): Promise<void> {
+    while (!this.#isBroken && (this.#storingTask !== undefined || this.#fresh.size > 0)) {
+      this.#storeSoon()
+      await this.#storingTask
+    }
+  }
+
   #storeSoon(): void {
+    if (this.#isBroken) return
     this.#storingTask ??= this.#storeAll()
-      .catch((error: unknown) => this.#options.onTrouble(error))
+      .catch((error: unknown) => {
+        this.#isBroken = true
+        this.#options.onTrouble(error)
+      })
       .finally(() => {
         this.#storingTask = undefined
       })
@@ -375,6 +450,20 @@ export class Ledger {
     this.#knownProperties.add(mark)
     operations.push({ type: 'put', key: knownKeyOf(key, cell.state.id), value: '' })
   }
+}
+
+/** Why a key is written again. */
+export type WhyAgain = {
+  /** Where something older stands behind what it holds; -1: nowhere. */
+  readonly olderAt: number
+  /** Up to which version something else may have been told, and the offset of the record that shows it. */
+  readonly untold: Version | undefined
+  readonly untoldAt: number
+}
+
+function again(best: Cell, untold: Version | undefined): Pick<Write, 'cell' | 'isLoud'> {
+  const isLoud = isUntold(best, untold)
+  return { cell: { ...(isLoud ? toldAnew(best) : best), offset: -1 }, isLoud }
 }
 
 const maxKnownProperties = 10_000

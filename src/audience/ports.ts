@@ -135,6 +135,11 @@ export type AudiencePorts = {
   readStates(unit: number, from: number): AsyncIterable<readonly LoggedState[]>
   /** The first offset of the unit's `memberships` that is there, and the one after the last. */
   rangeOfStates(unit: number): Promise<{ readonly start: number; readonly end: number }>
+  /**
+   * When the first record that is left of the unit's `memberships` was appended, in epoch milliseconds by the broker's clock;
+   * `undefined`: there is none.
+   */
+  firstStateMs(unit: number): Promise<number | undefined>
   /** Takes over the record, and what is owed for it. */
   deliver(record: HeldRecord, identify: Identify): void
   deliverDelete(record: HeldRecord, request: DeleteRequest): void

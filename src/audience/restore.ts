@@ -1,10 +1,12 @@
-import { type Cell, decodeCell, encodeCell, place } from './cell.ts'
+import { type Cell, decodeCell, encodeCell, isUntold, place, type PropertyCell } from './cell.ts'
 import type { Checkpoint } from './checkpoint.ts'
 import { KeyFilter } from './key-filter.ts'
 import type { LoggedState } from './ports.ts'
 import { decodeState, type StateRecord } from './state-record.ts'
 import type { StateStore, StoreOperation } from './store.ts'
-import { anyDeletion, deletionKeyOf, knownPropertyKey, parted, subjectKey } from './store-keys.ts'
+import { anyDeletion, deletionKeyOf, knownPropertyKey, subjectKey } from './store-keys.ts'
+import type { WhyAgain } from './ledger.ts'
+import { laterOf } from './version.ts'
 
 export type RestoreOptions = {
   readonly store: StateStore
@@ -22,9 +24,9 @@ export type RestoreOptions = {
 
 /**
  * Brings the store to the end of the log: the highest version of each key holds. Gives the keys whose last record isn't that of
- * their highest version, each with the offset that the checkpoint is blocked at until that is written again.
+ * their highest version, or whose value has to be told anew; the checkpoint is blocked at `blockedAt` until that is written again.
  */
-export async function restore(options: RestoreOptions): Promise<Map<string, number>> {
+export async function restore(options: RestoreOptions): Promise<Map<string, Amiss>> {
   const { isEmpty, records, onProgress } = options
   const restoring = new Restoring(options, isEmpty ? new KeyFilter(seenBits) : undefined)
   let count = 0
@@ -39,12 +41,20 @@ export async function restore(options: RestoreOptions): Promise<Map<string, numb
   return restoring.outOfOrder
 }
 
+/** What is not as it has to be of a key. */
+export type Amiss = WhyAgain & { readonly blockedAt: number }
+
 /** Of a million keys an eighth is looked for without need. */
 const seenBits = 2 ** 23
 const mostAtOnce = 2_000
 
-type Taken = { readonly key: string; readonly deletionKey: string | undefined; readonly offset: number } & {
+type Taken = {
+  readonly key: string
+  readonly deletionKey: string | undefined
+  readonly offset: number
   readonly record: StateRecord
+  /** It may be in the store, or before in the same batch. */
+  readonly mayBeHeld: boolean
 }
 
 class Restoring {
@@ -52,7 +62,8 @@ class Restoring {
   /** Keys that were written to what was an empty store: the others need not be looked for. */
   readonly #seen: KeyFilter | undefined
   readonly #knownProperties = new Set<string>()
-  readonly outOfOrder = new Map<string, number>()
+  #lastKnown: { spaceId: string; property: string; id: string } | undefined
+  readonly outOfOrder = new Map<string, Amiss>()
 
   constructor(options: RestoreOptions, seen: KeyFilter | undefined) {
     this.#options = options
@@ -61,50 +72,53 @@ class Restoring {
 
   async take(batch: readonly LoggedState[]): Promise<void> {
     const { store, checkpoint, meta } = this.#options
-    const taken = this.#decode(batch)
+    const operations: StoreOperation[] = []
+    const taken = this.#decode(batch, operations)
     const cells = await this.#read(taken)
     const changed = new Map<string, Cell>()
-    for (const one of taken) this.#place(one, cells, changed)
-    for (const { offset } of batch) checkpoint.read(offset)
-
-    const operations: StoreOperation[] = []
-    for (const [key, cell] of changed) {
-      const value = encodeCell(cell)
-      operations.push(value === undefined ? { type: 'del', key } : { type: 'put', key, value })
-      this.#seen?.add(key)
+    for (const one of taken) {
+      // Nothing is known of it, and nothing in this batch comes back to it.
+      const isAlone = one.deletionKey === undefined && !cells.has(one.key)
+      if (isAlone) addTo(operations, one.key, cellOf(one.record, one.offset, -Infinity))
+      else this.#place(one, cells, changed)
     }
-    this.#addKnownProperties(taken, operations)
+    const last = batch.at(-1)
+    if (last !== undefined) checkpoint.read(last.offset)
+    for (const [key, cell] of changed) addTo(operations, key, cell)
     operations.push(meta(checkpoint.position))
     await store.write(operations)
   }
 
   /** What is no state of ours is left out: it is told when the group reads it. */
-  #decode(batch: readonly LoggedState[]): Taken[] {
+  #decode(batch: readonly LoggedState[], operations: StoreOperation[]): Taken[] {
     const { deletions } = this.#options
     const taken: Taken[] = []
     for (const { key, value, offset } of batch) {
       const decoded = decodeState(key, value)
       if (!decoded.ok) continue
-      const { subject } = decoded.record
+      const { record } = decoded
+      const { subject } = record
       const storeKey = subjectKey(subject)
       if (subject.kind === 'deletion') deletions.add(storeKey)
+      this.#addKnownProperty(record, operations)
       const mayBeDeleted = subject.kind === 'property' && !deletions.isEmpty
       const deletionKey = mayBeDeleted ? deletionKeyOf(subject) : undefined
-      taken.push({ key: storeKey, deletionKey, offset, record: decoded.record })
+      const mayBeHeld = this.#seen === undefined || this.#seen.add(storeKey)
+      taken.push({ key: storeKey, deletionKey, offset, record, mayBeHeld })
     }
     return taken
   }
 
-  async #read(taken: readonly Taken[]): Promise<Map<string, Cell>> {
+  /** The cells of what is to be compared. Keys of this batch that came for the first time are not among them. */
+  async #read(taken: readonly Taken[]): Promise<Map<string, Cell | undefined>> {
     const { store, deletions } = this.#options
-    const keys = new Set<string>()
-    for (const { key, deletionKey } of taken) {
-      if (this.#seen === undefined || this.#seen.mayHold(key)) keys.add(key)
-      if (deletionKey !== undefined && deletions.mayHold(deletionKey)) keys.add(deletionKey)
+    const cells = new Map<string, Cell | undefined>()
+    for (const { key, deletionKey, mayBeHeld } of taken) {
+      if (mayBeHeld) cells.set(key, undefined)
+      if (deletionKey !== undefined && deletions.mayHold(deletionKey)) cells.set(deletionKey, undefined)
     }
-    const cells = new Map<string, Cell>()
-    if (keys.size === 0) return cells
-    const wanted = [...keys]
+    if (cells.size === 0) return cells
+    const wanted = [...cells.keys()]
     const texts = await store.getMany(wanted)
     for (const [index, key] of wanted.entries()) {
       const text = texts[index]
@@ -115,7 +129,7 @@ class Restoring {
 
   #place(
     { key, deletionKey, offset, record }: Taken,
-    cells: Map<string, Cell>,
+    cells: Map<string, Cell | undefined>,
     changed: Map<string, Cell>,
   ): void {
     const floor = deletionKey === undefined ? undefined : cells.get(deletionKey)
@@ -125,38 +139,54 @@ class Restoring {
     const held = cells.get(key)
     // What was deleted, and was written late: a tombstone follows, from whoever reads it in the group.
     if (isDead && held === undefined) return
-    const { best, isKnown, isOutOfOrder } = place(cell, held)
+    const { best, isKnown, isOutOfOrder, toldBetween } = place(cell, held)
     if (!isKnown) {
       cells.set(key, best)
       changed.set(key, best)
     }
-    this.#order(key, isOutOfOrder ? Math.max(offset, held?.offset ?? 0) : undefined)
+    if (!isOutOfOrder && toldBetween === undefined && this.outOfOrder.size === 0) return
+    this.#order(key, best, isOutOfOrder ? Math.max(offset, held?.offset ?? 0) : -1, toldBetween)
   }
 
-  #order(key: string, offset: number | undefined): void {
+  #order(key: string, best: Cell, olderAt: number, toldBetween: PropertyCell | undefined): void {
     const { checkpoint } = this.#options
     const before = this.outOfOrder.get(key)
-    if (before !== undefined) checkpoint.unblock(before)
-    if (offset === undefined) {
+    if (before !== undefined) checkpoint.unblock(before.blockedAt)
+    let { untold, untoldAt } = before ?? { untold: undefined, untoldAt: -1 }
+    if (toldBetween !== undefined) {
+      const { state, offset } = toldBetween
+      // From there on it is all found again.
+      untoldAt = untold === undefined ? offset : Math.min(untoldAt, offset)
+      untold = untold === undefined ? state.version : laterOf(untold, state.version)
+    }
+    if (!isUntold(best, untold)) untold = undefined
+    if (olderAt === -1 && untold === undefined) {
       this.outOfOrder.delete(key)
       return
     }
-    checkpoint.block(offset)
-    this.outOfOrder.set(key, offset)
+    const blockedAt = untold === undefined ? olderAt : olderAt === -1 ? untoldAt : Math.min(olderAt, untoldAt)
+    checkpoint.block(blockedAt)
+    this.outOfOrder.set(key, { olderAt, untold, untoldAt, blockedAt })
   }
 
-  #addKnownProperties(taken: readonly Taken[], operations: StoreOperation[]): void {
-    for (const { key, record } of taken) {
-      const { subject, state } = record
-      if (subject.kind !== 'property' || state === null || !('id' in state)) continue
-      const mark = key.slice(0, key.lastIndexOf(parted) + 1) + state.id
-      if (this.#knownProperties.has(mark)) continue
-      if (this.#knownProperties.size >= maxKnownProperties) this.#knownProperties.clear()
-      this.#knownProperties.add(mark)
-      const known = knownPropertyKey(subject.spaceId, subject.property, state.id)
-      operations.push({ type: 'put', key: known, value: '' })
-    }
+  #addKnownProperty({ subject, state }: StateRecord, operations: StoreOperation[]): void {
+    if (subject.kind !== 'property' || state === null || !('id' in state)) return
+    const { spaceId, property } = subject
+    const { id } = state
+    const last = this.#lastKnown
+    if (last?.property === property && last.id === id && last.spaceId === spaceId) return
+    this.#lastKnown = { spaceId, property, id }
+    const key = knownPropertyKey(spaceId, property, id)
+    if (this.#knownProperties.has(key)) return
+    if (this.#knownProperties.size >= maxKnownProperties) this.#knownProperties.clear()
+    this.#knownProperties.add(key)
+    operations.push({ type: 'put', key, value: '' })
   }
+}
+
+function addTo(operations: StoreOperation[], key: string, cell: Cell): void {
+  const value = encodeCell(cell)
+  operations.push(value === undefined ? { type: 'del', key } : { type: 'put', key, value })
 }
 
 const maxKnownProperties = 10_000
@@ -165,7 +195,7 @@ const maxKnownProperties = 10_000
 export function cellOf(record: StateRecord, offset: number, deletedUpToMs: number): Cell {
   const { subject, state } = record
   if (state === null) {
-    // A tombstone without its floor, which nobody keeps for ever, is of all that was there.
+    // Nobody keeps its floor for ever: that of a later request takes its place, and says nothing of what stands between the two.
     const upToMs = subject.kind === 'property' && deletedUpToMs > -Infinity ? deletedUpToMs : Infinity
     return { kind: 'gone', upToMs, offset }
   }

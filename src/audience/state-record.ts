@@ -1,4 +1,5 @@
 import { parseJson } from '../message/json.ts'
+import { headOf, readAsWritten, remember } from './record-reader.ts'
 import { compareVersions, type Version, versionOf } from './version.ts'
 
 /**
@@ -68,10 +69,9 @@ export function encodeSubject(subject: Subject): Buffer {
 
 /** A quiet one brings a newer version of a value that receivers were already sent. */
 export function encodeState(state: PropertyState, isQuiet: boolean): Buffer {
-  const { kind, id, name, value, version, since } = state
+  const { value, version, since } = state
   return Buffer.from(
-    `{"kind":"${kind}","id":${JSON.stringify(id)},"name":${JSON.stringify(name)},"value":${value},` +
-      `"version":${versionJson(version)},"since":${versionJson(since)}${isQuiet ? ',"quiet":true' : ''}}`,
+    `${headOf(state)}${value},"version":${versionJson(version)},"since":${versionJson(since)}${isQuiet ? ',"quiet":true' : ''}}`,
   )
 }
 
@@ -92,15 +92,22 @@ export type DecodedState = { ok: true; record: StateRecord } | { ok: false; faul
 
 /** Whatever the bytes are, it does not throw; what isn't ours is a fault. */
 export function decodeState(key: Buffer | null, value: Buffer | null): DecodedState {
-  const subject = key === null ? undefined : decodeSubject(key)
+  const record = key === null || value === null ? undefined : readAsWritten(key, value)
+  return record === undefined ? parseState(key, value) : { ok: true, record }
+}
+
+function parseState(key: Buffer | null, value: Buffer | null): DecodedState {
+  const subject = key === null ? undefined : parseSubject(key)
   if (subject === undefined) return { ok: false, fault: 'the key is none of a state' }
   if (value === null) return { ok: true, record: { subject, state: null } }
   const parsed = parseJson(value.toString())
   const record = parsed.ok ? recordOf(subject, parsed.value) : undefined
-  return record === undefined ? { ok: false, fault: 'the value is none of its key' } : { ok: true, record }
+  if (record === undefined) return { ok: false, fault: 'the value is none of its key' }
+  if ('isQuiet' in record) remember(record.subject, record.state)
+  return { ok: true, record }
 }
 
-function decodeSubject(key: Buffer): Subject | undefined {
+function parseSubject(key: Buffer): Subject | undefined {
   const parsed = parseJson(key.toString())
   if (!parsed.ok || !Array.isArray(parsed.value)) return undefined
   const [first, second, third, ...rest]: unknown[] = parsed.value

@@ -16,11 +16,17 @@ const lowest = 0xd7ff
 /** Above all that an escaped id holds. */
 const last = `${high}~`
 
-const escaped = /[\u007f\u0080\ud7ff-\uffff]/
 const escapedAll = /[\u007f\u0080\ud7ff-\uffff]/g
 
 export function escapeId(id: string): string {
-  return escaped.test(id) ? id.replaceAll(escapedAll, escapeUnit) : id
+  for (let at = 0; at < id.length; at++) {
+    if (isEscaped(id.charCodeAt(at))) return id.replaceAll(escapedAll, escapeUnit)
+  }
+  return id
+}
+
+function isEscaped(unit: number): boolean {
+  return unit >= 0x7f && (unit <= 0x80 || unit >= lowest)
 }
 
 /** Each code is ordered as what it stands for, and none is the beginning of another. */
@@ -45,8 +51,15 @@ export const metaKey = 'm'
 
 /** The keys of all users' states of a property are this and the escaped user. */
 export function propertyPrefix(spaceId: string, property: string): string {
-  return `s${escapeId(spaceId)}${parted}${escapeId(property)}${parted}`
+  if (lastProperty.spaceId !== spaceId || lastProperty.property !== property) {
+    const prefix = `s${escapeId(spaceId)}${parted}${escapeId(property)}${parted}`
+    lastProperty = { spaceId, property, prefix }
+  }
+  return lastProperty.prefix
 }
+
+/** There are few properties, and users one after the other have the same. */
+let lastProperty = { spaceId: '', property: '', prefix: `s${parted}${parted}` }
 
 /** The keys of all users' deletion floors of a source are this and the escaped user. */
 export function deletionPrefix(sourceId: string): string {
@@ -127,6 +140,7 @@ export function rangeOf(prefix: string): { from: string; to: string } {
 }
 
 export const anyDeletion = rangeOf('d')
+export const anySyncFloor = rangeOf('f')
 export const anyStaged = rangeOf('g')
 
 export function stagedRunKey(sync: number, run: number, chunk: number): string {

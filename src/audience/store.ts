@@ -1,4 +1,5 @@
-import { rm } from 'node:fs/promises'
+import { readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import { ClassicLevel } from 'classic-level'
 
 export type StoreOperation =
@@ -58,15 +59,31 @@ async function removeStore(location: string): Promise<void> {
   await rm(location, { recursive: true, force: true })
 }
 
+async function removeUnused(folder: string, isMeant: (name: string) => boolean): Promise<void> {
+  for (const name of await readdir(folder)) {
+    if (!isMeant(name)) continue
+    const location = join(folder, name)
+    try {
+      // It takes the store's lock for that.
+      await ClassicLevel.destroy(location)
+    } catch {
+      continue
+    }
+    await removeStore(location)
+  }
+}
+
 /** Where stores are, each at its location. */
 export type Stores = {
   open(location: string): Promise<OpenedStore>
   /** Of a store that is closed, or could not be opened. */
   remove(location: string): Promise<void>
+  /** Removes those of a folder that are meant, by their names, and that nobody has open. Throws where the disk fails. */
+  removeUnused(folder: string, isMeant: (name: string) => boolean): Promise<void>
 }
 
 /** On disk, with LevelDB. */
-export const levelStores: Stores = { open: openStore, remove: removeStore }
+export const levelStores: Stores = { open: openStore, remove: removeStore, removeUnused }
 
 class LevelStore implements StateStore {
   readonly #level: ClassicLevel

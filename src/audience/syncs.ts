@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto'
 import { partitionOf } from '../message/partition.ts'
-import { hasIdMark, idMarkOf, isMemberText } from './cell.ts'
+import { type Cell, hasIdMark, idMarkOf, isMemberText } from './cell.ts'
 import type { Part } from './change.ts'
 import { Cursor } from './cursor.ts'
 import type { AudienceDeadReason } from './dead-reason.ts'
-import { decideSync } from './decide.ts'
+import { decideSync, isTaken } from './decide.ts'
 import { headerText } from './headers.ts'
 import type { KeyFilter } from './key-filter.ts'
 import type { Ledger } from './ledger.ts'
@@ -18,6 +18,7 @@ import {
   endedSyncKey,
   endedSyncsPrefix,
   escapeId,
+  knownPropertiesPrefix,
   knownPropertyKey,
   knownPropertyOf,
   propertyPrefix,
@@ -28,13 +29,18 @@ import {
 } from './store-keys.ts'
 import { compareVersions, type Version } from './version.ts'
 
+export type SyncPorts = AudiencePorts & {
+  /** So long after the first part of a sync the others have to be there, in milliseconds. Default: 10 minutes. */
+  readonly syncTimeoutMs?: number
+}
+
 export type SyncsOptions = {
   readonly unit: number
   readonly partitions: number
   readonly store: StateStore
   readonly ledger: Ledger
   readonly deletions: KeyFilter
-  readonly ports: AudiencePorts
+  readonly ports: SyncPorts
   readonly onTrouble: (error: unknown) => void
 }
 
@@ -53,14 +59,15 @@ type OpenSync = {
   readonly part: Part
   /** Of the first part: its offset is the lowest. */
   readonly version: Version
+  /** When the first part was appended, by the broker's clock, and when it came to us, by ours: the two aren't compared. */
   readonly firstMs: number
+  readonly takenMs: number
   readonly digests: Map<number, { digest: string; staged: number }>
   held: HeldPart[]
   readonly staging: Staging
 }
 
-/** So long after the first part the others have to be there. */
-const completeWithinMs = 10 * 60_000
+const defaultTimeoutMs = 10 * 60_000
 /** Users of all open syncs that are in memory. */
 const mostGathered = 16_384
 /** Parts of open syncs that are held at once. */
@@ -77,11 +84,13 @@ export class Syncs {
   readonly #open = new Map<string, OpenSync>()
   /** Syncs whose parts are on their way to the dead letters. */
   readonly #refusing = new Set<OpenSync>()
+  readonly #timeoutMs: number
   #staged = 0
   #isEnding = false
 
   constructor(options: SyncsOptions) {
     this.#options = options
+    this.#timeoutMs = options.ports.syncTimeoutMs ?? defaultTimeoutMs
   }
 
   get hasOpen(): boolean {
@@ -109,15 +118,18 @@ export class Syncs {
     else await this.#bound()
   }
 
-  /** Refuses what can't become complete in time. The log was read to its end at `endSeenMs`, its last record is of `latestMs`. */
+  /**
+   * Refuses what can't become complete in time. By our clock the log was read to its end at `endSeenMs`; its last record is of
+   * `latestMs` by the broker's.
+   */
   async expire({ latestMs, endSeenMs }: { latestMs: number; endSeenMs: number }): Promise<void> {
     for (const sync of this.#open.values()) {
-      if (Math.max(latestMs, endSeenMs) - sync.firstMs <= completeWithinMs) continue
+      if (Math.max(latestMs - sync.firstMs, endSeenMs - sync.takenMs) <= this.#timeoutMs) continue
       const { digests, part } = sync
       await this.#refuse(
         sync,
         'sync_incomplete',
-        `Send the sync again, whole and with a new syncId: ${digests.size} of ${part.parts} parts came within 10 minutes.`,
+        `Send the sync again, whole and with a new syncId: ${digests.size} of ${part.parts} parts came within ${inWords(this.#timeoutMs)}.`,
       )
     }
   }
@@ -154,6 +166,8 @@ export class Syncs {
     const [ended] = await store.getMany([mark])
     const floor = await this.#floorOf(part)
     if (ended === 'applied' || isSame(floor, part)) {
+      // The floor outlives a disk, and the next sync replaces it.
+      if (ended === undefined) await store.write([{ type: 'put', key: mark, value: 'applied' }])
       record.settle()
       return undefined
     }
@@ -177,6 +191,7 @@ export class Syncs {
       part: { ...part, userIds: [] },
       version,
       firstMs: record.timestampMs,
+      takenMs: ports.now(),
       digests: new Map(),
       held: [],
       staging: new Staging(store, this.#staged++),
@@ -200,10 +215,10 @@ export class Syncs {
   ): { reason: AudienceDeadReason; detail: string } | undefined {
     const { unit, partitions } = this.#options
     const { parts, property, name } = sync.part
-    if (timestampMs - sync.firstMs > completeWithinMs) {
+    if (timestampMs - sync.firstMs > this.#timeoutMs) {
       return {
         reason: 'sync_incomplete',
-        detail: 'Send all parts of a sync within 10 minutes, with a new syncId.',
+        detail: `Send all parts of a sync within ${inWords(this.#timeoutMs)}, with a new syncId.`,
       }
     }
     if (part.parts !== parts || part.property !== property || part.name !== name) {
@@ -265,11 +280,19 @@ export class Syncs {
         await this.#refuse(sync, 'sync_outdated', outdated)
         return
       }
-      if (await this.#isTaken(sync)) {
+      if (await this.#isTakenOf(sync)) {
         await this.#refuse(
           sync,
           'bad_property_name',
           'Set another audienceKey: of some users the property is another audience’s, or a trait’s.',
+        )
+        return
+      }
+      if (await this.#isRenamed(sync)) {
+        await this.#refuse(
+          sync,
+          'bad_property_name',
+          'Set audienceKey to the property that the audience has had, or end it by an empty sync under its old name: it has members there.',
         )
         return
       }
@@ -297,18 +320,51 @@ export class Syncs {
   }
 
   /** Whether some user of the sync has the property from another audience. Mostly nobody else ever wrote it. */
-  async #isTaken(sync: OpenSync): Promise<boolean> {
+  async #isTakenOf(sync: OpenSync): Promise<boolean> {
     const { store } = this.#options
     const { spaceId, property, audienceId } = sync.part
     const known = await entriesOf(store.range(rangeOf(knownPropertyKey(spaceId, property, ''))))
     if (known.every(([key]) => knownPropertyOf(key).id === audienceId)) return false
-    let isTaken = false
+    let isTakenOfOne = false
+    const claim = { kind: 'audience', id: audienceId, version: sync.version } as const
     await this.#walk(sync, (user, isMember, stored, deletedUpToMs) => {
-      const held = this.#heldOf(sync, user, stored)
-      if (!isMember || held === undefined || held.state.version.atMs <= deletedUpToMs) return
-      if (held.state.id !== audienceId || held.state.kind !== 'audience') isTaken = true
+      const state = this.#heldOf(sync, user, stored)?.state
+      if (!isMember || state === undefined || state.version.atMs <= deletedUpToMs) return
+      if (isTaken(state, claim, this.#ownerSyncedAt(sync, state.id))) isTakenOfOne = true
     })
-    return isTaken
+    return isTakenOfOne
+  }
+
+  /** Of another audience that has the property of a user. */
+  #ownerSyncedAt({ part }: OpenSync, id: string): Version | undefined {
+    return id === part.audienceId ? undefined : this.#options.ledger.syncedAt(part.spaceId, id)
+  }
+
+  /**
+   * Whether users of this unit are in the audience by another property, as after a new name without a key of its own: of them
+   * the sync can't say that they have left.
+   */
+  async #isRenamed(sync: OpenSync): Promise<boolean> {
+    const { store, ledger } = this.#options
+    const { spaceId, property, audienceId } = sync.part
+    const idMark = idMarkOf(audienceId)
+    const known = await entriesOf(store.range(rangeOf(knownPropertiesPrefix(spaceId))))
+    for (const [knownKey] of known) {
+      const other = knownPropertyOf(knownKey)
+      if (other.id !== audienceId || other.property === property) continue
+      const states = store.range(rangeOf(propertyPrefix(spaceId, other.property)))
+      try {
+        for (let entries = await states.next(entriesAtOnce); entries.length > 0;) {
+          const isMember = ([key, text]: readonly [string, string]): boolean =>
+            isMemberText(text) && hasIdMark(text, idMark) && ledger.held(key, text) !== undefined
+          if (entries.some(isMember)) return true
+          entries = await states.next(entriesAtOnce)
+        }
+      } finally {
+        await states.close()
+      }
+    }
+    return false
   }
 
   #heldOf({ part }: OpenSync, user: string, stored: string | undefined) {
@@ -335,13 +391,20 @@ export class Syncs {
         }
       }
       const held = this.#heldOf(sync, user, stored)
-      const state = decideSync(ofUser, isMember, { held: held?.state, deletedUpToMs })
-      if (state === undefined) {
+      const ownerSyncedAt = held === undefined ? undefined : this.#ownerSyncedAt(sync, held.state.id)
+      const state = decideSync(ofUser, isMember, { held: held?.state, deletedUpToMs, ownerSyncedAt })
+      // Waits to be buried. After the sync it would look like a member whom the sync has confirmed.
+      const isDead = !isMember && held !== undefined && held.state.version.atMs <= deletedUpToMs
+      if (state === undefined && !isDead) {
         if (isMember) counts.unchanged++
         return
       }
       if (isMember) counts.joined++
-      else counts.left++
+      else if (!isDead) counts.left++
+      const cell: Cell =
+        state === undefined
+          ? { kind: 'gone', upToMs: deletedUpToMs, offset: -1 }
+          : { kind: 'property', state, offset: -1 }
       const subject = { kind: 'property', userId: unescapeId(user), spaceId, property } as const
       const key = subjectKey(subject)
       writes.left++
@@ -349,8 +412,8 @@ export class Syncs {
         ledger.launch({
           subject,
           key,
-          cell: { kind: 'property', state, offset: -1 },
-          isLoud: true,
+          cell,
+          isLoud: state !== undefined,
           held: now,
           onEnd(end) {
             writes.left--
@@ -403,8 +466,9 @@ export class Syncs {
         const entry = states.current
         if (user === undefined && entry === undefined) return true
         const stateUser = entry?.[0].slice(prefix.length)
-        const isMember = user !== undefined && (stateUser === undefined || user <= stateUser)
-        const hasState = stateUser !== undefined && (user === undefined || stateUser <= user)
+        const isBoth = user === stateUser
+        const isMember = isBoth || (user !== undefined && (stateUser === undefined || user < stateUser))
+        const hasState = isBoth || !isMember
         const at = isMember ? user : stateUser
         if (at === undefined) return true
         if (floorReader !== undefined) await advanceTo(floors, floorPrefix + at)
@@ -472,17 +536,18 @@ export class Syncs {
 
   /** One after the other: together they may be any size. */
   async #refuseParts(sync: OpenSync, reason: AudienceDeadReason, detail: string): Promise<void> {
-    for (let part = sync.held.shift(); part !== undefined; part = sync.held.shift()) {
+    for (let [part] = sync.held; part !== undefined; [part] = sync.held) {
       const { record, staged, key, sourceId } = part
       let bytes: Buffer | undefined
       try {
         bytes = await sync.staging.partBytes(staged)
       } catch (error) {
-        // The unit was closed meanwhile.
-        record.giveBack()
         if (this.#isEnding) return
         throw error
       }
+      // All that was left was given back meanwhile.
+      if (sync.held[0] !== part) return
+      sync.held.shift()
       const paced = new Paced(record)
       this.#options.ports.refuse(
         paced,
@@ -511,6 +576,11 @@ export class Syncs {
     }
     await store.write(operations)
   }
+}
+
+function inWords(timeoutMs: number): string {
+  const minutes = timeoutMs / 60_000
+  return Number.isInteger(minutes) && minutes > 1 ? `${minutes} minutes` : `${timeoutMs / 1_000} seconds`
 }
 
 const entriesAtOnce = 1_000

@@ -1,4 +1,5 @@
-import { type Cell, type PropertyCell } from './cell.ts'
+import { partitionOf } from '../message/partition.ts'
+import { type Cell, compareStored, isUntold, type PropertyCell, saysSame, toldAnew } from './cell.ts'
 import type { Change, Part } from './change.ts'
 import type { Checkpoint } from './checkpoint.ts'
 import { decideChange } from './decide.ts'
@@ -9,8 +10,14 @@ import { Intake } from './intake.ts'
 import type { KeyFilter } from './key-filter.ts'
 import { Ledger, type Waiting, type WriteEnd } from './ledger.ts'
 import type { AudiencePorts, ChangeOutcome, HeldRecord, RecordContent } from './ports.ts'
-import { cellOf } from './restore.ts'
-import type { DeletionFloor, DeletionSubject, PropertySubject, StateRecord, Subject } from './state-record.ts'
+import { type Amiss, cellOf } from './restore.ts'
+import type {
+  DeletionFloor,
+  DeletionSubject,
+  PropertyState,
+  PropertySubject,
+  StateRecord,
+} from './state-record.ts'
 import { encodeDeletionFloor, encodeSubject } from './state-record.ts'
 import type { StateStore, StoreOperation } from './store.ts'
 import {
@@ -22,7 +29,7 @@ import {
   subjectOf,
 } from './store-keys.ts'
 import { Syncs } from './syncs.ts'
-import { compareVersions, formatVersion, parseVersion } from './version.ts'
+import { compareVersions, endOf, formatVersion, laterOf, parseVersion, type Version } from './version.ts'
 
 export type UnitOptions = {
   readonly unit: number
@@ -31,8 +38,10 @@ export type UnitOptions = {
   readonly checkpoint: Checkpoint
   readonly deletions: KeyFilter
   readonly meta: (position: number) => StoreOperation
-  /** Keys whose last record is not their best, with the offsets that the checkpoint is blocked at. */
-  readonly outOfOrder: ReadonlyMap<string, number>
+  /** As `readSyncFloors` gives it; kept up to date from here on. */
+  readonly syncFloors: Map<string, Version>
+  /** Keys that are not as they have to be, with the offsets that the checkpoint is blocked at. */
+  readonly outOfOrder: ReadonlyMap<string, Amiss>
   readonly ports: AudiencePorts
 }
 
@@ -59,6 +68,8 @@ type ChangeItem = {
   readonly bytes: number
   readonly change: Change
   readonly key: string
+  /** Where the turn finds what the store has of it. */
+  at: number
   deletedUpToMs: number
   syncedAt: Known['syncedAt']
 }
@@ -76,12 +87,16 @@ type StateItem = {
   readonly bytes: number
   readonly state: StateRecord
   readonly key: string
+  /** Where the turn finds what the store has of it. */
+  at: number
 }
-/** Buries what of a user is as old as the deletion floor, or older. */
+/** Buries what of a user is as old as the deletion floor, or older; what is newer is told anew where it wasn't since. */
 type PurgeItem = {
   readonly kind: 'purge'
   readonly deletionKey: string
   readonly subjects: readonly PropertySubject[]
+  /** Something to be buried was read there; -1: nothing was. */
+  readonly deadAt: number
   readonly done: () => void
 }
 type ReadItem = {
@@ -89,9 +104,9 @@ type ReadItem = {
   readonly keys: readonly string[]
   readonly resolve: (cells: readonly (Cell | undefined)[]) => void
 }
-/** Nothing of ours: it was read all the same. */
-type PassItem = { readonly kind: 'pass'; readonly offset: number }
-type AgainItem = { readonly kind: 'again'; readonly key: string; readonly olderAt: number }
+/** Nothing of ours: it was read all the same. Its record is in other hands. */
+type PassItem = { readonly kind: 'pass'; readonly record: Pick<HeldRecord, 'offset' | 'isAbandoned'> }
+type AgainItem = { readonly kind: 'again'; readonly key: string; readonly amiss: Amiss }
 type InboxItem = StateItem | PurgeItem | ReadItem | PassItem | AgainItem
 type DeletionItem = {
   readonly record: HeldRecord
@@ -120,6 +135,10 @@ export class AudienceUnit {
   readonly #changes = new Fifo<ChangeItem | PartItem>()
   readonly #inbox = new Fifo<InboxItem>()
   readonly #deletions = new Fifo<DeletionItem>()
+  /** Wait for a sync: whom it has confirmed is known at its end. */
+  #purges: PurgeItem[] = []
+  /** On account of floors that were read: their records come to their ends with them. */
+  readonly #purging = new Set<Promise<void>>()
   readonly changeIntake: Intake
   readonly #stateIntake: Intake
   readonly #deletionIntake: Intake
@@ -129,18 +148,20 @@ export class AudienceUnit {
   #deleting: DeletionItem | undefined
   /** When the last record of the changes that was decided was appended. */
   #latestMs = 0
+  #lastSync = { spaceId: '', audienceId: '', key: '' }
   #isEnding = false
   #isClosed = false
 
   constructor(options: UnitOptions) {
     this.#options = options
-    const { unit, store, checkpoint, deletions, meta, ports, partitions } = options
+    const { unit, store, checkpoint, deletions, syncFloors, meta, ports, partitions } = options
     const onTrouble = (error: unknown): void => this.#fail(error)
     this.#ledger = new Ledger({
       unit,
       store,
       checkpoint,
       deletions,
+      syncFloors,
       writeState: (record) => ports.writeState(record),
       meta,
       onTrouble,
@@ -154,7 +175,7 @@ export class AudienceUnit {
     this.changeIntake = intake()
     this.#stateIntake = intake()
     this.#deletionIntake = intake()
-    for (const [key, olderAt] of options.outOfOrder) this.#inbox.push({ kind: 'again', key, olderAt })
+    for (const [key, amiss] of options.outOfOrder) this.#inbox.push({ kind: 'again', key, amiss })
     this.#turn()
   }
 
@@ -169,6 +190,7 @@ export class AudienceUnit {
       bytes,
       change,
       key,
+      at: unread,
       deletedUpToMs: -Infinity,
       syncedAt: undefined,
     })
@@ -184,13 +206,13 @@ export class AudienceUnit {
 
   acceptState(record: HeldRecord, state: StateRecord, bytes: number): void {
     this.#stateIntake.add(record.topic, bytes)
-    this.#inbox.push({ kind: 'state', record, bytes, state, key: subjectKey(state.subject) })
+    this.#inbox.push({ kind: 'state', record, bytes, state, key: subjectKey(state.subject), at: unread })
     this.#turn()
   }
 
   /** A record of `memberships` that is no state. */
-  passState(offset: number): void {
-    this.#inbox.push({ kind: 'pass', offset })
+  passState(record: PassItem['record']): void {
+    this.#inbox.push({ kind: 'pass', record })
     this.#turn()
   }
 
@@ -207,12 +229,22 @@ export class AudienceUnit {
     const [held, floor] = await this.#read([subjectKey(subject), deletionKeyOf(subject)])
     const told = parseVersion(since)
     if (told === undefined) return { kind: 'send' }
-    if (floor?.kind === 'deletion' && told.atMs <= floor.state.requestedAtMs) return { kind: 'suppressed' }
-    if (held?.kind !== 'property') return { kind: 'send' }
-    const { state } = held
-    if (compareVersions(state.since, told) <= 0) return { kind: 'send' }
-    if (!isUncertain) return { kind: 'superseded' }
-    return { kind: 'send_current', ...identifyOf(subject, state), since: formatVersion(state.since) }
+    const deleted =
+      floor?.kind === 'deletion' && told.atMs <= floor.state.requestedAtMs ? floor.state : undefined
+    const upToMs = floor?.kind === 'deletion' ? floor.state.requestedAtMs : -Infinity
+    const alive = held?.kind === 'property' && held.state.version.atMs > upToMs ? held : undefined
+    if (deleted !== undefined) {
+      if (!isUncertain) return { kind: 'suppressed' }
+      // It may have been done after the delete.
+      if (alive === undefined) return { kind: 'send_current', ...deleteOf(userId, deleted), since }
+      return sendCurrent(subject, isToldBefore(alive, upToMs) ? toldAnew(alive) : alive)
+    }
+    if (alive === undefined) return { kind: 'send' }
+    const order = compareVersions(told, alive.state.since)
+    if (order === 0 || compareVersions(told, alive.state.version) > 0) return { kind: 'send' }
+    // Another owner told it, between two that say the same: perhaps nobody has told the last one yet.
+    if (order > 0) return sendCurrent(subject, toldAnew(alive))
+    return isUncertain ? sendCurrent(subject, alive) : { kind: 'superseded' }
   }
 
   /** Whether what a source sent of a user at that time was deleted since. */
@@ -256,10 +288,19 @@ export class AudienceUnit {
       clearTimeout(deadline)
     }
     this.#ledger.letGo()
+    this.#endPurges()
+    await Promise.all(this.#purging)
     if (this.#deleting !== undefined) this.#leave(this.#deleting)
     await this.#ledger.close()
     this.#isClosed = true
     await this.#options.store.close()
+  }
+
+  /** Those that wait: whoever comes next begins them anew. */
+  #endPurges(): void {
+    for (const { done } of this.#purges.splice(0)) done()
+    for (const item of this.#inbox.take(({ kind }) => kind === 'purge'))
+      if (item.kind === 'purge') item.done()
   }
 
   #letGo(isToGo: (record: HeldRecord) => boolean): void {
@@ -337,7 +378,8 @@ export class AudienceUnit {
     const { deletions } = this.#options
     switch (item.kind) {
       case 'state': {
-        reading.want(item.key)
+        if (this.#isTakenIn(item)) return
+        item.at = reading.add(item.key)
         const { subject } = item.state
         if (subject.kind !== 'property' || deletions.isEmpty) return
         const deletionKey = deletionKeyOf(subject)
@@ -358,6 +400,13 @@ export class AudienceUnit {
     }
   }
 
+  /** A quiet record that was written here, and acknowledged: nothing is to be learnt from it, or to be sent. */
+  #isTakenIn({ record, state }: StateItem): boolean {
+    const { checkpoint, deletions } = this.#options
+    const isQuiet = 'isQuiet' in state && state.isQuiet
+    return isQuiet && deletions.isEmpty && record.offset < checkpoint.position
+  }
+
   /** Changes up to the next part, which is taken alone. */
   #takeChanges(reading: Reading): ChangeItem[] {
     const taken: ChangeItem[] = []
@@ -366,11 +415,9 @@ export class AudienceUnit {
     for (let item = this.#changes.peek(); item?.kind === 'change'; item = this.#changes.peek()) {
       this.#changes.shift()
       taken.push(item)
-      reading.want(item.key)
-      const { subject, kind, id } = item.change
-      if (kind === 'audience') reading.want(syncKeyOf(subject, id))
+      item.at = reading.add(item.key)
       if (!deletions.isEmpty) {
-        const deletionKey = deletionKeyOf(subject)
+        const deletionKey = deletionKeyOf(item.change.subject)
         if (deletions.mayHold(deletionKey)) reading.want(deletionKey)
       }
       if (taken.length === mostAtOnce) break
@@ -400,6 +447,7 @@ export class AudienceUnit {
       .catch((error: unknown) => this.#fail(error))
       .finally(() => {
         this.#part = undefined
+        for (const item of this.#purges.splice(0)) this.#inbox.push(item)
         this.#turn()
       })
   }
@@ -414,6 +462,13 @@ export class AudienceUnit {
     return floor?.kind === 'deletion' ? floor.state.requestedAtMs : -Infinity
   }
 
+  /** There are few audiences: changes one after the other are of the same. */
+  #syncKeyOf(spaceId: string, audienceId: string): string {
+    if (this.#lastSync.audienceId !== audienceId || this.#lastSync.spaceId !== spaceId)
+      this.#lastSync = { spaceId, audienceId, key: subjectKey({ kind: 'sync', spaceId, audienceId }) }
+    return this.#lastSync.key
+  }
+
   #decideItem(item: ChangeItem, reading: Reading): void {
     const { record, change, key } = item
     this.#latestMs = Math.max(this.#latestMs, record.timestampMs)
@@ -423,13 +478,28 @@ export class AudienceUnit {
       return
     }
     item.deletedUpToMs = this.#deletedUpToMs(change.subject, reading)
-    if (change.kind === 'audience') {
-      const floor = this.#cell(syncKeyOf(change.subject, change.id), reading)
-      item.syncedAt = floor?.kind === 'sync' ? floor.state.version : undefined
-    }
     const flight = this.#ledger.flightOf(key)
-    if (flight === undefined) this.#apply(item, this.#cell(key, reading))
+    const stored = reading.at(item.at)
+    if (flight === undefined && item.deletedUpToMs === -Infinity) {
+      const why = this.#isLate(item, stored)
+      if (why !== undefined) {
+        this.#drop(item, why)
+        return
+      }
+    }
+    if (change.kind === 'audience') {
+      item.syncedAt = this.#options.syncFloors.get(this.#syncKeyOf(change.subject.spaceId, change.id))
+    }
+    if (flight === undefined) this.#apply(item, this.#ledger.held(key, stored))
     else this.#await(flight, item)
+  }
+
+  /** Whether a change comes too late, as `decideChange` finds too, where the text of the store tells. */
+  #isLate({ change, key }: ChangeItem, stored: string | undefined): 'repeated' | 'outdated' | undefined {
+    if (stored === undefined || this.#isEnding || this.#ledger.isKnown(key)) return undefined
+    const order = compareStored(stored, change)
+    if (order === undefined || order < 0) return undefined
+    return order === 0 ? 'repeated' : 'outdated'
   }
 
   /** Of those that wait for a key, and are of one audience or trait, the newest counts. */
@@ -459,7 +529,12 @@ export class AudienceUnit {
       return
     }
     const held = cell?.kind === 'property' ? cell.state : undefined
-    const decision = decideChange(change, { held, deletedUpToMs, syncedAt })
+    // Most users have nothing of another audience.
+    const ownerSyncedAt =
+      held !== undefined && held.id !== change.id
+        ? this.#ledger.syncedAt(change.subject.spaceId, held.id)
+        : undefined
+    const decision = decideChange(change, { held, deletedUpToMs, syncedAt, ownerSyncedAt })
     switch (decision.kind) {
       case 'drop':
         this.#drop(item, decision.why)
@@ -527,27 +602,36 @@ export class AudienceUnit {
         this.#writeAgain(item, reading)
         return
       case 'pass':
-        this.#ledger.read(item.offset)
+        // Not past states that were given back.
+        if (!item.record.isAbandoned && !this.#isEnding) this.#ledger.read(item.record.offset)
     }
   }
 
   /** What Kafka has, whatever is in flight. */
   #acknowledged(key: string, reading: Reading): Cell | undefined {
+    return this.#acknowledgedOf(key, reading.textOf(key))
+  }
+
+  #acknowledgedOf(key: string, stored: string | undefined): Cell | undefined {
     const flight = this.#ledger.flightOf(key)
-    const cell = flight === undefined ? this.#cell(key, reading) : flight.held
+    const cell = flight === undefined ? this.#ledger.held(key, stored) : flight.held
     return cell?.kind === 'gone' ? undefined : cell
   }
 
-  #writeAgain({ key, olderAt }: AgainItem, reading: Reading): void {
+  #writeAgain({ key, amiss }: AgainItem, reading: Reading): void {
     const { checkpoint } = this.#options
+    const { olderAt, untold, untoldAt, blockedAt } = amiss
     const held = this.#acknowledged(key, reading)
     const subject = subjectOf(key)
     const flight = this.#ledger.flightOf(key)
-    if (flight !== undefined) this.#ledger.olderThan(flight, olderAt)
-    else if (held !== undefined && subject !== undefined) {
-      this.#ledger.writeAgain(key, subject, held, olderAt, () => undefined)
+    if (flight !== undefined) {
+      if (olderAt !== -1) this.#ledger.olderThan(flight, olderAt)
+      if (untold !== undefined) this.#ledger.mustTell(flight, untold, untoldAt)
+    } else if (held !== undefined && subject !== undefined) {
+      const isAmiss = held.offset < olderAt || isUntold(held, untold)
+      if (isAmiss) this.#ledger.writeAgain(key, subject, held, amiss, nobody)
     }
-    checkpoint.unblock(olderAt)
+    checkpoint.unblock(blockedAt)
   }
 
   /** A record of `memberships` that the group has read: it may be ours, or another owner's. */
@@ -560,98 +644,87 @@ export class AudienceUnit {
       record.giveBack()
       return
     }
-    const { subject } = read
-    const deletedUpToMs = subject.kind === 'property' ? this.#deletedUpToMs(subject, reading) : -Infinity
-    const incoming = cellOf(read, offset, deletedUpToMs)
-    const held = this.#acknowledged(key, reading)
-    if (isDead(incoming, deletedUpToMs) && (held === undefined || isDead(held, deletedUpToMs))) {
-      this.#bury(subject, key, held, { upToMs: deletedUpToMs, record })
+    if (item.at === unread) {
+      record.settle()
       this.#ledger.read(offset)
       return
     }
-    const { best, isOutOfOrder } = this.#ledger.adopt(key, incoming, held)
-    const end = this.#endOf(record, read, best)
-    if (isOutOfOrder) this.#order(key, subject, best, { record, end })
+    const { subject } = read
+    const deletedUpToMs = subject.kind === 'property' ? this.#deletedUpToMs(subject, reading) : -Infinity
+    const incoming = cellOf(read, offset, deletedUpToMs)
+    const held = this.#acknowledgedOf(key, reading.at(item.at))
+    if (subject.kind === 'property' && isDead(incoming, deletedUpToMs)) {
+      if (held === undefined || isDead(held, deletedUpToMs)) {
+        this.#bury(subject, key, record)
+        this.#ledger.read(offset)
+        return
+      }
+    }
+    const { best, isOutOfOrder, toldBetween } = this.#ledger.adopt(key, incoming, held)
+    const deleted = isToldBefore(best, deletedUpToMs) ? endOf(deletedUpToMs) : undefined
+    const flight = this.#ledger.flightOf(key)
+    if (flight !== undefined && deleted !== undefined) this.#ledger.mustTell(flight, deleted, offset)
+    const untold = flight === undefined ? laterUntold(toldBetween?.state.version, deleted) : flight.untold
+    // What is done about it stands in the log before the record is settled.
+    if (isOutOfOrder || untold !== undefined) {
+      const waiting: Waiting = {
+        resume: (now) => this.#end(record, read, now),
+        giveBack: () => record.giveBack(),
+      }
+      const why = { olderAt: isOutOfOrder ? offset : -1, untold, untoldAt: toldBetween?.offset ?? offset }
+      if (flight === undefined) this.#ledger.writeAgain(key, subject, best, why, waiting)
+      else flight.wait(waiting)
+      this.#ledger.read(offset)
+      return
+    }
     this.#ledger.read(offset)
-    if (!isOutOfOrder) end()
+    this.#end(record, read, best)
   }
 
   /** Something of the deleted user came after all: it is neither kept nor sent. */
-  #bury(
-    subject: Subject,
-    key: string,
-    held: Cell | undefined,
-    { upToMs, record }: { upToMs: number; record: HeldRecord },
-  ): void {
+  #bury(subject: PropertySubject, key: string, record: HeldRecord): void {
     this.#options.ports.observer.notSent('suppressed')
     const flight = this.#ledger.flightOf(key)
-    if (flight !== undefined) {
-      this.#ledger.olderThan(flight, record.offset)
-      flight.wait({ resume: () => record.settle(), giveBack: () => record.giveBack() })
-      return
-    }
-    this.#ledger.launch({
-      subject,
-      key,
-      cell: { kind: 'gone', upToMs, offset: -1 },
-      isLoud: false,
-      held,
-      onEnd: (end) => (end === 'given_back' ? record.giveBack() : record.settle()),
+    if (flight !== undefined) this.#ledger.olderThan(flight, record.offset)
+    this.#inbox.push({
+      kind: 'purge',
+      deletionKey: deletionKeyOf(subject),
+      subjects: [subject],
+      deadAt: record.offset,
+      done: () => (this.#isEnding ? record.giveBack() : record.settle()),
     })
   }
 
-  /** The best of the key is written again, and the record settled when that is done. */
-  #order(
-    key: string,
-    subject: Subject,
-    best: Cell,
-    { record, end }: { record: HeldRecord; end: () => void },
-  ): void {
-    const flight = this.#ledger.flightOf(key)
-    const giveBack = (): void => record.giveBack()
-    if (flight !== undefined) flight.wait({ resume: end, giveBack })
-    else {
-      this.#ledger.writeAgain(key, subject, best, record.offset, (how) =>
-        how === 'given_back' ? giveBack() : end(),
-      )
+  /** What is done with a record when the state is in order. `now` is what holds by then: newer ones may have been told. */
+  #end(record: HeldRecord, read: StateRecord, now: Cell | undefined): void {
+    if (read.subject.kind === 'deletion' && read.state !== null) {
+      const purging = this.#purgeFor(record, read.subject).finally(() => this.#purging.delete(purging))
+      this.#purging.add(purging)
+      return
     }
-  }
-
-  /** What is done with a record when the state is in order. */
-  #endOf(record: HeldRecord, read: StateRecord, best: Cell): () => void {
+    if (!('isQuiet' in read) || read.isQuiet) {
+      record.settle()
+      return
+    }
     const { ports } = this.#options
-    if (read.state === null || read.subject.kind === 'sync') return () => record.settle()
-    if (read.subject.kind === 'deletion') {
-      const { userId, sourceId } = read.subject
-      return () => {
-        this.#purge(userId, sourceId).then(
-          (isDone) => (isDone ? record.settle() : record.giveBack()),
-          (error: unknown) => this.#fail(error),
-        )
-      }
-    }
-    if (!('isQuiet' in read) || read.isQuiet) return () => record.settle()
     const { subject, state } = read
-    const isSuperseded = best.kind !== 'property' || compareVersions(best.state.since, state.since) > 0
+    const isSuperseded = now?.kind !== 'property' || supersedes(now.state, state)
     if (isSuperseded && record.mayHaveBegun !== true) {
-      return () => {
-        ports.observer.notSent('superseded')
-        record.settle()
-      }
+      ports.observer.notSent('superseded')
+      record.settle()
+      return
     }
-    return () => {
-      const { userId, spaceId, property } = subject
-      const since = formatVersion(state.since)
-      ports.deliver(record, {
-        kind: 'identify',
-        userId,
-        spaceId,
-        property,
-        since,
-        ...identifyOf(subject, state),
-        isSuperseded,
-      })
-    }
+    const { userId, spaceId, property } = subject
+    const since = formatVersion(state.since)
+    ports.deliver(record, {
+      kind: 'identify',
+      userId,
+      spaceId,
+      property,
+      since,
+      ...identifyOf(subject, state),
+      isSuperseded,
+    })
   }
 
   /** A state was written that may be as old as a deletion floor which came in between. */
@@ -660,15 +733,28 @@ export class AudienceUnit {
       kind: 'purge',
       deletionKey: deletionKeyOf(subject),
       subjects: [subject],
+      deadAt: -1,
       done: () => undefined,
     })
     this.#turn()
   }
 
+  async #purgeFor(record: HeldRecord, { userId, sourceId }: DeletionSubject): Promise<void> {
+    try {
+      const isDone = await this.#purge(userId, sourceId)
+      if (isDone) record.settle()
+      else record.giveBack()
+    } catch (error) {
+      this.#fail(error)
+    }
+  }
+
   /** Buries all that is held of a user in a space and isn't newer than the deletion floor. False: the unit was left. */
   async #purge(userId: string, spaceId: string): Promise<boolean> {
-    const { store } = this.#options
+    const { unit, partitions, store } = this.#options
     if (this.#isEnding) return false
+    // Each unit has the floor, and only one the user.
+    if (partitionOf(userId, partitions) !== unit) return true
     // A property is known once a state of it is stored.
     await this.#ledger.stored()
     const known = store.range(rangeOf(knownPropertiesPrefix(spaceId)))
@@ -689,7 +775,7 @@ export class AudienceUnit {
         }
         if (this.#isEnding) return false
         await new Promise<void>((done) => {
-          this.#inbox.push({ kind: 'purge', deletionKey, subjects, done })
+          this.#inbox.push({ kind: 'purge', deletionKey, subjects, deadAt: -1, done })
           this.#turn()
         })
       }
@@ -699,7 +785,12 @@ export class AudienceUnit {
     return !this.#isEnding
   }
 
-  #purgeNow({ deletionKey, subjects, done }: PurgeItem, reading: Reading): void {
+  #purgeNow(item: PurgeItem, reading: Reading): void {
+    const { deletionKey, subjects, deadAt, done } = item
+    if (this.#part !== undefined && !this.#isEnding) {
+      this.#purges.push(item)
+      return
+    }
     const floor = this.#acknowledged(deletionKey, reading)
     if (floor?.kind !== 'deletion') {
       done()
@@ -714,12 +805,9 @@ export class AudienceUnit {
     for (const subject of subjects) {
       const key = subjectKey(subject)
       const bury = (held: Cell | undefined): void => {
-        if (held === undefined || !isDead(held, upToMs)) {
-          ended()
-          return
-        }
-        const cell: Cell = { kind: 'gone', upToMs, offset: -1 }
-        this.#ledger.launch({ subject, key, cell, isLoud: false, held, onEnd: ended })
+        const cell = held === undefined && deadAt === -1 ? undefined : this.#purged(subject, held, upToMs)
+        if (cell === undefined) ended()
+        else this.#ledger.launch({ subject, key, cell, isLoud: cell.kind === 'property', held, onEnd: ended })
       }
       left++
       const flight = this.#ledger.flightOf(key)
@@ -727,6 +815,23 @@ export class AudienceUnit {
       else flight.wait({ resume: bury, giveBack: ended })
     }
     ended()
+  }
+
+  /** What is to be written in place of what is held of a deleted user. */
+  #purged({ spaceId }: PropertySubject, held: Cell | undefined, upToMs: number): Cell | undefined {
+    if (held?.kind !== 'property') return { kind: 'gone', upToMs, offset: -1 }
+    const { state } = held
+    // A newer version of a value that was told before: the delete takes it from the receivers, so they are told again.
+    if (!isDead(held, upToMs)) {
+      return isToldBefore(held, upToMs) ? { ...toldAnew(held), offset: -1 } : undefined
+    }
+    // The last sync has confirmed a member, and left the record as it was.
+    const syncedAt =
+      state.kind === 'audience' && state.value === 'true'
+        ? this.#ledger.syncedAt(spaceId, state.id)
+        : undefined
+    if (syncedAt === undefined || syncedAt.atMs <= upToMs) return { kind: 'gone', upToMs, offset: -1 }
+    return { kind: 'property', state: { ...state, version: syncedAt, since: syncedAt }, offset: -1 }
   }
 
   #read(keys: readonly string[]): Promise<readonly (Cell | undefined)[]> {
@@ -823,12 +928,31 @@ export class AudienceUnit {
 
 const noContent: RecordContent = { key: null, value: null }
 
-function syncKeyOf({ spaceId }: PropertySubject, audienceId: string): string {
-  return subjectKey({ kind: 'sync', spaceId, audienceId })
-}
+/** Nobody waits for it. */
+const nobody: Waiting = { resume: () => undefined, giveBack: () => undefined }
 
 function isDead(cell: Cell, deletedUpToMs: number): cell is PropertyCell {
   return cell.kind === 'property' && cell.state.version.atMs <= deletedUpToMs
+}
+
+/** Whether it is newer than the deletion floor, and was last told before: receivers don't have it any more. */
+function isToldBefore(cell: Cell, deletedUpToMs: number): boolean {
+  if (cell.kind !== 'property' || cell.state.since.atMs > deletedUpToMs) return false
+  return !isDead(cell, deletedUpToMs)
+}
+
+/** Whether a state is no longer told, since another one holds. */
+function supersedes(now: PropertyState, state: PropertyState): boolean {
+  if (compareVersions(now.since, state.since) > 0) return true
+  return compareVersions(now.version, state.version) > 0 && !saysSame(now, state)
+}
+
+function laterUntold(a: Version | undefined, b: Version | undefined): Version | undefined {
+  return a === undefined || b === undefined ? (a ?? b) : laterOf(a, b)
+}
+
+function sendCurrent(subject: PropertySubject, { state }: PropertyCell): Judgement {
+  return { kind: 'send_current', ...identifyOf(subject, state), since: formatVersion(state.since) }
 }
 
 /** A change that waits until its key is free. */
@@ -860,24 +984,40 @@ class WaitingChange implements Waiting {
   }
 }
 
-/** What one turn reads from the store, each key once. */
-class Reading {
-  readonly #keys = new Set<string>()
-  readonly #texts = new Map<string, string | undefined>()
+/** The place of what no turn has read yet. */
+const unread = -1
 
-  want(key: string): void {
-    this.#keys.add(key)
+/** What one turn reads from the store. */
+class Reading {
+  readonly #keys: string[] = []
+  #texts: readonly (string | undefined)[] = []
+  /** Places of keys that are asked for by their name. */
+  readonly #places = new Map<string, number>()
+
+  /** Gives the place at which it is found. For a key that mostly comes once. */
+  add(key: string): number {
+    return this.#keys.push(key) - 1
+  }
+
+  /** As `add`, for a key that many ask for, or that is looked for by its name: it is read once. */
+  want(key: string): number {
+    const known = this.#places.get(key)
+    if (known !== undefined) return known
+    const place = this.add(key)
+    this.#places.set(key, place)
+    return place
   }
 
   async read(store: StateStore): Promise<void> {
-    if (this.#keys.size === 0) return
-    // In their order neighbours are found in the same block.
-    const keys = [...this.#keys].sort()
-    const texts = await store.getMany(keys)
-    for (const [index, key] of keys.entries()) this.#texts.set(key, texts[index])
+    if (this.#keys.length > 0) this.#texts = await store.getMany(this.#keys)
+  }
+
+  at(place: number): string | undefined {
+    return this.#texts[place]
   }
 
   textOf(key: string): string | undefined {
-    return this.#texts.get(key)
+    const place = this.#places.get(key)
+    return place === undefined ? undefined : this.#texts[place]
   }
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { parseJson } from '../message/json.ts'
 import type { MessageLimits } from '../message/limits.ts'
@@ -12,6 +13,7 @@ import { readDeletions, restore } from './restore.ts'
 import { decodeState } from './state-record.ts'
 import { levelStores, type StateStore, type StoreOperation, type Stores } from './store.ts'
 import { anyStaged, metaKey } from './store-keys.ts'
+import { readSyncFloors } from './sync-floors.ts'
 import { AudienceUnit, type JudgedProperty, type Judgement } from './unit.ts'
 
 export type AudienceOptions = {
@@ -78,6 +80,9 @@ type Meta = {
 }
 
 const format = 1
+/** So far may the clock have been put back. */
+const mostAheadMs = 5 * 60_000
+const madeAnew = 'its log was cut or made anew'
 const tickEveryMs = 1_000
 /** 128 KiB a unit: of 100,000 deleted users in it a tenth of the others is looked for without need. */
 const deletionBits = 2 ** 20
@@ -89,6 +94,7 @@ class OpenUnits implements AudienceUnits {
   readonly #stores = new Map<number, StateStore>()
   /** Where the stores are that are not in their own place, and are removed in the end. */
   readonly #spares = new Map<number, string>()
+  #cleared: Promise<void> | undefined
   readonly #progress = new Map<number, RestoreProgress>()
   readonly #ticking: NodeJS.Timeout
 
@@ -109,6 +115,7 @@ class OpenUnits implements AudienceUnits {
     const { ports, partitions } = this.#options
     const startedMs = ports.now()
     try {
+      await (this.#cleared ??= this.#removeSpares())
       const range = await ports.rangeOfStates(unit)
       const { store, meta, mistrust } = await this.#open(unit, range)
       await clearStaged(store)
@@ -133,12 +140,23 @@ class OpenUnits implements AudienceUnits {
         onProgress: progress,
       })
       await store.write([metaOf(checkpoint.position)])
+      const syncFloors = await readSyncFloors(store)
       // Released meanwhile.
       if (this.#stores.get(unit) !== store) throw new Error(`unit ${unit} was left while it was restored`)
       this.#stores.delete(unit)
       this.#units.set(
         unit,
-        new AudienceUnit({ unit, partitions, store, checkpoint, deletions, meta: metaOf, outOfOrder, ports }),
+        new AudienceUnit({
+          unit,
+          partitions,
+          store,
+          checkpoint,
+          deletions,
+          syncFloors,
+          meta: metaOf,
+          outOfOrder,
+          ports,
+        }),
       )
       ports.observer.restored({ unit, mistrust, records: count, tookMs: ports.now() - startedMs })
     } catch (error) {
@@ -191,7 +209,7 @@ class OpenUnits implements AudienceUnits {
       unit.acceptState(record, decoded.record, (key?.length ?? 0) + (value?.length ?? 0))
       return
     }
-    unit.passState(record.offset)
+    unit.passState(record)
     const { ports } = this.#options
     if (decoded === undefined) ports.refuse(record, content, 'unreadable_batch', unreadable ?? '')
     else
@@ -317,12 +335,12 @@ class OpenUnits implements AudienceUnits {
     const opened = await stores.open(location)
     let mistrust: string | undefined = 'it is broken'
     if (opened.ok) {
-      const meta = await readMeta(opened.store)
-      mistrust = meta === undefined ? undefined : this.#faultOf(unit, meta, range)
-      if (meta !== undefined && mistrust === undefined)
-        return this.#keepOpen(unit, opened.store, meta, undefined)
-      await opened.store.close()
-    } else if (opened.why === 'locked') return this.#openSpare(unit, `${location}.${process.pid}`)
+      const { store } = this.#keepOpen(unit, opened.store, undefined, undefined)
+      const meta = await readMeta(store)
+      mistrust = meta === undefined ? undefined : await this.#faultOf(unit, meta, range)
+      if (meta !== undefined && mistrust === undefined) return { store, meta, mistrust }
+      await this.#closeStore(unit)
+    } else if (opened.why === 'locked') return this.#openSpare(unit, `${location}.${randomUUID()}`)
     await stores.remove(location)
     const anew = await stores.open(location)
     if (!anew.ok) throw new Error(`no store can be opened in ${location}`, { cause: anew.cause })
@@ -331,15 +349,19 @@ class OpenUnits implements AudienceUnits {
 
   /**
    * An owner before on this machine stands still, and has the store in its hands: the unit doesn't wait for it. A store that
-   * nobody else opens, made anew, which ends with the ownership.
+   * nobody else opens, empty, which ends with the ownership.
    */
   async #openSpare(unit: number, location: string): Promise<Opened> {
-    const stores = this.#options.stores ?? levelStores
-    await stores.remove(location)
-    const opened = await stores.open(location)
+    const opened = await (this.#options.stores ?? levelStores).open(location)
     if (!opened.ok) throw new Error(`no store can be opened in ${location}`, { cause: opened.cause })
     this.#spares.set(unit, location)
     return this.#keepOpen(unit, opened.store, undefined, 'another process has it open')
+  }
+
+  /** What programs before have left that were killed. What can't be removed is tried again at the next start. */
+  async #removeSpares(): Promise<void> {
+    const { folder, stores = levelStores } = this.#options
+    await stores.removeUnused(folder, isSpare).catch(() => undefined)
   }
 
   #keepOpen(unit: number, store: StateStore, meta: Meta | undefined, mistrust: string | undefined): Opened {
@@ -358,14 +380,22 @@ class OpenUnits implements AudienceUnits {
   }
 
   /** Why a store is not to be used. */
-  #faultOf(unit: number, meta: Meta, { start, end }: { start: number; end: number }): string | undefined {
+  async #faultOf(
+    unit: number,
+    meta: Meta,
+    { start, end }: { start: number; end: number },
+  ): Promise<string | undefined> {
     const { logId, partitions, trustedForMs, ports } = this.#options
     if (meta.format !== format) return 'it has another format'
     if (meta.log !== logId || meta.unit !== unit || meta.partitions !== partitions)
       return 'it is of another log'
-    if (meta.position > end || meta.position < start) return 'its log was cut or made anew'
-    if (ports.now() - meta.atMs > trustedForMs) return 'it is too old'
-    return undefined
+    if (meta.position > end || meta.position < start) return madeAnew
+    const ageMs = ports.now() - meta.atMs
+    if (ageMs > trustedForMs) return 'it is too old'
+    if (ageMs < -mostAheadMs) return 'it is of a time to come'
+    // All that a log begins with may be compacted away: then it is read once more, without need.
+    const firstMs = await ports.firstStateMs(unit)
+    return firstMs !== undefined && firstMs > meta.atMs ? madeAnew : undefined
   }
 
   #metaOf(unit: number, position: number): StoreOperation {
@@ -373,6 +403,11 @@ class OpenUnits implements AudienceUnits {
     const meta: Meta = { format, log: logId, unit, partitions, position, atMs: ports.now() }
     return { type: 'put', key: metaKey, value: JSON.stringify(meta) }
   }
+}
+
+/** Beside those of units, which are named by their numbers alone. */
+function isSpare(name: string): boolean {
+  return /^unit-\d+\./.test(name)
 }
 
 type Opened = {

@@ -20,6 +20,11 @@ export type BackfillPosition = {
   readonly offset: number
   /** Identifies written so far, over all runs. */
   readonly sent: number
+  /**
+   * It makes up for what was missed at offsets of `backfills` below this, once it is done: the end of that topic when the
+   * backfill began. -1: it is not of all that the space holds.
+   */
+  readonly marksUpTo: number
 }
 
 /** As JSON, for people too. */
@@ -38,13 +43,14 @@ export function decodePosition(text: string, scope: BackfillScope): DecodedPosit
   if (fields?.['version'] !== 1) return { ok: false, fault: 'unreadable' }
   const isSame = Object.entries(scope).every(([name, value]) => fields[name] === value)
   if (!isSame) return { ok: false, fault: 'other' }
-  const { unit, end, bucket, offset, sent } = fields
+  const { unit, end, bucket, offset, sent, marksUpTo } = fields
   if (!isCount(unit) || !isCount(end) || !isCount(bucket) || !isCount(sent)) {
     return { ok: false, fault: 'unreadable' }
   }
   // Before the first record.
   if (offset !== -1 && !isCount(offset)) return { ok: false, fault: 'unreadable' }
-  return { ok: true, position: { unit, end, bucket, offset, sent } }
+  if (marksUpTo !== -1 && !isCount(marksUpTo)) return { ok: false, fault: 'unreadable' }
+  return { ok: true, position: { unit, end, bucket, offset, sent, marksUpTo } }
 }
 
 function parse(text: string): Readonly<Record<string, unknown>> | undefined {

@@ -223,6 +223,15 @@ const configTable = {
         'Where what audiences hold is kept: a cache of the topic memberships, which is read again where the folder is lost. On a volume that stays with the pod a worker starts without that. Not set: a folder of its own in the temporary folder of the system.',
     }),
   },
+  audiences: {
+    syncTimeout: duration({
+      default: 10 * MINUTE,
+      min: SECOND,
+      max: 24 * HOUR,
+      description:
+        'How long after the first part of a sync the others of its partition may come; then the whole is refused, and nobody has left.',
+    }),
+  },
   registry: {
     url: optionalText({
       shape: { accepts: isRegistryUrl, expected: 'http://host:port/path or https://…, without a login' },

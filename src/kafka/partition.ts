@@ -192,10 +192,13 @@ export class Partition {
     this.#endAsked = { offset, atMs: askedAtMs }
   }
 
-  /** When all that was there was last known to have been taken, in epoch milliseconds; 0 while unknown. */
+  /**
+   * When all that was there was last known to have been taken, in epoch milliseconds; 0 while unknown. Who can take no more may
+   * still hold what came.
+   */
   get endSeenMs(): number {
     const { offset, atMs } = this.#endAsked
-    if (!this.isWaiting && this.watermark.top >= offset) this.#endSeenMs = atMs
+    if (!this.isWaiting && !this.isFull && this.watermark.top >= offset) this.#endSeenMs = atMs
     return this.#endSeenMs
   }
 

@@ -5,7 +5,7 @@ import { withAdmin } from './with-admin.ts'
 /** How the topics are laid out; from the configuration. */
 export type TopicLayout = {
   prefix: string
-  /** Of every data topic: a record keeps its partition number from topic to topic. */
+  /** Of every topic that is read by the group: a record keeps its partition number from topic to topic. */
   partitions: number
   replication: number
   minInsync: number
@@ -60,10 +60,16 @@ export function maxCarriedBytes(maxMessageBytes: number): number {
 export function topicTable(layout: TopicLayout): TopicDefinition[] {
   const { prefix, partitions, replication, minInsync, tiers, maxMessageBytes } = layout
   const carriedBytes = maxCarriedBytes(maxMessageBytes)
-  const define = (name: string, purpose: string, kept: Keeping, maxBytes: number): TopicDefinition => ({
+  const define = (
+    name: string,
+    purpose: string,
+    kept: Keeping,
+    maxBytes: number,
+    partitionCount = partitions,
+  ): TopicDefinition => ({
     topic: prefix + name,
     purpose,
-    partitions,
+    partitions: partitionCount,
     replication,
     settings: [
       ...keepingSettings(kept),
@@ -98,6 +104,13 @@ export function topicTable(layout: TopicLayout): TopicDefinition[] {
     ),
     define('replays', 'deliveries asked for again, by replay or backfill', { forMs: 3 * day }, carriedBytes),
     define('dead-letters', 'what can not be delivered, with the reason', { forMs: 14 * day }, carriedBytes),
+    define(
+      'backfills',
+      'which destinations have missed a value of an audience, and need a backfill',
+      { latestOfKey: true, noneBeforeMs: 0, deletionsForMs: day },
+      kafkaDefaultBytes,
+      1,
+    ),
   ]
 }
 

@@ -109,7 +109,7 @@ export type PipelineObserver = {
   notRouted(reason: NotRoutedReason): void
   /** A delivery has ended, and nothing was sent: that is as it should be. */
   dropped(delivery: Delivery, why: DropReason): void
-  /** A deletion, or the space of an Identify, names a source that the catalog doesn't have: it goes to nobody for that one. */
+  /** A deletion names a source that the catalog doesn't have: it goes to nobody for that one. */
   unknownSource(sourceId: string, where: HeldRecord): void
   /** A message was dropped, since it came before. */
   repeated(where: HeldRecord, sourceId: string, messageId: string): void
@@ -259,13 +259,13 @@ class DeliveryPipeline implements Pipeline {
     const { catalog, observer } = this.#options
     const { sources, destinationsBySource } = catalog()
     const space = sources.get(spaceId)
+    const connected = destinationsBySource.get(spaceId) ?? []
     if (space === undefined || space.kind === 'events') {
-      observer.unknownSource(spaceId, record)
-      record.settle()
+      this.#refuseIdentify(record, identify)
+      if (!isSuperseded) this.#tellBehind(connected, [], spaceId)
       return
     }
     if (!space.enabled) observer.notRouted('source_disabled')
-    const connected = destinationsBySource.get(spaceId) ?? []
     const to = space.enabled ? this.#route({ type: 'identify' }, connected) : []
     if (!isSuperseded && to.length < connected.length) this.#tellBehind(connected, to, spaceId)
     const message: OwnMessage = {
@@ -509,6 +509,10 @@ class DeliveryPipeline implements Pipeline {
   #obey(delivery: Delivery, judgement: Judgement): void {
     switch (judgement.kind) {
       case 'superseded':
+        // What is newer went to those that were connected.
+        if (!this.#isConnected(delivery)) this.#missed(delivery)
+        this.#drop(delivery, judgement.kind)
+        return
       case 'suppressed':
         this.#drop(delivery, judgement.kind)
         return
@@ -767,9 +771,13 @@ class DeliveryPipeline implements Pipeline {
   #bury(delivery: Delivery, reason: DeadReason, detail: string): void {
     const { topics, observer } = this.#options
     observer.deadLettered(reason, detail, delivery.debt.record, delivery)
-    // One that the catalog doesn't have has nothing to catch up with.
-    if (reason !== 'destination_removed') this.#missed(delivery)
+    this.#missed(delivery)
     void this.#produce(delivery, topics.deadLetters, { ...encodeCarried(delivery), reason, detail })
+  }
+
+  #isConnected({ destinationId, sourceId }: Delivery): boolean {
+    const connected = this.#options.catalog().destinationsBySource.get(sourceId)
+    return connected?.some(({ id }) => id === destinationId) ?? false
   }
 
   #missed({ destinationId, property }: Delivery): void {
@@ -825,6 +833,23 @@ class DeliveryPipeline implements Pipeline {
       debt.pay()
       this.#end()
     })
+  }
+
+  /** One whose space is none any more, with all that a replay of it needs. */
+  #refuseIdentify(
+    record: HeldRecord,
+    { userId, spaceId, property, since, messageId, body }: IdentifyToDeliver,
+  ): void {
+    const headers = {
+      'source-id': spaceId,
+      'message-id': messageId,
+      'message-type': 'identify',
+      property: JSON.stringify([userId, spaceId, property]),
+      since,
+    }
+    const content = { key: Buffer.from(userId), value: body, headers }
+    const detail = `the catalog has no audience space ${quote(spaceId)}`
+    this.#refuse(record, content, 'unknown_source', detail, salvageCarried)
   }
 
   /** Resolves once the broker has it, in full, or without what makes it too large. */

@@ -1,6 +1,7 @@
 import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { CurrentStates, type StateFilter } from '../backfill/current-states.ts'
+import { decodeMark, encodeMark, isBehind, type Mark, Marks, marksReadEveryMs } from '../backfill/marks.ts'
 import {
   type BackfillPosition,
   type BackfillScope,
@@ -46,11 +47,13 @@ const mostAtOnce = 500
 const batchesPerSecond = 4
 const noteEveryMs = 1_000
 const readStallMs = 60_000
+const marksSlackMs = 2_000
 
 /**
  * Writes the present values of a space's audiences and traits to `replays`, for one destination: unit by unit, at most
  * so many a second. The worker delivers them after all else. What changes meanwhile is delivered by itself, and wins.
- * Gives what was done, in lines.
+ * One of all that the space holds takes down the mark that the destination needs a backfill: for what it had missed when the
+ * backfill began. What fails of the backfill itself marks it again. Gives what was done, in lines.
  */
 export async function backfill(
   config: Config,
@@ -74,20 +77,22 @@ export async function backfill(
     withLeft: options.withLeft,
   }
   const start = await readPosition(options, scope)
+  await refuseUnwritable(options)
   const reader = createPartitionReader(kafka)
   const progress = new Progress(screen, options.isDryRun ? 'counting' : 'sending', partitions)
   const run = new Run({ config, log, options, scope, topics, reader, progress, rate, start })
   try {
-    const { sent, left } = await run.go()
+    const { sent, left, mark } = await run.go()
     progress.end(partitions, counted(sent, 'Identify'))
     const what = `${grouped(sent)} of space ${options.spaceId} for destination ${options.destinationId}`
     if (options.isDryRun) return [`members  ${what}`, 'nothing sent']
     if (options.stateFile !== undefined) await rm(options.stateFile, { force: true })
     const before = left === 0 ? '' : ` (${grouped(left)} of them in an earlier run)`
-    return [`sent     ${what}${before} to ${topics.replays}`]
+    return [`sent     ${what}${before} to ${topics.replays}`, ...markLines(mark, options)]
   } catch (error) {
     progress.abandon()
-    await run.note()
+    // What is told is the first that went wrong; a note that can't be taken leaves the one before, which is as true.
+    await run.note().catch(() => undefined)
     throw error
   } finally {
     await run.stop()
@@ -104,7 +109,24 @@ type RunOptions = {
   reader: PartitionReader
   progress: Progress
   rate: number
-  start: BackfillPosition
+  /** `undefined`: it begins anew. */
+  start: BackfillPosition | undefined
+}
+
+/** The mark that the destination needs a backfill: there was none, it was taken down, or it stays. */
+type MarkEnd = 'none' | 'down' | 'stays'
+
+function markLines(mark: MarkEnd, { destinationId, spaceId }: BackfillOptions): string[] {
+  switch (mark) {
+    case 'none':
+      return []
+    case 'down':
+      return [`mark     taken down: ${destinationId} has missed nothing more of ${spaceId}`]
+    case 'stays':
+      return [
+        `mark     stays: ${destinationId} needs a backfill of all of ${spaceId}, with --with-left and neither --audience nor --property`,
+      ]
+  }
 }
 
 /** One run of the command, which may be the second of a backfill. */
@@ -113,6 +135,7 @@ class Run {
   readonly #filter: StateFilter
   readonly #bucket: TokenBucket
   readonly #mostAtOnce: number
+  readonly #start: BackfillPosition
   #position: BackfillPosition
   #writer: Writer | undefined
   #notedMs = performance.now()
@@ -124,18 +147,75 @@ class Run {
     // A batch goes out as soon as one token is there, and the others are owed.
     this.#bucket = new TokenBucket({ perSecond: given.rate, burst: 1 }, performance.now())
     this.#mostAtOnce = Math.min(mostAtOnce, Math.ceil(given.rate / batchesPerSecond))
-    this.#position = given.start
+    this.#start = given.start ?? { unit: 0, end: 0, bucket: 0, offset: -1, sent: 0, marksUpTo: -1 }
+    this.#position = this.#start
   }
 
   /** `left`: how many an earlier run had sent. */
-  async go(): Promise<{ sent: number; left: number }> {
+  async go(): Promise<{ sent: number; left: number; mark: MarkEnd }> {
     const { scope, start } = this.#given
-    for (let unit = start.unit; unit < scope.partitions; unit++) {
-      await this.#backfillUnit(unit)
-      this.#position = { unit: unit + 1, end: 0, bucket: 0, offset: -1, sent: this.#position.sent }
+    if (start === undefined && this.#isWhole) {
+      this.#position = { ...this.#position, marksUpTo: await this.#begin() }
       await this.note()
     }
-    return { sent: this.#position.sent, left: start.sent }
+    for (let { unit } = this.#start; unit < scope.partitions; unit++) {
+      await this.#backfillUnit(unit)
+      const { sent, marksUpTo } = this.#position
+      this.#position = { unit: unit + 1, end: 0, bucket: 0, offset: -1, sent, marksUpTo }
+      await this.note()
+    }
+    return { sent: this.#position.sent, left: this.#start.sent, mark: await this.#endMark() }
+  }
+
+  /** Nothing that the destination can have missed is left out. */
+  get #isWhole(): boolean {
+    const { audienceId, property, withLeft, isDryRun } = this.#given.options
+    return audienceId === undefined && property === undefined && withLeft && !isDryRun
+  }
+
+  /** From here on workers mark what is missed anew. Gives the offset below which their marks are of what is read after it. */
+  async #begin(): Promise<number> {
+    const { spaceId, destinationId } = this.#given.options
+    await this.#tell({ kind: 'begun', destinationId, spaceId })
+    // What was missed shortly before may be marked again until then, and is made up for as well.
+    if (await this.#isBehind()) await delay(marksReadEveryMs + marksSlackMs)
+    const { reader, topics } = this.#given
+    return (await reader.range({ topic: topics.backfills, partition: 0, stallTimeoutMs: readStallMs })).end
+  }
+
+  async #endMark(): Promise<MarkEnd> {
+    const { spaceId, destinationId, isDryRun } = this.#given.options
+    if (isDryRun) return 'none'
+    const wasBehind = await this.#isBehind()
+    const { marksUpTo } = this.#position
+    if (marksUpTo < 0) return wasBehind ? 'stays' : 'none'
+    await this.#tell({ kind: 'filled', destinationId, spaceId, upTo: marksUpTo })
+    if (!wasBehind) return 'none'
+    return (await this.#isBehind()) ? 'stays' : 'down'
+  }
+
+  async #isBehind(): Promise<boolean> {
+    const { reader, topics, options } = this.#given
+    const marks = new Marks()
+    const where = { topic: topics.backfills, partition: 0, from: 0, stallTimeoutMs: readStallMs }
+    for await (const records of reader.read(where)) {
+      for (const { offset, key, value } of records) {
+        const mark = decodeMark(key, value)
+        if (mark !== undefined) marks.take(mark, offset)
+      }
+    }
+    return isBehind(marks.of(options.destinationId, options.spaceId))
+  }
+
+  async #tell(mark: Mark): Promise<void> {
+    const record = { topic: this.#given.topics.backfills, partition: 0, ...encodeMark(mark), headers: {} }
+    await (await this.#open()).write([record], () => this.#advice())
+  }
+
+  async #open(): Promise<Writer> {
+    const { config, log, progress } = this.#given
+    this.#writer ??= await openWriter(config, log, (line) => progress.note(line))
+    return this.#writer
   }
 
   async stop(): Promise<void> {
@@ -143,7 +223,8 @@ class Run {
   }
 
   async #backfillUnit(unit: number): Promise<void> {
-    const { reader, topics, start } = this.#given
+    const { reader, topics } = this.#given
+    const start = this.#start
     const isBegun = unit === start.unit && start.end > 0
     const range = await reader.range({
       topic: topics.memberships,
@@ -164,7 +245,7 @@ class Run {
           await this.#send(batch.map((state) => replayOf(state, { unit, destinationId, topics })))
           const offset = batch.at(-1)?.offset ?? from
           const sent = this.#position.sent + batch.length
-          this.#position = { unit, end, bucket, offset, sent }
+          this.#position = { unit, end, bucket, offset, sent, marksUpTo: this.#position.marksUpTo }
           await this.#noteAtTimes()
           this.#given.progress.at(unit + bucket / CurrentStates.buckets, () => counted(sent, 'Identify'))
         }
@@ -186,15 +267,13 @@ class Run {
   }
 
   async #send(records: readonly ReplayRecord[]): Promise<void> {
-    const { config, log, options, progress } = this.#given
-    if (options.isDryRun) return
+    if (this.#given.options.isDryRun) return
     for (;;) {
       const waitMs = this.#bucket.take(performance.now(), records.length)
       if (waitMs === 0) break
       await delay(waitMs)
     }
-    this.#writer ??= await openWriter(config, log, (line) => progress.note(line))
-    await this.#writer.write(records, () => this.#advice())
+    await (await this.#open()).write(records, () => this.#advice())
   }
 
   #advice(): string {
@@ -213,9 +292,7 @@ class Run {
   async note(): Promise<void> {
     const { options, scope } = this.#given
     if (options.stateFile === undefined || options.isDryRun) return
-    const part = `${options.stateFile}.part`
-    await writeFile(part, encodePosition(scope, this.#position))
-    await rename(part, options.stateFile)
+    await rename(await writePart(options.stateFile, encodePosition(scope, this.#position)), options.stateFile)
     this.#notedMs = performance.now()
   }
 }
@@ -270,7 +347,7 @@ async function partitionsOf(
   kafka: ReturnType<typeof createKafka>,
   topics: TopicNames,
 ): Promise<number> {
-  for (const topic of [topics.memberships, topics.replays]) {
+  for (const topic of [topics.memberships, topics.backfills, topics.replays]) {
     const partitions = await askKafka(config, countPartitions(kafka, topic))
     if (partitions === undefined) {
       throw new StartError(`${topic} does not exist: \`sluice topics apply\` creates it.`)
@@ -283,14 +360,13 @@ async function partitionsOf(
 async function readPosition(
   { stateFile, isDryRun }: BackfillOptions,
   scope: BackfillScope,
-): Promise<BackfillPosition> {
-  const start: BackfillPosition = { unit: 0, end: 0, bucket: 0, offset: -1, sent: 0 }
-  if (stateFile === undefined || isDryRun) return start
+): Promise<BackfillPosition | undefined> {
+  if (stateFile === undefined || isDryRun) return undefined
   let text: string
   try {
     text = await readFile(stateFile, 'utf8')
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return start
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
     throw new StartError(`${stateFile} can not be read: name another file with --state, or remove it.`, {
       cause: error,
     })
@@ -302,4 +378,23 @@ async function readPosition(
       ? `${stateFile} is of another backfill: name another file with --state, or remove it to begin anew.`
       : `${stateFile} does not say how far a backfill is: name another file with --state, or remove it.`,
   )
+}
+
+/** Found out before anything is sent. */
+async function refuseUnwritable({ stateFile, isDryRun }: BackfillOptions): Promise<void> {
+  if (stateFile !== undefined && !isDryRun) await rm(await writePart(stateFile, ''))
+}
+
+/** Writes what will take the file's place, and gives its name. */
+async function writePart(stateFile: string, text: string): Promise<string> {
+  const part = `${stateFile}.part`
+  try {
+    await writeFile(part, text)
+    return part
+  } catch (cause) {
+    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause)
+    throw new StartError(`${stateFile} can not be written (${code}): name another file with --state.`, {
+      cause,
+    })
+  }
 }

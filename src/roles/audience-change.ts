@@ -7,7 +7,7 @@ import { Spool } from '../upstream/spool.ts'
 import { counted, Progress, type Screen } from './progress.ts'
 import { topicNames } from './settings.ts'
 import { StartError } from './start-error.ts'
-import { openInput, readingInput } from './upstream-input.ts'
+import { openInput, readingInput, readingLines } from './upstream-input.ts'
 import { openWriter } from './writer.ts'
 
 type Log = Parameters<typeof createKafka>[1]
@@ -40,16 +40,17 @@ export async function changeAudience(
 ): Promise<string[]> {
   if (spaceId === '') throw new StartError('--space has to be the id of a source of the catalog.')
   const isOne = Object.values(flags).some((flag) => flag !== undefined)
-  const nowMs = Date.now()
   const limits = config.message
   const spool = await readingInput('standard input', async () => new Spool(1))
   try {
     if (isOne) {
+      const nowMs = Date.now()
       const ready = readChange(changeOf(flags, nowMs), { limits, nowMs })
       if (!ready.ok) throw new StartError(`The change ${spelled(ready.problem)}. Nothing was sent.`)
       spool.add(0, ready.value)
     } else {
-      await collect(spool, screen, (text) => readChange(text, { limits, nowMs }))
+      // They may come for longer than a change may be ahead of the clock.
+      await collect(spool, screen, (text) => readChange(text, { limits, nowMs: Date.now() }))
     }
     const total = spool.count(0)
     if (total === 0) {
@@ -130,7 +131,7 @@ async function collect(
   const input = await openInput('-')
   const progress = new Progress(screen, 'reading', undefined)
   const detail = () => counted(spool.count(0), 'change')
-  const read = await readingInput(input.name, () =>
+  await readingLines(input, progress, () =>
     eachLine(input.chunks, (text) => {
       const ready = check(text)
       if (!ready.ok) return ready.problem
@@ -138,15 +139,7 @@ async function collect(
       if (spool.count(0) % linesNobodyWaitsFor === 0) progress.at(0, detail)
       return undefined
     }),
-  ).catch((error: unknown) => {
-    progress.abandon()
-    throw error
-  })
-  if (!read.ok) {
-    progress.abandon()
-    const { line, problem } = read.fault
-    throw new StartError(`${input.name}, line ${line}: ${problem}. Nothing was sent.`)
-  }
+  )
   progress.end(0, detail())
 }
 

@@ -13,7 +13,7 @@ import { askKafka } from './ask-kafka.ts'
 import { counted, grouped, Progress, type Screen } from './progress.ts'
 import { kafkaSettings, topicNames } from './settings.ts'
 import { StartError } from './start-error.ts'
-import { openInput, readingInput, type UpstreamInput } from './upstream-input.ts'
+import { openInput, readingInput, readingLines, type UpstreamInput } from './upstream-input.ts'
 import { openWriter } from './writer.ts'
 
 type Log = Parameters<typeof createKafka>[1]
@@ -169,20 +169,12 @@ async function collect(
       progress.at(bytes, detail)
     }
   }
-  const read = await readingInput(input.name, () =>
+  await readingLines(input, progress, () =>
     readUsers(watched(), { format, column, hasHeader }, (userId) => {
       users++
       return sync.add(userId)
     }),
-  ).catch((error: unknown) => {
-    progress.abandon()
-    throw error
-  })
-  if (!read.ok) {
-    progress.abandon()
-    const { line, problem } = read.fault
-    throw new StartError(`${input.name}, line ${line}: ${problem}. Nothing was sent.`)
-  }
+  )
   progress.end(bytes, detail())
 }
 

@@ -2,14 +2,15 @@ import { mkdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
-import type { AudiencePorts, SpaceStanding } from '../audience/ports.ts'
+import type { SpaceStanding } from '../audience/ports.ts'
+import type { SyncPorts } from '../audience/syncs.ts'
 import { type AudienceUnits, createAudienceUnits } from '../audience/units.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Config } from '../config/schema.ts'
 import type { createKafka } from '../kafka/client.ts'
 import { clusterIdOf } from '../kafka/cluster-id.ts'
 import type { GroupConsumer } from '../kafka/consumer.ts'
-import { createPartitionReader } from '../kafka/partition-reader.ts'
+import { createPartitionReader, type PartitionReader } from '../kafka/partition-reader.ts'
 import type { RecordProducer } from '../kafka/producer.ts'
 import { deletionsKeptMs } from '../kafka/topics.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
@@ -31,7 +32,7 @@ export type AudiencesOptions = {
   onFatal: (error: Error) => void
 }
 
-/** The state of audiences, joined to Kafka on one side and to the deliveries on the other. */
+/** The state of audiences, joined to Kafka on one side and to the deliveries on the other. Stop the reader first, then the units. */
 export async function openAudiences({
   config,
   metrics,
@@ -42,11 +43,12 @@ export async function openAudiences({
   pipeline,
   consumer,
   onFatal,
-}: AudiencesOptions): Promise<AudienceUnits> {
+}: AudiencesOptions): Promise<{ units: AudienceUnits; reader: PartitionReader }> {
   const topics = topicNames(config)
   const logId = `${await askKafka(config, clusterIdOf(kafka))}/${topics.memberships}`
   const reader = createPartitionReader(kafka)
-  const ports: AudiencePorts = {
+  const ports: SyncPorts = {
+    syncTimeoutMs: config.audiences.syncTimeoutMs,
     spaceOf: (sourceId) => standingOf(catalog(), sourceId),
     async writeState(record) {
       const written = await producer.produceAt({ ...record, topic: topics.memberships, headers: {} })
@@ -55,6 +57,11 @@ export async function openAudiences({
     moveChange: (record) => producer.produce({ ...record, topic: topics.audienceChanges }),
     readStates: (partition, from) => reader.read({ topic: topics.memberships, partition, from }),
     rangeOfStates: (partition) => reader.range({ topic: topics.memberships, partition }),
+    async firstStateMs(partition) {
+      for await (const [first] of reader.read({ topic: topics.memberships, partition, from: 0 }))
+        return first?.timestampMs
+      return undefined
+    },
     deliver: (record, identify) => pipeline().acceptIdentify(record, identify),
     deliverDelete: (record, request) => pipeline().acceptDelete(record, request),
     refuse: (record, content, reason, detail) => pipeline().refuse(record, content, reason, detail),
@@ -64,30 +71,16 @@ export async function openAudiences({
     now: Date.now,
     observer: createAudienceObserver({ metrics, log }),
   }
-  const units = createAudienceUnits({
-    folder: stateFolder(config),
-    partitions: config.topics.partitions,
-    limits: config.message,
-    logId,
-    trustedForMs: deletionsKeptMs,
-    ports,
-  })
   return {
-    prepare: (unit) => units.prepare(unit),
-    release: (unit) => units.release(unit),
-    acceptChange: (record, content) => units.acceptChange(record, content),
-    acceptState: (record, content) => units.acceptState(record, content),
-    acceptDeletion: (record, content) => units.acceptDeletion(record, content),
-    judge: (waiting) => units.judge(waiting),
-    hasDeletions: (unit) => units.hasDeletions(unit),
-    letGoAbandoned: () => units.letGoAbandoned(),
-    async stop() {
-      await reader.stop()
-      await units.stop()
-    },
-    get progress() {
-      return units.progress
-    },
+    units: createAudienceUnits({
+      folder: stateFolder(config),
+      partitions: config.topics.partitions,
+      limits: config.message,
+      logId,
+      trustedForMs: deletionsKeptMs,
+      ports,
+    }),
+    reader,
   }
 }
 

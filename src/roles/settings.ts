@@ -36,7 +36,14 @@ export function topicLayout(config: Config): TopicLayout {
 }
 
 export type TopicNames = Record<
-  'events' | 'audienceChanges' | 'deletions' | 'memberships' | 'retryPrefix' | 'replays' | 'deadLetters',
+  | 'events'
+  | 'audienceChanges'
+  | 'deletions'
+  | 'memberships'
+  | 'retryPrefix'
+  | 'replays'
+  | 'deadLetters'
+  | 'backfills',
   string
 >
 
@@ -50,5 +57,6 @@ export function topicNames({ kafka }: Config): TopicNames {
     retryPrefix: `${topicPrefix}retry.`,
     replays: `${topicPrefix}replays`,
     deadLetters: `${topicPrefix}dead-letters`,
+    backfills: `${topicPrefix}backfills`,
   }
 }

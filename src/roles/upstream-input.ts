@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import process from 'node:process'
+import type { Progress } from './progress.ts'
 import { StartError } from './start-error.ts'
 
 /** What a command reads: a file, or standard input. */
@@ -28,7 +29,7 @@ export async function openInput(file: string): Promise<UpstreamInput> {
       name: file,
       bytes: isFile ? stats.size : undefined,
       modifiedMs: isFile ? stats.mtimeMs : undefined,
-      chunks: createReadStream(file, { highWaterMark: chunkBytes }),
+      chunks: chunksOf(file),
     }
   } catch (error) {
     const code = systemCode(error)
@@ -40,6 +41,11 @@ export async function openInput(file: string): Promise<UpstreamInput> {
 }
 
 const chunkBytes = 256 * 1024
+
+/** Opened when it is read: a stream that fails before anybody listens would end the process. */
+async function* chunksOf(file: string): AsyncIterable<Buffer> {
+  yield* createReadStream(file, { highWaterMark: chunkBytes })
+}
 
 /** Runs what reads a file and spools it: what the system refuses is told without a stack. */
 export async function readingInput<T>(name: string, work: () => Promise<T>): Promise<T> {
@@ -54,6 +60,22 @@ export async function readingInput<T>(name: string, work: () => Promise<T>): Pro
         : `${name} can not be read to its end (${code}).`,
       { cause: error },
     )
+  }
+}
+
+/** The same, for what ends at the first fault in a line. `progress` is given up then; nothing was sent yet. */
+export async function readingLines(
+  { name }: UpstreamInput,
+  progress: Progress,
+  read: () => Promise<{ ok: true } | { ok: false; fault: { line: number; problem: string } }>,
+): Promise<void> {
+  try {
+    const all = await readingInput(name, read)
+    if (all.ok) return
+    throw new StartError(`${name}, line ${all.fault.line}: ${all.fault.problem}. Nothing was sent.`)
+  } catch (error) {
+    progress.abandon()
+    throw error
   }
 }
 

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
+import { lostConnections } from '../backfill/lost-connections.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import { type CatalogFile, openCatalogFile } from '../catalog/file.ts'
 import { catalogVariables } from '../config/read.ts'
@@ -19,11 +20,12 @@ import { Repeats } from '../repeats/repeats.ts'
 import { formatWait, parseWait } from '../retry/duration.ts'
 import { type Ladder, tiersOf } from '../retry/ladder.ts'
 import { serveTelemetry } from '../telemetry/http.ts'
-import { createBehind } from '../telemetry/behind.ts'
+import { showBehind } from '../telemetry/behind.ts'
 import { createMetrics, type Metrics } from '../telemetry/metrics.ts'
 import { createObserver } from '../telemetry/observer.ts'
 import { askKafka } from './ask-kafka.ts'
 import { openAudiences } from './audiences.ts'
+import { type BackfillMarks, openBackfillMarks } from './backfill-marks.ts'
 import { createOutbound } from './outbound.ts'
 import { openIntake } from './schema-registry.ts'
 import { StartError } from './start-error.ts'
@@ -92,7 +94,11 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
 /** Joins everything that delivers: what starts here stops here, in reverse. */
 export async function startMember({ config, log, onFatal }: WorkerOptions): Promise<Member> {
   const metrics = createMetrics({ perDestination: config.metrics.perDestination })
-  const catalog = await openCatalog(config, metrics, log)
+  let marks: BackfillMarks | undefined
+  const catalog = await openCatalog(config, metrics, log, (before, after) => {
+    for (const { destinationId, spaceId } of lostConnections(before, after))
+      marks?.miss(destinationId, spaceId)
+  })
   const kafka = createKafka(kafkaSettings(config), log)
   await refuseWrongTopics(kafka, config)
 
@@ -132,7 +138,7 @@ export async function startMember({ config, log, onFatal }: WorkerOptions): Prom
   })
   const { windowMs, messages } = config.repeats
   const repeats = windowMs === 0 ? undefined : new Repeats({ windowMs, messages })
-  const audiences = await openAudiences({
+  const { units: audiences, reader } = await openAudiences({
     config,
     metrics,
     log,
@@ -143,7 +149,8 @@ export async function startMember({ config, log, onFatal }: WorkerOptions): Prom
     consumer: () => consumer,
     onFatal,
   })
-  const behind = createBehind({ metrics, log })
+  const backfillMarks = openBackfillMarks({ kafka, topic: topics.backfills, producer, log })
+  marks = backfillMarks
   const running = createPipeline({
     catalog: () => catalog.current(),
     sender: outbound.sender,
@@ -168,7 +175,7 @@ export async function startMember({ config, log, onFatal }: WorkerOptions): Prom
     onCongested: (isCongested) => consumer?.setCongested(isCongested),
     judge: (waiting) => audiences.judge(waiting),
     needsJudging: (_sourceId, unit, hasProperty) => hasProperty || audiences.hasDeletions(unit),
-    onBehind: (destinationId, spaceId) => behind.mark(destinationId, spaceId),
+    onBehind: (destinationId, spaceId) => backfillMarks.miss(destinationId, spaceId),
     now: Date.now,
   })
   pipeline = running
@@ -259,6 +266,7 @@ export async function startMember({ config, log, onFatal }: WorkerOptions): Prom
       metrics.restoreRemaining.set(
         audiences.progress.reduce((sum, { at, end }) => sum + Math.max(0, end - at), 0),
       )
+      showBehind(metrics, backfillMarks.behind, catalog.current())
       metrics.repeatsRemembered.set(repeats?.count ?? 0)
       metrics.repeatsReach.set((repeats?.reachMs(Date.now()) ?? 0) / 1_000)
     },
@@ -271,13 +279,14 @@ export async function startMember({ config, log, onFatal }: WorkerOptions): Prom
       intake.stop()
       const isDrained = await within(
         Math.max(0, config.shutdown.timeoutMs - leaveMs),
-        Promise.all([running.drain(), audiences.stop()]),
+        Promise.all([running.drain(), reader.stop().then(() => audiences.stop())]),
       )
       if (!isDrained)
         log.warn(
           { held: running.held.records },
           'stopping before all was finished: the rest will be repeated',
         )
+      await backfillMarks.stop()
       const leaving = leave(member, producer, log)
       if (!(await within(Math.max(leaveMs, deadlineMs - performance.now()), leaving)))
         log.error('Kafka did not answer in time: what was settled since the last commit will be repeated')
@@ -309,7 +318,13 @@ async function leave(member: GroupConsumer, producer: RecordProducer, log: Logge
   await producer.stop()
 }
 
-async function openCatalog(config: Config, metrics: Metrics, log: Logger): Promise<CatalogFile> {
+async function openCatalog(
+  config: Config,
+  metrics: Metrics,
+  log: Logger,
+  onReplaced: (before: Catalog, after: Catalog) => void,
+): Promise<CatalogFile> {
+  let inForce: Catalog | undefined
   const opened = await openCatalogFile({
     path: config.catalog.file,
     variables: catalogVariables(),
@@ -321,6 +336,8 @@ async function openCatalog(config: Config, metrics: Metrics, log: Logger): Promi
         { version: catalog.version, destinations: catalog.destinations.size },
         'the catalog has changed',
       )
+      if (inForce !== undefined) onReplaced(inForce, catalog)
+      inForce = catalog
     },
     onRefused(faults) {
       metrics.catalogRefused.set(1)
@@ -328,7 +345,8 @@ async function openCatalog(config: Config, metrics: Metrics, log: Logger): Promi
     },
   })
   if (!opened.ok) throw new StartError(opened.message)
-  metrics.destinations.set(opened.file.current().destinations.size)
+  inForce = opened.file.current()
+  metrics.destinations.set(inForce.destinations.size)
   return opened.file
 }
 

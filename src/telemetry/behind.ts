@@ -1,27 +1,24 @@
-import type { Logger } from 'pino'
 import type { Metrics } from './metrics.ts'
 
-/**
- * Says which destinations have missed a value of a space and need a backfill: the metric goes up, and each pair is one line of
- * the log. It may be told of the same ones as often as they miss something.
- */
-export function createBehind({
-  metrics: { needsBackfill, perDestination },
-  log,
-}: {
-  metrics: Pick<Metrics, 'needsBackfill' | 'perDestination'>
-  log: Logger
-}): { mark(destinationId: string, spaceId: string): void } {
-  const spacesOf = new Map<string, Set<string>>()
-  return {
-    mark(destinationId, spaceId) {
-      const spaces = spacesOf.get(destinationId)
-      if (spaces?.has(spaceId) === true) return
-      if (spaces === undefined) {
-        spacesOf.set(destinationId, new Set([spaceId]))
-        needsBackfill.inc(perDestination ? { destination: destinationId } : {})
-      } else spaces.add(spaceId)
-      log.warn({ destination: destinationId, space: spaceId }, 'the destination needs a backfill')
-    },
+/** What is read of the catalog. */
+type Connections = {
+  readonly sources: ReadonlyMap<string, { readonly kind: string }>
+  readonly destinations: ReadonlyMap<string, { readonly sources: readonly string[] }>
+}
+
+/** Shows which destinations of the catalog have missed a value of an audience or a computed trait of a space that they have. */
+export function showBehind(
+  { needsBackfill, perDestination }: Pick<Metrics, 'needsBackfill' | 'perDestination'>,
+  behind: readonly { readonly destinationId: string; readonly spaceId: string }[],
+  { sources, destinations }: Connections,
+): void {
+  const present = new Set<string>()
+  for (const { destinationId, spaceId } of behind) {
+    const isSpace = sources.get(spaceId)?.kind === 'audiences'
+    if (isSpace && destinations.get(destinationId)?.sources.includes(spaceId) === true)
+      present.add(destinationId)
   }
+  needsBackfill.reset()
+  if (!perDestination) needsBackfill.set(present.size)
+  else for (const destination of present) needsBackfill.set({ destination }, 1)
 }

@@ -220,7 +220,7 @@ export function createMetrics({ perDestination }: { perDestination: boolean }) {
     }),
     needsBackfill: new Gauge({
       name: 'sluice_destination_needs_backfill',
-      help: 'Destinations that have missed a value of an audience or a computed trait since this process began: it ended in the dead letters, or they were off.',
+      help: 'Destinations that have missed a value of an audience or a computed trait, since it ended in the dead letters, or they were off or parted from the space, and have had no backfill of all that the space holds since.',
       labelNames: destination,
       aggregator: 'max',
       registers,

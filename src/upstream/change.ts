@@ -61,8 +61,8 @@ function refuse(problem: string): ReadyChange {
 
 function namesOf(change: PropertyChange): Parameters<typeof propertyName>[0] {
   return change.type === 'membership'
-    ? { key: change.audienceKey, name: change.audienceName }
-    : { key: change.traitKey, name: change.traitName }
+    ? { key: change.audienceKey ?? undefined, name: change.audienceName }
+    : { key: change.traitKey ?? undefined, name: change.traitName }
 }
 
 function isPropertyChange(value: unknown): value is PropertyChange {
@@ -99,7 +99,11 @@ function shapeProblem(value: unknown): string {
   }
   // All texts of a change have the limits of a user id.
   const text = [...fields].find(
-    ([field, held]) => field !== 'value' && field !== 'member' && !userIdCheck.Check(held),
+    ([field, held]) =>
+      field !== 'value' &&
+      field !== 'member' &&
+      !(field === optional && held === null) &&
+      !userIdCheck.Check(held),
   )
   if (text !== undefined) return `needs text of 1 to 1,000 characters as ${text[0]}`
   return noTime('changedAt')

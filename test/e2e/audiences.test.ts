@@ -6,7 +6,7 @@ import { partitionOf } from '../../src/message/partition.ts'
 import { produce, readAll, type SeenRecord } from '../support/kafka.ts'
 import { answer, type Receiver, type Script, startReceiver } from '../support/receiver.ts'
 import { until } from '../support/until.ts'
-import { runSluice, type SluiceProcess, startSluice } from '../support/worker-process.ts'
+import { type CatalogData, runSluice, type SluiceProcess, startSluice } from '../support/worker-process.ts'
 import { type Scene, setScene, unhurried } from './scene.ts'
 
 const partitions = 6
@@ -26,15 +26,7 @@ beforeAll(async () => {
   stateFolder = mkdtempSync(join(tmpdir(), 'sluice-state-'))
   receiver = await startReceiver(Object.fromEntries(destinations.map((id) => [`/${id}`, behave(id)])))
   scene = await setScene({
-    catalog: {
-      sources: [...destinations.map((id) => ({ id: spaceOf(id), kind: 'audiences' })), { id: 'shop' }],
-      destinations: destinations.map((id) => ({
-        id,
-        state: id === 'off' ? 'off' : 'on',
-        sources: id === 'limited' ? [spaceOf(id), 'shop'] : [spaceOf(id)],
-        hooks: [{ url: `${receiver.origin}/${id}` }],
-      })),
-    },
+    catalog: catalogWithOff('off'),
     variables: {
       ...unhurried,
       SLUICE_STATE_FOLDER: stateFolder,
@@ -54,6 +46,22 @@ afterAll(async () => {
   await receiver.stop()
   rmSync(stateFolder, { recursive: true, force: true })
 })
+
+/** The catalog, in which the destination `off` may also be on, and one destination may have lost its space. */
+function catalogWithOff(state: 'on' | 'off', parted?: Destination): CatalogData {
+  return {
+    sources: [...destinations.map((id) => ({ id: spaceOf(id), kind: 'audiences' })), { id: 'shop' }],
+    destinations: destinations.map((id) => ({
+      id,
+      state: id === 'off' ? state : 'on',
+      sources: [
+        ...(id === parted ? [] : [spaceOf(id)]),
+        ...(id === 'limited' || id === parted ? ['shop'] : []),
+      ],
+      hooks: [{ url: `${receiver.origin}/${id}` }],
+    })),
+  }
+}
 
 /** The script of the destination as it is when the request comes. */
 function behave(id: Destination): Script {
@@ -381,13 +389,50 @@ describe('a destination', () => {
     expect(again).toEqual(first)
   })
 
-  test('that is off when a value changes needs a backfill', async () => {
-    const user = newUser()
+  test('that is off when a value changes needs a backfill, by every worker, until a whole one is made', async () => {
+    const [user, left] = [newUser(), newUser()]
     expect(await needsBackfill('off')).toBe(0)
-    await change([membership(user, true)], spaceOf('off'))
+    await change([membership(user, true), membership(left, true)], spaceOf('off'))
+    await change([membership(left, false)], spaceOf('off'))
     await until('it is told', async () => (await needsBackfill('off')) === 1)
     expect(await needsBackfill('crm')).toBe(0)
+    await until('nothing waits', async () => (await scene.lag()) === 0)
     expect(sent(user, 'off')).toEqual([])
+
+    await worker.kill()
+    worker = await startSluice(scene.variables)
+    await until('the next worker tells it', async () => (await needsBackfill('off')) === 1)
+    await switchOff('on')
+    const part = await backfill('off', [])
+    expect(part.stdout).toContain(
+      'mark     stays: off needs a backfill of all of space-of-off, with --with-left',
+    )
+    await until('who is in it is told', () => traits(user, 'off').length === 1)
+    expect(sent(left, 'off')).toEqual([])
+    const whole = await backfill('off', ['--with-left'])
+    expect(whole.stdout).toContain('mark     taken down: off has missed nothing more of space-of-off')
+    await until('who has left is told', () => traits(left, 'off').some(isFalse))
+    await until('the worker knows', async () => (await needsBackfill('off')) === 0)
+
+    await switchOff('off')
+    await change([membership(user, false)], spaceOf('off'))
+    await until('it is told again', async () => (await needsBackfill('off')) === 1)
+  })
+
+  test('that was parted from its space needs a backfill once it has it again', async () => {
+    const user = newUser()
+    scripts.slow = answer(200)
+    expect(await needsBackfill('slow')).toBe(0)
+    await rewrite(catalogWithOff('off', 'slow'))
+    await change([membership(user, true)], spaceOf('slow'))
+    await until('nothing waits', async () => (await scene.lag()) === 0)
+    expect(sent(user, 'slow')).toEqual([])
+    expect(await needsBackfill('slow')).toBe(0)
+    await rewrite(catalogWithOff('off'))
+    await until('it is told', async () => (await needsBackfill('slow')) === 1)
+    await backfill('slow', ['--with-left'])
+    await until('the user is told', () => traits(user, 'slow').length === 1)
+    await until('the worker knows', async () => (await needsBackfill('slow')) === 0)
   })
 })
 
@@ -479,6 +524,25 @@ function isFalse(value: unknown): boolean {
   return Object.values(Object(value)).includes(false)
 }
 
+function switchOff(state: 'on' | 'off'): Promise<void> {
+  return rewrite(catalogWithOff(state))
+}
+
+async function rewrite(catalog: CatalogData): Promise<void> {
+  const before = worker.log.length
+  scene.catalog.rewrite(catalog)
+  await until('the catalog is read', () =>
+    worker.log.slice(before).some(({ msg }) => msg === 'the catalog has changed'),
+  )
+}
+
+function backfill(destination: Destination, args: readonly string[]): ReturnType<typeof runSluice> {
+  return runSluice(
+    ['audience', 'backfill', '--space', spaceOf(destination), '--destination', destination, ...args],
+    scene.variables,
+  )
+}
+
 test('a backfill gives one destination the present values once more, and no other', async () => {
   const [present, left] = [newUser(), newUser()]
   const name = 'Filled Again'
@@ -488,19 +552,7 @@ test('a backfill gives one destination the present values once more, and no othe
   await until('all is told', () => traits(present).length === 1 && traits(left).at(-1) !== undefined)
   await until('the last is told', () => JSON.stringify(traits(left).at(-1)) === JSON.stringify(told[1]))
   const before = traits(left)
-  await runSluice(
-    [
-      'audience',
-      'backfill',
-      '--space',
-      spaceOf('crm'),
-      '--destination',
-      'crm',
-      '--audience',
-      `id of ${name}`,
-    ],
-    scene.variables,
-  )
+  await backfill('crm', ['--audience', `id of ${name}`])
   await until('it is told again', () => traits(present).length === 2)
   await until('all is settled', async () => (await scene.lag()) === 0)
   expect(traits(present)).toEqual([told[0], told[0]])

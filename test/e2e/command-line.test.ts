@@ -164,6 +164,7 @@ describe('topics', () => {
         'retry.1h',
         'replays',
         'dead-letters',
+        'backfills',
       ].map((name) => `created    ${variables['SLUICE_KAFKA_TOPIC_PREFIX']}${name}`),
     )
     expect((await runSluice(['topics', 'check'], variables)).stdout).toBe('All topics are as they must be.\n')

@@ -97,7 +97,8 @@ async function lagOf(brokers: readonly string[], groupId: string, prefix: string
   await admin.connect()
   try {
     const all = await admin.listTopics()
-    const topics = all.filter((topic) => topic.startsWith(prefix) && topic !== `${prefix}dead-letters`)
+    const unread = new Set([`${prefix}dead-letters`, `${prefix}backfills`])
+    const topics = all.filter((topic) => topic.startsWith(prefix) && !unread.has(topic))
     const committed = new Map(
       (await admin.fetchOffsets({ groupId, topics })).flatMap(({ topic, partitions }) =>
         partitions.map(({ partition, offset }) => [`${topic}/${partition}`, Number(offset)]),

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as passTime } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
 import { type Producer, Partitioners } from 'kafkajs'
 import { expect, test } from 'vitest'
 import { partitionOf } from '../../src/message/partition.ts'
@@ -23,16 +24,36 @@ const timeoutMs = 500
 const rungMs = 2_000
 /** What is applied late lands before the next try of the same delivery is due. */
 const mostLateMs = 1_500
+/** What was begun before a `delete` came has come by then. */
+const mostBehindMs = 1_000
 const audiences = ['Big Spenders', 'New Users'] as const
+const traits = ['LTV', 'Plan'] as const
+/** The same again, with its fields in another order, is no news. */
+const traitValues: readonly unknown[] = [
+  'null',
+  '0',
+  '-1.5',
+  '1e21',
+  '""',
+  '"gold"',
+  'true',
+  'false',
+  '[]',
+  '{}',
+  '[1,[null,"é"]]',
+  '{"a":1,"b":{"c":[]}}',
+  '{"b":{"c":[]},"a":1}',
+  '{"__proto__":{"x":1}}',
+].map((text): unknown => JSON.parse(text))
 const users = Array.from({ length: 60 }, (_, index) => `user-${index}`)
 
-test('while workers are killed and their customer fails, times out and acts late, it ends with the last value of every user', async () => {
+test('while workers are killed and their customer fails, times out and acts late, it ends with the last value of every user, and of those deleted is sent nothing older', async () => {
   const customer = createCustomer(new Random(seed))
   const receiver = await startReceiver(customer.script)
   const scene = await setAudienceScene(receiver)
   const folders = Array.from({ length: workers }, () => mkdtempSync(join(tmpdir(), 'sluice-state-')))
   const fleet = new Fleet(scene, folders)
-  const upstream = await openUpstream(scene, new Random(seed + 1))
+  const upstream = await openUpstream(scene, customer, new Random(seed + 1))
   try {
     await fleet.startAll()
     const untilMs = performance.now() + seconds * 1_000
@@ -40,14 +61,17 @@ test('while workers are killed and their customer fails, times out and acts late
     customer.recover()
     await until('nothing waits', async () => (await scene.lag()) === 0, { timeoutMs: 90_000, everyMs: 500 })
     process.stdout.write(
-      `seed ${seed}: ${upstream.written} changes, ${upstream.syncs} syncs, ${fleet.kills} kills; ` +
+      `seed ${seed}: ${upstream.written} changes, ${upstream.syncs} syncs, ${upstream.deletions} deletions, ${fleet.kills} kills; ` +
         `${receiver.requests.length} requests, ${customer.late} of them applied late\n`,
     )
     const wrong = upstream
       .desired()
       .map(([user, property, value]) => ({ user, property, value, has: customer.valueOf(user, property) }))
-      .filter(({ value, has }) => has !== value)
+      .filter(({ value, has }) => !isDeepStrictEqual(has, value))
     expect(wrong).toEqual([])
+    expect(customer.sentTooLate).toEqual([])
+    expect(customer.heldTooLong()).toEqual([])
+    expect(upstream.deletions).toBeGreaterThan(0)
     expect(fleet.kills).toBeGreaterThan(0)
     expect(customer.late).toBeGreaterThan(0)
   } finally {
@@ -78,16 +102,42 @@ function setAudienceScene(receiver: Receiver): Promise<Scene> {
 
 /** A server with one hook, which does what it is told, though it doesn't always say so, nor at once. */
 function createCustomer(random: Random) {
-  const values = new Map<string, unknown>()
+  const values = new Map<string, Map<string, Held>>()
+  const deletes = new Map<string, { upToMs: number; sinceMs: number }>()
+  const sentTooLate: string[] = []
   let isWell = false
   let late = 0
 
-  const script: Script = ({ body }, response) => {
-    const { userId, traits } = JSON.parse(String(body))
-    const apply = (): void => {
-      for (const [property, value] of Object.entries(Object(traits)))
-        values.set(`${userId} ${property}`, value)
+  function take({ type, userId, timestamp, traits: given }: Body): void {
+    const atMs = Date.parse(timestamp)
+    const held = values.get(userId) ?? new Map<string, Held>()
+    values.set(userId, held)
+    if (type === 'delete') {
+      for (const [property, { atMs: since }] of held) if (since <= atMs) held.delete(property)
+      return
     }
+    for (const [property, value] of Object.entries(given ?? {})) held.set(property, { value, atMs })
+  }
+
+  function hear({ type, userId, timestamp }: Body): void {
+    const atMs = Date.parse(timestamp)
+    const before = deletes.get(userId)
+    if (type === 'delete') {
+      if (before === undefined || before.upToMs < atMs)
+        deletes.set(userId, { upToMs: atMs, sinceMs: performance.now() })
+    } else if (before !== undefined && atMs <= before.upToMs) {
+      const behindMs = performance.now() - before.sinceMs
+      if (behindMs > mostBehindMs)
+        sentTooLate.push(
+          `${userId}, of ${before.upToMs - atMs} ms before its deletion, ${behindMs} ms after its delete`,
+        )
+    }
+  }
+
+  const script: Script = ({ body: bytes }, response) => {
+    const body: Body = JSON.parse(String(bytes))
+    hear(body)
+    const apply = (): void => take(body)
     const applyLate = (): void => {
       late++
       setTimeout(apply, random.below(mostLateMs))
@@ -130,9 +180,38 @@ function createCustomer(random: Random) {
     recover() {
       isWell = true
     },
+    /** What was sent of a user though the `delete` that is newer had come before. */
+    sentTooLate,
+    /** What it holds of users though it is older than their deletion. */
+    heldTooLong: () =>
+      [...values].flatMap(([user, held]) =>
+        [...held]
+          .filter(([, { atMs }]) => atMs <= (deletes.get(user)?.upToMs ?? -1))
+          .map(([property]) => `${user} ${property}`),
+      ),
+    /** How long it is since the first `delete` of that time came; `undefined`: none has. */
+    msSinceDelete(user: string, atMs: number): number | undefined {
+      const seen = deletes.get(user)
+      return seen === undefined || seen.upToMs < atMs ? undefined : performance.now() - seen.sinceMs
+    },
     /** Who was never told of an audience is not in it. */
-    valueOf: (user: string, property: string): unknown => values.get(`${user} ${property}`) ?? false,
+    valueOf(user: string, property: string): unknown {
+      const held = values.get(user)?.get(property)
+      return held === undefined && isAudience(property) ? false : held?.value
+    },
   }
+}
+
+type Customer = ReturnType<typeof createCustomer>
+type Held = { value: unknown; atMs: number }
+type Body = { type: string; userId: string; timestamp: string; traits?: object }
+
+function propertyOf(name: string): string {
+  return name.toLowerCase().replace(' ', '_')
+}
+
+function isAudience(property: string): boolean {
+  return audiences.some((name) => propertyOf(name) === property)
 }
 
 const behaviours = [
@@ -190,15 +269,23 @@ class Fleet {
   }
 }
 
-type Desired = { atMs: number; value: boolean }
+type Desired = { atMs: number; value: unknown }
+type Change = { user: string; name: string; value: unknown; atMs: number }
 
-/** Changes that come late, twice and out of order, whole syncs and halves of some. */
-async function openUpstream({ prefix }: Scene, random: Random) {
+/**
+ * Changes that come late, twice and out of order, whole syncs and halves of some, and deletions. From the request to the
+ * `delete`, and until all that the customer was sent before has been done, nothing new is said of that user; then also
+ * changes come that are older than the request.
+ */
+async function openUpstream({ prefix }: Scene, customer: Customer, random: Random) {
   const producer = otherProgram().producer({ createPartitioner: Partitioners.DefaultPartitioner })
   await producer.connect()
   const desired = new Map<string, Desired>()
+  /** Since when, of users whose `delete` has not come yet. */
+  const deleting = new Map<string, number>()
   let written = 0
   let syncs = 0
+  let deletions = 0
   let lastMs = 0
 
   /** Each time is of one change only, or of one sync. */
@@ -207,39 +294,68 @@ async function openUpstream({ prefix }: Scene, random: Random) {
     return lastMs
   }
 
-  function want(user: string, audience: string, next: Desired): void {
-    const key = `${user}\n${audience}`
+  function want(user: string, name: string, next: Desired): void {
+    const key = `${user}\n${name}`
     const held = desired.get(key)
     if (held === undefined || next.atMs > held.atMs) desired.set(key, next)
   }
 
+  function newChange(user: string, atMs: number): Change {
+    return random.oneIn(3)
+      ? { user, name: random.pick(traits), value: random.pick(traitValues), atMs }
+      : { user, name: random.pick(audiences), value: random.oneIn(2), atMs }
+  }
+
   async function change(): Promise<void> {
-    const changes = Array.from({ length: 1 + random.below(8) }, () => ({
-      user: random.pick(users),
-      audience: random.pick(audiences),
-      value: random.oneIn(2),
-      atMs: now(),
-    }))
-    for (const { user, audience, value, atMs } of changes) want(user, audience, { atMs, value })
+    const changes = Array.from({ length: 1 + random.below(8) }, () => newChange(random.pick(users), now()))
+    for (const { user, name, value, atMs } of changes) want(user, name, { atMs, value })
     const order = changes.toSorted(() => random.below(3) - 1)
     const repeated = random.oneIn(3) ? order.slice(0, 2) : []
+    await sendChanges([...order, ...repeated])
+    written += order.length
+  }
+
+  async function sendChanges(changes: readonly Change[]): Promise<void> {
     await send(
       producer,
       `${prefix}audience-changes`,
-      [...order, ...repeated].map(({ user, audience, value, atMs }) => ({
+      changes.map(({ user, name, value, atMs }) => ({
         key: user,
         ...(random.oneIn(10) && { partition: random.below(partitions) }),
         value: JSON.stringify({
-          type: 'membership',
-          audienceId: audience,
-          audienceName: audience,
+          ...(traits.some((trait) => trait === name)
+            ? { type: 'trait', traitId: name, traitName: name, value }
+            : { type: 'membership', audienceId: name, audienceName: name, audienceKey: null, member: value }),
           userId: user,
-          member: value,
           changedAt: new Date(atMs).toISOString(),
         }),
       })),
     )
-    written += order.length
+  }
+
+  async function requestDeletion(): Promise<void> {
+    const user = random.pick(users)
+    if (deleting.has(user)) return
+    const atMs = now()
+    deleting.set(user, atMs)
+    for (const name of [...audiences, ...traits]) desired.delete(`${user}\n${name}`)
+    const requestedAt = new Date(atMs).toISOString()
+    const request = { requestId: `request-${atMs}`, userId: user, sources: ['space'], requestedAt }
+    await send(producer, `${prefix}deletions`, [{ key: user, value: JSON.stringify(request) }])
+    deletions++
+  }
+
+  /** Of users whose `delete` has come, late changes are sent that are older. */
+  async function endDeletions(): Promise<void> {
+    for (const [user, atMs] of deleting) {
+      const sinceMs = customer.msSinceDelete(user, atMs)
+      if (sinceMs === undefined) continue
+      deleting.delete(user)
+      const late = Array.from({ length: 1 + random.below(4) }, () =>
+        newChange(user, atMs - random.below(10_000)),
+      )
+      await sendChanges(late)
+    }
   }
 
   async function sync(audience: string, isWhole: boolean): Promise<void> {
@@ -268,6 +384,11 @@ async function openUpstream({ prefix }: Scene, random: Random) {
     syncs++
     for (const user of users) {
       const isKnown = desired.has(`${user}\n${audience}`)
+      // It depends on which of the two is read first.
+      if (deleting.has(user)) {
+        desired.delete(`${user}\n${audience}`)
+        continue
+      }
       if (isKnown || members.has(user)) want(user, audience, { atMs, value: members.has(user) })
     }
   }
@@ -279,20 +400,33 @@ async function openUpstream({ prefix }: Scene, random: Random) {
     get syncs() {
       return syncs
     },
+    get deletions() {
+      return deletions
+    },
     async play(untilMs: number): Promise<void> {
       while (performance.now() < untilMs) {
         await change()
         if (random.oneIn(30)) await sync(random.pick(audiences), random.below(3) > 0)
+        if (random.oneIn(15)) await requestDeletion()
+        await endDeletions()
         await passTime(random.below(400))
       }
+      await until(
+        'every delete has come',
+        async () => {
+          await endDeletions()
+          return deleting.size === 0
+        },
+        { timeoutMs: 60_000, everyMs: 200 },
+      )
       // Halves that are left over come to their end by a newer one.
       for (const audience of audiences) await sync(audience, true)
     },
     /** What every user's properties are to be. */
     desired: () =>
       [...desired].map(([key, { value }]) => {
-        const [user = '', audience = ''] = key.split('\n')
-        return [user, audience.toLowerCase().replace(' ', '_'), value] as const
+        const [user = '', name = ''] = key.split('\n')
+        return [user, propertyOf(name), value] as const
       }),
     close: () => producer.disconnect(),
   }

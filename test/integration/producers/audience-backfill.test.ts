@@ -5,6 +5,8 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { encodeState, encodeSubject } from '../../../src/audience/state-record.ts'
+import { encodeMark } from '../../../src/backfill/marks.ts'
+import { encodePosition } from '../../../src/backfill/position.ts'
 import { partitionOf } from '../../../src/message/partition.ts'
 import { decodeCarried } from '../../../src/retry/carried.ts'
 import { createTopic, produce, randomPrefix, readAll, testKafka } from '../../support/kafka.ts'
@@ -44,6 +46,7 @@ beforeEach(async () => {
     SLUICE_CATALOG_FILE: catalog.path,
   }
   for (const name of ['memberships', 'replays']) await createTopic(prefix + name, { partitions })
+  await createTopic(`${prefix}backfills`, { partitions: 1 })
 })
 
 afterEach(() => {
@@ -81,6 +84,12 @@ function membership({
   }
 }
 
+/** What a worker writes when a destination has missed a value. */
+const missed = {
+  partition: 0,
+  ...encodeMark({ kind: 'missed', destinationId: 'crm', spaceId: 'personas' }),
+}
+
 async function replayed() {
   const records = await readAll(`${prefix}replays`)
   return records.map(({ partition, key, value, headers }) => {
@@ -95,6 +104,8 @@ async function replayed() {
     return { userId: key ?? '', destinationId, since: property?.since, body }
   })
 }
+
+const outputOf = async (args: readonly string[]): Promise<string> => (await runSluice(args, variables)).stdout
 
 const usersOf = (records: Awaited<ReturnType<typeof replayed>>): string[] =>
   records.map(({ userId }) => userId).toSorted()
@@ -183,6 +194,46 @@ describe('a backfill', () => {
     // What had been sent since the last note is sent again.
     expect(records.length).toBeLessThan(userIds.length + 600)
     expect(records.length - userIds.length).toBeLessThan(userIds.length - noted)
+  })
+
+  test('whose state can not be kept says so before anything is sent', async () => {
+    await produce(`${prefix}memberships`, [membership({ userId: 'u1' })])
+    const stateFile = join(folder, 'none', 'state.json')
+    const { stderr } = await runSluice([...backfillArgs, 'crm', '--state', stateFile], variables, {
+      expectedCode: 1,
+    })
+    expect(stderr).toContain(`${stateFile} can not be written (ENOENT)`)
+    expect(stderr).not.toMatch(/^\s+at /m)
+    expect(await readAll(`${prefix}replays`)).toEqual([])
+  })
+
+  test('of all that the space holds takes down the mark of what was missed before; one of a part lets it stay', async () => {
+    const ofAll = [...backfillArgs, 'crm', '--with-left']
+    const ofPart = [...ofAll, '--audience', 'aud_1']
+    await produce(`${prefix}memberships`, [membership({ userId: 'u1' })])
+    expect(await outputOf(ofAll)).not.toContain('mark ')
+    await produce(`${prefix}backfills`, [missed])
+    expect(await outputOf(ofPart)).toContain('mark     stays: crm needs a backfill of all of personas')
+    expect(await outputOf([...ofAll, '--dry-run'])).not.toContain('mark ')
+    expect(await outputOf(ofAll)).toContain('mark     taken down: crm has missed nothing more of personas')
+    expect(await outputOf(ofPart)).not.toContain('mark ')
+    await produce(`${prefix}backfills`, [missed])
+    expect(await outputOf(ofPart)).toContain('mark     stays')
+  })
+
+  test('that goes on takes down only what was missed before it began at first', async () => {
+    const args = [...backfillArgs, 'crm', '--with-left', '--state', join(folder, 'state.json')]
+    const scope = { prefix, partitions, spaceId: 'personas', destinationId: 'crm' }
+    const whole = { ...scope, audienceId: null, property: null, withLeft: true }
+    const noteOf = (marksUpTo: number): void => {
+      const position = { unit: partitions, end: 0, bucket: 0, offset: -1, sent: 5, marksUpTo }
+      writeFileSync(join(folder, 'state.json'), encodePosition(whole, position))
+    }
+    await produce(`${prefix}backfills`, [missed, missed])
+    noteOf(1)
+    expect(await outputOf(args)).toContain('mark     stays')
+    noteOf(2)
+    expect(await outputOf(args)).toContain('mark     taken down')
   })
 
   test('does not go on with the state of another', async () => {

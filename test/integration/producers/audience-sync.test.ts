@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
@@ -127,6 +128,15 @@ describe('a sync of a file', () => {
     expect(stdout).toContain(`read     2 users from ${file}`)
     expect(stdout).toContain(`nothing sent: it would be 6 parts to 6 partitions of ${topic}`)
     expect(await readAll(topic)).toEqual([])
+  })
+
+  test('of a file that can not be opened is refused in a line', async () => {
+    const file = join(folder, 'socket.csv')
+    const server = createServer().listen(file)
+    await once(server, 'listening')
+    const { stderr } = await runSluice(['audience', 'sync', file, ...about], variables, { expectedCode: 1 })
+    server.close()
+    expect(stderr).toBe(`sluice: ${file} can not be read to its end (ENXIO).\n`)
   })
 
   test('with a bad row is refused, with the line, and nothing is sent', async () => {

@@ -8,9 +8,11 @@ import { Partitioners } from 'kafkajs'
 import { Compile } from 'typebox/compile'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ensureJars } from '../../../src/development/jars.ts'
+import { readChange } from '../../../src/audience/change.ts'
 import { audienceChangeSchema, syncPartCheck } from '../../../src/message/audience-change.ts'
+import { defaultLimits } from '../../../src/message/limits.ts'
 import { partitionOf } from '../../../src/message/partition.ts'
-import { createTopic, randomPrefix, readAll, testKafka } from '../../support/kafka.ts'
+import { createTopic, randomPrefix, readAll, type SeenRecord, testKafka } from '../../support/kafka.ts'
 import { pythonPackage } from '../../support/python-packages.ts'
 
 /**
@@ -135,6 +137,14 @@ async function newTopic(): Promise<string> {
 
 const check = Compile(audienceChangeSchema)
 
+/** As the worker reads it. */
+const read = ({ partition, offset, value }: Pick<SeenRecord, 'partition' | 'offset' | 'value'>) =>
+  readChange(
+    value,
+    { spaceId: 'personas', partition, offset, timestampMs: Date.now(), origin: undefined },
+    { limits: defaultLimits, partitions },
+  )
+
 describe('the page', () => {
   test('shows records as the schema has them', () => {
     const examples = blocksOf('json').map((text): unknown => JSON.parse(text))
@@ -158,14 +168,26 @@ describe.each(clients)('$name, set as the page says', ({ run: produce }) => {
     await produce(topic)
     const records = await readAll(topic, { count: userIds.length })
     expect(records.map(({ key }) => key ?? '').toSorted()).toEqual([...userIds].toSorted())
-    for (const { partition, key, value, headers } of records) {
+    for (const { partition, offset, key, value, headers } of records) {
       expect(partition).toBe(partitionOf(key ?? '', partitions))
       expect(headers).toEqual({ 'source-id': 'personas' })
+      expect(read({ partition, offset, value })).toMatchObject({
+        ok: true,
+        change: { subject: { userId: key, property: 'big_spenders' }, value: 'true', unit: partition },
+      })
       const change: unknown = JSON.parse(value?.toString() ?? '')
       expect(check.Check(change)).toBe(true)
       expect(change).toMatchObject({ type: 'membership', userId: key })
     }
   })
+})
+
+test('a key that Java writes as null is none', { timeout: 2 * mostRunMs }, async () => {
+  const topic = await newTopic()
+  const file = fileOf('EnterAudience.java', blockOf('java', 'class EnterAudience'))
+  await run('java', ['-cp', join(jars, '*'), file], { topic, input: 'u1\n' })
+  const [record] = await readAll(topic, { count: 1 })
+  expect(JSON.parse(String(record?.value))).toMatchObject({ userId: 'u1', audienceKey: null })
 })
 
 /** How many are not in the unit of their user. */

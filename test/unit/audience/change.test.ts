@@ -1,10 +1,13 @@
 import * as fc from 'fast-check'
+import { Compile } from 'typebox/compile'
 import { describe, expect, test } from 'vitest'
 import { type ChangePlace, readChange } from '../../../src/audience/change.ts'
 import { readDeletion } from '../../../src/audience/deletion-request.ts'
+import { audienceChangeSchema } from '../../../src/message/audience-change.ts'
 import { defaultLimits } from '../../../src/message/limits.ts'
 import { partitionOf } from '../../../src/message/partition.ts'
 
+const schema = Compile(audienceChangeSchema)
 const rules = { limits: defaultLimits, partitions: 4 }
 const appendedMs = Date.parse('2026-01-01T00:00:00Z')
 const userId = 'user-1'
@@ -95,6 +98,28 @@ describe('a change', () => {
       kind: 'part',
       part: { part: 1, parts: 2, userIds: [userId], property: 'big_spenders' },
     })
+  })
+
+  test.each([
+    ['a membership', membership, 'audienceKey'],
+    ['a trait', trait, 'traitKey'],
+    ['a part of a sync', sync, 'audienceKey'],
+  ])('a null as the key of %s is read as none', (_what, given, key) => {
+    expect(read({ ...given, [key]: null })).toEqual(read(given))
+    expect(read(given).ok).toBe(true)
+    expect(schema.Check({ ...given, [key]: null })).toBe(true)
+  })
+
+  test.each([
+    ['a membership', membership],
+    ['a trait', trait],
+    ['a part of a sync', sync],
+  ])('a null in another field of %s is refused', (_what, given) => {
+    const fields = Object.keys(given).filter((field) => field !== 'type' && field !== 'value')
+    for (const field of fields) {
+      expect([field, reasonOf({ ...given, [field]: null })]).toEqual([field, 'bad_change'])
+      expect(schema.Check({ ...given, [field]: null })).toBe(false)
+    }
   })
 
   test.each<[string, unknown, string]>([

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
+  compareStored,
   decodeCell,
   encodeCell,
   hasIdMark,
@@ -22,6 +23,7 @@ import { compareVersions, formatVersion, parseVersion } from '../../../src/audie
 import { id, state, subject, version } from './arbitraries.ts'
 
 const runs = { numRuns: 1_000 }
+const firstVersion = { atMs: 1, isNative: true, partition: 0, offset: 0 }
 
 function bestCell(cells: readonly PropertyCell[]): PropertyCell | undefined {
   let held: PropertyCell | undefined
@@ -180,6 +182,29 @@ describe('what the store holds', () => {
       }),
       runs,
     )
+  })
+
+  test('how it stands to a change is told from its text', () => {
+    fc.assert(
+      fc.property(state, version, fc.nat(), fc.boolean(), id, (held, at, offset, isSame, other) => {
+        const text = encodeCell({ kind: 'property', state: held, offset }) ?? ''
+        const { kind, id: of } = held
+        const version_ = isSame ? held.version : at
+        const order = compareStored(text, { kind, id: of, version: version_ })
+        expect(Math.sign(order ?? NaN)).toBe(Math.sign(compareVersions(held.version, version_)))
+        expect(
+          compareStored(text, { kind: kind === 'trait' ? 'audience' : 'trait', id: of, version: at }),
+        ).toBe(undefined)
+        if (other !== of) expect(compareStored(text, { kind, id: other, version: at })).toBe(undefined)
+      }),
+      runs,
+    )
+    const floor = encodeCell({
+      kind: 'sync',
+      state: { version: { ...firstVersion }, syncId: 'a' },
+      offset: 1,
+    })
+    expect(compareStored(floor ?? '', { kind: 'audience', id: 'a', version: firstVersion })).toBe(undefined)
   })
 
   test('floors are read as they were stored', () => {

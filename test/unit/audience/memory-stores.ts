@@ -35,6 +35,11 @@ export class MemoryStores implements Stores {
     return Promise.resolve()
   }
 
+  /** Only what is on disk outlives its program. */
+  removeUnused(): Promise<void> {
+    return Promise.resolve()
+  }
+
   /** Nothing is written any more, and no call ever returns. */
   kill(): void {
     this.#program.isKilled = true

@@ -1,4 +1,3 @@
-import type { PropertyState } from '../../../src/audience/state-record.ts'
 import { decodeState } from '../../../src/audience/state-record.ts'
 import type { Version } from '../../../src/audience/version.ts'
 import { partitionOf } from '../../../src/message/partition.ts'
@@ -47,12 +46,19 @@ const withinMs = 600_000
 
 /**
  * The state that a unit has to come to: its changes one after the other, each once, as the design says it, without batches,
- * crashes or writes that take their time. One audience has one property here.
+ * crashes or writes that take their time. One audience has one property here. `deletedUpToMs` is of users: nothing as old
+ * counts, whenever the deletion came.
  */
-export function referenceOf(log: SimulatedLog, unit: number): Map<string, Held> {
+export function referenceOf(
+  log: SimulatedLog,
+  unit: number,
+  deletedUpToMs: ReadonlyMap<string, number>,
+): Map<string, Held> {
   const held = new Map<string, Held>()
   const floors = new Map<string, Version>()
   const syncs = new Map<string, OpenSync>()
+  const isDeleted = (userId: string, { atMs }: Version): boolean =>
+    atMs <= (deletedUpToMs.get(userId) ?? -Infinity)
 
   for (const { offset, timestampMs, value, headers } of log.records(topics.changes, unit)) {
     const fields: Fields = JSON.parse(value?.toString() ?? '{}')
@@ -70,6 +76,7 @@ export function referenceOf(log: SimulatedLog, unit: number): Map<string, Held> 
         partition: isNative ? unit : (partition ?? -1),
         offset: isNative ? offset : (at ?? -1),
       }
+      if (isDeleted(userId, version)) continue
       const key = keyOf(userId, audienceId)
       const before = held.get(key)
       if (before !== undefined && compareVersions(version, before.version) <= 0) continue
@@ -99,6 +106,7 @@ export function referenceOf(log: SimulatedLog, unit: number): Map<string, Held> 
     floors.set(audienceId, sync.version)
     const users = new Set([...sync.users.values()].flat())
     for (const userId of users) {
+      if (isDeleted(userId, sync.version)) continue
       const key = keyOf(userId, audienceId)
       const before = held.get(key)
       if (before?.value === 'true') continue
@@ -115,29 +123,22 @@ export function referenceOf(log: SimulatedLog, unit: number): Map<string, Held> 
   return held
 }
 
-export type Written = { readonly state: PropertyState; readonly isQuiet: boolean; readonly offset: number }
-
-/** All states that `memberships` of a unit has been given, by user and audience, in the order of the log. */
-export function writtenStates(log: SimulatedLog, unit: number): Map<string, Written[]> {
-  const written = new Map<string, Written[]>()
-  for (const { key, value, offset } of log.records(topics.states, unit)) {
+/** The last record of each user and audience in `memberships` of a unit: what compaction leaves. */
+export function lastStates(log: SimulatedLog, unit: number): Map<string, Held> {
+  const names = new Map<string, string>()
+  const last = new Map<string, Held>()
+  for (const { key, value } of log.records(topics.states, unit)) {
     const decoded = decodeState(key, value)
     if (!decoded.ok) throw new Error(decoded.fault)
-    const { record } = decoded
-    if (record.subject.kind !== 'property' || record.state === null || !('isQuiet' in record)) continue
-    const name = `${record.subject.userId}/${record.state.id}`
-    const states = written.get(name) ?? []
-    states.push({ state: record.state, isQuiet: record.isQuiet, offset })
-    written.set(name, states)
+    const { subject, state } = decoded.record
+    if (subject.kind !== 'property') continue
+    const property = keyOf(subject.userId, subject.property)
+    if (state === null || !('since' in state)) last.delete(names.get(property) ?? '')
+    else {
+      const name = keyOf(subject.userId, state.id)
+      names.set(property, name)
+      last.set(name, { value: state.value, version: state.version })
+    }
   }
-  return written
-}
-
-/** The highest version, wherever it stands. */
-export function bestOf(states: readonly Written[]): Written | undefined {
-  let best: Written | undefined
-  for (const one of states) {
-    if (best === undefined || compareVersions(one.state.version, best.state.version) >= 0) best = one
-  }
-  return best
+  return last
 }

@@ -9,12 +9,12 @@ import type {
 } from '../../../src/audience/ports.ts'
 import { defaultLimits } from '../../../src/message/limits.ts'
 import { partitionOf } from '../../../src/message/partition.ts'
-import { levelStores } from '../../../src/audience/store.ts'
+import { levelStores, type Stores } from '../../../src/audience/store.ts'
 import { type Disks, MemoryStores } from './memory-stores.ts'
 
 export const partitions = 2
 export const topics = { changes: 'audience-changes', states: 'memberships', deletions: 'deletions' } as const
-type Topic = (typeof topics)[keyof typeof topics]
+type Topic = (typeof topics)[keyof typeof topics] | `retry.${string}` | 'dead-letters'
 
 export type LogRecord = {
   readonly offset: number
@@ -52,6 +52,24 @@ export class SimulatedLog {
     value: Buffer | null
   }[] = []
   owners = 0
+  /** Records of `memberships` that are compacted away, as `unit/offset`. */
+  readonly #compacted = new Set<string>()
+
+  /** As a broker does, later: of each key the last record stays. What isn't settled is never old enough. */
+  compact(unit: number): void {
+    const end = this.commit(topics.states, unit)
+    const seen = new Set<string>()
+    for (const { offset, key } of this.records(topics.states, unit).slice(0, end).toReversed()) {
+      const name = key?.toString() ?? ''
+      if (seen.has(name)) this.#compacted.add(`${unit}/${offset}`)
+      seen.add(name)
+    }
+  }
+
+  /** What compaction has left of `memberships`. */
+  left(unit: number): LogRecord[] {
+    return this.records(topics.states, unit).filter(({ offset }) => !this.#compacted.has(`${unit}/${offset}`))
+  }
 
   records(topic: Topic, partition: number): LogRecord[] {
     const name = `${topic}/${partition}`
@@ -112,10 +130,16 @@ export class SimulatedOwner {
   readonly givenBack: string[] = []
   /** It may still be running, but the group has another owner: what it settles doesn't count. */
   isZombie = false
+  /** Nobody has told a zombie that it is one. */
+  isUnaware = false
+  /** The units go to another owner: what it has begun comes to its end here, and counts. */
+  isLeaving = false
   /** Whether it is at the end of the changes, as a fetch has shown. */
   endSeenMs = 0
   readonly #next = new Map<string, number>()
   readonly #stores: MemoryStores
+  /** Up to which offset of a topic and unit an owner before may have begun with records. */
+  readonly #begunBelow: ReadonlyMap<string, number>
   isKilled = false
 
   constructor(
@@ -124,9 +148,18 @@ export class SimulatedOwner {
       machine = 1,
       ports = {},
       onDisk,
-    }: { machine?: number; ports?: Partial<AudiencePorts>; onDisk?: string } = {},
+      stores = levelStores,
+      begunBelow = new Map(),
+    }: {
+      machine?: number
+      ports?: Partial<AudiencePorts>
+      onDisk?: string
+      stores?: Stores
+      begunBelow?: ReadonlyMap<string, number>
+    } = {},
   ) {
     this.log = log
+    this.#begunBelow = begunBelow
     this.#stores = new MemoryStores(log.disks)
     this.number = ++log.owners
     const count = (what: string): void => {
@@ -138,7 +171,7 @@ export class SimulatedOwner {
       limits: defaultLimits,
       logId: 'simulated',
       trustedForMs: 30 * 86_400_000,
-      stores: onDisk === undefined ? this.#stores : levelStores,
+      stores: onDisk === undefined ? this.#stores : stores,
       tickEveryMs: 2,
       ports: {
         spaceOf: (sourceId) => {
@@ -147,12 +180,13 @@ export class SimulatedOwner {
           return sourceId.startsWith('space') ? 'enabled' : 'unknown'
         },
         writeState: ({ partition, key, value }) =>
-          this.#write(topics.states, partition, { key, value, headers: {} }),
+          this.write(topics.states, partition, { key, value, headers: {} }),
         moveChange: async ({ partition, key, value, headers }) => {
-          await this.#write(topics.changes, partition, { key, value, headers: { ...headers } })
+          await this.write(topics.changes, partition, { key, value, headers: { ...headers } })
           return 'acknowledged'
         },
         readStates: (unit, from) => statesOf(log, unit, from),
+        firstStateMs: (unit) => Promise.resolve(log.records(topics.states, unit)[0]?.timestampMs),
         rangeOfStates: (unit) => Promise.resolve({ start: 0, end: log.records(topics.states, unit).length }),
         deliver: (record, identify) => {
           if (!this.isZombie) {
@@ -213,14 +247,14 @@ export class SimulatedOwner {
         value: record.value,
         headers: record.headers,
       }
-      const held = this.#hold(topic, unit, record)
+      const held = this.hold(topic, unit, record)
       if (topic === topics.changes) this.units.acceptChange(held, content)
       else if (topic === topics.states) this.units.acceptState(held, content)
       else this.units.acceptDeletion(held, content)
     }
   }
 
-  #hold(topic: Topic, partition: number, { offset, timestampMs }: LogRecord): HeldRecord {
+  hold(topic: Topic, partition: number, { offset, timestampMs }: LogRecord): HeldRecord {
     const name = `${topic}/${partition}/${offset}`
     this.out.add(name)
     const end = (): void => {
@@ -228,6 +262,8 @@ export class SimulatedOwner {
     }
     const { log } = this
     const isLost = (): boolean => this.isZombie || this.isKilled
+    const isUnaware = (): boolean => this.isUnaware && !this.isKilled
+    const isLeaving = (): boolean => this.isLeaving
     return {
       topic,
       partition,
@@ -235,9 +271,9 @@ export class SimulatedOwner {
       timestampMs,
       isLate: false,
       get isAbandoned() {
-        return isLost()
+        return isLeaving() || (isLost() && !isUnaware())
       },
-      mayHaveBegun: false,
+      mayHaveBegun: offset < (this.#begunBelow.get(`${topic}/${partition}`) ?? 0),
       settle: () => {
         end()
         if (!isLost()) log.settle(topic, partition, offset)
@@ -282,7 +318,8 @@ export class SimulatedOwner {
     void this.units.stop().catch(() => undefined)
   }
 
-  #write(
+  /** Gives the offset once it is acknowledged. */
+  write(
     topic: Topic,
     partition: number,
     record: Pick<LogRecord, 'key' | 'value' | 'headers'>,
@@ -304,10 +341,11 @@ async function* statesOf(
   unit: number,
   from: number,
 ): AsyncGenerator<readonly LoggedState[]> {
-  const end = log.records(topics.states, unit).length
-  for (let at = from; at < end; at += 3) {
+  const records = log.left(unit).filter(({ offset }) => offset >= from)
+  // Now few, now many, so that batches end everywhere.
+  for (let size = 1 + (from % 3); records.length > 0; size = size === 3 ? 50 : 3) {
     await Promise.resolve()
-    yield log.records(topics.states, unit).slice(at, Math.min(at + 3, end))
+    yield records.splice(0, size)
   }
 }
 

@@ -1,6 +1,10 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { bestOf, referenceOf, writtenStates } from './reference.ts'
+import { decodeCell } from '../../../src/audience/cell.ts'
+import { subjectOf } from '../../../src/audience/store-keys.ts'
+import { parseVersion } from '../../../src/audience/version.ts'
+import { type Held, lastStates, referenceOf } from './reference.ts'
+import { partitionOf } from '../../../src/message/partition.ts'
 import { iso, partitions, SimulatedLog, SimulatedOwner, topics, turns, usersOf } from './simulated-log.ts'
 
 const ofFirst = 2
@@ -16,6 +20,9 @@ class World {
   zombie: SimulatedOwner | undefined
   machine = 1
   syncs = 0
+  requests = 0
+  /** Up to when users were deleted. */
+  readonly deletedUpToMs = new Map<string, number>()
   /** Parts of syncs that were not sent yet. */
   readonly unsent: (() => void)[] = []
 
@@ -37,6 +44,8 @@ class World {
   /** Parts of one sync, in the order in which they are to be sent; some may stay unsent. */
   sync(audience: string, members: readonly string[], parts: number, agoMs: number, unit: number): void {
     const syncId = `sync-${++this.syncs}`
+    // No two have the same snapshotAt: a repeat of one would be taken for newer than the other, once its disk is lost.
+    this.log.nowMs++
     const snapshotAt = iso(this.log.nowMs - agoMs)
     for (let part = 1; part <= parts; part++) {
       this.unsent.push(() =>
@@ -57,6 +66,19 @@ class World {
     }
   }
 
+  remove(user: string, agoMs: number, partition: number): void {
+    const requestedAtMs = this.log.nowMs - agoMs
+    this.log.append(topics.deletions, partition, {
+      value: json({
+        requestId: `request-${++this.requests}`,
+        userId: user,
+        sources: [spaceId],
+        requestedAt: iso(requestedAtMs),
+      }),
+    })
+    this.deletedUpToMs.set(user, Math.max(requestedAtMs, this.deletedUpToMs.get(user) ?? -Infinity))
+  }
+
   async begin(machine: number): Promise<void> {
     this.machine = machine
     this.owner = new SimulatedOwner(this.log, { machine })
@@ -70,11 +92,12 @@ class World {
     await this.begin(this.machine)
   }
 
-  /** Another program takes over, on another machine. This one doesn't know, and goes on. */
-  async handOver(isDiskLost: boolean): Promise<void> {
+  /** Another program takes over, on another machine. This one goes on, and may not know. */
+  async handOver(isDiskLost: boolean, isUnaware: boolean): Promise<void> {
     this.zombie?.kill(() => false)
     this.zombie = this.owner
     this.zombie.isZombie = true
+    this.zombie.isUnaware = isUnaware
     const next = this.machine === 1 ? 2 : 1
     if (isDiskLost)
       for (const name of this.log.disks.keys())
@@ -239,9 +262,28 @@ const toCrash = fc
     ),
   )
 const toHandOver = fc
-  .boolean()
-  .map((isDiskLost) =>
-    step(`a hand-over${isDiskLost ? ' to an empty disk' : ''}`, (world) => world.handOver(isDiskLost)),
+  .tuple(fc.boolean(), fc.boolean())
+  .map(([isDiskLost, isUnaware]) =>
+    step(`a hand-over${isDiskLost ? ' to an empty disk' : ''}${isUnaware ? ', untold' : ''}`, (world) =>
+      world.handOver(isDiskLost, isUnaware),
+    ),
+  )
+const toCompact = unit.map((where) => step(`compaction of ${where}`, ({ log }) => log.compact(where)))
+const toRemove = fc
+  .tuple(user, fc.constantFrom(0, 0, 500, 1_500), fc.nat({ max: 9 }))
+  .map(([who, agoMs, wrong]) =>
+    step(`${who} is deleted as of ${agoMs} ms ago${wrong === 0 ? ', elsewhere' : ''}`, (world) => {
+      const own = users.indexOf(who) < ofFirst ? 0 : 1
+      world.remove(who, agoMs, wrong === 0 ? 1 - own : own)
+    }),
+  )
+const toDeliverDeletions = fc
+  .tuple(unit, fc.integer({ min: 1, max: 3 }), fc.boolean())
+  .map(([where, count, toZombie]) =>
+    step(`${count} of deletions ${where}${toZombie ? ' to the zombie' : ''}`, ({ owner, zombie }) => {
+      if (toZombie) zombie?.deliver(topics.deletions, where, count)
+      else owner.deliver(topics.deletions, where, count)
+    }),
   )
 const toRestart = fc.constant(step('a restart', (world) => world.restart()))
 
@@ -257,35 +299,86 @@ const steps = [
   { weight: 2, arbitrary: toCrash },
   { weight: 2, arbitrary: toHandOver },
   { weight: 1, arbitrary: toRestart },
+  { weight: 2, arbitrary: toCompact },
 ]
-const plan = fc.commands([fc.oneof(...steps)], { maxCommands: 60, size: 'max' })
+const deletions = [
+  { weight: 4, arbitrary: toRemove },
+  { weight: 4, arbitrary: toDeliverDeletions },
+]
 
-function checkAll({ log, owner }: World): void {
+/** What the stores of a machine hold of a unit. */
+function storedStates({ log }: World, machine: number, where: number): Map<string, Held> {
+  const stored = new Map<string, Held>()
+  for (const [key, text] of log.disks.get(`machine-${machine}/unit-${where}`) ?? []) {
+    const subject = subjectOf(key)
+    if (!key.startsWith('s') || subject?.kind !== 'property') continue
+    const cell = decodeCell(text.toString())
+    if (cell.kind !== 'property') continue
+    const { id, value, version } = cell.state
+    stored.set(`${subject.userId}/${id}`, { value, version })
+  }
+  return stored
+}
+
+/** Who was deleted and who has left are the same: which of them came first tells whether there is a record. */
+function comparable(states: ReadonlyMap<string, Held>, { deletedUpToMs }: World): Record<string, Held> {
+  const compared = [...states].filter(
+    ([name, { value }]) => value === 'true' || !deletedUpToMs.has(userOf(name)),
+  )
+  return Object.fromEntries(compared.sort(([a], [b]) => (a < b ? -1 : 1)))
+}
+
+function checkAll(world: World): void {
+  const { log, owner, deletedUpToMs } = world
   expect(owner.faults).toEqual([])
   expect([...owner.out], 'every record comes to its end').toEqual([])
   for (let where = 0; where < partitions; where++) {
-    expect(log.commit(topics.changes, where), `changes ${where}`).toBe(
-      log.records(topics.changes, where).length,
-    )
-    expect(log.commit(topics.states, where), `states ${where}`).toBe(log.records(topics.states, where).length)
-    const reference = referenceOf(log, where)
-    const written = writtenStates(log, where)
-    expect([...written.keys()].sort(), 'who is known').toEqual([...reference.keys()].sort())
-    for (const [name, expected] of reference) {
-      const states = written.get(name) ?? []
-      const best = bestOf(states)?.state
-      expect(best && { name, value: best.value, version: best.version }).toEqual({ name, ...expected })
-      if (best === undefined) continue
-      // What compaction leaves.
-      const last = states.at(-1)?.state
-      expect(last?.version, `the last record of ${name}`).toEqual(best.version)
-      // What receivers have been told, in the end.
-      const told = log.delivered.filter(
-        ({ identify }) => `${identify.userId}/${idOf(identify.body)}` === name,
-      )
-      const values = told.map(({ identify }) => valueOf(identify.body))
-      expect(values.at(-1), `told of ${name}: ${values.join()}`).toBe(best.value)
+    for (const topic of Object.values(topics)) {
+      expect(log.commit(topic, where), `${topic} ${where}`).toBe(log.records(topic, where).length)
     }
+    const reference = referenceOf(log, where, deletedUpToMs)
+    const expected = comparable(reference, world)
+    expect(comparable(lastStates(log, where), world), 'what compaction leaves').toEqual(expected)
+    expect(comparable(storedStates(world, world.machine, where), world), 'what is stored').toEqual(expected)
+    for (const name of namesOf(where)) {
+      const values = toldOf(world, name)
+      const told = values.at(-1)
+      const wanted = reference.get(name)?.value
+      const isNeither = deletedUpToMs.has(userOf(name)) && wanted !== 'true' && told !== 'true'
+      expect(told === wanted || isNeither, `${name} is ${wanted}, told ${values.join()}`).toBe(true)
+    }
+  }
+}
+
+/** Each user of a unit with each audience. */
+function namesOf(where: number): string[] {
+  const own = users.filter((one) => partitionOf(one, partitions) === where)
+  return own.flatMap((one) => audiences.map((of) => `${one}/${of}`))
+}
+
+function userOf(name: string): string {
+  return name.split('/')[0] ?? ''
+}
+
+/** What receivers have been told, in their order; what was before the deletion they don't have any more. */
+function toldOf({ log, deletedUpToMs }: World, name: string): string[] {
+  const upToMs = deletedUpToMs.get(userOf(name)) ?? -Infinity
+  return log.delivered
+    .map(({ identify }) => identify)
+    .filter(({ userId, body }) => `${userId}/${idOf(body)}` === name)
+    .filter(({ since }) => (parseVersion(since)?.atMs ?? 0) > upToMs)
+    .map(({ body }) => valueOf(body))
+}
+
+/** Whoever comes next, with nothing on disk, finds the same in what compaction has left. */
+async function checkAnew(world: World): Promise<void> {
+  for (let where = 0; where < partitions; where++) world.log.compact(where)
+  world.owner.kill(() => false)
+  world.log.disks.clear()
+  await world.begin(3)
+  for (let where = 0; where < partitions; where++) {
+    const expected = comparable(referenceOf(world.log, where, world.deletedUpToMs), world)
+    expect(comparable(storedStates(world, 3, where), world), 'what is found anew').toEqual(expected)
   }
 }
 
@@ -297,11 +390,15 @@ function valueOf(body: Buffer): string {
   return String(Object.values(JSON.parse(body.toString()).traits)[0])
 }
 
-test(
-  'whatever happens, a unit comes to the state that its changes say, and receivers are told of it',
+test.each([
+  { what: 'whatever happens', steps },
+  { what: 'whoever is deleted', steps: [...steps, ...deletions] },
+])(
+  '$what, a unit comes to the state that its changes say, and receivers are told of it',
   { timeout: 600_000 },
-  async () => {
+  async ({ steps: possible }) => {
     let applied = 0
+    const plan = fc.commands([fc.oneof(...possible)], { maxCommands: 60, size: 'max' })
     await fc.assert(
       fc.asyncProperty(plan, async (commands) => {
         const world = new World()
@@ -310,7 +407,8 @@ test(
           await fc.asyncModelRun(() => ({ model: world, real: world }), commands)
           await world.finish()
           checkAll(world)
-          applied += world.owner.synced.length
+          await checkAnew(world)
+          applied += world.syncs
         } finally {
           world.owner.kill(() => false)
           world.zombie?.kill(() => false)

@@ -124,6 +124,19 @@ describe('changes', () => {
     expect(owner.out.size).toBe(0)
   })
 
+  test('one that comes with a tombstone is not too late for what the store still has', async () => {
+    const { log, owner } = await open()
+    change(log, { agoMs: 10 })
+    await run(owner)
+    log.append(topics.states, 0, { key: log.records(topics.states, 0)[0]?.key ?? null })
+    change(log, { agoMs: 20, member: false })
+    owner.deliver(topics.states, 0)
+    owner.deliver(topics.changes, 0)
+    await run(owner)
+    expect(owner.outcomes.get('changed')).toBe(2)
+    expect(told(log).at(-1)).toBe(`${ann} {"lions":false}`)
+  })
+
   test('one in the wrong partition is moved to its unit with its origin', async () => {
     const { log, owner } = await open()
     change(log, { user: zoe, partition: 0 })
@@ -521,6 +534,46 @@ describe('deletions', () => {
     expect(told(log)).toEqual([`${ann} {"lions":true}`, `${ann} {"lions":true}`])
   })
 
+  test('an older value that may still land late is followed by what holds since the request: a newer value, or the delete', async () => {
+    const { log, owner } = await open()
+    change(log, { agoMs: 10 })
+    await run(owner)
+    const older = judged(log, 0)
+    const uncertain = judged(log, 0, true)
+    remove(log, { agoMs: 5 })
+    await run(owner)
+    expect(await owner.units.judge(older)).toEqual({ kind: 'suppressed' })
+    const deleted = await owner.units.judge(uncertain)
+    expect(deleted).toMatchObject({
+      kind: 'send_current',
+      messageId: 'delete-r1',
+      since: older.property.since,
+    })
+    change(log, { agoMs: 1 })
+    await run(owner)
+    const newer = log.delivered[1]?.identify
+    expect(await owner.units.judge(older)).toEqual({ kind: 'suppressed' })
+    expect(await owner.units.judge(uncertain)).toEqual({
+      kind: 'send_current',
+      messageId: newer?.messageId,
+      body: newer?.body,
+      since: newer?.since,
+    })
+  })
+
+  test('a value that was confirmed after the request is told again, since the delete takes it away', async () => {
+    const { log, owner } = await open()
+    change(log, { agoMs: 10 })
+    change(log, { agoMs: 3 })
+    await run(owner)
+    expect(told(log)).toEqual([`${ann} {"lions":true}`])
+    remove(log, { agoMs: 5 })
+    await run(owner)
+    expect(told(log)).toEqual([`${ann} {"lions":true}`, `${ann} {"lions":true}`])
+    expect(await owner.units.judge(judged(log, 1))).toEqual({ kind: 'send' })
+    expect(owner.out.size).toBe(0)
+  })
+
   test('the same request again is the same request', async () => {
     const { log, owner } = await open()
     remove(log)
@@ -587,6 +640,8 @@ test('a unit whose store is in the hands of an owner that stands still gets one 
     await still.begin()
     change(log)
     still.deliver(topics.changes, 0)
+    // Turns of the event loop don't wait for the disk.
+    await until('the state is written', () => still.pending.length > 0)
     await still.landAll()
     const next = new SimulatedOwner(log, { onDisk: folder })
     await next.begin()

@@ -11,7 +11,7 @@ const scope: BackfillScope = {
   property: null,
   withLeft: false,
 }
-const position = { unit: 3, end: 1_000, bucket: 5, offset: -1, sent: 42 }
+const position = { unit: 3, end: 1_000, bucket: 5, offset: -1, sent: 42, marksUpTo: 7 }
 
 describe('the position of a backfill', () => {
   test('is read as it was written', () => {
@@ -23,6 +23,7 @@ describe('the position of a backfill', () => {
           bucket: fc.nat(),
           offset: fc.oneof(fc.constant(-1), fc.maxSafeNat()),
           sent: fc.maxSafeNat(),
+          marksUpTo: fc.integer({ min: -1 }),
         }),
         fc.record({ spaceId: fc.string(), destinationId: fc.string(), property: fc.option(fc.string()) }),
         (at, names) => {
@@ -62,7 +63,7 @@ describe('the position of a backfill', () => {
       ),
       { numRuns: 1_000 },
     )
-    for (const broken of [{ unit: -1 }, { offset: -2 }, { end: 1.5 }, { sent: '1' }]) {
+    for (const broken of [{ unit: -1 }, { offset: -2 }, { end: 1.5 }, { sent: '1' }, { marksUpTo: -2 }]) {
       const text = JSON.stringify({ version: 1, ...scope, ...position, ...broken })
       expect(decodePosition(text, scope)).toEqual({ ok: false, fault: 'unreadable' })
     }

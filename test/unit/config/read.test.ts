@@ -43,6 +43,7 @@ describe('readConfig', () => {
       message: { maxBytes: 1_048_576, maxDepth: 100, maxKeys: 10_000 },
       repeats: { windowMs: 86_400_000, messages: 1_000_000 },
       state: { folder: undefined },
+      audiences: { syncTimeoutMs: 600_000 },
       registry: {
         url: undefined,
         username: undefined,

@@ -32,6 +32,37 @@ describe('a record is due', () => {
   })
 })
 
+/** It has taken one record. */
+function begun(): Partition {
+  const partition = new Partition('audience-changes', 0, 0)
+  partition.begin({ offset: 0, metadata: null })
+  partition.isWaiting = false
+  partition.take(0)
+  return partition
+}
+
+describe('the end of a partition', () => {
+  test('is seen at the time that was asked for it, once all before it was taken', () => {
+    const partition = begun()
+    partition.endsAt(2, nowMs)
+    expect(partition.endSeenMs).toBe(0)
+    partition.take(1)
+    expect(partition.endSeenMs).toBe(nowMs)
+  })
+
+  test('is not seen while somebody holds back what was taken', () => {
+    const partition = begun()
+    partition.endsAt(1, nowMs)
+    expect(partition.endSeenMs).toBe(nowMs)
+    partition.take(1)
+    partition.setFull('schema', true)
+    partition.endsAt(2, nowMs + hour)
+    expect(partition.endSeenMs).toBe(nowMs)
+    partition.setFull('schema', false)
+    expect(partition.endSeenMs).toBe(nowMs + hour)
+  })
+})
+
 describe('a partition without a window', () => {
   const partition = new Partition('audience-changes', 0, 0, { hasWindow: false })
   partition.begin({ offset: 0, metadata: null })

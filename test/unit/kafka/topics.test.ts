@@ -32,10 +32,13 @@ test('memberships takes records as large as a retry topic does', () => {
 })
 
 test('all other topics drop what has its age', () => {
-  const others = table.filter(({ topic }) => topic !== 'sluice.memberships')
+  const compacted = new Set(['sluice.memberships', 'sluice.backfills'])
+  const others = table.filter(({ topic }) => !compacted.has(topic))
   expect(others.map(({ topic }) => settingsOf(topic)['cleanup.policy'])).toEqual(others.map(() => 'delete'))
 })
 
-test('every topic has the same number of partitions', () => {
-  expect(new Set(table.map(({ partitions }) => partitions))).toEqual(new Set([12]))
+test('every topic has the same number of partitions, but for one that all members read', () => {
+  const read = table.filter(({ topic }) => topic !== 'sluice.backfills')
+  expect(new Set(read.map(({ partitions }) => partitions))).toEqual(new Set([12]))
+  expect(table.find(({ topic }) => topic === 'sluice.backfills')?.partitions).toBe(1)
 })

@@ -39,11 +39,44 @@ describe('an Identify', () => {
   test.each([
     ['that the catalog does not have', {}],
     ['that is one of events', { space: { kind: 'events' } }],
-  ] as const)('of a space %s goes to nobody, and that is told', (_what, sources) => {
-    const all = stage({ sources, destinations: [destinationOf('crm', { sources: ['space'] })] })
-    expect(all.identify('v1').settled).toBe(1)
-    expect(all.told).toEqual(['unknown source space'])
+  ] as const)('of a space %s is a dead letter, with all that a replay needs', async (_what, sources) => {
+    const all = stage({ sources, destinations: [destinationOf('ads', { sources: ['shop'] })] })
+    const record = all.identify('v1')
+    expect(record.settled).toBe(0)
+    await all.settle()
+    expect(record.settled).toBe(1)
+    expect(all.told).toEqual(['dead record: unknown_source'])
     expect(all.posted).toEqual([])
+    expect(all.written).toMatchObject([
+      {
+        topic: 'dead-letters',
+        partition: 2,
+        key: Buffer.from('u'),
+        value: Buffer.from('v1'),
+        headers: {
+          'source-id': 'space',
+          'message-id': 'id v1',
+          'message-type': 'identify',
+          property: '["u","space","p"]',
+          since: 'since v1',
+          origin: 'memberships/2/0',
+          reason: 'unknown_source',
+        },
+      },
+    ])
+    expect(all.pipeline.held).toEqual({ records: 0, bytes: 0 })
+  })
+
+  test('of a space that is one of events now leaves its destinations behind', async () => {
+    const all = stage({ sources: { space: { kind: 'events' } } })
+    all.identify('v1')
+    all.identify('v2', { mayHaveBegun: true, isSuperseded: true })
+    await all.settle()
+    expect(all.told).toEqual([
+      'dead record: unknown_source',
+      'behind crm space',
+      'dead record: unknown_source',
+    ])
   })
 
   test('of a space that is switched off leaves its destinations behind', () => {
@@ -537,12 +570,34 @@ describe('a destination is behind', () => {
     expect(all.told.slice(1)).toEqual(['dead crm: record_too_large', 'behind crm space'])
   })
 
-  test('not when there is none any more', async () => {
+  test('when it was removed by the time that a retry is due: it may come back', async () => {
     const { headers } = (await parked({ kind: 'send' })).written[0] ?? { headers: {} }
     const all = stage({ destinations: [] })
     all.retry({ topic: 'retry.1m', partition: 2, key: null, value: Buffer.from('v1'), headers })
     await all.settle()
-    expect(all.told).toEqual(['dead crm: destination_removed'])
+    expect(all.told).toEqual(['dead crm: destination_removed', 'behind crm space'])
+  })
+
+  test.each([
+    ['was removed', []],
+    ['was disconnected from the space', [destinationOf('crm', { sources: ['shop'] })]],
+  ])(
+    'when it %s, and a retry of it is superseded: the newer value went to others',
+    async (_, destinations) => {
+      const { headers } = (await parked({ kind: 'send' })).written[0] ?? { headers: {} }
+      const all = stage({ destinations, judge: async () => ({ kind: 'superseded' }) })
+      all.retry({ topic: 'retry.1m', partition: 2, key: null, value: Buffer.from('v1'), headers })
+      await all.settle()
+      expect(all.told).toEqual(['behind crm space', 'superseded crm v1'])
+    },
+  )
+
+  test('not when a retry is superseded by a value that it gets', async () => {
+    const { headers } = (await parked({ kind: 'send' })).written[0] ?? { headers: {} }
+    const all = stage({ judge: async () => ({ kind: 'superseded' }) })
+    all.retry({ topic: 'retry.1m', partition: 2, key: null, value: Buffer.from('v1'), headers })
+    await all.settle()
+    expect(all.told).toEqual(['superseded crm v1'])
   })
 
   test('not by an ordinary message', async () => {

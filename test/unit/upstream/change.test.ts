@@ -29,7 +29,9 @@ describe('a change', () => {
   test.each([
     ['a membership', membership],
     ['one with a key', { ...membership, audienceKey: 'vip' }],
+    ['one whose key is null', { ...membership, audienceKey: null }],
     ['a trait', trait],
+    ['a trait whose key is null', { ...trait, traitKey: null }],
     ['a trait without a value any more', { ...trait, value: null }],
     ['a name of symbols with a key', { ...membership, audienceName: '💸!', audienceKey: 'rich' }],
     ['one a little ahead', { ...membership, changedAt: '2026-01-31T12:04:59Z' }],
@@ -57,6 +59,7 @@ describe('a change', () => {
       { ...membership, audienceName: '' },
       'needs text of 1 to 1,000 characters as audienceName',
     ],
+    ['a null id', { ...trait, traitId: null }, 'needs text of 1 to 1,000 characters as traitId'],
     ['a long id', { ...trait, traitId: 'x'.repeat(1_001) }, 'needs text of 1 to 1,000 characters as traitId'],
     [
       'a user that is a number',

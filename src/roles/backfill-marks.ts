@@ -1,0 +1,75 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Logger } from 'pino'
+import { MarkKeeper } from '../backfill/mark-keeper.ts'
+import { type Connection, marksReadEveryMs } from '../backfill/marks.ts'
+import type { createKafka } from '../kafka/client.ts'
+import { createPartitionReader } from '../kafka/partition-reader.ts'
+import type { RecordProducer } from '../kafka/producer.ts'
+
+/** Which destinations need a backfill: the same for all members of the group, and for those that come after them. */
+export type BackfillMarks = {
+  /** A destination has missed a value of a space. May be told as often as that happens, which costs little. */
+  miss(destinationId: string, spaceId: string): void
+  /** Destinations that need a backfill, each with the space, by what all members have written until some seconds ago. */
+  readonly behind: readonly Connection[]
+  /** Writes what has still to be told, for half a second at the most. */
+  stop(): Promise<void>
+}
+
+const readStallMs = 10_000
+const stopWithinMs = 500
+
+/** Keeps the marks in the topic `backfills`. */
+export function openBackfillMarks({
+  kafka,
+  topic,
+  producer,
+  log,
+}: {
+  kafka: ReturnType<typeof createKafka>
+  topic: string
+  producer: Pick<RecordProducer, 'produceAt'>
+  log: Logger
+}): BackfillMarks {
+  const reader = createPartitionReader(kafka)
+  const stopping = new AbortController()
+  const keeper = new MarkKeeper({
+    read: (from) => reader.read({ topic, partition: 0, from, stallTimeoutMs: readStallMs }),
+    write: (record) => producer.produceAt({ ...record, topic, partition: 0, headers: {} }),
+    onMark: (destination, space) => log.warn({ destination, space }, 'the destination needs a backfill'),
+  })
+
+  async function follow(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      await keeper.update().catch((error: unknown) => {
+        if (!stopping.signal.aborted)
+          log.warn({ err: error }, 'it is not known which destinations need a backfill')
+      })
+      await delay(marksReadEveryMs, undefined, { signal: stopping.signal }).catch(() => undefined)
+    }
+  }
+
+  const following = follow()
+
+  async function finish(): Promise<void> {
+    await following
+    if (keeper.hasMissed) await keeper.update()
+    await keeper.written()
+  }
+
+  return {
+    miss: (destinationId, spaceId) => keeper.miss(destinationId, spaceId),
+    get behind() {
+      return keeper.behind
+    },
+    async stop() {
+      stopping.abort()
+      const over = finish()
+        .catch(() => undefined)
+        .then(() => reader.stop())
+      await Promise.race([over, delay(stopWithinMs, undefined, { ref: false })])
+      // A broker that hangs holds up the end of its connections too: that is not waited for.
+      void reader.stop()
+    },
+  }
+}

@@ -1,0 +1,75 @@
+import * as fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { readAsWritten, remember } from '../../../src/audience/record-reader.ts'
+import { decodeState, encodeState, encodeSubject } from '../../../src/audience/state-record.ts'
+import { state, subject, version } from './arbitraries.ts'
+
+const runs = { numRuns: 2_000 }
+const space = Buffer.from(' ')
+const ofAudience = state.filter(({ kind }) => kind === 'audience')
+
+/** What a parser finds: nobody here writes a space behind a record. */
+function parsed(key: Buffer, value: Buffer) {
+  return decodeState(Buffer.concat([key, space]), Buffer.concat([value, space]))
+}
+
+type Edit = [how: string, where: number, byte: number]
+
+function edited(bytes: Buffer, [how, where, byte]: Edit): Buffer {
+  const at = where % (bytes.length + 1)
+  const behind = bytes.subarray(how === 'insert' ? at : at + 1)
+  return Buffer.concat([bytes.subarray(0, at), Buffer.from(how === 'remove' ? [] : [byte]), behind])
+}
+
+describe('records that are spelled as they are written here', () => {
+  test('are read without a parser once one like them was parsed', () => {
+    fc.assert(
+      fc.property(subject, ofAudience, version, fc.boolean(), (of, held, at, isQuiet) => {
+        remember(of, held)
+        const plain = { ...of, userId: '0ü' }
+        const next = { ...held, value: 'false', version: at, since: at }
+        expect(readAsWritten(encodeSubject(plain), encodeState(next, isQuiet))).toEqual({
+          subject: plain,
+          state: next,
+          isQuiet,
+        })
+      }),
+      runs,
+    )
+  })
+
+  test('are left to the parser where nothing like them was seen, and where they are of a trait', () => {
+    const at = { atMs: 1, isNative: true, partition: 0, offset: 0 }
+    const of = { kind: 'property', userId: 'ann', spaceId: 'never', property: 'seen' } as const
+    const held = { kind: 'trait', id: 't', name: 'T', value: 'true', version: at, since: at } as const
+    remember(of, held)
+    expect(readAsWritten(encodeSubject(of), encodeState(held, true))).toBeUndefined()
+    const other = { ...held, kind: 'audience' } as const
+    remember({ ...of, property: 'other' }, other)
+    expect(readAsWritten(encodeSubject(of), encodeState(other, true))).toBeUndefined()
+    remember(of, other)
+    expect(readAsWritten(encodeSubject(of), encodeState(other, true))?.state).toEqual(other)
+  })
+
+  test('say what the parser says, whatever becomes of one of their bytes, or is added', () => {
+    const place = fc.nat({ max: 10_000 })
+    const byte = fc.oneof(fc.constantFrom(...Buffer.from('"\\,:{}[]-+.eE0123456789')), fc.nat({ max: 255 }))
+    const edit = fc.tuple(fc.constantFrom('set', 'insert', 'remove'), place, byte)
+    fc.assert(
+      fc.property(
+        subject,
+        ofAudience,
+        fc.boolean(),
+        edit,
+        fc.boolean(),
+        (of, held, isQuiet, one, isOfKey) => {
+          remember(of, held)
+          const [key, value] = [encodeSubject(of), encodeState(held, isQuiet)]
+          const [k, v] = isOfKey ? [edited(key, one), value] : [key, edited(value, one)]
+          expect(decodeState(k, v)).toEqual(parsed(k, v))
+        },
+      ),
+      runs,
+    )
+  })
+})

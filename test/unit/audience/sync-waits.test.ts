@@ -1,0 +1,103 @@
+import { afterEach, expect, test } from 'vitest'
+import { Partition } from '../../../src/kafka/partition.ts'
+import { createIntake } from '../../../src/registry/intake.ts'
+import { until } from '../../support/until.ts'
+import { iso, SimulatedLog, SimulatedOwner, topics, turns, usersOf } from './simulated-log.ts'
+
+/** How long a sync waits for its last parts. */
+
+const [ann = ''] = usersOf(0, 1)
+const timeoutMs = 600_000
+const owners: SimulatedOwner[] = []
+
+afterEach(() => {
+  for (const owner of owners.splice(0)) owner.kill(() => false)
+})
+
+async function open(log: SimulatedLog, endSeenMs: () => number) {
+  let times = 0
+  const owner = new SimulatedOwner(log, {
+    ports: {
+      endSeenMs() {
+        times++
+        return endSeenMs()
+      },
+    },
+  })
+  owners.push(owner)
+  await owner.begin()
+  /** Resolves once it was looked whether the sync is late, by what holds at the call; or there is nothing more to look at. */
+  async function looked(): Promise<void> {
+    const before = times
+    await until('it was looked at twice', () => times > before + 1 || log.dead.length > 0, { everyMs: 2 })
+  }
+  return { owner, looked }
+}
+
+/** The first of two parts, appended at a time by the broker's clock. */
+function firstPart(log: SimulatedLog, timestampMs: number): void {
+  const value = {
+    type: 'sync',
+    audienceId: 'a1',
+    audienceName: 'Lions',
+    syncId: 's1',
+    snapshotAt: iso(timestampMs),
+    part: 1,
+    parts: 2,
+    userIds: [ann],
+  }
+  log.append(topics.changes, 0, {
+    value: Buffer.from(JSON.stringify(value)),
+    headers: { 'source-id': 'space' },
+    timestampMs,
+  })
+}
+
+test('a sync is not refused early where our clock is ahead of the broker’s', async () => {
+  const log = new SimulatedLog()
+  const { owner, looked } = await open(log, () => log.nowMs)
+  firstPart(log, log.nowMs - 2 * timeoutMs)
+  owner.deliver(topics.changes, 0)
+  await turns()
+  await looked()
+  log.nowMs += timeoutMs
+  await looked()
+  expect(log.dead).toEqual([])
+  log.nowMs += 1
+  await until('it is refused', () => log.dead.length > 0)
+  expect(log.dead).toMatchObject([{ reason: 'sync_incomplete' }])
+})
+
+test('a sync waits for a part that is here and needs a schema, however long the registry is down', async () => {
+  const log = new SimulatedLog()
+  const partition = new Partition(topics.changes, 0, 0, { needsState: true, hasWindow: false })
+  partition.begin({ offset: 0, metadata: null })
+  partition.isWaiting = false
+  const answer = Promise.withResolvers<void>()
+  let isUp = false
+  const passed: string[] = []
+  const intake = createIntake<{ topic: string; partition: number; isAbandoned: boolean; giveBack(): void }>({
+    topics: new Set([topics.changes]),
+    decode: () => (isUp ? { ok: true, value: Buffer.from('{}') } : answer.promise),
+    next: (_, { value }) => passed.push(String(value)),
+    refuse: () => undefined,
+    setPartitionFull: (_topic, _id, isFull) => partition.setFull('schema', isFull),
+  })
+  const { owner, looked } = await open(log, () => partition.endSeenMs)
+  firstPart(log, log.nowMs)
+  owner.deliver(topics.changes, 0)
+  await turns()
+  partition.take(0)
+  partition.take(1)
+  partition.endsAt(2, log.nowMs)
+  const second = { topic: topics.changes, partition: 0, isAbandoned: false, giveBack: () => undefined }
+  intake.accept(second, { key: null, value: Buffer.from([0, 0, 0, 0, 9]) })
+  log.nowMs += 2 * timeoutMs
+  partition.endsAt(2, log.nowMs)
+  await looked()
+  expect(log.dead).toEqual([])
+  isUp = true
+  answer.resolve()
+  await until('the second has passed', () => passed.length > 0)
+  expect(partition.endSeenMs).toBe(log.nowMs)
+})

@@ -1,0 +1,270 @@
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { isMemberText } from '../../../src/audience/cell.ts'
+import {
+  encodeDeletionFloor,
+  encodeState,
+  encodeSubject,
+  type PropertySubject,
+} from '../../../src/audience/state-record.ts'
+import { levelStores, type StateStore, type Stores } from '../../../src/audience/store.ts'
+import { metaKey, propertyPrefix, rangeOf } from '../../../src/audience/store-keys.ts'
+import { until } from '../../support/until.ts'
+import { iso, partitions, SimulatedLog, SimulatedOwner, topics, usersOf } from './simulated-log.ts'
+
+/** What a store on disk may be trusted with, whatever became of its programs. */
+
+const [ann = '', bob = '', cid = '', dan = ''] = usersOf(0, 4)
+const owners: SimulatedOwner[] = []
+let folder = ''
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'sluice-trust-'))
+})
+
+afterEach(async () => {
+  for (const owner of owners.splice(0)) await owner.units.stop().catch(() => undefined)
+  await rm(folder, { recursive: true, force: true })
+})
+
+async function open(log: SimulatedLog, stores?: Stores): Promise<SimulatedOwner> {
+  const owner = new SimulatedOwner(log, { onDisk: folder, ...(stores !== undefined && { stores }) })
+  owners.push(owner)
+  await owner.begin()
+  return owner
+}
+
+function change(log: SimulatedLog, user: string, agoMs = 0): void {
+  const value = {
+    type: 'membership',
+    audienceId: 'a1',
+    audienceName: 'Lions',
+    userId: user,
+    member: true,
+    changedAt: iso(log.nowMs - agoMs),
+  }
+  log.append(topics.changes, 0, {
+    value: Buffer.from(JSON.stringify(value)),
+    headers: { 'source-id': 'space' },
+  })
+}
+
+/** Hands over all that there is, and has all that is written acknowledged, until nothing is owed. */
+async function run(owner: SimulatedOwner): Promise<void> {
+  await until('all is done', () => {
+    for (const topic of Object.values(topics)) {
+      for (let unit = 0; unit < partitions; unit++) owner.deliver(topic, unit)
+    }
+    while (owner.pending.length > 0) owner.land(0)
+    return owner.out.size === 0
+  })
+}
+
+function subjectOf(userId: string): PropertySubject {
+  return { kind: 'property', userId, spaceId: 'space', property: 'lions' }
+}
+
+/** Somebody else writes that the user is a member. */
+function writeState(log: SimulatedLog, user: string, atMs: number): void {
+  const version = { atMs, isNative: true, partition: 0, offset: 0 }
+  const state = { kind: 'audience', id: 'a1', name: 'Lions', value: 'true', version, since: version } as const
+  log.append(topics.states, 0, { key: encodeSubject(subjectOf(user)), value: encodeState(state, false) })
+}
+
+/** What the store of the first unit says, once it is closed: how far it is, and who is a member. */
+async function onDisk(): Promise<{ position: unknown; members: string[] }> {
+  const opened = await levelStores.open(join(folder, 'unit-0'))
+  if (!opened.ok) throw new Error(`the store is ${opened.why}`, { cause: opened.cause })
+  const [meta = '{}'] = await opened.store.getMany([metaKey])
+  const prefix = propertyPrefix('space', 'lions')
+  const reader = opened.store.range(rangeOf(prefix))
+  const states = await reader.next(100)
+  await reader.close()
+  await opened.store.close()
+  const { position }: { position?: unknown } = JSON.parse(meta)
+  const members = states.filter(([, text]) => isMemberText(text)).map(([key]) => key.slice(prefix.length))
+  return { position, members }
+}
+
+/** Stores on disk that note where it is looked for the properties of a space. */
+function noting(looked: string[]): Stores {
+  return {
+    ...levelStores,
+    async open(location) {
+      const opened = await levelStores.open(location)
+      if (!opened.ok) return opened
+      const { store } = opened
+      const watched: StateStore = {
+        getMany: (keys) => store.getMany(keys),
+        getBytes: (key) => store.getBytes(key),
+        write: (operations) => store.write(operations),
+        close: () => store.close(),
+        range(range) {
+          if (range.from.startsWith('p')) looked.push(basename(location))
+          return store.range(range)
+        },
+      }
+      return { ok: true, store: watched }
+    },
+  }
+}
+
+/** Stores on disk, the first of which refuses one write of a state, as a full disk does. */
+function failingOnce(): Stores {
+  let isToFail = true
+  const failing = (store: StateStore): StateStore => ({
+    getMany: (keys) => store.getMany(keys),
+    getBytes: (key) => store.getBytes(key),
+    range: (range) => store.range(range),
+    close: () => store.close(),
+    async write(operations) {
+      if (isToFail && operations.some(({ key }) => key.startsWith('s'))) {
+        isToFail = false
+        throw new Error('no space left on device')
+      }
+      await store.write(operations)
+    },
+  })
+  return {
+    ...levelStores,
+    async open(location) {
+      const opened = await levelStores.open(location)
+      return opened.ok ? { ok: true, store: failing(opened.store) } : opened
+    },
+  }
+}
+
+describe('a store', () => {
+  test('that has refused a write is not written to any more, and says no more than it has', async () => {
+    const log = new SimulatedLog()
+    const owner = await open(log, failingOnce())
+    change(log, ann)
+    owner.deliver(topics.changes, 0)
+    await until('it is told that state can not be kept', () => {
+      while (owner.pending.length > 0) owner.land(0)
+      return owner.faults.length > 0
+    })
+    change(log, bob)
+    await run(owner)
+    await owner.units.stop()
+    expect(await onDisk()).toEqual({ position: 0, members: [] })
+    const next = await open(log)
+    await next.units.stop()
+    expect(await onDisk()).toEqual({ position: 2, members: [ann, bob].toSorted() })
+  })
+
+  test.each([
+    ['went to another owner', (owner: SimulatedOwner) => (owner.isZombie = true)],
+    ['is closed', () => undefined],
+  ])(
+    'is not past states that were given back since the unit %s, whatever is behind them',
+    async (_, leave) => {
+      const log = new SimulatedLog()
+      const owner = await open(log)
+      writeState(log, ann, log.nowMs)
+      log.append(topics.states, 0, { key: Buffer.from('x'), value: Buffer.from('y') })
+      owner.deliver(topics.states, 0)
+      leave(owner)
+      owner.units.letGoAbandoned()
+      await owner.units.stop()
+      expect(owner.givenBack).toEqual(['memberships/0/0'])
+      expect(await onDisk()).toEqual({ position: 0, members: [] })
+    },
+  )
+
+  test('of a log that was deleted is not trusted with one that was made anew in its place', async () => {
+    const log = new SimulatedLog()
+    const owner = await open(log)
+    change(log, ann)
+    change(log, bob)
+    await run(owner)
+    await owner.units.stop()
+    expect(await onDisk()).toEqual({ position: 2, members: [ann, bob].toSorted() })
+    const anew = new SimulatedLog()
+    anew.nowMs = log.nowMs + 1_000
+    for (const user of [cid, dan, cid]) writeState(anew, user, anew.nowMs)
+    const next = await open(anew)
+    expect(next.restored[0]).toMatchObject({ records: 3, mistrust: 'its log was cut or made anew' })
+    await next.units.stop()
+    expect(await onDisk()).toEqual({ position: 3, members: [cid, dan].toSorted() })
+  })
+
+  test('of a time to come is not trusted: nobody can tell how old it is', async () => {
+    const log = new SimulatedLog()
+    const owner = await open(log)
+    change(log, ann)
+    await run(owner)
+    await owner.units.stop()
+    log.nowMs -= 60_000
+    const soon = await open(log)
+    expect(soon.restored[0]).toMatchObject({ records: 0, mistrust: undefined })
+    await soon.units.stop()
+    log.nowMs -= 3_600_000
+    const next = await open(log)
+    expect(next.restored[0]).toMatchObject({ records: 1, mistrust: 'it is of a time to come' })
+  })
+})
+
+describe('a restore', () => {
+  test('keeps what stands behind a tombstone whose floor was compacted away', async () => {
+    const log = new SimulatedLog()
+    // Deleted twice, the second time after the tombstone was written: of the floors the last is left.
+    log.append(topics.states, 0, { key: encodeSubject(subjectOf(ann)) })
+    log.append(topics.states, 0, {
+      key: encodeSubject({ kind: 'deletion', userId: ann, sourceId: 'space' }),
+      value: encodeDeletionFloor({
+        requestedAtMs: log.nowMs - 500,
+        requestId: 'r2',
+        partition: 0,
+        offset: 1,
+      }),
+    })
+    writeState(log, ann, log.nowMs - 100)
+    const owner = await open(log)
+    await owner.units.stop()
+    expect(await onDisk()).toEqual({ position: 3, members: [ann] })
+  })
+
+  test('ends what stands before a tombstone whose floor was compacted away', async () => {
+    const log = new SimulatedLog()
+    writeState(log, ann, log.nowMs - 100)
+    writeState(log, bob, log.nowMs - 100)
+    log.append(topics.states, 0, { key: encodeSubject(subjectOf(ann)) })
+    const owner = await open(log)
+    await owner.units.stop()
+    expect(await onDisk()).toEqual({ position: 3, members: [bob] })
+  })
+})
+
+test('a deletion is looked into by the unit alone that can hold the user', async () => {
+  const log = new SimulatedLog()
+  const looked: string[] = []
+  const owner = await open(log, noting(looked))
+  change(log, ann, 10)
+  await run(owner)
+  const request = { requestId: 'r1', userId: ann, sources: ['space', 'web'], requestedAt: iso(log.nowMs) }
+  log.append(topics.deletions, 0, { value: Buffer.from(JSON.stringify(request)) })
+  await run(owner)
+  expect(new Set(looked)).toEqual(new Set(['unit-0']))
+  await owner.units.stop()
+  expect((await onDisk()).members).toEqual([])
+})
+
+describe('spare stores', () => {
+  test('that killed programs have left are removed, and those that are in use are not', async () => {
+    for (const name of ['unit-0.4711', 'unit-1.9d2f']) {
+      const left = await levelStores.open(join(folder, name))
+      if (!left.ok) throw new Error('it can not be opened')
+      await left.store.write([{ type: 'put', key: 'a', value: '1' }])
+      await left.store.close()
+    }
+    const used = await levelStores.open(join(folder, 'unit-1.used'))
+    if (!used.ok) throw new Error('it can not be opened')
+    await open(new SimulatedLog())
+    const names = await readdir(folder)
+    await used.store.close()
+    expect(names.toSorted()).toEqual(['unit-0', 'unit-1', 'unit-1.used'])
+  })
+})

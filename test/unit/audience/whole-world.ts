@@ -1,0 +1,627 @@
+import type { Outcome } from '../../../src/delivery/outcome.ts'
+import type { Exchange } from '../../../src/delivery/sender.ts'
+import type { HeldRecord, Identify } from '../../../src/audience/ports.ts'
+import { defaultLimits } from '../../../src/message/limits.ts'
+import type { Delivery } from '../../../src/pipeline/delivery.ts'
+import type { DropReason, Judgement, Waiting } from '../../../src/pipeline/identify.ts'
+import { createPipeline, type Pipeline } from '../../../src/pipeline/pipeline.ts'
+import { formatWait } from '../../../src/retry/duration.ts'
+import { type Ladder, tiersOf } from '../../../src/retry/ladder.ts'
+import { destinationOf } from '../pipeline/stage.ts'
+import { referenceOf } from './reference.ts'
+import { iso, type LogRecord, partitions, SimulatedLog, SimulatedOwner, topics } from './simulated-log.ts'
+
+/**
+ * The state of audiences and the deliveries of it, joined as a worker joins them: both real, several programs one after the other or
+ * at once. Simulated are the broker, the clock, disks, and customers with one hook each, who may do late what they were asked for.
+ *
+ * A delivery begins with a record of `memberships`, its origin, and goes on through retries and other owners. What an attempt of it
+ * does late, it does before the last retry of it: before that succeeds here, or is found to be superseded. A delivery that a newer
+ * one replaces goes on in that one. What is sent by those who are owners no more, and may not know it, is late in the same way.
+ */
+
+/** What a customer does with a request that it gives no good answer to, or that it gives one to which is lost. */
+export type Effect = 'nothing' | 'at once' | 'late'
+
+/** A value of a user's property, on its way to a customer. */
+type Sent = {
+  readonly to: string
+  readonly userId: string
+  readonly spaceId: string
+  readonly value: string
+  /** When the first record of its delivery was appended: no two are of the same time. */
+  readonly originMs: number
+}
+
+type Request = Sent & {
+  readonly member: Member
+  readonly exchange: Exchange
+  /** What it does was done before the last retry of its delivery. */
+  isSpent: boolean
+}
+
+/** One program: the units and the pipeline of a worker. */
+class Member {
+  readonly owner: SimulatedOwner
+  readonly pipeline: Pipeline
+  readonly machine: number
+  /** Retry records that it was given. */
+  readonly taken = new Set<LogRecord>()
+  /** The origin of the last value of a subject that it has taken as the newest. */
+  readonly newest = new Map<string, number>()
+  /** Once it owns the units no more: what of `memberships` is from there on it doesn't deliver. */
+  seenBelow: ReadonlyMap<string, number> | undefined
+
+  constructor(machine: number, make: (member: Member) => readonly [SimulatedOwner, Pipeline]) {
+    const [owner, pipeline] = make(this)
+    this.machine = machine
+    this.owner = owner
+    this.pipeline = pipeline
+  }
+
+  /** The process is gone: of what was on its way `isWritten` tells what the broker got. */
+  kill(isWritten: (index: number) => boolean): void {
+    this.owner.kill(isWritten)
+    this.pipeline.stop()
+  }
+
+  /** Nothing more is begun: what waits is let go. */
+  letGo(): void {
+    this.owner.units.letGoAbandoned()
+    this.pipeline.letGoAbandoned()
+  }
+
+  get isIdle(): boolean {
+    const { pending, unacknowledged, out } = this.owner
+    return pending.length + unacknowledged.length + out.size + this.pipeline.held.records === 0
+  }
+}
+
+const ladder: Ladder = { waitsMs: [10_000, 60_000], thenMs: 60_000, limitMs: 4 * 3_600_000 }
+const tiers = tiersOf(ladder).map((waitMs) => ({ topic: `retry.${formatWait(waitMs)}` as const, waitMs }))
+const needState = [topics.states, ...tiers.map(({ topic }) => topic)]
+
+/** No two records have the same time. */
+class StampedLog extends SimulatedLog {
+  override append(...[topic, partition, record]: Parameters<SimulatedLog['append']>): LogRecord {
+    this.nowMs++
+    return super.append(topic, partition, record)
+  }
+}
+
+type Due = {
+  readonly topic: `retry.${string}`
+  readonly unit: number
+  readonly record: LogRecord
+  readonly dueMs: number
+}
+
+export class WholeWorld {
+  readonly log = new StampedLog()
+  readonly destinationIds: readonly string[]
+  readonly users: readonly string[]
+  readonly audiences: readonly string[]
+  member: Member
+  /** Owned the units before, and is still at it. */
+  zombie: Member | undefined
+  requests: Request[] = []
+  late: Sent[] = []
+  /** Parts of syncs that were not sent yet. */
+  readonly unsent: (() => void)[] = []
+  /** Kinds of things that have happened. */
+  readonly seen = new Set<string>()
+  /** The last value that each customer applied. */
+  readonly #applied = new Map<string, string>()
+  /** Destinations and spaces. */
+  readonly #behind = new Set<string>()
+  readonly #faults: string[] = []
+  readonly #origins = new WeakMap<Uint8Array, number>()
+  readonly #verdicts = new WeakMap<Uint8Array, Judgement['kind']>()
+  /** Deliveries that have come to their end here, by origin and destination. */
+  readonly #ended = new Set<string>()
+  /** What a delivery goes on in. */
+  readonly #heirs = new Map<string, number>()
+  readonly #begunBelow = new Map<string, number>()
+  #committed = new Map<string, Set<number>>()
+  #syncs = 0
+  readonly #snapshots = new Set<number>()
+
+  constructor({ users, audiences, destinations }: Settings) {
+    this.users = users
+    this.audiences = audiences
+    this.destinationIds = ['crm', 'ads'].slice(0, destinations)
+    this.member = this.#newMember(1)
+  }
+
+  // What producers do.
+
+  change(userId: string, audience: string, member: boolean, agoMs: number, partition: number): void {
+    const { nowMs } = this.log
+    const fields = { type: 'membership', userId, member, changedAt: iso(nowMs - agoMs) }
+    this.#tell(audience, partition, { ...fields, audienceId: audience, audienceName: audience })
+  }
+
+  /** Parts of one sync; they are to be sent one by one. */
+  sync(audience: string, members: readonly string[], parts: number, agoMs: number, unit: number): void {
+    const syncId = `sync-${++this.#syncs}`
+    // A repeat of one of two syncs of the same time would be taken for newer than the other, once its disk is lost.
+    while (this.#snapshots.has(this.log.nowMs - agoMs)) this.log.nowMs++
+    const snapshotMs = this.log.nowMs - agoMs
+    this.#snapshots.add(snapshotMs)
+    const fields = { type: 'sync', audienceId: audience, audienceName: audience, syncId, parts }
+    for (let part = 1; part <= parts; part++) {
+      const userIds = members.filter((_, index) => index % parts === part - 1)
+      const value = { ...fields, snapshotAt: iso(snapshotMs), part, userIds }
+      this.unsent.push(() => this.#tell(audience, unit, value))
+    }
+  }
+
+  repeat(unit: number, pick: number): void {
+    const records = this.log.records(topics.changes, unit)
+    const record = records[pick % records.length]
+    if (record === undefined) return
+    const { key, value, headers } = record
+    this.log.append(topics.changes, unit, { key, value, headers })
+  }
+
+  #tell(audience: string, partition: number, value: object): void {
+    const headers = { 'source-id': spaceOf(audience) }
+    this.log.append(topics.changes, partition, { value: Buffer.from(JSON.stringify(value)), headers })
+  }
+
+  // What customers do.
+
+  /** Any late effect. */
+  landEffect(pick: number): void {
+    const [landing] = this.late.splice(pick % this.late.length, 1)
+    if (landing === undefined) return
+    this.seen.add('an effect came late')
+    this.#apply(landing)
+  }
+
+  answer(request: Request, outcome: Outcome, mayHaveArrived: boolean, effect: Effect): void {
+    this.requests.splice(this.requests.indexOf(request), 1)
+    const isTaken = outcome.kind === 'answer' && outcome.status === 200
+    if (isTaken && request.member === this.member) this.#end(request.originMs, request.to)
+    if (!request.isSpent) this.#have(request, isTaken ? 'at once' : effect)
+    request.exchange.answered(outcome, mayHaveArrived)
+    request.exchange.released()
+  }
+
+  // What the owner reads.
+
+  /** Reads all there is, and all that comes of it comes to the broker. */
+  async goOn(): Promise<void> {
+    while (!this.member.owner.isLeaving && !this.#readAll()) await this.member.owner.landAll()
+  }
+
+  /** The first of each retry topic that the owner wasn't given yet. */
+  get toComeDue(): readonly Due[] {
+    const { member, log } = this
+    if (member.owner.isLeaving) return []
+    const heads: Due[] = []
+    for (let unit = 0; unit < partitions; unit++) {
+      for (const { topic, waitMs } of tiers) {
+        const settled = log.settled.get(`${topic}/${unit}`)
+        const record = log
+          .records(topic, unit)
+          .find((one) => settled?.has(one.offset) !== true && !member.taken.has(one))
+        if (record !== undefined) heads.push({ topic, unit, record, dueMs: record.timestampMs + waitMs })
+      }
+    }
+    return heads
+  }
+
+  comeDue({ topic, unit, record, dueMs }: Due): void {
+    const { member, log } = this
+    const { key, value, headers } = record
+    log.nowMs = Math.max(log.nowMs, dueMs)
+    member.taken.add(record)
+    this.#reopen(Number(headers['first-seen']), headers['destination-id'] ?? '')
+    member.pipeline.accept(member.owner.hold(topic, unit, record), { key, value, headers })
+  }
+
+  // Who owns the units.
+
+  /** What is settled so far survives whatever comes. */
+  commit(): void {
+    this.#committed = new Map([...this.log.settled].map(([name, offsets]) => [name, new Set(offsets)]))
+  }
+
+  /** The program dies. */
+  async crash({ effects, isWritten, ...how }: Crash): Promise<void> {
+    this.seen.add('an owner crashed')
+    this.#abandon(this.member, effects)
+    this.member.kill((index) => isWritten[index % isWritten.length] === true)
+    if (how.isDiskLost) this.log.disks.clear()
+    await this.#takeOver(this.member.machine, how)
+  }
+
+  /** Another program takes over, on another machine, without a word from this one, which may not even know. */
+  async overtake({ isUnaware, isDiskLost, isCommitLost }: TakeOver & { isUnaware: boolean }): Promise<void> {
+    this.seen.add(isUnaware ? 'an owner was overtaken, untold' : 'an owner was overtaken')
+    this.#bury(['late'])
+    const { member } = this
+    this.zombie = member
+    member.owner.isZombie = true
+    member.owner.isUnaware = isUnaware && !member.owner.isLeaving
+    if (!isUnaware) member.letGo()
+    await this.#takeOver(this.#otherMachine(isDiskLost), { isDiskLost, isCommitLost })
+    member.seenBelow = new Map(this.#begunBelow)
+  }
+
+  leave(): void {
+    this.member.owner.isLeaving = true
+    this.member.letGo()
+  }
+
+  get isLeft(): boolean {
+    return this.member.owner.isLeaving && this.member.isIdle
+  }
+
+  /** All that the owner had begun has ended and is committed: the next one begins. */
+  async handOver(isDiskLost: boolean): Promise<void> {
+    this.seen.add('units were handed over')
+    this.commit()
+    const { owner, pipeline } = this.member
+    await owner.units.stop()
+    pipeline.stop()
+    await this.#begin(this.#otherMachine(isDiskLost))
+  }
+
+  /** A clean end, and a new start. Requests that are under way are answered with `outcome`. */
+  async restart(outcome: Outcome, effect: Effect): Promise<void> {
+    this.seen.add('a restart')
+    const { member } = this
+    const over = new Set<string>()
+    const stopping = Promise.all([
+      member.pipeline.drain().then(() => over.add('pipeline')),
+      member.owner.units.stop().then(() => over.add('units')),
+    ])
+    while (over.size < 2) {
+      for (const request of this.#requestsOf(member))
+        this.answer(request, outcome, outcome.kind === 'timeout', effect)
+      await member.owner.landAll()
+    }
+    await stopping
+    if (!member.isIdle) throw new Error(`a clean stop leaves behind ${[...member.owner.out].join()}`)
+    member.pipeline.stop()
+    this.commit()
+    await this.#begin(this.member.machine)
+  }
+
+  stop(): void {
+    for (const member of [this.member, this.zombie]) member?.kill(() => false)
+  }
+
+  /** Nothing fails any more, if not at the first try, and all is done. */
+  async finish(pick: () => number): Promise<void> {
+    while (this.member.owner.isLeaving) {
+      await this.#drain(pick)
+      if (this.isLeft) await this.handOver(false)
+      else throw new Error(`an owner that leaves keeps ${[...this.member.owner.out].join()}`)
+    }
+    await this.#drain(pick)
+    await this.zombie?.owner.landAll()
+    this.#bury([pick() % 2 === 0 ? 'late' : 'at once'])
+    await this.#drain(pick)
+    const { owner } = this.member
+    this.log.nowMs += 700_000
+    owner.endSeenMs = this.log.nowMs
+    const deadline = performance.now() + 1_000
+    while (owner.out.size > 0 && performance.now() < deadline) {
+      await new Promise((resolve) => setTimeout(resolve, 1))
+      await this.#drain(pick)
+    }
+    // Of deliveries that ended in the dead letters.
+    while (this.late.length > 0) this.landEffect(pick())
+  }
+
+  /** Until the owner has read all there is, and all that it does has come to its end. */
+  async #drain(pick: () => number): Promise<void> {
+    const { member } = this
+    const { owner } = member
+    for (let steps = 0; ; steps++) {
+      if (steps > 2_000) throw new Error('it comes to no end')
+      if (this.late.length > 0 && pick() % 8 === 0) this.landEffect(pick())
+      const isRead = owner.isLeaving || this.#readAll()
+      await owner.landAll()
+      const requests = this.#requestsOf(member)
+      const [due] = this.toComeDue
+      for (const request of requests) {
+        const status = pick() % 4 === 0 ? 429 : 200
+        this.answer(request, { kind: 'answer', status }, false, 'nothing')
+      }
+      if (requests.length > 0) continue
+      if (due !== undefined) this.comeDue(due)
+      else if (isRead && owner.pending.length === 0) return
+    }
+  }
+
+  /** Whether there was nothing more. */
+  #readAll(): boolean {
+    const { owner } = this.member
+    let left = 0
+    for (let unit = 0; unit < partitions; unit++) {
+      for (const topic of [topics.changes, topics.states]) {
+        left += owner.left(topic, unit)
+        owner.deliver(topic, unit)
+      }
+    }
+    return left === 0
+  }
+
+  /** What must not be when all is done, in words. */
+  faultsAtEnd(): readonly string[] {
+    const { owner, pipeline } = this.member
+    const { held, inFlight, queued } = pipeline
+    const faults = [...this.#faults, ...owner.faults.map(String), ...owner.out]
+    if (held.records + held.bytes + inFlight + queued > 0)
+      faults.push(`the pipeline keeps ${JSON.stringify({ held, inFlight, queued })}`)
+    for (let unit = 0; unit < partitions; unit++) {
+      for (const topic of [topics.changes, ...needState]) {
+        const [settled, all] = [this.log.commit(topic, unit), this.log.records(topic, unit).length]
+        if (settled !== all) faults.push(`${topic}/${unit} is settled up to ${settled} of ${all}`)
+      }
+    }
+    return [...faults, ...this.#wrongValues()]
+  }
+
+  #wrongValues(): string[] {
+    const wrong: string[] = []
+    const wanted = new Map<string, string>()
+    for (let unit = 0; unit < partitions; unit++) {
+      for (const [name, { value }] of referenceOf(this.log, unit, new Map())) wanted.set(name, value)
+    }
+    for (const to of this.destinationIds) {
+      for (const audience of this.audiences) {
+        const isBehind = this.#behind.has(`${to} ${spaceOf(audience)}`)
+        this.seen.add(isBehind ? 'a destination is behind' : 'a destination is where it should be')
+        for (const userId of this.users) {
+          const subject = subjectOf({ to, userId, spaceId: spaceOf(audience) })
+          const [applied, want] = [this.#applied.get(subject), wanted.get(`${userId}/${audience}`)]
+          if (!isBehind && applied !== want) wrong.push(`${subject}: ${applied}, not ${want}`)
+        }
+      }
+    }
+    return wrong
+  }
+
+  // What is known of deliveries, wherever they are.
+
+  #requestsOf(member: Member): readonly Request[] {
+    return this.requests.filter((one) => one.member === member)
+  }
+
+  #have(sent: Sent, effect: Effect): void {
+    if (effect === 'at once') this.#apply(sent)
+    else if (effect === 'late') this.late.push(sent)
+  }
+
+  #apply(sent: Sent): void {
+    this.#applied.set(subjectOf(sent), sent.value)
+  }
+
+  /** Its last retry: what it has under way elsewhere can't be later than now. */
+  #end(originMs: number, to: string): void {
+    const isIts = (one: Sent): boolean => one.originMs === originMs && one.to === to
+    for (const one of this.late.filter(isIts)) this.#apply(one)
+    this.late = this.late.filter((one) => !isIts(one))
+    for (const request of this.requests) {
+      if (!isIts(request) || request.isSpent || request.member === this.member) continue
+      this.#apply(request)
+      request.isSpent = true
+    }
+    this.#ended.add(`${originMs} ${to}`)
+  }
+
+  /** It is done, here, by way of another. */
+  #passOn(originMs: number, to: string, heirMs: number): void {
+    const isIts = (one: Sent): boolean => one.originMs === originMs && one.to === to
+    const pass = <S extends Sent>(one: S): S => (isIts(one) ? Object.assign(one, { originMs: heirMs }) : one)
+    this.late = this.late.map((one) => pass({ ...one }))
+    for (const request of this.requests) if (request.member !== this.member) pass(request)
+    if (heirMs !== originMs) this.#heirs.set(`${originMs} ${to}`, heirMs)
+  }
+
+  /** The owner has it in its hands, perhaps once more. */
+  #reopen(originMs: number, to: string): void {
+    this.#ended.delete(`${originMs} ${to}`)
+    this.#heirs.delete(`${originMs} ${to}`)
+  }
+
+  #heirOf(originMs: number, to: string): number {
+    const heir = this.#heirs.get(`${originMs} ${to}`)
+    return heir === undefined ? originMs : this.#heirOf(heir, to)
+  }
+
+  // Programs.
+
+  /** The requests of one that is gone. */
+  #abandon(member: Member, effects: readonly Effect[]): void {
+    this.#requestsOf(member).forEach((request, index) => {
+      if (!request.isSpent) this.#have(request, effects[index % effects.length] ?? 'nothing')
+    })
+    this.requests = this.requests.filter((one) => one.member !== member)
+  }
+
+  /** The zombie is gone at last. */
+  #bury(effects: readonly Effect[]): void {
+    const { zombie } = this
+    if (zombie === undefined) return
+    this.#abandon(zombie, effects)
+    zombie.kill(() => true)
+    this.zombie = undefined
+  }
+
+  /** A disk that was used before may be found there; that of a zombie is locked. */
+  #otherMachine(isDiskLost: boolean): number {
+    const next = [1, 2, 3].find((one) => one !== this.member.machine && one !== this.zombie?.machine) ?? 0
+    for (const name of this.log.disks.keys())
+      if (isDiskLost && name.startsWith(`machine-${next}/`)) this.log.disks.delete(name)
+    return next
+  }
+
+  /** No final commit of the owner before is there. */
+  async #takeOver(machine: number, { isCommitLost }: TakeOver): Promise<void> {
+    const { log } = this
+    if (isCommitLost) {
+      log.settled.clear()
+      log.committed.clear()
+      for (const [name, offsets] of this.#committed) log.settled.set(name, new Set(offsets))
+    }
+    for (let unit = 0; unit < partitions; unit++)
+      for (const topic of needState) this.#begunBelow.set(`${topic}/${unit}`, log.records(topic, unit).length)
+    await this.#begin(machine)
+  }
+
+  async #begin(machine: number): Promise<void> {
+    this.member = this.#newMember(machine)
+    await this.member.owner.begin()
+    this.commit()
+  }
+
+  #newMember(machine: number): Member {
+    return new Member(machine, (member) => [this.#newOwner(member, machine), this.#newPipeline(member)])
+  }
+
+  #newOwner(member: Member, machine: number): SimulatedOwner {
+    return new SimulatedOwner(this.log, {
+      machine,
+      begunBelow: new Map(this.#begunBelow),
+      ports: { deliver: (record, identify) => this.#deliver(member, record, identify) },
+    })
+  }
+
+  /** From the units to the pipeline. */
+  #deliver(member: Member, record: HeldRecord, identify: Identify): void {
+    const { timestampMs: originMs, topic, partition, offset } = record
+    if (offset >= (member.seenBelow?.get(`${topic}/${partition}`) ?? Infinity)) {
+      record.settle()
+      return
+    }
+    this.#origins.set(identify.body, originMs)
+    for (const to of this.destinationIds) {
+      if (member === this.member) this.#reopen(originMs, to)
+      if (!identify.isSuperseded) member.newest.set(subjectOf({ to, ...identify }), originMs)
+    }
+    member.pipeline.acceptIdentify(record, identify)
+  }
+
+  #newPipeline(member: Member): Pipeline {
+    const { log } = this
+    return createPipeline({
+      catalog: () => this.#catalog(),
+      sender: {
+        post: ({ origin }, body, _signature, exchange) =>
+          this.#post(member, new URL(origin).hostname.replace('.example', ''), body, exchange),
+        async close() {},
+      },
+      outlet: {
+        async produce({ topic, partition, key, value, headers }) {
+          await member.owner.write(nameOf(topic), partition, { key, value, headers })
+          return 'acknowledged'
+        },
+      },
+      observer: {
+        attempted() {},
+        delivered() {},
+        parked: (_delivery, why) => this.seen.add(`parked: ${why}`),
+        deadLettered: (reason) => this.seen.add(`dead: ${reason}`),
+        notRouted() {},
+        dropped: (delivery, why) => this.#dropped(member, delivery, why),
+        unknownSource() {},
+        repeated() {},
+        failed() {},
+      },
+      ladder,
+      topics: { events: 'events', retryPrefix: 'retry.', replays: 'replays', deadLetters: 'dead-letters' },
+      limits: defaultLimits,
+      maxInFlight: 1_000,
+      laneWaitMs: 600_000,
+      lanePatienceMs: 600_000,
+      breaker: { failureShare: 1, minResults: 1_000_000, windowMs: 10_000, openMs: 0, maxOpenMs: 0 },
+      buffer: { records: 1_000, bytes: 10_000_000 },
+      onPressure() {},
+      onCongested() {},
+      judge: (waiting) => this.#judge(member, waiting),
+      onBehind: (to, spaceId) => {
+        if (!member.owner.isKilled) this.#behind.add(`${to} ${spaceId}`)
+      },
+      now: () => log.nowMs,
+    })
+  }
+
+  #post(member: Member, to: string, body: Uint8Array, exchange: Exchange): void {
+    if (member.owner.isKilled) return
+    const originMs = this.#origins.get(body)
+    if (originMs === undefined) throw new Error('nobody knows where this comes from')
+    const heirMs = member === this.member ? originMs : this.#heirOf(originMs, to)
+    const sent: Sent = { to, ...readIdentify(body), originMs: heirMs }
+    const isBusy = this.#requestsOf(member).some((one) => subjectOf(one) === subjectOf(sent))
+    if (isBusy) this.#faults.push(`two under way: ${subjectOf(sent)}`)
+    const isSpent = member !== this.member && this.#ended.has(`${heirMs} ${to}`)
+    this.requests.push({ ...sent, member, exchange, isSpent })
+  }
+
+  async #judge(member: Member, waiting: Waiting): Promise<Judgement> {
+    this.#origins.set(waiting.body, waiting.firstSeenMs)
+    const judgement = await member.owner.units.judge(waiting)
+    this.seen.add(`judged: ${judgement.kind}`)
+    this.#verdicts.set(waiting.body, judgement.kind)
+    if (judgement.kind === 'send_current') this.#origins.set(judgement.body, waiting.firstSeenMs)
+    return judgement
+  }
+
+  #dropped(member: Member, { body, destinationId, firstSeenMs, property }: Delivery, why: DropReason): void {
+    if (member !== this.member || property === undefined) return
+    this.seen.add(why)
+    if (this.#verdicts.get(body) === 'superseded') {
+      this.#end(firstSeenMs, destinationId)
+      return
+    }
+    this.seen.add('a newer one took the place of one that waited')
+    const heirMs = member.newest.get(subjectOf({ to: destinationId, ...property }))
+    if (heirMs !== undefined) this.#passOn(firstSeenMs, destinationId, heirMs)
+  }
+
+  #catalog() {
+    const spaces = this.audiences.map(spaceOf)
+    const destinations = this.destinationIds.map((id) => destinationOf(id, { sources: spaces }))
+    return {
+      sources: new Map(spaces.map((id) => [id, { enabled: true, kind: 'audiences' as const }])),
+      destinations: new Map(destinations.map((destination) => [destination.id, destination])),
+      destinationsBySource: new Map(spaces.map((id) => [id, destinations])),
+    }
+  }
+}
+
+type Settings = {
+  readonly users: readonly string[]
+  readonly audiences: readonly string[]
+  readonly destinations: number
+}
+
+/** `isCommitLost`: what was settled since the last commit isn't known to the group. */
+type TakeOver = { readonly isDiskLost: boolean; readonly isCommitLost: boolean }
+
+/** What becomes of requests, and of writes. */
+type Crash = TakeOver & { readonly effects: readonly Effect[]; readonly isWritten: readonly boolean[] }
+
+/** Each audience has a space of its own, so that what is behind in one says nothing of the others. */
+function spaceOf(audience: string): string {
+  return `space-${audience}`
+}
+
+function subjectOf({ to, userId, spaceId }: Pick<Sent, 'to' | 'userId' | 'spaceId'>): string {
+  return `${to} ${userId} ${spaceId}`
+}
+
+function nameOf(topic: string): `retry.${string}` | 'dead-letters' {
+  return topic === 'dead-letters' ? topic : `retry.${topic.slice('retry.'.length)}`
+}
+
+function readIdentify(body: Uint8Array): { userId: string; spaceId: string; value: string } {
+  const { userId, traits, context } = JSON.parse(Buffer.from(body).toString())
+  return { userId, spaceId: context.personas.space_id, value: String(Object.values(traits)[0]) }
+}
