@@ -262,12 +262,13 @@ class DeliveryPipeline implements Pipeline {
     const connected = destinationsBySource.get(spaceId) ?? []
     if (space === undefined || space.kind === 'events') {
       this.#refuseIdentify(record, identify)
-      if (!isSuperseded) this.#tellBehind(connected, [], spaceId)
+      this.#tellBehind(connected, [], spaceId)
       return
     }
     if (!space.enabled) observer.notRouted('source_disabled')
     const to = space.enabled ? this.#route({ type: 'identify' }, connected) : []
-    if (!isSuperseded && to.length < connected.length) this.#tellBehind(connected, to, spaceId)
+    // A superseded one too: where it may have been sent, nothing is sent after its late effect.
+    if (to.length < connected.length) this.#tellBehind(connected, to, spaceId)
     const message: OwnMessage = {
       sourceId: spaceId,
       messageId,

@@ -76,6 +76,7 @@ describe('an Identify', () => {
       'dead record: unknown_source',
       'behind crm space',
       'dead record: unknown_source',
+      'behind crm space',
     ])
   })
 
@@ -511,10 +512,10 @@ describe('what an owner before may have begun', () => {
     expect(all.written).toMatchObject([{ topic: 'retry.1m', headers: { uncertain: '1', attempts: '0' } }])
   })
 
-  test('leaves nobody behind when it is superseded: the newer one does', () => {
+  test('leaves a destination behind that is off when it is superseded: its late effect may be the last', () => {
     const all = stage({ destinations: [destinationOf('crm', { state: 'off' })] })
     expect(all.identify('v1', { mayHaveBegun: true, isSuperseded: true }).settled).toBe(1)
-    expect(all.told).toEqual(['not routed: destination_off'])
+    expect(all.told).toEqual(['not routed: destination_off', 'behind crm space'])
   })
 
   test('is judged as uncertain when it is a retry', async () => {
