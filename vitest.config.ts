@@ -12,6 +12,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['test/unit/**/*.test.ts'],
+          setupFiles: ['test/support/seed.ts'],
           // A thousand runs of a property take seconds on a busy machine.
           testTimeout: 60_000,
           // They only compute. The others wait for the clock and measure: they run one file after the other, behind these.
