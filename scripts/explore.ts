@@ -20,15 +20,21 @@ const files = positionals.length > 0 ? positionals : filesWithProperties()
 let rounds = 0
 while (Date.now() < endMs && process.exitCode === undefined) {
   const seed = Math.floor(Math.random() * 2 ** 31)
-  const { status, error } = spawnSync('npx', ['vitest', 'run', '--project', 'unit', '--bail', '1', ...files], {
-    cwd: root,
-    env: { ...process.env, SLUICE_TEST_SEED: String(seed) },
-    stdio: ['ignore', 'inherit', 'inherit'],
-  })
+  const { status, error } = spawnSync(
+    'npx',
+    ['vitest', 'run', '--project', 'unit', '--bail', '1', ...files],
+    {
+      cwd: root,
+      env: { ...process.env, SLUICE_TEST_SEED: String(seed) },
+      stdio: ['ignore', 'inherit', 'inherit'],
+    },
+  )
   if (error !== undefined) throw error
   if (status === 0) rounds++
   else {
-    console.log(`seed ${seed} fails: SLUICE_TEST_SEED=${seed} npx vitest run --project unit ${files.join(' ')}`)
+    console.log(
+      `seed ${seed} fails: SLUICE_TEST_SEED=${seed} npx vitest run --project unit ${files.join(' ')}`,
+    )
     process.exitCode = 1
   }
 }
