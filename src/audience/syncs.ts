@@ -526,9 +526,11 @@ export class Syncs {
       this.#giveBack(sync)
       return
     }
+    this.#refusing.add(sync)
     await store.write([{ type: 'put', key: sync.mark, value: reason }])
     ports.observer.syncRefused({ unit, spaceId, audienceId, syncId }, reason)
-    this.#refusing.add(sync)
+    // Its parts were given back meanwhile.
+    if (this.#isEnding) return
     void this.#refuseParts(sync, reason, detail)
       .catch((error: unknown) => onTrouble(error))
       .finally(() => this.#refusing.delete(sync))

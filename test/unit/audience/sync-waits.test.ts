@@ -1,7 +1,9 @@
 import { afterEach, expect, test } from 'vitest'
+import type { StateStore, Stores } from '../../../src/audience/store.ts'
 import { Partition } from '../../../src/kafka/partition.ts'
 import { createIntake } from '../../../src/registry/intake.ts'
 import { until } from '../../support/until.ts'
+import { MemoryStores } from './memory-stores.ts'
 import { iso, SimulatedLog, SimulatedOwner, topics, turns, usersOf } from './simulated-log.ts'
 
 /** How long a sync waits for its last parts. */
@@ -34,8 +36,12 @@ async function open(log: SimulatedLog, endSeenMs: () => number) {
   return { owner, looked }
 }
 
-/** The first of two parts, appended at a time by the broker's clock. */
-function firstPart(log: SimulatedLog, timestampMs: number): void {
+/** The first of two parts, or another, appended at a time by the broker's clock. */
+function sendPart(
+  log: SimulatedLog,
+  timestampMs: number,
+  other: { part?: number; parts?: number } = {},
+): void {
   const value = {
     type: 'sync',
     audienceId: 'a1',
@@ -45,6 +51,7 @@ function firstPart(log: SimulatedLog, timestampMs: number): void {
     part: 1,
     parts: 2,
     userIds: [ann],
+    ...other,
   }
   log.append(topics.changes, 0, {
     value: Buffer.from(JSON.stringify(value)),
@@ -56,7 +63,7 @@ function firstPart(log: SimulatedLog, timestampMs: number): void {
 test('a sync is not refused early where our clock is ahead of the broker’s', async () => {
   const log = new SimulatedLog()
   const { owner, looked } = await open(log, () => log.nowMs)
-  firstPart(log, log.nowMs - 2 * timeoutMs)
+  sendPart(log, log.nowMs - 2 * timeoutMs)
   owner.deliver(topics.changes, 0)
   await turns()
   await looked()
@@ -84,7 +91,7 @@ test('a sync waits for a part that is here and needs a schema, however long the 
     setPartitionFull: (_topic, _id, isFull) => partition.setFull('schema', isFull),
   })
   const { owner, looked } = await open(log, () => partition.endSeenMs)
-  firstPart(log, log.nowMs)
+  sendPart(log, log.nowMs)
   owner.deliver(topics.changes, 0)
   await turns()
   partition.take(0)
@@ -100,4 +107,45 @@ test('a sync waits for a part that is here and needs a schema, however long the 
   answer.resolve()
   await until('the second has passed', () => passed.length > 0)
   expect(partition.endSeenMs).toBe(log.nowMs)
+})
+
+test('a stop while it is written that a sync is refused leaves no part behind', async () => {
+  const log = new SimulatedLog()
+  const memory = new MemoryStores(log.disks)
+  let stopped: Promise<void> | undefined
+  const stores: Stores = {
+    open: async (location) => {
+      const opened = await memory.open(location)
+      if (!opened.ok) return opened
+      const { store } = opened
+      const write: StateStore['write'] = async (operations) => {
+        const isRefusal = operations.some((one) => one.type === 'put' && one.value === 'sync_inconsistent')
+        if (isRefusal) stopped ??= owner.units.stop()
+        await store.write(operations)
+      }
+      return {
+        ok: true,
+        store: {
+          getMany: (keys) => store.getMany(keys),
+          getBytes: (key) => store.getBytes(key),
+          range: (range) => store.range(range),
+          close: () => store.close(),
+          write,
+        },
+      }
+    },
+    remove: (location) => memory.remove(location),
+    removeUnused: () => memory.removeUnused(),
+  }
+  const owner = new SimulatedOwner(log, { onDisk: 'disk', stores })
+  owners.push(owner)
+  await owner.begin()
+  sendPart(log, log.nowMs, { part: 1, parts: 3 })
+  sendPart(log, log.nowMs, { part: 2, parts: 3 })
+  sendPart(log, log.nowMs, { part: 3, parts: 4 })
+  owner.deliver(topics.changes, 0)
+  await until('it is refused', () => stopped !== undefined)
+  await stopped
+  expect([...owner.out]).toEqual([])
+  expect(owner.givenBack).toHaveLength(3)
 })
