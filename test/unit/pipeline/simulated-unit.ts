@@ -56,8 +56,8 @@ export class Owner {
   readonly pipeline: Pipeline
   /** Records that it was given. */
   readonly taken = new Set<string>()
-  /** Values that it has taken to deliver. */
-  readonly fresh = new Map<string, string>()
+  /** First records of what it has taken and is at, by `subjectOf`, in their order. */
+  readonly fresh = new Map<string, string[]>()
   /** The unit is another's: what is under way comes to its end. */
   isLeaving = false
   /** What it settles and commits doesn't count any more. */
@@ -178,7 +178,12 @@ export class SimulatedUnit {
       return
     }
     if (isSuperseded) this.seen.add('a superseded one may have been begun')
-    else this.owner.fresh.set(user, id)
+    else {
+      for (const to of this.destinationIds) {
+        const subject = subjectOf(to, user)
+        this.owner.fresh.set(subject, [...(this.owner.fresh.get(subject) ?? []), id])
+      }
+    }
     this.owner.pipeline.acceptIdentify(record, {
       kind: 'identify',
       userId: user,
@@ -384,20 +389,31 @@ export class SimulatedUnit {
     }
   }
 
-  #dropped(owner: Owner, { body, destinationId }: Delivery, why: DropReason): void {
+  #dropped(owner: Owner, delivery: Delivery, why: DropReason): void {
+    const { body, destinationId } = delivery
     const { origin, user } = sentOf(body)
     this.seen.add(why)
+    this.#forgetFresh(owner, delivery)
     if (this.#verdicts.get(body)?.kind === 'superseded') {
       this.#landAllOf(origin, destinationId)
       return
     }
     this.seen.add('a newer one took the place of one that waited')
-    const heir = owner.fresh.get(user) ?? ''
+    // Only one that was just taken, or waits since, takes the place of another.
+    const heir = owner.fresh.get(subjectOf(destinationId, user))?.at(-1) ?? ''
     const isIts = (one: Late): boolean => one.origin === origin && one.to === destinationId
     this.late = this.late.map((one) => (isIts(one) ? { ...one, origin: heir } : one))
     this.requests = this.requests.map((one) =>
       isIts(one) && one.owner !== owner ? Object.assign(one, { origin: heir }) : one,
     )
+  }
+
+  /** It is on its way elsewhere, or at its end. */
+  #forgetFresh({ fresh }: Owner, { body, destinationId, laneClass }: Delivery): void {
+    if (laneClass !== 'fresh') return
+    const { origin, user } = sentOf(body)
+    const subject = subjectOf(destinationId, user)
+    fresh.set(subject, fresh.get(subject)?.filter((id) => id !== origin) ?? [])
   }
 
   /** It can't be later than now: what one delivery has under way elsewhere happens too. */
@@ -448,9 +464,15 @@ export class SimulatedUnit {
       },
       observer: {
         attempted() {},
-        delivered() {},
-        parked: (_delivery, why) => this.seen.add(`parked: ${why}`),
-        deadLettered: (reason) => this.seen.add(`dead: ${reason}`),
+        delivered: (delivery) => this.#forgetFresh(owner, delivery),
+        parked: (delivery, why) => {
+          this.seen.add(`parked: ${why}`)
+          this.#forgetFresh(owner, delivery)
+        },
+        deadLettered: (reason, _detail, _where, delivery) => {
+          this.seen.add(`dead: ${reason}`)
+          if (delivery !== undefined) this.#forgetFresh(owner, delivery)
+        },
         notRouted() {},
         dropped: (delivery, why) => {
           if (!owner.isDead) this.#dropped(owner, delivery, why)
