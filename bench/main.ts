@@ -3,6 +3,7 @@ import { type AudienceSettings, runAudienceBenchmark } from './audience/benchmar
 import { runDestinationsBenchmark } from './destinations/benchmark.ts'
 import { runFloodBenchmark } from './flood/benchmark.ts'
 import { runGatewayBenchmark } from './gateway/benchmark.ts'
+import { runIdleBenchmark } from './idle/benchmark.ts'
 import { runIsolationBenchmark } from './isolation/benchmark.ts'
 import { type ParkedSettings, runParkedBenchmark } from './parked/benchmark.ts'
 import { runSoakBenchmark, type SoakSettings } from './soak/benchmark.ts'
@@ -33,6 +34,7 @@ const benchmarks = new Map<string, Benchmark>([
       run: runGatewayBenchmark,
     },
   ],
+  ['idle', { about: 'CPU of a worker that has nothing to do', run: runIdleBenchmark }],
   [
     'isolation',
     {
@@ -85,8 +87,8 @@ const usage = [
   '                    gateway: how many each side gets in a run (default 400000);',
   '                    isolation: how many the capacity is measured with (default 80000)',
   '  --processes N     worker: also measures a worker of N processes',
-  '  --seconds N       isolation, flood, destinations, gateway (single calls): how long a run is measured',
-  '                    (default 60, 60, 30, 30)',
+  '  --seconds N       isolation, flood, destinations, gateway (single calls), idle: how long a run is measured',
+  '                    (default 60, 60, 30, 30, 20)',
   '  --rate N          messages a second. isolation: the capacity, instead of measuring it; flood: to the others',
   '                    (default 1000); destinations: to all (default 2000);',
   '                    soak: to all (default 300); parked: how many come due (default 1000)',

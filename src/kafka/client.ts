@@ -1,7 +1,9 @@
 import { Kafka, type KafkaConfig, type LogEntry, logLevel, type SASLOptions } from 'kafkajs'
 import { registerCodecs } from './codecs.ts'
 import { replaceFetchDecoder } from './fetch-decoder.ts'
+import { replaceGroupFetch } from './group-fetch.ts'
 import { replaceProduceEncoder } from './produce-encoder.ts'
+import { stillRequestQueue } from './request-queue.ts'
 
 /** How to reach the cluster. */
 export type KafkaSettings = {
@@ -46,6 +48,8 @@ export function createKafka(settings: KafkaSettings, log: KafkaLog, patience: Pa
   registerCodecs()
   replaceFetchDecoder()
   replaceProduceEncoder()
+  replaceGroupFetch()
+  stillRequestQueue()
   const config: KafkaConfig = {
     brokers: [...settings.brokers],
     clientId: settings.clientId,

@@ -9,6 +9,7 @@ import {
 } from 'kafkajs'
 import { createUnitAssigner } from './assigner.ts'
 import { type Claim, readClaim } from './claim.ts'
+import { setPatience } from './group-fetch.ts'
 import { noCommit, Partition, type Standing, type StoredCommit } from './partition.ts'
 import { isProtocolError } from './protocol-error.ts'
 import { type Ready, takeOver } from './takeover.ts'
@@ -123,6 +124,8 @@ export type GroupConsumer = {
  */
 const minFetchBytes = 16 * 1024
 const fetchWaitMs = 25
+/** The same where nothing comes: a record ends the wait, and no partition is about to be resumed. */
+const quietFetchWaitMs = 250
 /**
  * What is fetched beyond a full buffer is fetched again, and so is what stands behind the head of a waiting topic, each
  * time the head is looked at: not much more than is worth a request.
@@ -216,7 +219,12 @@ class GroupMember implements GroupConsumer {
     })
     this.#consumer = options.kafka.consumer({
       groupId: options.groupId,
-      partitionAssigners: [createUnitAssigner(() => this.#claim())],
+      partitionAssigners: [
+        (given) => {
+          setPatience(given.cluster, () => this.#patienceMs())
+          return createUnitAssigner(() => this.#claim())(given)
+        },
+      ],
       sessionTimeout: options.sessionTimeoutMs,
       heartbeatInterval: Math.min(3_000, Math.floor(options.sessionTimeoutMs / 4)),
       rebalanceTimeout: 60_000,
@@ -614,14 +622,26 @@ class GroupMember implements GroupConsumer {
     return true
   }
 
+  /** A partition that is resumed waits for the end of the fetch that is under way. */
+  #patienceMs(): number {
+    let soonestMs = Date.now() + quietFetchWaitMs
+    for (const { isPaused, headDueMs, lookAtMs: nextLookMs } of this.#partitions.values()) {
+      if (!isPaused) continue
+      if (headDueMs === 0) return fetchWaitMs
+      soonestMs = Math.min(soonestMs, nextLookMs)
+    }
+    return Math.max(fetchWaitMs, Math.ceil(soonestMs - Date.now()))
+  }
+
   /**
    * A retry topic is a queue in due order, since all its records wait equally long. Only the head is looked
    * at: the partition is paused and nothing of the batch is kept, so waiting costs neither memory nor a stall.
    */
   #waitForHead(partition: Partition, offset: number, dueMs: number): void {
     partition.headDueMs = dueMs
+    partition.lookAtMs = lookAtMs(partition, dueMs)
     this.#applyPause(partition)
-    const waitMs = lookAtMs(partition, dueMs) - Date.now()
+    const waitMs = partition.lookAtMs - Date.now()
     partition.dueTimer = setTimeout(() => {
       if (partition.isLost || this.#isQuiet) return
       partition.headDueMs = 0

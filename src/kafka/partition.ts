@@ -44,6 +44,8 @@ export class Partition {
   turn = 0
   /** When the head of a retry topic is due, in epoch milliseconds; 0 while nothing waits. */
   headDueMs = 0
+  /** When it is looked at next, in epoch milliseconds. */
+  lookAtMs = 0
   /** One past the partition's last record, as far as known. */
   endOffset = 0
   /** What is told to the client: the desired state is `wantsPause`. */

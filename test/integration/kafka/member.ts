@@ -46,6 +46,7 @@ export function workerKafka() {
 }
 
 export type MemberOptions = Pick<ConsumerOptions, 'groupId' | 'topics' | 'prepare' | 'released'> & {
+  kafka?: ConsumerOptions['kafka']
   onRecord?: (record: InboundRecord) => void
   commitIntervalMs?: number
   sessionTimeoutMs?: number

@@ -1,0 +1,100 @@
+import type { FetchPosition, FetchRequest, FetchResponse } from './fetch-message.ts'
+
+/** What a session asks for: what the broker doesn't know yet. */
+export type SessionRequest = Pick<FetchRequest, 'sessionId' | 'sessionEpoch' | 'positions' | 'forgotten'>
+
+const noSession = 0
+const firstEpoch = 0
+const lastEpoch = 0x7fff_ffff
+
+/**
+ * What a broker keeps of the fetches of one consumer (KIP-227): from where each partition is read. A request says only what has
+ * changed since the last one, and an answer only what there is, so that partitions in which nothing happens cost nothing.
+ *
+ * A broker that has no room for sessions answers with none: each request is whole then.
+ */
+export class FetchSession {
+  #id = noSession
+  #epoch = firstEpoch
+  /** What the broker knows, or will with the request under way: offsets by topic and partition. */
+  readonly #known = new Map<string, Map<number, string>>()
+  /** Whole requests so far. */
+  #turns = 0
+
+  /** The next request, for what is to be read now. Tell `answered` or `lost` of it before there is another one. */
+  next(wanted: readonly FetchPosition[]): SessionRequest {
+    const isWhole = this.#epoch === firstEpoch
+    if (isWhole) this.#known.clear()
+    const positions = (isWhole ? this.#rotated(wanted) : wanted).filter(({ topic, partition, offset }) => {
+      const offsets = this.#offsetsOf(topic)
+      if (offsets.get(partition) === offset) return false
+      offsets.set(partition, offset)
+      return true
+    })
+    const forgotten = isWhole ? [] : this.#forget(wanted)
+    return { sessionId: this.#id, sessionEpoch: this.#epoch, positions, forgotten }
+  }
+
+  /** The broker has answered; where it has lost the session, or takes it for another one, with nothing but that. */
+  answered({ errorCode, sessionId }: Pick<FetchResponse, 'errorCode' | 'sessionId'>): void {
+    if (errorCode === 0 && sessionId !== noSession) {
+      this.#id = sessionId
+      this.#epoch = this.#epoch === lastEpoch ? 1 : this.#epoch + 1
+      return
+    }
+    this.#epoch = firstEpoch
+    if (errorCode === 0 || errorCode === notFound) this.#id = noSession
+  }
+
+  /** Nobody knows what the broker has heard: the next request is whole, and ends what there was. */
+  lost(): void {
+    this.#epoch = firstEpoch
+  }
+
+  /** Where there is no session nobody else sees to it that those at the end get their turn. */
+  #rotated(wanted: readonly FetchPosition[]): readonly FetchPosition[] {
+    const first = this.#turns++ % Math.max(1, wanted.length)
+    return [...wanted.slice(first), ...wanted.slice(0, first)]
+  }
+
+  #forget(wanted: readonly FetchPosition[]): SessionRequest['forgotten'] {
+    let count = 0
+    for (const offsets of this.#known.values()) count += offsets.size
+    if (count === wanted.length) return nothing
+    const kept = new Map<string, Set<number>>()
+    for (const { topic, partition } of wanted) {
+      const those = kept.get(topic)
+      if (those === undefined) kept.set(topic, new Set([partition]))
+      else those.add(partition)
+    }
+    const forgotten: { topic: string; partition: number }[] = []
+    for (const [topic, offsets] of this.#known) {
+      for (const partition of offsets.keys()) {
+        if (kept.get(topic)?.has(partition) === true) continue
+        offsets.delete(partition)
+        forgotten.push({ topic, partition })
+      }
+    }
+    return forgotten
+  }
+
+  #offsetsOf(topic: string): Map<number, string> {
+    let offsets = this.#known.get(topic)
+    if (offsets === undefined) {
+      offsets = new Map()
+      this.#known.set(topic, offsets)
+    }
+    return offsets
+  }
+}
+
+const nothing: SessionRequest['forgotten'] = []
+
+/** Source: the Kafka protocol, error codes FETCH_SESSION_ID_NOT_FOUND and INVALID_FETCH_SESSION_EPOCH. */
+const notFound = 70
+const wrongEpoch = 71
+
+/** Whether an answer says only that there is no such session (any more): the next request makes a new one. */
+export function isOfSession(errorCode: number): boolean {
+  return errorCode === notFound || errorCode === wrongEpoch
+}

@@ -1,0 +1,212 @@
+import { createRequire } from 'node:module'
+import * as fc from 'fast-check'
+import { expect, test } from 'vitest'
+import {
+  type FetchRequest,
+  type FetchResponse,
+  readFetchResponse,
+  writeFetchRequest,
+} from '../../../src/kafka/fetch-message.ts'
+
+/** kafkajs' own writer and reader of the same version say what is right. */
+
+const require = createRequire(import.meta.url)
+// oxlint-disable typescript/no-unsafe-type-assertion -- kafkajs declares no types for its files
+const requestOf = require('kafkajs/src/protocol/requests/fetch/v11/request.js') as (options: object) => {
+  encode(): Promise<{ buffer: Buffer }>
+}
+const responseFile = require('kafkajs/src/protocol/requests/fetch/v11/response.js') as {
+  decode(bytes: Buffer): Promise<object>
+}
+const encodeBatch = require('kafkajs/src/protocol/recordBatch/v0/index.js') as {
+  RecordBatch(options: object): Promise<{ buffer: Buffer }>
+}
+const encodeRecord = require('kafkajs/src/protocol/recordBatch/record/v0/index.js') as (
+  options: object,
+) => object
+// oxlint-enable typescript/no-unsafe-type-assertion
+
+const int32 = fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 })
+const offset = fc.bigInt({ min: -2n, max: 2n ** 53n - 1n }).map(String)
+const topic = fc.constantFrom('events', 'retry.10m', 'é'.repeat(9), '')
+const partition = fc.nat({ max: 1_000 })
+const where = { selector: (one: { topic: string; partition: number }) => `${one.topic}/${one.partition}` }
+const request: fc.Arbitrary<FetchRequest> = fc.record({
+  maxWaitMs: int32,
+  minBytes: int32,
+  maxBytes: int32,
+  maxBytesPerPartition: int32,
+  isolationLevel: fc.constantFrom(0, 1),
+  sessionId: int32,
+  sessionEpoch: int32,
+  positions: fc.uniqueArray(fc.record({ topic, partition, offset }), where),
+  forgotten: fc.uniqueArray(fc.record({ topic, partition }), where),
+})
+
+test('a request is written as kafkajs would write it', async () => {
+  await fc.assert(
+    fc.asyncProperty(request, async (one) => {
+      const { maxWaitMs, positions, forgotten, maxBytesPerPartition, ...same } = one
+      const theirs = requestOf({
+        ...same,
+        replicaId: -1,
+        maxWaitTime: maxWaitMs,
+        topics: grouped(positions, ({ partition: id, offset: fetchOffset }) => ({
+          partition: id,
+          fetchOffset,
+          maxBytes: maxBytesPerPartition,
+        })),
+        forgottenTopics: grouped(forgotten, ({ partition: id }) => id),
+      })
+      expect(writeFetchRequest(one).equals((await theirs.encode()).buffer)).toBe(true)
+    }),
+    { numRuns: 1_000 },
+  )
+})
+
+const messages = fc.array(fc.record({ key: fc.option(fc.string()), value: fc.option(fc.string()) }), {
+  maxLength: 5,
+})
+const answered = fc.record({
+  partition,
+  errorCode: fc.constantFrom(0, 1, 6, -1),
+  highWatermark: offset,
+  lastStableOffset: offset,
+  abortedTransactions: fc.option(
+    fc.array(fc.record({ producerId: offset, firstOffset: offset }), { maxLength: 3 }),
+  ),
+  messages,
+})
+const response = fc.record({
+  clientSideThrottleTime: int32,
+  errorCode: fc.constantFrom(0, 70, 71),
+  sessionId: int32,
+  responses: fc.array(fc.record({ topicName: topic, partitions: fc.array(answered, { maxLength: 3 }) }), {
+    maxLength: 3,
+  }),
+})
+
+test('an answer is read as kafkajs would read it', async () => {
+  let records = 0
+  await fc.assert(
+    fc.asyncProperty(response, async (one) => {
+      const bytes = await written(one)
+      const ours = await readFetchResponse(bytes)
+      expect(comparable(ours)).toEqual(await responseFile.decode(bytes).then(comparableOfTheirs))
+      for (const { partitions } of ours.responses)
+        for (const { messages: read } of partitions) records += read.length
+    }),
+    { numRuns: 1_000 },
+  )
+  expect(records).toBeGreaterThan(1_000)
+})
+
+type Answer = typeof response extends fc.Arbitrary<infer T> ? T : never
+
+async function written({ clientSideThrottleTime, errorCode, sessionId, responses }: Answer): Promise<Buffer> {
+  const parts: Buffer[] = [
+    int(clientSideThrottleTime),
+    short(errorCode),
+    int(sessionId),
+    int(responses.length),
+  ]
+  for (const { topicName, partitions } of responses) {
+    const name = Buffer.from(topicName)
+    parts.push(short(name.length), name, int(partitions.length))
+    for (const one of partitions) {
+      const { abortedTransactions: aborted } = one
+      parts.push(
+        int(one.partition),
+        short(one.errorCode),
+        long(one.highWatermark),
+        long(one.lastStableOffset),
+      )
+      parts.push(long('0'), int(aborted?.length ?? -1))
+      for (const { producerId, firstOffset } of aborted ?? []) parts.push(long(producerId), long(firstOffset))
+      const set = one.messages.length === 0 ? Buffer.alloc(0) : await recordSet(one.messages)
+      parts.push(int(-1), int(set.length), set)
+    }
+  }
+  return Buffer.concat(parts)
+}
+
+async function recordSet(
+  all: Answer['responses'][number]['partitions'][number]['messages'],
+): Promise<Buffer> {
+  const records = all.map(({ key, value }, offsetDelta) =>
+    encodeRecord({ offsetDelta, timestampDelta: 0, key, value, headers: {} }),
+  )
+  const { buffer } = await encodeBatch.RecordBatch({
+    firstTimestamp: 1_700_000_000_000,
+    maxTimestamp: 1_700_000_000_000,
+    lastOffsetDelta: records.length - 1,
+    records,
+  })
+  return buffer
+}
+
+function comparable({ responses, ...head }: FetchResponse): object {
+  return {
+    ...head,
+    responses: responses.map(({ topicName, partitions }) => ({
+      topicName,
+      partitions: partitions.map(({ messages: read, ...one }) => ({
+        ...one,
+        messages: read.map(({ offset: at, key, value }) => [at, String(key), String(value)]),
+      })),
+    })),
+  }
+}
+
+/** Without what nobody here reads. */
+function comparableOfTheirs(answer: object): object {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- as kafkajs gives it
+  const { throttleTime: _always, ...theirs } = answer as FetchResponse & { throttleTime: number }
+  return comparable({
+    ...theirs,
+    responses: theirs.responses.map(({ topicName, partitions }) => ({
+      topicName,
+      partitions: partitions.map((one) => {
+        const {
+          partition: id,
+          errorCode,
+          highWatermark,
+          lastStableOffset,
+          abortedTransactions,
+          messages: read,
+        } = one
+        return {
+          partition: id,
+          errorCode,
+          highWatermark,
+          lastStableOffset,
+          abortedTransactions,
+          messages: read,
+        }
+      }),
+    })),
+  })
+}
+
+function grouped<P extends { topic: string }, T>(all: readonly P[], of: (one: P) => T) {
+  const topics = [...new Set(all.map((one) => one.topic))]
+  return topics.map((name) => ({ topic: name, partitions: all.filter((one) => one.topic === name).map(of) }))
+}
+
+function short(value: number): Buffer {
+  const bytes = Buffer.alloc(2)
+  bytes.writeInt16BE(value)
+  return bytes
+}
+
+function int(value: number): Buffer {
+  const bytes = Buffer.alloc(4)
+  bytes.writeInt32BE(value)
+  return bytes
+}
+
+function long(value: string): Buffer {
+  const bytes = Buffer.alloc(8)
+  bytes.writeBigInt64BE(BigInt(value))
+  return bytes
+}

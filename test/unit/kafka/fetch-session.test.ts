@@ -1,0 +1,140 @@
+import * as fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { FetchPosition } from '../../../src/kafka/fetch-message.ts'
+import { FetchSession, isOfSession, type SessionRequest } from '../../../src/kafka/fetch-session.ts'
+
+/** What a broker does with fetches by sessions, as KIP-227 has it. */
+class SessionBroker {
+  hasRoom = true
+  readonly #sessions = new Map<number, { epoch: number; offsets: Map<string, string> }>()
+  #lastId = 0
+
+  /** What it reads from, or why it doesn't. */
+  fetch({ sessionId, sessionEpoch, positions, forgotten }: SessionRequest) {
+    if (sessionEpoch === 0) {
+      this.#sessions.delete(sessionId)
+      const offsets = new Map(positions.map((position) => [nameOf(position), position.offset]))
+      if (!this.hasRoom) return { errorCode: 0, sessionId: 0, offsets }
+      this.#sessions.set(++this.#lastId, { epoch: 1, offsets })
+      return { errorCode: 0, sessionId: this.#lastId, offsets }
+    }
+    const session = this.#sessions.get(sessionId)
+    if (session === undefined) return { errorCode: 70, sessionId: 0 }
+    if (session.epoch !== sessionEpoch) return { errorCode: 71, sessionId: 0 }
+    session.epoch++
+    for (const position of positions) session.offsets.set(nameOf(position), position.offset)
+    for (const one of forgotten) session.offsets.delete(nameOf(one))
+    return { errorCode: 0, sessionId, offsets: session.offsets }
+  }
+
+  forgetAll(): void {
+    this.#sessions.clear()
+  }
+}
+
+function nameOf({ topic, partition }: Pick<FetchPosition, 'topic' | 'partition'>): string {
+  return `${topic}/${partition}`
+}
+
+const position = fc.record({
+  topic: fc.constantFrom('events', 'retry.1m', 'é'),
+  partition: fc.nat({ max: 3 }),
+  offset: fc.nat({ max: 3 }).map(String),
+})
+const wanted = fc.uniqueArray(position, { minLength: 1, maxLength: 8, selector: nameOf })
+const round = fc.record({
+  wanted,
+  fate: fc.constantFrom(
+    'answered',
+    'answered',
+    'answered',
+    'never sent',
+    'answer lost',
+    'forgotten',
+    'no room',
+  ),
+})
+
+describe('a fetch session', () => {
+  test('has the broker read what is wanted, whatever is lost', () => {
+    const seen = new Set<string>()
+    fc.assert(
+      fc.property(fc.array(round, { minLength: 1, maxLength: 30 }), (rounds) => {
+        const session = new FetchSession()
+        const broker = new SessionBroker()
+        for (const { wanted: positions, fate } of rounds) {
+          broker.hasRoom = fate !== 'no room'
+          if (fate === 'forgotten') broker.forgetAll()
+          const request = session.next(positions)
+          if (fate === 'never sent') {
+            session.lost()
+            continue
+          }
+          const answer = broker.fetch(request)
+          seen.add(`${fate}: ${answer.errorCode}`)
+          if (fate === 'answer lost') {
+            session.lost()
+            continue
+          }
+          session.answered(answer)
+          if (answer.offsets === undefined) expect(isOfSession(answer.errorCode)).toBe(true)
+          else {
+            const expected = positions.map((one): [string, string] => [nameOf(one), one.offset])
+            expect(sorted(answer.offsets)).toEqual(sorted(expected))
+          }
+        }
+      }),
+      { numRuns: 2_000 },
+    )
+    expect([...seen].sort()).toEqual([
+      'answer lost: 0',
+      'answered: 0',
+      'forgotten: 0',
+      'forgotten: 70',
+      'no room: 0',
+    ])
+  })
+
+  test('says nothing of what has not changed', () => {
+    const session = new FetchSession()
+    const broker = new SessionBroker()
+    const positions = [at('a', 0, '5'), at('a', 1, '7'), at('b', 0, '0')]
+    session.answered(broker.fetch(session.next(positions)))
+    expect(session.next(positions)).toEqual({ sessionId: 1, sessionEpoch: 1, positions: [], forgotten: [] })
+    session.answered({ errorCode: 0, sessionId: 1 })
+    expect(session.next([at('a', 0, '6'), at('b', 0, '0')])).toEqual({
+      sessionId: 1,
+      sessionEpoch: 2,
+      positions: [at('a', 0, '6')],
+      forgotten: [{ topic: 'a', partition: 1 }],
+    })
+  })
+
+  test('ends the one before where nobody knows what the broker has heard', () => {
+    const session = new FetchSession()
+    session.answered(new SessionBroker().fetch(session.next([at('a', 0, '5')])))
+    session.next([at('a', 0, '6')])
+    session.lost()
+    expect(session.next([at('a', 0, '6')])).toMatchObject({ sessionId: 1, sessionEpoch: 0 })
+  })
+
+  test('begins again with another partition where a broker has no room for it', () => {
+    const session = new FetchSession()
+    const positions = [at('a', 0, '5'), at('a', 1, '7'), at('b', 0, '0')]
+    const firsts = [1, 2, 3, 4].map(() => {
+      const request = session.next(positions)
+      session.answered({ errorCode: 0, sessionId: 0 })
+      expect(request.positions).toHaveLength(3)
+      return request.positions[0]
+    })
+    expect(firsts).toEqual([positions[0], positions[1], positions[2], positions[0]])
+  })
+})
+
+function at(topic: string, partition: number, offset: string): FetchPosition {
+  return { topic, partition, offset }
+}
+
+function sorted(entries: Iterable<[string, string]>): [string, string][] {
+  return [...entries].sort(([a], [b]) => (a < b ? -1 : 1))
+}
