@@ -1,7 +1,7 @@
 import { decodeState } from '../../../src/audience/state-record.ts'
 import type { Version } from '../../../src/audience/version.ts'
 import { partitionOf } from '../../../src/message/partition.ts'
-import { partitions, type SimulatedLog, topics } from './simulated-log.ts'
+import { type LogRecord, partitions, type SimulatedLog, topics } from './simulated-log.ts'
 
 function ranks(one: Version): number[] {
   return [one.atMs, one.isNative ? 1 : 0, one.partition, one.offset]
@@ -61,7 +61,7 @@ export function referenceOf(
     atMs <= (deletedUpToMs.get(userId) ?? -Infinity)
 
   for (const { offset, timestampMs, value, headers } of log.records(topics.changes, unit)) {
-    const fields: Fields = JSON.parse(value?.toString() ?? '{}')
+    const fields = fieldsOf(value)
     const { audienceId } = fields
     const floor = floors.get(audienceId)
     if (fields.type === 'membership') {
@@ -121,6 +121,26 @@ export function referenceOf(
     }
   }
   return held
+}
+
+/**
+ * Whether a record is a part of a sync whose parts haven't all come in time. It is refused, and what is left of it too, but
+ * that is remembered on a disk alone: with such a part once more, others would find all parts there, and in time.
+ */
+export function isOutOfTime(log: SimulatedLog, unit: number, { value }: LogRecord): boolean {
+  const { type, audienceId, syncId, parts } = fieldsOf(value)
+  if (type !== 'sync') return false
+  const ofSync = log.records(topics.changes, unit).filter((one) => {
+    const fields = fieldsOf(one.value)
+    return fields.type === 'sync' && fields.audienceId === audienceId && fields.syncId === syncId
+  })
+  const endMs = (ofSync[0]?.timestampMs ?? Infinity) + withinMs
+  const inTime = ofSync.filter(({ timestampMs }) => timestampMs <= endMs)
+  return log.nowMs >= endMs && new Set(inTime.map((one) => fieldsOf(one.value).part)).size < parts
+}
+
+function fieldsOf(value: Buffer | null): Fields {
+  return JSON.parse(value?.toString() ?? '{}')
 }
 
 /** The last record of each user and audience in `memberships` of a unit: what compaction leaves. */

@@ -137,6 +137,8 @@ export class SimulatedOwner {
   /** Whether it is at the end of the changes, as a fetch has shown. */
   endSeenMs = 0
   readonly #next = new Map<string, number>()
+  /** Of each unit's states, what was settled when it began: others may settle more, and it isn't told. */
+  readonly #settledBefore = new Map<number, ReadonlySet<number>>()
   readonly #stores: MemoryStores
   /** Up to which offset of a topic and unit an owner before may have begun with records. */
   readonly #begunBelow: ReadonlyMap<string, number>
@@ -226,6 +228,7 @@ export class SimulatedOwner {
       for (const topic of Object.values(topics)) {
         this.#next.set(`${topic}/${unit}`, this.log.commit(topic, unit))
       }
+      this.#settledBefore.set(unit, new Set(this.log.settled.get(`${topics.states}/${unit}`)))
     }
     for (let unit = 0; unit < partitions; unit++) await this.units.prepare(unit)
   }
@@ -241,7 +244,7 @@ export class SimulatedOwner {
     const records = this.log.records(topic, unit).slice(from, from + count)
     for (const record of records) {
       this.#next.set(name, record.offset + 1)
-      if (this.log.settled.get(name)?.has(record.offset) === true && topic === topics.states) continue
+      if (topic === topics.states && this.#settledBefore.get(unit)?.has(record.offset) === true) continue
       const content: RecordContent = {
         key: record.key,
         value: record.value,

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { decodeCell } from '../../../src/audience/cell.ts'
 import { subjectOf } from '../../../src/audience/store-keys.ts'
 import { parseVersion } from '../../../src/audience/version.ts'
-import { type Held, lastStates, referenceOf } from './reference.ts'
+import { type Held, isOutOfTime, lastStates, referenceOf } from './reference.ts'
 import { partitionOf } from '../../../src/message/partition.ts'
 import { iso, partitions, SimulatedLog, SimulatedOwner, topics, turns, usersOf } from './simulated-log.ts'
 
@@ -193,7 +193,8 @@ const toRepeat = fc.tuple(unit, fc.nat()).map(([where, pick]) =>
     ({ log }) => {
       const records = log.records(topics.changes, where)
       const record = records[pick % records.length]
-      if (record !== undefined) log.append(topics.changes, where, { ...record, timestampMs: log.nowMs })
+      if (record === undefined || isOutOfTime(log, where, record)) return
+      log.append(topics.changes, where, { ...record, timestampMs: log.nowMs })
     },
     ({ log }) => log.records(topics.changes, where).length > 0,
   ),

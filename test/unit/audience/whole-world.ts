@@ -8,7 +8,7 @@ import { createPipeline, type Pipeline } from '../../../src/pipeline/pipeline.ts
 import { formatWait } from '../../../src/retry/duration.ts'
 import { type Ladder, tiersOf } from '../../../src/retry/ladder.ts'
 import { destinationOf } from '../pipeline/stage.ts'
-import { referenceOf } from './reference.ts'
+import { isOutOfTime, referenceOf } from './reference.ts'
 import { iso, type LogRecord, partitions, SimulatedLog, SimulatedOwner, topics } from './simulated-log.ts'
 
 /**
@@ -159,7 +159,7 @@ export class WholeWorld {
   repeat(unit: number, pick: number): void {
     const records = this.log.records(topics.changes, unit)
     const record = records[pick % records.length]
-    if (record === undefined) return
+    if (record === undefined || isOutOfTime(this.log, unit, record)) return
     const { key, value, headers } = record
     this.log.append(topics.changes, unit, { key, value, headers })
   }
