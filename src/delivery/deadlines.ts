@@ -13,18 +13,50 @@ export type Deadlines = {
   stop(): void
 }
 
+/**
+ * One that is cancelled leaves at once, and keeps nobody: behind a slow request wait those of all quick ones, and what stayed
+ * in line until its time is up would be carried along by the garbage collector, thousands of them at a time.
+ */
 class Entry implements Deadline {
   readonly dueMs: number
+  readonly #queue: Queue
   /** Nobody once it was cancelled or has fired. */
   owner: Expiring | undefined
+  before: Entry | undefined
+  behind: Entry | undefined
 
-  constructor(dueMs: number, owner: Expiring) {
+  constructor(queue: Queue, dueMs: number, owner: Expiring) {
+    this.#queue = queue
     this.dueMs = dueMs
     this.owner = owner
   }
 
   cancel(): void {
-    this.owner = undefined
+    if (this.owner !== undefined) this.#queue.remove(this)
+  }
+}
+
+class Queue {
+  first: Entry | undefined
+  #last: Entry | undefined
+
+  append(entry: Entry): void {
+    entry.before = this.#last
+    if (this.#last === undefined) this.first = entry
+    else this.#last.behind = entry
+    this.#last = entry
+  }
+
+  /** Of one that is in it. */
+  remove(entry: Entry): void {
+    const { before, behind } = entry
+    if (before === undefined) this.first = behind
+    else before.behind = behind
+    if (behind === undefined) this.#last = before
+    else behind.before = before
+    entry.owner = undefined
+    entry.before = undefined
+    entry.behind = undefined
   }
 }
 
@@ -35,46 +67,34 @@ export function createDeadlines({
   timeoutMs: number
   tickMs?: number
 }): Deadlines {
-  let queue: Entry[] = []
-  let head = 0
+  let queue = new Queue()
   let timer: NodeJS.Timeout | undefined
 
   function tick(): void {
     const nowMs = performance.now()
-    for (let entry = queue[head]; entry !== undefined; entry = queue[head]) {
-      const { owner } = entry
-      if (owner !== undefined && entry.dueMs > nowMs) break
-      head++
-      entry.owner = undefined
+    for (let { first } = queue; first !== undefined && first.dueMs <= nowMs; { first } = queue) {
+      const { owner } = first
+      queue.remove(first)
       owner?.expire()
     }
-    forgetPassed()
+    if (queue.first === undefined) endTicks()
   }
 
-  function forgetPassed(): void {
-    if (head === queue.length) {
-      queue = []
-      head = 0
-      clearInterval(timer)
-      timer = undefined
-    } else if (head > 1024) {
-      queue = queue.slice(head)
-      head = 0
-    }
+  function endTicks(): void {
+    clearInterval(timer)
+    timer = undefined
   }
 
   return {
     add(owner) {
-      const entry = new Entry(performance.now() + timeoutMs, owner)
-      queue.push(entry)
+      const entry = new Entry(queue, performance.now() + timeoutMs, owner)
+      queue.append(entry)
       timer ??= setInterval(tick, tickMs)
       return entry
     },
     stop() {
-      clearInterval(timer)
-      timer = undefined
-      queue = []
-      head = 0
+      endTicks()
+      queue = new Queue()
     },
   }
 }

@@ -1,9 +1,14 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { afterEach, expect, test } from 'vitest'
-import { createDeadlines, type Deadlines } from '../../../src/delivery/deadlines.ts'
+import { createDeadlines, type Deadline, type Deadlines } from '../../../src/delivery/deadlines.ts'
 import { until } from '../../support/until.ts'
 
 const timeoutMs = 60
 const opened: Deadlines[] = []
+
+setFlagsFromString('--expose-gc')
+const collectGarbage: () => void = runInNewContext('gc')
 
 afterEach(() => {
   for (const deadlines of opened.splice(0)) deadlines.stop()
@@ -66,6 +71,18 @@ test('thousands that were cancelled take none with them that is still to come', 
   expect(await fired(deadlines)).toBe(true)
 })
 
+test('one that was cancelled is kept by nobody, however long one before it has still to go', async () => {
+  const deadlines = open({ timeoutMs: 60_000 })
+  deadlines.add({ expire() {} })
+  const cancelled = addCancelled(deadlines)
+  deadlines.add({ expire() {} })
+  await until('it is collected', () => {
+    collectGarbage()
+    return cancelled.deref() === undefined
+  })
+  expect(cancelled.deref()).toBeUndefined()
+})
+
 test('one that has fired can be cancelled without harm', async () => {
   const deadlines = open({ timeoutMs })
   let count = 0
@@ -118,6 +135,13 @@ test('nothing fires after stop', async () => {
   await fired(open({ timeoutMs: 2 * timeoutMs }))
   expect(count).toBe(0)
 })
+
+/** In a call of its own, whose variables are gone when it returns. */
+function addCancelled(deadlines: Deadlines): WeakRef<Deadline> {
+  const deadline = deadlines.add({ expire() {} })
+  deadline.cancel()
+  return new WeakRef(deadline)
+}
 
 /** Resolves when a deadline that is added now has fired. */
 function fired(deadlines: Deadlines): Promise<boolean> {
