@@ -22,8 +22,6 @@ import { createLogger } from './telemetry/logger.ts'
 
 /** argv → role → run → exit code. */
 
-silenceTimerWarnings()
-
 type Flags = Record<string, unknown>
 
 /** Results go to standard output, how far it is to standard error. */
@@ -317,18 +315,6 @@ function textOf(flag: unknown): string | undefined {
 
 function writeError(line: string): void {
   process.stderr.write(`${line}\n`)
-}
-
-/**
- * kafkajs 2.2.4 sets timers in the past, for which Node prints a warning that no operator can act on. Only
- * that one is left out.
- */
-function silenceTimerWarnings(): void {
-  const emitWarning = process.emitWarning.bind(process)
-  process.emitWarning = (warning: string | Error, ...rest: unknown[]) => {
-    if (rest[0] === 'TimeoutNegativeWarning') return
-    Reflect.apply(emitWarning, process, [warning, ...rest])
-  }
 }
 
 try {
