@@ -9,7 +9,7 @@ import {
 } from 'kafkajs'
 import { createUnitAssigner } from './assigner.ts'
 import { type Claim, readClaim } from './claim.ts'
-import { setPatience } from './group-fetch.ts'
+import { setLongestWait } from './group-fetch.ts'
 import { noCommit, Partition, type Standing, type StoredCommit } from './partition.ts'
 import { isProtocolError } from './protocol-error.ts'
 import { type Ready, takeOver } from './takeover.ts'
@@ -125,7 +125,7 @@ export type GroupConsumer = {
 const minFetchBytes = 16 * 1024
 const fetchWaitMs = 25
 /** The same where nothing comes: a record ends the wait, and no partition is about to be resumed. */
-const quietFetchWaitMs = 250
+const idleFetchWaitMs = 250
 /**
  * What is fetched beyond a full buffer is fetched again, and so is what stands behind the head of a waiting topic, each
  * time the head is looked at: not much more than is worth a request.
@@ -221,7 +221,7 @@ class GroupMember implements GroupConsumer {
       groupId: options.groupId,
       partitionAssigners: [
         (given) => {
-          setPatience(given.cluster, () => this.#patienceMs())
+          setLongestWait(given.cluster, () => this.#longestWaitMs())
           return createUnitAssigner(() => this.#claim())(given)
         },
       ],
@@ -623,8 +623,8 @@ class GroupMember implements GroupConsumer {
   }
 
   /** A partition that is resumed waits for the end of the fetch that is under way. */
-  #patienceMs(): number {
-    let soonestMs = Date.now() + quietFetchWaitMs
+  #longestWaitMs(): number {
+    let soonestMs = Date.now() + idleFetchWaitMs
     for (const { isPaused, headDueMs, lookAtMs: nextLookMs } of this.#partitions.values()) {
       if (!isPaused) continue
       if (headDueMs === 0) return fetchWaitMs

@@ -39,7 +39,7 @@ export type FetchResponse = {
   readonly responses: readonly { readonly topicName: string; readonly partitions: FetchedPartition[] }[]
 }
 
-const consumerId = -1
+const noReplica = -1
 const unknown = -1
 const headBytes = 4 + 4 + 4 + 4 + 1 + 4 + 4
 const partitionBytes = 4 + 4 + 8 + 8 + 4
@@ -63,7 +63,7 @@ export function writeFetchRequest(request: FetchRequest): Buffer {
     at = bytes.writeInt16BE(Buffer.byteLength(text), at)
     at += bytes.write(text, at)
   }
-  int32(consumerId)
+  int32(noReplica)
   int32(request.maxWaitMs)
   int32(request.minBytes)
   int32(request.maxBytes)
@@ -155,9 +155,10 @@ async function readRecordSet(reader: ResponseReader): Promise<readonly FetchedRe
 
 const none: readonly FetchedRecord[] = []
 
+const require = createRequire(import.meta.url)
+
 /** What was written before Kafka 0.11 is left to kafkajs. */
 async function readOldMessages(bytes: Buffer, start: number): Promise<readonly FetchedRecord[]> {
-  const require = createRequire(import.meta.url)
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kafkajs declares no types for it
   const Decoder = require('kafkajs/src/protocol/decoder.js') as new (bytes: Buffer) => { offset: number }
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- nor for this

@@ -6,6 +6,11 @@ export type SessionRequest = Pick<FetchRequest, 'sessionId' | 'sessionEpoch' | '
 const noSession = 0
 const firstEpoch = 0
 const lastEpoch = 0x7fff_ffff
+const nothing: SessionRequest['forgotten'] = []
+
+/** Source: the Kafka protocol, error codes FETCH_SESSION_ID_NOT_FOUND and INVALID_FETCH_SESSION_EPOCH. */
+const notFound = 70
+const wrongEpoch = 71
 
 /**
  * What a broker keeps of the fetches of one consumer (KIP-227): from where each partition is read. A request says only what has
@@ -18,19 +23,19 @@ export class FetchSession {
   #epoch = firstEpoch
   /** What the broker knows, or will with the request under way: offsets by topic and partition. */
   readonly #known = new Map<string, Map<number, string>>()
-  /** Whole requests so far. */
-  #turns = 0
 
   /** The next request, for what is to be read now. Tell `answered` or `lost` of it before there is another one. */
   next(wanted: readonly FetchPosition[]): SessionRequest {
     const isWhole = this.#epoch === firstEpoch
     if (isWhole) this.#known.clear()
-    const positions = (isWhole ? this.#rotated(wanted) : wanted).filter(({ topic, partition, offset }) => {
-      const offsets = this.#offsetsOf(topic)
-      if (offsets.get(partition) === offset) return false
-      offsets.set(partition, offset)
-      return true
-    })
+    const positions = shuffled(
+      wanted.filter(({ topic, partition, offset }) => {
+        const offsets = this.#offsetsOf(topic)
+        if (offsets.get(partition) === offset) return false
+        offsets.set(partition, offset)
+        return true
+      }),
+    )
     const forgotten = isWhole ? [] : this.#forget(wanted)
     return { sessionId: this.#id, sessionEpoch: this.#epoch, positions, forgotten }
   }
@@ -49,12 +54,6 @@ export class FetchSession {
   /** Nobody knows what the broker has heard: the next request is whole, and ends what there was. */
   lost(): void {
     this.#epoch = firstEpoch
-  }
-
-  /** Where there is no session nobody else sees to it that those at the end get their turn. */
-  #rotated(wanted: readonly FetchPosition[]): readonly FetchPosition[] {
-    const first = this.#turns++ % Math.max(1, wanted.length)
-    return [...wanted.slice(first), ...wanted.slice(0, first)]
   }
 
   #forget(wanted: readonly FetchPosition[]): SessionRequest['forgotten'] {
@@ -88,13 +87,22 @@ export class FetchSession {
   }
 }
 
-const nothing: SessionRequest['forgotten'] = []
-
-/** Source: the Kafka protocol, error codes FETCH_SESSION_ID_NOT_FOUND and INVALID_FETCH_SESSION_EPOCH. */
-const notFound = 70
-const wrongEpoch = 71
-
 /** Whether an answer says only that there is no such session (any more): the next request makes a new one. */
 export function isOfSession(errorCode: number): boolean {
   return errorCode === notFound || errorCode === wrongEpoch
+}
+
+/**
+ * A broker fills an answer in the order in which it was told of the partitions, and where batches are large only the first has
+ * room. In an order of our own those behind would wait for as long as there is enough before them.
+ */
+function shuffled<T>(all: T[]): T[] {
+  for (let left = all.length - 1; left > 0; left--) {
+    const pick = Math.floor(Math.random() * (left + 1))
+    const [one, other] = [all[left], all[pick]]
+    if (one === undefined || other === undefined) continue
+    all[left] = other
+    all[pick] = one
+  }
+  return all
 }

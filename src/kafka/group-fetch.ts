@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Cluster } from 'kafkajs'
 import {
   fetchApiKey,
@@ -15,7 +16,7 @@ import { replaceFile } from './replace-file.ts'
 
 /**
  * How a group's member asks the brokers for records, in place of kafkajs' own way, which sends all its partitions with every
- * request, reads all of them in every answer, and takes n² for n of them: a worker of six topics with a hundred partitions each
+ * request, reads all of them in every answer, and takes n² for n of them: a worker of nine topics with a hundred partitions each
  * would be busy with that alone, forty times a second. Here a fetch costs what it brings.
  */
 
@@ -31,7 +32,6 @@ type ConsumerGroup = {
   readonly offsetManager: {
     committedOffsets(): Readonly<Record<string, Readonly<Record<number, string>>>>
     nextOffset(topic: string, partition: number): { toString(): string }
-    readonly resolvedOffsets: Readonly<Record<string, Readonly<Record<number, string>>>>
   }
   readonly maxWaitTime: number
   readonly minBytes: number
@@ -76,20 +76,17 @@ type ConsumerGroupClass = {
 }
 
 /** How long the next fetch may wait at a broker that had nothing the last time, in milliseconds. */
-export type Patience = () => number
+type LongestWait = () => number
 
 const require = createRequire(import.meta.url)
 
-/** How much longer than a fetch its answer may take before the connection is given up. */
-const networkDelayMs = 100
-
 const consumerGroupFile = 'kafkajs/src/consumer/consumerGroup.js'
-const patiences = new WeakMap<object, Patience>()
+const longestWaits = new WeakMap<object, LongestWait>()
 const fetchers = new WeakMap<ConsumerGroup, Map<string, NodeFetcher>>()
 
 /** For the consumer that has this cluster; one without it waits as long as it says to kafkajs. */
-export function setPatience(cluster: Cluster, patience: Patience): void {
-  patiences.set(cluster, patience)
+export function setLongestWait(cluster: Cluster, longestWait: LongestWait): void {
+  longestWaits.set(cluster, longestWait)
 }
 
 /** Puts our way to fetch in the place of kafkajs' own. Called before the first client is made; fails when kafkajs has no such file. */
@@ -134,8 +131,7 @@ class NodeFetcher {
   #offsetManager: unknown
   /** Those that the broker leads. */
   #led: readonly { readonly topic: string; readonly partitions: number[] }[] = []
-  /** The last fetch brought nothing. */
-  #isQuiet = false
+  #broughtNothing = false
 
   constructor(group: ConsumerGroup, nodeId: string, fetchAll: () => Promise<readonly Batch[]>) {
     this.#group = group
@@ -145,22 +141,28 @@ class NodeFetcher {
 
   async fetch(): Promise<readonly Batch[]> {
     const group = this.#group
+    let isOld = false
     try {
       await group.cluster.refreshMetadataIfNecessary()
       this.#lookAround()
       await this.#locate()
       const wanted = this.#wanted()
       if (wanted.size === 0) {
-        await new Promise((resolve) => setTimeout(resolve, group.maxWaitTime))
+        await delay(this.#longestWaitMs ?? group.maxWaitTime)
         return []
       }
       const broker = await group.cluster.findBroker({ nodeId: this.#nodeId })
-      if ((broker.versions?.[fetchApiKey]?.maxVersion ?? 0) < fetchVersion) return await this.#fetchAll()
-      return this.#batchesOf(await this.#ask(broker, [...wanted.values()].flat()), wanted)
+      isOld = (broker.versions?.[fetchApiKey]?.maxVersion ?? 0) < fetchVersion
+      if (!isOld) return this.#batchesOf(await this.#ask(broker, [...wanted.values()].flat()), wanted)
     } catch (error) {
       await group.recoverFromFetch(error)
-      return []
     }
+    // It recovers by itself.
+    return isOld ? this.#fetchAll() : []
+  }
+
+  get #longestWaitMs(): number | undefined {
+    return longestWaits.get(this.#group.cluster)?.()
   }
 
   /** Which of the partitions the broker leads, wherever that may have changed. */
@@ -186,10 +188,10 @@ class NodeFetcher {
   async #locate(): Promise<void> {
     const { seekOffset, offsetManager } = this.#group
     const committed = offsetManager.committedOffsets()
-    const isLost = this.#led.some(({ topic, partitions }) =>
+    const isUnknown = this.#led.some(({ topic, partitions }) =>
       partitions.some((partition) => committed[topic]?.[partition] === undefined),
     )
-    if (isLost || seekOffset.size > 0) await this.#group.seekOffsets(this.#led)
+    if (isUnknown || seekOffset.size > 0) await this.#group.seekOffsets(this.#led)
   }
 
   /** What is read now, by topic. */
@@ -202,9 +204,7 @@ class NodeFetcher {
       for (const partition of partitions) {
         if (committed[topic]?.[partition] === undefined) continue
         if (subscriptionState.isPaused(topic, partition)) continue
-        const resolved = offsetManager.resolvedOffsets[topic]?.[partition]
-        const offset = resolved ?? offsetManager.nextOffset(topic, partition).toString()
-        positions.push({ topic, partition, offset })
+        positions.push({ topic, partition, offset: offsetManager.nextOffset(topic, partition).toString() })
       }
       if (positions.length > 0) wanted.set(topic, positions)
     }
@@ -212,24 +212,23 @@ class NodeFetcher {
   }
 
   async #ask(broker: Broker, wanted: readonly FetchPosition[]): Promise<FetchResponse['responses']> {
-    const { maxWaitTime, minBytes, maxBytes, maxBytesPerPartition, isolationLevel, cluster } = this.#group
-    const patience = this.#isQuiet ? patiences.get(cluster) : undefined
-    const maxWaitMs = patience?.() ?? maxWaitTime
-    const bytes = writeFetchRequest({
-      ...this.#session.next(wanted),
-      maxWaitMs,
-      // After a silence the first record comes at once; from then on they come together.
-      minBytes: patience === undefined ? minBytes : 1,
-      maxBytes,
-      maxBytesPerPartition,
-      isolationLevel,
-    })
+    const { maxWaitTime, minBytes, maxBytes, maxBytesPerPartition, isolationLevel } = this.#group
+    const longestWaitMs = this.#broughtNothing ? this.#longestWaitMs : undefined
     try {
-      const response = await broker.connectionPool.send(protocolOf(bytes, maxWaitMs))
+      const bytes = writeFetchRequest({
+        ...this.#session.next(wanted),
+        maxWaitMs: longestWaitMs ?? maxWaitTime,
+        // After a silence the first record comes at once; from then on they come together.
+        minBytes: longestWaitMs === undefined ? minBytes : 1,
+        maxBytes,
+        maxBytesPerPartition,
+        isolationLevel,
+      })
+      const response = await broker.connectionPool.send(protocolOf(bytes))
       const { errorCode, responses } = response
       this.#session.answered(response)
       if (errorCode !== 0 && !isOfSession(errorCode)) throw errorOf(errorCode)
-      this.#isQuiet = responses.every(({ partitions }) =>
+      this.#broughtNothing = responses.every(({ partitions }) =>
         partitions.every(({ messages }) => messages.length === 0),
       )
       return responses
@@ -245,7 +244,9 @@ class NodeFetcher {
     responses: FetchResponse['responses'],
     wanted: ReadonlyMap<string, readonly FetchPosition[]>,
   ): readonly Batch[] {
-    const { subscriptionState, seekOffset } = this.#group
+    const { subscriptionState, seekOffset, offsetManager } = this.#group
+    // The group has joined anew meanwhile, for another broker's sake: what was resolved and paused is of before.
+    if (offsetManager !== this.#offsetManager) return []
     const batches: Batch[] = []
     for (const { topicName: topic, partitions } of responses) {
       for (const fetched of partitions) {
@@ -260,7 +261,7 @@ class NodeFetcher {
   }
 }
 
-function protocolOf(bytes: Buffer, maxWaitMs: number): object {
+function protocolOf(bytes: Buffer): object {
   return {
     request: {
       apiKey: fetchApiKey,
@@ -269,7 +270,6 @@ function protocolOf(bytes: Buffer, maxWaitMs: number): object {
       encode: async () => ({ buf: bytes, buffer: bytes }),
     },
     response: { decode: readFetchResponse, parse },
-    requestTimeout: maxWaitMs + networkDelayMs,
   }
 }
 

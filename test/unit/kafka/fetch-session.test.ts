@@ -118,16 +118,37 @@ describe('a fetch session', () => {
     expect(session.next([at('a', 0, '6')])).toMatchObject({ sessionId: 1, sessionEpoch: 0 })
   })
 
-  test('begins again with another partition where a broker has no room for it', () => {
+  test.each([
+    ['a session', 1],
+    ['none, since the broker has no room', 0],
+  ])('with %s has all partitions served where an answer has room for one', (_what, sessionId) => {
+    const idle = Array.from({ length: 48 }, (_, partition) => at('idle', partition, '0'))
+    const busy = Array.from({ length: 6 }, (_, partition) => at('busy', partition, '0'))
     const session = new FetchSession()
-    const positions = [at('a', 0, '5'), at('a', 1, '7'), at('b', 0, '0')]
-    const firsts = [1, 2, 3, 4].map(() => {
-      const request = session.next(positions)
-      session.answered({ errorCode: 0, sessionId: 0 })
-      expect(request.positions).toHaveLength(3)
-      return request.positions[0]
-    })
-    expect(firsts).toEqual([positions[0], positions[1], positions[2], positions[0]])
+    const served = new Map(busy.map((one) => [nameOf(one), 0]))
+    /** As the broker has them: what is served goes to the end, and so does what is told anew. */
+    let order: string[] = []
+    for (let fetch = 0; fetch < 600; fetch++) {
+      // All that are behind are paused together, and resumed.
+      const now = fetch % 3 === 2 ? idle : [...idle, ...busy]
+      const { positions, forgotten, sessionEpoch } = session.next(
+        now.map((one) => ({ ...one, offset: String(served.get(nameOf(one)) ?? 0) })),
+      )
+      const told = positions.map(nameOf)
+      const gone = new Set(sessionEpoch === 0 ? order : forgotten.map(nameOf))
+      order = [
+        ...order.filter((name) => !gone.has(name)),
+        ...told.filter((name) => gone.has(name) || !order.includes(name)),
+      ]
+      session.answered({ errorCode: 0, sessionId })
+      const first = order.find((name) => served.has(name))
+      if (first === undefined) continue
+      served.set(first, (served.get(first) ?? 0) + 1)
+      order = [...order.filter((name) => name !== first), first]
+    }
+    const counts = [...served.values()]
+    expect(counts.reduce((sum, count) => sum + count, 0)).toBe(400)
+    expect(Math.min(...counts)).toBeGreaterThan(25)
   })
 })
 
