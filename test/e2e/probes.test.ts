@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { resolve } from 'node:path'
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest'
 import { type CountingReceiver, startCountingReceiver } from '../support/counting-receiver.ts'
 import { until } from '../support/until.ts'
 import { type LogLine, type SluiceProcess, startSluice } from '../support/worker-process.ts'
@@ -93,10 +93,15 @@ describe('the probes', () => {
         destinations: [{ id: 'hung', sources: ['hung'], hooks: [{ url: receiver.url('/hung') }] }],
       },
     })
-    // The group waits for the member that was killed, until its session of 6 s is over.
-    const former = await startSluice(own.variables)
+    // The group waits for the member that was killed until its session is over: longer than any start takes.
+    const variables = { ...own.variables, SLUICE_KAFKA_SESSION_TIMEOUT: '15s' }
+    const former = await startSluice(variables)
     await former.kill()
-    const { port, child } = await startUnready(own.variables)
+    const { port, child } = await startUnready(variables)
+    onTestFinished(() => {
+      child.kill('SIGKILL')
+      own.close()
+    })
     const probe = async (path: string) => {
       const response = await fetch(`http://127.0.0.1:${port}${path}`)
       return { status: response.status, text: await response.text() }
@@ -115,8 +120,6 @@ describe('the probes', () => {
     })
     expect(stopping.text).toBe('stopping\n')
     expect((await probe('/livez')).status).toBe(200)
-    child.kill('SIGKILL')
-    own.close()
   })
 })
 
