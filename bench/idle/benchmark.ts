@@ -13,26 +13,26 @@ export async function runIdleBenchmark(settings: Settings): Promise<BenchmarkRes
   try {
     for (let run = 1; run <= runs; run++) {
       for (const [name, units] of sides) {
-        const cpuMs = await idleCpuMs(stage, units, seconds)
-        measured[name].push(cpuMs)
-        say(`run ${run}: ${units} units: ${cpuMs.toFixed(1)} ms of CPU a second`)
+        const runMs = await idleCpuMs(stage, units, seconds)
+        measured[name].push(runMs)
+        say(`run ${run}: ${units} units: ${runMs.toFixed(1)} ms of CPU a second`)
       }
     }
   } finally {
     await stage.close()
   }
-  const [few, many] = [median(measured.few), median(measured.many)]
+  const cpuMs = { few: median(measured.few), many: median(measured.many) }
   return {
     table: [
       '',
       `a worker with nothing to do, medians of ${runs} runs of ${seconds} s, Node ${process.version}`,
       '',
       rowOf('', ['CPU ms a second']),
-      ...sides.map(([name, units]) => rowOf(`${units} units`, [median(measured[name]).toFixed(1)])),
+      ...sides.map(([name, units]) => rowOf(`${units} units`, [cpuMs[name].toFixed(1)])),
     ].join('\n'),
     figures: {
-      idle_cpu_ms_per_s: round(few, 1),
-      idle_many_cpu_ms_per_s: round(many, 1),
+      idle_cpu_ms_per_s: round(cpuMs.few, 1),
+      idle_many_cpu_ms_per_s: round(cpuMs.many, 1),
       units: fewUnits,
       many_units: manyUnits,
       runs,

@@ -786,11 +786,6 @@ type GroupJoin = { memberId: string; memberAssignment: Record<string, number[]> 
 type Commit = { topic: string; partition: number; offset: string; metadata: string | null }
 
 function byTopic(commits: readonly Commit[]): Offsets['topics'] {
-  const topics = new Map<string, Commit[]>()
-  for (const commit of commits) {
-    const entry = topics.get(commit.topic)
-    if (entry === undefined) topics.set(commit.topic, [commit])
-    else entry.push(commit)
-  }
+  const topics = Map.groupBy(commits, ({ topic }) => topic)
   return [...topics].map(([topic, partitions]) => ({ topic, partitions }))
 }

@@ -1,5 +1,5 @@
-import { type FetchedRecord, readRecordBatches } from './record-batch.ts'
-import { replaceFile } from './replace-file.ts'
+import { type FetchedRecord, isRecordBatch, readRecordBatches } from './record-batch.ts'
+import { replaceFile } from './kafkajs-file.ts'
 
 /** What kafkajs 2.2.4 reads a response with. */
 type ResponseDecoder = {
@@ -13,7 +13,6 @@ type ResponseDecoder = {
 type DecodeMessages = (decoder: ResponseDecoder) => Promise<readonly FetchedRecord[]>
 
 const kafkajsFile = 'kafkajs/src/protocol/requests/fetch/v4/decodeMessages.js'
-const magicAt = 16
 
 /**
  * Puts `readRecordBatches` in the place of kafkajs' own reader: all versions of a fetch response load the one file for it,
@@ -29,7 +28,7 @@ function decodeMessagesWith(original: DecodeMessages): DecodeMessages {
     const length = decoder.readInt32()
     if (length <= 0 || !decoder.canReadBytes(length)) return []
     const bytes = decoder.readBytes(length)
-    if (bytes[magicAt] === 2) return readRecordBatches(bytes)
+    if (isRecordBatch(bytes)) return readRecordBatches(bytes)
     // Written before Kafka 0.11.
     decoder.offset = start
     return original(decoder)

@@ -1,5 +1,5 @@
-import { createRequire } from 'node:module'
-import { type FetchedRecord, readRecordBatches } from './record-batch.ts'
+import { kafkajsFile } from './kafkajs-file.ts'
+import { type FetchedRecord, isRecordBatch, readRecordBatches } from './record-batch.ts'
 
 /** Fetch requests and their answers as bytes. Source: the Kafka protocol, Fetch API, version 11. */
 
@@ -45,8 +45,8 @@ const headBytes = 4 + 4 + 4 + 4 + 1 + 4 + 4
 const partitionBytes = 4 + 4 + 8 + 8 + 4
 
 export function writeFetchRequest(request: FetchRequest): Buffer {
-  const read = byTopic(request.positions)
-  const forgotten = byTopic(request.forgotten)
+  const read = Map.groupBy(request.positions, topicOf)
+  const forgotten = Map.groupBy(request.forgotten, topicOf)
   const bytes = Buffer.allocUnsafe(
     headBytes +
       4 +
@@ -94,15 +94,7 @@ export function writeFetchRequest(request: FetchRequest): Buffer {
   return bytes
 }
 
-function byTopic<P extends { readonly topic: string }>(all: readonly P[]): Map<string, P[]> {
-  const topics = new Map<string, P[]>()
-  for (const one of all) {
-    const those = topics.get(one.topic)
-    if (those === undefined) topics.set(one.topic, [one])
-    else those.push(one)
-  }
-  return topics
-}
+const topicOf = ({ topic }: { readonly topic: string }): string => topic
 
 /** With the length of each, and the number of its partitions. */
 function namesLength(topics: ReadonlyMap<string, unknown>): number {
@@ -143,28 +135,24 @@ async function readPartition(reader: ResponseReader): Promise<FetchedPartition> 
   return { partition, errorCode, highWatermark, lastStableOffset, abortedTransactions, messages }
 }
 
-const magicAt = 16
-
 async function readRecordSet(reader: ResponseReader): Promise<readonly FetchedRecord[]> {
   const start = reader.at
   const length = reader.int32()
   if (length <= 0) return none
   const bytes = reader.slice(length)
-  return bytes[magicAt] === 2 ? readRecordBatches(bytes) : readOldMessages(reader.bytes, start)
+  return isRecordBatch(bytes) ? readRecordBatches(bytes) : readOldMessages(reader.bytes, start)
 }
 
 const none: readonly FetchedRecord[] = []
 
-const require = createRequire(import.meta.url)
-
 /** What was written before Kafka 0.11 is left to kafkajs. */
 async function readOldMessages(bytes: Buffer, start: number): Promise<readonly FetchedRecord[]> {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kafkajs declares no types for it
-  const Decoder = require('kafkajs/src/protocol/decoder.js') as new (bytes: Buffer) => { offset: number }
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- nor for this
-  const decodeMessages = require('kafkajs/src/protocol/requests/fetch/v4/decodeMessages.js') as (
-    decoder: object,
-  ) => Promise<readonly FetchedRecord[]>
+  type DecoderClass = new (bytes: Buffer) => { offset: number }
+  type DecodeMessages = (decoder: object) => Promise<readonly FetchedRecord[]>
+  const Decoder = kafkajsFile<DecoderClass>('kafkajs/src/protocol/decoder.js')
+  const decodeMessages = kafkajsFile<DecodeMessages>(
+    'kafkajs/src/protocol/requests/fetch/v4/decodeMessages.js',
+  )
   return decodeMessages(Object.assign(new Decoder(bytes), { offset: start }))
 }
 

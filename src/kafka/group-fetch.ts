@@ -1,4 +1,3 @@
-import { createRequire } from 'node:module'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Cluster } from 'kafkajs'
 import {
@@ -12,7 +11,7 @@ import {
 } from './fetch-message.ts'
 import { FetchSession, isOfSession } from './fetch-session.ts'
 import type { FetchedRecord } from './record-batch.ts'
-import { replaceFile } from './replace-file.ts'
+import { kafkajsFile, replaceFile } from './kafkajs-file.ts'
 
 /**
  * How a group's member asks the brokers for records, in place of kafkajs' own way, which sends all its partitions with every
@@ -77,8 +76,6 @@ type ConsumerGroupClass = {
 
 /** How long the next fetch may wait at a broker that had nothing the last time, in milliseconds. */
 type LongestWait = () => number
-
-const require = createRequire(import.meta.url)
 
 const consumerGroupFile = 'kafkajs/src/consumer/consumerGroup.js'
 const longestWaits = new WeakMap<object, LongestWait>()
@@ -275,17 +272,13 @@ function protocolOf(bytes: Buffer): object {
 
 /** What kafkajs makes of an answer: it throws an error of its own for the first partition that has one. */
 function parse(response: FetchResponse): Promise<FetchResponse> {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kafkajs declares no types for it
-  const file = require('kafkajs/src/protocol/requests/fetch/v11/response.js') as {
-    parse(response: FetchResponse): Promise<FetchResponse>
-  }
-  return file.parse(response)
+  type ResponseFile = { parse(response: FetchResponse): Promise<FetchResponse> }
+  return kafkajsFile<ResponseFile>('kafkajs/src/protocol/requests/fetch/v11/response.js').parse(response)
 }
 
 function errorOf(code: number): Error {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kafkajs declares no types for it
-  const file = require('kafkajs/src/protocol/error.js') as { createErrorFromCode(code: number): Error }
-  return file.createErrorFromCode(code)
+  type ErrorFile = { createErrorFromCode(code: number): Error }
+  return kafkajsFile<ErrorFile>('kafkajs/src/protocol/error.js').createErrorFromCode(code)
 }
 
 /** kafkajs' own leaves out, at a price for each record, what nobody here has asked for. */
@@ -296,12 +289,8 @@ function batchOf({ topic, offset }: FetchPosition, fetched: FetchedPartition): B
     Number(messages[0]?.offset) >= Number(offset) &&
     !messages.some(({ isControlRecord }) => isControlRecord)
   if (isPlain) return new PlainBatch(topic, fetched)
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kafkajs declares no types for it
-  const KafkajsBatch = require('kafkajs/src/consumer/batch.js') as new (
-    topic: string,
-    offset: string,
-    fetched: FetchedPartition,
-  ) => Batch
+  type BatchClass = new (topic: string, offset: string, fetched: FetchedPartition) => Batch
+  const KafkajsBatch = kafkajsFile<BatchClass>('kafkajs/src/consumer/batch.js')
   return new KafkajsBatch(topic, offset, fetched)
 }
 

@@ -1,5 +1,5 @@
 import { type ProducedPartition, writeProduceRequest, type WrittenRecord } from './produce-request.ts'
-import { replaceFile } from './replace-file.ts'
+import { replaceFile } from './kafkajs-file.ts'
 
 /** What kafkajs 2.2.4 makes a produce request of. */
 type ProduceOptions = {

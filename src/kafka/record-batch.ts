@@ -37,6 +37,7 @@ export const maxRecordHeaders = 1_000
 /** Positions in a batch. Source: the Kafka protocol, record batch format (magic 2). */
 const lengthAt = 8
 const afterLength = 12
+const magicAt = 16
 const attributesAt = 21
 const lastOffsetDeltaAt = 23
 const firstTimestampAt = 27
@@ -60,6 +61,11 @@ type BatchHead = {
   readonly isAppendTime: boolean
   readonly isControl: boolean
   readonly context: FetchedRecord['batchContext']
+}
+
+/** Whether a fetch brought record batches: what was written before Kafka 0.11 has another form. */
+export function isRecordBatch(bytes: Buffer): boolean {
+  return bytes[magicAt] === 2
 }
 
 /**

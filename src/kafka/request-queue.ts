@@ -1,4 +1,4 @@
-import { replaceFile } from './replace-file.ts'
+import { replaceFile } from './kafkajs-file.ts'
 
 /** What of the queue of a connection of kafkajs 2.2.4 is used. */
 type RequestQueueClass = {
