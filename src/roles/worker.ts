@@ -1,4 +1,3 @@
-import { setFlagsFromString } from 'node:v8'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { lostConnections } from '../backfill/lost-connections.ts'
@@ -27,6 +26,7 @@ import { createObserver } from '../telemetry/observer.ts'
 import { askKafka } from './ask-kafka.ts'
 import { openAudiences } from './audiences.ts'
 import { type BackfillMarks, openBackfillMarks } from './backfill-marks.ts'
+import { tuneGarbageCollector } from './garbage-collector.ts'
 import { createOutbound } from './outbound.ts'
 import { openIntake } from './schema-registry.ts'
 import { StartError } from './start-error.ts'
@@ -94,8 +94,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
 
 /** Joins everything that delivers: what starts here stops here, in reverse. */
 export async function startMember({ config, log, onFatal }: WorkerOptions): Promise<Member> {
-  // The collector's helpers have to wait for a CPU that others use, and all stands still meanwhile: 20 ms a time instead of 4.
-  setFlagsFromString('--no-parallel-scavenge')
+  tuneGarbageCollector()
   const metrics = createMetrics({ perDestination: config.metrics.perDestination })
   let marks: BackfillMarks | undefined
   const catalog = await openCatalog(config, metrics, log, (before, after) => {
