@@ -56,7 +56,7 @@ export type Side = {
 const destinations = 100
 const badCount = 2
 /** Until the code of all five processes is compiled, and the breaker has opened and probed once. */
-const warmupS = 15
+const warmupS = 40
 const deadShare = 0.1
 const slowShare = 0.01
 const slowMs = 4_900
