@@ -143,7 +143,8 @@ const leavingMarginMs = 500
 
 /**
  * One member of the consumer group. It owns the pauses, seeks and commits of its partitions; all else only
- * calls what is above. kafkajs keeps the fetch position; offsets are committed here alone.
+ * calls what is above. kafkajs keeps the fetch position; offsets are committed here alone. Resolves once the group is asked to
+ * take it: whether it has is `isJoined`.
  */
 export async function startConsumer(options: ConsumerOptions): Promise<GroupConsumer> {
   const member = new GroupMember(options)
@@ -190,6 +191,7 @@ class GroupMember implements GroupConsumer {
   #isFull = false
   #isCongested = false
   #isQuiet = false
+  #isStopped = false
   /**
    * From a join until the client stops, as it does before it restarts itself. In between, kafkajs throws at a pause or
    * a seek; neither is needed then, since the next join pauses anew and, under a new name, begins all partitions anew.
@@ -232,7 +234,13 @@ class GroupMember implements GroupConsumer {
       maxWaitTimeInMs: fetchWaitMs,
       maxBytesPerPartition,
       metadataMaxAge: 60_000,
-      retry: { initialRetryTime: 200, maxRetryTime: 5_000, retries: 8 },
+      retry: {
+        initialRetryTime: 200,
+        maxRetryTime: 5_000,
+        retries: 8,
+        // Stopping cuts off a join that is under way, which isn't to be tried again.
+        restartOnFailure: async () => !this.#isStopped,
+      },
     })
   }
 
@@ -257,14 +265,17 @@ class GroupMember implements GroupConsumer {
       this.#commitOnce = undefined
     })
     this.#consumer.on(CRASH, ({ payload }) => {
-      if (!payload.restart) this.#options.onFatal(payload.error)
+      if (!payload.restart && !this.#isStopped) this.#options.onFatal(payload.error)
     })
-    await this.#consumer.run({
-      autoCommit: false,
-      eachBatchAutoResolve: true,
-      partitionsConsumedConcurrently: 16,
-      eachBatch: async (payload) => this.#takeBatch(payload),
-    })
+    // Not awaited: the group may keep a join waiting for as long as a session of a member that was killed.
+    this.#consumer
+      .run({
+        autoCommit: false,
+        eachBatchAutoResolve: true,
+        partitionsConsumedConcurrently: 16,
+        eachBatch: async (payload) => this.#takeBatch(payload),
+      })
+      .catch(this.#options.onFatal)
     this.#every(this.#options.commitIntervalMs, () => this.commit())
     this.#every(endOffsetsEveryMs, () => this.#refreshEndOffsets())
   }
@@ -335,9 +346,13 @@ class GroupMember implements GroupConsumer {
 
   async stop(): Promise<void> {
     this.quiesce()
+    this.#isStopped = true
     for (const timer of this.#timers) clearInterval(timer)
     try {
-      await this.#consumer.disconnect()
+      const disconnected = this.#consumer.disconnect()
+      // It waits for what was asked: a first join may take the group as long as a session, and there is nothing to leave yet.
+      if (this.#joins === 0) disconnected.catch((error: unknown) => this.#notNow(error))
+      else await disconnected
       await this.#admin.disconnect()
     } finally {
       await this.#units.stop()

@@ -1,8 +1,6 @@
 import { readFileSync } from 'node:fs'
-import { spawn } from 'node:child_process'
-import { createInterface } from 'node:readline'
 import { resolve } from 'node:path'
-import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type CountingReceiver, startCountingReceiver } from '../support/counting-receiver.ts'
 import { until } from '../support/until.ts'
 import { type LogLine, type SluiceProcess, startSluice } from '../support/worker-process.ts'
@@ -81,79 +79,65 @@ const metricOf = (name: string, labels?: Record<string, string>) => worker.metri
 const urlOf = (path: string) => `http://127.0.0.1:${worker.httpPort}${path}`
 const getText = async (path: string) => (await fetch(urlOf(path))).text()
 
+/** Of a group that waits for a member that was killed, until its session of 15 s is over. */
+async function joinWaitingGroup(): Promise<{ own: Scene; joining: SluiceProcess }> {
+  const own = await setScene({
+    catalog: {
+      sources: [{ id: 'hung' }],
+      destinations: [{ id: 'hung', sources: ['hung'], hooks: [{ url: receiver.url('/hung') }] }],
+    },
+  })
+  onTestFinished(() => own.close())
+  const variables = { ...own.variables, SLUICE_KAFKA_SESSION_TIMEOUT: '15s' }
+  const former = await startSluice(variables)
+  await former.kill()
+  const joining = await startSluice(variables, { isUnready: true })
+  onTestFinished(() => joining.kill())
+  return { own, joining }
+}
+
 describe('the probes', () => {
   test('/livez and /readyz answer 200 while it works', async () => {
     for (const path of ['/livez', '/readyz']) expect((await fetch(urlOf(path))).status).toBe(200)
   })
 
   test('/readyz is 503 before it has joined and while it stops, and /livez is not', async () => {
-    const own = await setScene({
-      catalog: {
-        sources: [{ id: 'hung' }],
-        destinations: [{ id: 'hung', sources: ['hung'], hooks: [{ url: receiver.url('/hung') }] }],
-      },
-    })
-    // The group waits for the member that was killed until its session is over.
-    const variables = { ...own.variables, SLUICE_KAFKA_SESSION_TIMEOUT: '15s' }
-    const former = await startSluice(variables)
-    await former.kill()
-    const { port, child } = await startUnready(variables)
-    onTestFinished(() => {
-      child.kill('SIGKILL')
-      own.close()
-    })
+    const { own, joining } = await joinWaitingGroup()
     const probe = async (path: string) => {
-      const response = await fetch(`http://127.0.0.1:${port}${path}`)
+      const response = await fetch(`http://127.0.0.1:${joining.httpPort}${path}`)
       return { status: response.status, text: await response.text() }
     }
-    // It may read its state first; then it waits until what the one before had in flight is over.
-    const joining = await until('it waits for its partitions', async () => {
-      const answer = await probe('/readyz')
-      expect(answer.status).toBe(503)
-      return answer.text.startsWith('the state of') ? undefined : answer
+    expect(await probe('/livez')).toEqual({ status: 200, text: 'live\n' })
+    expect(await probe('/readyz')).toEqual({ status: 503, text: 'not joined to the consumer group\n' })
+    await until('it is ready', async () => (await probe('/readyz')).status === 200)
+    const steps = await until('the log tells of the join', () => {
+      const told = joining.log.map(({ msg }) => msg)
+      return told.includes('joined the group') ? told : undefined
     })
-    expect(joining).toEqual({ status: 503, text: 'not joined to the consumer group\n' })
-    expect((await probe('/livez')).status).toBe(200)
-    await until('it has joined', async () => (await probe('/readyz')).status === 200)
+    expect(steps.slice(0, steps.indexOf('joined the group'))).toContain('worker started')
 
     const before = (await receiver.count('/hung')).requests
     await own.send('hung', newIds(1))
     await until('a request hangs', async () => (await receiver.count('/hung')).requests > before)
-    child.kill('SIGTERM')
+    const ended = joining.terminate()
     const stopping = await until('it is not ready', async () => {
       const answer = await probe('/readyz')
       return answer.status === 503 ? answer : undefined
     })
     expect(stopping.text).toBe('stopping\n')
     expect((await probe('/livez')).status).toBe(200)
+    expect((await ended).code).toBe(0)
+  })
+
+  test('a worker that the group keeps waiting stops at once', async () => {
+    const { joining } = await joinWaitingGroup()
+    const { code, tookMs } = await joining.terminate()
+    expect(code).toBe(0)
+    expect(tookMs).toBeLessThan(5_000)
+    expect(joining.log.map(({ msg }) => msg)).not.toContain('joined the group')
+    expect(joining.log.filter(({ level }) => level === 'error' || level === 'fatal')).toEqual([])
   })
 })
-
-/** Starts a worker and doesn't wait until it is ready. */
-async function startUnready(variables: Record<string, string>) {
-  const child = spawn(process.execPath, [resolve(root, 'src/main.ts'), 'worker'], {
-    env: {
-      PATH: process.env['PATH'],
-      SLUICE_HTTP_HOST: '127.0.0.1',
-      SLUICE_HTTP_PORT: '0',
-      SLUICE_TOPICS_DEVELOPMENT: 'true',
-      SLUICE_TOPICS_PARTITIONS: '6',
-      SLUICE_WORKER_PROCESSES: '1',
-      SLUICE_STATE_FOLDER: inject('stateFolder'),
-      SLUICE_DELIVERY_ALLOW_ADDRESSES: '127.0.0.0/8',
-      ...variables,
-    },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  for await (const line of createInterface({ input: child.stdout })) {
-    const port = /"port":(\d+).*"msg":"worker started"/.exec(line)?.[1]
-    if (port === undefined) continue
-    // What it logs from here on has to go somewhere.
-    child.stdout.resume()
-    return { port, child }
-  }
-  throw new Error('the worker has ended')
-}
 
 type Series = { name: string; labels: Record<string, string>; value: number }
 

@@ -84,10 +84,14 @@ export async function runSluice(
   return { stdout, stderr }
 }
 
-/** Starts `sluice worker` (or another role) and waits until it is ready. */
+/** Starts `sluice worker` (or another role) and waits until it is ready, or with `isUnready` until its port is open. */
 export async function startSluice(
   variables: Record<string, string>,
-  { role = 'worker', readyMs = 30_000 }: { role?: string; readyMs?: number } = {},
+  {
+    role = 'worker',
+    readyMs = 30_000,
+    isUnready = false,
+  }: { role?: string; readyMs?: number; isUnready?: boolean } = {},
 ): Promise<SluiceProcess> {
   const child = spawn(process.execPath, [main, role], {
     env: environment(variables),
@@ -115,7 +119,8 @@ export async function startSluice(
       { timeoutMs: readyMs },
     )
     const address = `http://127.0.0.1:${Number(port)}`
-    await until('it is ready', async () => (await fetch(`${address}/readyz`)).ok, { timeoutMs: readyMs })
+    if (!isUnready)
+      await until('it is ready', async () => (await fetch(`${address}/readyz`)).ok, { timeoutMs: readyMs })
     return { httpPort: port, url: address }
   }
   const { httpPort, url } = await begin().catch((error: unknown) => {
