@@ -14,8 +14,9 @@ export class HookPool {
   #unused = 0
   /** Those whose answers were complete in this turn of the event loop. */
   #left: Connection[] = []
-  /** What is sent by those as soon as they are free: never more than they are. */
+  /** What is sent by those as soon as they are free; what is more than they are, by new ones at the end of this turn. */
   #waiting: Rider[] = []
+  #isOpeningForRest = false
   #inFlight = 0
   #idleSinceMs = 0
   #isOpen = true
@@ -34,15 +35,22 @@ export class HookPool {
     return this.#inFlight === 0 && this.#idleSinceMs <= beforeMs
   }
 
-  /** Sends a request by a connection that is there, or by a new one. Ends with `leave` or `fail`. */
+  /**
+   * Sends a request by a connection that is there, or by a new one. Ends with `leave` or `fail`. Where others are under way, a
+   * new one is opened at the end of this turn of the event loop only: after a moment in which the process got to nothing, a
+   * whole lot of records is read before the answers that came meanwhile, and each would open one that is idle a moment later.
+   */
   send(rider: Rider): void {
     this.#inFlight++
     const connection = this.#free.pop()
     if (connection !== undefined) {
       if (this.#free.length < this.#unused) this.#unused = this.#free.length
       connection.take(rider)
-    } else if (this.#waiting.length < this.#left.length) this.#waiting.push(rider)
-    else this.#open().take(rider)
+    } else if (this.#all.size === 0) this.#open().take(rider)
+    else {
+      this.#waiting.push(rider)
+      if (this.#waiting.length > this.#left.length) this.#openForRestSoon()
+    }
   }
 
   /** Sends a request that `stale` has lost once more, by a connection that is certainly new. */
@@ -62,14 +70,24 @@ export class HookPool {
 
   readonly #setFree = (): void => {
     const left = this.#left
-    const waiting = this.#waiting
+    const riders = this.#waiting.splice(0, left.length)
     this.#left = []
-    this.#waiting = []
     left.forEach((connection, index) => {
-      const rider = waiting[index]
+      const rider = riders[index]
       if (rider === undefined) this.#free.push(connection)
       else connection.take(rider)
     })
+  }
+
+  #openForRestSoon(): void {
+    if (!this.#isOpeningForRest) setImmediate(this.#openForRest)
+    this.#isOpeningForRest = true
+  }
+
+  /** All answers that had come have been read before this. */
+  readonly #openForRest = (): void => {
+    this.#isOpeningForRest = false
+    for (const rider of this.#waiting.splice(this.#left.length)) this.#open().take(rider)
   }
 
   /**
@@ -104,7 +122,8 @@ export class HookPool {
 
   #open(): Connection {
     const connection = new Connection(this.#origin, this.#options)
-    this.#all.add(connection)
+    if (this.#isOpen) this.#all.add(connection)
+    else void connection.destroy()
     return connection
   }
 

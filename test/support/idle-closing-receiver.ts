@@ -10,8 +10,10 @@ import { portOf } from './receiver.ts'
  */
 export type IdleClosingReceiver = {
   origin: string
-  /** How often the request whose body is the number `id` (from 1) was answered. */
+  /** How often the request whose body is the number `id` (from 1) was answered: counted before the answer goes out. */
   handled(id: number): number
+  /** Whether an answer to it has gone out. */
+  hasAnswered(id: number): boolean
   /** Requests that came to a connection after it was closed; a reset leaves no sign of them. */
   readonly tooLate: number
   stop(): Promise<void>
@@ -22,20 +24,24 @@ type Settings = {
   ending: 'closes' | 'resets'
   /** At 0 those that came too late; at each id how often it was answered. Shared by both threads. */
   counts: Int32Array
+  /** At each id how many answers to it have gone out. Shared too. */
+  answers: Int32Array
 }
 
 export async function startIdleClosingReceiver(
-  settings: Omit<Settings, 'counts'>,
+  settings: Omit<Settings, 'counts' | 'answers'>,
   { maxRequests }: { maxRequests: number },
 ): Promise<IdleClosingReceiver> {
-  const counts = new Int32Array(new SharedArrayBuffer(4 * (maxRequests + 1)))
-  const data: Settings = { ...settings, counts }
+  const counts = sharedCounts(maxRequests + 1)
+  const answers = sharedCounts(maxRequests + 1)
+  const data: Settings = { ...settings, counts, answers }
   const thread = new Worker(new URL(import.meta.url), { workerData: data })
   const [port]: unknown[] = await once(thread, 'message')
   if (typeof port !== 'number') throw new TypeError('the thread has not told its port')
   return {
     origin: `http://127.0.0.1:${port}`,
     handled: (id) => Atomics.load(counts, id),
+    hasAnswered: (id) => Atomics.load(answers, id) > 0,
     get tooLate() {
       return Atomics.load(counts, 0)
     },
@@ -45,7 +51,11 @@ export async function startIdleClosingReceiver(
   }
 }
 
-function serve(socket: Socket, { idleMs, ending, counts }: Settings): void {
+function sharedCounts(length: number): Int32Array {
+  return new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT * length))
+}
+
+function serve(socket: Socket, { idleMs, ending, counts, answers }: Settings): void {
   let received = Buffer.alloc(0)
   let isClosed = false
   let timer: NodeJS.Timeout | undefined
@@ -67,8 +77,10 @@ function serve(socket: Socket, { idleMs, ending, counts }: Settings): void {
     const request = firstOf(received)
     if (request === undefined) return
     received = received.subarray(request.bytes)
-    Atomics.add(counts, Number(request.body), 1)
+    const id = Number(request.body)
+    Atomics.add(counts, id, 1)
     answerWell(socket)
+    Atomics.add(answers, id, 1)
     clearTimeout(timer)
     timer = setTimeout(close, idleMs)
   })

@@ -1,0 +1,70 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { setImmediate as turn } from 'node:timers/promises'
+import { expect, onTestFinished, test } from 'vitest'
+import { createAddressPolicy } from '../../../src/address/policy.ts'
+import { createSender, type Sender, type Target } from '../../../src/delivery/sender.ts'
+import { type IdleClosingReceiver, startIdleClosingReceiver } from '../../support/idle-closing-receiver.ts'
+
+/** What a sender does after a moment in which its process got to nothing. The receiver is in a thread of its own, and goes on. */
+
+const connections = 10
+
+test('requests that come before the answers of others are read go out by the connections of those', async () => {
+  const receiver = await startIdleClosingReceiver(
+    { idleMs: 60_000, ending: 'closes' },
+    { maxRequests: 3 * connections },
+  )
+  onTestFinished(() => receiver.stop())
+  const by = createSender({
+    policy: createAddressPolicy(['127.0.0.1']),
+    timeoutMs: 5_000,
+    poolIdleMs: 10_000,
+  })
+  onTestFinished(() => by.close())
+  const to: Target = { origin: receiver.origin, path: '/', headers: [] }
+  const opened = countConnections()
+
+  await Promise.all(numbers(1).map((id) => post(by, to, id)))
+  expect(opened.count).toBe(connections)
+
+  const answeredMeanwhile = numbers(connections + 1)
+  const before = answeredMeanwhile.map((id) => post(by, to, id))
+  // In the first, undici looks whether the idle connections are still good.
+  await turn()
+  await turn()
+  stallUntilAnswered(receiver, answeredMeanwhile)
+  const after = numbers(2 * connections + 1).map((id) => post(by, to, id))
+  await Promise.all([...before, ...after])
+  expect(opened.count).toBe(connections)
+})
+
+function numbers(from: number): number[] {
+  return Array.from({ length: connections }, (_, index) => from + index)
+}
+
+function countConnections(): { readonly count: number } {
+  const opened = { count: 0 }
+  const note = (): void => void opened.count++
+  subscribe('undici:client:connected', note)
+  onTestFinished(() => void unsubscribe('undici:client:connected', note))
+  return opened
+}
+
+/** Keeps the event loop from turning. */
+function stallUntilAnswered(receiver: IdleClosingReceiver, ids: readonly number[]): void {
+  const deadlineMs = performance.now() + 5_000
+  while (ids.some((id) => !receiver.hasAnswered(id))) {
+    if (performance.now() > deadlineMs)
+      throw new Error('the requests were not answered while nothing was read')
+  }
+  // The system needs a moment to hand them over.
+  const untilMs = performance.now() + 100
+  while (performance.now() < untilMs);
+}
+
+/** Posts its number, and waits for the free slot. */
+function post(by: Sender, to: Target, id: number): Promise<void> {
+  return new Promise((resolve) => {
+    by.post(to, Buffer.from(String(id)), [], { answered() {}, released: resolve })
+  })
+}
