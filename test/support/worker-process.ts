@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
-import { inject } from 'vitest'
+import { inject, onTestFailed, TestRunner } from 'vitest'
 import { stringify } from 'yaml'
 import { until } from './until.ts'
 
@@ -47,6 +47,9 @@ export type SluiceProcess = {
   exited: Promise<number | null>
   readonly isRunning: boolean
 }
+
+/** Of a process whose test has failed. */
+const shownLines = 60
 
 /** Settings that every test has in common; a test gives the rest as `SLUICE_…` variables. */
 function environment(variables: Record<string, string>): NodeJS.ProcessEnv {
@@ -103,11 +106,13 @@ export async function startSluice(
   child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()))
   createInterface({ input: child.stdout }).on('line', (line) => log.push(readLogLine(line)))
 
-  const describe = (): string =>
-    `${stderr}\n${log
-      .slice(-20)
-      .map((line) => JSON.stringify(line))
-      .join('\n')}`
+  const describe = (): string => {
+    const told = log.filter((line) => !('durationMs' in line)).slice(-shownLines)
+    return `${stderr}\n${told.map((line) => JSON.stringify(line)).join('\n')}\n`
+  }
+  // One that outlives a test has none.
+  if (TestRunner.getCurrentTest() !== undefined)
+    onTestFailed(() => void process.stderr.write(`sluice ${role} (pid ${child.pid}) said:\n${describe()}`))
   async function begin(): Promise<{ httpPort: unknown; url: string }> {
     const port = await until(
       `the ${role} has started`,
