@@ -39,12 +39,14 @@ export class MarkKeeper {
     return this.#missed.size > 0
   }
 
-  /** May be called as often as something is missed. */
-  miss(destinationId: string, spaceId: string): void {
+  /** May be called as often as something is missed. Gives, while that is being written, when it is. */
+  miss(destinationId: string, spaceId: string): Promise<void> | undefined {
     const marked = this.#marks.of(destinationId, spaceId)
-    if (this.#missed.has(marked)) return
-    this.#missed.add(marked)
-    if (!isTold(marked) && !this.#writing.has(marked)) this.#write(marked)
+    if (!this.#missed.has(marked)) {
+      this.#missed.add(marked)
+      if (!isTold(marked) && !this.#writing.has(marked)) this.#write(marked)
+    }
+    return this.#writing.get(marked)
   }
 
   /** Reads what is new in the log, and writes what it doesn't say. One call at a time. Throws what `read` throws. */

@@ -36,6 +36,11 @@ export class Debt {
     this.#onPaid = onPaid
   }
 
+  /** One more. */
+  owe(): void {
+    this.#owed++
+  }
+
   pay(): void {
     this.#owed--
     if (this.#owed > 0) return

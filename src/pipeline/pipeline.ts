@@ -146,8 +146,11 @@ export type PipelineOptions = {
   judge?: (waiting: Waiting) => Promise<Judgement>
   /** Which are to be judged, by what costs nothing to know; absent: those with a property. */
   needsJudging?: (sourceId: string, unit: number, hasProperty: boolean) => boolean
-  /** A destination has missed a value of this space, and won't get it by itself. Told each time. */
-  onBehind?: (destinationId: string, spaceId: string) => void
+  /**
+   * A destination has missed a value of this space, and won't get it by itself. Told each time. Where it gives a promise, the
+   * record isn't settled before that resolves: until then the end of this process would have it forgotten.
+   */
+  onBehind?: (destinationId: string, spaceId: string) => Promise<void> | undefined
   /** Epoch milliseconds. */
   now: () => number
 }
@@ -261,14 +264,14 @@ class DeliveryPipeline implements Pipeline {
     const space = sources.get(spaceId)
     const connected = destinationsBySource.get(spaceId) ?? []
     if (space === undefined || space.kind === 'events') {
-      this.#refuseIdentify(record, identify)
-      this.#tellBehind(connected, [], spaceId)
+      const debt = this.#refuseIdentify(record, identify)
+      for (const told of this.#tellBehind(connected, [], spaceId)) this.#oweUntil(told, debt)
       return
     }
     if (!space.enabled) observer.notRouted('source_disabled')
     const to = space.enabled ? this.#route({ type: 'identify' }, connected) : []
     // A superseded one too: where it may have been sent, nothing is sent after its late effect.
-    if (to.length < connected.length) this.#tellBehind(connected, to, spaceId)
+    const told = to.length < connected.length ? this.#tellBehind(connected, to, spaceId) : []
     const message: OwnMessage = {
       sourceId: spaceId,
       messageId,
@@ -277,7 +280,7 @@ class DeliveryPipeline implements Pipeline {
       isUncertain: isSuperseded || record.mayHaveBegun === true,
     }
     const routed = to.map((destination) => ({ message, destination }))
-    for (const [delivery, destination] of this.#deliveriesOf(record, routed, userId, body)) {
+    for (const [delivery, destination] of this.#deliveriesOf(record, routed, userId, body, told)) {
       if (isSuperseded) this.#park(delivery, 'uncertain')
       else this.#enqueue(delivery, destination)
     }
@@ -556,25 +559,30 @@ class DeliveryPipeline implements Pipeline {
     connected: readonly DestinationDefinition[],
     routed: readonly DestinationDefinition[],
     spaceId: string,
-  ): void {
-    for (const destination of connected) {
-      if (!routed.includes(destination)) this.#options.onBehind?.(destination.id, spaceId)
-    }
+  ): readonly Promise<void>[] {
+    return connected.flatMap((destination) => {
+      const told = routed.includes(destination)
+        ? undefined
+        : this.#options.onBehind?.(destination.id, spaceId)
+      return told ?? []
+    })
   }
 
-  /** Settles a record of which there are none. */
+  /** Settles a record of which there are none, once all is `told`. */
   #deliveriesOf(
     record: HeldRecord,
     routed: readonly { message: OwnMessage; destination: DestinationDefinition }[],
     userId: string,
     body: Buffer,
+    told: readonly Promise<void>[] = [],
   ): readonly (readonly [Delivery, DestinationDefinition])[] {
-    if (routed.length === 0) {
+    if (routed.length === 0 && told.length === 0) {
       record.settle()
       return []
     }
     const key = Buffer.from(userId)
     const debt = this.#hold(record, routed.length, key.length + body.length)
+    for (const one of told) this.#oweUntil(one, debt)
     return routed.map(({ message, destination }) => {
       const carried: Carried = {
         ...message,
@@ -781,8 +789,19 @@ class DeliveryPipeline implements Pipeline {
     return connected?.some(({ id }) => id === destinationId) ?? false
   }
 
-  #missed({ destinationId, property }: Delivery): void {
-    if (property !== undefined) this.#options.onBehind?.(destinationId, property.spaceId)
+  #missed({ destinationId, property, debt }: Delivery): void {
+    if (property === undefined) return
+    const told = this.#options.onBehind?.(destinationId, property.spaceId)
+    if (told !== undefined) this.#oweUntil(told, debt)
+  }
+
+  #oweUntil(done: Promise<void>, debt: Debt): void {
+    debt.owe()
+    this.#underWay++
+    void done.then(() => {
+      debt.pay()
+      this.#end()
+    })
   }
 
   async #produce(delivery: Delivery, topic: string, headers: CarriedHeaders): Promise<void> {
@@ -810,11 +829,11 @@ class DeliveryPipeline implements Pipeline {
     reason: DeadReason,
     detail: string,
     keep = record.topic === this.#options.topics.events ? keptOfEvent : keptOfCarried,
-  ): void {
+  ): Debt {
     const { topics, observer } = this.#options
     observer.deadLettered(reason, detail, record, undefined)
     const { topic, partition, offset, timestampMs } = record
-    const debt = this.#hold(record, 1, (key?.length ?? 0) + (value?.length ?? 0))
+    const debt = this.#hold(record, 0, (key?.length ?? 0) + (value?.length ?? 0))
     const letter: OutboundRecord = {
       topic: topics.deadLetters,
       partition,
@@ -829,18 +848,15 @@ class DeliveryPipeline implements Pipeline {
         'first-seen': String(Math.max(0, timestampMs)),
       },
     }
-    this.#underWay++
-    void this.#writeDeadLetter(letter).then(() => {
-      debt.pay()
-      this.#end()
-    })
+    this.#oweUntil(this.#writeDeadLetter(letter), debt)
+    return debt
   }
 
   /** One whose space is none any more, with all that a replay of it needs. */
   #refuseIdentify(
     record: HeldRecord,
     { userId, spaceId, property, since, messageId, body }: IdentifyToDeliver,
-  ): void {
+  ): Debt {
     const headers = {
       'source-id': spaceId,
       'message-id': messageId,
@@ -850,7 +866,7 @@ class DeliveryPipeline implements Pipeline {
     }
     const content = { key: Buffer.from(userId), value: body, headers }
     const detail = `the catalog has no audience space ${quote(spaceId)}`
-    this.#refuse(record, content, 'unknown_source', detail, salvageCarried)
+    return this.#refuse(record, content, 'unknown_source', detail, salvageCarried)
   }
 
   /** Resolves once the broker has it, in full, or without what makes it too large. */

@@ -8,8 +8,11 @@ import type { RecordProducer } from '../kafka/producer.ts'
 
 /** Which destinations need a backfill: the same for all members of the group, and for those that come after them. */
 export type BackfillMarks = {
-  /** A destination has missed a value of a space. May be told as often as that happens, which costs little. */
-  miss(destinationId: string, spaceId: string): void
+  /**
+   * A destination has missed a value of a space. May be told as often as that happens, which costs little. Gives a promise where
+   * that isn't written yet, and would be lost with this process.
+   */
+  miss(destinationId: string, spaceId: string): Promise<void> | undefined
   /** Destinations that need a backfill, each with the space, by what all members have written until some seconds ago. */
   readonly behind: readonly Connection[]
   /** Writes what has still to be told, for half a second at the most. */

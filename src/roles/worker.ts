@@ -99,7 +99,7 @@ export async function startMember({ config, log, onFatal }: WorkerOptions): Prom
   let marks: BackfillMarks | undefined
   const catalog = await openCatalog(config, metrics, log, (before, after) => {
     for (const { destinationId, spaceId } of lostConnections(before, after))
-      marks?.miss(destinationId, spaceId)
+      void marks?.miss(destinationId, spaceId)
   })
   const kafka = createKafka(kafkaSettings(config), log)
   await refuseWrongTopics(kafka, config)

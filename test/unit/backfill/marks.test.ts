@@ -129,7 +129,7 @@ describe('whatever workers miss, and whenever backfills begin and end', () => {
           const of = 'worker' in rest ? rest.worker : 0
           switch (kind) {
             case 'miss':
-              workers[of]?.miss(pair.destinationId, pair.spaceId)
+              void workers[of]?.miss(pair.destinationId, pair.spaceId)
               lastMiss = at
               break
             case 'update':
@@ -188,13 +188,23 @@ describe('whatever workers miss, and whenever backfills begin and end', () => {
       write: (record) => log.write(record),
       onMark: (destination, space) => told.push(`${destination} ${space}`),
     })
-    for (let misses = 0; misses < 5; misses++) keeper.miss('crm', 'space')
+    let waiting = 0
+    for (let misses = 0; misses < 5; misses++) {
+      waiting++
+      void keeper.miss('crm', 'space')?.then(() => waiting--)
+    }
+    log.land()
+    await Promise.resolve()
+    expect(waiting).toBe(5)
     log.acknowledge()
     await keeper.written()
+    expect(waiting).toBe(0)
     expect(keeper.behind).toEqual([pair])
+    // Nothing is to be waited for: the log says so already.
+    expect(keeper.miss('crm', 'space')).toBeUndefined()
     for (let round = 0; round < 3; round++) {
       await keeper.update()
-      keeper.miss('crm', 'space')
+      void keeper.miss('crm', 'space')
     }
     await keeper.update()
     expect(log.records).toHaveLength(1)
@@ -203,7 +213,7 @@ describe('whatever workers miss, and whenever backfills begin and end', () => {
     await keeper.update()
     expect(keeper.behind).toEqual([])
     expect(told).toEqual(['crm space'])
-    keeper.miss('crm', 'space')
+    void keeper.miss('crm', 'space')
     log.acknowledge()
     await keeper.written()
     expect(keeper.behind).toEqual([pair])

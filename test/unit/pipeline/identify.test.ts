@@ -93,6 +93,40 @@ describe('an Identify', () => {
     expect(all.posted.map(({ to }) => to)).toEqual(['ads'])
   })
 
+  test('is not settled before it is written down that a destination is behind', async () => {
+    const off = destinationOf('crm', { state: 'off' })
+    for (const options of [
+      { destinations: [off] },
+      { destinations: [off, destinationOf('ads')] },
+      { sources: { space: { kind: 'events' } } },
+    ] as const) {
+      const marked = Promise.withResolvers<void>()
+      const all = stage({ ...options, marked })
+      const record = all.identify('v1')
+      if (all.posted.length > 0) await all.answer({ kind: 'answer', status: 200 })
+      await all.settle()
+      expect(record.settled).toBe(0)
+      expect(all.pipeline.held.records).toBe(1)
+      marked.resolve()
+      await all.settle()
+      expect(record.settled).toBe(1)
+      expect(all.pipeline.held).toEqual({ records: 0, bytes: 0 })
+    }
+  })
+
+  test('that ends in the dead letters is not settled before it is written down that its destination is behind', async () => {
+    const marked = Promise.withResolvers<void>()
+    const all = stage({ marked, ladder: { waitsMs: [], thenMs: 60_000, limitMs: 0 } })
+    const record = all.identify('v1')
+    await all.answer({ kind: 'answer', status: 500 })
+    await all.settle()
+    expect(all.written.map(({ topic }) => topic)).toEqual(['dead-letters'])
+    expect(record.settled).toBe(0)
+    marked.resolve()
+    await all.settle()
+    expect(record.settled).toBe(1)
+  })
+
   test('for a destination that is paused is parked, and says of which property it is', async () => {
     const all = stage({ destinations: [destinationOf('crm', { state: 'paused' })] })
     const record = all.identify('v1')

@@ -93,6 +93,8 @@ export type Stage = {
 }
 
 export type StageOptions = Partial<PipelineOptions> & {
+  /** When what is told to `onBehind` is written; at once, when nothing is said. */
+  marked?: PromiseWithResolvers<void>
   destinations?: readonly Destination[]
   sources?: Readonly<Record<string, { enabled?: boolean; kind?: 'events' | 'audiences' }>>
 }
@@ -101,6 +103,7 @@ export type StageOptions = Partial<PipelineOptions> & {
 export function stage({
   destinations = [destinationOf('crm')],
   sources = { space: { kind: 'audiences' } },
+  marked,
   ...options
 }: StageOptions = {}): Stage {
   const posted: Posted[] = []
@@ -166,7 +169,10 @@ export function stage({
     buffer: { records: 10_000, bytes: 10_000_000 },
     onPressure() {},
     onCongested() {},
-    onBehind: (destinationId, spaceId) => told.push(`behind ${destinationId} ${spaceId}`),
+    onBehind: (destinationId, spaceId) => {
+      told.push(`behind ${destinationId} ${spaceId}`)
+      return marked?.promise
+    },
     now: () => startMs,
     ...options,
     judge(waiting) {
