@@ -55,8 +55,11 @@ export type Side = {
 
 const destinations = 100
 const badCount = 2
-/** Until the code of all five processes is compiled, and the breaker has opened and probed once. */
-const warmupS = 40
+/**
+ * Until the code of all five processes is compiled, and the breaker has opened and probed: what was parked first is read again
+ * after a minute, which is code of its own, and from then on as much is read again as is parked.
+ */
+const warmupS = 75
 const deadShare = 0.1
 const slowShare = 0.01
 const slowMs = 4_900
