@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { BenchmarkFailure } from '../support/failure.ts'
 import { say } from '../support/say.ts'
 import type { BenchmarkResult } from '../support/settings.ts'
+import { median } from '../support/statistics.ts'
 import { openStage, type Stage } from '../support/stage.ts'
 import type { RunningWorker } from '../support/running-worker.ts'
 import {
@@ -29,12 +30,14 @@ export type AudienceSettings = {
 
 /** How many more members the large audience has. */
 const times = 10
+/** V8 keeps now more, now fewer of the pages that it has used: the memory is the median of so many workers of each size. */
+const memoryWorkers = 3
 
 /**
  * What an audience costs one worker process, with its state on disk: a sync that creates it, one that changes a
  * hundredth of it, the state read again after it was deleted, and the comparing of what has not changed. Each Identify is
- * checked by user and value, and none may come twice. Before, a tenth of the audience is created by a worker of its own, for
- * the memory that it takes.
+ * checked by user and value, and none may come twice. Before, both a tenth of the audience and all of it are created by workers
+ * of their own, for the memory that they take.
  *
  * Unchanged single changes are older than the state that each of their users has; half of them have its value, half the other one.
  * They come after each user has got a newer version of its value, so that no sync can answer for them.
@@ -45,8 +48,16 @@ export async function runAudienceBenchmark(settings: AudienceSettings): Promise<
   const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'))
   const stage = await openStage({ destinations: 1, profileDir, report: say })
   try {
-    const small = await createSmall(stage, folder, new Cast(Math.round(members / times)))
-    return resultOf({ members, small, ...(await playAll(stage, folder, new Cast(members))) })
+    const small: number[] = []
+    const large: number[] = []
+    for (let worker = 0; worker < memoryWorkers; worker++) {
+      small.push(await memoryOf(stage, folder, new Cast(Math.round(members / times))))
+      // The last of the large ones plays all the rest.
+      if (worker > 0) large.push(await memoryOf(stage, folder, new Cast(members)))
+    }
+    const played = await playAll(stage, folder, new Cast(members))
+    large.push(played.created.rssMib)
+    return resultOf({ members, smallRssMib: median(small), rssMib: median(large), ...played })
   } finally {
     await stage.close()
     rmSync(folder, { recursive: true, force: true })
@@ -55,14 +66,15 @@ export async function runAudienceBenchmark(settings: AudienceSettings): Promise<
 
 const leastMembers = 1_000
 
-async function createSmall(stage: Stage, folder: string, cast: Cast): Promise<Created> {
+/** RSS of a worker that has created an audience, in MiB. */
+async function memoryOf(stage: Stage, folder: string, cast: Cast): Promise<number> {
   return withStand(stage, folder, (stand) =>
     withWorker(
       () => stand.startWorker(),
       async (worker) => {
         const created = await create(stand, worker, cast)
         say(`created ${cast.members}: ${described(created.delivered)}, RSS ${created.rssMib.toFixed(0)} MiB`)
-        return created
+        return created.rssMib
       },
     ),
   )

@@ -2,12 +2,14 @@ import type { BenchmarkResult } from '../support/settings.ts'
 import { round } from '../support/statistics.ts'
 import { rowOf } from '../support/table.ts'
 import type { Played } from './benchmark.ts'
-import type { Created, Work } from './phases.ts'
+import type { Work } from './phases.ts'
 
-type Measured = Played & { members: number; small: Created }
+/** RSS of the workers that created the audience, and of those that created a tenth of it: the medians. */
+type Measured = Played & { members: number; rssMib: number; smallRssMib: number }
 
 export function resultOf(measured: Measured): BenchmarkResult {
-  const { members, small, created, resynced, restored, syncCompared, quiet, changesCompared } = measured
+  const { members, rssMib, smallRssMib, created, resynced, restored, syncCompared, quiet, changesCompared } =
+    measured
   const syncPerS = perCpuSecond(syncCompared)
   const changesPerS = perCpuSecond(changesCompared)
   const figures = {
@@ -24,9 +26,9 @@ export function resultOf(measured: Measured): BenchmarkResult {
     restore_s: round(restored.seconds, 2),
     restore_ready_s: round(restored.readyS, 2),
     restore_records: restored.records,
-    rss_ratio: round(created.rssMib / small.rssMib, 3),
-    rss_mib: round(created.rssMib, 1),
-    rss_small_mib: round(small.rssMib, 1),
+    rss_ratio: round(rssMib / smallRssMib, 3),
+    rss_mib: round(rssMib, 1),
+    rss_small_mib: round(smallRssMib, 1),
     members,
     node: process.version,
   }
@@ -44,7 +46,7 @@ export function resultOf(measured: Measured): BenchmarkResult {
     `all memberships were written after ${created.writtenS.toFixed(1)} s, ${figures.create_per_s.toLocaleString('en')} a second`,
     `just the ${resynced.count.toLocaleString('en')} who joined or left were told of the second sync, and nobody twice`,
     `restored from ${restored.records.toLocaleString('en')} records in ${restored.seconds.toFixed(1)} s, ready ${restored.readyS.toFixed(1)} s after its start`,
-    `RSS ${created.rssMib.toFixed(0)} MiB, with a tenth of the members ${small.rssMib.toFixed(0)} MiB: ${figures.rss_ratio} times as much`,
+    `RSS ${rssMib.toFixed(0)} MiB, with a tenth of the members ${smallRssMib.toFixed(0)} MiB: ${figures.rss_ratio} times as much`,
   ].join('\n')
   return { table, figures }
 }
