@@ -21,6 +21,11 @@ export class Checkpoint {
     return position
   }
 
+  /** All records below are known, though something may have still to be written on their account. */
+  get known(): number {
+    return this.#position
+  }
+
   /** A record was written here. */
   wrote(offset: number): void {
     if (offset < this.#position) return

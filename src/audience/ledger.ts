@@ -11,6 +11,7 @@ import {
 } from './cell.ts'
 import type { Checkpoint } from './checkpoint.ts'
 import type { KeyFilter } from './key-filter.ts'
+import { Overwritten } from './overwritten.ts'
 import { encodeSubject, type PropertySubject, type Subject } from './state-record.ts'
 import type { StateStore, StoreOperation } from './store.ts'
 import { deletionKeyOf, knownPropertyKey, parted, subjectKey, subjectOf } from './store-keys.ts'
@@ -105,11 +106,13 @@ export class Ledger {
   /** A write to the store has failed: it lacks something, and may not say that it has what comes behind. */
   #isBroken = false
   readonly #knownProperties = new Set<string>()
+  readonly #overwritten: Overwritten
   readonly #waiters: { readonly below: number; readonly resolve: () => void }[] = []
 
   constructor(options: LedgerOptions) {
     this.#options = options
     this.#storedPosition = options.checkpoint.position
+    this.#overwritten = new Overwritten(options.checkpoint.known)
   }
 
   /** Writes that aren't acknowledged. */
@@ -152,6 +155,11 @@ export class Ledger {
     )
   }
 
+  /** Whether a record that the group has read was written here, and is all that was ever kept of its key. */
+  isOnly(key: string, offset: number): boolean {
+    return offset < this.#options.checkpoint.position && !this.#overwritten.mayHold(key, offset)
+  }
+
   /** The store is read from here to `endReading`: what is stored meanwhile is remembered. */
   beginReading(): void {
     this.#isReading = true
@@ -179,6 +187,7 @@ export class Ledger {
   /** A record of the log was read, by the group and so in order. `held` is what the key has so far. */
   adopt(key: string, incoming: Cell, held: Cell | undefined): Placing {
     const placing = place(incoming, held)
+    this.#overwritten.keep(key, incoming.offset, held === undefined || held.offset === incoming.offset)
     if (!placing.isKnown) {
       this.#keep(key, placing.best)
       this.#foreign?.set(key, placing.best)
@@ -332,6 +341,7 @@ export class Ledger {
     const placing = place({ ...write.cell, offset: written }, flight.held)
     const { best, isKnown, isOutOfOrder } = placing
     if (placing.toldBetween !== undefined) this.#tellAfter(flight, placing.toldBetween)
+    this.#overwritten.keep(key, written, flight.held === undefined)
     if (!isKnown) this.#keep(key, best)
     this.#suspect(write)
     const olderAt = Math.max(flight.olderAt, isOutOfOrder ? Math.max(written, flight.held?.offset ?? -1) : -1)

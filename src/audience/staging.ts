@@ -13,6 +13,7 @@ export class Staging {
   /** How many chunks each run has. */
   readonly #runs: number[] = []
   #parts = 0
+  #bytes = 0
 
   constructor(store: StateStore, number: number) {
     this.#store = store
@@ -24,9 +25,15 @@ export class Staging {
     return this.#gathered.length
   }
 
+  /** Of all parts. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
   /** Keeps the bytes of a part, and gives the number that they are found by. */
   async add(userIds: readonly string[], bytes: Buffer): Promise<number> {
     const part = this.#parts++
+    this.#bytes += bytes.length
     const operations: StoreOperation[] = [
       { type: 'put_bytes', key: stagedPartKey(this.#number, part), value: bytes },
     ]

@@ -21,6 +21,8 @@ export type StateStore = {
   /** All or nothing, also where the process is killed. In the order of the calls. */
   write(operations: readonly StoreOperation[]): Promise<void>
   range(range: { from: string; to: string }): RangeReader
+  /** Gives back the room of what was removed from a range. Until then it may stay on the disk, and in memory, for good. */
+  compact(range: { from: string; to: string }): Promise<void>
   close(): Promise<void>
 }
 
@@ -124,6 +126,10 @@ class LevelStore implements StateStore {
       next: (count) => iterator.nextv(count),
       close: () => iterator.close(),
     }
+  }
+
+  compact({ from, to }: { from: string; to: string }): Promise<void> {
+    return this.#level.compactRange(from, to)
   }
 
   close(): Promise<void> {

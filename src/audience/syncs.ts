@@ -14,6 +14,7 @@ import { Staging } from './staging.ts'
 import type { SyncFloor } from './state-record.ts'
 import type { RangeReader, StateStore, StoreOperation } from './store.ts'
 import {
+  anyStaged,
   deletionPrefix,
   endedSyncKey,
   endedSyncsPrefix,
@@ -74,6 +75,8 @@ const mostGathered = 16_384
 const mostHeldParts = 200_000
 const mostInFlight = 2_000
 const endedKeptMs = 8 * 86_400_000
+/** Of parts that were removed: past this, what was staged of them is more than a store of its own would take. */
+const mostRemovedBytes = 2 * 1024 ** 2
 
 /**
  * The full syncs of one unit. Parts are staged on disk until all are there; then the whole is compared with the state, side by
@@ -86,6 +89,8 @@ export class Syncs {
   readonly #refusing = new Set<OpenSync>()
   readonly #timeoutMs: number
   #staged = 0
+  /** Bytes of parts that were removed since the room was given back. */
+  #removedBytes = 0
   #isEnding = false
 
   constructor(options: SyncsOptions) {
@@ -577,6 +582,18 @@ export class Syncs {
       if (isOld && key !== mark) operations.push({ type: 'del', key })
     }
     await store.write(operations)
+    await this.#giveRoomBack(staging.bytes)
+  }
+
+  /**
+   * What is removed lies among the first keys, where nothing is written but by the next sync: the store would keep it until then,
+   * and it is twice what the states of the same users take. That of small syncs isn't worth the work each time.
+   */
+  async #giveRoomBack(removedBytes: number): Promise<void> {
+    this.#removedBytes += removedBytes
+    if (this.#removedBytes < mostRemovedBytes) return
+    this.#removedBytes = 0
+    await this.#options.store.compact(anyStaged)
   }
 }
 

@@ -379,6 +379,10 @@ export class AudienceUnit {
     switch (item.kind) {
       case 'state': {
         if (this.#isTakenIn(item)) return
+        if (this.#isOnly(item)) {
+          item.at = only
+          return
+        }
         item.at = reading.add(item.key)
         const { subject } = item.state
         if (subject.kind !== 'property' || deletions.isEmpty) return
@@ -405,6 +409,12 @@ export class AudienceUnit {
     const { checkpoint, deletions } = this.#options
     const isQuiet = 'isQuiet' in state && state.isQuiet
     return isQuiet && deletions.isEmpty && record.offset < checkpoint.position
+  }
+
+  /** A record that was written here, and all that is known of its key: what the store has of it needs not be read. */
+  #isOnly({ record, state, key }: StateItem): boolean {
+    const isLoud = 'isQuiet' in state && !state.isQuiet
+    return isLoud && this.#options.deletions.isEmpty && this.#ledger.isOnly(key, record.offset)
   }
 
   /** Changes up to the next part, which is taken alone. */
@@ -652,7 +662,9 @@ export class AudienceUnit {
     const { subject } = read
     const deletedUpToMs = subject.kind === 'property' ? this.#deletedUpToMs(subject, reading) : -Infinity
     const incoming = cellOf(read, offset, deletedUpToMs)
-    const held = this.#acknowledgedOf(key, reading.at(item.at))
+    const isStillOnly =
+      item.at === only && !this.#ledger.isKnown(key) && this.#ledger.flightOf(key) === undefined
+    const held = isStillOnly ? incoming : this.#acknowledgedOf(key, reading.at(item.at))
     if (subject.kind === 'property' && isDead(incoming, deletedUpToMs)) {
       if (held === undefined || isDead(held, deletedUpToMs)) {
         this.#bury(subject, key, record)
@@ -986,6 +998,8 @@ class WaitingChange implements Waiting {
 
 /** The place of what no turn has read yet. */
 const unread = -1
+/** The place of what the store has just as it was read in the log. */
+const only = -2
 
 /** What one turn reads from the store. */
 class Reading {

@@ -91,6 +91,11 @@ class MemoryStore implements StateStore {
     }
   }
 
+  /** What is removed from memory takes no room. */
+  compact(): Promise<void> {
+    return this.#wait()
+  }
+
   close(): Promise<void> {
     this.#isOpen = false
     return Promise.resolve()

@@ -100,6 +100,7 @@ function noting(looked: string[]): Stores {
         getMany: (keys) => store.getMany(keys),
         getBytes: (key) => store.getBytes(key),
         write: (operations) => store.write(operations),
+        compact: (range) => store.compact(range),
         close: () => store.close(),
         range(range) {
           if (range.from.startsWith('p')) looked.push(basename(location))
@@ -118,6 +119,7 @@ function failingOnce(): Stores {
     getMany: (keys) => store.getMany(keys),
     getBytes: (key) => store.getBytes(key),
     range: (range) => store.range(range),
+    compact: (range) => store.compact(range),
     close: () => store.close(),
     async write(operations) {
       if (isToFail && operations.some(({ key }) => key.startsWith('s'))) {

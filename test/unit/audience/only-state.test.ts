@@ -1,0 +1,82 @@
+import { expect, test } from 'vitest'
+import { Overwritten } from '../../../src/audience/overwritten.ts'
+import type { StateStore, Stores } from '../../../src/audience/store.ts'
+import { MemoryStores } from './memory-stores.ts'
+import { iso, SimulatedLog, SimulatedOwner, topics, usersOf } from './simulated-log.ts'
+
+/** What a unit needs not look for in its store. */
+
+/** Stores that note which keys of states are looked for. */
+function noting(log: SimulatedLog, looked: string[]): Stores {
+  const memory = new MemoryStores(log.disks)
+  const watched = (store: StateStore): StateStore => ({
+    getMany(keys) {
+      looked.push(...keys.filter((key) => key.startsWith('s')))
+      return store.getMany(keys)
+    },
+    getBytes: (key) => store.getBytes(key),
+    write: (operations) => store.write(operations),
+    range: (range) => store.range(range),
+    compact: (range) => store.compact(range),
+    close: () => store.close(),
+  })
+  return {
+    async open(location) {
+      const opened = await memory.open(location)
+      return opened.ok ? { ok: true, store: watched(opened.store) } : opened
+    },
+    remove: (location) => memory.remove(location),
+    removeUnused: () => memory.removeUnused(),
+  }
+}
+
+test('a state that was written here, and is the only one of its key, is not looked for when its record is read', async () => {
+  const log = new SimulatedLog()
+  const looked: string[] = []
+  const owner = new SimulatedOwner(log, { onDisk: 'disk', stores: noting(log, looked) })
+  await owner.begin()
+  const [ann = '', bob = ''] = usersOf(0, 2)
+  const change = (userId: string, member: boolean, atMs: number): void => {
+    const value = { type: 'membership', audienceId: 'a1', audienceName: 'Lions', userId, member }
+    log.append(topics.changes, 0, {
+      value: Buffer.from(JSON.stringify({ ...value, changedAt: iso(atMs) })),
+      headers: { 'source-id': 'space' },
+    })
+  }
+  const decide = async (): Promise<void> => {
+    owner.deliver(topics.changes, 0)
+    await owner.landAll()
+  }
+  change(ann, true, log.nowMs - 20)
+  change(bob, true, log.nowMs - 20)
+  await decide()
+  change(bob, false, log.nowMs - 10)
+  await decide()
+  looked.splice(0)
+  owner.deliver(topics.states, 0)
+  await owner.landAll()
+  expect(looked.filter((key) => key.endsWith(ann))).toEqual([])
+  expect(looked.filter((key) => key.endsWith(bob))).toHaveLength(2)
+  const told = log.delivered.map(({ identify }) => [identify.userId, identify.isSuperseded])
+  expect(told.filter(([, isSuperseded]) => isSuperseded === false)).toEqual([
+    [ann, false],
+    [bob, false],
+  ])
+  await owner.units.stop()
+})
+
+test('however many keys are overwritten, one that was is never taken for one that was not', () => {
+  const overwritten = new Overwritten(10)
+  expect(overwritten.mayHold('before', 9)).toBe(true)
+  expect(overwritten.mayHold('first', 10)).toBe(false)
+  const count = 200_000
+  for (let offset = 10; offset < 10 + count; offset++) {
+    const key = `k${offset % 1_000}`
+    overwritten.keep(key, offset, offset < 1_010)
+    if (offset >= 1_010) expect(overwritten.mayHold(key, offset)).toBe(true)
+  }
+  for (let number = 0; number < 1_000; number++) {
+    expect(overwritten.mayHold(`k${number}`, 10 + number), 'an older record').toBe(true)
+  }
+  expect(overwritten.mayHold('new', 10 + count)).toBe(false)
+})
