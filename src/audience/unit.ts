@@ -106,6 +106,7 @@ type ReadItem = {
 }
 /** Nothing of ours: it was read all the same. Its record is in other hands. */
 type PassItem = { readonly kind: 'pass'; readonly record: Pick<HeldRecord, 'offset' | 'isAbandoned'> }
+type PropertyRecord = Extract<StateRecord, { isQuiet: boolean }>
 type AgainItem = { readonly kind: 'again'; readonly key: string; readonly amiss: Amiss }
 type InboxItem = StateItem | PurgeItem | ReadItem | PassItem | AgainItem
 type DeletionItem = {
@@ -258,6 +259,11 @@ export class AudienceUnit {
 
   get hasDeletions(): boolean {
     return !this.#options.deletions.isEmpty
+  }
+
+  mayBeDeleted(userId: string, spaceId: string): boolean {
+    const { deletions } = this.#options
+    return !deletions.isEmpty && deletions.mayHold(deletionKeyOf({ userId, spaceId }))
   }
 
   /** Time passes: syncs that can't become complete are refused. */
@@ -667,7 +673,7 @@ export class AudienceUnit {
     const held = isStillOnly ? incoming : this.#acknowledgedOf(key, reading.at(item.at))
     if (subject.kind === 'property' && isDead(incoming, deletedUpToMs)) {
       if (held === undefined || isDead(held, deletedUpToMs)) {
-        this.#bury(subject, key, record)
+        this.#bury(subject, key, record, read)
         this.#ledger.read(offset)
         return
       }
@@ -694,8 +700,7 @@ export class AudienceUnit {
   }
 
   /** Something of the deleted user came after all: it is neither kept nor sent. */
-  #bury(subject: PropertySubject, key: string, record: HeldRecord): void {
-    this.#options.ports.observer.notSent('suppressed')
+  #bury(subject: PropertySubject, key: string, record: HeldRecord, read: StateRecord): void {
     const flight = this.#ledger.flightOf(key)
     if (flight !== undefined) this.#ledger.olderThan(flight, record.offset)
     this.#inbox.push({
@@ -703,8 +708,18 @@ export class AudienceUnit {
       deletionKey: deletionKeyOf(subject),
       subjects: [subject],
       deadAt: record.offset,
-      done: () => (this.#isEnding ? record.giveBack() : record.settle()),
+      done: () => (this.#isEnding ? record.giveBack() : this.#endBuried(record, read)),
     })
+  }
+
+  /** An owner before may have sent it just before the delete: then that has to be the last once more. */
+  #endBuried(record: HeldRecord, read: StateRecord): void {
+    if ('isQuiet' in read && !read.isQuiet && record.mayHaveBegun === true) {
+      this.#deliver(record, read, true)
+      return
+    }
+    this.#options.ports.observer.notSent('suppressed')
+    record.settle()
   }
 
   /** What is done with a record when the state is in order. `now` is what holds by then: newer ones may have been told. */
@@ -719,16 +734,20 @@ export class AudienceUnit {
       return
     }
     const { ports } = this.#options
-    const { subject, state } = read
+    const { state } = read
     const isSuperseded = now?.kind !== 'property' || supersedes(now.state, state)
     if (isSuperseded && record.mayHaveBegun !== true) {
       ports.observer.notSent('superseded')
       record.settle()
       return
     }
+    this.#deliver(record, read, isSuperseded)
+  }
+
+  #deliver(record: HeldRecord, { subject, state }: PropertyRecord, isSuperseded: boolean): void {
     const { userId, spaceId, property } = subject
     const since = formatVersion(state.since)
-    ports.deliver(record, {
+    this.#options.ports.deliver(record, {
       kind: 'identify',
       userId,
       spaceId,

@@ -58,6 +58,8 @@ export type AudienceUnits = {
   judge(waiting: WaitingDelivery): Promise<Judgement>
   /** Whether `judge` has anything to say of deliveries without a property. */
   hasDeletions(unit: number): boolean
+  /** Whether something of a user may have been deleted in a space: rather too often than not. */
+  mayBeDeleted(unit: number, userId: string, spaceId: string): boolean
   /** Gives back what was not begun of units that belong to another member. */
   letGoAbandoned(): void
   stop(): Promise<void>
@@ -248,6 +250,10 @@ class OpenUnits implements AudienceUnits {
 
   hasDeletions(unit: number): boolean {
     return this.#units.get(unit)?.hasDeletions ?? false
+  }
+
+  mayBeDeleted(unit: number, userId: string, spaceId: string): boolean {
+    return this.#units.get(unit)?.mayBeDeleted(userId, spaceId) ?? false
   }
 
   /** Records of a unit that isn't ours any more are for its next owner. */

@@ -88,6 +88,8 @@ export class Delivery implements Carried {
   isUncertain: boolean
   /** It has become uncertain since it was read: what its record says is no longer all. */
   isNewlyUncertain = false
+  /** A hook has taken what it carries now: it has only to outlast what may still be done late. */
+  isDelivered: boolean
   /** What it has for itself until it comes to its end; only ever with a property. */
   subject: Subject<Delivery> | undefined
   /** Who waits for the same subject behind it. */
@@ -117,6 +119,7 @@ export class Delivery implements Carried {
     this.lastOutcome = carried.lastOutcome
     this.property = carried.property
     this.isUncertain = carried.isUncertain ?? false
+    this.isDelivered = carried.isDelivered ?? false
     this.subject = undefined
     this.behind = undefined
   }

@@ -14,6 +14,7 @@ import {
   decodeCarried,
   encodeCarried,
   headerText,
+  type PropertyHeader,
   type ReceivedHeaders,
   salvageCarried,
 } from '../retry/carried.ts'
@@ -146,6 +147,8 @@ export type PipelineOptions = {
   judge?: (waiting: Waiting) => Promise<Judgement>
   /** Which are to be judged, by what costs nothing to know; absent: those with a property. */
   needsJudging?: (sourceId: string, unit: number, hasProperty: boolean) => boolean
+  /** Whether something of a user may have been deleted, by what costs nothing to know: rather too often than not. Absent: nothing was. */
+  mayBeDeleted?: (property: PropertyHeader, unit: number) => boolean
   /**
    * A destination has missed a value of this space, and won't get it by itself. Told each time. Where it gives a promise, the
    * record isn't settled before that resolves: until then the end of this process would have it forgotten.
@@ -511,6 +514,11 @@ class DeliveryPipeline implements Pipeline {
   }
 
   #obey(delivery: Delivery, judgement: Judgement): void {
+    if (delivery.isDelivered && isOfSame(delivery, judgement)) {
+      // What was done late has changed nothing.
+      this.#settle(delivery)
+      return
+    }
     switch (judgement.kind) {
       case 'superseded':
         // What is newer went to those that were connected.
@@ -521,6 +529,7 @@ class DeliveryPipeline implements Pipeline {
         this.#drop(delivery, judgement.kind)
         return
       case 'send_current':
+        delivery.isDelivered = false
         delivery.messageId = judgement.messageId
         delivery.body = judgement.body
         if (delivery.property !== undefined)
@@ -533,7 +542,11 @@ class DeliveryPipeline implements Pipeline {
   }
 
   #drop(delivery: Delivery, why: DropReason): void {
-    this.#options.observer.dropped(delivery, why)
+    if (!delivery.isDelivered) this.#options.observer.dropped(delivery, why)
+    this.#settle(delivery)
+  }
+
+  #settle(delivery: Delivery): void {
     this.#subjects.leave(delivery)
     delivery.debt.pay()
   }
@@ -709,18 +722,44 @@ class DeliveryPipeline implements Pipeline {
   #conclude(delivery: Delivery, endpoint: Endpoint, results: readonly HookResult[], startedMs: number): void {
     const last = results.at(-1)
     if (last !== undefined) delivery.lastOutcome = describeOutcome(last.outcome)
-    if (delivery.property !== undefined && results.some(isUncertainResult)) delivery.becomeUncertain()
+    const isInDoubt = delivery.property !== undefined && results.some(isUncertainResult)
+    if (isInDoubt) delivery.becomeUncertain()
     if (last?.outcome.kind === 'proxy' && results.every(({ outcome }) => outcome.kind === 'proxy')) {
       this.#takeBack(delivery, last.outcome.isDown)
       return
     }
     const { ladder, now } = this.#options
     const hookIds = idsOf(endpoint.hooks)
-    this.#follow(
-      delivery,
-      decide({ ladder, carried: delivery, hookIds, results, startedMs, nowMs: now() }),
-      'failed',
-    )
+    const decision = decide({ ladder, carried: delivery, hookIds, results, startedMs, nowMs: now() })
+    if (decision.kind !== 'delivered') this.#follow(delivery, decision, 'failed')
+    else if (isInDoubt) this.#outlast(delivery)
+    else if (this.#mayBeDeleted(delivery)) void this.#confirm(delivery)
+    else this.#follow(delivery, decision, 'failed')
+  }
+
+  #mayBeDeleted({ property, debt }: Delivery): boolean {
+    if (property === undefined) return false
+    return this.#options.mayBeDeleted?.(property, debt.record.partition) ?? false
+  }
+
+  /** It is delivered. Where its user was deleted after it was judged, the `delete` may have come before it. */
+  async #confirm(delivery: Delivery): Promise<void> {
+    this.#underWay++
+    delivery.becomeUncertain()
+    const judgement = await this.#judgementOf(delivery)
+    if (judgement !== undefined && isOfSame(delivery, judgement)) this.#follow(delivery, delivered, 'failed')
+    else this.#outlast(delivery)
+    this.#end()
+  }
+
+  /**
+   * It is delivered, but a request of the same attempt may still be acted on, after a newer value even: a rung later it is
+   * judged once more. What is sent then, if anything, has all its tries.
+   */
+  #outlast(delivery: Delivery): void {
+    this.#options.observer.delivered(delivery)
+    Object.assign(delivery, { isDelivered: true, nextRung: 0, expiresAtMs: 0, notBeforeMs: nowhere })
+    this.#park(delivery, 'uncertain')
   }
 
   /** Nothing was sent, since our proxy failed: that was no attempt. */
@@ -744,8 +783,7 @@ class DeliveryPipeline implements Pipeline {
   #follow(delivery: Delivery, decision: Decision, why: ParkReason): void {
     if (decision.kind === 'delivered') {
       this.#options.observer.delivered(delivery)
-      this.#subjects.leave(delivery)
-      delivery.debt.pay()
+      this.#settle(delivery)
       return
     }
     Object.assign(delivery, decision.next)
@@ -934,6 +972,12 @@ function isUncertainResult({ outcome, mayHaveArrived }: HookResult): boolean {
   return isUncertain(outcome, mayHaveArrived)
 }
 
+/** Whether what is to be sent is what the delivery has already. */
+function isOfSame({ messageId }: Delivery, judgement: Judgement): boolean {
+  return judgement.kind === 'send' || (judgement.kind === 'send_current' && judgement.messageId === messageId)
+}
+
+const delivered: Decision = { kind: 'delivered' }
 const none: readonly string[] = []
 const nowhere: ReadonlyMap<string, number> = new Map()
 

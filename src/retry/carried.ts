@@ -33,6 +33,8 @@ export type Carried = {
    * 5xx. Once true it stays so.
    */
   isUncertain?: boolean
+  /** Of one that is uncertain: it was delivered all the same, and is looked at again only to see whether a newer value holds. */
+  isDelivered?: boolean
 }
 
 /** One property of one user, and the version of its value. */
@@ -79,6 +81,7 @@ const headerLimits: readonly (readonly [name: string, maxBytes: number])[] = [
   ['property', maxPropertyBytes],
   ['since', maxTextBytes],
   ['uncertain', maxTextBytes],
+  ['delivered', maxTextBytes],
 ]
 
 export function encodeCarried(carried: Carried): CarriedHeaders {
@@ -104,6 +107,7 @@ export function encodeCarried(carried: Carried): CarriedHeaders {
     headers['since'] = property.since
   }
   if (carried.isUncertain === true) headers['uncertain'] = isTrue
+  if (carried.isDelivered === true) headers['delivered'] = isTrue
   return headers
 }
 
@@ -147,6 +151,7 @@ export function decodeCarried(headers: ReceivedHeaders): Decoded {
     origin: read('origin', parseOrigin, nowhere, "can't be read"),
     property: readProperty(headers, faults),
     isUncertain: readFlag(headers, 'uncertain', faults),
+    isDelivered: readFlag(headers, 'delivered', faults),
   }
   return faults.length === 0 ? { ok: true, carried } : refuse(faults)
 }

@@ -177,6 +177,7 @@ export async function startMember({ config, log, onFatal }: WorkerOptions): Prom
     onCongested: (isCongested) => consumer?.setCongested(isCongested),
     judge: (waiting) => audiences.judge(waiting),
     needsJudging: (_sourceId, unit, hasProperty) => hasProperty || audiences.hasDeletions(unit),
+    mayBeDeleted: ({ userId, spaceId }, unit) => audiences.mayBeDeleted(unit, userId, spaceId),
     onBehind: (destinationId, spaceId) => backfillMarks.miss(destinationId, spaceId),
     now: Date.now,
   })

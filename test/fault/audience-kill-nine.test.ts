@@ -61,18 +61,23 @@ test('while workers are killed and their customer fails, times out and acts late
     customer.recover()
     await until('nothing waits', async () => (await scene.lag()) === 0, { timeoutMs: 90_000, everyMs: 500 })
     process.stdout.write(
-      `seed ${seed}: ${upstream.written} changes, ${upstream.syncs} syncs, ${upstream.deletions} deletions, ${fleet.kills} kills; ` +
+      `seed ${seed}: ${upstream.written} changes, ${upstream.syncs} syncs, ${upstream.deletions} deletions, ${fleet.killed.length} kills; ` +
         `${receiver.requests.length} requests, ${customer.late} of them applied late\n`,
     )
     const wrong = upstream
       .desired()
       .map(([user, property, value]) => ({ user, property, value, has: customer.valueOf(user, property) }))
       .filter(({ value, has }) => !isDeepStrictEqual(has, value))
+    tellOf(
+      [...wrong.map(({ user }) => user), ...customer.sentTooLate, ...customer.heldTooLong()],
+      customer,
+      fleet,
+    )
     expect(wrong).toEqual([])
     expect(customer.sentTooLate).toEqual([])
     expect(customer.heldTooLong()).toEqual([])
     expect(upstream.deletions).toBeGreaterThan(0)
-    expect(fleet.kills).toBeGreaterThan(0)
+    expect(fleet.killed.length).toBeGreaterThan(0)
     expect(customer.late).toBeGreaterThan(0)
   } finally {
     await fleet.killAll()
@@ -82,6 +87,17 @@ test('while workers are killed and their customer fails, times out and acts late
     for (const folder of folders) rmSync(folder, { recursive: true, force: true })
   }
 })
+
+/** For whoever has to find out why: all that came of the users that these lines begin with, and when workers were killed. */
+function tellOf(lines: readonly string[], customer: Customer, { killed }: Fleet): void {
+  const amiss = users.filter((user) => lines.some((line) => line.split(' ')[0] === user))
+  if (amiss.length > 0) process.stdout.write(`workers were killed at ${killed.join(', ')}\n`)
+  for (const user of amiss) process.stdout.write(`${user}:\n${customer.historyOf(user).join('\n')}\n`)
+}
+
+function timeOfDay(): string {
+  return new Date().toISOString().slice('yyyy-mm-ddT'.length)
+}
 
 function setAudienceScene(receiver: Receiver): Promise<Scene> {
   return setScene({
@@ -105,10 +121,18 @@ function createCustomer(random: Random) {
   const values = new Map<string, Map<string, Held>>()
   const deletes = new Map<string, { upToMs: number; sinceMs: number }>()
   const sentTooLate: string[] = []
+  const history = new Map<string, string[]>()
   let isWell = false
   let late = 0
 
+  function note(userId: string, line: string): void {
+    const lines = history.get(userId) ?? []
+    history.set(userId, lines)
+    lines.push(`${timeOfDay()} ${line}`)
+  }
+
   function take({ type, userId, timestamp, traits: given }: Body): void {
+    note(userId, `applied: ${type} of ${timestamp} ${JSON.stringify(given ?? {})}`)
     const atMs = Date.parse(timestamp)
     const held = values.get(userId) ?? new Map<string, Held>()
     values.set(userId, held)
@@ -129,7 +153,7 @@ function createCustomer(random: Random) {
       const behindMs = performance.now() - before.sinceMs
       if (behindMs > mostBehindMs)
         sentTooLate.push(
-          `${userId}, of ${before.upToMs - atMs} ms before its deletion, ${behindMs} ms after its delete`,
+          `${userId} of ${before.upToMs - atMs} ms before its deletion, ${behindMs} ms after its delete`,
         )
     }
   }
@@ -142,7 +166,9 @@ function createCustomer(random: Random) {
       late++
       setTimeout(apply, random.below(mostLateMs))
     }
-    switch (isWell ? 'well' : random.pick(behaviours)) {
+    const behaviour = isWell ? 'well' : random.pick(behaviours)
+    note(body.userId, `${body.type} of ${body.timestamp} ${JSON.stringify(body.traits ?? {})}: ${behaviour}`)
+    switch (behaviour) {
       case 'refuses':
         response.writeHead(429).end()
         return
@@ -189,6 +215,7 @@ function createCustomer(random: Random) {
           .filter(([, { atMs }]) => atMs <= (deletes.get(user)?.upToMs ?? -1))
           .map(([property]) => `${user} ${property}`),
       ),
+    historyOf: (user: string): readonly string[] => history.get(user) ?? [],
     /** How long it is since the first `delete` of that time came; `undefined`: none has. */
     msSinceDelete(user: string, atMs: number): number | undefined {
       const seen = deletes.get(user)
@@ -234,7 +261,8 @@ class Fleet {
   readonly #scene: Scene
   readonly #folders: readonly string[]
   readonly #running: SluiceProcess[] = []
-  kills = 0
+  /** When each kill was. */
+  readonly killed: string[] = []
 
   constructor(scene: Scene, folders: readonly string[]) {
     this.#scene = scene
@@ -252,7 +280,7 @@ class Fleet {
       const folder = this.#folders[at]
       if (folder === undefined) continue
       await this.#running[at]?.kill()
-      this.kills++
+      this.killed.push(timeOfDay())
       await passTime(random.below(3_000))
       // Now and then its volume is lost, too.
       if (random.oneIn(4)) rmSync(folder, { recursive: true })

@@ -18,8 +18,9 @@ afterEach(() => {
 async function open(
   log = new SimulatedLog(),
   machine = 1,
+  begunBelow?: ReadonlyMap<string, number>,
 ): Promise<{ log: SimulatedLog; owner: SimulatedOwner }> {
-  const owner = new SimulatedOwner(log, { machine })
+  const owner = new SimulatedOwner(log, { machine, ...(begunBelow !== undefined && { begunBelow }) })
   owners.push(owner)
   await owner.begin()
   return { log, owner }
@@ -509,8 +510,11 @@ describe('deletions', () => {
     const { log, owner } = await open()
     change(log, { agoMs: 10 })
     await run(owner)
+    expect(owner.units.mayBeDeleted(0, ann, 'space')).toBe(false)
     remove(log)
     await run(owner)
+    expect(owner.units.mayBeDeleted(0, ann, 'space')).toBe(true)
+    expect(owner.units.mayBeDeleted(0, bob, 'space')).toBe(false)
     expect(log.deletes).toEqual([{ sources: ['space', 'web'], userId: ann, messageId: 'delete-r1' }])
     expect(log.records(topics.states, 0).filter(({ value }) => value === null)).toHaveLength(1)
     expect(log.records(topics.states, 1)).toHaveLength(2)
@@ -616,6 +620,25 @@ describe('deletions', () => {
     await run(owner)
     expect(told(log).at(-1)).toBe(`${ann} {"lions":true}`)
   })
+
+  test.each([true, false])(
+    'a value from before that an owner may have sent, %j, and left without a word, has to be followed by the delete',
+    async (mayHaveBegun) => {
+      const { log, owner } = await open()
+      change(log, { agoMs: 10 })
+      owner.deliver(topics.changes, 0)
+      await owner.landAll()
+      remove(log)
+      owner.deliver(topics.deletions, 0)
+      await owner.landAll()
+      owner.kill(() => false)
+      const states = mayHaveBegun ? log.records(topics.states, 0).length : 0
+      const next = (await open(log, 1, new Map([[`${topics.states}/0`, states]]))).owner
+      await run(next)
+      expect(log.delivered.map(({ identify }) => identify.isSuperseded)).toEqual(mayHaveBegun ? [true] : [])
+      expect(next.out.size).toBe(0)
+    },
+  )
 
   test('a state that another owner writes late is buried again', async () => {
     const { log, owner } = await open()

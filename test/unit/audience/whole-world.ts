@@ -17,7 +17,8 @@ import { iso, type LogRecord, partitions, SimulatedLog, SimulatedOwner, topics }
  *
  * A delivery begins with a record of `memberships`, its origin, and goes on through retries and other owners. What an attempt of it
  * does late, it does before the last retry of it: before that succeeds here, or is found to be superseded. A delivery that a newer
- * one replaces goes on in that one. What is sent by those who are owners no more, and may not know it, is late in the same way.
+ * one replaces goes on in that one. Where it was taken, though a request of it had been lost, what that one does is done when the
+ * rung is over. What is sent by those who are owners no more, and may not know it, is late in the same way.
  */
 
 /** What a customer does with a request that it gives no good answer to, or that it gives one to which is lost. */
@@ -184,6 +185,8 @@ export class WholeWorld {
     const isTaken = outcome.kind === 'answer' && outcome.status === 200
     if (isTaken && request.member === this.member) this.#end(request.originMs, request.to)
     if (!request.isSpent) this.#have(request, isTaken ? 'at once' : effect)
+    // The one that was lost before.
+    if (isTaken && mayHaveArrived && effect === 'late') this.#have(request, effect)
     request.exchange.answered(outcome, mayHaveArrived)
     request.exchange.released()
   }
@@ -217,7 +220,12 @@ export class WholeWorld {
     const { key, value, headers } = record
     log.nowMs = Math.max(log.nowMs, dueMs)
     member.taken.add(record)
-    this.#reopen(Number(headers['first-seen']), headers['destination-id'] ?? '')
+    const [originMs, to] = [Number(headers['first-seen']), headers['destination-id'] ?? '']
+    if (headers['delivered'] !== undefined) {
+      this.seen.add('a delivered one was outlasted')
+      this.#end(originMs, to)
+    }
+    this.#reopen(originMs, to)
     member.pipeline.accept(member.owner.hold(topic, unit, record), { key, value, headers })
   }
 

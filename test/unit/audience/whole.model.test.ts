@@ -142,6 +142,7 @@ const toGiveAnswer: fc.Arbitrary<Answer> = fc.oneof(
           ['timeout', { kind: 'timeout' }],
           ['reset', { kind: 'connection', code: 'ECONNRESET' }],
           ['429 after a lost one', { kind: 'answer', status: 429 }],
+          ['200 after a lost one', { kind: 'answer', status: 200 }],
         ),
         effect,
       )
@@ -281,6 +282,7 @@ test(
     // The runs have met all that there is to meet.
     expect([...seen.keys()].sort()).toEqual(
       expect.arrayContaining([
+        'a delivered one was outlasted',
         'a destination is behind',
         'a destination is where it should be',
         'a newer one took the place of one that waited',

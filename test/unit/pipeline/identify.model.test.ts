@@ -36,6 +36,7 @@ const unclear: readonly Answer[] = [
   ['timeout', { kind: 'timeout' }, true, anything],
   ['reset', { kind: 'connection', code: 'ECONNRESET' }, true, anything],
   ['429 after a lost one', { kind: 'answer', status: 429 }, true, anything],
+  ['200 after a lost one', { kind: 'answer', status: 200 }, true, anything],
 ]
 const clear: readonly Answer[] = [
   ['429', { kind: 'answer', status: 429 }, false, nothing],
@@ -229,6 +230,7 @@ test('the last value that a customer applied is the present one once retries are
   )
   // The runs have met all that there is to meet.
   expect([...seen.keys()].sort()).toEqual([
+    'a delivered one was outlasted',
     'a destination is behind',
     'a destination is where it should be',
     'a newer one took the place of one that waited',

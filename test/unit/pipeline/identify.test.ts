@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Outcome } from '../../../src/delivery/outcome.ts'
 import type { Judgement } from '../../../src/pipeline/identify.ts'
+import type { PipelineOptions } from '../../../src/pipeline/pipeline.ts'
 import { until } from '../../support/until.ts'
 import {
   destinationOf,
@@ -395,6 +396,202 @@ describe('a retry of an Identify that has come due', () => {
     off.retry({ topic: 'retry.1m', partition: 2, key: null, value: Buffer.from('v1'), headers })
     await off.settle()
     expect(off.told).toEqual(['superseded crm v1'])
+  })
+})
+
+/** Taken when it was made once more, since a stale connection had lost it; then due on the first rung. */
+async function outlasting(judgement: Judgement, outcomes: readonly Outcome[] = []) {
+  const all = stage({ judge: async () => judgement })
+  all.identify('v1')
+  for (const outcome of outcomes) {
+    await all.answer(outcome)
+    all.retry(all.written.at(-1))
+    await all.settle()
+  }
+  all.posted[0]?.answer(taken, true)
+  await all.settle()
+  const letter = all.written.at(-1)
+  const record = all.retry(letter)
+  await all.settle()
+  return { ...all, letter, record }
+}
+
+describe('an Identify that was taken, though something of it may still be done late,', () => {
+  const current = {
+    kind: 'send_current',
+    messageId: 'id v2',
+    body: Buffer.from('v2'),
+    since: 'since v2',
+  } as const
+
+  test('waits on the first rung, and makes way for a newer one at once', async () => {
+    const all = stage()
+    const record = all.identify('v1')
+    all.identify('v2')
+    all.posted[0]?.answer(taken, true)
+    await all.settle()
+    expect(all.told).toEqual(['delivered crm v1', 'parked crm v1: uncertain'])
+    expect(all.written).toMatchObject([
+      {
+        topic: 'retry.1m',
+        headers: { uncertain: '1', delivered: '1', since: 'since v1', 'expires-at': '0' },
+      },
+    ])
+    expect(record.settled).toBe(1)
+    expect(all.bodies()).toEqual(['v2'])
+  })
+
+  test('is done with where nothing newer holds by then', async () => {
+    const all = await outlasting({ kind: 'send' })
+    expect(all.judged).toMatchObject([{ isUncertain: true, property: { since: 'since v1' } }])
+    expect([all.record.settled, all.bodies()]).toEqual([1, []])
+    expect(all.told).toEqual(['delivered crm v1', 'parked crm v1: uncertain'])
+    expect(all.pipeline.held).toEqual({ records: 0, bytes: 0 })
+  })
+
+  test('is sent with the value that holds by then, which is a delivery like any other', async () => {
+    const all = await outlasting(current)
+    expect(all.bodies()).toEqual(['v2'])
+    await all.answer(throttled)
+    expect(all.written[1]).toMatchObject({
+      topic: 'retry.10m',
+      headers: { since: 'since v2', uncertain: '1' },
+    })
+    expect(all.written[1]?.headers).not.toHaveProperty('delivered')
+    expect(all.written[1]?.headers['expires-at']).toBe(String(startMs + 4 * hour))
+  })
+
+  test('comes to an end where all that is sent in its place is lost first', async () => {
+    const all = await outlasting(current)
+    all.posted[0]?.answer(taken, true)
+    await all.settle()
+    const last = all.retry(all.written[1])
+    await all.settle()
+    expect(all.written[1]).toMatchObject({
+      topic: 'retry.1m',
+      headers: { since: 'since v2', delivered: '1' },
+    })
+    expect([last.settled, all.bodies(), all.written.length]).toEqual([1, [], 2])
+  })
+
+  test('waits on the first rung after tries that failed, too', async () => {
+    const all = await outlasting({ kind: 'send' }, [throttled, failed])
+    expect(all.written.map(({ topic }) => topic)).toEqual(['retry.1m', 'retry.10m', 'retry.1m'])
+    expect(all.letter?.headers).toMatchObject({ delivered: '1', attempts: '3', 'expires-at': '0' })
+  })
+
+  test('leaves its doubt to a newer one that comes meanwhile', async () => {
+    const judging = Promise.withResolvers<Judgement>()
+    const all = stage({ judge: () => judging.promise })
+    all.identify('v1')
+    all.posted[0]?.answer(taken, true)
+    await all.settle()
+    all.retry(all.written[0])
+    all.identify('v2')
+    judging.resolve(current)
+    await all.settle()
+    await all.answer(throttled, 'v2')
+    expect(all.written[1]?.headers).toMatchObject({ since: 'since v2', uncertain: '1' })
+  })
+
+  test('is not counted again where a newer one takes its place in the line', async () => {
+    const all = stage()
+    all.identify('v1')
+    all.posted[0]?.answer(taken, true)
+    await all.settle()
+    all.identify('v2')
+    const due = all.retry(all.written[0])
+    all.identify('v3')
+    expect(due.settled).toBe(1)
+    expect(all.told).toEqual(['delivered crm v1', 'parked crm v1: uncertain'])
+  })
+
+  test('is no doubt of an answer to all that was sent, nor of an ordinary message', async () => {
+    const all = stage()
+    all.identify('v1')
+    await all.answer(taken)
+    const value = Buffer.from('{"type":"track","userId":"u","event":"e"}')
+    const record = new TestRecord('events', 0)
+    all.pipeline.accept(record, { key: null, value, headers: { 'source-id': 'space' } })
+    all.posted[0]?.answer(taken, true)
+    await all.settle()
+    expect([record.settled, all.written]).toEqual([1, []])
+  })
+
+  test('may be so at another hook than the one that took it', async () => {
+    const hooks = ['first', 'second'].map((id) => ({
+      id,
+      origin: `https://${id}.example`,
+      path: '/',
+      headers: [],
+    }))
+    const all = stage({ destinations: [destinationOf('crm', { hooks })] })
+    all.identify('v1')
+    all.posted[0]?.answer(timeout)
+    all.posted[0]?.answer(taken)
+    await all.settle()
+    expect(all.told).toEqual(['delivered crm v1', 'parked crm v1: uncertain'])
+  })
+})
+
+const mayBeDeleted: PipelineOptions['mayBeDeleted'] = ({ userId }, unit) => userId === 'u' && unit === 2
+
+describe('an Identify that was taken when its user may have been deleted', () => {
+  const deletion = {
+    kind: 'send_current',
+    messageId: 'delete-1',
+    body: Buffer.from('{"type":"delete","userId":"u"}'),
+    since: 'since v1',
+  } as const
+
+  test('is followed by the delete a rung later where that is so', async () => {
+    const all = stage({ mayBeDeleted, judge: async () => deletion })
+    const record = all.identify('v1')
+    await all.answer(taken)
+    expect(all.told).toEqual(['delivered crm v1', 'parked crm v1: uncertain'])
+    expect(record.settled).toBe(1)
+    const due = all.retry(all.written[0])
+    await all.settle()
+    expect(all.bodies()).toEqual([String(deletion.body)])
+    await all.answer(taken)
+    expect([due.settled, all.written.length]).toEqual([1, 1])
+    expect(all.pipeline.held).toEqual({ records: 0, bytes: 0 })
+  })
+
+  test('is done with where that is not so', async () => {
+    const all = stage({ mayBeDeleted })
+    const record = all.identify('v1')
+    await all.answer(taken)
+    expect(all.judged).toHaveLength(1)
+    expect([record.settled, all.told, all.written]).toEqual([1, ['delivered crm v1'], []])
+  })
+
+  test('holds a newer value up until that is known', async () => {
+    const judging = Promise.withResolvers<Judgement>()
+    const all = stage({ mayBeDeleted, judge: () => judging.promise })
+    all.identify('v1')
+    all.identify('v2')
+    await all.answer(taken)
+    expect(all.bodies()).toEqual([])
+    judging.resolve({ kind: 'send' })
+    await all.settle()
+    expect(all.bodies()).toEqual(['v2'])
+  })
+
+  test('waits to be asked by the next owner where it belongs to another by then', async () => {
+    const all = stage({ mayBeDeleted })
+    const record = all.identify('v1')
+    record.isAbandoned = true
+    await all.answer(taken)
+    expect(all.written).toMatchObject([{ topic: 'retry.1m', headers: { uncertain: '1', delivered: '1' } }])
+    expect(record.settled).toBe(1)
+  })
+
+  test('of another user is not asked for', async () => {
+    const all = stage({ mayBeDeleted })
+    const record = all.identify('w1', { userId: 'w' })
+    await all.answer(taken)
+    expect([record.settled, all.judged]).toEqual([1, []])
   })
 })
 

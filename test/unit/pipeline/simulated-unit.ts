@@ -15,7 +15,8 @@ import { destinationOf } from './stage.ts'
  * may do late what they were asked for. Only the pipelines are real. A customer remembers the last value that it applied.
  *
  * What an attempt does late, it does before the last retry of its delivery: before that succeeds, or is found to be superseded. A
- * delivery that a newer one replaces goes on in that one.
+ * delivery that a newer one replaces goes on in that one. Where it was taken, though a request of it had been lost, what that one
+ * does is done when the rung is over.
  */
 
 /** What a customer does with a request that it gives no good answer to, or that it gives one to which is lost. */
@@ -150,6 +151,8 @@ export class SimulatedUnit {
     if (outcome.kind === 'answer' && outcome.status === 200) {
       this.#landAllOf(request.origin, request.to)
       this.#apply(request)
+      // The one that was lost.
+      if (effect === 'late') this.late.push(request)
     } else if (effect === 'at once') this.#apply(request)
     else if (effect === 'late') this.late.push(request)
   }
@@ -198,6 +201,11 @@ export class SimulatedUnit {
 
   comeDue({ id, record, dueMs }: Parked): void {
     this.#nowMs = Math.max(this.#nowMs, dueMs)
+    const { delivered, 'destination-id': to = '' } = record.headers
+    if (delivered !== undefined) {
+      this.seen.add('a delivered one was outlasted')
+      this.#landAllOf(sentOf(record.value ?? Buffer.alloc(0)).origin, to)
+    }
     this.owner.pipeline.accept(this.#lend(id, dueMs), record)
   }
 

@@ -23,10 +23,19 @@ const carried: Carried = {
   origin: { topic: 'sluice.events', partition: 3, offset: 42 },
   property: { userId: 'u1', spaceId: 'shop', property: 'big_spenders', since: '1700000000000/1/3/7' },
   isUncertain: true,
+  isDelivered: true,
 }
 const good = encodeCarried(carried)
 const names = Object.keys(good)
-const optional = new Set(['failed-hooks', 'not-before', 'last-outcome', 'property', 'since', 'uncertain'])
+const optional = new Set([
+  'failed-hooks',
+  'not-before',
+  'last-outcome',
+  'property',
+  'since',
+  'uncertain',
+  'delivered',
+])
 const required = names.filter((name) => !optional.has(name))
 /** What the topics have room for: `maxCarriedBytes`. */
 const headersBytes = 64 * 1024
@@ -72,6 +81,7 @@ const anyCarried: fc.Arbitrary<Carried> = fc.record({
     { nil: undefined },
   ),
   isUncertain: fc.boolean(),
+  isDelivered: fc.boolean(),
 })
 
 test('what was written is read, as text or as bytes', () => {
@@ -214,6 +224,7 @@ describe('a fault is named:', () => {
     [{ property: null }, 'property is missing'],
     [{ uncertain: '' }, 'uncertain is not 1'],
     [{ uncertain: 'true' }, 'uncertain is not 1'],
+    [{ delivered: '0' }, 'delivered is not 1'],
   ])('%j', (headers, detail) => {
     expect(detailOf({ ...good, ...headers })).toBe(`headers: ${detail}`)
   })
