@@ -8,8 +8,8 @@ export type Ending = { code: number | null; signal: NodeJS.Signals | null; failu
 export type Answered<T> = { ok: true; answer: T } | { ok: false; reason: string }
 
 /**
- * Messages live as long as a request takes. With V8's 16 MiB for what is young, many of them are copied to where garbage
- * is collected at a higher price; this costs 32 MiB more, and saves a tenth of the CPU.
+ * The most for what is young, in MiB. V8 would derive it from the memory of the machine, and give each process 64 where there is much:
+ * messages live as long as a request takes, and with half of that few of them are copied to where garbage is collected at a higher price.
  */
 const memoryFlags = ['--max-semi-space-size=32']
 
