@@ -21,7 +21,10 @@ export type StateStore = {
   /** All or nothing, also where the process is killed. In the order of the calls. */
   write(operations: readonly StoreOperation[]): Promise<void>
   range(range: { from: string; to: string }): RangeReader
-  /** Gives back the room of what was removed from a range. Until then it may stay on the disk, and in memory, for good. */
+  /**
+   * Gives back the room of what was removed from a range. Until then it may stay on the disk, and in memory, for good. One store
+   * after the other; nothing of one that is closed meanwhile.
+   */
   compact(range: { from: string; to: string }): Promise<void>
   close(): Promise<void>
 }
@@ -87,6 +90,12 @@ export type Stores = {
 /** On disk, with LevelDB. */
 export const levelStores: Stores = { open: openStore, remove: removeStore, removeUnused }
 
+/**
+ * Resolves when no store of this process is being compacted: each time takes one of the few threads that all reads and writes of all
+ * stores share.
+ */
+let compacting = Promise.resolve()
+
 class LevelStore implements StateStore {
   readonly #level: ClassicLevel
 
@@ -128,8 +137,16 @@ class LevelStore implements StateStore {
     }
   }
 
-  compact({ from, to }: { from: string; to: string }): Promise<void> {
-    return this.#level.compactRange(from, to)
+  async compact({ from, to }: { from: string; to: string }): Promise<void> {
+    const before = compacting
+    const { promise, resolve } = Promise.withResolvers<void>()
+    compacting = promise
+    try {
+      await before
+      if (this.#level.status === 'open') await this.#level.compactRange(from, to)
+    } finally {
+      resolve()
+    }
   }
 
   close(): Promise<void> {

@@ -75,7 +75,7 @@ const mostGathered = 16_384
 const mostHeldParts = 200_000
 const mostInFlight = 2_000
 const endedKeptMs = 8 * 86_400_000
-/** Of parts that were removed: past this, what was staged of them is more than a store of its own would take. */
+/** Of parts that were removed: as much as the store gathers in memory before it writes a file. */
 const mostRemovedBytes = 2 * 1024 ** 2
 
 /**
@@ -582,18 +582,19 @@ export class Syncs {
       if (isOld && key !== mark) operations.push({ type: 'del', key })
     }
     await store.write(operations)
-    await this.#giveRoomBack(staging.bytes)
+    this.#giveRoomBack(staging.bytes)
   }
 
   /**
    * What is removed lies among the first keys, where nothing is written but by the next sync: the store would keep it until then,
    * and it is twice what the states of the same users take. That of small syncs isn't worth the work each time.
    */
-  async #giveRoomBack(removedBytes: number): Promise<void> {
+  #giveRoomBack(removedBytes: number): void {
     this.#removedBytes += removedBytes
     if (this.#removedBytes < mostRemovedBytes) return
     this.#removedBytes = 0
-    await this.#options.store.compact(anyStaged)
+    // Nobody waits for it.
+    this.#options.store.compact(anyStaged).catch(this.#options.onTrouble)
   }
 }
 

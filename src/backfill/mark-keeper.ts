@@ -42,10 +42,8 @@ export class MarkKeeper {
   /** May be called as often as something is missed. Gives, while that is being written, when it is. */
   miss(destinationId: string, spaceId: string): Promise<void> | undefined {
     const marked = this.#marks.of(destinationId, spaceId)
-    if (!this.#missed.has(marked)) {
-      this.#missed.add(marked)
-      if (!isTold(marked) && !this.#writing.has(marked)) this.#write(marked)
-    }
+    this.#missed.add(marked)
+    if (!isTold(marked) && !this.#writing.has(marked)) this.#write(marked)
     return this.#writing.get(marked)
   }
 

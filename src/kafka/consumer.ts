@@ -275,7 +275,9 @@ class GroupMember implements GroupConsumer {
         partitionsConsumedConcurrently: 16,
         eachBatch: async (payload) => this.#takeBatch(payload),
       })
-      .catch(this.#options.onFatal)
+      .catch((error: Error) => {
+        if (!this.#isStopped) this.#options.onFatal(error)
+      })
     this.#every(this.#options.commitIntervalMs, () => this.commit())
     this.#every(endOffsetsEveryMs, () => this.#refreshEndOffsets())
   }
@@ -350,7 +352,8 @@ class GroupMember implements GroupConsumer {
     for (const timer of this.#timers) clearInterval(timer)
     try {
       const disconnected = this.#consumer.disconnect()
-      // It waits for what was asked: a first join may take the group as long as a session, and there is nothing to leave yet.
+      // It waits for what was asked: a first join may take the group as long as a session. It can't be left before it is there:
+      // the group forgets this member a session later.
       if (this.#joins === 0) disconnected.catch((error: unknown) => this.#notNow(error))
       else await disconnected
       await this.#admin.disconnect()
@@ -396,6 +399,7 @@ class GroupMember implements GroupConsumer {
 
   /** Runs inside the client's join, before its first fetch: what is paused here hasn't been fetched. */
   #joined({ memberId, memberAssignment }: GroupJoin): void {
+    if (this.#isStopped) return
     this.#joins++
     this.#isRunning = true
     this.#heard()

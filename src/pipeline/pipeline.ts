@@ -754,7 +754,7 @@ class DeliveryPipeline implements Pipeline {
 
   /**
    * It is delivered, but a request of the same attempt may still be acted on, after a newer value even: a rung later it is
-   * judged once more. What is sent then, if anything, has all its tries.
+   * judged once more. What is sent then, if anything, begins at the first rung.
    */
   #outlast(delivery: Delivery): void {
     this.#options.observer.delivered(delivery)

@@ -219,3 +219,34 @@ describe('whatever workers miss, and whenever backfills begin and end', () => {
     expect(keeper.behind).toEqual([pair])
   })
 })
+
+test('what is missed while the log is read, after it has told of a backfill that began, is written at once', async () => {
+  const log = new SimulatedLog()
+  const halfRead = Promise.withResolvers<void>()
+  let isToWait = false
+  const keeper = new MarkKeeper({
+    async *read(from) {
+      await Promise.resolve()
+      yield log.records.slice(from)
+      if (isToWait) await halfRead.promise
+    },
+    write: (record) => log.write(record),
+    onMark: () => undefined,
+  })
+  void keeper.miss('crm', 'space')
+  log.acknowledge()
+  await keeper.written()
+  await keeper.update()
+  log.append(encodeMark({ kind: 'begun', ...pair }))
+  isToWait = true
+  const updating = keeper.update()
+  expect(keeper.miss('crm', 'space')).toBeUndefined()
+  await new Promise(setImmediate)
+  expect(keeper.miss('crm', 'space')).toBeInstanceOf(Promise)
+  log.acknowledge()
+  halfRead.resolve()
+  await updating
+  expect(log.records.filter(({ key }) => decodeMark(key, Buffer.from('{}'))?.kind === 'missed')).toHaveLength(
+    2,
+  )
+})

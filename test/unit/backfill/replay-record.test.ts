@@ -45,6 +45,7 @@ describe('a record of a backfill', () => {
         origin: { topic: 'sluice.memberships', partition: 3, offset: 77 },
         property: { userId: 'Zoë', spaceId: 'personas', property: '__proto__', since: '7.0.2.5' },
         isUncertain: false,
+        isDelivered: false,
       },
     })
   })
