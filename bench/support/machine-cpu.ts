@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
-import { cpuUsOf } from './process-cpu.ts'
+import { cpuUsOf } from './process-family.ts'
 
 /**
  * Notes how busy the machine is, and gives a function for the share of it (0 to 1) that other programs have

@@ -1,6 +1,6 @@
 import { startChild } from './child.ts'
 
-/** A moment of a run: the sender's CPU time so far, when so many distinct messages had come. */
+/** A moment of a run by the monotonic clock: the sender's CPU time so far, when so many distinct messages had come. */
 export type Mark = { distinct: number; atMs: number; cpuUs: number }
 
 /** What has come since `begin`. `unknown`: requests without the number of a message of this run. */

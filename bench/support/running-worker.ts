@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { cpuUsOf } from './process-cpu.ts'
+import { cpuUsOf } from './process-family.ts'
 import { BenchmarkFailure } from './failure.ts'
 import { startSender } from './sender-process.ts'
 import { sluiceMain } from './topics.ts'

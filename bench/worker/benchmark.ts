@@ -1,18 +1,18 @@
 import { BenchmarkFailure } from '../support/failure.ts'
-import { measure, type Measurement } from '../support/measure.ts'
 import { messageBytes } from '../support/messages.ts'
 import { say } from '../support/say.ts'
 import type { BenchmarkResult, Settings } from '../support/settings.ts'
 import { median, round } from '../support/statistics.ts'
 import { rowOf } from '../support/table.ts'
+import { measureByTurns, type Measurement } from '../support/turns.ts'
 import { partitions, processesVariable } from '../support/worker-variables.ts'
 import { senderFor, type SenderName } from './senders.ts'
-import { inFlight, openSetting } from './setting.ts'
+import { inFlight, openSetting, type Place } from './setting.ts'
 
 /**
  * What a delivery costs the worker, beside what it costs undici alone and a program of kafkajs and undici that
- * does nothing else, and a worker without its guards against hostile endpoints and records. All are measured in one run, by
- * turns, so that the machine is the same for all. With `processes` also a worker of so many processes, whose CPU times are
+ * does nothing else, and a worker without its guards against hostile endpoints and records. All are measured beside each
+ * other, by turns, so that the machine is the same for all. With `processes` also a worker of so many processes, whose CPU times are
  * added up.
  */
 export async function runWorkerBenchmark(settings: Settings): Promise<BenchmarkResult> {
@@ -30,11 +30,16 @@ export async function runWorkerBenchmark(settings: Settings): Promise<BenchmarkR
   const measured = new Map<SenderName, Measurement[]>(names.map((name) => [name, []]))
   const setting = await openSetting(messages, say)
   try {
+    const places = new Map<SenderName, Place>()
+    for (const name of names) places.set(name, await setting.openPlace(name))
     for (let run = 1; run <= runs; run++) {
+      const senders = [...places].map(([name, place]) =>
+        senderFor(name, setting, place, { profileDir, processes }),
+      )
+      const of = await measureByTurns(senders, messages)
       for (const name of names) {
-        const { receiver } = setting
-        const sender = senderFor(name, setting, { profileDir, processes })
-        const measurement = await measure({ name, receiver, expected: messages, ...sender })
+        const measurement = of.get(name)
+        if (measurement === undefined) throw new BenchmarkFailure(`${name} was not measured`)
         measured.get(name)?.push(measurement)
         say(`run ${run}: ${name} ${describe(measurement)}`)
       }

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import type { MeasuredRun } from '../support/measure.ts'
 import { type SenderProcess, startSender } from '../support/sender-process.ts'
 import { sluiceMain } from '../support/topics.ts'
+import type { MeasuredSender } from '../support/turns.ts'
 import { processesVariable, sharedSecret } from '../support/worker-variables.ts'
-import { destinations, inFlight, type Setting } from './setting.ts'
+import { destinations, inFlight, type Place, type Setting } from './setting.ts'
 
 /** What is compared. `unguarded` is a worker without its guards, `processes` one of several processes. */
 export type SenderName = 'dispatch' | 'floor' | 'worker' | 'unguarded' | 'processes'
@@ -12,21 +12,22 @@ export type SenderName = 'dispatch' | 'floor' | 'worker' | 'unguarded' | 'proces
 /** How a worker is run. */
 export type WorkerOptions = { profileDir: string | undefined; processes: number }
 
-type Sender = Pick<MeasuredRun, 'start' | 'secret' | 'faultOf'>
-
 /** How to run a sender once in a setting; each run reads the topic in a consumer group of its own. */
 export function senderFor(
   name: SenderName,
   setting: Setting,
+  { receiver, folder, variables }: Place,
   { profileDir, processes }: WorkerOptions,
-): Sender {
-  const { brokers, topic, messages, receiver, folder, variables } = setting
+): MeasuredSender {
+  const { brokers, topic, messages } = setting
   const outputFile = join(folder, `${name}.log`)
   const group = `${topic}-${name}-${randomBytes(4).toString('hex')}`
   switch (name) {
     case 'dispatch': {
       const args = [scriptOf(name), receiver.origin, String(messages), String(inFlight), String(destinations)]
       return {
+        name,
+        receiver,
         start: () => startSender(args, { outputFile }),
         secret: undefined,
         faultOf: outputFault,
@@ -35,6 +36,8 @@ export function senderFor(
     case 'floor': {
       const args = [scriptOf(name), brokers.join(','), topic, group, receiver.origin, String(inFlight)]
       return {
+        name,
+        receiver,
         start: () => startSender(args, { outputFile }),
         secret: undefined,
         faultOf: outputFault,
@@ -50,6 +53,8 @@ export function senderFor(
       const own = { SLUICE_KAFKA_GROUP_ID: group, ...(name === 'processes' && processesVariable(processes)) }
       const options = { outputFile, variables: { ...variables, ...own } }
       return {
+        name,
+        receiver,
         start: () => startSender([...flags, sluiceMain, 'worker'], options),
         secret: sharedSecret,
         faultOf: (...ended) => workerFault(setting, ...ended),

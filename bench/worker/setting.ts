@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startKafka } from '../../src/development/kafka.ts'
@@ -15,37 +15,53 @@ export const inFlight = 256
 /** The messages go to them in turn. */
 export const destinations = 100
 
+/** Where one sender sends to. */
+export type Place = {
+  receiver: Receiver
+  /** For its output and its state. */
+  folder: string
+  /** The `SLUICE_…` variables of a worker, without its group. */
+  variables: Record<string, string>
+}
+
 /** What all senders of the benchmark have in common. */
 export type Setting = {
   brokers: readonly string[]
   topic: string
   messages: number
-  receiver: Receiver
-  /** For the output of senders. */
-  folder: string
-  /** The `SLUICE_…` variables of a worker, without its group. */
-  variables: Record<string, string>
+  /** A place of its own for a sender. */
+  openPlace(name: string): Promise<Place>
   /** Records that workers have written: retries and dead letters. */
   countWritten(): Promise<number>
   close(): Promise<void>
 }
 
-/** Starts Kafka (or attaches to `KAFKA_BROKERS`) and the receiver, makes the topics and fills one. */
+/** Starts Kafka (or attaches to `KAFKA_BROKERS`), makes the topics and fills one. */
 export async function openSetting(messages: number, report: (line: string) => void): Promise<Setting> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'))
-  const receiver = await startReceiver()
   const kafka = await startKafka({ heapMb: 1024, report })
   const prefix = `bench-${randomBytes(3).toString('hex')}.`
   const { brokers } = kafka
+  const receivers: Receiver[] = []
+  const openPlace = async (name: string): Promise<Place> => {
+    const receiver = await startReceiver()
+    receivers.push(receiver)
+    const own = join(folder, name)
+    mkdirSync(own)
+    return {
+      receiver,
+      folder: own,
+      variables: variablesOf({ brokers, prefix, folder: own, origin: receiver.origin }),
+    }
+  }
   const close = async (): Promise<void> => {
     if (kafka.way === 'configured') await removeTopics(brokers, prefix)
     await kafka.stop()
-    await receiver.stop()
+    await Promise.all(receivers.map((receiver) => receiver.stop()))
     rmSync(folder, { recursive: true, force: true })
   }
   try {
-    const variables = variablesOf({ brokers, prefix, folder, origin: receiver.origin })
-    await applyTopics(folder, variables)
+    await applyTopics(folder, workerVariables({ brokers, prefix, catalogFile: join(folder, 'catalog.yaml') }))
     const topic = `${prefix}events`
     report(`writing ${messages} messages to ${topic}`)
     await preload(brokers, topic, messages, (index) => ({
@@ -54,23 +70,25 @@ export async function openSetting(messages: number, report: (line: string) => vo
       headers: { 'source-id': sourceIdOf(index % destinations) },
     }))
     const countWritten = (): Promise<number> => countRecords(brokers, prefix, topic)
-    return { brokers, topic, messages, receiver, folder, variables, countWritten, close }
+    return { brokers, topic, messages, openPlace, countWritten, close }
   } catch (error) {
     await close()
     throw error
   }
 }
 
-type Place = { brokers: readonly string[]; prefix: string; folder: string; origin: string }
+type Origin = { brokers: readonly string[]; prefix: string; folder: string; origin: string }
 
-function variablesOf({ brokers, prefix, folder, origin }: Place): Record<string, string> {
+function variablesOf({ brokers, prefix, folder, origin }: Origin): Record<string, string> {
   const catalogFile = join(folder, 'catalog.yaml')
   writeFleet(catalogFile, { count: destinations, urlOf: (number) => `${origin}/hook/${number}` })
   return {
     ...workerVariables({ brokers, prefix, catalogFile }),
     SLUICE_DELIVERY_MAX_IN_FLIGHT: String(inFlight),
-    // A slow machine is not to park what it is too slow for.
+    // A slow machine is not to park what it is too slow for, and who stands still doesn't read his answers.
     SLUICE_DELIVERY_LANE_PATIENCE: '1m',
     SLUICE_DELIVERY_LANE_WAIT: '10m',
+    SLUICE_DELIVERY_TIMEOUT: '1m',
+    SLUICE_KAFKA_SESSION_TIMEOUT: '2m',
   }
 }
