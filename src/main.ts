@@ -70,7 +70,8 @@ command('worker', 'consume, deliver and retry: one member of the consumer group 
   .action(({ processNumber, ...flags }: Flags) => {
     const { config } = configOf(flags)
     if (processNumber !== undefined) return runRole(startForkedWorker, config, Number(processNumber))
-    return runRole(processCount(config) === 1 ? startWorker : startProcesses, config)
+    if (processCount(config) > 1) return runRole(startProcesses, config, 'primary')
+    return runRole(startWorker, config)
   })
 
 command('gateway', "take messages by HTTP, as Segment's clients send them, and write them to Kafka", {

@@ -18,15 +18,17 @@ export type RoleOptions = {
 /** Under `npx` and `npm run` one Ctrl-C may arrive twice, from the terminal and from npm: that isn't a second one. */
 const secondSignalAfterMs = 1_000
 
+/** Where a process is one of several with one output: the one that starts the others, or the number of one of those. */
+export type Standing = 'primary' | number
+
 /**
- * Starts a role and runs it until SIGINT or SIGTERM; a second signal doesn't wait. One of several processes
- * (`processNumber`) tells its primary why it ends, instead of saying so itself, and stops in good order when
- * the primary is gone.
+ * Starts a role and runs it until SIGINT or SIGTERM; a second signal doesn't wait. One of several processes tells its
+ * primary why it ends, instead of saying so itself, and stops in good order when the primary is gone.
  */
-export async function runRole(role: Role, config: Config, processNumber?: number): Promise<never> {
-  const isForked = processNumber !== undefined
-  const logger = createLogger({ level: config.log.level })
-  const log = isForked ? logger.log.child({ process: processNumber }) : logger.log
+export async function runRole(role: Role, config: Config, standing?: Standing): Promise<never> {
+  const isForked = typeof standing === 'number'
+  const logger = createLogger({ level: config.log.level, isShared: standing !== undefined })
+  const log = isForked ? logger.log.child({ process: standing }) : logger.log
   let running: Running | undefined
   let exitCode = 0
   const exit = (code: number): never => {

@@ -1,0 +1,33 @@
+import { spawn } from 'node:child_process'
+import { text } from 'node:stream/consumers'
+import { expect, test } from 'vitest'
+
+const processes = 3
+const linesOfEach = 4_000
+
+/** Logs numbered lines of several lengths, and says who it is in each. */
+const logging = `
+  import { createLogger } from ${JSON.stringify(new URL('../../../src/telemetry/logger.ts', import.meta.url).href)}
+  const { log, flush } = createLogger({ level: 'info', isShared: true })
+  for (let line = 0; line < ${linesOfEach}; line++) log.info({ of: process.argv[1], line, rest: 'x'.repeat(line % 700) })
+  flush()
+`
+
+test('lines of processes that share a pipe are not mixed, also while it is full', async () => {
+  // One pipe for all of them, as a container gives it, with a reader that takes little at a time.
+  const each = Array.from(
+    { length: processes },
+    (_, number) => `"$NODE" --input-type=module -e "$LOGGING" ${number} &`,
+  )
+  const shell = spawn('sh', ['-c', `{ ${each.join(' ')} wait; } | dd bs=256 status=none`], {
+    env: { ...process.env, NODE: process.execPath, LOGGING: logging },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const lines = (await text(shell.stdout)).trimEnd().split('\n')
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what it is compared with has this type
+  const read = lines.map((line) => JSON.parse(line) as { of: string; line: number })
+  for (let number = 0; number < processes; number++) {
+    const own = read.filter(({ of }) => of === String(number))
+    expect(own.map(({ line }) => line)).toEqual(Array.from({ length: linesOfEach }, (_, line) => line))
+  }
+})
