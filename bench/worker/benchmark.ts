@@ -12,11 +12,11 @@ import { inFlight, openSetting, type Place } from './setting.ts'
 /**
  * What a delivery costs the worker, beside what it costs undici alone and a program of kafkajs and undici that
  * does nothing else, and a worker without its guards against hostile endpoints and records. All are measured beside each
- * other, by turns, so that the machine is the same for all. With `processes` also a worker of so many processes, whose CPU times are
- * added up.
+ * other, by turns, so that the machine is the same for all. With `processes` also a worker and a bare dispatch of so many
+ * processes, whose CPU times are added up.
  */
 export async function runWorkerBenchmark(settings: Settings): Promise<BenchmarkResult> {
-  const { runs = 3, messages = 200_000, processes = 1, profileDir } = settings
+  const { runs = 3, messages = 400_000, processes = 1, profileDir } = settings
   if (processes > 1 && Object.keys(processesVariable(processes)).length === 0) {
     throw new BenchmarkFailure('this version of the worker has one process only')
   }
@@ -25,7 +25,7 @@ export async function runWorkerBenchmark(settings: Settings): Promise<BenchmarkR
     'floor',
     'worker',
     'unguarded',
-    ...(processes > 1 ? ['processes' as const] : []),
+    ...(processes > 1 ? (['processes', 'dispatches'] as const) : []),
   ]
   const measured = new Map<SenderName, Measurement[]>(names.map((name) => [name, []]))
   const setting = await openSetting(messages, say)
@@ -53,13 +53,16 @@ export async function runWorkerBenchmark(settings: Settings): Promise<BenchmarkR
     floor: of('floor'),
     worker: of('worker'),
     unguarded: of('unguarded'),
-    processes: processes > 1 ? of('processes') : undefined,
+    several: processes > 1 ? { processes: of('processes'), dispatches: of('dispatches') } : undefined,
   }
   const settled = { runs, messages, processes }
   return { table: tableOf(medians, settled), figures: figuresOf(medians, settled) }
 }
 
-type Medians = Record<Exclude<SenderName, 'processes'>, Measurement> & { processes: Measurement | undefined }
+type Several = 'processes' | 'dispatches'
+type Medians = Record<Exclude<SenderName, Several>, Measurement> & {
+  several: Record<Several, Measurement> | undefined
+}
 type Settled = { runs: number; messages: number; processes: number }
 
 function medianOf(all: readonly Measurement[]): Measurement {
@@ -73,7 +76,7 @@ function medianOf(all: readonly Measurement[]): Measurement {
 }
 
 function figuresOf(medians: Medians, { runs, messages, processes: count }: Settled): object {
-  const { dispatch, floor, worker, unguarded, processes } = medians
+  const { dispatch, floor, worker, unguarded, several } = medians
   return {
     deliveries_per_s: Math.round(worker.deliveriesPerS),
     cpu_us: round(worker.cpuUs, 1),
@@ -92,12 +95,14 @@ function figuresOf(medians: Medians, { runs, messages, processes: count }: Settl
       floor_cpu_us: round(floor.warmCpuUs, 1),
       ratio: round(worker.warmCpuUs / dispatch.warmCpuUs, 2),
     },
-    ...(processes !== undefined && {
+    ...(several !== undefined && {
       processes: count,
-      processes_cpu_us: round(processes.cpuUs, 1),
-      processes_deliveries_per_s: Math.round(processes.deliveriesPerS),
-      processes_ratio: round(processes.cpuUs / worker.cpuUs, 3),
-      processes_warm_ratio: round(processes.warmCpuUs / worker.warmCpuUs, 3),
+      processes_cpu_us: round(several.processes.cpuUs, 1),
+      processes_deliveries_per_s: Math.round(several.processes.deliveriesPerS),
+      processes_ratio: round(several.processes.cpuUs / worker.cpuUs, 3),
+      processes_warm_ratio: round(several.processes.warmCpuUs / worker.warmCpuUs, 3),
+      dispatch_processes_ratio: round(several.dispatches.cpuUs / dispatch.cpuUs, 3),
+      dispatch_processes_warm_ratio: round(several.dispatches.warmCpuUs / dispatch.warmCpuUs, 3),
     }),
     runs,
     messages,
@@ -109,7 +114,7 @@ function figuresOf(medians: Medians, { runs, messages, processes: count }: Settl
 }
 
 function tableOf(medians: Medians, { runs, messages, processes: count }: Settled): string {
-  const { dispatch, floor, worker, unguarded, processes } = medians
+  const { dispatch, floor, worker, unguarded, several } = medians
   return [
     '',
     `${messages.toLocaleString('en')} messages of ${messageBytes} bytes, ${partitions} partitions, ${inFlight} in flight;`,
@@ -120,14 +125,22 @@ function tableOf(medians: Medians, { runs, messages, processes: count }: Settled
     row('kafkajs + dispatch, no more', floor),
     row('sluice worker', worker),
     row('sluice worker, no guards', unguarded),
-    ...(processes === undefined ? [] : [row(`sluice worker, ${count} processes`, processes)]),
+    ...(several === undefined
+      ? []
+      : [
+          row(`sluice worker, ${count} processes`, several.processes),
+          row(`undici dispatch, ${count} processes`, several.dispatches),
+        ]),
     '',
     rowOf('worker / dispatch', ['', ...ratios(worker, dispatch)]),
     rowOf('worker / floor', ['', ...ratios(worker, floor)]),
     rowOf('worker / no guards', ['', ...ratios(worker, unguarded)]),
-    ...(processes === undefined
+    ...(several === undefined
       ? []
-      : [rowOf(`${count} processes / one`, ['', ...ratios(processes, worker)])]),
+      : [
+          rowOf(`worker, ${count} processes / one`, ['', ...ratios(several.processes, worker)]),
+          rowOf(`dispatch, ${count} processes / one`, ['', ...ratios(several.dispatches, dispatch)]),
+        ]),
   ].join('\n')
 }
 

@@ -3,14 +3,14 @@ import { enter } from '../../src/message/enter.ts'
 import { messageAt, messageBytes, sourceId } from '../support/messages.ts'
 
 /**
- * `node dispatch.ts ORIGIN MESSAGES IN_FLIGHT DESTINATIONS`: posts the bodies that the worker would, with the same paths and
+ * `node dispatch.ts ORIGIN FIRST MESSAGES IN_FLIGHT DESTINATIONS`: posts the bodies that the worker would, with the same paths and
  * headers, from memory and as fast as undici can, through a pool for each destination, since all that isolates them needs that.
  * What is above this is what Sluice costs.
  */
 
-const [origin = '', messages = '', inFlight = '', destinations = ''] = process.argv.slice(2)
+const [origin = '', first = '', messages = '', inFlight = '', destinations = ''] = process.argv.slice(2)
 const count = Number(messages)
-const { bytes, ends } = canonicalBodies(count)
+const { bytes, ends } = canonicalBodies(Number(first), count)
 const headers = [
   'User-Agent',
   'Sluice/1.0',
@@ -24,7 +24,6 @@ const pools = Array.from({ length: Number(destinations) }, (_, number) => ({
   pool: new Pool(origin, { connections: Number(inFlight), pipelining: 1 }),
 }))
 let next = 0
-let open = 0
 
 /** One for all requests: it holds nothing of theirs. */
 const handler = {
@@ -34,7 +33,6 @@ const handler = {
   },
   onResponseData() {},
   onResponseEnd() {
-    open--
     postNext()
   },
   onResponseError(_controller: unknown, error: Error) {
@@ -43,29 +41,27 @@ const handler = {
 }
 
 for (let slot = 0; slot < Number(inFlight); slot++) postNext()
+// Until it is ended: of a process that is gone no one can say what it took.
+setInterval(() => undefined, 60_000)
 
 function postNext(): void {
-  if (next === count) {
-    if (open === 0) for (const { pool } of pools) void pool.close()
-    return
-  }
+  if (next === count) return
   const body = bytes.subarray(next === 0 ? 0 : ends[next - 1], ends[next])
   const to = pools[next % pools.length]
   if (to === undefined) throw new Error('there must be a destination')
   next++
-  open++
   to.pool.dispatch({ path: to.path, method: 'POST', headers, body }, handler)
 }
 
 /** In one block of memory, so that the garbage collector has nothing to do with them. */
-function canonicalBodies(total: number): { bytes: Buffer; ends: Float64Array } {
+function canonicalBodies(from: number, total: number): { bytes: Buffer; ends: Float64Array } {
   const block = Buffer.allocUnsafe(total * (messageBytes + 64))
   const blockEnds = new Float64Array(total)
   let end = 0
   for (let index = 0; index < total; index++) {
-    const read = { topic: sourceId, partition: 0, offset: index, timestampMs: 0 }
-    const entered = enter(messageAt(index), read)
-    if (!entered.ok) throw new Error(`message ${index} is refused: ${entered.detail}`)
+    const read = { topic: sourceId, partition: 0, offset: from + index, timestampMs: 0 }
+    const entered = enter(messageAt(from + index), read)
+    if (!entered.ok) throw new Error(`message ${from + index} is refused: ${entered.detail}`)
     end += entered.message.body.copy(block, end)
     blockEnds[index] = end
   }

@@ -6,8 +6,11 @@ import type { MeasuredSender } from '../support/turns.ts'
 import { processesVariable, sharedSecret } from '../support/worker-variables.ts'
 import { destinations, inFlight, type Place, type Setting } from './setting.ts'
 
-/** What is compared. `unguarded` is a worker without its guards, `processes` one of several processes. */
-export type SenderName = 'dispatch' | 'floor' | 'worker' | 'unguarded' | 'processes'
+/**
+ * What is compared. `unguarded` is a worker without its guards, `processes` one of several processes, `dispatches` so many
+ * processes of bare dispatch.
+ */
+export type SenderName = 'dispatch' | 'dispatches' | 'floor' | 'worker' | 'unguarded' | 'processes'
 
 /** How a worker is run. */
 export type WorkerOptions = { profileDir: string | undefined; processes: number }
@@ -22,9 +25,20 @@ export function senderFor(
   const { brokers, topic, messages } = setting
   const outputFile = join(folder, `${name}.log`)
   const group = `${topic}-${name}-${randomBytes(4).toString('hex')}`
+  const load = [String(messages), String(inFlight), String(destinations)]
   switch (name) {
     case 'dispatch': {
-      const args = [scriptOf(name), receiver.origin, String(messages), String(inFlight), String(destinations)]
+      const args = [scriptOf(name), receiver.origin, '0', ...load]
+      return {
+        name,
+        receiver,
+        start: () => startSender(args, { outputFile }),
+        secret: undefined,
+        faultOf: outputFault,
+      }
+    }
+    case 'dispatches': {
+      const args = [scriptOf('dispatch-processes'), String(processes), receiver.origin, ...load]
       return {
         name,
         receiver,
