@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { levelStores, type StateStore } from '../../../src/audience/store.ts'
 
@@ -41,6 +42,37 @@ test('what was written is read, in the order of the keys', async () => {
   expect(await reader.next(10)).toEqual([])
   await reader.close()
   await store.close()
+})
+
+test('what was written is no longer in memory, whether or not the garbage collector has come', async () => {
+  const megabytes = 100
+  const storeFile = resolve(import.meta.dirname, '../../../src/audience/store.ts')
+  const writing = `
+    import { levelStores } from ${JSON.stringify(storeFile)}
+    const { store } = await levelStores.open(process.argv[1])
+    const value = 'x'.repeat(1_000)
+    const operations = Array.from({ length: 1_000 }, (_, number) => ({ type: 'put', key: 'k' + number, value }))
+    const write = async (times) => {
+      for (let time = 0; time < times; time++) await store.write(operations)
+    }
+    await write(10)
+    const before = process.memoryUsage.rss()
+    await write(${megabytes})
+    console.log((process.memoryUsage.rss() - before) / 1024 ** 2)
+    await store.close()
+  `
+  // With room for all that dies young, so that it isn't collected meanwhile.
+  const args = [
+    '--max-semi-space-size=256',
+    '--min-semi-space-size=256',
+    '--input-type=module',
+    '-e',
+    writing,
+  ]
+  const writer = spawn(process.execPath, [...args, join(folder, 'unit-0')], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  expect(Number(await text(writer.stdout))).toBeLessThan(megabytes / 2)
 })
 
 test('a store that is in use is not taken for a broken one', async () => {
