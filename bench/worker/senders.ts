@@ -25,38 +25,22 @@ export function senderFor(
   const { brokers, topic, messages } = setting
   const outputFile = join(folder, `${name}.log`)
   const group = `${topic}-${name}-${randomBytes(4).toString('hex')}`
+  /** One that doesn't sign, and writes nothing as long as all is well. */
+  const bare = (args: readonly string[]): MeasuredSender => ({
+    name,
+    receiver,
+    start: () => startSender(args, { outputFile }),
+    secret: undefined,
+    faultOf: async (sender) => (sender.output() === '' ? undefined : 'it complained'),
+  })
   const load = [String(messages), String(inFlight), String(destinations)]
   switch (name) {
-    case 'dispatch': {
-      const args = [scriptOf(name), receiver.origin, '0', ...load]
-      return {
-        name,
-        receiver,
-        start: () => startSender(args, { outputFile }),
-        secret: undefined,
-        faultOf: outputFault,
-      }
-    }
-    case 'dispatches': {
-      const args = [scriptOf('dispatch-processes'), String(processes), receiver.origin, ...load]
-      return {
-        name,
-        receiver,
-        start: () => startSender(args, { outputFile }),
-        secret: undefined,
-        faultOf: outputFault,
-      }
-    }
-    case 'floor': {
-      const args = [scriptOf(name), brokers.join(','), topic, group, receiver.origin, String(inFlight)]
-      return {
-        name,
-        receiver,
-        start: () => startSender(args, { outputFile }),
-        secret: undefined,
-        faultOf: outputFault,
-      }
-    }
+    case 'dispatch':
+      return bare([scriptOf(name), receiver.origin, '0', ...load])
+    case 'dispatches':
+      return bare([scriptOf('dispatch-processes'), String(processes), receiver.origin, ...load])
+    case 'floor':
+      return bare([scriptOf(name), brokers.join(','), topic, group, receiver.origin, String(inFlight)])
     case 'worker':
     case 'unguarded':
     case 'processes': {
@@ -79,11 +63,6 @@ export function senderFor(
 
 function scriptOf(name: string): string {
   return join(import.meta.dirname, `${name}.ts`)
-}
-
-/** These write nothing as long as all is well. */
-async function outputFault(sender: SenderProcess): Promise<string | undefined> {
-  return sender.output() === '' ? undefined : 'it complained'
 }
 
 /** The log is part of what is measured, so it has to be there: one line an attempt. */
