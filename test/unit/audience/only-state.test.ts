@@ -2,16 +2,17 @@ import { expect, test } from 'vitest'
 import { Overwritten } from '../../../src/audience/overwritten.ts'
 import type { StateStore, Stores } from '../../../src/audience/store.ts'
 import { MemoryStores } from './memory-stores.ts'
-import { iso, SimulatedLog, SimulatedOwner, topics, usersOf } from './simulated-log.ts'
+import { iso, SimulatedLog, SimulatedOwner, topics, turns, usersOf } from './simulated-log.ts'
 
 /** What a unit needs not look for in its store. */
 
-/** Stores that note which keys of states are looked for. */
-function noting(log: SimulatedLog, looked: string[]): Stores {
+/** Stores that note which keys of states are looked for, and find them when `mayRead` has resolved. */
+function noting(log: SimulatedLog, looked: string[], mayRead = async (): Promise<void> => undefined): Stores {
   const memory = new MemoryStores(log.disks)
   const watched = (store: StateStore): StateStore => ({
-    getMany(keys) {
+    async getMany(keys) {
       looked.push(...keys.filter((key) => key.startsWith('s')))
+      await mayRead()
       return store.getMany(keys)
     },
     getBytes: (key) => store.getBytes(key),
@@ -30,19 +31,23 @@ function noting(log: SimulatedLog, looked: string[]): Stores {
   }
 }
 
+const [ann = '', bob = ''] = usersOf(0, 2)
+
+/** A user enters an audience, or leaves it. */
+function append(log: SimulatedLog, userId: string, member: boolean, atMs: number): void {
+  const value = { type: 'membership', audienceId: 'a1', audienceName: 'Lions', userId, member }
+  log.append(topics.changes, 0, {
+    value: Buffer.from(JSON.stringify({ ...value, changedAt: iso(atMs) })),
+    headers: { 'source-id': 'space' },
+  })
+}
+
 test('a state that was written here, and is the only one of its key, is not looked for when its record is read', async () => {
   const log = new SimulatedLog()
   const looked: string[] = []
   const owner = new SimulatedOwner(log, { onDisk: 'disk', stores: noting(log, looked) })
   await owner.begin()
-  const [ann = '', bob = ''] = usersOf(0, 2)
-  const change = (userId: string, member: boolean, atMs: number): void => {
-    const value = { type: 'membership', audienceId: 'a1', audienceName: 'Lions', userId, member }
-    log.append(topics.changes, 0, {
-      value: Buffer.from(JSON.stringify({ ...value, changedAt: iso(atMs) })),
-      headers: { 'source-id': 'space' },
-    })
-  }
+  const change = (userId: string, member: boolean, atMs: number): void => append(log, userId, member, atMs)
   const decide = async (): Promise<void> => {
     owner.deliver(topics.changes, 0)
     await owner.landAll()
@@ -62,6 +67,42 @@ test('a state that was written here, and is the only one of its key, is not look
     [ann, false],
     [bob, false],
   ])
+  await owner.units.stop()
+})
+
+test('a state that was the only one of its key, and no longer is when its record is decided on, is superseded', async () => {
+  const log = new SimulatedLog()
+  let gate = Promise.withResolvers<void>()
+  gate.resolve()
+  const owner = new SimulatedOwner(log, { onDisk: 'disk', stores: noting(log, [], () => gate.promise) })
+  await owner.begin()
+  const decide = async (): Promise<void> => {
+    owner.deliver(topics.changes, 0)
+    await turns()
+  }
+  append(log, ann, true, log.nowMs - 30)
+  append(log, bob, true, log.nowMs - 30)
+  await decide()
+  await owner.landAll()
+  append(log, bob, false, log.nowMs - 20)
+  await decide()
+  await owner.landAll()
+  // Ann leaves; that it is written is not acknowledged yet.
+  append(log, ann, false, log.nowMs - 10)
+  await decide()
+  expect(owner.pending).toHaveLength(1)
+  // Bob's states have to be looked for, and while they are, hers comes to its end.
+  gate = Promise.withResolvers()
+  owner.deliver(topics.states, 0)
+  await turns()
+  owner.land(0)
+  await turns()
+  gate.resolve()
+  await owner.landAll()
+  owner.deliver(topics.states, 0)
+  await owner.landAll()
+  const told = log.delivered.filter(({ identify }) => identify.userId === ann)
+  expect(told.map(({ offset, identify }) => [offset, identify.isSuperseded])).toEqual([[3, false]])
   await owner.units.stop()
 })
 
