@@ -315,10 +315,11 @@ const configTable = {
         "How long a delivery may wait in its destination's lane before it moves to the retry ladder.",
     }),
     poolIdle: duration({
-      default: 4 * SECOND,
+      default: 30 * SECOND,
       min: 100,
       max: 10 * MINUTE,
-      description: 'How long an idle connection to a destination is kept.',
+      description:
+        'How long an idle connection to a destination is kept, where its server does not ask for less by `Keep-Alive`.',
     }),
     allowAddresses: cidrs({
       default: [],

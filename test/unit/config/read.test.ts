@@ -63,7 +63,7 @@ describe('readConfig', () => {
         bufferBytes: 67_108_864,
         lanePatienceMs: 500,
         laneWaitMs: 5_000,
-        poolIdleMs: 4_000,
+        poolIdleMs: 30_000,
         allowAddresses: [],
         dnsServers: [],
         proxy: undefined,
