@@ -1,5 +1,5 @@
 import { createServer } from 'node:net'
-import { monotonicUs } from './clock.ts'
+import { monotonicMs } from './clock.ts'
 import { idCharacters, idMarker } from './messages.ts'
 import { cpuUsOf } from './process-family.ts'
 import type { Command, Mark, Report } from './receiver-process.ts'
@@ -55,7 +55,7 @@ class Run {
   #mark(distinct: number): void {
     if (distinct !== 1 && distinct !== Math.ceil(this.#expected / 2) && distinct !== this.#expected) return
     if (this.senderPid === undefined) throw new Error('a delivery came before the sender was named')
-    this.#marks.push({ distinct, atMs: monotonicUs() / 1_000, cpuUs: cpuUsOf(this.senderPid) })
+    this.#marks.push({ distinct, atMs: monotonicMs(), cpuUs: cpuUsOf(this.senderPid) })
   }
 }
 

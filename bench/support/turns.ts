@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { monotonicUs } from './clock.ts'
+import { monotonicMs } from './clock.ts'
 import { BenchmarkFailure } from './failure.ts'
 import { signalFamily } from './process-family.ts'
 import type { Mark, Receiver, Report } from './receiver-process.ts'
@@ -58,7 +58,7 @@ export async function measureByTurns(
     for (const run of runs) measured.set(run.name, await run.end())
     return measured
   } finally {
-    for (const run of runs) run.abandon()
+    await Promise.all(runs.map((run) => run.abandon()))
   }
 }
 
@@ -69,7 +69,6 @@ class TurnTaker {
   readonly #expected: number
   /** The times of its turns. */
   readonly #spans: { fromMs: number; toMs: number }[] = []
-  #isFirst = true
 
   constructor(sender: MeasuredSender, expected: number) {
     this.#sender = sender
@@ -85,25 +84,24 @@ class TurnTaker {
 
   /** Gives it a turn, which ends when so many distinct messages have come in all. */
   async sendUntil(count: number): Promise<void> {
-    if (!this.#isFirst) signalFamily(this.#process.pid, 'SIGCONT')
-    this.#isFirst = false
-    const fromMs = nowMs()
+    if (this.#spans.length > 0) signalFamily(this.#process.pid, 'SIGCONT')
+    const fromMs = monotonicMs()
     await this.#delivered(count)
     // One that has ended by itself is found at its end.
     if (this.#process.isRunning) signalFamily(this.#process.pid, 'SIGSTOP')
-    this.#spans.push({ fromMs, toMs: nowMs() })
+    this.#spans.push({ fromMs, toMs: monotonicMs() })
   }
 
   async #delivered(count: number): Promise<void> {
     let distinct = -1
-    let progressAtMs = nowMs()
+    let progressAtMs = monotonicMs()
     while (distinct < count) {
       if (distinct >= 0) await delay(pollMs)
       const wasRunning = this.#process.isRunning
       const report = await this.#sender.receiver.report()
-      if (report.distinct > distinct) progressAtMs = nowMs()
+      if (report.distinct > distinct) progressAtMs = monotonicMs()
       distinct = report.distinct
-      const isStuck = nowMs() - progressAtMs > idleTimeoutMs
+      const isStuck = monotonicMs() - progressAtMs > idleTimeoutMs
       if (distinct < count && (isStuck || !wasRunning)) {
         const why = wasRunning ? `nothing came for ${idleTimeoutMs / 1000} s` : 'it ended'
         throw this.#failure(`${why} with ${distinct} of ${this.#expected} messages delivered`)
@@ -123,10 +121,10 @@ class TurnTaker {
   }
 
   /** Ends it, whatever comes of it. */
-  abandon(): void {
+  async abandon(): Promise<void> {
     if (!this.#process.isRunning) return
     signalFamily(this.#process.pid, 'SIGCONT')
-    void this.#process.stop()
+    await this.#process.stop()
   }
 
   #faultOf({ distinct, repeats, unknown, deliveries, signatures }: Report): string | undefined {
@@ -171,8 +169,4 @@ class TurnTaker {
       [`${this.name}: ${problem}. Its output, without successes:`, ...telling].join('\n'),
     )
   }
-}
-
-function nowMs(): number {
-  return monotonicUs() / 1_000
 }

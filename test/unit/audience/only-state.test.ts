@@ -47,15 +47,14 @@ test('a state that was written here, and is the only one of its key, is not look
   const looked: string[] = []
   const owner = new SimulatedOwner(log, { onDisk: 'disk', stores: noting(log, looked) })
   await owner.begin()
-  const change = (userId: string, member: boolean, atMs: number): void => append(log, userId, member, atMs)
   const decide = async (): Promise<void> => {
     owner.deliver(topics.changes, 0)
     await owner.landAll()
   }
-  change(ann, true, log.nowMs - 20)
-  change(bob, true, log.nowMs - 20)
+  append(log, ann, true, log.nowMs - 20)
+  append(log, bob, true, log.nowMs - 20)
   await decide()
-  change(bob, false, log.nowMs - 10)
+  append(log, bob, false, log.nowMs - 10)
   await decide()
   looked.splice(0)
   owner.deliver(topics.states, 0)
@@ -72,9 +71,8 @@ test('a state that was written here, and is the only one of its key, is not look
 
 test('a state that was the only one of its key, and no longer is when its record is decided on, is superseded', async () => {
   const log = new SimulatedLog()
-  let gate = Promise.withResolvers<void>()
-  gate.resolve()
-  const owner = new SimulatedOwner(log, { onDisk: 'disk', stores: noting(log, [], () => gate.promise) })
+  let mayRead = Promise.resolve()
+  const owner = new SimulatedOwner(log, { onDisk: 'disk', stores: noting(log, [], () => mayRead) })
   await owner.begin()
   const decide = async (): Promise<void> => {
     owner.deliver(topics.changes, 0)
@@ -92,12 +90,13 @@ test('a state that was the only one of its key, and no longer is when its record
   await decide()
   expect(owner.pending).toHaveLength(1)
   // Bob's states have to be looked for, and while they are, hers comes to its end.
-  gate = Promise.withResolvers()
+  const { promise, resolve } = Promise.withResolvers<void>()
+  mayRead = promise
   owner.deliver(topics.states, 0)
   await turns()
   owner.land(0)
   await turns()
-  gate.resolve()
+  resolve()
   await owner.landAll()
   owner.deliver(topics.states, 0)
   await owner.landAll()
