@@ -36,6 +36,8 @@ export type ConnectionOptions = Omit<Client.Options, 'connect'> & { connect: bui
  * looked at on its way: it is counted, bounded, and cleared of `100 Continue`.
  */
 export class Connection extends Client {
+  /** For who keeps it: the next of those that it is kept with. */
+  below: Connection | undefined
   #socket: Socket | undefined
   /** Requests that the present socket has carried, with the one that it carries now. */
   #requests = 0

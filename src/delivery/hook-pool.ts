@@ -1,19 +1,41 @@
 import { Connection, type ConnectionOptions, type Rider } from './connection.ts'
 
+/** Whom the end of a turn of the event loop is told to. */
+type Waiter = { turnEnded(): void }
+
+/** Tells of the end of the present turn of the event loop, with one immediate for all who ask. */
+export class TurnEnd {
+  #waiters: Waiter[] = []
+
+  tell(waiter: Waiter): void {
+    if (this.#waiters.push(waiter) === 1) setImmediate(this.#tellAll)
+  }
+
+  readonly #tellAll = (): void => {
+    const waiters = this.#waiters
+    this.#waiters = []
+    for (const waiter of waiters) waiter.turnEnded()
+  }
+}
+
 /**
  * The connections to one hook, one for each request in flight: who sends sees to the limit. undici's own pool would bring a
  * queue of 16 KiB for each hook, in which nothing ever waits, and which is most of what thousands of idle hooks cost.
+ *
+ * Nothing is allocated for a request: what lies with an idle hook until its next message is taken for old by the garbage collector,
+ * and then costs more than it did to make. So connections are linked to each other, and stand in no array.
  */
-export class HookPool {
+export class HookPool implements Waiter {
   readonly #origin: string
   readonly #options: ConnectionOptions
+  readonly #turnEnd: TurnEnd
   readonly #all = new Set<Connection>()
   /** Those that carry nothing; the one that was used last is used next, so that the others' sockets can time out. */
-  #free: Connection[] = []
-  /** How many of the first of `#free` have not been used since `trim`. */
+  readonly #free = new Stack()
+  /** How many of the lowest of `#free` have not been used since `trim`. */
   #unused = 0
   /** Those whose answers were complete in this turn of the event loop. */
-  #left: Connection[] = []
+  readonly #left = new Stack()
   /** What is sent by those as soon as they are free; what is more than they are, by new ones at the end of this turn. */
   #waiting: Rider[] = []
   #isOpeningForRest = false
@@ -21,9 +43,10 @@ export class HookPool {
   #idleSinceMs = 0
   #isOpen = true
 
-  constructor(origin: string, options: ConnectionOptions) {
+  constructor(origin: string, options: ConnectionOptions, turnEnd: TurnEnd) {
     this.#origin = origin
     this.#options = options
+    this.#turnEnd = turnEnd
   }
 
   get isOpen(): boolean {
@@ -44,12 +67,12 @@ export class HookPool {
     this.#inFlight++
     const connection = this.#free.pop()
     if (connection !== undefined) {
-      if (this.#free.length < this.#unused) this.#unused = this.#free.length
+      if (this.#free.size < this.#unused) this.#unused = this.#free.size
       connection.take(rider)
     } else if (this.#all.size === 0) this.#open().take(rider)
     else {
       this.#waiting.push(rider)
-      if (this.#waiting.length > this.#left.length) this.#openForRestSoon()
+      if (this.#waiting.length > this.#left.size) this.#openForRestSoon()
     }
   }
 
@@ -64,19 +87,15 @@ export class HookPool {
    * behind an answer before it sends another request, but not where that one was there before the answer's end.
    */
   leave(connection: Connection): void {
-    if (this.#left.push(connection) === 1) setImmediate(this.#setFree)
+    if (this.#left.size === 0) this.#turnEnd.tell(this)
+    this.#left.push(connection)
     this.#end()
   }
 
-  readonly #setFree = (): void => {
-    const left = this.#left
-    const riders = this.#waiting.splice(0, left.length)
-    this.#left = []
-    left.forEach((connection, index) => {
-      const rider = riders[index]
-      if (rider === undefined) this.#free.push(connection)
-      else connection.take(rider)
-    })
+  turnEnded(): void {
+    const riders = this.#waiting.length === 0 ? this.#waiting : this.#waiting.splice(0, this.#left.size)
+    for (const rider of riders) this.#left.pop()?.take(rider)
+    for (let next = this.#left.pop(); next !== undefined; next = this.#left.pop()) this.#free.push(next)
   }
 
   #openForRestSoon(): void {
@@ -87,7 +106,7 @@ export class HookPool {
   /** All answers that had come have been read before this. */
   readonly #openForRest = (): void => {
     this.#isOpeningForRest = false
-    for (const rider of this.#waiting.splice(this.#left.length)) this.#open().take(rider)
+    for (const rider of this.#waiting.splice(this.#left.size)) this.#open().take(rider)
   }
 
   /**
@@ -106,12 +125,12 @@ export class HookPool {
 
   /** Lets go of connections whose sockets are closed, and which haven't been used since the last time. */
   trim(): void {
-    const kept = this.#free.splice(0, this.#unused).filter((connection) => {
+    const used = this.#free.size - this.#unused
+    this.#free.dropBelow(used, (connection) => {
       if (!connection.isConnected) this.#drop(connection)
-      return connection.isConnected
+      return !connection.isConnected
     })
-    this.#free = [...kept, ...this.#free]
-    this.#unused = this.#free.length
+    this.#unused = this.#free.size
   }
 
   /** Closes all sockets at once. */
@@ -130,5 +149,47 @@ export class HookPool {
   #drop(connection: Connection): void {
     this.#all.delete(connection)
     void connection.destroy()
+  }
+}
+
+/** Last in, first out. A connection can be in one at a time only: it is linked to the next by itself. */
+class Stack {
+  #top: Connection | undefined
+  #size = 0
+
+  get size(): number {
+    return this.#size
+  }
+
+  push(connection: Connection): void {
+    connection.below = this.#top
+    this.#top = connection
+    this.#size++
+  }
+
+  pop(): Connection | undefined {
+    const connection = this.#top
+    if (connection === undefined) return undefined
+    this.#top = connection.below
+    connection.below = undefined
+    this.#size--
+    return connection
+  }
+
+  /** Takes out those that are to go, and are not among the first `count` from the top. */
+  dropBelow(count: number, isToGo: (connection: Connection) => boolean): void {
+    let above: Connection | undefined
+    let connection = this.#top
+    for (let place = 0; connection !== undefined; place++) {
+      const { below } = connection
+      if (place < count || !isToGo(connection)) above = connection
+      else {
+        if (above === undefined) this.#top = below
+        else above.below = below
+        connection.below = undefined
+        this.#size--
+      }
+      connection = below
+    }
   }
 }

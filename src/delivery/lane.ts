@@ -21,51 +21,44 @@ const turns: readonly LaneClass[] = [
 ]
 const byUrgency: readonly LaneClass[] = ['fresh', 'retry', 'backfill']
 
-type Queued<D> = { delivery: D; sinceMs: number }
+/** One that waits, and who waits behind it. */
+type Queued<D> = { readonly delivery: D; readonly sinceMs: number; behind: Queued<D> | undefined }
 
-/** First in, first out, in amortised constant time. */
+/** First in, first out. While it is empty it keeps no memory: there is one for each class of each destination. */
 class Queue<D> {
-  /** Those before the head have been taken, and are not kept. */
-  #items: (Queued<D> | undefined)[] = []
-  #head = 0
-
-  get length(): number {
-    return this.#items.length - this.#head
-  }
+  #first: Queued<D> | undefined
+  #last: Queued<D> | undefined
 
   get oldest(): Queued<D> | undefined {
-    return this.#items[this.#head]
+    return this.#first
   }
 
-  push(item: Queued<D>): void {
-    this.#items.push(item)
+  push(delivery: D, sinceMs: number): void {
+    const item: Queued<D> = { delivery, sinceMs, behind: undefined }
+    if (this.#last === undefined) this.#first = item
+    else this.#last.behind = item
+    this.#last = item
   }
 
   shift(): D | undefined {
-    const item = this.#items[this.#head]
+    const item = this.#first
     if (item === undefined) return undefined
-    this.#items[this.#head] = undefined
-    this.#head++
-    if (this.#head === this.#items.length && this.#head > 32) {
-      this.#items = []
-      this.#head = 0
-    } else if (this.#head > 512 && this.#head * 2 > this.#items.length) {
-      this.#items = this.#items.slice(this.#head)
-      this.#head = 0
-    }
+    this.#first = item.behind
+    if (item.behind === undefined) this.#last = undefined
+    // Of one that the collector has moved to the old ones it would keep all that ever waited behind, until it looks at those.
+    item.behind = undefined
     return item.delivery
   }
 
   remove(isToGo: (delivery: D) => boolean): D[] {
     const removed: D[] = []
-    const kept: Queued<D>[] = []
-    for (const item of this.#items) {
-      if (item === undefined) continue
+    let item = this.#first
+    this.#first = undefined
+    this.#last = undefined
+    for (; item !== undefined; item = item.behind) {
       if (isToGo(item.delivery)) removed.push(item.delivery)
-      else kept.push(item)
+      else this.push(item.delivery, item.sinceMs)
     }
-    this.#items = kept
-    this.#head = 0
     return removed
   }
 }
@@ -108,7 +101,7 @@ export class Lane<D> {
   }
 
   push(delivery: D, laneClass: LaneClass, sinceMs: number): void {
-    this.#queues[laneClass].push({ delivery, sinceMs })
+    this.#queues[laneClass].push(delivery, sinceMs)
     this.#length++
   }
 

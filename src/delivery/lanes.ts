@@ -47,7 +47,7 @@ export type Lanes<D extends Carried> = {
   takeQueued(): D[]
   readonly inFlight: number
   readonly queued: number
-  /** Lanes that are kept: those with something queued or in flight, and for up to half a second those that had. */
+  /** Lanes that are kept: those with something queued or in flight, and for a while those that had. */
   readonly count: number
   stop(): void
 }
@@ -59,6 +59,11 @@ export type LanesOptions<D> = {
   patienceMs: number
   /** How long any delivery may wait in its lane, in milliseconds. */
   waitMs: number
+  /**
+   * How long a lane is kept that has nothing to do, in milliseconds; it may be kept twice as long. To make one for each message of a
+   * destination that gets few would cost more than to keep it.
+   */
+  idleMs?: number
   /** How many more records may be held. */
   freeRecords: () => number
   start: (delivery: D) => void
@@ -102,7 +107,9 @@ class FairLanes<D extends Carried> implements Lanes<D> {
   /** Lanes that hold their share of the requests in flight, until another lane gives some back. */
   readonly #blocked = new Line<D>()
   readonly #congested = new Set<Lane<D>>()
-  readonly #sweep: NodeJS.Timeout
+  /** All lanes in which something waits, and some in which something did. */
+  readonly #waiting = new Set<Lane<D>>()
+  readonly #sweeps: readonly NodeJS.Timeout[]
   #inFlight = 0
   #queued = 0
   #isShut = false
@@ -111,8 +118,12 @@ class FairLanes<D extends Carried> implements Lanes<D> {
 
   constructor(options: LanesOptions<D>) {
     this.#options = options
-    this.#sweep = setInterval(() => this.#moveOnWhatWaits(), Math.min(250, options.waitMs))
-    this.#sweep.unref()
+    const { waitMs, idleMs = 30_000 } = options
+    this.#sweeps = [
+      setInterval(() => this.#moveOnWhatWaits(), Math.min(250, waitMs)),
+      setInterval(() => this.#letGoIdle(), idleMs),
+    ]
+    for (const sweep of this.#sweeps) sweep.unref()
   }
 
   get inFlight(): number {
@@ -136,6 +147,7 @@ class FairLanes<D extends Carried> implements Lanes<D> {
     this.#push(lane, delivery)
     this.#joinLine(lane)
     this.#pump()
+    if (lane.length > 0) this.#waiting.add(lane)
   }
 
   finished(delivery: D): void {
@@ -145,6 +157,7 @@ class FairLanes<D extends Carried> implements Lanes<D> {
   postpone(delivery: D, ms: number): void {
     const lane = this.#laneOf(delivery)
     this.#push(lane, delivery)
+    this.#waiting.add(lane)
     if (lane.place === 'nowhere') this.#sleep(lane, ms)
     this.#giveBack(lane)
   }
@@ -182,7 +195,7 @@ class FairLanes<D extends Carried> implements Lanes<D> {
   }
 
   stop(): void {
-    clearInterval(this.#sweep)
+    for (const sweep of this.#sweeps) clearInterval(sweep)
   }
 
   #laneOf(delivery: D): Lane<D> {
@@ -329,26 +342,24 @@ class FairLanes<D extends Carried> implements Lanes<D> {
     this.#joinLine(lane)
   }
 
-  /**
-   * Called by the sweep. A lane that was idle the last time too, and that nothing has come to since, goes: one for each
-   * message would have to be made anew.
-   */
-  #letGoIfIdle(lane: Lane<D>): void {
-    // A bucket that isn't full remembers what was sent: a new lane would begin with a full one.
-    if (!lane.isIdle || lane.bucket?.isFull(performance.now()) === false) return
-    this.#setCongested(lane, false)
-    if (lane.isLeft) this.#lanes.delete(lane.key)
-    else lane.isLeft = true
+  /** A lane that was idle the last time too, and that nothing has come to since, goes. */
+  #letGoIdle(): void {
+    for (const lane of this.#lanes.values()) {
+      // A bucket that isn't full remembers what was sent: a new lane would begin with a full one.
+      if (!lane.isIdle || lane.bucket?.isFull(performance.now()) === false) continue
+      if (lane.isLeft) this.#lanes.delete(lane.key)
+      else lane.isLeft = true
+    }
   }
 
   #moveOnWhatWaits(): void {
     const latestMs = performance.now() - this.#options.waitMs
     const mayMove = !this.#isShut && this.#openedMs <= latestMs
-    for (const lane of this.#lanes.values()) {
+    for (const lane of this.#waiting) {
       const moved = mayMove && this.#isHeldUp(lane) ? this.#moveOn(lane, latestMs) : 0
       if (moved > 0 && lane.overSinceMs > 0) this.#startShedding(lane)
       this.#relax(lane)
-      this.#letGoIfIdle(lane)
+      if (lane.length === 0) this.#waiting.delete(lane)
     }
   }
 

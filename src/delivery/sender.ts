@@ -11,7 +11,7 @@ import { createConnector } from './connector.ts'
 import { createDeadlines, type Deadline, type Deadlines, type Expiring } from './deadlines.ts'
 import { withDistrust } from './distrust.ts'
 import { isLostConnection, outcomeOfFailure } from './failure.ts'
-import { HookPool } from './hook-pool.ts'
+import { HookPool, TurnEnd } from './hook-pool.ts'
 import type { Outcome } from './outcome.ts'
 import type { OutboundProxy } from './proxy.ts'
 import { createResolver, type NameResolver } from './resolver.ts'
@@ -85,6 +85,7 @@ export function createSender({
 }: SenderOptions): Sender {
   const pools = new Map<Target, HookPool>()
   const deadlines = createDeadlines({ timeoutMs })
+  const turnEnd = new TurnEnd()
   const options: ConnectionOptions = {
     connect: createConnector({ policy, resolver, proxy, timeoutMs: timeoutMs + connectSlackMs }),
     pipelining: 1,
@@ -103,7 +104,7 @@ export function createSender({
     if (pool === undefined) {
       const isSecure = target.origin.startsWith('https:')
       const own = isSecure ? { ...options, connect: withDistrust(options.connect) } : options
-      pool = new HookPool(target.origin, own)
+      pool = new HookPool(target.origin, own, turnEnd)
       pools.set(target, pool)
     }
     return pool

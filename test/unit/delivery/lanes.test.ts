@@ -239,13 +239,23 @@ describe('lanes', () => {
   })
 
   test('idle lanes are let go, and those with work are kept', async () => {
-    const { lanes, started } = setup()
+    const { lanes, started } = setup({ idleMs: 20 })
     for (let i = 0; i < 100; i++) lanes.offer(new Parcel(`lane ${i}`))
     expect(lanes.count).toBe(100)
     for (const parcel of started.slice(1)) lanes.finished(parcel)
     await until('the idle lanes are let go', () => lanes.count === 1)
     lanes.offer(new Parcel('lane 0'))
     expect(lanes.inFlight).toBe(2)
+  })
+
+  test('a lane that has nothing to do is kept for a while: its next message needs none made', async () => {
+    const idleMs = 50
+    const { lanes, started } = setup({ idleMs })
+    lanes.offer(new Parcel('lane'))
+    const idleSinceMs = performance.now()
+    for (const parcel of started) lanes.finished(parcel)
+    await until('it is let go', () => lanes.count === 0)
+    expect(performance.now() - idleSinceMs).toBeGreaterThanOrEqual(idleMs)
   })
 
   test('for any traffic: caps hold, nothing is lost, and all is started in the end', () => {
