@@ -178,6 +178,7 @@ class ExchangeHandler implements Rider, Expiring {
     status: number,
     headers: Record<string, string | string[] | undefined>,
   ): void {
+    letGoOfRawHeaders(controller)
     if (status < 200) {
       // 1xx answers are only announcements; the deadline goes on. 101 would leave HTTP, and undici fails in the
       // middle of its parser on that and on what is below 100.
@@ -252,6 +253,14 @@ class ExchangeHandler implements Rider, Expiring {
     if (this.#connection !== undefined) this.#pool[ending](this.#connection)
     this.#exchange.released()
   }
+}
+
+/**
+ * Empties the array from which `headers` were read. undici makes it when the answer before is complete; where that was seconds ago, the
+ * garbage collector has taken it for old, and would keep all that is put into it until it next looks at what is old.
+ */
+function letGoOfRawHeaders({ rawHeaders }: Dispatcher.DispatchController): void {
+  if (Array.isArray(rawHeaders)) rawHeaders.length = 0
 }
 
 const timeIsUp = new Error('the deadline has passed')

@@ -1,0 +1,130 @@
+import { createServer, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import { setImmediate as turn } from 'node:timers/promises'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { createAddressPolicy } from '../../../src/address/policy.ts'
+import type { Connection, Rider } from '../../../src/delivery/connection.ts'
+import { createConnector } from '../../../src/delivery/connector.ts'
+import { HookPool, TurnEnd } from '../../../src/delivery/hook-pool.ts'
+import { createResolver } from '../../../src/delivery/resolver.ts'
+import { until } from '../../support/until.ts'
+
+/** A server that answers when as many requests as were sent at once have come, so that each has a connection. */
+class Gathering {
+  readonly sockets: Socket[] = []
+  #awaited = 0
+  #waiting: ServerResponse[] = []
+  readonly #server: Server = createServer((request, response) => {
+    request.resume().on('end', () => {
+      this.#waiting.push(response)
+      if (this.#waiting.length === this.#awaited) for (const one of this.#waiting.splice(0)) one.end()
+    })
+  }).on('connection', (socket) => this.sockets.push(socket))
+
+  async start(): Promise<string> {
+    this.#server.keepAliveTimeout = 0
+    await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve))
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- of a server that listens on a port
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
+  }
+
+  await(count: number): void {
+    this.#awaited = count
+  }
+
+  async stop(): Promise<void> {
+    this.#server.closeAllConnections()
+    await new Promise((resolve) => this.#server.close(resolve))
+  }
+}
+
+let server: Gathering
+let pool: HookPool
+
+beforeEach(async () => {
+  server = new Gathering()
+  const policy = createAddressPolicy(['127.0.0.1'])
+  const connect = createConnector({ policy, resolver: createResolver(), timeoutMs: 1_000 })
+  pool = new HookPool(
+    await server.start(),
+    { connect, pipelining: 1, keepAliveTimeout: 60_000 },
+    new TurnEnd(),
+  )
+})
+
+afterEach(async () => {
+  await pool.destroy()
+  await server.stop()
+})
+
+/** Gives the connections that so many requests went by, all under way at the same time, when they are free again. */
+async function sendAtOnce(count: number): Promise<Connection[]> {
+  server.await(count)
+  const carriers = await Promise.all(Array.from({ length: count }, send))
+  await turn()
+  return carriers
+}
+
+async function send(): Promise<Connection> {
+  return new Promise((resolve, reject) => {
+    let carrier: Connection
+    const rider: Rider = {
+      request: { path: '/', method: 'POST', headers: [], body: '{}' },
+      boarded(connection) {
+        carrier = connection
+      },
+      onRequestStart() {},
+      onResponseStart() {},
+      onResponseData() {},
+      onResponseEnd() {
+        pool.leave(carrier)
+        resolve(carrier)
+      },
+      onResponseError(_controller, error) {
+        pool.fail(carrier)
+        reject(error)
+      },
+    }
+    pool.send(rider)
+  })
+}
+
+describe('the connections to a hook', () => {
+  test('are as many as there were requests at once, and each carries one at a time', async () => {
+    const first = await sendAtOnce(5)
+    expect(new Set(first).size).toBe(5)
+    expect(new Set(await sendAtOnce(5))).toEqual(new Set(first))
+    expect(server.sockets).toHaveLength(5)
+  })
+
+  test('wait in a stack: the one that was used last is used next', async () => {
+    await sendAtOnce(3)
+    const [one] = await sendAtOnce(1)
+    for (let i = 0; i < 5; i++) expect(await sendAtOnce(1)).toEqual([one])
+  })
+
+  test('are let go when they were closed and nobody has used them since the last look', async () => {
+    const all = await sendAtOnce(3)
+    pool.trim()
+    const [used] = await sendAtOnce(1)
+    for (const socket of server.sockets) socket.destroy()
+    await until('the ends have come', () => all.every(({ isConnected }) => !isConnected))
+    pool.trim()
+    expect(all.filter(({ destroyed }) => !destroyed)).toEqual([used])
+    const again = await sendAtOnce(3)
+    expect(again).toContain(used)
+    expect(new Set(again).size).toBe(3)
+  })
+
+  test.for([0, 1, 2, 3])('stay in use, all but the one that was let go: number %i', async (closed) => {
+    const all = await sendAtOnce(4)
+    pool.trim()
+    server.sockets[closed]?.destroy()
+    await until('its end has come', () => all.some(({ isConnected }) => !isConnected))
+    pool.trim()
+    const kept = all.filter(({ destroyed }) => !destroyed)
+    expect(kept).toHaveLength(3)
+    expect(new Set(await sendAtOnce(3))).toEqual(new Set(kept))
+    expect(server.sockets).toHaveLength(4)
+  })
+})

@@ -1,0 +1,81 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createAddressPolicy } from '../../../src/address/policy.ts'
+import { createSender, type Sender, type Target } from '../../../src/delivery/sender.ts'
+
+const hooks = 500
+const atOnce = 20
+/** The timer of an idle connection, 200 bytes, and what is needed besides. With the head of an answer it was over 1,000. */
+const mostBytes = 600
+
+/** Two of them, and what still lives is old. */
+let collectYoung: () => void
+let server: Server
+let sender: Sender
+let targets: Target[]
+
+beforeAll(async () => {
+  setFlagsFromString('--expose-gc')
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- V8 puts it there
+  const gc = runInNewContext('gc') as (options: { type: 'minor' }) => void
+  collectYoung = () => {
+    for (let i = 0; i < 2; i++) gc({ type: 'minor' })
+  }
+  server = createServer((request, response) => request.resume().on('end', () => response.end('OK')))
+  server.keepAliveTimeout = 0
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- of a server that listens on a port
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  targets = Array.from({ length: hooks }, (_, number) => ({ origin, path: `/${number}`, headers: [] }))
+  sender = createSender({
+    policy: createAddressPolicy(['127.0.0.1']),
+    timeoutMs: 10_000,
+    poolIdleMs: 60_000,
+  })
+})
+
+afterAll(async () => {
+  await sender.close()
+  server.closeAllConnections()
+  await new Promise((resolve) => server.close(resolve))
+})
+
+async function postToEach(): Promise<void> {
+  const waiting = [...targets]
+  const postNext = async (): Promise<void> => {
+    for (let to = waiting.pop(); to !== undefined; to = waiting.pop()) await post(to)
+  }
+  await Promise.all(Array.from({ length: atOnce }, postNext))
+}
+
+async function post(to: Target): Promise<void> {
+  await new Promise<void>((resolve) => {
+    sender.post(to, Buffer.from('{}'), [], { answered() {}, released: resolve })
+  })
+}
+
+function oldBytes(): number {
+  return getHeapSpaceStatistics()
+    .filter(({ space_name: name }) => name === 'old_space')
+    .reduce((sum, { space_used_size: bytes }) => sum + bytes, 0)
+}
+
+describe('a hook that gets a message now and then', () => {
+  test('leaves hardly anything to the collector that it would take for old', async () => {
+    for (let round = 0; round < 10; round++) {
+      await postToEach()
+      collectYoung()
+    }
+    const beforeBytes = oldBytes()
+    const rounds = 6
+    for (let round = 0; round < rounds; round++) {
+      await postToEach()
+      collectYoung()
+    }
+    const eachBytes = (oldBytes() - beforeBytes) / rounds / hooks
+    expect(eachBytes).toBeLessThan(mostBytes)
+  })
+})
