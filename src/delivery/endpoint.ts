@@ -86,5 +86,5 @@ const signNothing: Signer = () => noHeaders
 function targetOf(hook: HookDefinition): Target {
   const headers = ['User-Agent', userAgent, 'Content-Type', 'application/json']
   for (const [name, value] of hook.headers) headers.push(name, value)
-  return { origin: hook.origin, path: hook.path, headers }
+  return { origin: hook.origin, path: hook.path, headers, connections: undefined }
 }

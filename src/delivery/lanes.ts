@@ -17,7 +17,7 @@ import { type Rate, TokenBucket } from '../pacing/token-bucket.ts'
  */
 
 /** What a lane carries. */
-export type Carried = {
+export type Carried<D> = {
   readonly laneKey: string
   /** Most deliveries of this lane in flight. */
   readonly laneCap: number
@@ -28,11 +28,13 @@ export type Carried = {
   readonly isLate: boolean
   /** When it first came to its lane, on the clock of `performance.now()`; 0 before. Set by the lanes. */
   queuedAtMs: number
+  /** Where it waits, or was started from. Set by the lanes. */
+  lane: Lane<D> | undefined
   /** True when its record isn't ours to deliver any more: it is handed to `letGo`. */
   readonly isAbandoned: boolean
 }
 
-export type Lanes<D extends Carried> = {
+export type Lanes<D extends Carried<D>> = {
   offer(delivery: D): void
   /** A delivery that was started is over: its place in the lane is free. */
   finished(delivery: D): void
@@ -72,7 +74,7 @@ export type LanesOptions<D> = {
   onCongested: (isCongested: boolean) => void
 }
 
-export function createLanes<D extends Carried>(options: LanesOptions<D>): Lanes<D> {
+export function createLanes<D extends Carried<D>>(options: LanesOptions<D>): Lanes<D> {
   return new FairLanes(options)
 }
 
@@ -99,7 +101,7 @@ class Line<D> {
   }
 }
 
-class FairLanes<D extends Carried> implements Lanes<D> {
+class FairLanes<D extends Carried<D>> implements Lanes<D> {
   readonly #options: LanesOptions<D>
   readonly #lanes = new Map<string, Lane<D>>()
   /** Lanes that may start something, in turn. */
@@ -151,11 +153,11 @@ class FairLanes<D extends Carried> implements Lanes<D> {
   }
 
   finished(delivery: D): void {
-    this.#giveBack(this.#laneOf(delivery))
+    this.#giveBack(this.#startedFrom(delivery))
   }
 
   postpone(delivery: D, ms: number): void {
-    const lane = this.#laneOf(delivery)
+    const lane = this.#startedFrom(delivery)
     this.#push(lane, delivery)
     this.#waiting.add(lane)
     if (lane.place === 'nowhere') this.#sleep(lane, ms)
@@ -209,7 +211,16 @@ class FairLanes<D extends Carried> implements Lanes<D> {
     return lane
   }
 
+  /** One that took the place of another that was queued has no lane of its own yet, but the same. */
+  #startedFrom(delivery: D): Lane<D> {
+    const { lane } = delivery
+    if (lane === undefined) return this.#laneOf(delivery)
+    lane.cap = delivery.laneCap
+    return lane
+  }
+
   #push(lane: Lane<D>, delivery: D): void {
+    delivery.lane = lane
     if (delivery.queuedAtMs === 0) delivery.queuedAtMs = performance.now()
     lane.push(delivery, delivery.laneClass, delivery.queuedAtMs)
     lane.isLeft = false

@@ -25,6 +25,8 @@ export type Target = {
   readonly path: string
   /** Name, value, name, value: all headers but those of the signature. */
   readonly headers: string[]
+  /** Set by the sender that posts to it. */
+  connections?: HookPool | undefined
 }
 
 /** Who hears what became of a request: `answered` once, then `released` once. */
@@ -83,7 +85,7 @@ export function createSender({
   timeoutMs,
   poolIdleMs,
 }: SenderOptions): Sender {
-  const pools = new Map<Target, HookPool>()
+  const pools = new Set<HookPool>()
   const deadlines = createDeadlines({ timeoutMs })
   const turnEnd = new TurnEnd()
   const options: ConnectionOptions = {
@@ -100,22 +102,21 @@ export function createSender({
   sweep.unref()
 
   function poolOf(target: Target): HookPool {
-    let pool = pools.get(target)
-    if (pool === undefined) {
-      const isSecure = target.origin.startsWith('https:')
-      const own = isSecure ? { ...options, connect: withDistrust(options.connect) } : options
-      pool = new HookPool(target.origin, own, turnEnd)
-      pools.set(target, pool)
-    }
+    if (target.connections?.isOpen === true) return target.connections
+    const isSecure = target.origin.startsWith('https:')
+    const own = isSecure ? { ...options, connect: withDistrust(options.connect) } : options
+    const pool = new HookPool(target.origin, own, turnEnd)
+    target.connections = pool
+    pools.add(pool)
     return pool
   }
 
   function closeIdlePools(): void {
     const beforeMs = performance.now() - poolIdleMs - poolKeptMs
-    for (const [target, pool] of pools) {
+    for (const pool of pools) {
       pool.trim()
       if (!pool.isIdleSince(beforeMs)) continue
-      pools.delete(target)
+      pools.delete(pool)
       void pool.destroy()
     }
   }
@@ -130,7 +131,7 @@ export function createSender({
     async close() {
       clearInterval(sweep)
       deadlines.stop()
-      const open = [...pools.values()]
+      const open = [...pools]
       pools.clear()
       await Promise.all(open.map((pool) => pool.destroy()))
     },

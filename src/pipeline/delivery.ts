@@ -1,4 +1,5 @@
-import type { LaneClass } from '../delivery/lane.ts'
+import type { Endpoint } from '../delivery/endpoint.ts'
+import type { Lane, LaneClass } from '../delivery/lane.ts'
 import type { Rate } from '../pacing/token-bucket.ts'
 import type { Carried, Origin, PropertyHeader } from '../retry/carried.ts'
 import type { Subject } from './subjects.ts'
@@ -76,6 +77,10 @@ export class Delivery implements Carried {
   readonly laneClass: LaneClass
   readonly laneRate: Rate | undefined
   queuedAtMs = 0
+  lane: Lane<Delivery> | undefined
+  /** Its destination, as of the catalog `seenIn`. */
+  endpoint: Endpoint | undefined
+  seenIn: object | undefined
   /** Its attempt came to nothing since the proxy is down: it goes back to wait in its lane. */
   isToGoBack = false
   nextRung: number
@@ -120,6 +125,9 @@ export class Delivery implements Carried {
     this.property = carried.property
     this.isUncertain = carried.isUncertain ?? false
     this.isDelivered = carried.isDelivered ?? false
+    this.lane = undefined
+    this.endpoint = undefined
+    this.seenIn = undefined
     this.subject = undefined
     this.behind = undefined
   }

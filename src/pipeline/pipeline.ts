@@ -625,8 +625,13 @@ class DeliveryPipeline implements Pipeline {
       this.#bury(delivery, 'destination_removed', 'the catalog has no such destination')
     else if (destination.state === 'off') this.#bury(delivery, 'destination_off', 'the destination is off')
     else if (destination.state === 'paused') this.#park(delivery, 'paused')
-    else if (this.#isOutOfReach(delivery, destination)) this.#park(delivery, 'breaker_open')
-    else this.#offer(delivery)
+    else {
+      const endpoint = this.#endpointOf(destination)
+      delivery.endpoint = endpoint
+      delivery.seenIn = this.#options.catalog()
+      if (this.#isOutOfReach(delivery, endpoint)) this.#park(delivery, 'breaker_open')
+      else this.#offer(delivery)
+    }
   }
 
   #offer(delivery: Delivery): void {
@@ -638,9 +643,9 @@ class DeliveryPipeline implements Pipeline {
   }
 
   /** Every breaker is open: nothing is gained by waiting in the lane. */
-  #isOutOfReach(delivery: Delivery, destination: DestinationDefinition): boolean {
+  #isOutOfReach(delivery: Delivery, { hooks }: Endpoint): boolean {
     const nowMs = performance.now()
-    return this.#endpointOf(destination).hooks.every(
+    return hooks.every(
       ({ id, breaker }) =>
         delivery.failedHooks.includes(id) || (breaker.state(nowMs) === 'open' && !breaker.allows(nowMs)),
     )
@@ -649,14 +654,16 @@ class DeliveryPipeline implements Pipeline {
   /** Begins one attempt; the catalog may have changed since the delivery was enqueued. */
   #begin(queued: Delivery): void {
     const delivery = queued.subject === undefined ? queued : this.#newestOf(queued)
-    const definition = this.#options.catalog().destinations.get(delivery.destinationId)
+    const catalog = this.#options.catalog()
+    const seen = delivery.seenIn === catalog ? delivery.endpoint : undefined
+    const definition = seen?.definition ?? catalog.destinations.get(delivery.destinationId)
     if (definition?.state !== 'on') {
       this.#lanes.finished(delivery)
       this.#enqueue(delivery, definition)
       return
     }
     delivery.laneCap = definition.maxInFlight
-    const endpoint = this.#endpointOf(definition)
+    const endpoint = seen ?? this.#endpointOf(definition)
     const startedMs = this.#options.now()
     const { due, remaining } = dueHooks(endpoint.hooks, delivery, startedMs)
     const hooks = due.length > 0 ? due : this.#hooksAtLastTry(delivery, remaining, startedMs)

@@ -1,11 +1,11 @@
 import * as fc from 'fast-check'
 import { afterEach, describe, expect, test } from 'vitest'
-import type { LaneClass } from '../../../src/delivery/lane.ts'
+import type { Lane, LaneClass } from '../../../src/delivery/lane.ts'
 import { type Carried, createLanes, type Lanes, type LanesOptions } from '../../../src/delivery/lanes.ts'
 import type { Rate } from '../../../src/pacing/token-bucket.ts'
 import { until } from '../../support/until.ts'
 
-class Parcel implements Carried {
+class Parcel implements Carried<Parcel> {
   readonly laneKey: string
   readonly name: string
   laneCap = 4
@@ -14,6 +14,7 @@ class Parcel implements Carried {
   isLate = false
   isAbandoned = false
   queuedAtMs = 0
+  lane: Lane<Parcel> | undefined
 
   constructor(laneKey: string, name = '', settings: Partial<Parcel> = {}) {
     this.laneKey = laneKey
