@@ -133,10 +133,13 @@ export class HookPool implements Waiter {
     this.#unused = this.#free.size
   }
 
-  /** Closes all sockets at once. */
+  /** Closes all sockets at once, and keeps nothing of them: who has this pool may have it for long. */
   async destroy(): Promise<void> {
     this.#isOpen = false
-    await Promise.all([...this.#all].map((connection) => connection.destroy()))
+    const all = [...this.#all]
+    this.#all.clear()
+    this.#free.clear()
+    await Promise.all(all.map((connection) => connection.destroy()))
   }
 
   #open(): Connection {
@@ -174,6 +177,11 @@ class Stack {
     connection.below = undefined
     this.#size--
     return connection
+  }
+
+  clear(): void {
+    this.#top = undefined
+    this.#size = 0
   }
 
   /** Takes out those that are to go, and are not among the first `count` from the top. */

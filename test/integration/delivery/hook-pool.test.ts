@@ -1,6 +1,8 @@
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { setImmediate as turn } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createAddressPolicy } from '../../../src/address/policy.ts'
 import type { Connection, Rider } from '../../../src/delivery/connection.ts'
@@ -126,5 +128,18 @@ describe('the connections to a hook', () => {
     expect(kept).toHaveLength(3)
     expect(new Set(await sendAtOnce(3))).toEqual(new Set(kept))
     expect(server.sockets).toHaveLength(4)
+  })
+
+  test('are forgotten when all are closed, even by those who still have the pool', async () => {
+    setFlagsFromString('--expose-gc')
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- V8 puts it there
+    const collect = runInNewContext('gc') as () => void
+    const kept = (await sendAtOnce(3)).map((connection) => new WeakRef(connection))
+    await pool.destroy()
+    await until('nothing keeps them', () => {
+      collect()
+      return kept.every((connection) => connection.deref() === undefined)
+    })
+    expect(pool.isOpen).toBe(false)
   })
 })
