@@ -17,7 +17,7 @@ const readBuffer = Buffer.alloc(64 * 1024)
 
 /**
  * Puts what was read into the socket's stream. Node would give each read a buffer of 64 KiB of its own and shrink that to the hundred
- * bytes of an answer, which costs twice what it takes to copy them. Node calls this as a method of the socket.
+ * bytes of an answer. Node calls this as a method of the socket.
  */
 function pushRead(this: Socket, bytes: number): boolean {
   const chunk = Buffer.allocUnsafe(bytes)

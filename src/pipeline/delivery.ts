@@ -125,9 +125,6 @@ export class Delivery implements Carried {
     this.property = carried.property
     this.isUncertain = carried.isUncertain ?? false
     this.isDelivered = carried.isDelivered ?? false
-    this.lane = undefined
-    this.endpoint = undefined
-    this.seenIn = undefined
     this.subject = undefined
     this.behind = undefined
   }

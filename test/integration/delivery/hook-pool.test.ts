@@ -1,14 +1,14 @@
 import { createServer, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { setImmediate as turn } from 'node:timers/promises'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createAddressPolicy } from '../../../src/address/policy.ts'
 import type { Connection, Rider } from '../../../src/delivery/connection.ts'
 import { createConnector } from '../../../src/delivery/connector.ts'
 import { HookPool, TurnEnd } from '../../../src/delivery/hook-pool.ts'
 import { createResolver } from '../../../src/delivery/resolver.ts'
+import { collectGarbage } from '../../support/collect-garbage.ts'
+import { portOf } from '../../support/receiver.ts'
 import { until } from '../../support/until.ts'
 
 /** A server that answers when as many requests as were sent at once have come, so that each has a connection. */
@@ -26,8 +26,7 @@ class Gathering {
   async start(): Promise<string> {
     this.#server.keepAliveTimeout = 0
     await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve))
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- of a server that listens on a port
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
+    return `http://127.0.0.1:${portOf(this.#server)}`
   }
 
   await(count: number): void {
@@ -131,13 +130,10 @@ describe('the connections to a hook', () => {
   })
 
   test('are forgotten when all are closed, even by those who still have the pool', async () => {
-    setFlagsFromString('--expose-gc')
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- V8 puts it there
-    const collect = runInNewContext('gc') as () => void
     const kept = (await sendAtOnce(3)).map((connection) => new WeakRef(connection))
     await pool.destroy()
     await until('nothing keeps them', () => {
-      collect()
+      collectGarbage()
       return kept.every((connection) => connection.deref() === undefined)
     })
     expect(pool.isOpen).toBe(false)

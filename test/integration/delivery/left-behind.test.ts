@@ -1,34 +1,25 @@
 import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
+import { getHeapSpaceStatistics } from 'node:v8'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createAddressPolicy } from '../../../src/address/policy.ts'
 import { createSender, type Sender, type Target } from '../../../src/delivery/sender.ts'
+import { collectGarbage } from '../../support/collect-garbage.ts'
+import { portOf } from '../../support/receiver.ts'
 
 const hooks = 500
 const atOnce = 20
 /** The timer of an idle connection, 200 bytes, and what is needed besides. With the head of an answer it was over 1,000. */
 const mostBytes = 600
 
-/** Two of them, and what still lives is old. */
-let collectYoung: () => void
 let server: Server
 let sender: Sender
 let targets: Target[]
 
 beforeAll(async () => {
-  setFlagsFromString('--expose-gc')
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- V8 puts it there
-  const gc = runInNewContext('gc') as (options: { type: 'minor' }) => void
-  collectYoung = () => {
-    for (let i = 0; i < 2; i++) gc({ type: 'minor' })
-  }
   server = createServer((request, response) => request.resume().on('end', () => response.end('OK')))
   server.keepAliveTimeout = 0
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- of a server that listens on a port
-  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const origin = `http://127.0.0.1:${portOf(server)}`
   targets = Array.from({ length: hooks }, (_, number) => ({ origin, path: `/${number}`, headers: [] }))
   sender = createSender({
     policy: createAddressPolicy(['127.0.0.1']),
@@ -42,6 +33,11 @@ afterAll(async () => {
   server.closeAllConnections()
   await new Promise((resolve) => server.close(resolve))
 })
+
+/** Two collections, and what still lives is old. */
+function collectYoung(): void {
+  for (let i = 0; i < 2; i++) collectGarbage({ type: 'minor' })
+}
 
 async function postToEach(): Promise<void> {
   const waiting = [...targets]

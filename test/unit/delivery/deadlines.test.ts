@@ -1,14 +1,10 @@
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { afterEach, expect, test } from 'vitest'
 import { createDeadlines, type Deadline, type Deadlines } from '../../../src/delivery/deadlines.ts'
+import { collectGarbage } from '../../support/collect-garbage.ts'
 import { until } from '../../support/until.ts'
 
 const timeoutMs = 60
 const opened: Deadlines[] = []
-
-setFlagsFromString('--expose-gc')
-const collectGarbage: () => void = runInNewContext('gc')
 
 afterEach(() => {
   for (const deadlines of opened.splice(0)) deadlines.stop()
