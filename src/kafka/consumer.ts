@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import {
   type Admin,
+  type Cluster,
   type Consumer,
   type EachBatchPayload,
   type Kafka,
@@ -9,7 +10,8 @@ import {
 } from 'kafkajs'
 import { createUnitAssigner } from './assigner.ts'
 import { type Claim, readClaim } from './claim.ts'
-import { setLongestWait } from './group-fetch.ts'
+import { commitBesideJoin, leaveBesideJoin, type Membership } from './coordinator.ts'
+import { membershipOf, setLongestWait } from './group-fetch.ts'
 import { noCommit, Partition, type Standing, type StoredCommit } from './partition.ts'
 import { isProtocolError } from './protocol-error.ts'
 import { type Ready, takeOver } from './takeover.ts'
@@ -137,6 +139,8 @@ const headPeriodMs = 500
 const lateAfterMs = 10_000
 const endOffsetsEveryMs = 5_000
 const lookAgainMs = 100
+/** What a stop waits for a coordinator that is to take this member out of the group. */
+const leaveTimeoutMs = 5_000
 const afterTroubleMs = 1_000
 /** So long before the next owner waits no more for it, a lost partition is committed for the last time. */
 const leavingMarginMs = 500
@@ -174,6 +178,8 @@ function lookAtMs({ turn }: Partition, dueMs: number): number {
 class GroupMember implements GroupConsumer {
   readonly #options: ConsumerOptions
   readonly #consumer: Consumer
+  /** The client's. */
+  #cluster: Cluster | undefined
   readonly #admin: Admin
   readonly #partitions = new Map<string, Partition>()
   /** Lost partitions, until what they had in flight is done with and the final commit is made. */
@@ -197,6 +203,8 @@ class GroupMember implements GroupConsumer {
    * a seek; neither is needed then, since the next join pauses anew and, under a new name, begins all partitions anew.
    */
   #isRunning = false
+  /** The group hasn't answered the join that was begun last. */
+  #isJoining = false
   /** When the group's coordinator last answered this member, in epoch milliseconds. */
   #heardAtMs = 0
   #lastCommitMs = 0
@@ -223,8 +231,9 @@ class GroupMember implements GroupConsumer {
       groupId: options.groupId,
       partitionAssigners: [
         (given) => {
+          this.#cluster = given.cluster
           setLongestWait(given.cluster, () => this.#longestWaitMs())
-          return createUnitAssigner(() => this.#claim())(given)
+          return createUnitAssigner(() => this.#claimOnJoin())(given)
         },
       ],
       sessionTimeout: options.sessionTimeoutMs,
@@ -255,10 +264,7 @@ class GroupMember implements GroupConsumer {
     })
     this.#consumer.on(GROUP_JOIN, ({ payload }) => this.#joined(payload))
     this.#consumer.on(HEARTBEAT, () => this.#heard())
-    this.#consumer.on(COMMIT_OFFSETS, () => {
-      this.#heard()
-      this.#commitsTaken++
-    })
+    this.#consumer.on(COMMIT_OFFSETS, () => this.#committed())
     this.#consumer.on(END_BATCH_PROCESS, ({ payload }) => this.#passOver(payload))
     this.#consumer.on(STOP, () => {
       this.#isRunning = false
@@ -352,14 +358,30 @@ class GroupMember implements GroupConsumer {
     for (const timer of this.#timers) clearInterval(timer)
     try {
       const disconnected = this.#consumer.disconnect()
-      // It waits for what was asked: a first join may take the group as long as a session. It can't be left before it is there:
-      // the group forgets this member a session later.
-      if (this.#joins === 0) disconnected.catch((error: unknown) => this.#notNow(error))
-      else await disconnected
+      // It waits for what was asked, and the group may take as long for a join as a session of a member that was killed.
+      if (!this.#isJoining || (await this.#leaveJoin())) await disconnected
+      else disconnected.catch((error: unknown) => this.#notNow(error))
       await this.#admin.disconnect()
     } finally {
       await this.#units.stop()
     }
+  }
+
+  /**
+   * Takes this member out of a join that the group has not answered. False where that fails: a client that joins for the first
+   * time doesn't know its name yet. The group forgets it a session later.
+   */
+  async #leaveJoin(): Promise<boolean> {
+    const membership = this.#membership
+    if (membership === undefined) return false
+    const left = leaveBesideJoin(this.#options.kafka, membership).then(
+      () => true,
+      (error: unknown) => {
+        this.#notNow(error)
+        return false
+      },
+    )
+    return Promise.race([left, delay(leaveTimeoutMs, false, { ref: false })])
   }
 
   #every(everyMs: number, work: () => Promise<void>): void {
@@ -384,6 +406,16 @@ class GroupMember implements GroupConsumer {
     this.#heardAtMs = Date.now()
   }
 
+  #committed(): void {
+    this.#heard()
+    this.#commitsTaken++
+  }
+
+  /** As the group knows it while it joins again. */
+  get #membership(): Membership | undefined {
+    return this.#isRunning && this.#cluster !== undefined ? membershipOf(this.#cluster) : undefined
+  }
+
   get #begun(): Partition[] {
     return [...this.#partitions.values()].filter(({ isWaiting }) => !isWaiting)
   }
@@ -397,8 +429,16 @@ class GroupMember implements GroupConsumer {
     }
   }
 
+  /** Called at the begin of each join. */
+  #claimOnJoin(): Claim {
+    if (this.#isStopped) throw new Error('this member is stopping, and joins no more')
+    this.#isJoining = true
+    return this.#claim()
+  }
+
   /** Runs inside the client's join, before its first fetch: what is paused here hasn't been fetched. */
   #joined({ memberId, memberAssignment }: GroupJoin): void {
+    this.#isJoining = false
     if (this.#isStopped) return
     this.#joins++
     this.#isRunning = true
@@ -729,8 +769,12 @@ class GroupMember implements GroupConsumer {
     const taken = this.#commitsTaken
     const joins = this.#joins
     try {
-      if (this.#commitOnce === undefined) await this.#consumer.commitOffsets(commits)
-      else await this.#commitOnce({ topics: byTopic(commits) })
+      const membership = this.#isJoining ? this.#membership : undefined
+      if (membership !== undefined) {
+        await commitBesideJoin(this.#options.kafka, membership, offsetsOf(commits))
+        this.#committed()
+      } else if (this.#commitOnce === undefined) await this.#consumer.commitOffsets(commits)
+      else await this.#commitOnce(offsetsOf(commits))
     } catch (error) {
       // One that was sent while the client joined anew is refused under its old name, perhaps only when it has joined.
       if (joins === this.#joins && isProtocolError(error, unknownMember)) this.#expelled()
@@ -804,7 +848,7 @@ type GroupJoin = { memberId: string; memberAssignment: Record<string, number[]> 
 
 type Commit = { topic: string; partition: number; offset: string; metadata: string | null }
 
-function byTopic(commits: readonly Commit[]): Offsets['topics'] {
-  const topics = Map.groupBy(commits, ({ topic }) => topic)
-  return [...topics].map(([topic, partitions]) => ({ topic, partitions }))
+function offsetsOf(commits: readonly Commit[]): Offsets {
+  const byTopic = Map.groupBy(commits, ({ topic }) => topic)
+  return { topics: [...byTopic].map(([topic, partitions]) => ({ topic, partitions })) }
 }

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import kafkajs, { type Cluster, type Consumer, type Kafka } from 'kafkajs'
+import kafkajs, { type Cluster, type Kafka } from 'kafkajs'
+import { openCluster, type OpenCluster } from './open-cluster.ts'
 import { isProtocolError } from './protocol-error.ts'
 import type { FetchedRecord } from './record-batch.ts'
 
@@ -73,12 +74,11 @@ type AbortedTransaction = { readonly producerId: string; readonly firstOffset: s
 /** A piece of the log: its records, and where the next piece begins. */
 type Piece = { readonly records: KeyedRecord[]; readonly next: number }
 
-type Session = { readonly consumer: Consumer; readonly cluster: Cluster; users: number }
+type Session = OpenCluster & { users: number }
 
 /**
- * kafkajs has neither `assign()` nor a reader without a group, but it hands its cluster, and so the brokers' `fetch`, to whoever
- * makes an assigner. The consumer that it is taken from never joins: there is no group to wait for, to be
- * rebalanced, or to delete, and the answer to each fetch can be told apart from no answer.
+ * The brokers' own `fetch`, of a client that joins nothing: there is no group to wait for, to be rebalanced, or to delete, and
+ * the answer to each fetch can be told apart from no answer.
  */
 export function createPartitionReader(kafka: Kafka): PartitionReader {
   const stopping = new AbortController()
@@ -88,7 +88,7 @@ export function createPartitionReader(kafka: Kafka): PartitionReader {
 
   /** One connection a broker for all that is read at the same time. */
   function open(): Session {
-    session ??= openSession(kafka)
+    session ??= { ...openCluster(kafka), users: 0 }
     session.users++
     return session
   }
@@ -97,7 +97,7 @@ export function createPartitionReader(kafka: Kafka): PartitionReader {
     used.users--
     if (used.users > 0) return
     if (session === used) session = undefined
-    await used.consumer.disconnect().catch(() => undefined)
+    await used.close()
   }
 
   async function turn(signal: AbortSignal): Promise<void> {
@@ -161,33 +161,9 @@ export function createPartitionReader(kafka: Kafka): PartitionReader {
     },
     async stop() {
       stopping.abort(new Error('the reader is stopped'))
-      if (session !== undefined) await session.consumer.disconnect().catch(() => undefined)
+      await session?.close()
     },
   }
-}
-
-function openSession(kafka: Kafka): Session {
-  let cluster: Cluster | undefined
-  const consumer = kafka.consumer({
-    // It is never told to a broker.
-    groupId: 'none',
-    allowAutoTopicCreation: false,
-    partitionAssigners: [
-      (given) => {
-        cluster = given.cluster
-        return neverJoins
-      },
-    ],
-  })
-  if (cluster === undefined) throw new Error('kafkajs made a consumer without its assigner')
-  return { consumer, cluster, users: 0 }
-}
-
-const neverJoins = {
-  name: 'none',
-  version: 0,
-  assign: () => Promise.reject(new Error('this consumer joins no group')),
-  protocol: () => ({ name: 'none', metadata: Buffer.alloc(0) }),
 }
 
 type LogOptions = {

@@ -79,22 +79,30 @@ const metricOf = (name: string, labels?: Record<string, string>) => worker.metri
 const urlOf = (path: string) => `http://127.0.0.1:${worker.httpPort}${path}`
 const getText = async (path: string) => (await fetch(urlOf(path))).text()
 
-/** Of a group that waits for a member that was killed, until its session of 15 s is over. */
-async function joinWaitingGroup(): Promise<{ own: Scene; joining: SluiceProcess }> {
+/** For workers with a group of their own. It waits for one that was killed until its session of 15 s is over. */
+async function setOwnScene(path: string, timeout = '5s'): Promise<Scene> {
   const own = await setScene({
     catalog: {
-      sources: [{ id: 'hung' }],
-      destinations: [{ id: 'hung', sources: ['hung'], hooks: [{ url: receiver.url('/hung') }] }],
+      sources: [{ id: 'shop' }],
+      destinations: [{ id: 'crm', sources: ['shop'], hooks: [{ url: receiver.url(path) }] }],
     },
+    variables: { SLUICE_KAFKA_SESSION_TIMEOUT: '15s', SLUICE_DELIVERY_TIMEOUT: timeout },
   })
   onTestFinished(() => own.close())
-  const variables = { ...own.variables, SLUICE_KAFKA_SESSION_TIMEOUT: '15s' }
-  const former = await startSluice(variables)
+  return own
+}
+
+async function joinWaitingGroup(): Promise<{ own: Scene; joining: SluiceProcess }> {
+  const own = await setOwnScene('/hung')
+  const former = await startSluice(own.variables)
   await former.kill()
-  const joining = await startSluice(variables, { isUnready: true })
+  const joining = await startSluice(own.variables, { isUnready: true })
   onTestFinished(() => joining.kill())
   return { own, joining }
 }
+
+const linesOf = ({ log }: SluiceProcess, text: string) => log.filter(({ msg }) => msg.includes(text))
+const errorsOf = ({ log }: SluiceProcess) => log.filter(({ level }) => level === 'error' || level === 'fatal')
 
 describe('the probes', () => {
   test('/livez and /readyz answer 200 while it works', async () => {
@@ -117,7 +125,7 @@ describe('the probes', () => {
     expect(steps.slice(0, steps.indexOf('joined the group'))).toContain('worker started')
 
     const before = (await receiver.count('/hung')).requests
-    await own.send('hung', newIds(1))
+    await own.send('shop', newIds(1))
     await until('a request hangs', async () => (await receiver.count('/hung')).requests > before)
     const ended = joining.terminate()
     const stopping = await until('it is not ready', async () => {
@@ -135,7 +143,40 @@ describe('the probes', () => {
     expect(code).toBe(0)
     expect(tookMs).toBeLessThan(5_000)
     expect(joining.log.map(({ msg }) => msg)).not.toContain('joined the group')
-    expect(joining.log.filter(({ level }) => level === 'error' || level === 'fatal')).toEqual([])
+    expect(errorsOf(joining)).toEqual([])
+  })
+
+  test('a worker that the group keeps waiting while it joins again stops at once, with a last commit, and has left', async () => {
+    const count = 20
+    await receiver.behave('/slow', { delayMs: 7_000 })
+    const own = await setOwnScene('/slow', '10s')
+    const first = await startSluice(own.variables)
+    onTestFinished(() => first.kill())
+    const former = await startSluice(own.variables)
+    const joinsOf = (one: SluiceProcess) => linesOf(one, 'joined the group')
+    await until('they share the work', () => joinsOf(first).length === 2)
+    await own.send('shop', newIds(count))
+    const requests = async () => (await receiver.count('/slow')).requests
+    await until('all are in flight', async () => (await requests()) === count)
+    await former.kill()
+    const rejoins = linesOf(first, 're-joining').length
+    const next = await startSluice(own.variables, { isUnready: true })
+    onTestFinished(() => next.kill())
+    await until('it joins again', () => linesOf(first, 're-joining').length > rejoins)
+    const rest = await until('what it has delivered meanwhile is committed', async () => {
+      const missing = count - linesOf(first, 'attempt').length
+      return missing < count && (await own.lag()) === missing ? missing : undefined
+    })
+
+    const { code, tookMs } = await first.terminate()
+    expect(code).toBe(0)
+    expect(tookMs).toBeLessThan(5_000)
+    expect(joinsOf(first)).toHaveLength(2)
+    expect(errorsOf(first)).toEqual([])
+    await until('the next one has delivered the rest', async () => (await own.lag()) === 0)
+    expect(await requests()).toBe(count + rest)
+    // All that the first one had when it was alone, and at the first join: nobody has to be missed for it.
+    expect(joinsOf(next)[0]).toHaveProperty('partitions', joinsOf(first)[0]?.['partitions'])
   })
 })
 
