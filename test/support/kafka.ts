@@ -11,6 +11,7 @@ import {
 } from 'kafkajs'
 import { inject } from 'vitest'
 import { registerCodecs } from '../../src/kafka/codecs.ts'
+import { stillRequestQueue } from '../../src/kafka/request-queue.ts'
 import { until } from './until.ts'
 
 /** What another program sees of a record. Header values are text; of a repeated header the last one. */
@@ -40,6 +41,7 @@ export function randomPrefix(): string {
 /** A plain client for acting as another program; it logs nothing. */
 export function otherProgram(brokers: readonly string[] = testKafka()): Kafka {
   registerCodecs()
+  stillRequestQueue()
   return new Kafka({
     brokers: [...brokers],
     clientId: 'test',
