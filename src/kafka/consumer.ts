@@ -10,12 +10,14 @@ import {
 } from 'kafkajs'
 import { createUnitAssigner } from './assigner.ts'
 import { type Claim, readClaim } from './claim.ts'
-import { commitBesideJoin, leaveBesideJoin, type Membership } from './coordinator.ts'
-import { membershipOf, setLongestWait } from './group-fetch.ts'
+import { CoordinatorLink } from './coordinator-link.ts'
+import { setLongestWait } from './group-fetch.ts'
+import { type Join, joinOf } from './group-join.ts'
 import { noCommit, Partition, type Standing, type StoredCommit } from './partition.ts'
 import { isProtocolError } from './protocol-error.ts'
 import { type Ready, takeOver } from './takeover.ts'
 import { UnitStates } from './unit-states.ts'
+import { within } from './within.ts'
 
 /** A record on loan: it isn't committed past before `settle` is called. Call that or `giveBack`, once. */
 export type InboundRecord = {
@@ -139,7 +141,7 @@ const headPeriodMs = 500
 const lateAfterMs = 10_000
 const endOffsetsEveryMs = 5_000
 const lookAgainMs = 100
-/** What a stop waits for a coordinator that is to take this member out of the group. */
+/** What a stop waits for the client, when its join was left. */
 const leaveTimeoutMs = 5_000
 const afterTroubleMs = 1_000
 /** So long before the next owner waits no more for it, a lost partition is committed for the last time. */
@@ -180,6 +182,8 @@ class GroupMember implements GroupConsumer {
   readonly #consumer: Consumer
   /** The client's. */
   #cluster: Cluster | undefined
+  /** Used while it joins. */
+  readonly #link: CoordinatorLink
   readonly #admin: Admin
   readonly #partitions = new Map<string, Partition>()
   /** Lost partitions, until what they had in flight is done with and the final commit is made. */
@@ -203,8 +207,6 @@ class GroupMember implements GroupConsumer {
    * a seek; neither is needed then, since the next join pauses anew and, under a new name, begins all partitions anew.
    */
   #isRunning = false
-  /** The group hasn't answered the join that was begun last. */
-  #isJoining = false
   /** When the group's coordinator last answered this member, in epoch milliseconds. */
   #heardAtMs = 0
   #lastCommitMs = 0
@@ -220,6 +222,7 @@ class GroupMember implements GroupConsumer {
   constructor(options: ConsumerOptions) {
     this.#options = options
     this.#admin = options.kafka.admin()
+    this.#link = new CoordinatorLink(options.kafka, options.groupId, options.topics[0]?.topic ?? '')
     this.#units = new UnitStates({
       prepare: (unit) => options.prepare?.(unit) ?? Promise.resolve(),
       released: (unit) => options.released?.(unit),
@@ -233,7 +236,7 @@ class GroupMember implements GroupConsumer {
         (given) => {
           this.#cluster = given.cluster
           setLongestWait(given.cluster, () => this.#longestWaitMs())
-          return createUnitAssigner(() => this.#claimOnJoin())(given)
+          return createUnitAssigner(() => this.#claim())(given)
         },
       ],
       sessionTimeout: options.sessionTimeoutMs,
@@ -358,30 +361,32 @@ class GroupMember implements GroupConsumer {
     for (const timer of this.#timers) clearInterval(timer)
     try {
       const disconnected = this.#consumer.disconnect()
-      // It waits for what was asked, and the group may take as long for a join as a session of a member that was killed.
-      if (!this.#isJoining || (await this.#leaveJoin())) await disconnected
-      else disconnected.catch((error: unknown) => this.#notNow(error))
+      const join = this.#join
+      if (join === undefined) await disconnected
+      else {
+        // It waits for what was asked, and the group may take as long for a join as the session of a member that was killed.
+        const ended = disconnected.catch((error: unknown) => this.#notNow(error))
+        if (await this.#leave(join)) await within(leaveTimeoutMs, ended)
+      }
+      this.#link.close()
       await this.#admin.disconnect()
     } finally {
       await this.#units.stop()
     }
   }
 
-  /**
-   * Takes this member out of a join that the group has not answered. False where that fails: a client that joins for the first
-   * time doesn't know its name yet. The group forgets it a session later.
-   */
-  async #leaveJoin(): Promise<boolean> {
-    const membership = this.#membership
+  /** False where it isn't out of the group then: one without a name can't leave, and is forgotten a session later. */
+  async #leave({ membership }: Join): Promise<boolean> {
     if (membership === undefined) return false
-    const left = leaveBesideJoin(this.#options.kafka, membership).then(
-      () => true,
-      (error: unknown) => {
-        this.#notNow(error)
-        return false
-      },
-    )
-    return Promise.race([left, delay(leaveTimeoutMs, false, { ref: false })])
+    try {
+      await this.#link.leave(membership)
+    } catch (error) {
+      // The client was faster.
+      if (isProtocolError(error, unknownMember)) return true
+      this.#notNow(error)
+      return false
+    }
+    return true
   }
 
   #every(everyMs: number, work: () => Promise<void>): void {
@@ -411,16 +416,17 @@ class GroupMember implements GroupConsumer {
     this.#commitsTaken++
   }
 
-  /** As the group knows it while it joins again. */
-  get #membership(): Membership | undefined {
-    return this.#isRunning && this.#cluster !== undefined ? membershipOf(this.#cluster) : undefined
+  get #join(): Join | undefined {
+    return this.#cluster && joinOf(this.#cluster)
   }
 
   get #begun(): Partition[] {
     return [...this.#partitions.values()].filter(({ isWaiting }) => !isWaiting)
   }
 
+  /** Asked for at each try to join. */
   #claim(): Claim {
+    if (this.#isStopped) throw new Error('this member is stopping, and joins no more')
     const busy = [...this.#begun, ...this.#leaving]
     return {
       ...this.#assigned,
@@ -429,16 +435,9 @@ class GroupMember implements GroupConsumer {
     }
   }
 
-  /** Called at the begin of each join. */
-  #claimOnJoin(): Claim {
-    if (this.#isStopped) throw new Error('this member is stopping, and joins no more')
-    this.#isJoining = true
-    return this.#claim()
-  }
-
   /** Runs inside the client's join, before its first fetch: what is paused here hasn't been fetched. */
   #joined({ memberId, memberAssignment }: GroupJoin): void {
-    this.#isJoining = false
+    this.#link.close()
     if (this.#isStopped) return
     this.#joins++
     this.#isRunning = true
@@ -563,7 +562,7 @@ class GroupMember implements GroupConsumer {
       try {
         const found = await this.#readStored(due)
         const ready = due.map((partition, index) => ({ partition, stored: found[index] ?? noCommit }))
-        if (joins === this.#joins && this.#isRunning) await this.#begin(ready)
+        if (joins === this.#joins && this.#isRunning && this.#join === undefined) await this.#begin(ready)
       } catch (error) {
         this.#notNow(error)
         waitMs = afterTroubleMs
@@ -577,6 +576,8 @@ class GroupMember implements GroupConsumer {
     const joins = this.#joins
     const beginnings = await this.#withinLog(ready)
     if (joins !== this.#joins) return
+    // Whoever is given them by the join believes that they are idle here: they weren't in the claim.
+    if (this.#join !== undefined) throw new Error('nothing is begun while the group is being joined')
     const standings = beginnings.map(({ partition, stored }) => {
       partition.begin(stored)
       return { partition, standing: partition.standing(false) }
@@ -769,9 +770,11 @@ class GroupMember implements GroupConsumer {
     const taken = this.#commitsTaken
     const joins = this.#joins
     try {
-      const membership = this.#isJoining ? this.#membership : undefined
-      if (membership !== undefined) {
-        await commitBesideJoin(this.#options.kafka, membership, offsetsOf(commits))
+      const join = this.#join
+      if (join !== undefined) {
+        if (join.membership === undefined)
+          throw new Error('nothing was committed: the group knows no such member')
+        await this.#link.commit(join.membership, offsetsOf(commits))
         this.#committed()
       } else if (this.#commitOnce === undefined) await this.#consumer.commitOffsets(commits)
       else await this.#commitOnce(offsetsOf(commits))

@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Cluster } from 'kafkajs'
-import type { Membership } from './coordinator.ts'
 import {
   fetchApiKey,
   type FetchedPartition,
@@ -11,6 +10,7 @@ import {
   writeFetchRequest,
 } from './fetch-message.ts'
 import { FetchSession, isOfSession } from './fetch-session.ts'
+import { watchJoins } from './group-join.ts'
 import type { FetchedRecord } from './record-batch.ts'
 import { kafkajsFile, replaceFile } from './kafkajs-file.ts'
 
@@ -23,10 +23,6 @@ import { kafkajsFile, replaceFile } from './kafkajs-file.ts'
 /** What of kafkajs 2.2.4's `ConsumerGroup` is used. */
 type ConsumerGroup = {
   readonly cluster: KafkajsCluster
-  readonly groupId: string
-  /** Null when the group has said that it doesn't know the member any more. */
-  readonly memberId: string | null
-  readonly generationId: number
   readonly subscriptionState: {
     readonly assignedPartitionsByTopic: Readonly<Record<string, { readonly partitions: readonly number[] }>>
     isPaused(topic: string, partition: number): boolean
@@ -74,7 +70,7 @@ type Batch = {
 }
 
 type ConsumerGroupClass = {
-  readonly prototype: {
+  readonly prototype: Parameters<typeof watchJoins>[0] & {
     fetch(this: ConsumerGroup, nodeId: string): Promise<readonly Batch[]>
   }
 }
@@ -85,20 +81,13 @@ type LongestWait = () => number
 const consumerGroupFile = 'kafkajs/src/consumer/consumerGroup.js'
 const longestWaits = new WeakMap<object, LongestWait>()
 const fetchers = new WeakMap<ConsumerGroup, Map<string, NodeFetcher>>()
-const groups = new WeakMap<object, ConsumerGroup>()
 
 /** For the consumer that has this cluster; one without it waits as long as it says to kafkajs. */
 export function setLongestWait(cluster: Cluster, longestWait: LongestWait): void {
   longestWaits.set(cluster, longestWait)
 }
 
-/** What the consumer that has this cluster is to its group since it was last given its part of it. */
-export function membershipOf(cluster: Cluster): Membership | undefined {
-  const { groupId = '', memberId = null, generationId = -1 } = groups.get(cluster) ?? {}
-  return memberId === null ? undefined : { groupId, memberId, generationId }
-}
-
-/** Puts our way to fetch in the place of kafkajs' own. Called before the first client is made; fails when kafkajs has no such file. */
+/** Puts our way to fetch in the place of kafkajs' own, and sees its joins. Called before the first client is made; fails when kafkajs has no such file. */
 export function replaceGroupFetch(): void {
   replaceFile<ConsumerGroupClass>(consumerGroupFile, (original) => {
     const { prototype } = original
@@ -107,6 +96,7 @@ export function replaceGroupFetch(): void {
     prototype.fetch = function fetch(nodeId) {
       return fetcherOf(this, nodeId, fetchAll).fetch()
     }
+    watchJoins(prototype)
     return original
   })
 }
@@ -120,7 +110,6 @@ function fetcherOf(
   if (ofGroup === undefined) {
     ofGroup = new Map()
     fetchers.set(group, ofGroup)
-    groups.set(group.cluster, group)
   }
   let fetcher = ofGroup.get(nodeId)
   if (fetcher === undefined) {

@@ -15,6 +15,7 @@ import {
 } from '../kafka/consumer.ts'
 import { type RecordProducer, startProducer } from '../kafka/producer.ts'
 import { checkTopics, existingRetryTiers, maxCarriedBytes, type TopicFault } from '../kafka/topics.ts'
+import { within } from '../kafka/within.ts'
 import { createPipeline, type Pipeline } from '../pipeline/pipeline.ts'
 import { Repeats } from '../repeats/repeats.ts'
 import { formatWait, parseWait } from '../retry/duration.ts'
@@ -411,15 +412,4 @@ function collect(metrics: Metrics, pipeline: Pipeline, consumer: GroupConsumer, 
     // A series that said 0 here would be the oldest of all where several processes are added up.
     if (dueMs > 0) metrics.oldestDue.set({ tier }, dueMs / 1000)
   }
-}
-
-/** Gives false when `work` isn't done in time; it then goes on unobserved. */
-async function within(timeoutMs: number, work: Promise<unknown>): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined
-  const timeout = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(false), timeoutMs)
-  })
-  const isDone = await Promise.race([work.then(() => true), timeout])
-  clearTimeout(timer)
-  return isDone
 }

@@ -79,21 +79,21 @@ const metricOf = (name: string, labels?: Record<string, string>) => worker.metri
 const urlOf = (path: string) => `http://127.0.0.1:${worker.httpPort}${path}`
 const getText = async (path: string) => (await fetch(urlOf(path))).text()
 
-/** For workers with a group of their own. It waits for one that was killed until its session of 15 s is over. */
-async function setOwnScene(path: string, timeout = '5s'): Promise<Scene> {
+/** For workers with a group of their own. It waits for one that was killed until its session is over. */
+async function setOwnScene(path: string, variables: Record<string, string>): Promise<Scene> {
   const own = await setScene({
     catalog: {
       sources: [{ id: 'shop' }],
       destinations: [{ id: 'crm', sources: ['shop'], hooks: [{ url: receiver.url(path) }] }],
     },
-    variables: { SLUICE_KAFKA_SESSION_TIMEOUT: '15s', SLUICE_DELIVERY_TIMEOUT: timeout },
+    variables,
   })
   onTestFinished(() => own.close())
   return own
 }
 
 async function joinWaitingGroup(): Promise<{ own: Scene; joining: SluiceProcess }> {
-  const own = await setOwnScene('/hung')
+  const own = await setOwnScene('/hung', { SLUICE_KAFKA_SESSION_TIMEOUT: '15s' })
   const former = await startSluice(own.variables)
   await former.kill()
   const joining = await startSluice(own.variables, { isUnready: true })
@@ -149,7 +149,10 @@ describe('the probes', () => {
   test('a worker that the group keeps waiting while it joins again stops at once, with a last commit, and has left', async () => {
     const count = 20
     await receiver.behave('/slow', { delayMs: 7_000 })
-    const own = await setOwnScene('/slow', '10s')
+    const own = await setOwnScene('/slow', {
+      SLUICE_KAFKA_SESSION_TIMEOUT: '30s',
+      SLUICE_DELIVERY_TIMEOUT: '10s',
+    })
     const first = await startSluice(own.variables)
     onTestFinished(() => first.kill())
     const former = await startSluice(own.variables)
@@ -163,9 +166,9 @@ describe('the probes', () => {
     const next = await startSluice(own.variables, { isUnready: true })
     onTestFinished(() => next.kill())
     await until('it joins again', () => linesOf(first, 're-joining').length > rejoins)
-    const rest = await until('what it has delivered meanwhile is committed', async () => {
-      const missing = count - linesOf(first, 'attempt').length
-      return missing < count && (await own.lag()) === missing ? missing : undefined
+    const missing = () => count - linesOf(first, 'attempt').length
+    await until('what it has delivered meanwhile is committed', async () => {
+      return missing() < count && (await own.lag()) === missing()
     })
 
     const { code, tookMs } = await first.terminate()
@@ -173,8 +176,10 @@ describe('the probes', () => {
     expect(tookMs).toBeLessThan(5_000)
     expect(joinsOf(first)).toHaveLength(2)
     expect(errorsOf(first)).toEqual([])
-    await until('the next one has delivered the rest', async () => (await own.lag()) === 0)
-    expect(await requests()).toBe(count + rest)
+    await until('the next one has delivered the rest', async () => (await own.lag()) === 0, {
+      timeoutMs: 60_000,
+    })
+    expect(await requests()).toBe(count + missing())
     // All that the first one had when it was alone, and at the first join: nobody has to be missed for it.
     expect(joinsOf(next)[0]).toHaveProperty('partitions', joinsOf(first)[0]?.['partitions'])
   })

@@ -1,0 +1,78 @@
+import type { Broker, Kafka, Offsets } from 'kafkajs'
+import type { Membership } from './group-join.ts'
+import { openCluster, type OpenCluster } from './open-cluster.ts'
+import { within } from './within.ts'
+
+/** `leaveGroup` is there in kafkajs 2.2.4, and not declared. */
+type Coordinator = Broker & { leaveGroup(member: { groupId: string; memberId: string }): Promise<unknown> }
+
+type Opened = OpenCluster & { readonly isReady: Promise<void> }
+
+const timeoutMs = 5_000
+
+/**
+ * A way to a group's coordinator beside the member's own, on which nothing comes through while it joins: a broker answers what comes
+ * by one connection in its order, and a join perhaps only when the session of a member that was killed is over. Connects when
+ * it is first used, and again after an error.
+ */
+export class CoordinatorLink {
+  readonly #kafka: Kafka
+  readonly #groupId: string
+  readonly #topic: string
+  #opened: Opened | undefined
+
+  /** `topic`: any of the group's, so that the brokers needn't tell about all. */
+  constructor(kafka: Kafka, groupId: string, topic: string) {
+    this.#kafka = kafka
+    this.#groupId = groupId
+    this.#topic = topic
+  }
+
+  /** Throws when the coordinator can't be reached in seconds, or refuses it, as it does when the group has a new generation. */
+  async commit({ memberId, generationId }: Membership, { topics }: Offsets): Promise<void> {
+    await this.#ask(async (coordinator) => {
+      const member = { groupId: this.#groupId, memberId, groupGenerationId: generationId }
+      await coordinator.offsetCommit({ ...member, topics })
+    })
+  }
+
+  /**
+   * The group answers the member's join then: it is unknown. Throws when the coordinator can't be reached in seconds, or knows no
+   * such member.
+   */
+  async leave({ memberId }: Membership): Promise<void> {
+    await this.#ask(async (coordinator) => {
+      await coordinator.leaveGroup({ groupId: this.#groupId, memberId })
+    })
+  }
+
+  close(): void {
+    void this.#opened?.close()
+    this.#opened = undefined
+  }
+
+  async #ask(ask: (coordinator: Coordinator) => Promise<void>): Promise<void> {
+    try {
+      if (!(await within(timeoutMs, this.#answered(ask))))
+        throw new Error(`the group's coordinator did not answer within ${timeoutMs} ms`)
+    } catch (error) {
+      this.close()
+      throw error
+    }
+  }
+
+  async #answered(ask: (coordinator: Coordinator) => Promise<void>): Promise<void> {
+    this.#opened ??= this.#open()
+    const { cluster, isReady } = this.#opened
+    await isReady
+    const coordinator = await cluster.findGroupCoordinator({ groupId: this.#groupId })
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kafkajs declares a part of its brokers only
+    await ask(coordinator as Coordinator)
+  }
+
+  #open(): Opened {
+    const opened = openCluster(this.#kafka)
+    const { cluster } = opened
+    return { ...opened, isReady: cluster.connect().then(() => cluster.addTargetTopic(this.#topic)) }
+  }
+}

@@ -1,0 +1,55 @@
+import type { Cluster } from 'kafkajs'
+
+/** A member of a group, as the group's coordinator knows it. */
+export type Membership = { readonly memberId: string; readonly generationId: number }
+
+/** A join that is under way. */
+export type Join = {
+  /** What the member was given last, and is until the group has a new generation. None while it has no name in the group. */
+  readonly membership: Membership | undefined
+}
+
+/** What of kafkajs 2.2.4's `ConsumerGroup` is used. */
+type ConsumerGroup = {
+  readonly cluster: object
+  /** Null when the group has said that it doesn't know the member any more. */
+  readonly memberId: string | null | undefined
+  /** That of an answered join, even where its assignment never came. */
+  readonly generationId: number
+}
+
+type Joins = { underWay: number; membership: Membership | undefined }
+
+const joins = new WeakMap<object, Joins>()
+/** Of groups that have joined, and got their assignment. */
+const memberships = new WeakMap<ConsumerGroup, Membership>()
+
+/** Of the consumer that has this cluster; `undefined` when it isn't joining. Until just after its event GROUP_JOIN. */
+export function joinOf(cluster: Cluster): Join | undefined {
+  return joins.get(cluster)
+}
+
+/** Sees all joins of kafkajs' consumers from now on. Each of those that fetch from several brokers may begin one. */
+export function watchJoins(prototype: { joinAndSync(this: ConsumerGroup): Promise<void> }): void {
+  // oxlint-disable-next-line typescript/unbound-method -- it is called on a group below
+  const { joinAndSync } = prototype
+  prototype.joinAndSync = async function joinAndSyncWatched() {
+    const join = joins.get(this.cluster) ?? { underWay: 0, membership: membershipOf(this) }
+    joins.set(this.cluster, join)
+    join.underWay++
+    try {
+      await joinAndSync.call(this)
+      const { memberId, generationId } = this
+      if (typeof memberId === 'string') memberships.set(this, { memberId, generationId })
+      join.membership = membershipOf(this)
+    } finally {
+      join.underWay--
+      if (join.underWay === 0) joins.delete(this.cluster)
+    }
+  }
+}
+
+function membershipOf(group: ConsumerGroup): Membership | undefined {
+  const membership = memberships.get(group)
+  return membership?.memberId === group.memberId ? membership : undefined
+}

@@ -1,0 +1,10 @@
+/** Gives false when `work` isn't done in time; it then goes on unobserved. */
+export async function within(timeoutMs: number, work: Promise<unknown>): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined
+  const timeout = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(false), timeoutMs)
+  })
+  const isDone = await Promise.race([work.then(() => true), timeout])
+  clearTimeout(timer)
+  return isDone
+}
