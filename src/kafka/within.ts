@@ -1,10 +1,12 @@
-/** Gives false when `work` isn't done in time; it then goes on unobserved. */
+/** Gives false when `work` isn't done in time; it then goes on unobserved. Rejects as `work` does. */
 export async function within(timeoutMs: number, work: Promise<unknown>): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined
   const timeout = new Promise<boolean>((resolve) => {
     timer = setTimeout(() => resolve(false), timeoutMs)
   })
-  const isDone = await Promise.race([work.then(() => true), timeout])
-  clearTimeout(timer)
-  return isDone
+  try {
+    return await Promise.race([work.then(() => true), timeout])
+  } finally {
+    clearTimeout(timer)
+  }
 }
