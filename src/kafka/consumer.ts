@@ -141,7 +141,7 @@ const headPeriodMs = 500
 const lateAfterMs = 10_000
 const endOffsetsEveryMs = 5_000
 const lookAgainMs = 100
-/** What a stop waits for the client, when its join was left. */
+/** How long a stop waits for the client after leaving its join. */
 const leaveTimeoutMs = 5_000
 const afterTroubleMs = 1_000
 /** So long before the next owner waits no more for it, a lost partition is committed for the last time. */
@@ -437,8 +437,8 @@ class GroupMember implements GroupConsumer {
 
   /** Runs inside the client's join, before its first fetch: what is paused here hasn't been fetched. */
   #joined({ memberId, memberAssignment }: GroupJoin): void {
-    this.#link.close()
     if (this.#isStopped) return
+    this.#link.close()
     this.#joins++
     this.#isRunning = true
     this.#heard()
@@ -560,9 +560,11 @@ class GroupMember implements GroupConsumer {
       if (due.length === 0) break
       let waitMs = lookAgainMs
       try {
-        const found = await this.#readStored(due)
-        const ready = due.map((partition, index) => ({ partition, stored: found[index] ?? noCommit }))
-        if (joins === this.#joins && this.#isRunning && this.#join === undefined) await this.#begin(ready)
+        if (this.#mayBegin) {
+          const found = await this.#readStored(due)
+          const ready = due.map((partition, index) => ({ partition, stored: found[index] ?? noCommit }))
+          if (joins === this.#joins && this.#mayBegin) await this.#begin(ready)
+        }
       } catch (error) {
         this.#notNow(error)
         waitMs = afterTroubleMs
@@ -572,18 +574,27 @@ class GroupMember implements GroupConsumer {
     this.#beginning.delete(unit)
   }
 
+  get #mayBegin(): boolean {
+    return this.#isRunning && this.#join === undefined
+  }
+
+  /** Whoever is given a partition by a join that is under way takes it for idle here if it wasn't begun before. */
+  #checkMayBegin(): void {
+    if (this.#join !== undefined) throw new Error('nothing is begun while the group is being joined')
+  }
+
   async #begin(ready: readonly Ready[]): Promise<void> {
     const joins = this.#joins
     const beginnings = await this.#withinLog(ready)
     if (joins !== this.#joins) return
-    // Whoever is given them by the join believes that they are idle here: they weren't in the claim.
-    if (this.#join !== undefined) throw new Error('nothing is begun while the group is being joined')
+    this.#checkMayBegin()
     const standings = beginnings.map(({ partition, stored }) => {
       partition.begin(stored)
       return { partition, standing: partition.standing(false) }
     })
     await this.#sendCommit(standings)
     if (joins !== this.#joins || this.#isQuiet) return
+    this.#checkMayBegin()
     for (const { partition, standing } of standings) {
       this.#seek(partition, standing.position)
       partition.isWaiting = false
@@ -772,8 +783,10 @@ class GroupMember implements GroupConsumer {
     try {
       const join = this.#join
       if (join !== undefined) {
-        if (join.membership === undefined)
-          throw new Error('nothing was committed: the group knows no such member')
+        if (join.membership === undefined) {
+          this.#expelled()
+          throw new Error('nothing was committed: the group does not know this member any more')
+        }
         await this.#link.commit(join.membership, offsetsOf(commits))
         this.#committed()
       } else if (this.#commitOnce === undefined) await this.#consumer.commitOffsets(commits)

@@ -11,9 +11,9 @@ type Opened = OpenCluster & { readonly isReady: Promise<void> }
 const timeoutMs = 5_000
 
 /**
- * A way to a group's coordinator beside the member's own, on which nothing comes through while it joins: a broker answers what comes
- * by one connection in its order, and a join perhaps only when the session of a member that was killed is over. Connects when
- * it is first used, and again after an error.
+ * A connection to a group's coordinator beside the member's own. Nothing gets through that one while the member joins: a broker
+ * answers what comes by one connection in its order, and a join perhaps only when the session of a member that was killed is over.
+ * Connects when it is first used, and again after an error.
  */
 export class CoordinatorLink {
   readonly #kafka: Kafka
@@ -63,11 +63,16 @@ export class CoordinatorLink {
 
   async #answered(ask: (coordinator: Coordinator) => Promise<void>): Promise<void> {
     this.#opened ??= this.#open()
-    const { cluster, isReady } = this.#opened
-    await isReady
-    const coordinator = await cluster.findGroupCoordinator({ groupId: this.#groupId })
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kafkajs declares a part of its brokers only
-    await ask(coordinator as Coordinator)
+    const opened = this.#opened
+    try {
+      await opened.isReady
+      const coordinator = await opened.cluster.findGroupCoordinator({ groupId: this.#groupId })
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kafkajs declares a part of its brokers only
+      await ask(coordinator as Coordinator)
+    } finally {
+      // It was given up meanwhile, and the client may have connected again since.
+      if (this.#opened !== opened) await opened.close()
+    }
   }
 
   #open(): Opened {

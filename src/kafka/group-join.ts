@@ -5,7 +5,7 @@ export type Membership = { readonly memberId: string; readonly generationId: num
 
 /** A join that is under way. */
 export type Join = {
-  /** What the member was given last, and is until the group has a new generation. None while it has no name in the group. */
+  /** Of the last join that came to its end: it holds until the group has a new generation. None before the first one under this name. */
   readonly membership: Membership | undefined
 }
 
