@@ -87,7 +87,10 @@ export function setLongestWait(cluster: Cluster, longestWait: LongestWait): void
   longestWaits.set(cluster, longestWait)
 }
 
-/** Puts our way to fetch in the place of kafkajs' own, and sees its joins. Called before the first client is made; fails when kafkajs has no such file. */
+/**
+ * Puts our way to fetch in the place of kafkajs' own, and has its joins watched. Called before the first client is made; fails when
+ * kafkajs has no such file.
+ */
 export function replaceGroupFetch(): void {
   replaceFile<ConsumerGroupClass>(consumerGroupFile, (original) => {
     const { prototype } = original

@@ -1,5 +1,3 @@
-import type { Cluster } from 'kafkajs'
-
 /** A member of a group, as the group's coordinator knows it. */
 export type Membership = { readonly memberId: string; readonly generationId: number }
 
@@ -24,8 +22,8 @@ const joins = new WeakMap<object, Joins>()
 /** Of groups that have joined, and got their assignment. */
 const memberships = new WeakMap<ConsumerGroup, Membership>()
 
-/** Of the consumer that has this cluster; `undefined` when it isn't joining. Until just after its event GROUP_JOIN. */
-export function joinOf(cluster: Cluster): Join | undefined {
+/** Of the consumer that has this cluster of kafkajs; `undefined` when it isn't joining. Until just after its event GROUP_JOIN. */
+export function joinOf(cluster: object): Join | undefined {
   return joins.get(cluster)
 }
 

@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest'
-import type { Cluster } from 'kafkajs'
 import { joinOf, watchJoins } from '../../../src/kafka/group-join.ts'
 
 /** As kafkajs' group: a join is answered, which gives a name and a generation, and only then its assignment comes, or never. */
@@ -28,8 +27,7 @@ class Group {
   }
 
   get join() {
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it is a key
-    return joinOf(this.cluster as Cluster)
+    return joinOf(this.cluster)
   }
 }
 watchJoins(Group.prototype)
