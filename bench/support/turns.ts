@@ -22,6 +22,8 @@ export type MeasuredSender = {
   /** When the sender signs: with what. */
   secret: string | undefined
   start(): SenderProcess
+  /** What keeps the machine busy in its turns, and isn't counted. */
+  startBeside?(): readonly SenderProcess[]
   /** Looks at the sender after it was stopped, when so many deliveries had come; says what is wrong. */
   faultOf(sender: SenderProcess, exitCode: number | null, deliveries: number): Promise<string | undefined>
 }
@@ -66,6 +68,8 @@ export async function measureByTurns(
 class TurnTaker {
   readonly #sender: MeasuredSender
   readonly #process: SenderProcess
+  /** With `#process`, all that works in its turns. */
+  readonly #all: readonly SenderProcess[]
   readonly #expected: number
   /** The times of its turns. */
   readonly #spans: { fromMs: number; toMs: number }[] = []
@@ -75,6 +79,7 @@ class TurnTaker {
     this.#expected = expected
     sender.receiver.begin({ expected, secret: sender.secret })
     this.#process = sender.start()
+    this.#all = [this.#process, ...(sender.startBeside?.() ?? [])]
     sender.receiver.watch(this.#process.pid)
   }
 
@@ -84,12 +89,23 @@ class TurnTaker {
 
   /** Gives it a turn, which ends when so many distinct messages have come in all. */
   async sendUntil(count: number): Promise<void> {
-    if (this.#spans.length > 0) signalFamily(this.#process.pid, 'SIGCONT')
+    if (this.#spans.length > 0) this.#signal('SIGCONT')
     const fromMs = monotonicMs()
     await this.#delivered(count)
-    // One that has ended by itself is found at its end.
-    if (this.#process.isRunning) signalFamily(this.#process.pid, 'SIGSTOP')
+    this.#signal('SIGSTOP')
     this.#spans.push({ fromMs, toMs: monotonicMs() })
+  }
+
+  /** One that has ended by itself is found at its end. */
+  #signal(signal: 'SIGSTOP' | 'SIGCONT'): void {
+    for (const { isRunning, pid } of this.#all) if (isRunning) signalFamily(pid, signal)
+  }
+
+  /** Stops all that run, and says how the sender ended. */
+  async #stop(): Promise<number | null> {
+    this.#signal('SIGCONT')
+    const [exitCode] = await Promise.all(this.#all.map((one) => one.stop()))
+    return exitCode ?? null
   }
 
   async #delivered(count: number): Promise<void> {
@@ -111,8 +127,7 @@ class TurnTaker {
 
   /** Stops it as an operator would, and says what it took. */
   async end(): Promise<Measurement> {
-    if (this.#process.isRunning) signalFamily(this.#process.pid, 'SIGCONT')
-    const exitCode = await this.#process.stop()
+    const exitCode = await this.#stop()
     const report = await this.#sender.receiver.report()
     const fault =
       this.#faultOf(report) ?? (await this.#sender.faultOf(this.#process, exitCode, report.deliveries))
@@ -122,9 +137,7 @@ class TurnTaker {
 
   /** Ends it, whatever comes of it. */
   async abandon(): Promise<void> {
-    if (!this.#process.isRunning) return
-    signalFamily(this.#process.pid, 'SIGCONT')
-    await this.#process.stop()
+    if (this.#all.some(({ isRunning }) => isRunning)) await this.#stop()
   }
 
   #faultOf({ distinct, repeats, unknown, deliveries, signatures }: Report): string | undefined {

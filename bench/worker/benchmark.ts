@@ -13,7 +13,7 @@ import { inFlight, openSetting, type Place } from './setting.ts'
  * What a delivery costs the worker, beside what it costs undici alone and a program of kafkajs and undici that
  * does nothing else, and a worker without its guards against hostile endpoints and records. All are measured beside each
  * other, by turns, so that the machine is the same for all. With `processes` also a worker and a bare dispatch of so many
- * processes, whose CPU times are added up.
+ * processes, whose CPU times are added up, and a worker of one process on a machine that is as busy as with so many.
  */
 export async function runWorkerBenchmark(settings: Settings): Promise<BenchmarkResult> {
   const { runs = 3, messages = 400_000, processes = 1, profileDir } = settings
@@ -25,7 +25,7 @@ export async function runWorkerBenchmark(settings: Settings): Promise<BenchmarkR
     'floor',
     'worker',
     'unguarded',
-    ...(processes > 1 ? (['processes', 'dispatches'] as const) : []),
+    ...(processes > 1 ? (['crowded', 'processes', 'dispatches'] as const) : []),
   ]
   const measured = new Map<SenderName, Measurement[]>(names.map((name) => [name, []]))
   const setting = await openSetting(messages, say)
@@ -53,13 +53,16 @@ export async function runWorkerBenchmark(settings: Settings): Promise<BenchmarkR
     floor: of('floor'),
     worker: of('worker'),
     unguarded: of('unguarded'),
-    several: processes > 1 ? { processes: of('processes'), dispatches: of('dispatches') } : undefined,
+    several:
+      processes > 1
+        ? { crowded: of('crowded'), processes: of('processes'), dispatches: of('dispatches') }
+        : undefined,
   }
   const settled = { runs, messages, processes }
   return { table: tableOf(medians, settled), figures: figuresOf(medians, settled) }
 }
 
-type Several = 'processes' | 'dispatches'
+type Several = 'crowded' | 'processes' | 'dispatches'
 type Medians = Record<Exclude<SenderName, Several>, Measurement> & {
   several: Record<Several, Measurement> | undefined
 }
@@ -101,6 +104,10 @@ function figuresOf(medians: Medians, { runs, messages, processes: count }: Settl
       processes_deliveries_per_s: Math.round(several.processes.deliveriesPerS),
       processes_ratio: round(several.processes.cpuUs / worker.cpuUs, 3),
       processes_warm_ratio: round(several.processes.warmCpuUs / worker.warmCpuUs, 3),
+      crowded_ratio: round(several.crowded.cpuUs / worker.cpuUs, 3),
+      crowded_warm_ratio: round(several.crowded.warmCpuUs / worker.warmCpuUs, 3),
+      processes_crowded_ratio: round(several.processes.cpuUs / several.crowded.cpuUs, 3),
+      processes_crowded_warm_ratio: round(several.processes.warmCpuUs / several.crowded.warmCpuUs, 3),
       dispatch_processes_ratio: round(several.dispatches.cpuUs / dispatch.cpuUs, 3),
       dispatch_processes_warm_ratio: round(several.dispatches.warmCpuUs / dispatch.warmCpuUs, 3),
     }),
@@ -128,6 +135,7 @@ function tableOf(medians: Medians, { runs, messages, processes: count }: Settled
     ...(several === undefined
       ? []
       : [
+          row('sluice worker, crowded', several.crowded),
           row(`sluice worker, ${count} processes`, several.processes),
           row(`undici dispatch, ${count} processes`, several.dispatches),
         ]),
@@ -139,6 +147,8 @@ function tableOf(medians: Medians, { runs, messages, processes: count }: Settled
       ? []
       : [
           rowOf(`worker, ${count} processes / one`, ['', ...ratios(several.processes, worker)]),
+          rowOf('crowded / alone', ['', ...ratios(several.crowded, worker)]),
+          rowOf(`${count} processes / crowded`, ['', ...ratios(several.processes, several.crowded)]),
           rowOf(`dispatch, ${count} processes / one`, ['', ...ratios(several.dispatches, dispatch)]),
         ]),
   ].join('\n')

@@ -7,10 +7,18 @@ import { processesVariable, sharedSecret } from '../support/worker-variables.ts'
 import { destinations, inFlight, type Place, type Setting } from './setting.ts'
 
 /**
- * What is compared. `unguarded` is a worker without its guards, `processes` one of several processes, `dispatches` so many
- * processes of bare dispatch.
+ * What is compared. `unguarded` is a worker without its guards, `processes` one of several processes, `crowded` one of a single
+ * process on a machine that computes as much beside it as the other processes would, `dispatches` so many processes of bare
+ * dispatch.
  */
-export type SenderName = 'dispatch' | 'dispatches' | 'floor' | 'worker' | 'unguarded' | 'processes'
+export type SenderName =
+  | 'dispatch'
+  | 'dispatches'
+  | 'floor'
+  | 'worker'
+  | 'unguarded'
+  | 'crowded'
+  | 'processes'
 
 /** How a worker is run. */
 export type WorkerOptions = { profileDir: string | undefined; processes: number }
@@ -43,6 +51,7 @@ export function senderFor(
       return bare([scriptOf(name), brokers.join(','), topic, group, receiver.origin, String(inFlight)])
     case 'worker':
     case 'unguarded':
+    case 'crowded':
     case 'processes': {
       const flags = [
         ...(profileDir === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileDir}`]),
@@ -54,11 +63,18 @@ export function senderFor(
         name,
         receiver,
         start: () => startSender([...flags, sluiceMain, 'worker'], options),
+        ...(name === 'crowded' && { startBeside: () => startCrowd(processes - 1, folder) }),
         secret: sharedSecret,
         faultOf: (...ended) => workerFault(setting, ...ended),
       }
     }
   }
+}
+
+function startCrowd(count: number, folder: string): SenderProcess[] {
+  return Array.from({ length: count }, (_, number) =>
+    startSender([scriptOf('crowd')], { outputFile: join(folder, `crowd-${number}.log`) }),
+  )
 }
 
 function scriptOf(name: string): string {
