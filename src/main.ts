@@ -69,7 +69,10 @@ command('worker', 'consume, deliver and retry: one member of the consumer group 
   .addOption(new Option('--process-number <number>', 'which of its own processes this is').hideHelp())
   .action(({ processNumber, ...flags }: Flags) => {
     const { config } = configOf(flags)
-    if (processNumber !== undefined) return runRole(startForkedWorker, config, Number(processNumber))
+    if (processNumber !== undefined) {
+      const number = Number(processNumber)
+      return runRole((options) => startForkedWorker({ ...options, processNumber: number }), config, number)
+    }
     if (processCount(config) > 1) return runRole(startProcesses, config, 'primary')
     return runRole(startWorker, config)
   })

@@ -72,6 +72,16 @@ const configTable = {
       default: 'sluice',
       description: 'What the brokers call this client in their logs and quotas.',
     }),
+    instanceId: optionalText({
+      shape: {
+        accepts: (given) => /^[A-Za-z0-9._-]{1,200}$/.test(given),
+        expected: 'up to 200 of A-Z a-z 0-9 . _ -',
+      },
+      description:
+        'Who this worker is among all of the group: no other has it, and it has it again after a restart, as a pod has its name. ' +
+        'One that starts again after a crash then takes its former self out of the group, and the others need not wait for that session. ' +
+        'Ends the client id, with the number of the process.',
+    }),
     topicPrefix: text({
       default: 'sluice.',
       shape: {

@@ -11,10 +11,11 @@ import {
 import { createUnitAssigner } from './assigner.ts'
 import { type Claim, readClaim } from './claim.ts'
 import { CoordinatorLink } from './coordinator-link.ts'
+import { dismissFormerSelf } from './former-self.ts'
 import { setLongestWait } from './group-fetch.ts'
 import { type Join, joinOf } from './group-join.ts'
 import { noCommit, Partition, type Standing, type StoredCommit } from './partition.ts'
-import { isProtocolError } from './protocol-error.ts'
+import { isUnknownMember } from './protocol-error.ts'
 import { type Ready, takeOver } from './takeover.ts'
 import { UnitStates } from './unit-states.ts'
 import { within } from './within.ts'
@@ -67,6 +68,8 @@ export type ConsumerLog = {
 export type ConsumerOptions = {
   kafka: Kafka
   groupId: string
+  /** The client id of `kafka`, where no other member of the group has it but this one before it was started again. */
+  ownName?: string | undefined
   sessionTimeoutMs: number
   commitIntervalMs: number
   /** How long the owner before of a partition may need to finish what it has in flight. */
@@ -277,18 +280,39 @@ class GroupMember implements GroupConsumer {
       if (!payload.restart && !this.#isStopped) this.#options.onFatal(payload.error)
     })
     // Not awaited: the group may keep a join waiting for as long as a session of a member that was killed.
-    this.#consumer
-      .run({
-        autoCommit: false,
-        eachBatchAutoResolve: true,
-        partitionsConsumedConcurrently: 16,
-        eachBatch: async (payload) => this.#takeBatch(payload),
-      })
-      .catch((error: Error) => {
-        if (!this.#isStopped) this.#options.onFatal(error)
-      })
+    this.#run().catch((error: Error) => {
+      if (!this.#isStopped) this.#options.onFatal(error)
+    })
     this.#every(this.#options.commitIntervalMs, () => this.commit())
     this.#every(endOffsetsEveryMs, () => this.#refreshEndOffsets())
+  }
+
+  async #run(): Promise<void> {
+    await this.#dismissFormerSelf()
+    if (this.#isStopped) return
+    await this.#consumer.run({
+      autoCommit: false,
+      eachBatchAutoResolve: true,
+      partitionsConsumedConcurrently: 16,
+      eachBatch: async (payload) => this.#takeBatch(payload),
+    })
+  }
+
+  async #dismissFormerSelf(): Promise<void> {
+    const { ownName: name, handoverMs: settleMs, log } = this.#options
+    if (name === undefined) return
+    try {
+      await dismissFormerSelf({
+        name,
+        settleMs,
+        readMembers: async () => (await this.#consumer.describeGroup()).members,
+        leave: (memberId) => this.#link.leave({ memberId }),
+        isOver: () => this.#isStopped,
+        log,
+      })
+    } catch (error) {
+      log.warn({ err: error }, 'joining the group without a look at who is in it')
+    }
   }
 
   get isJoined(): boolean {
@@ -382,7 +406,7 @@ class GroupMember implements GroupConsumer {
       await this.#link.leave(membership)
     } catch (error) {
       // The client was faster.
-      if (isProtocolError(error, unknownMember)) return true
+      if (isUnknownMember(error)) return true
       this.#notNow(error)
       return false
     }
@@ -793,7 +817,7 @@ class GroupMember implements GroupConsumer {
       else await this.#commitOnce(offsetsOf(commits))
     } catch (error) {
       // One that was sent while the client joined anew is refused under its old name, perhaps only when it has joined.
-      if (joins === this.#joins && isProtocolError(error, unknownMember)) this.#expelled()
+      if (joins === this.#joins && isUnknownMember(error)) this.#expelled()
       throw error
     }
     // kafkajs resolves without a word, and without a commit, while its consumer isn't running.
@@ -847,8 +871,6 @@ class LoanedRecord implements InboundRecord {
     this.#partition.giveBack()
   }
 }
-
-const unknownMember: ReadonlySet<string> = new Set(['UNKNOWN_MEMBER_ID'])
 
 function unitsOf(partitions: readonly Partition[]): number[] {
   return [...new Set(partitions.map(({ id }) => id))]

@@ -40,7 +40,7 @@ export class CoordinatorLink {
    * The group answers the member's join then: it is unknown. Throws when the coordinator can't be reached in seconds, or knows no
    * such member.
    */
-  async leave({ memberId }: Membership): Promise<void> {
+  async leave({ memberId }: Pick<Membership, 'memberId'>): Promise<void> {
     await this.#ask(async (coordinator) => {
       await coordinator.leaveGroup({ groupId: this.#groupId, memberId })
     })

@@ -14,3 +14,10 @@ export function isProtocolError(error: unknown, types: ReadonlySet<string>): boo
   }
   return false
 }
+
+/** The coordinator knows no such member (any more). */
+export function isUnknownMember(error: unknown): boolean {
+  return isProtocolError(error, unknownMember)
+}
+
+const unknownMember: ReadonlySet<string> = new Set(['UNKNOWN_MEMBER_ID'])

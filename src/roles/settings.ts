@@ -19,6 +19,18 @@ export function kafkaSettings({ kafka }: Config): KafkaSettings {
   return kafka
 }
 
+/** The same for a process of a worker, and the name that no other has. */
+export function memberKafka(
+  config: Config,
+  processNumber = 1,
+): { settings: KafkaSettings; ownName?: string } {
+  const settings = kafkaSettings(config)
+  const { instanceId } = config.kafka
+  if (instanceId === undefined) return { settings }
+  const ownName = `${settings.clientId}-${instanceId}-${processNumber}`
+  return { settings: { ...settings, clientId: ownName }, ownName }
+}
+
 export function ladderOf({ retry }: Config): Ladder {
   return { waitsMs: retry.ladderMs, thenMs: retry.thenMs, limitMs: retry.limitMs }
 }

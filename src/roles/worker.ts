@@ -31,7 +31,7 @@ import { tuneGarbageCollector } from './garbage-collector.ts'
 import { createOutbound } from './outbound.ts'
 import { openIntake } from './schema-registry.ts'
 import { StartError } from './start-error.ts'
-import { kafkaSettings, ladderOf, topicLayout, topicNames } from './settings.ts'
+import { ladderOf, memberKafka, topicLayout, topicNames } from './settings.ts'
 
 type Registry = Metrics['registry']
 
@@ -48,6 +48,8 @@ export type WorkerOptions = {
   log: Logger
   /** The worker can't go on; the process should end with an error. */
   onFatal: (error: Error) => void
+  /** Which of several processes this is, from 1. */
+  processNumber?: number
 }
 
 /** A member of the consumer group, and all that delivers what it reads. */
@@ -94,7 +96,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
 }
 
 /** Joins everything that delivers: what starts here stops here, in reverse. */
-export async function startMember({ config, log, onFatal }: WorkerOptions): Promise<Member> {
+export async function startMember({ config, log, onFatal, processNumber }: WorkerOptions): Promise<Member> {
   tuneGarbageCollector()
   const metrics = createMetrics({ perDestination: config.metrics.perDestination })
   let marks: BackfillMarks | undefined
@@ -102,7 +104,8 @@ export async function startMember({ config, log, onFatal }: WorkerOptions): Prom
     for (const { destinationId, spaceId } of lostConnections(before, after))
       void marks?.miss(destinationId, spaceId)
   })
-  const kafka = createKafka(kafkaSettings(config), log)
+  const { settings, ownName } = memberKafka(config, processNumber)
+  const kafka = createKafka(settings, log)
   await refuseWrongTopics(kafka, config)
 
   const topics = topicNames(config)
@@ -224,6 +227,7 @@ export async function startMember({ config, log, onFatal }: WorkerOptions): Prom
   const member = await startConsumer({
     kafka,
     groupId: config.kafka.groupId,
+    ownName,
     sessionTimeoutMs: config.kafka.sessionTimeoutMs,
     commitIntervalMs: config.kafka.commitIntervalMs,
     topics: subscriptions,

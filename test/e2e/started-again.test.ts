@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { type CountingReceiver, startCountingReceiver } from '../support/counting-receiver.ts'
+import { until } from '../support/until.ts'
+import { type SluiceProcess, startSluice } from '../support/worker-process.ts'
+import { newIds, type Scene, setScene } from './scene.ts'
+
+/** Longer than any of the tests: who waits for a session fails. */
+const sessionTimeout = '2m'
+/** For requests of a former self: the delivery's timeout and 3 s. */
+const variables = { SLUICE_KAFKA_SESSION_TIMEOUT: sessionTimeout, SLUICE_DELIVERY_TIMEOUT: '2s' }
+const settleMs = 5_000
+
+const removal = 'took out of the group what this worker was before it was started again'
+
+let receiver: CountingReceiver
+
+beforeAll(async () => {
+  receiver = await startCountingReceiver()
+})
+
+afterAll(async () => {
+  await receiver.stop()
+})
+
+async function setOwnScene(path: string): Promise<Scene> {
+  const own = await setScene({
+    catalog: {
+      sources: [{ id: 'shop' }],
+      destinations: [{ id: 'crm', sources: ['shop'], hooks: [{ url: receiver.url(path) }] }],
+    },
+    variables,
+  })
+  onTestFinished(() => own.close())
+  return own
+}
+
+async function start(
+  own: Scene,
+  instanceId: string,
+  { processes = 1, isUnready = false } = {},
+): Promise<SluiceProcess> {
+  const worker = await startSluice(
+    {
+      ...own.variables,
+      SLUICE_KAFKA_INSTANCE_ID: instanceId,
+      SLUICE_WORKER_PROCESSES: String(processes),
+    },
+    { isUnready },
+  )
+  onTestFinished(() => worker.kill())
+  return worker
+}
+
+const linesOf = ({ log }: SluiceProcess, text: string) => log.filter(({ msg }) => msg === text)
+
+describe('a worker with an instance id that was killed and is started again', () => {
+  test('joins in seconds, and the others deliver meanwhile and need not wait for its session', async () => {
+    const own = await setOwnScene('/others')
+    const other = await start(own, 'pod-0')
+    const former = await start(own, 'pod-1')
+    await until('they share the work', () => linesOf(other, 'joined the group').length === 2)
+    await own.send('shop', newIds(60))
+    await until('all is delivered and committed', async () => (await own.lag()) === 0)
+
+    await former.kill()
+    const again = await start(own, 'pod-1', { isUnready: true })
+    await until('it rests', () => again.log.some(({ msg }) => msg.startsWith('this worker is still in')))
+    const before = linesOf(other, 'attempt').length
+    await own.send('shop', newIds(60))
+    await until('the other one delivers its part', () => linesOf(other, 'attempt').length > before)
+    expect(linesOf(again, removal)).toEqual([])
+    expect(linesOf(other, 'joined the group')).toHaveLength(2)
+
+    await until('the rest is delivered', async () => (await own.lag()) === 0)
+    expect(linesOf(again, removal)).toHaveLength(1)
+    expect(linesOf(again, 'joined the group')).toHaveLength(1)
+    expect(linesOf(other, 'joined the group')).toHaveLength(3)
+    expect(await receiver.count('/others')).toMatchObject({ requests: 120, distinct: 120 })
+  })
+
+  test('lets the requests of its former self come to an end first', async () => {
+    const count = 12
+    await receiver.behave('/slow', { delayMs: 1_500 })
+    const own = await setOwnScene('/slow')
+    const former = await start(own, 'pod-0')
+    await own.send('shop', newIds(count))
+    await until('all are in flight', async () => (await receiver.count('/slow')).inFlight === count)
+    await former.kill()
+    const killedAtMs = Date.now()
+    await start(own, 'pod-0')
+    await until('all is delivered', async () => (await own.lag()) === 0)
+    const arrivals = [...(await receiver.arrivals('/slow')).values()]
+    expect(arrivals.map(({ length }) => length)).toEqual(Array.from({ length: count }, () => 2))
+    const firstRepeatMs = Math.min(...arrivals.map(([, repeatMs = 0]) => repeatMs))
+    expect(firstRepeatMs - killedAtMs).toBeGreaterThan(settleMs)
+  })
+
+  test('does so with each of its processes', async () => {
+    const own = await setOwnScene('/processes')
+    const former = await start(own, 'pod-0', { processes: 2 })
+    const pids = await until('both are at work', () => {
+      const started = linesOf(former, 'process started')
+      return started.length === 2 ? started.map(({ pid }) => Number(pid)) : undefined
+    })
+    for (const pid of [former.pid, ...pids]) process.kill(pid, 'SIGKILL')
+    await former.exited
+    const again = await start(own, 'pod-0', { processes: 2 })
+    expect(linesOf(again, removal)).toHaveLength(2)
+    await own.send('shop', newIds(60))
+    await until('all is delivered', async () => (await own.lag()) === 0)
+    expect(await receiver.count('/processes')).toMatchObject({ requests: 60, distinct: 60 })
+  })
+})
