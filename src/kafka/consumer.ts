@@ -311,7 +311,10 @@ class GroupMember implements GroupConsumer {
         log,
       })
     } catch (error) {
-      log.warn({ err: error }, 'joining the group without a look at who is in it')
+      log.warn(
+        { err: error },
+        'what this worker was before could not be taken out of the group: joining all the same',
+      )
     }
   }
 

@@ -5,6 +5,7 @@ import { type Connection, marksReadEveryMs } from '../backfill/marks.ts'
 import type { createKafka } from '../kafka/client.ts'
 import { createPartitionReader } from '../kafka/partition-reader.ts'
 import type { RecordProducer } from '../kafka/producer.ts'
+import { within } from '../kafka/within.ts'
 
 /** Which destinations need a backfill: the same for all members of the group, and for those that come after them. */
 export type BackfillMarks = {
@@ -70,7 +71,7 @@ export function openBackfillMarks({
       const over = finish()
         .catch(() => undefined)
         .then(() => reader.stop())
-      await Promise.race([over, delay(stopWithinMs, undefined, { ref: false })])
+      await within(stopWithinMs, over)
       // A broker that hangs holds up the end of its connections too: that is not waited for.
       void reader.stop()
     },

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Catalog } from '../catalog/catalog.ts'
 import { openCatalogFile } from '../catalog/file.ts'
@@ -12,6 +11,7 @@ import { Sources } from '../gateway/sources.ts'
 import { createTracking } from '../gateway/tracking.ts'
 import { createKafka } from '../kafka/client.ts'
 import { startRecordSender } from '../kafka/record-sender.ts'
+import { within } from '../kafka/within.ts'
 import { createGatewayMetrics, type GatewayMetrics } from '../telemetry/gateway-metrics.ts'
 import { createGatewayObserver } from '../telemetry/gateway-observer.ts'
 import { serveTelemetry } from '../telemetry/http.ts'
@@ -153,7 +153,7 @@ export async function startGatewayPart({
         )
       availability.stop()
       outbox.stop()
-      await Promise.race([sender.stop(), delay(leaveMs, undefined, { ref: false })])
+      await within(leaveMs, sender.stop())
     },
   }
 }

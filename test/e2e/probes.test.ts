@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { type CountingReceiver, startCountingReceiver } from '../support/counting-receiver.ts'
 import { until } from '../support/until.ts'
 import { type LogLine, type SluiceProcess, startSluice } from '../support/worker-process.ts'
-import { newIds, unhurried, type Scene, setScene } from './scene.ts'
+import { newIds, unhurried, type Scene, setScene, setShopScene } from './scene.ts'
 
 const root = resolve(import.meta.dirname, '../..')
 const secret = 'shared-secret-of-crm'
@@ -80,20 +80,8 @@ const urlOf = (path: string) => `http://127.0.0.1:${worker.httpPort}${path}`
 const getText = async (path: string) => (await fetch(urlOf(path))).text()
 
 /** For workers with a group of their own. It waits for one that was killed until its session is over. */
-async function setOwnScene(path: string, variables: Record<string, string>): Promise<Scene> {
-  const own = await setScene({
-    catalog: {
-      sources: [{ id: 'shop' }],
-      destinations: [{ id: 'crm', sources: ['shop'], hooks: [{ url: receiver.url(path) }] }],
-    },
-    variables,
-  })
-  onTestFinished(() => own.close())
-  return own
-}
-
 async function joinWaitingGroup(): Promise<{ own: Scene; joining: SluiceProcess }> {
-  const own = await setOwnScene('/hung', { SLUICE_KAFKA_SESSION_TIMEOUT: '15s' })
+  const own = await setShopScene(receiver.url('/hung'), { SLUICE_KAFKA_SESSION_TIMEOUT: '15s' })
   const former = await startSluice(own.variables)
   await former.kill()
   const joining = await startSluice(own.variables, { isUnready: true })
@@ -149,7 +137,7 @@ describe('the probes', () => {
   test('a worker that the group keeps waiting while it joins again stops at once, with a last commit, and has left', async () => {
     const count = 20
     await receiver.behave('/slow', { delayMs: 12_000 })
-    const own = await setOwnScene('/slow', {
+    const own = await setShopScene(receiver.url('/slow'), {
       SLUICE_KAFKA_SESSION_TIMEOUT: '30s',
       SLUICE_DELIVERY_TIMEOUT: '20s',
     })

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { Partitioners } from 'kafkajs'
+import { onTestFinished } from 'vitest'
 import { otherProgram, randomPrefix, testKafka } from '../support/kafka.ts'
 import { type CatalogData, runSluice, writeCatalog } from '../support/worker-process.ts'
 
@@ -54,6 +55,19 @@ export async function setScene({
     lag: () => lagOf(brokers, groupId, prefix),
     close: () => catalog.remove(),
   }
+}
+
+/** A scene for one test: what the source `shop` sends goes to `url`. */
+export async function setShopScene(url: string, variables: Record<string, string>): Promise<Scene> {
+  const scene = await setScene({
+    catalog: {
+      sources: [{ id: 'shop' }],
+      destinations: [{ id: 'crm', sources: ['shop'], hooks: [{ url }] }],
+    },
+    variables,
+  })
+  onTestFinished(() => scene.close())
+  return scene
 }
 
 /** `count` ids that no other call gives. */

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { type CountingReceiver, startCountingReceiver } from '../support/counting-receiver.ts'
 import { until } from '../support/until.ts'
 import { type SluiceProcess, startSluice } from '../support/worker-process.ts'
-import { newIds, type Scene, setScene } from './scene.ts'
+import { newIds, type Scene, setShopScene } from './scene.ts'
 
 /** Longer than any of the tests: who waits for a session fails. */
 const sessionTimeout = '2m'
@@ -21,18 +21,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await receiver.stop()
 })
-
-async function setOwnScene(path: string): Promise<Scene> {
-  const own = await setScene({
-    catalog: {
-      sources: [{ id: 'shop' }],
-      destinations: [{ id: 'crm', sources: ['shop'], hooks: [{ url: receiver.url(path) }] }],
-    },
-    variables,
-  })
-  onTestFinished(() => own.close())
-  return own
-}
 
 async function start(
   own: Scene,
@@ -55,7 +43,7 @@ const linesOf = ({ log }: SluiceProcess, text: string) => log.filter(({ msg }) =
 
 describe('a worker with an instance id that was killed and is started again', () => {
   test('joins in seconds, and the others deliver meanwhile and need not wait for its session', async () => {
-    const own = await setOwnScene('/others')
+    const own = await setShopScene(receiver.url('/others'), variables)
     const other = await start(own, 'pod-0')
     const former = await start(own, 'pod-1')
     await until('they share the work', () => linesOf(other, 'joined the group').length === 2)
@@ -81,7 +69,7 @@ describe('a worker with an instance id that was killed and is started again', ()
   test('lets the requests of its former self come to an end first', async () => {
     const count = 12
     await receiver.behave('/slow', { delayMs: 1_500 })
-    const own = await setOwnScene('/slow')
+    const own = await setShopScene(receiver.url('/slow'), variables)
     const former = await start(own, 'pod-0')
     await own.send('shop', newIds(count))
     await until('all are in flight', async () => (await receiver.count('/slow')).inFlight === count)
@@ -96,7 +84,7 @@ describe('a worker with an instance id that was killed and is started again', ()
   })
 
   test('does so with each of its processes', async () => {
-    const own = await setOwnScene('/processes')
+    const own = await setShopScene(receiver.url('/processes'), variables)
     const former = await start(own, 'pod-0', { processes: 2 })
     const pids = await until('both are at work', () => {
       const started = linesOf(former, 'process started')
