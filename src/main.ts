@@ -70,8 +70,8 @@ command('worker', 'consume, deliver and retry: one member of the consumer group 
   .action(({ processNumber, ...flags }: Flags) => {
     const { config } = configOf(flags)
     if (processNumber !== undefined) {
-      const number = Number(processNumber)
-      return runRole((options) => startForkedWorker({ ...options, processNumber: number }), config, number)
+      const processOf = { number: Number(processNumber), count: processCount(config) }
+      return runRole((options) => startForkedWorker({ ...options, processOf }), config, processOf.number)
     }
     if (processCount(config) > 1) return runRole(startProcesses, config, 'primary')
     return runRole(startWorker, config)

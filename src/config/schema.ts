@@ -70,7 +70,8 @@ const configTable = {
     groupId: text({ default: 'sluice', description: 'The consumer group of the workers.' }),
     clientId: text({
       default: 'sluice',
-      description: 'What the brokers call this client in their logs and quotas.',
+      description:
+        'What the brokers call this client in their logs and quotas; a worker with an instance id has another.',
     }),
     instanceId: optionalText({
       shape: {
@@ -78,9 +79,10 @@ const configTable = {
         expected: 'up to 200 of A-Z a-z 0-9 . _ -',
       },
       description:
-        'Who this worker is among all of the group: no other has it, and it has it again after a restart, as a pod has its name. ' +
-        'One that starts again after a crash then takes its former self out of the group, and the others need not wait for that session. ' +
-        'Ends the client id, with the number of the process.',
+        'Who this worker is: no other of the group that runs has it, and it has it again after a restart, as a pod has its name. ' +
+        'When it starts again after a crash it takes its former self out of the group, and the others need not wait for that session. ' +
+        'Where two that run share one, what one has in flight is delivered twice when the other starts. ' +
+        'Its client ids are CLIENT-INSTANCE-N, for process N: a quota for the plain client id does not hold for it.',
     }),
     topicPrefix: text({
       default: 'sluice.',

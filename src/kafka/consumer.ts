@@ -11,7 +11,7 @@ import {
 import { createUnitAssigner } from './assigner.ts'
 import { type Claim, readClaim } from './claim.ts'
 import { CoordinatorLink } from './coordinator-link.ts'
-import { dismissFormerSelf } from './former-self.ts'
+import { dismissFormerSelf, sharedInstance } from './former-self.ts'
 import { setLongestWait } from './group-fetch.ts'
 import { type Join, joinOf } from './group-join.ts'
 import { noCommit, Partition, type Standing, type StoredCommit } from './partition.ts'
@@ -63,13 +63,14 @@ export type TopicSubscription = {
 export type ConsumerLog = {
   info(fields: object, message: string): void
   warn(fields: object, message: string): void
+  error(fields: object, message: string): void
 }
 
 export type ConsumerOptions = {
   kafka: Kafka
   groupId: string
-  /** The client id of `kafka`, where no other member of the group has it but this one before it was started again. */
-  ownName?: string | undefined
+  /** Whether a client id is that of `kafka`, or was: given where no other member of the group has it. */
+  isOwnName?: ((clientId: string) => boolean) | undefined
   sessionTimeoutMs: number
   commitIntervalMs: number
   /** How long the owner before of a partition may need to finish what it has in flight. */
@@ -98,6 +99,8 @@ export type ConsumerOptions = {
 export type GroupConsumer = {
   /** True while the group knows this member, and it has begun with all that it was given. */
   readonly isJoined: boolean
+  /** It doesn't join yet: what it had begun before it was started again may still be under way. */
+  readonly isResting: boolean
   /** Units whose state isn't ready yet: one reason for not being joined. Ascending. */
   readonly preparing: readonly number[]
   readonly partitions: Iterable<Partition>
@@ -185,7 +188,7 @@ class GroupMember implements GroupConsumer {
   readonly #consumer: Consumer
   /** The client's. */
   #cluster: Cluster | undefined
-  /** Used while it joins. */
+  /** Used before it joins, and while it does. */
   readonly #link: CoordinatorLink
   readonly #admin: Admin
   readonly #partitions = new Map<string, Partition>()
@@ -205,6 +208,7 @@ class GroupMember implements GroupConsumer {
   #isCongested = false
   #isQuiet = false
   #isStopped = false
+  #isResting = false
   /**
    * From a join until the client stops, as it does before it restarts itself. In between, kafkajs throws at a pause or
    * a seek; neither is needed then, since the next join pauses anew and, under a new name, begins all partitions anew.
@@ -299,23 +303,25 @@ class GroupMember implements GroupConsumer {
   }
 
   async #dismissFormerSelf(): Promise<void> {
-    const { ownName: name, handoverMs: settleMs, log } = this.#options
-    if (name === undefined) return
-    try {
-      await dismissFormerSelf({
-        name,
-        settleMs,
-        readMembers: async () => (await this.#consumer.describeGroup()).members,
-        leave: (memberId) => this.#link.leave({ memberId }),
-        isOver: () => this.#isStopped,
-        log,
-      })
-    } catch (error) {
-      log.warn(
-        { err: error },
-        'what this worker was before could not be taken out of the group: joining all the same',
-      )
-    }
+    const { isOwnName, handoverMs, sessionTimeoutMs, log } = this.#options
+    if (isOwnName === undefined) return
+    await dismissFormerSelf({
+      isOwnName,
+      settleMs: handoverMs,
+      sessionTimeoutMs,
+      readMembers: () => this.#link.readMembers(),
+      leave: (member) => this.#link.leave(member),
+      onResting: () => {
+        this.#isResting = true
+      },
+      isOver: () => this.#isStopped,
+      log,
+    })
+    this.#isResting = false
+  }
+
+  get isResting(): boolean {
+    return this.#isResting
   }
 
   get isJoined(): boolean {
@@ -497,6 +503,24 @@ class GroupMember implements GroupConsumer {
     )
     if (this.#leaving.size > 0) this.#commitSoon()
     this.#takeOverWaiting()
+    void this.#lookForNamesakes()
+  }
+
+  /** Those that live: one that was killed doesn't join. */
+  async #lookForNamesakes(): Promise<void> {
+    const { isOwnName, log } = this.#options
+    if (isOwnName === undefined) return
+    const joins = this.#joins
+    try {
+      const { members } = await this.#consumer.describeGroup()
+      if (joins !== this.#joins || this.#join !== undefined) return
+      const namesakes = members.flatMap(({ clientId, memberId }) =>
+        isOwnName(clientId) && memberId !== this.#memberId ? [memberId] : [],
+      )
+      if (namesakes.length > 0) log.error({ members: namesakes }, sharedInstance)
+    } catch (error) {
+      this.#notNow(error)
+    }
   }
 
   #lose(lost: [string, Partition][]): void {

@@ -1,10 +1,14 @@
 import type { Broker, Kafka, Offsets } from 'kafkajs'
+import type { NamedMember } from './former-self.ts'
 import type { Membership } from './group-join.ts'
 import { openCluster, type OpenCluster } from './open-cluster.ts'
 import { within } from './within.ts'
 
-/** `leaveGroup` is there in kafkajs 2.2.4, and not declared. */
-type Coordinator = Broker & { leaveGroup(member: { groupId: string; memberId: string }): Promise<unknown> }
+/** As in kafkajs 2.2.4, which declares it in part. */
+type Coordinator = Omit<Broker, 'describeGroups'> & {
+  leaveGroup(member: { groupId: string; memberId: string }): Promise<unknown>
+  describeGroups(of: { groupIds: string[] }): Promise<{ groups: { members: NamedMember[] }[] }>
+}
 
 type Opened = OpenCluster & { readonly isReady: Promise<void> }
 
@@ -37,8 +41,8 @@ export class CoordinatorLink {
   }
 
   /**
-   * The group answers the member's join then: it is unknown. Throws when the coordinator can't be reached in seconds, or knows no
-   * such member.
+   * For this member, or for one that can't any more. Where that one is joining, the group answers its join: it is unknown. Throws
+   * when the coordinator can't be reached in seconds, or knows no such member.
    */
   async leave({ memberId }: Pick<Membership, 'memberId'>): Promise<void> {
     await this.#ask(async (coordinator) => {
@@ -46,29 +50,38 @@ export class CoordinatorLink {
     })
   }
 
+  /** Who is in the group, also while it is being joined. Throws when the coordinator can't be reached in seconds. */
+  async readMembers(): Promise<readonly NamedMember[]> {
+    const { groups } = await this.#ask((coordinator) =>
+      coordinator.describeGroups({ groupIds: [this.#groupId] }),
+    )
+    return groups.flatMap(({ members }) => members)
+  }
+
   close(): void {
     void this.#opened?.close()
     this.#opened = undefined
   }
 
-  async #ask(ask: (coordinator: Coordinator) => Promise<void>): Promise<void> {
+  async #ask<T>(ask: (coordinator: Coordinator) => Promise<T>): Promise<T> {
     try {
-      if (!(await within(timeoutMs, this.#answered(ask))))
-        throw new Error(`the group's coordinator did not answer within ${timeoutMs} ms`)
+      const answered = this.#answered(ask)
+      if (await within(timeoutMs, answered)) return await answered
+      throw new Error(`the group's coordinator did not answer within ${timeoutMs} ms`)
     } catch (error) {
       this.close()
       throw error
     }
   }
 
-  async #answered(ask: (coordinator: Coordinator) => Promise<void>): Promise<void> {
+  async #answered<T>(ask: (coordinator: Coordinator) => Promise<T>): Promise<T> {
     this.#opened ??= this.#open()
     const opened = this.#opened
     try {
       await opened.isReady
       const coordinator = await opened.cluster.findGroupCoordinator({ groupId: this.#groupId })
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kafkajs declares a part of its brokers only
-      await ask(coordinator as Coordinator)
+      return await ask(coordinator as Coordinator)
     } finally {
       // It was given up meanwhile, and the client may have connected again since.
       if (this.#opened !== opened) await opened.close()

@@ -3,61 +3,85 @@ import { isUnknownMember } from './protocol-error.ts'
 
 /** How a member that starts takes itself, as it was before a crash, out of its group. */
 export type Dismissal = {
-  /** The client id that no other program has, and that this one had before. */
-  name: string
+  /** Whether a client id was this one's own before. */
+  isOwnName: (clientId: string) => boolean
   /** How long after it died something that it had begun may still be under way. */
   settleMs: number
+  sessionTimeoutMs: number
   /** Those that the group has now. */
-  readMembers: () => Promise<readonly GroupMember[]>
-  leave: (memberId: string) => Promise<void>
+  readMembers: () => Promise<readonly NamedMember[]>
+  leave: (member: NamedMember) => Promise<void>
+  /** There is one, and it isn't taken out yet. */
+  onResting: () => void
   /** The member stops: nothing more is done. */
   isOver: () => boolean
-  log: { info(fields: object, message: string): void; warn(fields: object, message: string): void }
+  log: DismissalLog
 }
 
-type GroupMember = { readonly clientId: string; readonly memberId: string }
+export type NamedMember = { readonly clientId: string; readonly memberId: string }
+
+type DismissalLog = Record<'info' | 'warn' | 'error', (fields: object, message: string) => void>
 
 const lookEveryMs = 500
+/** A coordinator needs so much longer to find that a session is over. */
+const sessionSlackMs = 2_000
 
 /**
- * Resolves when the group has no member of this name. One that was killed is a member until its session is over, and a join
- * before that has all others wait for it, with nothing delivered: whoever joins is to see to it first. So long as requests of that
- * one may still be at an endpoint, the others go on, and its partitions rest. Static membership (KIP-345) would do the same; kafkajs
- * has none. Throws when the group can't be asked.
+ * Resolves when the group has no member of its name. One that was killed is a member until its session is over, and a join
+ * before that has all others wait for it, with nothing delivered. Until then they go on, and only the partitions of the killed one
+ * rest: so nothing is done in haste. It is taken out when no request of it can be at an endpoint any more, counted from the start of
+ * this process. (The children of a primary that was killed are as quick, and leave by themselves.) Static membership (KIP-345) would do
+ * the same; kafkajs has none. Never rejects.
  */
 export async function dismissFormerSelf(dismissal: Dismissal): Promise<void> {
-  const { name, settleMs, readMembers, isOver, log } = dismissal
-  let isTold = false
+  const { isOwnName, settleMs, sessionTimeoutMs, readMembers, onResting, isOver, log } = dismissal
+  const said = new Set<string>()
+  const sayOnce = (level: keyof DismissalLog, fields: object, message: string): void => {
+    if (!said.has(message)) log[level](fields, message)
+    said.add(message)
+  }
   while (!isOver()) {
-    const [former, ...more] = (await readMembers()).filter(({ clientId }) => clientId === name)
-    if (former === undefined || isOver()) return
-    if (more.length > 0) {
-      log.warn(
-        { name, members: more.length + 1 },
-        'several members of the group have the name of this worker, and stay in it: kafka.instanceId must be another for each worker',
-      )
-      return
+    const upMs = process.uptime() * 1000
+    const isLast = upMs > sessionTimeoutMs + sessionSlackMs
+    try {
+      const own = (await readMembers()).filter(({ clientId }) => isOwnName(clientId))
+      if (own.length === 0 || isOver()) return
+      if (isLast) {
+        log.error({ members: own }, sharedInstance)
+        return
+      }
+      onResting()
+      sayOnce('info', { members: own }, resting)
+      // Several of one name may be of before, or alive: a session later it is known.
+      const isUnique = new Set(own.map(({ clientId }) => clientId)).size === own.length
+      if (upMs >= settleMs && isUnique) {
+        await Promise.all(own.map((member) => dismiss(member, dismissal)))
+        return
+      }
+    } catch (error) {
+      if (isOver()) return
+      sayOnce('warn', { err: error }, unclear)
+      if (isLast) return
     }
-    // It died before this process was there.
-    const restMs = settleMs - process.uptime() * 1000
-    if (restMs <= 0) return dismiss(former, dismissal)
-    if (!isTold) {
-      log.info(
-        { name, waitMs: Math.round(restMs) },
-        'this worker is still in the group from before: joining when nothing of that can be under way any more',
-      )
-      isTold = true
-    }
-    await delay(Math.min(lookEveryMs, restMs))
+    await delay(lookEveryMs)
   }
 }
 
-async function dismiss({ memberId }: GroupMember, { name, leave, log }: Dismissal): Promise<void> {
+const resting =
+  'the group still has this worker as it was before: joining when nothing of that can be under way any more'
+const unclear =
+  'whether the group still has this worker as it was before can not be found out or mended now, trying again until a session is over'
+/** For those who find a living member of their name. */
+export const sharedInstance =
+  'another living worker has the instance id of this one: give each its own kafka.instanceId, or what one has in flight is delivered twice when the other starts'
+
+async function dismiss(member: NamedMember, { leave, log }: Dismissal): Promise<void> {
   try {
-    await leave(memberId)
+    await leave(member)
   } catch (error) {
     // Its session was over just now.
-    if (!isUnknownMember(error)) throw error
+    if (isUnknownMember(error)) return
+    throw error
   }
-  log.info({ name, memberId }, 'took out of the group what this worker was before it was started again')
+  log.info(member, 'took out of the group what had the name of this worker')
 }

@@ -19,16 +19,31 @@ export function kafkaSettings({ kafka }: Config): KafkaSettings {
   return kafka
 }
 
-/** The same for a process of a worker, and the name that no other has. */
+/** Which process of a worker, from 1, and how many it has. */
+export type ProcessOf = { number: number; count: number }
+
+const onlyProcess: ProcessOf = { number: 1, count: 1 }
+
+/**
+ * The same for a process of a worker, where there is an instance id with a client id of its own. The first one has also been those
+ * for which there is no process any more.
+ */
 export function memberKafka(
   config: Config,
-  processNumber = 1,
-): { settings: KafkaSettings; ownName?: string } {
+  { number, count } = onlyProcess,
+): { settings: KafkaSettings; isOwnName?: (clientId: string) => boolean } {
   const settings = kafkaSettings(config)
   const { instanceId } = config.kafka
   if (instanceId === undefined) return { settings }
-  const ownName = `${settings.clientId}-${instanceId}-${processNumber}`
-  return { settings: { ...settings, clientId: ownName }, ownName }
+  const prefix = `${settings.clientId}-${instanceId}-`
+  return {
+    settings: { ...settings, clientId: `${prefix}${number}` },
+    isOwnName(clientId) {
+      const suffix = clientId.startsWith(prefix) ? clientId.slice(prefix.length) : ''
+      if (!/^[1-9]\d*$/.test(suffix)) return false
+      return Number(suffix) === number || (number === 1 && Number(suffix) > count)
+    },
+  }
 }
 
 export function ladderOf({ retry }: Config): Ladder {

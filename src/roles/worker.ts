@@ -31,7 +31,7 @@ import { tuneGarbageCollector } from './garbage-collector.ts'
 import { createOutbound } from './outbound.ts'
 import { openIntake } from './schema-registry.ts'
 import { StartError } from './start-error.ts'
-import { ladderOf, memberKafka, topicLayout, topicNames } from './settings.ts'
+import { ladderOf, memberKafka, type ProcessOf, topicLayout, topicNames } from './settings.ts'
 
 type Registry = Metrics['registry']
 
@@ -48,8 +48,8 @@ export type WorkerOptions = {
   log: Logger
   /** The worker can't go on; the process should end with an error. */
   onFatal: (error: Error) => void
-  /** Which of several processes this is, from 1. */
-  processNumber?: number
+  /** Which of several processes this is. */
+  processOf?: ProcessOf
 }
 
 /** A member of the consumer group, and all that delivers what it reads. */
@@ -96,7 +96,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
 }
 
 /** Joins everything that delivers: what starts here stops here, in reverse. */
-export async function startMember({ config, log, onFatal, processNumber }: WorkerOptions): Promise<Member> {
+export async function startMember({ config, log, onFatal, processOf }: WorkerOptions): Promise<Member> {
   tuneGarbageCollector()
   const metrics = createMetrics({ perDestination: config.metrics.perDestination })
   let marks: BackfillMarks | undefined
@@ -104,7 +104,7 @@ export async function startMember({ config, log, onFatal, processNumber }: Worke
     for (const { destinationId, spaceId } of lostConnections(before, after))
       void marks?.miss(destinationId, spaceId)
   })
-  const { settings, ownName } = memberKafka(config, processNumber)
+  const { settings, isOwnName } = memberKafka(config, processOf)
   const kafka = createKafka(settings, log)
   await refuseWrongTopics(kafka, config)
 
@@ -227,7 +227,7 @@ export async function startMember({ config, log, onFatal, processNumber }: Worke
   const member = await startConsumer({
     kafka,
     groupId: config.kafka.groupId,
-    ownName,
+    isOwnName,
     sessionTimeoutMs: config.kafka.sessionTimeoutMs,
     commitIntervalMs: config.kafka.commitIntervalMs,
     topics: subscriptions,
@@ -255,6 +255,8 @@ export async function startMember({ config, log, onFatal, processNumber }: Worke
     if (state.isStopping) reasons.push('stopping')
     if (member.preparing.length > 0)
       reasons.push(`the state of ${member.preparing.length} units is being read`)
+    else if (member.isResting)
+      reasons.push('waiting for the end of what this worker had in flight when it was killed')
     else if (!member.isJoined) reasons.push('not joined to the consumer group')
     if (state.stalledBy !== '') reasons.push(`Kafka does not take what is produced: ${state.stalledBy}`)
     if (state.unreachableBy !== '') reasons.push(`the proxy can not be used: ${state.unreachableBy}`)

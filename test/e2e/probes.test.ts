@@ -79,7 +79,7 @@ const metricOf = (name: string, labels?: Record<string, string>) => worker.metri
 const urlOf = (path: string) => `http://127.0.0.1:${worker.httpPort}${path}`
 const getText = async (path: string) => (await fetch(urlOf(path))).text()
 
-/** For workers with a group of their own. It waits for one that was killed until its session is over. */
+/** The group waits for one that was killed until its session is over. */
 async function joinWaitingGroup(): Promise<{ own: Scene; joining: SluiceProcess }> {
   const own = await setShopScene(receiver.url('/hung'), { SLUICE_KAFKA_SESSION_TIMEOUT: '15s' })
   const former = await startSluice(own.variables)

@@ -10,7 +10,8 @@ const sessionTimeout = '2m'
 const variables = { SLUICE_KAFKA_SESSION_TIMEOUT: sessionTimeout, SLUICE_DELIVERY_TIMEOUT: '2s' }
 const settleMs = 5_000
 
-const removal = 'took out of the group what this worker was before it was started again'
+const resting = 'the group still has this worker'
+const removal = 'took out of the group what had the name of this worker'
 
 let receiver: CountingReceiver
 
@@ -39,7 +40,7 @@ async function start(
   return worker
 }
 
-const linesOf = ({ log }: SluiceProcess, text: string) => log.filter(({ msg }) => msg === text)
+const linesOf = ({ log }: SluiceProcess, text: string) => log.filter(({ msg }) => msg.startsWith(text))
 
 describe('a worker with an instance id that was killed and is started again', () => {
   test('joins in seconds, and the others deliver meanwhile and need not wait for its session', async () => {
@@ -52,7 +53,11 @@ describe('a worker with an instance id that was killed and is started again', ()
 
     await former.kill()
     const again = await start(own, 'pod-1', { isUnready: true })
-    await until('it rests', () => again.log.some(({ msg }) => msg.startsWith('this worker is still in')))
+    await until('it rests', () => linesOf(again, resting).length > 0)
+    const readiness = await fetch(`http://127.0.0.1:${again.httpPort}/readyz`)
+    expect(await readiness.text()).toBe(
+      'waiting for the end of what this worker had in flight when it was killed\n',
+    )
     const before = linesOf(other, 'attempt').length
     await own.send('shop', newIds(60))
     await until('the other one delivers its part', () => linesOf(other, 'attempt').length > before)
@@ -62,7 +67,6 @@ describe('a worker with an instance id that was killed and is started again', ()
     await until('the rest is delivered', async () => (await own.lag()) === 0)
     expect(linesOf(again, removal)).toHaveLength(1)
     expect(linesOf(again, 'joined the group')).toHaveLength(1)
-    expect(linesOf(other, 'joined the group')).toHaveLength(3)
     expect(await receiver.count('/others')).toMatchObject({ requests: 120, distinct: 120 })
   })
 
@@ -83,17 +87,30 @@ describe('a worker with an instance id that was killed and is started again', ()
     expect(firstRepeatMs - killedAtMs).toBeGreaterThan(settleMs)
   })
 
-  test('does so with each of its processes', async () => {
+  test('stops at once while it rests, and its former self is left to the group', async () => {
+    const own = await setShopScene(receiver.url('/stopped'), variables)
+    const former = await start(own, 'pod-0')
+    await former.kill()
+    const again = await start(own, 'pod-0', { isUnready: true })
+    await until('it rests', () => linesOf(again, resting).length > 0)
+    const { code, tookMs } = await again.terminate()
+    expect(code).toBe(0)
+    expect(tookMs).toBeLessThan(2_000)
+    expect(linesOf(again, removal)).toEqual([])
+    expect(again.log.filter(({ level }) => level === 'warn' || level === 'error')).toEqual([])
+  })
+
+  test('does so with each of its processes, also those that it has no more', async () => {
     const own = await setShopScene(receiver.url('/processes'), variables)
-    const former = await start(own, 'pod-0', { processes: 2 })
-    const pids = await until('both are at work', () => {
+    const former = await start(own, 'pod-0', { processes: 3 })
+    const pids = await until('all are at work', () => {
       const started = linesOf(former, 'process started')
-      return started.length === 2 ? started.map(({ pid }) => Number(pid)) : undefined
+      return started.length === 3 ? started.map(({ pid }) => Number(pid)) : undefined
     })
     for (const pid of [former.pid, ...pids]) process.kill(pid, 'SIGKILL')
     await former.exited
     const again = await start(own, 'pod-0', { processes: 2 })
-    expect(linesOf(again, removal)).toHaveLength(2)
+    expect(linesOf(again, removal)).toHaveLength(3)
     await own.send('shop', newIds(60))
     await until('all is delivered', async () => (await own.lag()) === 0)
     expect(await receiver.count('/processes')).toMatchObject({ requests: 60, distinct: 60 })

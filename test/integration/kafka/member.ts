@@ -28,14 +28,14 @@ export type ReceivedRecord = {
   settle(): void
 }
 
-const quiet = { info() {}, warn() {}, debug() {} }
+const quiet = { info() {}, warn() {}, error() {}, debug() {} }
 
 /** The client as the worker makes it. */
-export function workerKafka() {
+export function workerKafka(clientId = 'sluice') {
   return createKafka(
     {
       brokers: testKafka(),
-      clientId: 'sluice',
+      clientId,
       ssl: false,
       saslMechanism: 'none',
       saslUsername: undefined,
@@ -45,12 +45,16 @@ export function workerKafka() {
   )
 }
 
-export type MemberOptions = Pick<ConsumerOptions, 'groupId' | 'topics' | 'prepare' | 'released'> & {
+export type MemberOptions = Pick<
+  ConsumerOptions,
+  'groupId' | 'topics' | 'prepare' | 'released' | 'isOwnName'
+> & {
   kafka?: ConsumerOptions['kafka']
   onRecord?: (record: InboundRecord) => void
   commitIntervalMs?: number
   sessionTimeoutMs?: number
   handoverMs?: number
+  log?: ConsumerOptions['log']
 }
 
 /** Starts a member and waits until it has its partitions. Without `onRecord` every record settles at once. */
@@ -69,6 +73,7 @@ export async function beginMember(options: MemberOptions): Promise<Member> {
     sessionTimeoutMs: 6_000,
     commitIntervalMs: 500,
     handoverMs: 8_000,
+    log: quiet,
     ...options,
     onRecord(record, { value }) {
       const { topic, partition, offset, timestampMs, mayHaveBegun } = record
@@ -88,7 +93,6 @@ export async function beginMember(options: MemberOptions): Promise<Member> {
     onFatal(error) {
       throw error
     },
-    log: quiet,
   })
   return {
     consumer,
