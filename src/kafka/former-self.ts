@@ -27,7 +27,7 @@ const lookEveryMs = 500
 const sessionSlackMs = 2_000
 
 /**
- * Resolves when the group has no member of its name. One that was killed is a member until its session is over, and a join
+ * Resolves when the group has no member of its name, or none that can be dead: a session later it lives. One that was killed is a member until its session is over, and a join
  * before that has all others wait for it, with nothing delivered. Until then they go on, and only the partitions of the killed one
  * rest: so nothing is done in haste. It is taken out when no request of it can be at an endpoint any more, counted from the start of
  * this process. (The children of a primary that was killed are as quick, and leave by themselves.) Static membership (KIP-345) would do
