@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { formatTimestamp } from '../message/timestamp.ts'
-import type { DeletionFloor, PropertyState, PropertySubject } from './state-record.ts'
+import type { DeletionFloor, DeletionSubject, PropertyState, PropertySubject } from './state-record.ts'
 import { formatVersion } from './version.ts'
 
 /**
@@ -27,17 +27,29 @@ export function identifyOf(
   return { messageId, body }
 }
 
-/** The message that tells receivers of a deletion request. */
+/** A `delete` of what one source sent. */
+export type MadeDelete = MadeMessage & { readonly sourceId: string }
+
+/** Base64url of 72 bits: with the longest `requestId`, the id is as long as a `messageId` may be. */
+const sourceMarkCharacters = 12
+
+/**
+ * The message that tells receivers of a deletion request, for one of its sources. The same request has the same `messageId` for
+ * the same source, always, and another one for each other source: `delete-REQUEST-` and twelve characters that stand for the source.
+ */
 export function deleteOf(
-  userId: string,
+  { userId, sourceId }: Pick<DeletionSubject, 'userId' | 'sourceId'>,
   { requestId, requestedAtMs }: Pick<DeletionFloor, 'requestId' | 'requestedAtMs'>,
-): MadeMessage {
-  const messageId = `delete-${requestId}`
+): MadeDelete {
+  const source = JSON.stringify(sourceId)
+  // Of its JSON: two that differ in lone surrogates alone would have the same bytes.
+  const mark = hash('sha256', source, 'base64url').slice(0, sourceMarkCharacters)
+  const messageId = `delete-${requestId}-${mark}`
   const body = Buffer.from(
     `{"type":"delete","messageId":${JSON.stringify(messageId)},"userId":${JSON.stringify(userId)},` +
-      `"timestamp":"${timestampOf(requestedAtMs)}","context":{}}`,
+      `"timestamp":"${timestampOf(requestedAtMs)}","context":{"sourceId":${source}}}`,
   )
-  return { messageId, body }
+  return { sourceId, messageId, body }
 }
 
 /** Times are checked where they come in; what another program wrote into the state may still be none. */

@@ -40,12 +40,14 @@ export type Identify = {
   readonly isSuperseded: boolean
 }
 
-/** A deletion request, for each of `sources`. */
+/** A deletion request: a `delete` for each affected source. */
 export type DeleteRequest = {
-  readonly sources: readonly string[]
   readonly userId: string
-  readonly messageId: string
-  readonly body: Buffer
+  readonly deletes: readonly {
+    readonly sourceId: string
+    readonly messageId: string
+    readonly body: Buffer
+  }[]
 }
 
 /** One record of `memberships`. */

@@ -237,7 +237,7 @@ export class AudienceUnit {
     if (deleted !== undefined) {
       if (!isUncertain) return { kind: 'suppressed' }
       // It may have been done after the delete.
-      if (alive === undefined) return { kind: 'send_current', ...deleteOf(userId, deleted), since }
+      if (alive === undefined) return deleteAfter(subject, deleted, since)
       return sendCurrent(subject, isToldBefore(alive, upToMs) ? toldAnew(alive) : alive)
     }
     if (alive === undefined) return { kind: 'send' }
@@ -908,22 +908,22 @@ export class AudienceUnit {
     const floors = await this.#read(subjects.map(subjectKey))
     if (this.#isEnding) return
     const floor: DeletionFloor = { requestedAtMs, requestId, partition, offset }
-    const sources: string[] = []
+    const toTell: DeletionSubject[] = []
     for (const [index, subject] of subjects.entries()) {
       const held = floors[index]
       const known = held?.kind === 'deletion' ? held.state : undefined
       const isRepeat =
         known?.requestId === requestId && (known.partition !== partition || known.offset !== offset)
       if (isRepeat) continue
-      sources.push(subject.sourceId)
+      toTell.push(subject)
       if (known === undefined || known.requestedAtMs < requestedAtMs) await this.#writeFloors(subject, floor)
       const isPurged = await this.#purge(userId, subject.sourceId)
       if (!isPurged) return
     }
     if (item.isOver) return
     item.isOver = true
-    if (sources.length === 0) record.settle()
-    else ports.deliverDelete(record, { sources, userId, ...deleteOf(userId, request) })
+    if (toTell.length === 0) record.settle()
+    else ports.deliverDelete(record, { userId, deletes: toTell.map((subject) => deleteOf(subject, request)) })
   }
 
   async #writeFloors(subject: DeletionSubject, floor: DeletionFloor): Promise<void> {
@@ -980,6 +980,11 @@ function supersedes(now: PropertyState, state: PropertyState): boolean {
 
 function laterUntold(a: Version | undefined, b: Version | undefined): Version | undefined {
   return a === undefined || b === undefined ? (a ?? b) : laterOf(a, b)
+}
+
+function deleteAfter({ userId, spaceId }: PropertySubject, floor: DeletionFloor, since: string): Judgement {
+  const { messageId, body } = deleteOf({ userId, sourceId: spaceId }, floor)
+  return { kind: 'send_current', messageId, body, since }
 }
 
 function sendCurrent(subject: PropertySubject, { state }: PropertyCell): Judgement {

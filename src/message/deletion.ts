@@ -16,7 +16,7 @@ const request = Type.Object(
       minItems: 1,
       maxItems: 1_000,
       uniqueItems: true,
-      description: 'The affected sources: the destinations of each get a delete.',
+      description: 'The affected sources: the destinations of each get a delete, with an id of its own.',
     }),
     requestedAt: Type.String({
       pattern: timestampPattern,

@@ -15,12 +15,15 @@ export type IdentifyToDeliver = PropertyHeader & {
   readonly isSuperseded?: boolean
 }
 
-/** A `delete`, for each destination of each of these sources. */
+/** A `delete` for each affected source: they differ, since a receiver may get several. */
 export type DeleteToDeliver = {
-  readonly sources: readonly string[]
-  readonly messageId: string
   readonly userId: string
-  readonly body: Buffer
+  readonly deletes: readonly {
+    readonly sourceId: string
+    readonly messageId: string
+    /** Canonical, and kept: no slice of a fetch. */
+    readonly body: Buffer
+  }[]
 }
 
 /** A delivery that has waited on a retry topic, or is replayed. */

@@ -166,7 +166,7 @@ export type Pipeline = {
    * be told to be superseded.
    */
   acceptIdentify(record: HeldRecord, identify: IdentifyToDeliver): void
-  /** Delivers a `delete` to each destination of each of the sources, twice to one that is connected to two. */
+  /** Delivers each `delete` to the destinations of its source: two of them to one that is connected to two. */
   acceptDelete(record: HeldRecord, request: DeleteToDeliver): void
   /** Puts a record that nothing can be made of into the dead letters. */
   refuse(record: HeldRecord, content: RecordContent, reason: DeadReason, detail: string): void
@@ -282,17 +282,18 @@ class DeliveryPipeline implements Pipeline {
       property: { userId, spaceId, property, since },
       isUncertain: isSuperseded || record.mayHaveBegun === true,
     }
-    const routed = to.map((destination) => ({ message, destination }))
-    for (const [delivery, destination] of this.#deliveriesOf(record, routed, userId, body, told)) {
+    const routed = to.map((destination) => ({ message, body, destination }))
+    const held = { userId, bodyBytes: body.length }
+    for (const [delivery, destination] of this.#deliveriesOf(record, routed, held, told)) {
       if (isSuperseded) this.#park(delivery, 'uncertain')
       else this.#enqueue(delivery, destination)
     }
   }
 
-  acceptDelete(record: HeldRecord, { sources: named, messageId, userId, body }: DeleteToDeliver): void {
+  acceptDelete(record: HeldRecord, { userId, deletes }: DeleteToDeliver): void {
     const { catalog, observer } = this.#options
     const { sources, destinationsBySource } = catalog()
-    const routed = named.flatMap((sourceId) => {
+    const routed = deletes.flatMap(({ sourceId, messageId, body }) => {
       // One that is switched off has sent something before: what came of that is to be deleted too.
       if (!sources.has(sourceId)) {
         observer.unknownSource(sourceId, record)
@@ -300,9 +301,10 @@ class DeliveryPipeline implements Pipeline {
       }
       const message: OwnMessage = { sourceId, messageId, kind: 'delete' }
       const to = this.#route({ type: 'delete' }, destinationsBySource.get(sourceId) ?? [])
-      return to.map((destination) => ({ message, destination }))
+      return to.map((destination) => ({ message, body, destination }))
     })
-    for (const [delivery, destination] of this.#deliveriesOf(record, routed, userId, body))
+    const bodyBytes = deletes.reduce((sum, { body }) => sum + body.length, 0)
+    for (const [delivery, destination] of this.#deliveriesOf(record, routed, { userId, bodyBytes }))
       this.#enqueue(delivery, destination)
   }
 
@@ -584,9 +586,8 @@ class DeliveryPipeline implements Pipeline {
   /** Settles a record of which there are none, once all is `told`. */
   #deliveriesOf(
     record: HeldRecord,
-    routed: readonly { message: OwnMessage; destination: DestinationDefinition }[],
-    userId: string,
-    body: Buffer,
+    routed: readonly { message: OwnMessage; body: Buffer; destination: DestinationDefinition }[],
+    { userId, bodyBytes }: { userId: string; bodyBytes: number },
     told: readonly Promise<void>[] = [],
   ): readonly (readonly [Delivery, DestinationDefinition])[] {
     if (routed.length === 0 && told.length === 0) {
@@ -594,9 +595,9 @@ class DeliveryPipeline implements Pipeline {
       return []
     }
     const key = Buffer.from(userId)
-    const debt = this.#hold(record, routed.length, key.length + body.length)
+    const debt = this.#hold(record, routed.length, key.length + bodyBytes)
     for (const one of told) this.#oweUntil(one, debt)
-    return routed.map(({ message, destination }) => {
+    return routed.map(({ message, body, destination }) => {
       const carried: Carried = {
         ...message,
         destinationId: destination.id,

@@ -18,6 +18,7 @@ import {
   encodeSubject,
   encodeSyncFloor,
 } from '../../../src/audience/state-record.ts'
+import { MAX_MESSAGE_ID_CHARACTERS } from '../../../src/message/schema.ts'
 import { escapeId, subjectKey, subjectOf, unescapeId } from '../../../src/audience/store-keys.ts'
 import { compareVersions, formatVersion, parseVersion } from '../../../src/audience/version.ts'
 import { id, state, subject, version } from './arbitraries.ts'
@@ -278,15 +279,38 @@ describe('messages', () => {
     )
   })
 
-  test('a delete names its request', () => {
-    const { body, messageId } = deleteOf('u"1', { requestId: 'r-1', requestedAtMs: 0 })
-    expect(messageId).toBe('delete-r-1')
-    expect(JSON.parse(body.toString())).toEqual({
-      type: 'delete',
-      messageId: 'delete-r-1',
-      userId: 'u"1',
-      timestamp: '1970-01-01T00:00:00.000Z',
-      context: {},
+  test('a delete names its request and its source', () => {
+    const made = deleteOf({ userId: 'u"1', sourceId: 'sh"op' }, { requestId: 'r-1', requestedAtMs: 0 })
+    expect(made.sourceId).toBe('sh"op')
+    expect(made.messageId).toMatch(/^delete-r-1-[\w-]{12}$/)
+    expect(made.body.toString()).toBe(
+      `{"type":"delete","messageId":"${made.messageId}","userId":"u\\"1",` +
+        `"timestamp":"1970-01-01T00:00:00.000Z","context":{"sourceId":"sh\\"op"}}`,
+    )
+  })
+
+  test('a delete has the same bytes each time, an id that no other request or source has, and a canonical body', () => {
+    const requestIds = fc.string({
+      unit: fc.constantFrom('a', 'b', '-', '"', '\\', '~'),
+      minLength: 1,
+      maxLength: 80,
     })
+    const requested = fc.record({
+      requestId: requestIds,
+      sourceId: fc.string({ unit: 'binary', minLength: 1 }),
+    })
+    fc.assert(
+      fc.property(requested, requested, (one, other) => {
+        const [first, again, second] = [one, { ...one }, other].map(({ requestId, sourceId }) =>
+          deleteOf({ userId: 'u', sourceId }, { requestId, requestedAtMs: 1 }),
+        )
+        expect(again).toEqual(first)
+        const isSame = one.requestId === other.requestId && one.sourceId === other.sourceId
+        expect(first?.messageId === second?.messageId).toBe(isSame)
+        expect(first?.messageId.length).toBeLessThanOrEqual(MAX_MESSAGE_ID_CHARACTERS)
+        expect(String(first?.body)).toBe(JSON.stringify(JSON.parse(String(first?.body))))
+      }),
+      runs,
+    )
   })
 })

@@ -43,7 +43,7 @@ export class SimulatedLog {
   readonly committed = new Map<string, number>()
   nowMs = 1_700_000_000_000
   readonly delivered: Delivered[] = []
-  readonly deletes: { sources: readonly string[]; userId: string; messageId: string }[] = []
+  readonly deletes: { userId: string; sources: readonly string[]; messageIds: readonly string[] }[] = []
   readonly dead: {
     topic: string
     partition: number
@@ -196,8 +196,9 @@ export class SimulatedOwner {
           }
           record.settle()
         },
-        deliverDelete: (record, { sources, userId, messageId }) => {
-          log.deletes.push({ sources, userId, messageId })
+        deliverDelete: (record, { userId, deletes }) => {
+          const sources = deletes.map(({ sourceId }) => sourceId)
+          log.deletes.push({ userId, sources, messageIds: deletes.map(({ messageId }) => messageId) })
           record.settle()
         },
         refuse: (record, { value }, reason) => {

@@ -841,9 +841,16 @@ describe('a destination is behind', () => {
   })
 })
 
-describe('a delete', () => {
-  const request = { messageId: 'delete-1', userId: 'u', body: Buffer.from('{"type":"delete","userId":"u"}') }
+const deletionOf = (...sources: string[]) => ({
+  userId: 'u',
+  deletes: sources.map((sourceId) => ({
+    sourceId,
+    messageId: `delete of ${sourceId}`,
+    body: Buffer.from(`{"type":"delete","context":{"sourceId":"${sourceId}"}}`),
+  })),
+})
 
+describe('a delete', () => {
   test('goes to each destination of each of the sources that is not off, even if the source is', async () => {
     const all = stage({
       sources: { space: {}, shop: { enabled: false }, app: {} },
@@ -855,11 +862,16 @@ describe('a delete', () => {
       ],
     })
     const record = new TestRecord('deletions', 0)
-    all.pipeline.acceptDelete(record, { ...request, sources: ['space', 'gone', 'shop'] })
-    expect(all.posted.map(({ to }) => to)).toEqual(['crm', 'crm'])
+    const request = deletionOf('space', 'gone', 'shop')
+    const [ofSpace, , ofShop] = request.deletes
+    all.pipeline.acceptDelete(record, request)
+    expect(all.posted.map(({ to, body }) => [to, body])).toEqual([
+      ['crm', String(ofSpace?.body)],
+      ['crm', String(ofShop?.body)],
+    ])
     await all.answer(taken)
     await all.answer(failed)
-    expect(all.told.map((line) => line.replace(` ${String(request.body)}`, ''))).toEqual([
+    expect(all.told.map((line) => line.replace(/ \{.*\}/, ''))).toEqual([
       'unknown source gone',
       'not routed: destination_off',
       'parked lab: paused',
@@ -872,8 +884,8 @@ describe('a delete', () => {
         headers: { 'destination-id': 'lab', 'source-id': 'shop', 'message-type': 'delete' },
       },
       {
-        value: request.body,
-        headers: { 'destination-id': 'crm', 'source-id': 'shop', 'message-id': 'delete-1' },
+        value: ofShop?.body,
+        headers: { 'destination-id': 'crm', 'source-id': 'shop', 'message-id': 'delete of shop' },
       },
     ])
     expect(record.settled).toBe(1)
@@ -882,7 +894,7 @@ describe('a delete', () => {
   test('that nobody gets is settled', () => {
     const all = stage()
     const record = new TestRecord('deletions', 0)
-    all.pipeline.acceptDelete(record, { ...request, sources: ['gone'] })
+    all.pipeline.acceptDelete(record, deletionOf('gone'))
     expect(record.settled).toBe(1)
   })
 })
