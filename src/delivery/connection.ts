@@ -91,10 +91,11 @@ export class Connection extends Client {
   }
 
   /**
-   * The answer is complete. Where the server gave it without having read the request, and may never read the rest of
-   * it, no other request may wait behind.
+   * Closes the socket where the server has answered without having read the request: it may never read the rest, and no other
+   * request may wait behind that. To be called in an immediate after the answer's end, and not before: of what the kernel took at
+   * once, TLS says so by an immediate of Node's own, which comes before those of JavaScript, and mostly after the answer.
    */
-  end(): void {
+  closeIfUnread(): void {
     if (this.#socket !== undefined && this.#socket.writableLength > 0) this.#socket.destroy()
   }
 

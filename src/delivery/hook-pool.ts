@@ -84,7 +84,8 @@ export class HookPool implements Waiter {
 
   /**
    * The answer to what it carried is complete. It is free in the next turn of the event loop: undici reads what came
-   * behind an answer before it sends another request, but not where that one was there before the answer's end.
+   * behind an answer before it sends another request, but not where that one was there before the answer's end. By then it is
+   * known as well whether the whole request had left.
    */
   leave(connection: Connection): void {
     if (this.#left.size === 0) this.#turnEnd.tell(this)
@@ -94,8 +95,14 @@ export class HookPool implements Waiter {
 
   turnEnded(): void {
     const riders = this.#waiting.length === 0 ? this.#waiting : this.#waiting.splice(0, this.#left.size)
-    for (const rider of riders) this.#left.pop()?.take(rider)
-    for (let next = this.#left.pop(); next !== undefined; next = this.#left.pop()) this.#free.push(next)
+    for (const rider of riders) this.#nextLeft()?.take(rider)
+    for (let next = this.#nextLeft(); next !== undefined; next = this.#nextLeft()) this.#free.push(next)
+  }
+
+  #nextLeft(): Connection | undefined {
+    const connection = this.#left.pop()
+    connection?.closeIfUnread()
+    return connection
   }
 
   #openForRestSoon(): void {

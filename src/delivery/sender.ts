@@ -202,7 +202,6 @@ class ExchangeHandler implements Rider, Expiring {
   onResponseData(): void {}
 
   onResponseEnd(): void {
-    this.#connection?.end()
     this.#release('leave')
   }
 

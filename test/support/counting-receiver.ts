@@ -1,6 +1,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
 import { json } from 'node:stream/consumers'
 import { type MessagePort, parentPort, Worker, workerData } from 'node:worker_threads'
+import type { Identity } from './certificates.ts'
 
 /**
  * A customer's server that counts, in a thread of its own so that a test can look on while it takes 100,000
@@ -13,6 +15,8 @@ export type CountingReceiver = {
   count(path: string): Promise<Counts>
   /** By `messageId`: when its requests arrived, in epoch milliseconds. */
   arrivals(path: string): Promise<Map<string, number[]>>
+  /** TCP connections that were accepted so far. */
+  connections(): Promise<number>
   /**
    * Kills a process with SIGKILL in the very moment that a request arrives and makes it so many. Gives how
    * many requests were in flight then.
@@ -57,6 +61,7 @@ type Question = { path: string } & (
   | { ask: 'behave'; behaviour: Behaviour }
   | { ask: 'count' }
   | { ask: 'arrivals' }
+  | { ask: 'connections' }
   | { ask: 'kill'; when: KillMoment }
 )
 type Asked = Question & { id: number }
@@ -64,10 +69,14 @@ type Answer = Counts | Map<string, number[]> | number | undefined
 type FromThread = { port: number } | { id: number; answer: Answer }
 
 /** Tells this file's own thread from a test's. */
-const threadName = 'counting-receiver'
+type ThreadData = { thread: 'counting-receiver'; identity: Identity | undefined }
 
-export async function startCountingReceiver(): Promise<CountingReceiver> {
-  const worker = new Worker(new URL(import.meta.url), { execArgv: [], workerData: threadName })
+/** Serves HTTP, or HTTPS with a certificate. */
+export async function startCountingReceiver({
+  identity,
+}: { identity?: Identity } = {}): Promise<CountingReceiver> {
+  const data: ThreadData = { thread: 'counting-receiver', identity }
+  const worker = new Worker(new URL(import.meta.url), { execArgv: [], workerData: data })
   const waiting = new Map<number, (answer: Answer) => void>()
   const started = Promise.withResolvers<number>()
   worker.on('error', started.reject)
@@ -87,7 +96,7 @@ export async function startCountingReceiver(): Promise<CountingReceiver> {
   }
   const port = await started.promise
   return {
-    url: (path) => `http://127.0.0.1:${port}${path}`,
+    url: (path) => `${identity === undefined ? 'http' : 'https'}://127.0.0.1:${port}${path}`,
     async behave(path, behaviour) {
       await ask({ ask: 'behave', path, behaviour })
     },
@@ -100,6 +109,9 @@ export async function startCountingReceiver(): Promise<CountingReceiver> {
       const answer = await ask({ ask: 'arrivals', path })
       if (!(answer instanceof Map)) throw new Error('not arrivals')
       return answer
+    },
+    async connections() {
+      return Number(await ask({ ask: 'connections', path: '' }))
     },
     async kill(path, when) {
       return Number(await ask({ ask: 'kill', path, when }))
@@ -178,7 +190,8 @@ class Endpoint {
   }
 }
 
-function serve(thread: MessagePort): void {
+function serve(thread: MessagePort, { identity }: ThreadData): void {
+  let connections = 0
   const endpoints = new Map<string, Endpoint>()
   const endpointOf = (path: string): Endpoint => {
     const endpoint = endpoints.get(path) ?? new Endpoint()
@@ -189,24 +202,32 @@ function serve(thread: MessagePort): void {
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
     thread.postMessage(message)
   }
-  const server = createServer((request, response) => {
+  const take = (request: IncomingMessage, response: ServerResponse): void => {
     readMessageId(request).then(
       (messageId) => endpointOf(request.url ?? '').take(messageId, response),
       // The sender is gone, or sent no message: neither is counted.
       () => response.destroy(),
     )
-  })
+  }
+  const server = identity === undefined ? createServer(take) : createSecureServer(identity, take)
   server.keepAliveTimeout = 60_000
+  server.on('connection', () => connections++)
   server.listen(0, '127.0.0.1', () => {
     const address = server.address()
     if (typeof address === 'object' && address !== null) tell({ port: address.port })
   })
   thread.on('message', (question: Asked) => {
-    respond(question, endpointOf(question.path), (given) => tell({ id: question.id, answer: given }))
+    const give = (answer: Answer): void => tell({ id: question.id, answer })
+    if (question.ask === 'connections') give(connections)
+    else respond(question, endpointOf(question.path), give)
   })
 }
 
-function respond(question: Asked, endpoint: Endpoint, give: (given: Answer) => void): void {
+function respond(
+  question: Exclude<Asked, { ask: 'connections' }>,
+  endpoint: Endpoint,
+  give: (given: Answer) => void,
+): void {
   switch (question.ask) {
     case 'behave':
       endpoint.behaviour = question.behaviour
@@ -231,4 +252,8 @@ async function readMessageId(request: IncomingMessage): Promise<string> {
   return String(message.messageId)
 }
 
-if (workerData === threadName && parentPort !== null) serve(parentPort)
+if (isOwnThread(workerData) && parentPort !== null) serve(parentPort, workerData)
+
+function isOwnThread(data: unknown): data is ThreadData {
+  return typeof data === 'object' && data !== null && 'thread' in data && data.thread === 'counting-receiver'
+}

@@ -25,5 +25,5 @@ export class Connection extends Client {
   readonly wasLostUnsent = false
   readonly wasLostUnheard = false
 
-  end(): void {}
+  closeIfUnread(): void {}
 }
