@@ -407,7 +407,11 @@ const configTable = {
       default: 'info',
       description: 'The least urgent lines that are written.',
     }),
-    attempts: boolean({ default: true, description: 'Write one line for each attempt of a delivery.' }),
+    attempts: boolean({
+      default: true,
+      description:
+        'Write one line for each attempt of a delivery. If not, only of its errors: timeouts, certificates and addresses that are refused, at most one line a second for each hook.',
+    }),
   },
   metrics: {
     perDestination: boolean({

@@ -302,6 +302,7 @@ export async function startMember({ config, log, onFatal, processOf }: WorkerOpt
         log.error('Kafka did not answer in time: what was settled since the last commit will be repeated')
       await outbound.close()
       running.stop()
+      observer.flush()
       catalog.stop()
     },
   }

@@ -9,8 +9,13 @@ import { formatWait } from '../retry/duration.ts'
 import { createDeliveredLog } from './attempt-line.ts'
 import { memo } from './memo.ts'
 import type { Metrics } from './metrics.ts'
+import { PacedLines } from './paced-lines.ts'
 
-/** Turns what the pipeline reports into metrics, and into one log line an attempt. Never logs a body or a secret. */
+/**
+ * Turns what the pipeline reports into metrics, and into one log line an attempt. Without `logAttempts` it logs of attempts only what
+ * is an error, at most one line a second for each hook and kind of error: the newest, with how many were left out.
+ * `flush` writes what waits for its second. Never logs a body or a secret.
+ */
 export function createObserver({
   metrics,
   log,
@@ -21,11 +26,20 @@ export function createObserver({
   log: Logger
   logAttempts: boolean
   timeoutMs: number
-}): PipelineObserver {
+}): PipelineObserver & { flush(): void } {
   const { perDestination } = metrics
-  const timeoutMessage = `timeout: no response within ${timeoutMs} ms`
-  const addressMessage =
-    'the address is not allowed: no connection was made; see delivery.allowAddresses (SLUICE_DELIVERY_ALLOW_ADDRESSES)'
+  const errorMessages: Partial<Record<OutcomeKind, string>> = {
+    timeout: `timeout: no response within ${timeoutMs} ms`,
+    certificate: 'the certificate is not trusted: nothing was sent',
+    address:
+      'the address is not allowed: no connection was made; see delivery.allowAddresses (SLUICE_DELIVERY_ALLOW_ADDRESSES)',
+  }
+  const writeError = (line: ErrorLine): void => log.error(line, errorMessages[line.outcome])
+  const pacedErrors = new PacedLines<ErrorLine>({ write: writeError, everyMs: errorEveryMs })
+  const logError = logAttempts
+    ? writeError
+    : (line: ErrorLine): void =>
+        pacedErrors.add(JSON.stringify([line.outcome, line.destination, line.hook]), line)
   const attemptSeries = memo((outcome: OutcomeKind) => ({
     seconds: metrics.attemptSeconds.series({ outcome }),
     counted: memo((statusClass: StatusClass) =>
@@ -60,7 +74,8 @@ export function createObserver({
         .counted(statusClassOf(outcome))(verdict.kind)(perDestination ? delivery.destinationId : '')
         .inc()
     }
-    if (!logAttempts) return
+    const isError = errorMessages[outcome.kind] !== undefined
+    if (!logAttempts && !isError) return
     const roundMs = Math.round(durationMs * 10) / 10
     if (verdict.kind === 'delivered' && outcome.kind === 'answer') {
       logDelivered({
@@ -85,10 +100,7 @@ export function createObserver({
       ...detailOf(outcome),
       durationMs: roundMs,
     }
-    if (outcome.kind === 'timeout') log.error(line, timeoutMessage)
-    else if (outcome.kind === 'certificate')
-      log.error(line, 'the certificate is not trusted: nothing was sent')
-    else if (outcome.kind === 'address') log.error(line, addressMessage)
+    if (isError) logError(line)
     else if (outcome.kind === 'proxy') log.warn(line, 'the proxy has failed: nothing was sent')
     else log.warn(line, 'attempt')
   }
@@ -140,8 +152,15 @@ export function createObserver({
     failed(error: unknown) {
       log.error({ err: error }, 'a fault of Sluice, please report it')
     },
+    flush: () => pacedErrors.flush(),
   }
 }
+
+/** An attempt that has failed by an error. */
+type ErrorLine = { destination: string; hook: string; outcome: OutcomeKind }
+
+/** A dead endpoint would else fill the log of those who have switched attempts off, since they are many. */
+const errorEveryMs = 1_000
 
 /** Of an id of the catalog. What somebody else has sent may be longer. */
 const maxIdCharacters = 100

@@ -1,0 +1,61 @@
+/** What is known of a key: when it may have its next line, and what has come since its last one. */
+type Pace<L> = { dueMs: number; newest: L | undefined; others: number }
+
+/**
+ * Log lines that would come with each message of an endpoint that is down. The first of a key is written at once, then at most one
+ * each `everyMs`: the newest, with `leftOut`, how many came beside it since the one before. So each is written, or is counted by a
+ * line that follows within twice `everyMs`. A key of which nothing comes is forgotten.
+ */
+export class PacedLines<L extends object> {
+  readonly #write: (line: L & { leftOut?: number }) => void
+  readonly #everyMs: number
+  readonly #paces = new Map<string, Pace<L>>()
+  #timer: NodeJS.Timeout | undefined
+
+  constructor({ write, everyMs }: { write: (line: L & { leftOut?: number }) => void; everyMs: number }) {
+    this.#write = write
+    this.#everyMs = everyMs
+  }
+
+  add(key: string, line: L): void {
+    const nowMs = performance.now()
+    const pace = this.#paces.get(key) ?? { dueMs: nowMs, newest: undefined, others: 0 }
+    this.#paces.set(key, pace)
+    if (pace.newest !== undefined) pace.others++
+    pace.newest = line
+    if (nowMs >= pace.dueMs) this.#tell(pace, nowMs)
+    this.#arm()
+  }
+
+  /** Writes what waits. */
+  flush(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    for (const pace of this.#paces.values()) this.#tell(pace, performance.now())
+    this.#paces.clear()
+  }
+
+  #tell(pace: Pace<L>, nowMs: number): void {
+    const { newest, others } = pace
+    if (newest === undefined) return
+    pace.newest = undefined
+    pace.others = 0
+    pace.dueMs = nowMs + this.#everyMs
+    this.#write(others === 0 ? newest : { ...newest, leftOut: others })
+  }
+
+  #arm(): void {
+    this.#timer ??= setTimeout(() => this.#turn(), this.#everyMs).unref()
+  }
+
+  #turn(): void {
+    this.#timer = undefined
+    const nowMs = performance.now()
+    for (const [key, pace] of this.#paces) {
+      if (nowMs < pace.dueMs) continue
+      if (pace.newest === undefined) this.#paces.delete(key)
+      else this.#tell(pace, nowMs)
+    }
+    if (this.#paces.size > 0) this.#arm()
+  }
+}
