@@ -4,6 +4,8 @@ import { MAX_MESSAGE_ID_CHARACTERS } from '../message/schema.ts'
 import type { ProblemCode } from './answer.ts'
 import { maxBatchBytes, maxBatchMessages, maxMessageBytes } from './limits.ts'
 import type { CallName } from './observer.ts'
+import { rejectedReasons } from './reasons.ts'
+import { maxRejectedNamed } from './tally.ts'
 
 /**
  * The one table of what the gateway offers: the server makes its routes of it, and the OpenAPI document is written
@@ -79,9 +81,29 @@ const batch = Type.Object(
   { description: `At most ${maxBatchBytes} bytes. context and integrations are merged into each message.` },
 )
 
-const done = Type.Object(
-  { success: Type.Literal(true) },
-  { description: 'Kafka has all messages but those that were left out.' },
+const done = Type.Object({ success: Type.Literal(true) }, { description: 'All of it is taken.' })
+
+/** Segment's clients look at `success` alone. */
+const taken = Type.Object(
+  {
+    success: Type.Literal(true),
+    rejected: Type.Optional(
+      Type.Array(
+        Type.Object({
+          index: Type.Integer({ minimum: 0, description: 'Its place in the batch, from 0.' }),
+          messageId: Type.Optional(
+            text('As it was sent. Absent: it had none, or one that is no text of a lawful length.'),
+          ),
+          reason: Type.Enum([...rejectedReasons], { description: 'What is wrong with it.' }),
+        }),
+        { maxItems: maxRejectedNamed, description: 'The first messages that were left out.' },
+      ),
+    ),
+    rejectedCount: Type.Optional(
+      Type.Integer({ minimum: 1, description: 'How many messages were left out. Absent: none.' }),
+    ),
+  },
+  { description: 'Kafka has all messages but those that were left out: to send these again is no use.' },
 )
 
 const always = ['malformed_json', 'invalid_body', 'payload_too_large', 'incomplete_body'] as const
@@ -92,10 +114,10 @@ function trackingRoute(call: keyof typeof kinds, shortPath: string, summary: str
     call,
     paths: [`/v1/${call}`, shortPath],
     summary,
-    description: `One message of at most ${maxMessageBytes} bytes. One that is not valid is answered 200 too: it is left out, and counted.`,
+    description: `One message of at most ${maxMessageBytes} bytes. One that is not valid is answered 200 too: it is left out, named in the answer, and counted.`,
     key: 'write',
     body: Type.Object(kinds[call]),
-    answer: done,
+    answer: taken,
     problems: [...always, 'unknown_write_key', ...written],
   }
 }
@@ -112,10 +134,10 @@ export const apiRoutes: readonly ApiRoute[] = [
     paths: ['/v1/batch', '/v1/import', '/v1/b'],
     summary: 'Many messages of any kind',
     description:
-      'A message that is not valid is left out, and counted by reason; the others are taken. An empty batch is answered 200.',
+      'A message that is not valid is left out, named in the answer, and counted by reason; the others are taken. An empty batch is answered 200.',
     key: 'write',
     body: batch,
-    answer: done,
+    answer: taken,
     problems: [...always, 'too_many_messages', 'unknown_write_key', ...written],
   },
   {

@@ -1,6 +1,8 @@
 import { isUtf8 } from 'node:buffer'
 import { gunzipSync } from 'node:zlib'
 import { parseJson } from '../message/json.ts'
+import { countLostDigits } from './lost-digits.ts'
+import { mendNotNumbers } from './not-numbers.ts'
 
 /** A JSON object that a stranger wrote. A key `__proto__` is a field like any other: only ever spread it. */
 export type JsonObject = { readonly [field: string]: unknown }
@@ -8,23 +10,52 @@ export type JsonObject = { readonly [field: string]: unknown }
 /** Why a body can't be read. */
 export type BodyFault = 'too_large' | 'bad_gzip' | 'not_utf8' | 'not_json' | 'not_an_object'
 
-export type ReadBody = { ok: true; body: JsonObject; bytes: number } | { ok: false; fault: BodyFault }
+/** An object, with what was wrong with it all the same. */
+export type SoundBody = {
+  readonly ok: true
+  readonly body: JsonObject
+  /** Of the text, inflated. */
+  readonly bytes: number
+  /** Of the list `batch`: the places of messages in which NaN or Infinity stood, which are null now. */
+  readonly spoiled: ReadonlySet<number>
+  /** Whole numbers beyond 2^53 that lost digits. */
+  readonly lostDigits: number
+}
+
+export type ReadBody = SoundBody | { readonly ok: false; readonly fault: BodyFault }
+
+const none: ReadonlySet<number> = new Set()
 
 /**
  * Reads the body of a request: JSON, plain or in gzip. What it is shows from its first two bytes, since some clients
- * compress under the form type and some proxies inflate without telling. `bytes` is its size inflated; one over
- * `maxBytes` is `too_large`, and no more than that is ever inflated. Never throws.
+ * compress under the form type and some proxies inflate without telling. One over `maxBytes` inflated is `too_large`,
+ * and no more than that is ever inflated. With `isBatch`, NaN and Infinity within a message of the list `batch` spoil
+ * that one alone. Never throws.
  */
-export function readBody(sent: Buffer, maxBytes: number): ReadBody {
+export function readBody(sent: Buffer, maxBytes: number, { isBatch = false } = {}): ReadBody {
   const inflated = isGzip(sent) ? inflate(sent, maxBytes) : { ok: true as const, bytes: sent }
   if (!inflated.ok) return inflated
   const { bytes } = inflated
   if (bytes.length > maxBytes) return { ok: false, fault: 'too_large' }
   if (!isUtf8(bytes)) return { ok: false, fault: 'not_utf8' }
-  const parsed = parseJson(textOf(bytes))
+  const text = textOf(bytes)
+  const parsed = parse(text, isBatch)
   if (!parsed.ok) return { ok: false, fault: 'not_json' }
   if (!isJsonObject(parsed.value)) return { ok: false, fault: 'not_an_object' }
-  return { ok: true, body: parsed.value, bytes: bytes.length }
+  const { value: body, spoiled } = parsed
+  return { ok: true, body, bytes: bytes.length, spoiled, lostDigits: countLostDigits(text) }
+}
+
+function parse(
+  text: string,
+  isBatch: boolean,
+): { ok: true; value: unknown; spoiled: ReadonlySet<number> } | { ok: false } {
+  const whole = parseJson(text)
+  if (whole.ok) return { ...whole, spoiled: none }
+  const mended = isBatch ? mendNotNumbers(text) : undefined
+  if (mended === undefined) return { ok: false }
+  const parsed = parseJson(mended.text)
+  return parsed.ok ? { ...parsed, spoiled: mended.items } : parsed
 }
 
 export function isJsonObject(value: unknown): value is JsonObject {

@@ -64,10 +64,13 @@ export function checkItem(item: unknown, surroundings: Surroundings): CheckedIte
   const key = partitionKey(validated.message)
   if (key === undefined) return leaveOut('no_user_anon_id')
 
+  const timestamp = correctTimestamp(happenedAt(item), occasionOfItem(item, surroundings))
+  if (timestamp === undefined) return leaveOut('bad_timestamp')
+
   // Only now: what is left out anyway isn't worth the copying.
   message.context = merge(surroundings.context, message.context)
   message.integrations = merge(surroundings.integrations, message.integrations)
-  message.timestamp = correctTimestamp(happenedAt(item), occasionOfItem(item, surroundings))
+  message.timestamp = timestamp
   const text = tryStringify(message)
   if (text === undefined) return leaveOut('nested_too_deep')
   const excess = findExcess(text, message, limits)
@@ -100,7 +103,7 @@ function complete(item: JsonObject, kind: TrackingKind, { sentAt, arrival }: Sur
     context: item['context'],
     integrations: item['integrations'],
     originalTimestamp: item['originalTimestamp'] ?? item['timestamp'] ?? undefined,
-    // What the client sent is not checked, but corrected.
+    // What the client sent is corrected, and so it is read elsewhere.
     timestamp: undefined,
     sentAt: item['sentAt'] ?? sentAt ?? undefined,
     receivedAt: arrival.text,

@@ -27,6 +27,8 @@ export type GatewayObserver = {
   leftOut(reason: LeftOutReason, count: number, sourceId: string | undefined): void
   /** Messages came while an identical one was in flight, and are answered with it. */
   coalesced(count: number): void
+  /** Whole numbers beyond 2^53 in what a source sent lost digits. */
+  digitsLost(count: number, sourceId: string): void
   /** Something that must not happen. */
   failed(error: unknown): void
 }

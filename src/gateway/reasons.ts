@@ -1,4 +1,4 @@
-import type { RefusalReason } from '../message/validate.ts'
+import { type RefusalReason, refusalReasons } from '../message/validate.ts'
 
 /** Why a message that was sent doesn't go to Kafka though its request is answered 200, or is answered 401: label values. */
 export type LeftOutReason =
@@ -10,3 +10,13 @@ export type LeftOutReason =
   | 'source_disabled'
   /** Over 32 KB, in a batch that isn't too large itself. */
   | 'message_too_large'
+
+/** What only the value of a record can be. */
+const ofRecords: ReadonlySet<LeftOutReason> = new Set(['empty_value', 'not_utf8'])
+
+/** Those that an answer gives for a message. */
+export const rejectedReasons: readonly LeftOutReason[] = [
+  ...refusalReasons.filter((reason) => !ofRecords.has(reason)),
+  'message_too_large',
+  'source_disabled',
+]

@@ -2,14 +2,14 @@ import type { Source } from '../catalog/catalog.ts'
 import type { MessageLimits } from '../message/limits.ts'
 import { partitionOf } from '../message/partition.ts'
 import { type Answer, problem, soon, success } from './answer.ts'
-import { type BodyFault, isJsonObject, type JsonObject, readBody } from './body.ts'
+import { type BodyFault, isJsonObject, type JsonObject, readBody, type SoundBody } from './body.ts'
 import { arrivalAt, occasionOf } from './clock.ts'
 import { checkItem, type ReadyMessage, type Surroundings, type TrackingKind, tryStringify } from './item.ts'
 import { maxBatchBytes, maxBatchMessages, maxCompleteBatchBytes, maxMessageBytes } from './limits.ts'
 import type { GatewayObserver } from './observer.ts'
 import { type Delivered, type Outbox, type Parcel, recordBytes } from './outbox.ts'
-import type { LeftOutReason } from './reasons.ts'
 import type { Sources } from './sources.ts'
+import { Tally } from './tally.ts'
 import { keysOf } from './write-key.ts'
 
 /** What a path of the tracking API takes: one message of a kind, or a list of messages of any. */
@@ -49,15 +49,16 @@ export function createTracking(options: TrackingOptions): Tracking {
   }
 
   /** Between this and `submit` nothing may wait, so that what is in flight stays so. */
-  function pack(source: Source, items: readonly unknown[], surroundings: Surroundings): Packed {
+  function pack(source: Source, { items, spoiled, lostDigits, surroundings }: ReadCall): Packed {
     const tally = new Tally()
+    tally.lostDigits = lostDigits
     const { arrival, sentAt, leadMs } = surroundings
     const parcel = outbox.parcel(options.topic, source.id, { arrival, sentAt, leadMs })
     let written = 0
-    for (const item of items) {
-      const checked = checkItem(item, surroundings)
+    for (const [index, item] of items.entries()) {
+      const checked = spoiled.has(index) ? notJson : checkItem(item, surroundings)
       if (!checked.ok) {
-        tally.leaveOut(checked.reason)
+        tally.leaveOut(checked.reason, index, item)
         continue
       }
       tally.take(checked.kind)
@@ -75,19 +76,24 @@ export function createTracking(options: TrackingOptions): Tracking {
     return { ok: true, parcel, tally }
   }
 
-  function accept(source: Source, { items, surroundings }: ReadCall): Answer | Promise<Answer> {
-    if (!source.enabled) {
-      observer.leftOut('source_disabled', items.length, source.id)
-      return success
-    }
+  function accept(source: Source, call: ReadCall): Answer | Promise<Answer> {
+    const { items, surroundings } = call
+    if (!source.enabled) return leaveOutAll(source, items)
     if (items.length === 0) {
       observer.leftOut('empty_batch', 1, source.id)
       return success
     }
     const waitMs = sources.take(source, items.length)
     if (waitMs > 0) return rateLimited(waitMs)
-    const packed = pack(source, items, surroundings)
+    const packed = pack(source, call)
     return packed.ok ? deliver(packed, source.id, surroundings.kind !== undefined) : packed.answer
+  }
+
+  function leaveOutAll(source: Source, items: readonly unknown[]): Answer {
+    const tally = new Tally()
+    for (const [index, item] of items.entries()) tally.leaveOut('source_disabled', index, item)
+    tally.tell(observer, source.id)
+    return tally.answer()
   }
 
   /** Nothing of the request is kept while it waits but its records: what it was parsed into takes several times as much. */
@@ -99,15 +105,16 @@ export function createTracking(options: TrackingOptions): Tracking {
     const delivered = await outbox.submit(parcel)
     if (delivered !== 'acknowledged') return undelivered(delivered)
     tally.tell(observer, sourceId)
-    return isSingle && tally.isBeyondLimits ? beyondLimits : success
+    return isSingle && tally.isBeyondLimits ? beyondLimits : tally.answer()
   }
 
   return {
     async handle(call, sent, authorization) {
-      const read = readBody(sent, call === 'batch' ? maxBatchBytes : maxMessageBytes)
+      const isBatch = call === 'batch'
+      const read = readBody(sent, isBatch ? maxBatchBytes : maxMessageBytes, { isBatch })
       if (!read.ok) return unreadable(read.fault, call)
       const { body } = read
-      const called = readCall(call, body, options)
+      const called = readCall(call, read, options)
       const source = sources.withWriteKey(keysOf(authorization, body['writeKey']))
       if (source === undefined) {
         observer.leftOut('unknown_source', called.ok ? called.items.length : 1, undefined)
@@ -121,19 +128,23 @@ export function createTracking(options: TrackingOptions): Tracking {
 type PackedCall = { readonly ok: true; readonly parcel: Parcel; readonly tally: Tally }
 type Packed = PackedCall | { readonly ok: false; readonly answer: Answer }
 
-type ReadCall = { readonly ok: true; readonly items: readonly unknown[]; readonly surroundings: Surroundings }
+type ReadCall = {
+  readonly ok: true
+  readonly items: readonly unknown[]
+  readonly surroundings: Surroundings
+} & Pick<SoundBody, 'spoiled' | 'lostDigits'>
 
 /** The messages of a call, and what it says for all of them. A batch that is missing is an empty one. */
 function readCall(
   call: Call,
-  body: JsonObject,
+  { body, spoiled, lostDigits }: SoundBody,
   { limits, now }: TrackingOptions,
 ): ReadCall | { readonly ok: false; readonly answer: Answer } {
   const arrival = arrivalAt(now())
   if (call !== 'batch') {
     // A single call says itself when it was sent.
     const own = { ...occasionOf(undefined, arrival), context: undefined, integrations: undefined }
-    return { ok: true, items: [body], surroundings: { ...own, kind: call, limits } }
+    return { ok: true, items: [body], spoiled, lostDigits, surroundings: { ...own, kind: call, limits } }
   }
   const { batch = [], context, integrations, sentAt } = body
   const items: unknown = batch ?? []
@@ -145,6 +156,8 @@ function readCall(
   return {
     ok: true,
     items,
+    spoiled,
+    lostDigits,
     surroundings: { ...occasionOf(sentAt, arrival), ...shared, kind: undefined, limits },
   }
 }
@@ -178,33 +191,8 @@ function isInFlight(
   return true
 }
 
-/** What became of the messages of a request; told when it is known that they count. */
-class Tally {
-  coalesced = 0
-  readonly #taken = new Map<TrackingKind, number>()
-  readonly #leftOut = new Map<LeftOutReason, number>()
-
-  take(kind: TrackingKind): void {
-    this.#taken.set(kind, (this.#taken.get(kind) ?? 0) + 1)
-  }
-
-  leaveOut(reason: LeftOutReason): void {
-    this.#leftOut.set(reason, (this.#leftOut.get(reason) ?? 0) + 1)
-  }
-
-  /** Something is so deep, has so many keys or so large a number that it can't be written: no mistake of a client's user. */
-  get isBeyondLimits(): boolean {
-    return structuralReasons.some((reason) => this.#leftOut.has(reason))
-  }
-
-  tell(observer: GatewayObserver, sourceId: string): void {
-    for (const [kind, count] of this.#taken) observer.acknowledged(kind, count)
-    for (const [reason, count] of this.#leftOut) observer.leftOut(reason, count, sourceId)
-    if (this.coalesced > 0) observer.coalesced(this.coalesced)
-  }
-}
-
-const structuralReasons = ['nested_too_deep', 'too_many_keys', 'number_out_of_range'] as const
+/** Of a message in which NaN or Infinity stood. */
+const notJson = { ok: false, reason: 'not_json' } as const
 const beyondLimits = problem(
   'invalid_body',
   'Send fewer levels and keys, and numbers up to 1.7e308: the message can not be written.',

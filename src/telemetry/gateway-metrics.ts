@@ -36,6 +36,11 @@ export function createGatewayMetrics(registry = defaultRegistry()) {
       labelNames: ['reason'],
       registers,
     }),
+    digitsLost: new Counter({
+      name: 'sluice_gateway_lost_digits_total',
+      help: 'Whole numbers beyond 2^53 that lost digits in messages that were taken: JSON numbers are doubles. Send such ids as strings.',
+      registers,
+    }),
     coalesced: new Counter({
       name: 'sluice_gateway_coalesced_total',
       help: 'Messages that came while an identical one was in flight, and were answered with it.',

@@ -1,6 +1,5 @@
 import type { Logger } from 'pino'
 import type { CallName, GatewayObserver } from '../gateway/observer.ts'
-import type { LeftOutReason } from '../gateway/reasons.ts'
 import type { GatewayMetrics } from './gateway-metrics.ts'
 import type { ObservedSeries } from './tally.ts'
 
@@ -32,9 +31,8 @@ export function createGatewayObserver({
     return series
   }
 
-  /** What is left out is answered 200, so that clients don't hear of it: operators should. */
-  function tell(reason: LeftOutReason, count: number, source: string | undefined): void {
-    const subject = `${source ?? ''} ${reason}`
+  /** What is wrong is answered 200, and few clients read more of an answer: operators should hear of it. */
+  function tell(subject: string, count: number, write: (count: number) => void): void {
     const last = told.get(subject)
     const nowMs = now()
     if (last !== undefined && nowMs - last.atMs < tellEveryMs) {
@@ -43,7 +41,7 @@ export function createGatewayObserver({
     }
     if (told.size >= maxTold) told.clear()
     told.set(subject, { atMs: nowMs, count: 0 })
-    log.warn({ source, reason, messages: count + (last?.count ?? 0) }, 'messages were left out')
+    write(count + (last?.count ?? 0))
   }
 
   return {
@@ -56,7 +54,15 @@ export function createGatewayObserver({
     },
     leftOut(reason, count, sourceId) {
       metrics.leftOut.inc({ reason }, count)
-      tell(reason, count, sourceId)
+      tell(`${sourceId ?? ''} ${reason}`, count, (messages) =>
+        log.warn({ source: sourceId, reason, messages }, 'messages were left out'),
+      )
+    },
+    digitsLost(count, sourceId) {
+      metrics.digitsLost.inc(count)
+      tell(`${sourceId} lost digits`, count, (numbers) =>
+        log.warn({ source: sourceId, numbers }, 'numbers beyond 2^53 lost digits: send such ids as strings'),
+      )
     },
     coalesced(count) {
       metrics.coalesced.inc(count)

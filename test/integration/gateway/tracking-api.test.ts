@@ -10,6 +10,7 @@ import {
   type TestGateway,
   type WrittenRecord,
 } from '../../support/gateway.ts'
+import { until } from '../../support/until.ts'
 import { newIds } from '../../e2e/scene.ts'
 
 let gateway: TestGateway
@@ -186,7 +187,8 @@ describe('every way of sending a write key', () => {
     const ids = newIds(2)
     const before = await leftOut('source_disabled')
     const reply = await gateway.post('/v1/batch', { batch: ids.map((id) => track(id)) }, basic('OFF-KEY'))
-    expect([reply.status, reply.body]).toEqual([200, success])
+    const rejected = ids.map((messageId, index) => ({ index, messageId, reason: 'source_disabled' }))
+    expect([reply.status, reply.body]).toEqual([200, { success: true, rejected, rejectedCount: 2 }])
     expect(await isWritten(ids[0] ?? '')).toBe(false)
     expect(await leftOut('source_disabled')).toBe(before + 2)
   })
@@ -277,6 +279,10 @@ describe('JSON is read', () => {
     },
   )
 })
+
+function hasId(item: unknown): item is { messageId: string } {
+  return typeof item === 'object' && item !== null && 'messageId' in item
+}
 
 /** A body of exactly so many bytes. */
 function sized(bytes: number, wrap: (pad: string) => object): string {
@@ -390,6 +396,8 @@ describe('a message that is not valid is left out, its neighbours are taken, and
     ['group_id_not_defined', { type: 'group', userId: 'u1' }],
     ['no_previous_id', { type: 'alias', userId: 'u1' }],
     ['message_id_too_long', { ...track('x'.repeat(101)) }],
+    ['bad_timestamp', track('with-no-time', { timestamp: 'yesterday' })],
+    ['bad_timestamp', track('with-a-number', { timestamp: Date.now() })],
     [
       'nested_too_deep',
       JSON.parse(`{"type":"track","userId":"u1","event":"E","a":${'['.repeat(200)}${']'.repeat(200)}}`),
@@ -398,9 +406,23 @@ describe('a message that is not valid is left out, its neighbours are taken, and
     const [first = '', last = ''] = newIds(2)
     const before = await leftOut(reason)
     const reply = await gateway.post('/v1/batch', { batch: [track(first), bad, track(last)] }, basic('KEY'))
-    expect([reply.status, reply.body]).toEqual([200, success])
+    const named = reason === 'message_id_too_long' || !hasId(bad) ? {} : { messageId: bad.messageId }
+    const rejected = [{ index: 1, ...named, reason }]
+    expect([reply.status, reply.body]).toEqual([200, { success: true, rejected, rejectedCount: 1 }])
     await writtenOf([first, last])
     expect(await leftOut(reason)).toBe(before + 1)
+  })
+
+  test.each(['NaN', 'Infinity', '-Infinity'])('not_json, of a message with %s', async (word) => {
+    const [first = '', bad = '', last = ''] = newIds(3)
+    const before = await leftOut('not_json')
+    const items = [track(first), track(bad, { properties: { total: 0.125 } }), track(last)]
+    const text = JSON.stringify({ batch: items, sentAt: new Date().toISOString() }).replace('0.125', word)
+    const reply = await gateway.post('/v1/batch', text, basic('KEY'))
+    const rejected = [{ index: 1, messageId: bad, reason: 'not_json' }]
+    expect([reply.status, reply.body]).toEqual([200, { success: true, rejected, rejectedCount: 1 }])
+    await writtenOf([first, last])
+    expect([await isWritten(bad), await leftOut('not_json')]).toEqual([false, before + 1])
   })
 
   test('number_out_of_range, which would silently become null', async () => {
@@ -429,7 +451,8 @@ describe('a message that is not valid is left out, its neighbours are taken, and
   test('a single one too', async () => {
     const before = await leftOut('event_not_defined')
     const reply = await gateway.post('/v1/track', { userId: 'u1' }, basic('KEY'))
-    expect([reply.status, reply.body]).toEqual([200, success])
+    const rejected = [{ index: 0, reason: 'event_not_defined' }]
+    expect([reply.status, reply.body]).toEqual([200, { success: true, rejected, rejectedCount: 1 }])
     expect(await leftOut('event_not_defined')).toBe(before + 1)
   })
 
@@ -463,6 +486,27 @@ describe('what is written', () => {
     expect(value).toMatchObject({ originalTimestamp: original, sentAt: body.sentAt })
     const page = (await gateway.read('events')).find((one) => one.value['userId'] === 'of-page-without-id')
     expect(page?.value['messageId']).toMatch(/^[0-9a-f-]{36}$/)
+  })
+
+  test('keeps the time of a message whose batch was sent decades ago', async () => {
+    const [messageId = ''] = newIds(1)
+    const timestamp = new Date(Date.now() - 60_000).toISOString()
+    const batch = [track(messageId, { timestamp })]
+    await gateway.post('/v1/batch', { sentAt: '1970-01-01T00:00:00.000Z', batch }, basic('KEY'))
+    const [record] = await writtenOf([messageId])
+    expect(record?.value).toMatchObject({ timestamp, originalTimestamp: timestamp })
+  })
+
+  test('loses digits of whole numbers beyond 2^53, which are counted', async () => {
+    const before = await gateway.process.metric('sluice_gateway_lost_digits_total')
+    const text =
+      '{"userId":"u1","event":"E","properties":{"order":9007199254740993,"text":"9007199254740993"}}'
+    expect((await gateway.post('/v1/track', text, basic('KEY'))).status).toBe(200)
+    expect(await gateway.process.metric('sluice_gateway_lost_digits_total')).toBe(before + 1)
+    const line = await until('the log says so', () =>
+      gateway.process.log.find(({ msg }) => msg.startsWith('numbers beyond 2^53 lost digits')),
+    )
+    expect(line).toMatchObject({ source: 'shop', numbers: 1 })
   })
 
   test('has the context and integrations of its batch', async () => {

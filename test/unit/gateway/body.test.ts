@@ -6,11 +6,19 @@ import { spelledMessage } from '../message/json-text.ts'
 
 const limit = 1_000
 const read = (text: string | Buffer, maxBytes = limit) => readBody(Buffer.from(text), maxBytes)
+const readBatch = (text: string) => readBody(Buffer.from(text), 100_000, { isBatch: true })
+const lostIn = (text: string) => expectRead(`{"a":${text}}`).lostDigits
 
 describe('readBody', () => {
   test('reads an object, plain and in gzip, and says how large it is', () => {
     const text = '{"userId":"u1"}'
-    const expected = { ok: true, body: { userId: 'u1' }, bytes: text.length }
+    const expected = {
+      ok: true,
+      body: { userId: 'u1' },
+      bytes: text.length,
+      spoiled: new Set(),
+      lostDigits: 0,
+    }
     expect(read(text)).toEqual(expected)
     expect(read(gzipSync(text))).toEqual(expected)
   })
@@ -74,6 +82,74 @@ describe('readBody', () => {
       }),
       { numRuns: 2_000 },
     )
+  })
+})
+
+describe('a batch with what is no JSON number', () => {
+  test.each([
+    ['NaN', '{"batch":[{"a":1},{"messageId":"m","a":NaN},{"a":2}],"sentAt":null}', [1]],
+    ['Infinity and -Infinity', '{"batch":[{"a":[Infinity]},{"a":{"b":-Infinity}},7]}', [0, 1]],
+    ['several in one', '{"batch":[{"a":NaN,"b":NaN}]}', [0]],
+    ['one in place of a message', '{"batch":[1,NaN]}', [1]],
+    ['spaces and line breaks', '{ "batch" : [ {} ,\n{ "a" : NaN } ] }', [1]],
+    ['strings that only look like it', '{"batch":["NaN","[{,\\"NaN",{"a":NaN},"batch"]}', [2]],
+    ['fields beside it', '{"context":{"batch":[1,{}]},"writeKey":"batch","batch":[{},NaN],"x":["NaN"]}', [1]],
+    ['a batch that is there twice, of which the last counts', '{"batch":[NaN],"batch":[{},NaN]}', [1]],
+  ])('loses that message alone: %s', (_, text, spoiled) => {
+    const nulls = text.replaceAll(/(?<!")-?(NaN|Infinity)(?!")/g, 'null')
+    expect(readBatch(text)).toMatchObject({ ok: true, body: JSON.parse(nulls), spoiled: new Set(spoiled) })
+  })
+
+  test.each([
+    ['in what it says for all', '{"batch":[{}],"context":{"a":NaN}}'],
+    ['in what it says for all, and in a message', '{"context":{"a":NaN},"batch":[{"a":NaN}]}'],
+    ['in place of the batch', '{"batch":NaN}'],
+    ['beside another fault', '{"batch":[{"a":NaN},{"a":}]}'],
+    ['in longer words', '{"batch":[NaNs]}'],
+    ['in a key', '{"batch":[{NaN:1}]}'],
+    ['and is cut off', '{"batch":[{"a":NaN'],
+    ['and has a string without an end', '{"batch":[{"a":NaN,"b":"\\'],
+  ])('is no JSON where it stands %s', (_, text) => {
+    expect(readBatch(text)).toEqual({ ok: false, fault: 'not_json' })
+  })
+
+  test('is read as JSON.parse would, with null in its place, wherever it stands in messages', () => {
+    const item = fc.json({ maxDepth: 3 }).map((text) => text.replaceAll(/(?<=[:,[])null|^null$/g, 'NaN'))
+    fc.assert(
+      fc.property(fc.array(item, { minLength: 1, maxLength: 8 }), (items) => {
+        const result = readBatch(`{"sentAt":"NaN","batch":[${items.join(',')}]}`)
+        const spoiled = items.flatMap((text, index) => (isSpoiled(text) ? [index] : []))
+        expect(result.ok && [...result.spoiled]).toEqual(spoiled)
+      }),
+      { numRuns: 1_000 },
+    )
+  })
+})
+
+function isSpoiled(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return false
+  } catch {
+    return true
+  }
+}
+
+describe('a whole number beyond 2^53', () => {
+  test.each([
+    ['9007199254740993', 1],
+    ['-9007199254740993', 1],
+    ['[9007199254740993,{"b":12345678901234567890}]', 2],
+    ['9007199254740992', 0],
+    ['1000000000000000000000', 0],
+    ['"9007199254740993"', 0],
+    ['"\\"9007199254740993"', 0],
+    ['0.1234567890123456789', 0],
+    ['12345678901234567.5', 0],
+    ['9007199254740993e2', 0],
+    ['1'.repeat(400), 0],
+  ])('%s: %i lose digits', (text, count) => {
+    expect(lostIn(text)).toBe(count)
   })
 })
 

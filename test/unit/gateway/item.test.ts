@@ -157,6 +157,9 @@ describe('a message is left out when', () => {
       JSON.parse('{"type":"track","userId":"u","event":"E","n":1e999}'),
       'number_out_of_range',
     ],
+    ['its time can not be read', { ...track, timestamp: '10/11/2009' }, 'bad_timestamp'],
+    ['its time is a number', { ...track, timestamp: 1_257_894_000_000 }, 'bad_timestamp'],
+    ['the time that its client gives can not be read', { ...track, originalTimestamp: 'x' }, 'bad_timestamp'],
     ['it is nested deeper than the worker takes', { ...track, properties: nested(200) }, 'nested_too_deep'],
     ['it is nested deeper than the stack', { ...track, properties: nested(100_000) }, 'nested_too_deep'],
   ])('%s', (_, item, reason) => {

@@ -1,0 +1,73 @@
+import { endOfString } from './json-walk.ts'
+
+/** A batch that is JSON again, and which of its messages (counted from 0) had what is none. */
+export type Mended = { readonly text: string; readonly items: ReadonlySet<number> }
+
+const quote = 0x22
+const comma = 0x2c
+const minus = 0x2d
+const openBracket = 0x5b
+const closeBracket = 0x5d
+const openBrace = 0x7b
+const closeBrace = 0x7d
+const firstOfNaN = 0x4e
+const firstOfInfinity = 0x49
+
+/** What Python's json.dumps writes for a float that is no number. Longer ones first. */
+const words = ['-Infinity', 'Infinity', 'NaN']
+
+/**
+ * Puts null for each NaN, Infinity and -Infinity that stands as a value within a message of a batch, and says which
+ * messages these are. `undefined` where there is none, or one that stands elsewhere. What comes out need not be JSON.
+ * Looks at each character once; for texts that JSON.parse has refused.
+ */
+export function mendNotNumbers(text: string): Mended | undefined {
+  const items = new Set<number>()
+  let mended = ''
+  let copied = 0
+  let depth = 0
+  let lastString = ''
+  /** Of the message that is being read; -1 outside of the batch. */
+  let item = -1
+  for (let at = 0; at < text.length; at++) {
+    switch (text.charCodeAt(at)) {
+      case quote: {
+        const end = endOfString(text, at)
+        if (depth === 1) lastString = text.slice(at, Math.min(end, at + 8))
+        at = end - 1
+        break
+      }
+      case openBracket:
+      case openBrace:
+        depth++
+        if (depth === 2 && lastString === '"batch"' && text.charCodeAt(at) === openBracket) {
+          // Of a field that is there twice the last counts.
+          items.clear()
+          item = 0
+        }
+        break
+      case closeBracket:
+      case closeBrace:
+        depth--
+        if (depth === 1) item = -1
+        break
+      case comma:
+        if (depth === 2 && item !== -1) item++
+        break
+      case minus:
+      case firstOfNaN:
+      case firstOfInfinity: {
+        const word = words.find((one) => text.startsWith(one, at))
+        if (word === undefined) break
+        if (item === -1) return undefined
+        items.add(item)
+        mended += `${text.slice(copied, at)}null`
+        copied = at + word.length
+        at = copied - 1
+        break
+      }
+      default:
+    }
+  }
+  return items.size === 0 ? undefined : { text: mended + text.slice(copied), items }
+}

@@ -1,0 +1,70 @@
+import { type Answer, success } from './answer.ts'
+import { MAX_MESSAGE_ID_CHARACTERS } from '../message/schema.ts'
+import { isJsonObject } from './body.ts'
+import type { TrackingKind } from './item.ts'
+import type { GatewayObserver } from './observer.ts'
+import type { LeftOutReason } from './reasons.ts'
+
+/** A message that was left out, as the answer says it. */
+type Rejected = {
+  /** Its place in the batch, from 0. */
+  readonly index: number
+  /** As it was given, where it is a text of a lawful length. */
+  readonly messageId?: string
+  readonly reason: LeftOutReason
+}
+
+/** An answer names so many, and counts all. */
+export const maxRejectedNamed = 100
+
+/** What became of the messages of a request; told when it is known that they count. */
+export class Tally {
+  coalesced = 0
+  lostDigits = 0
+  readonly #taken = new Map<TrackingKind, number>()
+  readonly #leftOut = new Map<LeftOutReason, number>()
+  readonly #rejected: Rejected[] = []
+  #rejectedCount = 0
+
+  take(kind: TrackingKind): void {
+    this.#taken.set(kind, (this.#taken.get(kind) ?? 0) + 1)
+  }
+
+  /** `item` is the message at place `index` of the request, as it was sent. */
+  leaveOut(reason: LeftOutReason, index: number, item: unknown): void {
+    this.#leftOut.set(reason, (this.#leftOut.get(reason) ?? 0) + 1)
+    this.#rejectedCount++
+    if (this.#rejected.length === maxRejectedNamed) return
+    const messageId = messageIdOf(item)
+    this.#rejected.push(messageId === undefined ? { index, reason } : { index, messageId, reason })
+  }
+
+  /** Something is so deep, has so many keys or so large a number that it can't be written: no mistake of a client's user. */
+  get isBeyondLimits(): boolean {
+    return structuralReasons.some((reason) => this.#leftOut.has(reason))
+  }
+
+  tell(observer: GatewayObserver, sourceId: string): void {
+    for (const [kind, count] of this.#taken) observer.acknowledged(kind, count)
+    for (const [reason, count] of this.#leftOut) observer.leftOut(reason, count, sourceId)
+    if (this.coalesced > 0) observer.coalesced(this.coalesced)
+    if (this.lostDigits > 0) observer.digitsLost(this.lostDigits, sourceId)
+  }
+
+  /** 200, with what was left out. */
+  answer(): Answer {
+    if (this.#rejectedCount === 0) return success
+    const body = { success: true, rejected: this.#rejected, rejectedCount: this.#rejectedCount }
+    return { status: 200, body: JSON.stringify(body) }
+  }
+}
+
+const structuralReasons = ['nested_too_deep', 'too_many_keys', 'number_out_of_range'] as const
+
+function messageIdOf(item: unknown): string | undefined {
+  if (!isJsonObject(item)) return undefined
+  const { messageId } = item
+  const isNamed =
+    typeof messageId === 'string' && messageId !== '' && messageId.length <= MAX_MESSAGE_ID_CHARACTERS
+  return isNamed ? messageId : undefined
+}
