@@ -24,6 +24,19 @@ const deniedIpv4 = [
 ].map(rangeOf)
 
 /**
+ * Public addresses that clouds keep for their own machines: from there they lead to the host, or to services that nobody else
+ * reaches, and from elsewhere to nothing. Source: the documents of those who run these clouds. Other clouds use addresses that aren't
+ * public for that, and are denied above.
+ */
+const deniedOfClouds = [
+  // Azure: WireServer, which gives a machine its configuration, and DNS.
+  '168.63.129.16/32',
+  // IBM Cloud: infrastructure (DNS, mirrors, storage), and the private endpoints of services (databases, clusters).
+  '161.26.0.0/16',
+  '166.8.0.0/14',
+].map(rangeOf)
+
+/**
  * All of IPv6 that is routed. Outside of it lie loopback, the old ways to write IPv4 (`::/96`, `::ffff:0:0:0/96`),
  * local NAT64 (`64:ff9b:1::/48`), discard, segment routing (`5f00::/16`), unique local, link-local, site-local,
  * multicast, and what IANA has not given out yet. Source: IANA's registry of the IPv6 address space.
@@ -59,7 +72,7 @@ export function createAddressPolicy(allowed: readonly string[]): AddressPolicy {
 
 function isPublic(): boolean {
   if (judged.isWithinAny(nat64)) judged.unwrapIpv4()
-  if (judged.isWithinAny(ipv4)) return !judged.isWithinAny(deniedIpv4)
+  if (judged.isWithinAny(ipv4)) return !judged.isWithinAny(deniedIpv4) && !judged.isWithinAny(deniedOfClouds)
   return judged.isWithinAny(globalUnicast) && !judged.isWithinAny(deniedIpv6)
 }
 

@@ -336,7 +336,7 @@ const configTable = {
     allowAddresses: cidrs({
       default: [],
       description:
-        'Private address ranges that may be delivered to. Private addresses are refused otherwise, those in the catalog when it is read.',
+        'Address ranges that may be delivered to though they are private, or kept by a cloud for its own machines (SECURITY.md). Those are refused otherwise, also in the catalog when it is read.',
     }),
     dnsServers: texts({
       default: [],

@@ -20,6 +20,9 @@ const ranges: [name: string, first: string, last: string, before: string, after:
   ['benchmarks', '198.18.0.0', '198.19.255.255', '198.17.255.255', '198.20.0.0'],
   ['test net 2', '198.51.100.0', '198.51.100.255', '198.51.99.255', '198.51.101.0'],
   ['test net 3', '203.0.113.0', '203.0.113.255', '203.0.112.255', '203.0.114.0'],
+  ['Azure, its host', '168.63.129.16', '168.63.129.16', '168.63.129.15', '168.63.129.17'],
+  ['IBM Cloud, infrastructure', '161.26.0.0', '161.26.255.255', '161.25.255.255', '161.27.0.0'],
+  ['IBM Cloud, service endpoints', '166.8.0.0', '166.11.255.255', '166.7.255.255', '166.12.0.0'],
   ['multicast and reserved', '224.0.0.0', '255.255.255.255', '223.255.255.255', ''],
   ['all below global unicast', '::', '1fff:ffff:ffff:ffff:ffff:ffff:ffff:ffff', '', '2000::'],
   [
@@ -50,7 +53,34 @@ const registered = wordsOf(`
   2002::/16 3fff::/20 5f00::/16 fc00::/7 fe80::/10 fec0::/10 ff00::/8
 `)
 
+/** Of the documents of those who run these clouds, on whatever kind of address. */
+const ofClouds = {
+  'Amazon EC2': '169.254.169.254 fd00:ec2::254',
+  'Amazon EC2: DNS and time': '169.254.169.253 169.254.169.123 fd00:ec2::253 fd00:ec2::123',
+  'Amazon ECS and EKS: credentials': '169.254.170.2 169.254.170.23 fd00:ec2::23',
+  'Google Cloud': '169.254.169.254 fd20:ce::254',
+  Azure: '169.254.169.254 168.63.129.16',
+  'Azure App Service and Functions: identity': '169.254.129.1 169.254.130.1',
+  'Oracle Cloud': '169.254.169.254 192.0.0.192 fd00:c1::a9fe:a9fe',
+  'Alibaba Cloud': '100.100.100.200',
+  'Tencent Cloud': '169.254.0.23 100.88.222.5',
+  'IBM Cloud': '169.254.169.254 161.26.0.7 161.26.0.10 166.8.0.1 166.9.0.1',
+  OpenStack: '169.254.169.254 fe80::a9fe:a9fe',
+  'DigitalOcean, Hetzner, Linode, Vultr': '169.254.169.254 fd00:a9fe:a9fe::1',
+  Scaleway: '169.254.42.42 fd00:42::42',
+}
+
 describe('without an exception', () => {
+  test.each(Object.entries(ofClouds))(
+    'what a machine of %s learns of its host from is denied, however it is written',
+    (_name, text) => {
+      const written = wordsOf(text).flatMap((address) =>
+        isIPv6(address) ? [address] : [address, `::ffff:${address}`, `64:ff9b::${address}`],
+      )
+      expect(written.filter((address) => strict.allows(address))).toEqual([])
+    },
+  )
+
   test.each(ranges)(
     '%s is denied from its first address to its last, and no further',
     (_name, first, last, before, after) => {
@@ -146,6 +176,7 @@ describe('with exceptions', () => {
     'fd00:1::/32',
     '::1',
     '64:ff9b::10.0.0.0/104',
+    '168.63.129.16/32',
   ])
 
   test.each([
@@ -164,6 +195,9 @@ describe('with exceptions', () => {
     ['64:ff9b::10.2.2.3', true],
     ['64:ff9b::127.0.0.1', false],
     ['8.8.8.8', true],
+    ['168.63.129.16', true],
+    ['::ffff:168.63.129.16', true],
+    ['166.8.0.1', false],
   ])('%s: %s', (address, isAllowed) => {
     expect(policy.allows(address)).toBe(isAllowed)
   })
