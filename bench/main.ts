@@ -6,6 +6,7 @@ import { runGatewayBenchmark } from './gateway/benchmark.ts'
 import { runIdleBenchmark } from './idle/benchmark.ts'
 import { runIsolationBenchmark } from './isolation/benchmark.ts'
 import { type ParkedSettings, runParkedBenchmark } from './parked/benchmark.ts'
+import { runSickBenchmark, type SickSettings } from './sick/benchmark.ts'
 import { runSoakBenchmark, type SoakSettings } from './soak/benchmark.ts'
 import { BenchmarkFailure } from './support/failure.ts'
 import type { BenchmarkResult, Settings } from './support/settings.ts'
@@ -15,7 +16,9 @@ import { runWorkerBenchmark } from './worker/benchmark.ts'
 
 type Benchmark = {
   about: string
-  run(settings: Settings & AudienceSettings & ParkedSettings & SoakSettings): Promise<BenchmarkResult>
+  run(
+    settings: Settings & AudienceSettings & ParkedSettings & SickSettings & SoakSettings,
+  ): Promise<BenchmarkResult>
 }
 
 const benchmarks = new Map<string, Benchmark>([
@@ -55,6 +58,13 @@ const benchmarks = new Map<string, Benchmark>([
     { about: 'CPU a delivery with 10,000 destinations and with 10', run: runDestinationsBenchmark },
   ],
   [
+    'sick',
+    {
+      about: 'what hooks that fail or never answer get of their messages in four hours of a virtual clock',
+      run: runSickBenchmark,
+    },
+  ],
+  [
     'soak',
     { about: 'memory of a worker under a steady load with faults all the time', run: runSoakBenchmark },
   ],
@@ -92,8 +102,9 @@ const usage = [
   '                    (default 60, 60, 30, 30, 20)',
   '  --rate N          messages a second. isolation: the capacity, instead of measuring it; flood: to the others',
   '                    (default 1000); destinations: to all (default 2000);',
-  '                    soak: to all (default 300); parked: how many come due (default 1000)',
-  '  --minutes N       soak: how long it is (default 20)',
+  '                    soak: to all (default 300); parked: how many come due (default 1000);',
+  '                    sick: to each hook, for one scene in place of all (5, 50, 500)',
+  '  --minutes N       soak: how long it is (default 20); sick: how long messages come (default 240, 20, 2)',
   '  --records N       parked: how many wait (default 500000)',
   '  --members N       audience: how many (default 1000000)',
   '  --destinations N  destinations: how many the many are (default 10000)',

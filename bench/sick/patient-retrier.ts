@@ -1,0 +1,31 @@
+import { judge } from '../../src/delivery/verdict.ts'
+import { type Ladder, nextStep } from '../../src/retry/ladder.ts'
+import type { HookModel } from './hook-models.ts'
+
+/** What a message comes to. */
+export type Fate = { isTaken: boolean; requests: number }
+
+/**
+ * The yardstick: a retrier that knows no breaker and no limit, and makes each try of the ladder on time. What it delivers is all
+ * that the hook would have taken.
+ */
+export function tryPatiently(
+  model: HookModel,
+  message: number,
+  { ladder, firstMs }: { ladder: Ladder; firstMs: number },
+): Fate {
+  const expiresAtMs = firstMs + ladder.limitMs
+  let nowMs = firstMs
+  let rung = 0
+  for (let requests = 1; ; requests++) {
+    const { outcome, afterMs } = model.answer({ message, before: requests - 1, nowMs })
+    const verdict = judge(outcome)
+    if (verdict.kind !== 'retry') return { isTaken: verdict.kind === 'delivered', requests }
+    nowMs += afterMs
+    const notBeforeMs = verdict.afterMs > 0 ? nowMs + verdict.afterMs : 0
+    const step = nextStep(ladder, { rung, nowMs, expiresAtMs, notBeforeMs })
+    if (step.kind === 'expired') return { isTaken: false, requests }
+    nowMs += step.waitMs
+    rung = step.rung + 1
+  }
+}

@@ -1,0 +1,205 @@
+import { Partition } from '../../src/kafka/partition.ts'
+import type { HeldRecord } from '../../src/pipeline/delivery.ts'
+import type { OutboundRecord } from '../../src/pipeline/outbound.ts'
+import type { RecordContent } from '../../src/pipeline/pipeline.ts'
+import { RecordQueue, type WrittenRecord } from './record-queue.ts'
+
+export type VirtualKafkaOptions = {
+  partitions: number
+  /** How long the records of a topic wait before they are due, in milliseconds. */
+  waits: ReadonlyMap<string, number>
+  onRecord: (record: HeldRecord, content: RecordContent) => void
+  /** When the process that fetches has done what it was given, in milliseconds of the virtual clock. */
+  busyUntilMs: () => number
+}
+
+type Batch = { sinceMs: number; records: OutboundRecord[]; written: Promise<void> }
+
+/** From the call of the producer until the broker has it, and from there to who waits for it. */
+const appendMs = 2
+const fetchMs = 2
+/** As the consumer has them. */
+const fetchBytes = 64 * 1024
+const headPeriodMs = 500
+const lateAfterMs = 10_000
+
+/**
+ * Kafka and the group's consumer, as far as a pipeline feels them: logs in order, retry topics of which the head alone is looked at,
+ * fetches of 64 KB, pauses when the buffer is full or a lane can't keep up, and the window of what may be settled out of order.
+ */
+export class VirtualKafka {
+  readonly #options: VirtualKafkaOptions
+  readonly #logs = new Map<string, readonly Log[]>()
+  #batch: Batch = { sinceMs: 0, records: [], written: Promise.resolve() }
+  #isFull = false
+  #isCongested = false
+  /** Records that are in a log, and not handed out. */
+  waiting = 0
+
+  constructor(options: VirtualKafkaOptions) {
+    this.#options = options
+    for (const [topic, waitMs] of options.waits) {
+      const logs = Array.from({ length: options.partitions }, (_, id) => new Log(topic, id, waitMs))
+      this.#logs.set(topic, logs)
+    }
+  }
+
+  /** Puts a record into the log now. */
+  append(topic: string, partition: number, record: WrittenRecord): void {
+    const log = this.#logs.get(topic)?.[partition]
+    if (log === undefined) throw new Error(`there is no partition ${topic}/${partition}`)
+    log.records.push(record, Date.now())
+    this.waiting++
+    this.#fetchSoon(log)
+  }
+
+  /** Resolves once the record is in the log. What is produced in the same millisecond goes there together. */
+  async produce(record: OutboundRecord): Promise<'acknowledged'> {
+    const nowMs = Date.now()
+    if (this.#batch.sinceMs !== nowMs) this.#batch = this.#beginBatch(nowMs)
+    this.#batch.records.push(record)
+    await this.#batch.written
+    return 'acknowledged'
+  }
+
+  #beginBatch(sinceMs: number): Batch {
+    const records: OutboundRecord[] = []
+    const { promise: written, resolve } = Promise.withResolvers<void>()
+    setTimeout(() => {
+      for (const record of records) this.append(record.topic, record.partition, record)
+      resolve()
+    }, appendMs)
+    return { sinceMs, records, written }
+  }
+
+  setFull(isFull: boolean): void {
+    this.#isFull = isFull
+    this.#fetchAll()
+  }
+
+  setCongested(isCongested: boolean): void {
+    this.#isCongested = isCongested
+    this.#fetchAll()
+  }
+
+  #fetchAll(): void {
+    for (const logs of this.#logs.values()) for (const log of logs) this.#fetchSoon(log)
+  }
+
+  #mayFetch({ partition }: Log): boolean {
+    return !this.#isFull && !(this.#isCongested && partition.isBehind) && !partition.wantsPause
+  }
+
+  #fetchSoon(log: Log, afterMs = fetchMs): void {
+    if (log.isFetching || log.records.length === 0 || !this.#mayFetch(log)) return
+    log.isFetching = true
+    setTimeout(() => {
+      log.isFetching = false
+      this.#fetch(log)
+    }, afterMs)
+  }
+
+  #fetch(log: Log): void {
+    // A process that is busy comes to its next fetch late.
+    const busyMs = this.#options.busyUntilMs() - performance.now()
+    if (busyMs > 1) {
+      this.#fetchSoon(log, Math.ceil(busyMs))
+      return
+    }
+    if (!this.#mayFetch(log)) return
+    let bytes = 0
+    while (bytes < fetchBytes) {
+      const { headMs } = log.records
+      if (headMs === undefined) return
+      const dueMs = headMs + log.partition.waitMs
+      const lateByMs = Date.now() - dueMs
+      if (lateByMs < 0) {
+        this.#waitForHead(log, dueMs)
+        return
+      }
+      log.partition.isBehind = lateByMs > lateAfterMs
+      bytes += this.#handOut(log, headMs)
+    }
+    this.#fetchSoon(log)
+  }
+
+  #handOut(log: Log, appendedMs: number): number {
+    const record = new Lent(log.partition, log.handedOut++, appendedMs, () => this.#fetchSoon(log))
+    this.waiting--
+    log.partition.take(record.offset)
+    const content = log.records.shift()
+    this.#options.onRecord(record, content)
+    return recordBytes + (content.key?.length ?? 0) + (content.value?.length ?? 0)
+  }
+
+  /** A head that is due soon is looked at in the partition's turn, as the consumer does it. */
+  #waitForHead(log: Log, dueMs: number): void {
+    const { partition } = log
+    const nowMs = Date.now()
+    const turnMs = ((partition.id * 0.618_033_988_749_895) % 1) * headPeriodMs
+    const soonestMs = Math.max(dueMs, nowMs + headPeriodMs / 2)
+    const lookAtMs =
+      dueMs - nowMs >= headPeriodMs
+        ? dueMs
+        : Math.ceil((soonestMs - turnMs) / headPeriodMs) * headPeriodMs + turnMs
+    partition.headDueMs = dueMs
+    setTimeout(
+      () => {
+        partition.headDueMs = 0
+        this.#fetchSoon(log)
+      },
+      Math.ceil(lookAtMs - nowMs),
+    )
+  }
+}
+
+/** What a record has beside key and value: headers, most of all. */
+const recordBytes = 300
+
+/** A partition: what was handed out of it, and the records that follow. */
+class Log {
+  readonly partition: Partition
+  readonly records = new RecordQueue()
+  isFetching = false
+  handedOut = 0
+
+  constructor(topic: string, id: number, waitMs: number) {
+    this.partition = new Partition(topic, id, waitMs)
+    this.partition.isWaiting = false
+  }
+}
+
+class Lent implements HeldRecord {
+  readonly #partition: Partition
+  readonly offset: number
+  readonly timestampMs: number
+  readonly isLate: boolean
+  readonly isAbandoned = false
+  readonly mayHaveBegun = false
+  readonly #onSettled: () => void
+
+  constructor(partition: Partition, offset: number, timestampMs: number, onSettled: () => void) {
+    this.#partition = partition
+    this.offset = offset
+    this.timestampMs = timestampMs
+    this.isLate = partition.isBehind
+    this.#onSettled = onSettled
+  }
+
+  get topic(): string {
+    return this.#partition.topic
+  }
+
+  get partition(): number {
+    return this.#partition.id
+  }
+
+  settle(): void {
+    this.#partition.settle(this.offset)
+    this.#onSettled()
+  }
+
+  giveBack(): void {
+    throw new Error(`${this.topic}/${this.partition} gave a record back that nobody else takes`)
+  }
+}
