@@ -1,40 +1,24 @@
 import type { Availability } from './availability.ts'
 import type { Occasion } from './clock.ts'
-
-/** A record for Kafka, with its place. */
-export type OutgoingRecord = {
-  readonly partition: number
-  readonly key: string
-  readonly value: string
-  readonly headers: Readonly<Record<string, string>>
-  /** Of the whole record, by `recordBytes`. */
-  readonly bytes: number
-}
-
-/** What Kafka adds to key and value, the name and id of a source among it: at most, and roughly. */
-const overheadBytes = 200
-
-/** Of a record, as `OutgoingRecord` has it. Keys count: they are users' ids, which may be as long as messages. */
-export function recordBytes(key: string, valueBytes: number): number {
-  return Buffer.byteLength(key) + valueBytes + overheadBytes
-}
+import { isUnwanted, Lane, type Produce, type Room } from './lane.ts'
+import { type Delivered, Parcel, type Part, type Ticket } from './parcel.ts'
+import { Unanswered } from './unanswered.ts'
 
 /** What the outbox needs of a Kafka producer. */
-export type BatchSender = {
+export type ProduceSender = {
+  /**
+   * Sends what is for each partition once, and calls `onSettled` once for each: without `failure` when Kafka has acknowledged it.
+   * What goes `apart` doesn't hold up the rest.
+   */
   send(
-    batch: readonly { readonly topic: string; readonly records: OutgoingRecord[] }[],
-  ): Promise<{ ok: true } | { ok: false; detail: string }>
+    produces: readonly Produce[],
+    road: 'main' | 'apart',
+    onSettled: (produce: Produce, failure: string | undefined) => void,
+  ): void
 }
 
-/**
- * What became of a request's records. `acknowledged`: all in-sync replicas have all of them. `too_late`: no
- * acknowledgement in time, they may come to be written. `unavailable`: Kafka doesn't take records. `full`: so much
- * waits already that nothing was taken.
- */
-export type Delivered = 'acknowledged' | 'too_late' | 'unavailable' | 'full'
-
 export type OutboxOptions = {
-  readonly sender: BatchSender
+  readonly sender: ProduceSender
   readonly availability: Availability
   /** How long records wait for others to travel with, while nothing is under way. */
   readonly lingerMs: number
@@ -42,86 +26,38 @@ export type OutboxOptions = {
   readonly ackTimeoutMs: number
   /** Most bytes of records that aren't acknowledged yet. */
   readonly bufferBytes: number
+  /** Milliseconds of a monotonic clock. */
+  readonly now: () => number
 }
 
 /** A produce of more would hold up the event loop for long. */
 const maxSendRecords = 2_000
 const maxSendBytes = 4_000_000
-/** Of one partition: a topic takes 1 MB at once. */
-const maxPartitionBytes = 900_000
-/** A request's records are split into parts of at most this, so that parts of several requests fill a produce well. */
-const maxPartBytes = 450_000
-
-/** Records of one request that travel together. */
-export type Part = {
-  readonly topic: string
-  readonly records: OutgoingRecord[]
-  /** Of the records. */
-  bytes: number
-  /** The `messageId` that a client gave, for each record. */
-  readonly ids: (string | undefined)[]
-  /** Those of `ids` that are in flight, of the part's source. */
-  readonly flights: Map<string, Part>
-  /** Of the request, which identical messages of another one don't share. */
-  readonly occasion: Occasion
-  /** Requests that wait for this part. */
-  readonly tickets: Ticket[]
-}
-
-type Ticket = { open: number; isDone: boolean; resolve: (delivered: Delivered) => void }
-
-/** The records of one request, being collected. */
-export class Parcel {
-  readonly topic: string
-  readonly occasion: Occasion
-  readonly parts: Part[] = []
-  /** Parts of other requests that are waited for too. */
-  readonly joined = new Set<Part>()
-  readonly flights: Map<string, Part>
-  bytes = 0
-  #last: Part | undefined
-
-  constructor(topic: string, occasion: Occasion, flights: Map<string, Part>) {
-    this.topic = topic
-    this.occasion = occasion
-    this.flights = flights
-  }
-
-  /** `id`: by which an identical message is to find this one, while it is in flight. */
-  add(record: OutgoingRecord, id: string | undefined): void {
-    const { bytes } = record
-    let part = this.#last
-    if (part === undefined || part.bytes + bytes > maxPartBytes || part.records.length === maxSendRecords) {
-      const { topic, occasion, flights } = this
-      part = { topic, records: [], bytes: 0, ids: [], flights, occasion, tickets: [] }
-      this.#last = part
-      this.parts.push(part)
-    }
-    part.records.push(record)
-    part.ids.push(id)
-    part.bytes += bytes
-    this.bytes += bytes
-  }
-}
+/** A produce that takes longer is that of a sick partition: those that it has nothing for wait no more. */
+const slowMs = 250
 
 /**
  * Brings the records of many requests to Kafka in few produces, and tells each request what became of its own. Owns
  * what waits, and what is in flight. One produce is under way at a time, and takes along all that came since the one
- * before: so the records of a partition are written in the order of their coming.
+ * before. Each part of a request is settled by the partition that it is for. What a partition doesn't take is sent to it again, apart
+ * from what is for others, until nobody waits for it.
  */
 export class Outbox {
   readonly #options: OutboxOptions
-  /** In the order of their coming; from `#head` on. */
-  #waiting: Part[] = []
-  #head = 0
+  readonly #lanes = new Map<string, Lane[]>()
+  /** Lanes that have something to send, in the order in which they came to have it. */
+  readonly #ready = new Set<Lane>()
+  readonly #flights = new Map<string, Map<string, Part>>()
+  readonly #unanswered: Unanswered
   #bytes = 0
   #records = 0
   #isSending = false
   #timer: NodeJS.Timeout | undefined
-  readonly #flights = new Map<string, Map<string, Part>>()
+  #isStopped = false
 
   constructor(options: OutboxOptions) {
     this.#options = options
+    this.#unanswered = new Unanswered(options.now)
   }
 
   /** Bytes of records that aren't acknowledged yet. */
@@ -144,23 +80,25 @@ export class Outbox {
     return new Parcel(topic, occasion, flights)
   }
 
-  /** Takes a parcel, and resolves once it is known what became of it; at the latest after `ackTimeoutMs`. */
+  /**
+   * Takes a parcel, and resolves once it is known what became of it; at the latest after `ackTimeoutMs`. Where one of its records
+   * can't be written now, none of them is sent: its client sends all again, and what is sent twice is written twice.
+   */
   async submit(parcel: Parcel): Promise<Delivered> {
     const { availability, bufferBytes, ackTimeoutMs } = this.#options
-    const { parts, joined } = parcel
-    if (parts.length === 0 && joined.size === 0) return 'acknowledged'
-    if (!availability.isAvailable) return 'unavailable'
+    const { topic, parts } = parcel
+    this.#unanswered.forget()
+    const joined = [...parcel.joined].filter(({ isAcknowledged }) => !isAcknowledged)
+    if (parts.length === 0 && joined.length === 0) return 'acknowledged'
+    if (!parts.every(({ partition }) => availability.takes(topic, partition))) return 'unavailable'
     if (this.#bytes + parcel.bytes > bufferBytes) return 'full'
 
     const { promise, resolve } = Promise.withResolvers<Delivered>()
-    const ticket: Ticket = { open: parts.length + joined.size, isDone: false, resolve }
+    const ticket: Ticket = { open: parts.length + joined.length, delivered: undefined, resolve }
     for (const part of joined) part.tickets.push(ticket)
     for (const part of parts) this.#take(part, ticket)
     this.#sendLater()
-    const deadline = setTimeout(() => {
-      finish(ticket, 'too_late')
-      this.#dropUnwanted()
-    }, ackTimeoutMs)
+    const deadline = setTimeout(() => this.#giveUp(ticket, [...joined, ...parts]), ackTimeoutMs)
     const delivered = await promise
     clearTimeout(deadline)
     return delivered
@@ -168,116 +106,158 @@ export class Outbox {
 
   /** Nothing is sent after it. */
   stop(): void {
+    this.#isStopped = true
     clearTimeout(this.#timer)
+  }
+
+  #laneOf({ topic, partition }: Part): Lane {
+    let lanes = this.#lanes.get(topic)
+    if (lanes === undefined) {
+      lanes = []
+      this.#lanes.set(topic, lanes)
+    }
+    return (lanes[partition] ??= new Lane(topic, partition))
   }
 
   #take(part: Part, ticket: Ticket): void {
     part.tickets.push(ticket)
     for (const id of part.ids) if (id !== undefined) part.flights.set(id, part)
-    this.#waiting.push(part)
     this.#records += part.records.length
     this.#bytes += part.bytes
+    const lane = this.#laneOf(part)
+    const wasEmpty = lane.isEmpty
+    lane.push(part)
+    if (wasEmpty && !lane.isSending) this.#makeReady(lane, this.#options.lingerMs)
+  }
+
+  /** What a healthy lane has travels with that of others; what a sick one has goes by itself, after a rest. */
+  #makeReady(lane: Lane, restMs: number): void {
+    if (lane.isEmpty || this.#isStopped) return
+    if (!lane.isSick) this.#ready.add(lane)
+    else setTimeout(() => this.#sendApart(lane), restMs)
   }
 
   /** What comes while nothing is under way waits for others for a moment. */
   #sendLater(): void {
-    if (this.#isSending || this.#timer !== undefined || this.#head === this.#waiting.length) return
+    if (this.#isSending || this.#timer !== undefined || this.#ready.size === 0 || this.#isStopped) return
     this.#timer = setTimeout(() => {
       this.#timer = undefined
-      void this.#sendAll()
+      this.#sendMain()
     }, this.#options.lingerMs)
   }
 
-  async #sendAll(): Promise<void> {
+  #sendMain(): void {
+    if (this.#isSending || this.#isStopped) return
+    const produces = this.#takeProduces()
+    if (produces.length === 0) return
     this.#isSending = true
-    while (this.#head < this.#waiting.length) await this.#send(this.#takeParts())
-    this.#isSending = false
-  }
-
-  /** From the head, as many as one produce may have; at least one. */
-  #takeParts(): Part[] {
-    const parts: Part[] = []
-    const partitionBytes: number[] = []
-    let records = 0
-    let bytes = 0
-    for (let part = this.#waiting[this.#head]; part !== undefined; part = this.#waiting[this.#head]) {
-      records += part.records.length
-      bytes += part.bytes
-      const isTooMuch = records > maxSendRecords || bytes > maxSendBytes || !hasRoom(partitionBytes, part)
-      if (parts.length > 0 && isTooMuch) break
-      parts.push(part)
-      this.#head++
+    let open = produces.length
+    const goOn = (): void => {
+      clearTimeout(slow)
+      open = 0
+      this.#isSending = false
+      this.#sendMain()
     }
-    this.#forgetTaken()
-    return parts
+    const slow = setTimeout(goOn, slowMs)
+    this.#send(produces, 'main', () => {
+      open--
+      if (open === 0) goOn()
+      else this.#sendLater()
+    })
   }
 
-  async #send(parts: readonly Part[]): Promise<void> {
+  #sendApart(lane: Lane): void {
+    if (lane.isSending || lane.isEmpty || this.#isStopped) return
+    const produce = this.#produceOf(lane, { records: maxSendRecords, bytes: maxSendBytes }, true)
+    this.#send([produce], 'apart', () => this.#sendLater())
+  }
+
+  /** As much as one produce may have. */
+  #takeProduces(): Produce[] {
+    const room: Room = { records: maxSendRecords, bytes: maxSendBytes }
+    const produces: Produce[] = []
+    for (const lane of this.#ready) {
+      const produce = this.#produceOf(lane, room, produces.length === 0)
+      if (produce.parts.length === 0) break
+      produces.push(produce)
+      this.#ready.delete(lane)
+    }
+    return produces
+  }
+
+  #produceOf(lane: Lane, room: Room, isFirst: boolean): Produce {
+    const parts = lane.take(room, isFirst)
+    lane.isSending = parts.length > 0
+    const { topic, partition } = lane
+    const records = parts.length === 1 ? (parts[0]?.records ?? []) : parts.flatMap((part) => part.records)
+    return { topic, partition, records, lane, parts, sentMs: this.#options.now() }
+  }
+
+  /** Calls `onSettled` when what became of a produce has been told to all that waited for it. */
+  #send(produces: readonly Produce[], road: 'main' | 'apart', onSettled: (produce: Produce) => void): void {
     const { sender, availability, ackTimeoutMs } = this.#options
+    const open = new Set(produces)
     // Who waited for it has been told by then.
-    const slow = setTimeout(
-      () => availability.failed(`no acknowledgement within ${ackTimeoutMs} ms`),
-      ackTimeoutMs,
-    )
-    const outcome = await sender.send(batchOf(parts))
-    clearTimeout(slow)
-    if (outcome.ok) availability.worked()
-    else availability.failed(outcome.detail)
-    for (const part of parts) this.#settle(part, outcome.ok ? 'acknowledged' : 'unavailable')
+    const late = setTimeout(() => {
+      const reason = `no acknowledgement within ${ackTimeoutMs} ms`
+      for (const { topic, partition, sentMs } of open) availability.failed(topic, partition, reason, sentMs)
+    }, ackTimeoutMs)
+    sender.send(produces, road, (produce, failure) => {
+      open.delete(produce)
+      if (open.size === 0) clearTimeout(late)
+      if (failure === undefined) this.#worked(produce)
+      else this.#failed(produce, failure)
+      onSettled(produce)
+    })
   }
 
-  #settle(part: Part, delivered: 'acknowledged' | 'unavailable'): void {
+  #worked({ topic, partition, lane, parts }: Produce): void {
+    this.#options.availability.worked(topic, partition)
+    lane.worked()
+    this.#makeReady(lane, lane.backoffMs)
+    for (const part of parts) this.#acknowledge(part)
+  }
+
+  #failed({ topic, partition, lane, parts, sentMs }: Produce, failure: string): void {
+    this.#options.availability.failed(topic, partition, failure, sentMs)
+    for (const part of parts) if (isUnwanted(part)) this.#release(part)
+    lane.failed(parts.filter((part) => !isUnwanted(part)))
+    this.#makeReady(lane, lane.backoffMs)
+  }
+
+  #acknowledge(part: Part): void {
+    part.isAcknowledged = true
+    this.#release(part)
+    for (const ticket of part.tickets) {
+      ticket.open--
+      if (ticket.open === 0) finish(ticket, 'acknowledged')
+    }
+    if (part.tickets.some(({ delivered }) => delivered !== undefined && delivered !== 'acknowledged')) {
+      this.#unanswered.keep(part)
+    }
+  }
+
+  /** It is no longer in flight. */
+  #release(part: Part): void {
     this.#records -= part.records.length
     this.#bytes -= part.bytes
     for (const id of part.ids) {
       if (id !== undefined && part.flights.get(id) === part) part.flights.delete(id)
     }
-    for (const ticket of part.tickets) {
-      ticket.open--
-      if (delivered === 'unavailable' || ticket.open === 0) finish(ticket, delivered)
-    }
   }
 
-  /** What nobody waits for any more isn't sent: its clients were told to send it again. Times run out in order. */
-  #dropUnwanted(): void {
-    for (let part = this.#waiting[this.#head]; part !== undefined; part = this.#waiting[this.#head]) {
-      if (part.tickets.some(({ isDone }) => !isDone)) break
-      this.#head++
-      this.#settle(part, 'unavailable')
+  /** What nobody waits for any more isn't sent: its clients are told to send it again. What is written already isn't then. */
+  #giveUp(ticket: Ticket, parts: readonly Part[]): void {
+    finish(ticket, 'too_late')
+    for (const part of parts) {
+      if (part.isAcknowledged) this.#unanswered.keep(part)
+      else for (const unwanted of this.#laneOf(part).takeUnwanted()) this.#release(unwanted)
     }
-    this.#forgetTaken()
-  }
-
-  #forgetTaken(): void {
-    if (this.#head < 1_000 && this.#head < this.#waiting.length) return
-    this.#waiting = this.#waiting.slice(this.#head)
-    this.#head = 0
   }
 }
 
 function finish(ticket: Ticket, delivered: Delivered): void {
-  if (ticket.isDone) return
-  ticket.isDone = true
+  if (ticket.delivered !== undefined) return
+  ticket.delivered = delivered
   ticket.resolve(delivered)
-}
-
-/** Adds a part to what its partitions get, and says whether that is not too much for any. */
-function hasRoom(partitionBytes: number[], part: Part): boolean {
-  let most = 0
-  for (const { partition, bytes } of part.records) {
-    const sum = (partitionBytes[partition] ?? 0) + bytes
-    partitionBytes[partition] = sum
-    if (sum > most) most = sum
-  }
-  return most <= maxPartitionBytes
-}
-
-function batchOf(parts: readonly Part[]): { topic: string; records: OutgoingRecord[] }[] {
-  const byTopic = new Map<string, OutgoingRecord[]>()
-  for (const { topic, records } of parts) {
-    const before = byTopic.get(topic)
-    if (before === undefined) byTopic.set(topic, [...records])
-    else for (const record of records) before.push(record)
-  }
-  return [...byTopic].map(([topic, records]) => ({ topic, records }))
 }

@@ -3,7 +3,7 @@ import type { Catalog } from '../catalog/catalog.ts'
 import { openCatalogFile } from '../catalog/file.ts'
 import { catalogVariables } from '../config/read.ts'
 import type { Config } from '../config/schema.ts'
-import { Availability } from '../gateway/availability.ts'
+import { Availability, type TopicAvailability } from '../gateway/availability.ts'
 import { Outbox } from '../gateway/outbox.ts'
 import { createGatewayServer } from '../gateway/server.ts'
 import { createServerCalls } from '../gateway/server-calls.ts'
@@ -100,16 +100,14 @@ export async function startGatewayPart({
   const { minInsync, partitions } = topicLayout(config)
   const written = [topics.events, topics.deletions, topics.audienceChanges]
   const availability = new Availability({
-    check: () => sender.obstacle(written, minInsync),
+    topics: written,
+    partitions,
+    check: () => sender.obstacles(written, minInsync),
     now: monotonicMs,
-    onChange(reason) {
-      metrics.unavailable.set(reason === '' ? 0 : 1)
-      if (reason === '') log.info('Kafka takes messages again')
-      else log.error({ reason }, 'Kafka does not take messages: requests are answered 503 until it does')
-    },
+    onChange: (change) => tellAvailability(log, change),
   })
   const { host, port, lingerMs, ackTimeoutMs, bufferBytes, requestTimeoutMs, maxConnections } = config.gateway
-  const outbox = new Outbox({ sender, availability, lingerMs, ackTimeoutMs, bufferBytes })
+  const outbox = new Outbox({ sender, availability, lingerMs, ackTimeoutMs, bufferBytes, now: monotonicMs })
   const sources = new Sources(catalog, monotonicMs)
   const shared = { sources, outbox, partitions, now: Date.now }
   const server = createGatewayServer({
@@ -135,11 +133,14 @@ export async function startGatewayPart({
       metrics.receivingBytes.set(server.receivingBytes)
       metrics.bufferedBytes.set(outbox.bytes)
       metrics.bufferedMessages.set(outbox.records)
+      metrics.unavailable.set(availability.isAvailable(topics.events) ? 0 : 1)
+      for (const topic of written) metrics.refusedPartitions.set({ topic }, availability.refused(topic))
     },
     notReady() {
       const reasons: string[] = []
       if (state.isStopping) reasons.push('stopping')
-      if (!availability.isAvailable) reasons.push(`Kafka does not take messages: ${availability.reason}`)
+      if (!availability.isAvailable(topics.events))
+        reasons.push(`Kafka does not take messages: ${availability.reason(topics.events)}`)
       return reasons
     },
     async stop() {
@@ -157,6 +158,14 @@ export async function startGatewayPart({
     },
   }
 }
+
+function tellAvailability(log: Logger, change: TopicAvailability): void {
+  if (change.refused === 0) log.info({ topic: change.topic }, 'Kafka takes all records of this topic again')
+  else log.error(change, refusing)
+}
+
+const refusing =
+  'Kafka does not take records of these partitions: requests with a record for one of them are answered 503 until it does'
 
 function monotonicMs(): number {
   return performance.now()

@@ -68,7 +68,14 @@ export function createGatewayMetrics(registry = defaultRegistry()) {
     }),
     unavailable: new Gauge({
       name: 'sluice_gateway_kafka_unavailable',
-      help: '1 while Kafka does not take messages, and requests are answered 503.',
+      help: '1 while no partition of the events topic takes messages, requests are answered 503, and the gateway is not ready.',
+      aggregator: 'max',
+      registers,
+    }),
+    refusedPartitions: new Gauge({
+      name: 'sluice_gateway_refused_partitions',
+      help: 'Partitions that Kafka takes no records for, by topic: requests with a record for one of them are answered 503.',
+      labelNames: ['topic'],
       aggregator: 'max',
       registers,
     }),

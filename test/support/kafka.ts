@@ -113,9 +113,13 @@ function batches(messages: readonly Message[]): Message[][] {
  */
 export async function readAll(
   topic: string,
-  { timeoutMs = 30_000, count }: { timeoutMs?: number; count?: number } = {},
+  {
+    timeoutMs = 30_000,
+    count,
+    brokers = testKafka(),
+  }: { timeoutMs?: number; count?: number; brokers?: readonly string[] } = {},
 ): Promise<SeenRecord[]> {
-  const kafka = otherProgram()
+  const kafka = otherProgram(brokers)
   const unread = await unreadPartitions(kafka, topic)
   const records: SeenRecord[] = []
   const isDone = () => (count === undefined ? unread.size === 0 : records.length >= count)

@@ -2,32 +2,38 @@ import * as fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { arrivalAt, occasionOf } from '../../../src/gateway/clock.ts'
 import { Availability } from '../../../src/gateway/availability.ts'
-import { type BatchSender, type Delivered, Outbox, type OutgoingRecord } from '../../../src/gateway/outbox.ts'
+import type { Produce } from '../../../src/gateway/lane.ts'
+import { Outbox, type ProduceSender } from '../../../src/gateway/outbox.ts'
+import type { Delivered, OutgoingRecord } from '../../../src/gateway/parcel.ts'
 
-type Batch = Parameters<BatchSender['send']>[0]
-type Outcome = Awaited<ReturnType<BatchSender['send']>>
+/** What became of a send: for each of its produces, or of one partition only. */
+type Outcome = string | undefined
+type OnSettled = Parameters<ProduceSender['send']>[2]
 
-const ok: Outcome = { ok: true }
-const failure: Outcome = { ok: false, detail: 'no' }
+const ok: Outcome = undefined
+const failure: Outcome = 'no'
 const lingerMs = 5
 const ackTimeoutMs = 1_500
 const occasion = occasionOf(undefined, arrivalAt(0))
 
-/** Stands for Kafka: holds each batch until the test says what becomes of it. */
-class HeldSender implements BatchSender {
-  readonly batches: { batch: Batch; settle: (outcome: Outcome) => void }[] = []
+/** Stands for Kafka: holds each send until the test says what becomes of it. */
+class HeldSender implements ProduceSender {
+  readonly batches: { produces: readonly Produce[]; road: string; onSettled: OnSettled }[] = []
 
-  send(batch: Batch): Promise<Outcome> {
-    return new Promise((settle) => this.batches.push({ batch, settle }))
+  send(produces: readonly Produce[], road: 'main' | 'apart', onSettled: OnSettled): void {
+    this.batches.push({ produces, road, onSettled })
   }
 
   recordsOf(index: number): string[] {
-    return (this.batches[index]?.batch ?? []).flatMap(({ records }) => records.map(({ value }) => value))
+    return (this.batches[index]?.produces ?? []).flatMap(({ records }) => records.map(({ value }) => value))
   }
 
-  /** Lets a batch end, and all that waits for it go on. */
-  async settle(index: number, outcome: Outcome): Promise<void> {
-    this.batches[index]?.settle(outcome)
+  /** Lets a send end, or what it has for one partition, and all that waits for it go on. */
+  async settle(index: number, outcome: Outcome, partition?: number): Promise<void> {
+    const { produces = [], onSettled } = this.batches[index] ?? {}
+    for (const produce of produces) {
+      if (partition === undefined || produce.partition === partition) onSettled?.(produce, outcome)
+    }
     await vi.advanceTimersByTimeAsync(0)
   }
 }
@@ -36,10 +42,13 @@ let sender: HeldSender
 let outbox: Outbox
 let availability: Availability
 
+const now = (): number => performance.now()
+
 function begin(bufferBytes = 10_000_000): void {
   sender = new HeldSender()
-  availability = new Availability({ check: async () => undefined, onChange: () => {}, now: () => 0 })
-  outbox = new Outbox({ sender, availability, lingerMs, ackTimeoutMs, bufferBytes })
+  const topics = ['events', 'deletions']
+  availability = new Availability({ topics, partitions: 3, check: async () => [], onChange: () => {}, now })
+  outbox = new Outbox({ sender, availability, lingerMs, ackTimeoutMs, bufferBytes, now })
 }
 
 beforeEach(() => {
@@ -73,14 +82,14 @@ function follow(promise: Promise<Delivered>): Submitted {
 }
 
 describe('the outbox', () => {
-  test('sends what comes within a few milliseconds together, in its order', async () => {
+  test('sends what comes within a few milliseconds together, that of a partition in its order', async () => {
     const one = submit(['a', 'b'])
     await vi.advanceTimersByTimeAsync(lingerMs - 1)
     const other = submit(['c'])
     expect(sender.batches).toHaveLength(0)
     await vi.advanceTimersByTimeAsync(1)
     expect(sender.batches).toHaveLength(1)
-    expect(sender.recordsOf(0)).toEqual(['a', 'b', 'c'])
+    expect(sender.recordsOf(0)).toEqual(['a', 'c', 'b'])
     expect([one.outcome, other.outcome]).toEqual([undefined, undefined])
     await sender.settle(0, ok)
     expect([one.outcome, other.outcome]).toEqual(['acknowledged', 'acknowledged'])
@@ -94,7 +103,7 @@ describe('the outbox', () => {
     void outbox.submit(parcel)
     submit(['b'])
     await vi.advanceTimersByTimeAsync(lingerMs)
-    const topics = sender.batches[0]?.batch.map(({ topic, records }) => [
+    const topics = sender.batches[0]?.produces.map(({ topic, records }) => [
       topic,
       records.map(({ value }) => value),
     ])
@@ -115,13 +124,17 @@ describe('the outbox', () => {
     expect(sender.recordsOf(1)).toEqual(['b', 'c'])
   })
 
-  test('writes the records of a request in their order, however many produces they need', async () => {
+  test('writes the records of a partition in the order of a request, however many produces they need', async () => {
     const values = Array.from({ length: 2_500 }, String)
     submit(values)
     await vi.advanceTimersByTimeAsync(lingerMs)
     for (let index = 0; index < sender.batches.length; index++) await sender.settle(index, ok)
     expect(sender.batches.length).toBeGreaterThan(1)
-    expect(sender.batches.flatMap((_, index) => sender.recordsOf(index))).toEqual(values)
+    const written = sender.batches.flatMap((_, index) => sender.recordsOf(index)).map(Number)
+    for (const partition of [0, 1, 2]) {
+      const expected = values.map(Number).filter((value) => value % 3 === partition)
+      expect(written.filter((value) => value % 3 === partition)).toEqual(expected)
+    }
   })
 
   test.each([
@@ -131,7 +144,9 @@ describe('the outbox', () => {
   ])('puts no more $what into a produce than it may have', async ({ requests, records, bytes, expected }) => {
     for (let index = 0; index < requests; index++) submit(Array.from({ length: records }, String), { bytes })
     await vi.advanceTimersByTimeAsync(lingerMs)
-    expect(sender.recordsOf(0)).toHaveLength(expected * records)
+    // What is for one partition is taken as a whole, so that it may be a little less.
+    expect(sender.recordsOf(0).length).toBeLessThanOrEqual(expected * records)
+    expect(sender.recordsOf(0).length).toBeGreaterThan((expected - 1) * records)
   })
 
   test('splits a request that is too much for one produce, and answers when all of it is there', async () => {
@@ -150,16 +165,22 @@ describe('the outbox', () => {
     expect(sender.batches).toHaveLength(0)
   })
 
-  test('says that Kafka does not take it, to all of a produce that failed', async () => {
+  test('sends again what was not taken, by itself, until nobody waits for it, and refuses what comes then', async () => {
     const one = submit(['a'])
     const other = submit(['b'])
     await vi.advanceTimersByTimeAsync(lingerMs)
-    await sender.settle(0, failure)
-    expect([one.outcome, other.outcome]).toEqual(['unavailable', 'unavailable'])
+    let sent = 0
+    for (; sent < sender.batches.length; sent++) {
+      await sender.settle(sent, failure)
+      await vi.advanceTimersByTimeAsync(400)
+    }
+    expect([one.outcome, other.outcome]).toEqual(['too_late', 'too_late'])
+    expect(sender.batches.slice(1).every(({ road }) => road === 'apart')).toBe(true)
+    expect(sent).toBeGreaterThan(3)
     const next = submit(['c'])
     await vi.advanceTimersByTimeAsync(0)
     expect(next.outcome).toBe('unavailable')
-    expect(outbox.bytes).toBe(0)
+    expect([outbox.bytes, outbox.records]).toEqual([0, 0])
   })
 
   test('gives up what is not acknowledged in time, and does not send what nobody waits for any more', async () => {
@@ -186,6 +207,108 @@ describe('the outbox', () => {
     await vi.advanceTimersByTimeAsync(lingerMs)
     await sender.settle(1, ok)
     expect(third.outcome).toBe('acknowledged')
+  })
+})
+
+/** Three records, for the partitions 0, 1 and 2. */
+const ofAll = ['a', 'b', 'c']
+
+/** As a client does that was not answered 200: what is known of it is not written again. */
+function repeat(values: readonly string[]): { submitted: Submitted; found: string[] } {
+  const parcel = outbox.parcel('events', 'shop', occasion)
+  const found: string[] = []
+  for (const [index, value] of values.entries()) {
+    const part = parcel.flights.get(value)
+    if (part === undefined) parcel.add(record(value, 100, index % 3), value)
+    else {
+      parcel.joined.add(part)
+      found.push(value)
+    }
+  }
+  return { submitted: follow(outbox.submit(parcel)), found }
+}
+
+describe('a partition that takes nothing', () => {
+  test('concerns those only that have a record for it', async () => {
+    const mixed = submit(ofAll)
+    const healthy = submit(['d'])
+    await vi.advanceTimersByTimeAsync(lingerMs)
+    await sender.settle(0, ok, 0)
+    expect([healthy.outcome, mixed.outcome]).toEqual(['acknowledged', undefined])
+    await sender.settle(0, ok, 1)
+    await sender.settle(0, failure, 2)
+    await vi.advanceTimersByTimeAsync(100)
+    expect(sender.recordsOf(1)).toEqual(['c'])
+    await sender.settle(1, ok)
+    expect(mixed.outcome).toBe('acknowledged')
+  })
+
+  test('does not hold up the others: they are sent again while its produce is still under way', async () => {
+    submit(ofAll)
+    await vi.advanceTimersByTimeAsync(lingerMs)
+    await sender.settle(0, ok, 0)
+    await sender.settle(0, ok, 1)
+    const next = submit(['d', 'e'])
+    await vi.advanceTimersByTimeAsync(300)
+    expect(sender.recordsOf(1)).toEqual(['d', 'e'])
+    await sender.settle(1, ok)
+    expect(next.outcome).toBe('acknowledged')
+    const more = submit(['f'])
+    await vi.advanceTimersByTimeAsync(lingerMs)
+    await sender.settle(2, ok)
+    expect(more.outcome).toBe('acknowledged')
+  })
+
+  test('has nothing of a request written that it has a record of, once it is known', async () => {
+    const early = submit(ofAll)
+    await vi.advanceTimersByTimeAsync(lingerMs)
+    await sender.settle(0, ok, 0)
+    await sender.settle(0, ok, 1)
+    await sender.settle(0, failure, 2)
+    await vi.advanceTimersByTimeAsync(400)
+    for (let index = 1; index < sender.batches.length; index++) {
+      await sender.settle(index, failure)
+      await vi.advanceTimersByTimeAsync(400)
+    }
+    expect(early.outcome).toBe('too_late')
+    const sent = sender.batches.length
+    const late = submit(ofAll)
+    await vi.advanceTimersByTimeAsync(100)
+    expect(late.outcome).toBe('unavailable')
+    expect(sender.batches.length).toBe(sent)
+  })
+
+  test('has the rest of its request known when a client repeats it: what is written is not written again', async () => {
+    const first = submit(ofAll, { ids: ofAll })
+    await vi.advanceTimersByTimeAsync(lingerMs)
+    await sender.settle(0, ok, 0)
+    await sender.settle(0, ok, 1)
+    await vi.advanceTimersByTimeAsync(ackTimeoutMs)
+    expect(first.outcome).toBe('too_late')
+    await sender.settle(0, failure, 2)
+    const { found } = repeat(['a', 'b'])
+    expect(found).toEqual(['a', 'b'])
+    availability.worked('events', 2)
+    const second = repeat(ofAll)
+    expect(second.found).toEqual(['a', 'b'])
+    await vi.advanceTimersByTimeAsync(100)
+    const last = sender.batches.length - 1
+    expect(sender.recordsOf(last)).toEqual(['c'])
+    await sender.settle(last, ok)
+    expect(second.submitted.outcome).toBe('acknowledged')
+  })
+
+  test('and what was acknowledged too late is known too, for a minute', async () => {
+    const first = submit(['a'], { ids: ['a'] })
+    await vi.advanceTimersByTimeAsync(ackTimeoutMs + lingerMs)
+    await sender.settle(0, ok)
+    expect(first.outcome).toBe('too_late')
+    const { submitted, found } = repeat(['a'])
+    await vi.advanceTimersByTimeAsync(0)
+    expect([submitted.outcome, found]).toEqual(['acknowledged', ['a']])
+    await vi.advanceTimersByTimeAsync(60_000)
+    submit(['b'])
+    expect(repeat(['a']).found).toEqual([])
   })
 })
 
@@ -225,6 +348,7 @@ describe('an identical message in flight', () => {
     const other = join('m1')
     await vi.advanceTimersByTimeAsync(100)
     await sender.settle(0, ok)
+    await vi.advanceTimersByTimeAsync(lingerMs)
     expect(sender.recordsOf(1)).toEqual(['a'])
     await sender.settle(1, ok)
     expect([one.outcome, other.outcome]).toEqual(['too_late', 'acknowledged'])
@@ -254,7 +378,7 @@ describe('whatever becomes of the produces', () => {
           const index = [...open][pick % Math.max(1, open.size)]
           if (index === undefined) return
           open.delete(index)
-          if (outcome.ok) for (const value of sender.recordsOf(index)) acknowledged.add(value)
+          if (outcome === ok) for (const value of sender.recordsOf(index)) acknowledged.add(value)
           await sender.settle(index, outcome)
         }
         for (const next of steps) {

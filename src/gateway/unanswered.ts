@@ -1,0 +1,46 @@
+import type { Part } from './parcel.ts'
+
+/** Clients that are told to send again do so within seconds. */
+const keptMs = 60_000
+const maxBytes = 8_000_000
+
+/**
+ * What Kafka has acknowledged of requests that were not answered 200, since another part of them was not written, or this one too
+ * late. Their clients send all of it again: what is here is found then, as what is in flight, and isn't written a second time.
+ */
+export class Unanswered {
+  readonly #now: () => number
+  #kept: { readonly part: Part; readonly untilMs: number }[] = []
+  #bytes = 0
+
+  /** `now`: milliseconds of a monotonic clock. */
+  constructor(now: () => number) {
+    this.#now = now
+  }
+
+  keep(part: Part): void {
+    let isNew = false
+    for (const id of part.ids) {
+      if (id === undefined || part.flights.has(id)) continue
+      part.flights.set(id, part)
+      isNew = true
+    }
+    if (!isNew) return
+    this.#kept.push({ part, untilMs: this.#now() + keptMs })
+    this.#bytes += part.bytes
+    this.forget()
+  }
+
+  /** Drops what is too old, or too much. */
+  forget(): void {
+    const nowMs = this.#now()
+    while (this.#kept[0] !== undefined && (this.#kept[0].untilMs <= nowMs || this.#bytes > maxBytes)) {
+      const [{ part }] = this.#kept
+      this.#kept.shift()
+      this.#bytes -= part.bytes
+      for (const id of part.ids) {
+        if (id !== undefined && part.flights.get(id) === part) part.flights.delete(id)
+      }
+    }
+  }
+}
