@@ -1,5 +1,6 @@
 import { failing, healthy, type HookModel, silent } from './hook-models.ts'
-import type { Feed, SimulatedDestination } from './simulation.ts'
+import type { Feed } from './feed.ts'
+import type { SimulatedDestination } from './simulation.ts'
 
 /** Hooks that are sick all the time, each of a destination of its own, beside healthy ones. */
 export type Scene = {
