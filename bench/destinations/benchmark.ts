@@ -20,15 +20,8 @@ import { percent, rowOf } from '../support/table.ts'
  * no more than 4 s (`delivery.poolIdle`): about half of the deliveries open one, and its price is that of connections.
  */
 export async function runDestinationsBenchmark(settings: Settings): Promise<BenchmarkResult> {
-  const {
-    runs = 3,
-    seconds = 30,
-    rate = 2_000,
-    destinations: many = 10_000,
-    tls = false,
-    profileDir,
-  } = settings
-  const stage = await openStage({ destinations: many, tls, profileDir, report: say })
+  const { runs = 3, seconds = 30, rate = 2_000, destinations: many = 10_000, profileDir } = settings
+  const stage = await openStage({ destinations: many, profileDir, report: say })
   const measured: Record<SideName, Measured[]> = { few: [], many: [], reopened: [] }
   try {
     for (let run = 1; run <= runs; run++) {
@@ -42,7 +35,7 @@ export async function runDestinationsBenchmark(settings: Settings): Promise<Benc
   } finally {
     await stage.close()
   }
-  return resultOf(measured, { runs, many, rate, seconds, tls })
+  return resultOf(measured, { runs, many, rate, seconds })
 }
 
 const sideNames = ['few', 'many', 'reopened'] as const
@@ -92,10 +85,10 @@ async function runSide(
   }
 }
 
-type Setup = { runs: number; many: number; rate: number; seconds: number; tls: boolean }
+type Setup = { runs: number; many: number; rate: number; seconds: number }
 
 function resultOf(measured: Record<SideName, Measured[]>, setup: Setup): BenchmarkResult {
-  const { runs, many, rate, seconds, tls } = setup
+  const { runs, many, rate, seconds } = setup
   const sides = {
     few: medianOf(measured.few),
     many: medianOf(measured.many),
@@ -115,7 +108,6 @@ function resultOf(measured: Record<SideName, Measured[]>, setup: Setup): Benchma
       many_connections_reopened: measured.reopened.map(plain),
     },
     destinations: [few, many],
-    tls,
     rate_per_s: rate,
     seconds,
     warmup_s: warmupS,
@@ -131,7 +123,7 @@ function resultOf(measured: Record<SideName, Measured[]>, setup: Setup): Benchma
     ])
   const table = [
     '',
-    `${rate} messages a second for ${seconds} s after ${warmupS} s, each to one destination, ${tls ? 'over TLS 1.3' : 'without TLS'};`,
+    `${rate} messages a second for ${seconds} s after ${warmupS} s, each to one destination;`,
     `medians of ${runs} runs, Node ${process.version}`,
     '',
     rowOf('destinations', ['deliveries/s', 'CPU µs each', 'connects each', 'p99 ms', 'others use']),

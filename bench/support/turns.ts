@@ -12,8 +12,6 @@ export type Measurement = {
   /** The same for the second half of the run, when the code is compiled. */
   warmDeliveriesPerS: number
   warmCpuUs: number
-  /** New connections for each delivery. */
-  connectionsEach: number
 }
 
 export type MeasuredSender = {
@@ -153,7 +151,7 @@ class TurnTaker {
     return undefined
   }
 
-  #measurementOf({ marks, connections, deliveries }: Report): Measurement {
+  #measurementOf({ marks }: Report): Measurement {
     const [first, middle, last] = marks
     if (first === undefined || middle === undefined || last === undefined) {
       throw new BenchmarkFailure('a run needs at least three messages')
@@ -165,7 +163,6 @@ class TurnTaker {
       cpuUs: all.cpuUs,
       warmDeliveriesPerS: warm.perS,
       warmCpuUs: warm.cpuUs,
-      connectionsEach: connections / deliveries,
     }
   }
 

@@ -3,12 +3,13 @@ import { someMember } from '../message/json.ts'
 import { partitionKey } from '../message/key.ts'
 import type { MessageLimits } from '../message/limits.ts'
 import type { MessageKind } from '../message/schema.ts'
-import { findExcess } from '../message/structure.ts'
+import { weigh } from '../message/structure.ts'
 import { isAbsent, validate } from '../message/validate.ts'
 import { isJsonObject, type JsonObject } from './body.ts'
 import { correctTimestamp, type Occasion, occasionOf } from './clock.ts'
 import { maxCompleteMessageBytes, maxMessageBytes } from './limits.ts'
 import type { LeftOutReason } from './reasons.ts'
+import type { SharedObject, WrittenObject } from './shared.ts'
 
 /** The kinds that come with a public write key. A `delete` doesn't. */
 export const trackingKinds = [
@@ -25,8 +26,8 @@ export type TrackingKind = (typeof trackingKinds)[number]
 export type Surroundings = Occasion & {
   /** The path's kind, which wins over the message's `type`; `undefined` in a batch. */
   readonly kind: TrackingKind | undefined
-  readonly context: JsonObject | undefined
-  readonly integrations: JsonObject | undefined
+  readonly context: SharedObject | undefined
+  readonly integrations: SharedObject | undefined
   /** The worker's: what is over them would only become a dead letter. */
   readonly limits: MessageLimits
 }
@@ -45,7 +46,7 @@ export type ReadyMessage = {
   readonly givenId: string | undefined
 }
 
-export type CheckedItem = ReadyMessage | { readonly ok: false; readonly reason: LeftOutReason }
+export type CheckedItem = ReadyMessage | LeftOut
 
 /**
  * Makes a message of what a client sent, or says why it is left out. Added are `type` (from the path), `messageId`
@@ -67,22 +68,18 @@ export function checkItem(item: unknown, surroundings: Surroundings): CheckedIte
   const timestamp = correctTimestamp(happenedAt(item), occasionOfItem(item, surroundings))
   if (timestamp === undefined) return leaveOut('bad_timestamp')
 
-  // Only now: what is left out anyway isn't worth the copying.
-  message.context = merge(surroundings.context, message.context)
-  message.integrations = merge(surroundings.integrations, message.integrations)
   message.timestamp = timestamp
-  const text = tryStringify(message)
-  if (text === undefined) return leaveOut('nested_too_deep')
-  const excess = findExcess(text, message, limits)
-  if (excess !== undefined) return leaveOut(excess)
-  if (losesNumbers(text, message)) return leaveOut('number_out_of_range')
-  const bytes = Buffer.byteLength(text)
+  const written = write(message, surroundings)
+  if (!written.ok) return written
+  const { text, bytes } = written
   if (bytes > maxMessageBytes && isTooLarge(item, bytes)) return leaveOut('message_too_large')
   if (bytes > limits.maxBytes) return leaveOut('body_too_large')
   return { ok: true, kind, key, text, bytes, givenId: givenId(item) }
 }
 
-function leaveOut(reason: LeftOutReason): CheckedItem {
+type LeftOut = { readonly ok: false; readonly reason: LeftOutReason }
+
+function leaveOut(reason: LeftOutReason): LeftOut {
   return { ok: false, reason }
 }
 
@@ -121,11 +118,39 @@ function occasionOfItem({ sentAt }: JsonObject, shared: Occasion): Occasion {
   return sentAt === undefined || sentAt === null ? shared : occasionOf(sentAt, shared.arrival)
 }
 
-/** `undefined`, as a field that isn't there, is not written. What isn't an object is left to the validation. */
-function merge(shared: JsonObject | undefined, own: unknown): unknown {
-  if (shared === undefined) return own
-  if (own === undefined || own === null) return shared
-  return isJsonObject(own) ? { ...shared, ...own } : own
+type Written = { readonly ok: true; readonly text: string; readonly bytes: number }
+
+/** What the batch says for all stands behind the message's other fields, as it was written once. */
+function write(message: Message, { context, integrations, limits }: Surroundings): Written | LeftOut {
+  const fault = context?.fault ?? integrations?.fault
+  if (fault !== undefined) return leaveOut(fault)
+  const weighed = weigh(message, limits)
+  if (!weighed.ok) return leaveOut(weighed.fault)
+  const shared = [
+    ...splice('context', context, message.context),
+    ...splice('integrations', integrations, message.integrations),
+  ]
+  // As a field that isn't there, `undefined` is not written.
+  if (context !== undefined) message.context = undefined
+  if (integrations !== undefined) message.integrations = undefined
+  const own = JSON.stringify(message)
+  if (shared.length === 0) return { ok: true, text: own, bytes: Buffer.byteLength(own) }
+  const start = { text: own.slice(0, -1), bytes: Buffer.byteLength(own), keys: weighed.keys }
+  const { text, bytes, keys } = shared.reduce(join, start)
+  return keys > limits.maxKeys ? leaveOut('too_many_keys') : { ok: true, text: `${text}}`, bytes }
+}
+
+/** The engine keeps the texts as they are, and copies them once they are sent. */
+function join(one: WrittenObject, next: WrittenObject): WrittenObject {
+  return { text: one.text + next.text, bytes: one.bytes + next.bytes, keys: one.keys + next.keys }
+}
+
+/** Behind another member, with a name of ASCII. */
+function splice(name: string, shared: SharedObject | undefined, own: unknown): WrittenObject[] {
+  if (shared === undefined) return []
+  const { text, bytes, keys } = shared.with(own)
+  const before = `,"${name}":`
+  return [{ text: `${before}${text}`, bytes: before.length + bytes, keys }]
 }
 
 const kinds: ReadonlySet<unknown> = new Set(trackingKinds)

@@ -4,11 +4,12 @@ import { partitionOf } from '../message/partition.ts'
 import { type Answer, problem, soon, success } from './answer.ts'
 import { type BodyFault, isJsonObject, type JsonObject, readBody, type SoundBody } from './body.ts'
 import { arrivalAt, occasionOf } from './clock.ts'
-import { checkItem, type ReadyMessage, type Surroundings, type TrackingKind, tryStringify } from './item.ts'
+import { checkItem, type ReadyMessage, type Surroundings, type TrackingKind } from './item.ts'
 import { maxBatchBytes, maxBatchMessages, maxCompleteBatchBytes, maxMessageBytes } from './limits.ts'
 import type { GatewayObserver } from './observer.ts'
 import type { Outbox } from './outbox.ts'
 import { type Delivered, type Parcel, recordBytes } from './parcel.ts'
+import { SharedObject } from './shared.ts'
 import type { Sources } from './sources.ts'
 import { Tally } from './tally.ts'
 import { keysOf } from './write-key.ts'
@@ -152,8 +153,8 @@ function readCall(
   if (!Array.isArray(items)) return { ok: false, answer: notAList }
   if (items.length > maxBatchMessages) return { ok: false, answer: tooManyMessages }
   if (!isObjectOrAbsent(context) || !isObjectOrAbsent(integrations)) return { ok: false, answer: notObjects }
-  if (isLarge(context) || isLarge(integrations)) return { ok: false, answer: contextTooLarge }
-  const shared = { context: context ?? undefined, integrations: integrations ?? undefined }
+  const shared = { context: sharedOf(context, limits), integrations: sharedOf(integrations, limits) }
+  if (isLarge(shared.context) || isLarge(shared.integrations)) return { ok: false, answer: contextTooLarge }
   return {
     ok: true,
     items,
@@ -167,10 +168,14 @@ function isObjectOrAbsent(value: unknown): value is JsonObject | null | undefine
   return value === undefined || value === null || isJsonObject(value)
 }
 
+function sharedOf(value: JsonObject | null | undefined, limits: MessageLimits): SharedObject | undefined {
+  const isEmpty = value === undefined || value === null || Object.keys(value).length === 0
+  return isEmpty ? undefined : new SharedObject(value, limits)
+}
+
 /** What a batch says for all of its messages is written into each of them. */
-function isLarge(shared: JsonObject | null | undefined): boolean {
-  if (shared === undefined || shared === null) return false
-  return (tryStringify(shared)?.length ?? Infinity) > maxMessageBytes
+function isLarge(shared: SharedObject | undefined): boolean {
+  return shared !== undefined && shared.bytes > maxMessageBytes
 }
 
 /**

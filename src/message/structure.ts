@@ -55,6 +55,58 @@ function measure(
   return undefined
 }
 
-function isContainer(value: unknown): value is object {
+function isContainer(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** `keys` are those of all objects together. `number_out_of_range`: JSON.parse has read one as infinite, such as 1e999. */
+export type Weighed =
+  | { readonly ok: true; readonly keys: number }
+  | { readonly ok: false; readonly fault: Excess | 'number_out_of_range' }
+
+// One value is weighed at a time.
+let keysFound = 0
+let isInfiniteFound = false
+
+/**
+ * Counts the keys of what JSON.parse has read, and says what keeps it from being written. Looks at each member once, and
+ * at no more of them than the limits allow: of any value it may be asked before JSON.stringify, whose stack is bounded.
+ */
+export function weigh(value: object, limits: Pick<MessageLimits, 'maxDepth' | 'maxKeys'>): Weighed {
+  keysFound = 0
+  isInfiniteFound = false
+  const excess = walk(value, limits.maxDepth, limits.maxKeys)
+  if (excess !== undefined) return { ok: false, fault: excess }
+  return isInfiniteFound ? { ok: false, fault: 'number_out_of_range' } : { ok: true, keys: keysFound }
+}
+
+/** By the stack: `levels` is at most 1,000. */
+function walk(value: unknown, levels: number, maxKeys: number): Excess | undefined {
+  if (typeof value === 'number') {
+    if (value === Infinity || value === -Infinity) isInfiniteFound = true
+    return undefined
+  }
+  if (!isContainer(value)) return undefined
+  if (levels === 0) return 'nested_too_deep'
+  return Array.isArray(value) ? walkArray(value, levels - 1, maxKeys) : walkObject(value, levels - 1, maxKeys)
+}
+
+function walkArray(members: readonly unknown[], levels: number, maxKeys: number): Excess | undefined {
+  for (const member of members) {
+    const excess = walk(member, levels, maxKeys)
+    if (excess !== undefined) return excess
+  }
+  return undefined
+}
+
+function walkObject(fields: Fields, levels: number, maxKeys: number): Excess | undefined {
+  // Nothing is inherited that it would come upon, and a list of keys isn't made for each.
+  for (const key in fields) {
+    if (++keysFound > maxKeys) return 'too_many_keys'
+    const excess = walk(fields[key], levels, maxKeys)
+    if (excess !== undefined) return excess
+  }
+  return undefined
 }

@@ -77,8 +77,55 @@ function isMessage(kind: MessageKind, message: JsonObject): message is JsonObjec
   return kindChecks[kind].Check(message)
 }
 
-/** Turns the first thing the schema objects to into a reason. */
+/** What is wrong with messages, by what their fields are. */
+const explained = new Map<string, Refusal>()
+const mostExplained = 1_000
+
+/** The same faults are looked for once: to find them costs many times what it costs to see that there are some. */
 function explain(kind: MessageKind, message: JsonObject): Refusal {
+  const look = lookOf(kind, message)
+  const known = look === undefined ? undefined : explained.get(look)
+  if (known !== undefined) return known
+  const refusal = findFault(kind, message)
+  if (look !== undefined && explained.size < mostExplained) explained.set(look, refusal)
+  return refusal
+}
+
+const checkedFields = [
+  'userId',
+  'anonymousId',
+  'messageId',
+  'context',
+  'integrations',
+  'properties',
+  'traits',
+  'event',
+  'groupId',
+  'previousId',
+  'User ID',
+  'Previous ID',
+]
+
+/** All of a message that the schema looks at; `undefined` where that is more than what kinds of values there are. */
+function lookOf(kind: MessageKind, message: JsonObject): string | undefined {
+  const { timestamp, messageId } = message
+  if (!isAbsent(timestamp)) return undefined
+  if (typeof messageId === 'string' && messageId.length > MAX_MESSAGE_ID_CHARACTERS) return undefined
+  let look: string = kind
+  for (const field of checkedFields) {
+    look += Object.hasOwn(message, field) ? `,${lookOfValue(message[field])}` : ','
+  }
+  return look
+}
+
+function lookOfValue(value: unknown): string {
+  if (value === '') return 'empty'
+  if (value === null) return 'null'
+  return Array.isArray(value) ? 'list' : typeof value
+}
+
+/** Turns the first thing the schema objects to into a reason. */
+function findFault(kind: MessageKind, message: JsonObject): Refusal {
   const [error] = kindChecks[kind].Errors(message)
   const field =
     error?.keyword === 'required' ? error.params.requiredProperties[0] : error?.instancePath.slice(1)

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { arrivalAt, occasionOf } from '../../../src/gateway/clock.ts'
 import { checkItem, type Surroundings, trackingKinds } from '../../../src/gateway/item.ts'
 import { maxMessageBytes } from '../../../src/gateway/limits.ts'
+import { SharedObject } from '../../../src/gateway/shared.ts'
 import { enter } from '../../../src/message/enter.ts'
 import { defaultLimits } from '../../../src/message/limits.ts'
 import { parseBody, spelledMessage } from '../message/json-text.ts'
@@ -18,6 +19,11 @@ const inBatch: Surroundings = {
 }
 
 const track = { type: 'track', userId: 'u1', event: 'E', messageId: 'm1' }
+
+/** What a batch says for all. */
+function shared(value: object, limits = defaultLimits): SharedObject {
+  return new SharedObject({ ...value }, limits)
+}
 
 /** What a message becomes. */
 function written(item: unknown, surroundings: Partial<Surroundings> = {}): Record<string, unknown> {
@@ -89,18 +95,24 @@ describe('a message that is taken', () => {
   test('gets the context and integrations of its batch, field by field, and its own fields win', () => {
     const context = { library: { name: 'go', version: '3' }, ip: '1.1.1.1' }
     const integrations = { All: false, Webhooks: true }
-    expect(written(track, { context, integrations })).toMatchObject({ context, integrations })
-    expect(written({ ...track, context: null }, { context })).toMatchObject({ context })
+    expect(written(track, { context: shared(context), integrations: shared(integrations) })).toMatchObject({
+      context,
+      integrations,
+    })
+    expect(written({ ...track, context: null }, { context: shared(context) })).toMatchObject({ context })
     const own = {
       ...track,
       context: { ip: '2.2.2.2', library: { name: 'own' } },
       integrations: { All: true },
     }
-    expect(written(own, { context, integrations })).toMatchObject({
+    expect(written(own, { context: shared(context), integrations: shared(integrations) })).toMatchObject({
       context: { library: { name: 'own' }, ip: '2.2.2.2' },
       integrations: { All: true, Webhooks: true },
     })
-    expect(written(own, { context })['context']).toEqual({ ip: '2.2.2.2', library: { name: 'own' } })
+    expect(written(own, { context: shared(context) })['context']).toEqual({
+      ip: '2.2.2.2',
+      library: { name: 'own' },
+    })
   })
 
   test('does not carry the write key', () => {
@@ -110,8 +122,8 @@ describe('a message that is taken', () => {
   test('keeps keys called __proto__ where they are, and pollutes nothing', () => {
     const text =
       '{"type":"track","userId":"u1","event":"E","__proto__":{"polluted":1},"context":{"__proto__":2}}'
-    const shared = '{"__proto__":3,"ip":"::1"}'
-    const checked = checkItem(JSON.parse(text), { ...inBatch, context: JSON.parse(shared) })
+    const context = '{"__proto__":3,"ip":"::1"}'
+    const checked = checkItem(JSON.parse(text), { ...inBatch, context: shared(JSON.parse(context)) })
     expect(checked.ok && checked.text).toContain('"__proto__":{"polluted":1}')
     expect(checked.ok && checked.text).toContain('"context":{"__proto__":2,"ip":"::1"}')
     expect('polluted' in {}).toBe(false)
@@ -176,7 +188,7 @@ describe('a message is left out when', () => {
     const exact = { ...track, pad: '' }
     exact.pad = 'x'.repeat(maxMessageBytes - JSON.stringify(exact).length)
     expect(reasonOf(exact)).toBeUndefined()
-    expect(reasonOf(exact, { context: { pad: 'x'.repeat(1_000) } })).toBeUndefined()
+    expect(reasonOf(exact, { context: shared({ pad: 'x'.repeat(1_000) }) })).toBeUndefined()
     expect(reasonOf({ ...exact, pad: `${exact.pad}x` })).toBe('message_too_large')
   })
 
@@ -185,7 +197,7 @@ describe('a message is left out when', () => {
   })
 
   test('it is more than twice as large with what its batch adds', () => {
-    const context = { pad: 'x'.repeat(2 * maxMessageBytes) }
+    const context = shared({ pad: 'x'.repeat(2 * maxMessageBytes) })
     expect(reasonOf(track, { context })).toBe('message_too_large')
   })
 

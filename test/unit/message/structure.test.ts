@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { findExcess } from '../../../src/message/structure.ts'
+import { findExcess, weigh } from '../../../src/message/structure.ts'
 
 const generous = { maxDepth: 1_000, maxKeys: 1_000_000 }
 
@@ -55,6 +55,36 @@ test('too deep or too many keys is found, and nothing else is', () => {
     { numRuns: 5_000 },
   )
   for (const count of Object.values(seen)) expect(count).toBeGreaterThan(100)
+})
+
+test('a value that is weighed has its keys counted, or is too deep, or has too many or an infinite number', () => {
+  const number = fc.constantFrom<unknown>(Infinity, -Infinity, 1)
+  fc.assert(
+    fc.property(
+      object,
+      fc.option(number),
+      fc.integer({ min: 2, max: 8 }),
+      fc.nat(30),
+      (sent, more, maxDepth, maxKeys) => {
+        const message = { ...sent, more: [more] }
+        const faults = [
+          ...(depthOf(message) > maxDepth ? ['nested_too_deep'] : []),
+          ...(keysOf(message) > maxKeys ? ['too_many_keys'] : []),
+        ]
+        const weighed = weigh(message, { maxDepth, maxKeys })
+        if (faults.length > 0) expect(faults).toContain(!weighed.ok && weighed.fault)
+        else if (more === Infinity || more === -Infinity) {
+          expect(weighed).toEqual({ ok: false, fault: 'number_out_of_range' })
+        } else expect(weighed).toEqual({ ok: true, keys: keysOf(message) })
+      },
+    ),
+    { numRuns: 5_000 },
+  )
+})
+
+test('a value that is deeper than the stack is weighed too', () => {
+  const value: object = JSON.parse(nested(200_000))
+  expect(weigh(value, generous)).toEqual({ ok: false, fault: 'nested_too_deep' })
 })
 
 const nested = (levels: number) => `{"":${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}}`

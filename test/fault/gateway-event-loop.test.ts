@@ -1,0 +1,50 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { basic, startGateway, type TestGateway } from '../support/gateway.ts'
+import { harmfulBodies } from '../support/harmful-bodies.ts'
+
+let gateway: TestGateway
+
+beforeAll(async () => {
+  gateway = await startGateway()
+})
+
+afterAll(() => gateway.stop())
+
+const mostMs = 100
+/** The gateway looks so often; what it finds has this in it. */
+const resolutionMs = 10
+/** The machine does other things too: what the body costs is in each of the tries. */
+const tries = 5
+
+/** The longest that the gateway's event loop stood still since it was asked before. */
+async function longestStallMs(): Promise<number> {
+  return (await gateway.process.metric('nodejs_eventloop_lag_max_seconds')) * 1_000 - resolutionMs
+}
+
+/** Takes longer than the gateway takes to look at its event loop again: a message waits for others, and for Kafka. */
+async function passTicks(): Promise<void> {
+  for (let posted = 0; posted < 4; posted++) {
+    await gateway.post('/v1/track', { userId: 'u1', event: 'E' }, basic('KEY'))
+  }
+}
+
+async function stallOf(body: Buffer): Promise<number> {
+  await longestStallMs()
+  await passTicks()
+  const { status } = await gateway.post('/v1/batch', body, basic('KEY'))
+  expect([200, 400]).toContain(status)
+  await passTicks()
+  const stallMs = await longestStallMs()
+  expect(stallMs).toBeGreaterThanOrEqual(0)
+  return stallMs
+}
+
+describe('the event loop of a gateway stands still for less than 100 ms while it gets', () => {
+  test.each(harmfulBodies())('$name', async ({ body }) => {
+    let stallMs = Infinity
+    for (let tried = 0; tried < tries && stallMs >= mostMs; tried++) {
+      stallMs = Math.min(stallMs, await stallOf(body))
+    }
+    expect(stallMs).toBeLessThan(mostMs)
+  })
+})
