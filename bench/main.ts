@@ -108,6 +108,7 @@ const usage = [
   '  --records N       parked: how many wait (default 500000)',
   '  --members N       audience: how many (default 1000000)',
   '  --destinations N  destinations: how many the many are (default 10000)',
+  '  --tls             worker, isolation, destinations: the receivers speak TLS 1.3, with certificates of an authority of their own',
   '  --keep-cap        flood: the cap stays after the flood, so that delivering all takes ten times as long',
 ].join('\n')
 
@@ -132,6 +133,7 @@ try {
       'processes',
     ]),
     keepCap: values['keep-cap'],
+    tls: values.tls,
     ...(values.profile !== undefined && { profileDir: values.profile }),
   })
   if (!values.json) console.log(table)
@@ -158,6 +160,7 @@ function readArguments() {
         rate: { type: 'string' },
         destinations: { type: 'string' },
         processes: { type: 'string' },
+        tls: { type: 'boolean', default: false },
         'keep-cap': { type: 'boolean', default: false },
         json: { type: 'boolean', default: false },
         profile: { type: 'string' },

@@ -35,6 +35,7 @@ export function sluiceSettings(options: {
     SLUICE_HTTP_PORT: '0',
     SLUICE_GATEWAY_HOST: '127.0.0.1',
     SLUICE_GATEWAY_PORT: '0',
+    SLUICE_GATEWAY_SHUTDOWN_DELAY: '0s',
     SLUICE_METRICS_PER_DESTINATION: 'true',
   }
 }

@@ -20,8 +20,15 @@ import { percent, rowOf } from '../support/table.ts'
  * no more than 4 s (`delivery.poolIdle`): about half of the deliveries open one, and its price is that of connections.
  */
 export async function runDestinationsBenchmark(settings: Settings): Promise<BenchmarkResult> {
-  const { runs = 3, seconds = 30, rate = 2_000, destinations: many = 10_000, profileDir } = settings
-  const stage = await openStage({ destinations: many, profileDir, report: say })
+  const {
+    runs = 3,
+    seconds = 30,
+    rate = 2_000,
+    destinations: many = 10_000,
+    tls = false,
+    profileDir,
+  } = settings
+  const stage = await openStage({ destinations: many, tls, profileDir, report: say })
   const measured: Record<SideName, Measured[]> = { few: [], many: [], reopened: [] }
   try {
     for (let run = 1; run <= runs; run++) {
@@ -35,7 +42,7 @@ export async function runDestinationsBenchmark(settings: Settings): Promise<Benc
   } finally {
     await stage.close()
   }
-  return resultOf(measured, { runs, many, rate, seconds })
+  return resultOf(measured, { runs, many, rate, seconds, tls })
 }
 
 const sideNames = ['few', 'many', 'reopened'] as const
@@ -85,10 +92,10 @@ async function runSide(
   }
 }
 
-type Setup = { runs: number; many: number; rate: number; seconds: number }
+type Setup = { runs: number; many: number; rate: number; seconds: number; tls: boolean }
 
 function resultOf(measured: Record<SideName, Measured[]>, setup: Setup): BenchmarkResult {
-  const { runs, many, rate, seconds } = setup
+  const { runs, many, rate, seconds, tls } = setup
   const sides = {
     few: medianOf(measured.few),
     many: medianOf(measured.many),
@@ -108,6 +115,7 @@ function resultOf(measured: Record<SideName, Measured[]>, setup: Setup): Benchma
       many_connections_reopened: measured.reopened.map(plain),
     },
     destinations: [few, many],
+    tls,
     rate_per_s: rate,
     seconds,
     warmup_s: warmupS,
@@ -123,7 +131,7 @@ function resultOf(measured: Record<SideName, Measured[]>, setup: Setup): Benchma
     ])
   const table = [
     '',
-    `${rate} messages a second for ${seconds} s after ${warmupS} s, each to one destination;`,
+    `${rate} messages a second for ${seconds} s after ${warmupS} s, each to one destination, ${tls ? 'over TLS 1.3' : 'without TLS'};`,
     `medians of ${runs} runs, Node ${process.version}`,
     '',
     rowOf('destinations', ['deliveries/s', 'CPU µs each', 'connects each', 'p99 ms', 'others use']),

@@ -51,6 +51,7 @@ export async function openSetting({
     ...workerVariables({ brokers, prefix, catalogFile }),
     SLUICE_GATEWAY_HOST: '127.0.0.1',
     SLUICE_GATEWAY_PORT: '0',
+    SLUICE_GATEWAY_SHUTDOWN_DELAY: '0s',
   }
   const flags = profileDir === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileDir}`]
   const close = async (): Promise<void> => {

@@ -20,8 +20,8 @@ import { resultOf } from './result.ts'
  * also the one with more to do. Latency is from the producer's call to the arrival, by one clock.
  */
 export async function runIsolationBenchmark(settings: Settings): Promise<BenchmarkResult> {
-  const { runs = 5, seconds = 60, messages = 80_000, profileDir } = settings
-  const stage = await openStage({ destinations, profileDir, report: say })
+  const { runs = 5, seconds = 60, messages = 80_000, tls = false, profileDir } = settings
+  const stage = await openStage({ destinations, tls, profileDir, report: say })
   try {
     const capacity =
       settings.rate === undefined

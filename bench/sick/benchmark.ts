@@ -34,6 +34,7 @@ function sceneAt(perSecond: number): Scene {
     scenes.find((scene) => scene.perSecond === perSecond) ?? {
       perSecond,
       feedS: Math.ceil(usualMessages / perSecond),
+      healthyS: 30,
     }
   )
 }

@@ -53,7 +53,7 @@ export class Book {
 }
 
 /** What one hook was asked, by message. */
-class HookPage {
+export class HookPage {
   readonly model: HookModel
   requests = 0
   inFlight = 0

@@ -1,5 +1,6 @@
 import { failing, healthy, type HookModel, silent } from './hook-models.ts'
-import type { Feed, SimulatedDestination } from './simulation.ts'
+import type { Feed } from './feed.ts'
+import type { SimulatedDestination } from './simulation.ts'
 
 /** Hooks that are sick all the time, each of a destination of its own, beside healthy ones. */
 export type Scene = {
@@ -7,13 +8,15 @@ export type Scene = {
   readonly perSecond: number
   /** How long messages come. The hooks stay as they are until the ladder of the last message is over. */
   readonly feedS: number
+  /** How long messages come to the healthy ones, each time that they do. */
+  readonly healthyS: number
 }
 
 /** 72,000 messages to each hook, or 60,000: enough that a hundredth of what is delivered is told from chance. */
 export const scenes: readonly Scene[] = [
-  { perSecond: 5, feedS: 4 * 3_600 },
-  { perSecond: 50, feedS: 20 * 60 },
-  { perSecond: 500, feedS: 2 * 60 },
+  { perSecond: 5, feedS: 4 * 3_600, healthyS: 30 },
+  { perSecond: 50, feedS: 20 * 60, healthyS: 30 },
+  { perSecond: 500, feedS: 2 * 60, healthyS: 30 },
 ]
 
 const deadlineMs = 5_000
@@ -30,15 +33,14 @@ const healthyCount = 10
 /** So many times the messages of all sick ones together, as far as one process can carry that. */
 const healthyTimes = 10
 const mostHealthyPerSecond = 5_000
-const windowS = 30
 
-export function destinationsOf({ perSecond, feedS }: Scene): readonly SimulatedDestination[] {
+export function destinationsOf({ perSecond, feedS, healthyS }: Scene): readonly SimulatedDestination[] {
   const feed: readonly Feed[] = [{ fromS: 0, untilS: feedS, perSecond }]
   const sick = sickModels.map((model) => ({ id: idOf(model), hooks: [model], feed }))
   const allHealthy = Math.min(perSecond * sickModels.length * healthyTimes, mostHealthyPerSecond)
-  const windows = healthyWindows(feedS).map((fromS) => ({
+  const windows = startsOfHealthy(feedS, healthyS).map((fromS) => ({
     fromS,
-    untilS: fromS + windowS,
+    untilS: fromS + healthyS,
     perSecond: allHealthy / healthyCount,
   }))
   const well = Array.from({ length: healthyCount }, (_, at) => ({
@@ -53,9 +55,9 @@ export function destinationsOf({ perSecond, feedS }: Scene): readonly SimulatedD
  * When healthy destinations get messages, in seconds; all of the time would take minutes, and what the sick ones do to them is seen as
  * well: while they fall sick, while they are, and an hour after, when most of what was parked comes back.
  */
-function healthyWindows(feedS: number): readonly number[] {
+function startsOfHealthy(feedS: number, healthyS: number): readonly number[] {
   const hourLater = 3_600 + 600 + 60
-  return [0, Math.max(windowS, Math.round(feedS / 2)), Math.max(feedS, hourLater)]
+  return [0, Math.max(healthyS, Math.round(feedS / 2)), Math.max(feedS, hourLater)]
 }
 
 function idOf({ name }: HookModel): string {

@@ -9,8 +9,8 @@ export type VirtualKafkaOptions = {
   /** How long the records of a topic wait before they are due, in milliseconds. */
   waits: ReadonlyMap<string, number>
   onRecord: (record: HeldRecord, content: RecordContent) => void
-  /** When the process that fetches has done what it was given, in milliseconds of the virtual clock. */
-  busyUntilMs: () => number
+  /** How long it is until the process that fetches has done what it was given, in milliseconds. */
+  behindMs: () => number
 }
 
 type Batch = { sinceMs: number; records: OutboundRecord[]; written: Promise<void> }
@@ -101,9 +101,9 @@ export class VirtualKafka {
 
   #fetch(log: Log): void {
     // A process that is busy comes to its next fetch late.
-    const busyMs = this.#options.busyUntilMs() - performance.now()
-    if (busyMs > 1) {
-      this.#fetchSoon(log, Math.ceil(busyMs))
+    const behindMs = this.#options.behindMs()
+    if (behindMs > 1) {
+      this.#fetchSoon(log, Math.ceil(behindMs))
       return
     }
     if (!this.#mayFetch(log)) return

@@ -1,4 +1,5 @@
 import { startChild } from './child.ts'
+import type { Certificates } from './tls.ts'
 
 /** A moment of a run by the monotonic clock: the sender's CPU time so far, when so many distinct messages had come. */
 export type Mark = { distinct: number; atMs: number; cpuUs: number }
@@ -22,7 +23,7 @@ export type Command =
   | { kind: 'report' }
 
 export type Receiver = {
-  /** `http://127.0.0.1:PORT` */
+  /** `http://127.0.0.1:PORT`, or `https:`. */
   origin: string
   /** Forgets all before; `expected` messages are awaited. With a secret, one in 100 signatures is checked. */
   begin(run: { expected: number; secret: string | undefined }): void
@@ -32,13 +33,15 @@ export type Receiver = {
   stop(): Promise<void>
 }
 
-/** Starts the receiver as a process of its own, which ends with this one. */
-export async function startReceiver(): Promise<Receiver> {
-  const child = startChild('receiver.ts')
+const host = '127.0.0.1'
+
+/** Starts the receiver as a process of its own, which ends with this one. Over TLS where it is given a certificate. */
+export async function startReceiver(certificates?: Certificates): Promise<Receiver> {
+  const child = startChild('receiver.ts', certificates === undefined ? [] : [certificates.fileFor([host])])
   const command = (value: Command): void => child.tell(value)
   const port = Number(await child.next())
   return {
-    origin: `http://127.0.0.1:${port}`,
+    origin: `${certificates === undefined ? 'http' : 'https'}://${host}:${port}`,
     begin: (run) => command({ kind: 'begin', ...run }),
     watch: (pid) => command({ kind: 'watch', pid }),
     async report() {

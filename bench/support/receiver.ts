@@ -1,13 +1,13 @@
-import { createServer } from 'node:net'
 import { monotonicMs } from './clock.ts'
 import { idCharacters, idMarker } from './messages.ts'
 import { cpuUsOf } from './process-family.ts'
 import type { Command, Mark, Report } from './receiver-process.ts'
 import { accepted, readRequests } from './requests.ts'
 import { SignatureCheck } from './signature-check.ts'
+import { createReceivingServer, readIdentities } from './tls.ts'
 
 /**
- * A process that takes HTTP/1.1 requests and answers each with 200. It counts, finds repeats, and notes what
+ * `receiver.ts [IDENTITIES]`: a process that takes HTTP/1.1 requests, over TLS where it is given an identity, and answers each with 200. It counts, finds repeats, and notes what
  * CPU time the sender's process had used at the first delivery, the middle one and the last.
  */
 
@@ -69,12 +69,14 @@ function numberOf(body: Buffer): number {
   return Number(body.toString('latin1', end - 12, end))
 }
 
-const server = createServer({ noDelay: true }, (socket) => {
-  run.connected()
-  readRequests(socket, (head, body) => {
-    run.delivered(head, body)
-    socket.write(accepted)
-  })
+const [identity] = readIdentities(process.argv[2])
+const server = createReceivingServer(identity, {
+  accepted: () => run.connected(),
+  served: (socket) =>
+    readRequests(socket, (head, body) => {
+      run.delivered(head, body)
+      socket.write(accepted)
+    }),
 })
 
 function obey(command: Command): void {

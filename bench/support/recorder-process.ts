@@ -1,4 +1,5 @@
 import { startChild } from './child.ts'
+import type { Certificates } from './tls.ts'
 
 /** A destination that isn't like the others: it answers late, never, or is looked at by itself. */
 export type Special = { destination: number; answerAfterMs: number | 'never' }
@@ -77,12 +78,18 @@ export function addressOf(destination: number): string {
   return `127.0.${1 + Math.floor(index / 250)}.${1 + (index % 250)}`
 }
 
-/** Starts the customers' servers, in a process of their own; `destinations` says how many addresses are needed. */
-export async function startRecorder(destinations: number): Promise<Recorder> {
-  const child = startChild('recorder.ts', [String(Math.min(destinations, addressCount))])
+/**
+ * Starts the customers' servers, in a process of their own; `destinations` says how many addresses are needed. Over TLS where they
+ * are given certificates, one for each address.
+ */
+export async function startRecorder(destinations: number, certificates?: Certificates): Promise<Recorder> {
+  const hosts = Array.from({ length: Math.min(destinations, addressCount) }, (_, index) => addressOf(index))
+  const identities = certificates === undefined ? [] : [certificates.fileFor(hosts)]
+  const scheme = certificates === undefined ? 'http' : 'https'
+  const child = startChild('recorder.ts', [String(hosts.length), ...identities])
   const port = Number(await child.next())
   return {
-    urlOf: (destination) => `http://${addressOf(destination)}:${port}/d/${destination}`,
+    urlOf: (destination) => `${scheme}://${addressOf(destination)}:${port}/d/${destination}`,
     begin(recording) {
       const command: Command = { kind: 'begin', ...recording }
       child.tell(command)

@@ -1,10 +1,11 @@
-import { createServer, type Server, type Socket } from 'node:net'
+import type { Server, Socket } from 'node:net'
 import { Arrivals } from './arrivals.ts'
 import { addressOf, type Command } from './recorder-process.ts'
 import { accepted, readRequests } from './requests.ts'
+import { createReceivingServer, readIdentities } from './tls.ts'
 
 /**
- * `recorder.ts ADDRESSES`: the servers of all customers in one process, which notes when each message came.
+ * `recorder.ts ADDRESSES [IDENTITIES]`: the servers of all customers in one process, which notes when each message came; over TLS where it is given their identities.
  * It keeps idle connections open: when one is closed is the sender's doing.
  */
 
@@ -13,7 +14,6 @@ let arrivals = new Arrivals({ messages: 0, secret: '-', special: [] })
 const pathBegin = 'POST /d/'
 
 function serve(socket: Socket): void {
-  arrivals.connected()
   readRequests(socket, (head, body) => {
     const destination = Number(head.slice(pathBegin.length, head.indexOf(' ', pathBegin.length)))
     const afterMs = arrivals.take(destination, head, body)
@@ -49,8 +49,13 @@ async function listen(server: Server, port: number, host: string): Promise<numbe
 process.on('message', obey)
 process.on('disconnect', () => process.exit(0))
 
+const identities = readIdentities(process.argv[3])
 let port = 0
 for (let index = 0; index < Number(process.argv[2]); index++) {
-  port = await listen(createServer({ noDelay: true }, serve), port, addressOf(index))
+  const server = createReceivingServer(identities[index], {
+    accepted: () => arrivals.connected(),
+    served: serve,
+  })
+  port = await listen(server, port, addressOf(index))
 }
 process.send?.(port)

@@ -6,6 +6,7 @@ import { startKafka } from '../../src/development/kafka.ts'
 import { type Fleet, writeFleet } from './fleet.ts'
 import { type Recorder, startRecorder } from './recorder-process.ts'
 import { type RunningWorker, startWorker } from './running-worker.ts'
+import { createCertificates } from './tls.ts'
 import { applyTopics, removeTopics } from './topics.ts'
 import { workerVariables } from './worker-variables.ts'
 
@@ -34,19 +35,22 @@ export type Scene = {
   rewriteCatalog(fleet: Omit<Fleet, 'urlOf'>): void
 }
 
-/** Starts Kafka (or attaches to `KAFKA_BROKERS`) and servers for that many destinations. */
+/** Starts Kafka (or attaches to `KAFKA_BROKERS`) and servers for that many destinations, with `tls` over TLS. */
 export async function openStage({
   destinations,
+  tls = false,
   profileDir,
   report,
 }: {
   destinations: number
+  tls?: boolean
   profileDir: string | undefined
   report: (line: string) => void
 }): Promise<Stage> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'))
   const stagePrefix = `bench-${randomBytes(3).toString('hex')}.`
-  const recorder = await startRecorder(destinations)
+  const certificates = tls ? createCertificates(folder) : undefined
+  const recorder = await startRecorder(destinations, certificates)
   const kafka = await startKafka({ heapMb: 1024, report })
   const { brokers } = kafka
   const nodeFlags = profileDir === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileDir}`]
@@ -64,6 +68,7 @@ export async function openStage({
         writeFleet(catalogFile, { ...fleet, urlOf: (destination) => recorder.urlOf(destination) })
       const variables = {
         ...workerVariables({ brokers, prefix, catalogFile }),
+        ...certificates?.variables,
         SLUICE_KAFKA_GROUP_ID: `${prefix}workers`,
         ...plan.variables,
       }

@@ -12,6 +12,8 @@ export type Measurement = {
   /** The same for the second half of the run, when the code is compiled. */
   warmDeliveriesPerS: number
   warmCpuUs: number
+  /** New connections for each delivery. */
+  connectionsEach: number
 }
 
 export type MeasuredSender = {
@@ -151,7 +153,7 @@ class TurnTaker {
     return undefined
   }
 
-  #measurementOf({ marks }: Report): Measurement {
+  #measurementOf({ marks, connections, deliveries }: Report): Measurement {
     const [first, middle, last] = marks
     if (first === undefined || middle === undefined || last === undefined) {
       throw new BenchmarkFailure('a run needs at least three messages')
@@ -163,6 +165,7 @@ class TurnTaker {
       cpuUs: all.cpuUs,
       warmDeliveriesPerS: warm.perS,
       warmCpuUs: warm.cpuUs,
+      connectionsEach: connections / deliveries,
     }
   }
 

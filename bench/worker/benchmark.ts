@@ -23,7 +23,7 @@ function longRun(processes: number): typeof shortRuns {
  * processes, whose CPU times are added up, and a worker of one process on a machine that is as busy as with so many.
  */
 export async function runWorkerBenchmark(settings: Settings): Promise<BenchmarkResult> {
-  const { processes = 1, profileDir } = settings
+  const { processes = 1, tls = false, profileDir } = settings
   const { runs, messages } = { ...(processes > 1 ? longRun(processes) : shortRuns), ...settings }
   if (processes > 1 && Object.keys(processesVariable(processes)).length === 0) {
     throw new BenchmarkFailure('this version of the worker has one process only')
@@ -36,7 +36,7 @@ export async function runWorkerBenchmark(settings: Settings): Promise<BenchmarkR
     ...(processes > 1 ? (['crowded', 'processes', 'dispatches'] as const) : []),
   ]
   const measured = new Map<SenderName, Measurement[]>(names.map((name) => [name, []]))
-  const setting = await openSetting(messages, say)
+  const setting = await openSetting({ messages, tls, report: say })
   try {
     const places = new Map<SenderName, Place>()
     for (const name of names) places.set(name, await setting.openPlace(name))
@@ -66,7 +66,7 @@ export async function runWorkerBenchmark(settings: Settings): Promise<BenchmarkR
         ? { crowded: of('crowded'), processes: of('processes'), dispatches: of('dispatches') }
         : undefined,
   }
-  const settled = { runs, messages, processes }
+  const settled = { runs, messages, processes, tls }
   return { table: tableOf(medians, settled), figures: figuresOf(medians, settled) }
 }
 
@@ -74,7 +74,7 @@ type Several = 'crowded' | 'processes' | 'dispatches'
 type Medians = Record<Exclude<SenderName, Several>, Measurement> & {
   several: Record<Several, Measurement> | undefined
 }
-type Settled = { runs: number; messages: number; processes: number }
+type Settled = { runs: number; messages: number; processes: number; tls: boolean }
 
 function medianOf(all: readonly Measurement[]): Measurement {
   const of = (pick: (one: Measurement) => number): number => median(all.map(pick))
@@ -83,16 +83,20 @@ function medianOf(all: readonly Measurement[]): Measurement {
     cpuUs: of(({ cpuUs }) => cpuUs),
     warmDeliveriesPerS: of(({ warmDeliveriesPerS }) => warmDeliveriesPerS),
     warmCpuUs: of(({ warmCpuUs }) => warmCpuUs),
+    connectionsEach: of(({ connectionsEach }) => connectionsEach),
   }
 }
 
-function figuresOf(medians: Medians, { runs, messages, processes: count }: Settled): object {
+function figuresOf(medians: Medians, { runs, messages, processes: count, tls }: Settled): object {
   const { dispatch, floor, worker, unguarded, several } = medians
   return {
     deliveries_per_s: Math.round(worker.deliveriesPerS),
     cpu_us: round(worker.cpuUs, 1),
     dispatch_cpu_us: round(dispatch.cpuUs, 1),
     ratio: round(worker.cpuUs / dispatch.cpuUs, 2),
+    connections_each: round(worker.connectionsEach, 4),
+    dispatch_connections_each: round(dispatch.connectionsEach, 4),
+    tls,
     floor_cpu_us: round(floor.cpuUs, 1),
     unguarded_cpu_us: round(unguarded.cpuUs, 1),
     guards_ratio: round(worker.cpuUs / unguarded.cpuUs, 3),
@@ -128,14 +132,14 @@ function figuresOf(medians: Medians, { runs, messages, processes: count }: Settl
   }
 }
 
-function tableOf(medians: Medians, { runs, messages, processes: count }: Settled): string {
+function tableOf(medians: Medians, { runs, messages, processes: count, tls }: Settled): string {
   const { dispatch, floor, worker, unguarded, several } = medians
   return [
     '',
-    `${messages.toLocaleString('en')} messages of ${messageBytes} bytes, ${partitions} partitions, ${inFlight} in flight;`,
+    `${messages.toLocaleString('en')} messages of ${messageBytes} bytes, ${partitions} partitions, ${inFlight} in flight, ${tls ? 'over TLS 1.3' : 'without TLS'};`,
     `medians of ${runs} runs, Node ${process.version}`,
     '',
-    rowOf('', ['deliveries/s', 'CPU µs each', 'second half']),
+    rowOf('', ['deliveries/s', 'CPU µs each', 'second half', 'connects each']),
     row('undici dispatch alone', dispatch),
     row('kafkajs + dispatch, no more', floor),
     row('sluice worker', worker),
@@ -162,11 +166,12 @@ function tableOf(medians: Medians, { runs, messages, processes: count }: Settled
   ].join('\n')
 }
 
-function row(label: string, { deliveriesPerS, cpuUs, warmCpuUs }: Measurement): string {
+function row(label: string, { deliveriesPerS, cpuUs, warmCpuUs, connectionsEach }: Measurement): string {
   return rowOf(label, [
     Math.round(deliveriesPerS).toLocaleString('en'),
     cpuUs.toFixed(1),
     warmCpuUs.toFixed(1),
+    connectionsEach.toFixed(4),
   ])
 }
 
@@ -174,6 +179,6 @@ function ratios(one: Measurement, other: Measurement): string[] {
   return [(one.cpuUs / other.cpuUs).toFixed(2), (one.warmCpuUs / other.warmCpuUs).toFixed(2)]
 }
 
-function describe({ deliveriesPerS, cpuUs, warmCpuUs }: Measurement): string {
-  return `${Math.round(deliveriesPerS)}/s, ${cpuUs.toFixed(1)} µs of CPU each, ${warmCpuUs.toFixed(1)} in the second half`
+function describe({ deliveriesPerS, cpuUs, warmCpuUs, connectionsEach }: Measurement): string {
+  return `${Math.round(deliveriesPerS)}/s, ${cpuUs.toFixed(1)} µs of CPU each, ${warmCpuUs.toFixed(1)} in the second half, ${connectionsEach.toFixed(4)} connections each`
 }

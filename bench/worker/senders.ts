@@ -27,7 +27,7 @@ export type WorkerOptions = { profileDir: string | undefined; processes: number 
 export function senderFor(
   name: SenderName,
   setting: Setting,
-  { receiver, folder, variables }: Place,
+  { receiver, folder, variables, trust }: Place,
   { profileDir, processes }: WorkerOptions,
 ): MeasuredSender {
   const { brokers, topic, messages } = setting
@@ -37,7 +37,7 @@ export function senderFor(
   const bare = (args: readonly string[]): MeasuredSender => ({
     name,
     receiver,
-    start: () => startSender(args, { outputFile }),
+    start: () => startSender(args, { outputFile, variables: trust }),
     secret: undefined,
     faultOf: async (sender) => (sender.output() === '' ? undefined : 'it complained'),
   })
@@ -58,7 +58,7 @@ export function senderFor(
         ...(name === 'unguarded' ? ['--import', scriptOf('without-guards')] : []),
       ]
       const own = { SLUICE_KAFKA_GROUP_ID: group, ...(name === 'processes' && processesVariable(processes)) }
-      const options = { outputFile, variables: { ...variables, ...own } }
+      const options = { outputFile, variables: { ...variables, ...trust, ...own } }
       return {
         name,
         receiver,

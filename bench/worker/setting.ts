@@ -8,6 +8,7 @@ import { messageAt, userIdOf } from '../support/messages.ts'
 import { preload } from '../support/preload.ts'
 import { type Receiver, startReceiver } from '../support/receiver-process.ts'
 import { sourceIdOf } from '../support/streams.ts'
+import { createCertificates } from '../support/tls.ts'
 import { applyTopics, countRecords, removeTopics } from '../support/topics.ts'
 import { workerVariables } from '../support/worker-variables.ts'
 
@@ -22,6 +23,8 @@ export type Place = {
   folder: string
   /** The `SLUICE_…` variables of a worker, without its group. */
   variables: Record<string, string>
+  /** What any sender needs to trust the receiver. */
+  trust: Record<string, string>
 }
 
 /** What all senders of the benchmark have in common. */
@@ -36,15 +39,24 @@ export type Setting = {
   close(): Promise<void>
 }
 
-/** Starts Kafka (or attaches to `KAFKA_BROKERS`), makes the topics and fills one. */
-export async function openSetting(messages: number, report: (line: string) => void): Promise<Setting> {
+/** Starts Kafka (or attaches to `KAFKA_BROKERS`), makes the topics and fills one. With `tls` the receivers speak TLS. */
+export async function openSetting({
+  messages,
+  tls,
+  report,
+}: {
+  messages: number
+  tls: boolean
+  report: (line: string) => void
+}): Promise<Setting> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'))
   const kafka = await startKafka({ heapMb: 1024, report })
   const prefix = `bench-${randomBytes(3).toString('hex')}.`
   const { brokers } = kafka
+  const certificates = tls ? createCertificates(folder) : undefined
   const receivers: Receiver[] = []
   const openPlace = async (name: string): Promise<Place> => {
-    const receiver = await startReceiver()
+    const receiver = await startReceiver(certificates)
     receivers.push(receiver)
     const own = join(folder, name)
     mkdirSync(own)
@@ -52,6 +64,7 @@ export async function openSetting(messages: number, report: (line: string) => vo
       receiver,
       folder: own,
       variables: variablesOf({ brokers, prefix, folder: own, origin: receiver.origin }),
+      trust: certificates?.variables ?? {},
     }
   }
   const close = async (): Promise<void> => {

@@ -134,18 +134,25 @@ function oneOf<T extends string | boolean>(
   )
 }
 
-/** `500ms`, `5s`, `1m`, `4h`; the value is in milliseconds. */
+/** `500ms`, `5s`, `1m`, `4h`, and `0s` where `min` is 0; the value is in milliseconds. */
 export function duration(options: Common<number> & { min: number; max: number }): Key<number, 'Ms'> {
   return key(
     {
       suffix: 'Ms',
       placeholder: 'duration',
-      expected: `a duration from ${formatWait(options.min)} to ${formatWait(options.max)}`,
-      parse: (given) => inRange(parseWait(given), options),
-      format: formatWait,
+      expected: `a duration from ${formatDuration(options.min)} to ${formatDuration(options.max)}`,
+      parse: (given) => inRange(given === noTime ? 0 : parseWait(given), options),
+      format: formatDuration,
     },
     options,
   )
+}
+
+/** No wait, which a tier of retries always has. */
+const noTime = '0s'
+
+function formatDuration(ms: number): string {
+  return ms === 0 ? noTime : formatWait(ms)
 }
 
 /** Durations with commas between them, at least one; the values are in milliseconds. */

@@ -184,6 +184,13 @@ const configTable = {
       max: 1_000_000,
       description: 'Connections at once; further ones are closed.',
     }),
+    shutdownDelay: duration({
+      default: 5 * SECOND,
+      min: 0,
+      max: MINUTE,
+      description:
+        'How long the gateway goes on taking connections after SIGTERM, no longer ready, so that load balancers and Kubernetes withdraw it first. Then what is in flight has `shutdown.timeout`: give it both together to end (`terminationGracePeriodSeconds`). 0 where nothing stands in front of it.',
+    }),
   },
   catalog: {
     file: text({

@@ -1,11 +1,11 @@
 import { isIP, type Socket } from 'node:net'
-import { buildConnector } from 'undici'
+import type { buildConnector } from 'undici'
 import { type AddressPolicy, isRefusedHost } from '../address/policy.ts'
 import { AddressNotAllowedError, ConnectionLostError, NameNotResolvedError } from './connect-error.ts'
 import { createDialler } from './dialler.ts'
 import type { OutboundProxy } from './proxy.ts'
 import type { NameResolver } from './resolver.ts'
-import { tlsOptions } from './tls-options.ts'
+import { createTlsConnector } from './tls-connector.ts'
 
 export type ConnectorOptions = {
   policy: AddressPolicy
@@ -79,7 +79,7 @@ function createTunnelConnector(
   proxy: OutboundProxy,
   timeoutMs: number,
 ): buildConnector.connector {
-  const secure = buildConnector({ timeout: timeoutMs, allowH2: false, ...tlsOptions })
+  const secure = createTlsConnector({ timeout: timeoutMs, allowH2: false })
   return (options, callback) => {
     const { hostname, protocol } = options
     if (isRefusedHost(hostname, policy)) {

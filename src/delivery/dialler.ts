@@ -2,7 +2,7 @@ import type { LookupAddress } from 'node:dns'
 import type { LookupFunction, Socket } from 'node:net'
 import { buildConnector } from 'undici'
 import { NameNotResolvedError } from './connect-error.ts'
-import { tlsOptions } from './tls-options.ts'
+import { createTlsConnector } from './tls-connector.ts'
 
 /** Gives the addresses to dial for a name: one or more, or an error. */
 type Addressing = (name: string, dialled: (error: Error | null, addresses: readonly string[]) => void) => void
@@ -36,15 +36,20 @@ export function createDialler(addressing: Addressing, timeoutMs: number): buildC
       else callback(null, first.address, first.family)
     })
   }
-  return buildConnector({
+  const options: buildConnector.BuildOptions = {
     timeout: timeoutMs,
     allowH2: false,
-    ...tlsOptions,
     lookup,
     onread: { buffer: readBuffer, callback: pushRead },
     autoSelectFamily: true,
     autoSelectFamilyAttemptTimeout: nextAddressMs,
-  })
+  }
+  const connect = buildConnector(options)
+  const connectByTls = createTlsConnector(options)
+  return (to, callback) => {
+    if (to.protocol === 'https:') connectByTls(to, callback)
+    else connect(to, callback)
+  }
 }
 
 /**

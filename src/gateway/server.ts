@@ -1,3 +1,4 @@
+import { Server as NetServer } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { type Answer, answerHeaders, problem, success } from './answer.ts'
@@ -35,7 +36,12 @@ export type GatewayServer = {
   readonly receivingBytes: number
   /** Requests that aren't answered yet. */
   readonly open: number
-  /** Takes no connection any more, answers what is there, and closes; at the latest after `timeoutMs`. */
+  /** From now on each answer is the last one of its connection (`Connection: close`); new connections are taken as before. */
+  retire(): void
+  /**
+   * Retires, takes no connection any more, answers what is there, and closes; at the latest after `timeoutMs`. Connections
+   * that are idle are closed last, since a request may be on its way.
+   */
   stop(timeoutMs: number): Promise<void>
 }
 
@@ -53,7 +59,7 @@ const quietMs = 200
 export function createGatewayServer(options: GatewayServerOptions): GatewayServer {
   const { tracking, serverCalls, observer, requestTimeoutMs, maxConnections } = options
   const receiver = new Receiver(options.receiveBytes)
-  const state = { isStopping: false, open: 0 }
+  const state = { isRetired: false, open: 0 }
   const server = fastify({
     logger: false,
     routerOptions: { ignoreDuplicateSlashes: true, ignoreTrailingSlash: true },
@@ -86,7 +92,7 @@ export function createGatewayServer(options: GatewayServerOptions): GatewayServe
   function send(reply: FastifyReply, { status, body, retryAfterS }: Answer): FastifyReply {
     reply.code(status).headers(answerHeaders)
     if (retryAfterS !== undefined) reply.header('retry-after', String(retryAfterS))
-    if (state.isStopping) reply.header('connection', 'close')
+    if (state.isRetired) reply.header('connection', 'close')
     return reply.send(body)
   }
 
@@ -149,19 +155,28 @@ export function createGatewayServer(options: GatewayServerOptions): GatewayServe
     get open() {
       return state.open
     },
+    retire() {
+      state.isRetired = true
+    },
     async stop(timeoutMs) {
-      state.isStopping = true
+      state.isRetired = true
       const deadlineMs = performance.now() + timeoutMs
-      const closed = server.close()
+      stopListening(server.server)
       let quietSinceMs = performance.now()
       while (performance.now() < deadlineMs && performance.now() - quietSinceMs < quietMs) {
         await delay(pollMs)
         if (state.open > 0) quietSinceMs = performance.now()
       }
+      const closed = server.close()
       server.server.closeAllConnections()
       await closed
     },
   }
+}
+
+/** Leaves the connections that there are: HTTP's own `close` would break off those that are idle at this moment. */
+function stopListening(server: FastifyInstance['server']): void {
+  NetServer.prototype.close.call(server)
 }
 
 /** The API as a document, and as a page to read. */

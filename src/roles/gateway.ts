@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Catalog } from '../catalog/catalog.ts'
 import { openCatalogFile } from '../catalog/file.ts'
@@ -29,7 +30,7 @@ export type Gateway = {
   port: number
   /** Of `/metrics`, `/livez` and `/readyz`. */
   httpPort: number
-  /** Answers what is there, and closes; within the shutdown timeout. */
+  /** No longer ready, it waits for `gateway.shutdownDelay`; then it answers what is there, and closes, within the shutdown timeout. */
   stop(): Promise<void>
 }
 
@@ -145,7 +146,15 @@ export async function startGatewayPart({
     },
     async stop() {
       state.isStopping = true
-      log.info({ open: server.open }, 'draining')
+      server.retire()
+      if (config.gateway.shutdownDelayMs > 0) {
+        log.info(
+          { delayMs: config.gateway.shutdownDelayMs },
+          'stopping: no longer ready, connections are still taken',
+        )
+        await delay(config.gateway.shutdownDelayMs)
+      }
+      log.info({ open: server.open }, 'draining: no connection is taken any more')
       await server.stop(Math.max(0, config.shutdown.timeoutMs - leaveMs))
       if (outbox.records > 0)
         log.warn(

@@ -40,6 +40,8 @@ export async function startUp({ config, log, onFatal, say }: UpOptions): Promise
     ...config,
     kafka: { ...config.kafka, brokers: kafka.brokers },
     topics: { ...config.topics, development: true },
+    // Nothing stands in front of it.
+    gateway: { ...config.gateway, shutdownDelayMs: 0 },
     delivery: { ...config.delivery, allowAddresses: [...config.delivery.allowAddresses, ...loopback] },
   }
   try {

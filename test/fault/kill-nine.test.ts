@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { newIds, setScene } from '../e2e/scene.ts'
 import { startCountingReceiver } from '../support/counting-receiver.ts'
+import { createTrust, type Scheme } from '../support/trust.ts'
 import { until } from '../support/until.ts'
 import { startSluice } from '../support/worker-process.ts'
 
@@ -10,58 +11,66 @@ const leastInFlight = 100
 /** Kills are spread over the messages, the last one well before their end. */
 const messagesBetweenKills = 8_000
 
-test('a worker that is killed ten times under load loses none of 100,000 messages', async () => {
-  const receiver = await startCountingReceiver()
-  // A twentieth is tried again, so that kills cross the retry topics too.
-  await receiver.behave('/hook', { delayMs: [50, 150], failFirstOfEvery: 20 })
-  const scene = await setScene({
-    catalog: {
-      sources: [{ id: 'shop' }],
-      destinations: [
-        { id: 'crm', sources: ['shop'], maxInFlight: 500, hooks: [{ url: receiver.url('/hook') }] },
-      ],
-    },
-    variables: {
-      // One destination has a share of these.
-      SLUICE_DELIVERY_MAX_IN_FLIGHT: '2048',
-      // Each kill follows a commit by less than an answer takes: what is committed too early is lost for certain.
-      SLUICE_KAFKA_COMMIT_INTERVAL: '100ms',
-      SLUICE_RETRY_LADDER: '1s,2s',
-      SLUICE_RETRY_THEN: '2s',
-      SLUICE_LOG_ATTEMPTS: 'false',
-    },
-  })
-  const ids = newIds(messages)
-  await scene.send('shop', ids)
-  let worker = await startSluice(scene.variables)
-  try {
-    const inFlightAtKill: number[] = []
-    for (let kill = 1; kill <= kills; kill++) {
-      const killed = receiver.kill('/hook', {
-        pid: worker.pid,
-        distinct: kill * messagesBetweenKills,
-        inFlight: leastInFlight,
-      })
-      await until('it is killed', () => !worker.isRunning, { timeoutMs: 180_000 })
-      inFlightAtKill.push(await killed)
-      worker = await startSluice(scene.variables, { readyMs: 60_000 })
-    }
-    await until('all is committed', async () => (await scene.lag()) === 0, {
-      timeoutMs: 300_000,
-      everyMs: 500,
+const schemes: Scheme[] = ['http', 'https']
+
+test.each(schemes)(
+  'a worker that is killed ten times under load loses none of 100,000 messages, over %s',
+  async (scheme) => {
+    const trust = createTrust(scheme)
+    const receiver = await startCountingReceiver(trust.secured)
+    // A twentieth is tried again, so that kills cross the retry topics too.
+    await receiver.behave('/hook', { delayMs: [50, 150], failFirstOfEvery: 20 })
+    const scene = await setScene({
+      catalog: {
+        sources: [{ id: 'shop' }],
+        destinations: [
+          { id: 'crm', sources: ['shop'], maxInFlight: 500, hooks: [{ url: receiver.url('/hook') }] },
+        ],
+      },
+      variables: {
+        ...trust.variables,
+        // One destination has a share of these.
+        SLUICE_DELIVERY_MAX_IN_FLIGHT: '2048',
+        // Each kill follows a commit by less than an answer takes: what is committed too early is lost for certain.
+        SLUICE_KAFKA_COMMIT_INTERVAL: '100ms',
+        SLUICE_RETRY_LADDER: '1s,2s',
+        SLUICE_RETRY_THEN: '2s',
+        SLUICE_LOG_ATTEMPTS: 'false',
+      },
     })
-    const counts = await receiver.count('/hook')
-    process.stdout.write(
-      `${messages} messages, ${kills} kills with ${inFlightAtKill.join(', ')} requests in flight: ` +
-        `${counts.delivered} delivered, ${counts.repeats} repeats after a success, ${counts.requests} requests\n`,
-    )
-    expect(counts.delivered).toBe(messages)
-    expect(new Set((await receiver.arrivals('/hook')).keys())).toEqual(new Set(ids))
-    expect(inFlightAtKill).toHaveLength(kills)
-    expect(Math.min(...inFlightAtKill)).toBeGreaterThanOrEqual(leastInFlight)
-  } finally {
-    await worker.kill()
-    scene.close()
-    await receiver.stop()
-  }
-})
+    const ids = newIds(messages)
+    await scene.send('shop', ids)
+    let worker = await startSluice(scene.variables)
+    try {
+      const inFlightAtKill: number[] = []
+      for (let kill = 1; kill <= kills; kill++) {
+        const killed = receiver.kill('/hook', {
+          pid: worker.pid,
+          distinct: kill * messagesBetweenKills,
+          inFlight: leastInFlight,
+        })
+        await until('it is killed', () => !worker.isRunning, { timeoutMs: 180_000 })
+        inFlightAtKill.push(await killed)
+        worker = await startSluice(scene.variables, { readyMs: 60_000 })
+      }
+      await until('all is committed', async () => (await scene.lag()) === 0, {
+        timeoutMs: 300_000,
+        everyMs: 500,
+      })
+      const counts = await receiver.count('/hook')
+      process.stdout.write(
+        `${messages} messages, ${kills} kills with ${inFlightAtKill.join(', ')} requests in flight: ` +
+          `${counts.delivered} delivered, ${counts.repeats} repeats after a success, ${counts.requests} requests by ${await receiver.connections()} connections\n`,
+      )
+      expect(counts.delivered).toBe(messages)
+      expect(new Set((await receiver.arrivals('/hook')).keys())).toEqual(new Set(ids))
+      expect(inFlightAtKill).toHaveLength(kills)
+      expect(Math.min(...inFlightAtKill)).toBeGreaterThanOrEqual(leastInFlight)
+    } finally {
+      await worker.kill()
+      scene.close()
+      await receiver.stop()
+      trust.remove()
+    }
+  },
+)

@@ -5,6 +5,7 @@ import { type CountingReceiver, startCountingReceiver } from '../support/countin
 import { otherProgram } from '../support/kafka.ts'
 import { type ProxiedKafka, startProxiedKafka } from '../support/proxied-kafka.ts'
 import { startSteadyProducer, type SteadyProducer } from '../support/steady-producer.ts'
+import { createTrust, type Scheme, type Trust } from '../support/trust.ts'
 import { type Proxy, startToxiproxy, type Toxic, type Toxiproxy } from '../support/toxiproxy.ts'
 import { until } from '../support/until.ts'
 import { type SluiceProcess, startSluice } from '../support/worker-process.ts'
@@ -13,6 +14,8 @@ import { type SluiceProcess, startSluice } from '../support/worker-process.ts'
 const mostBuildMs = 10 * 60_000
 
 let toxiproxy: Toxiproxy
+/** Of destinations: each has a name. */
+let proxies = 0
 let receiver: CountingReceiver
 let scene: Scene | undefined
 let worker: SluiceProcess | undefined
@@ -298,16 +301,22 @@ async function expectAllAt(path: string, ids: readonly string[]): Promise<void> 
   expect(new Set((await receiver.arrivals(path)).keys())).toEqual(new Set(ids))
 }
 
-describe('between a worker and one of two destinations', () => {
+const schemes: Scheme[] = ['http', 'https']
+
+describe.each(schemes)('between a worker and one of two destinations over %s', (scheme) => {
   let proxy: Proxy
-  let proxies = 0
+  let trust: Trust
 
   beforeEach(async () => {
+    trust = createTrust(scheme)
+    await receiver.stop()
+    receiver = await startCountingReceiver(trust.secured)
     proxy = await toxiproxy.proxy(`receiver-${++proxies}`, Number(new URL(receiver.url('/')).port))
   })
 
   afterEach(async () => {
     await proxy.disable()
+    trust.remove()
   })
 
   const beginWithTwo = async (variables: Record<string, string> = {}) =>
@@ -319,12 +328,17 @@ describe('between a worker and one of two destinations', () => {
             id: 'troubled',
             sources: ['shop'],
             maxInFlight: 100,
-            hooks: [{ url: `http://127.0.0.1:${proxy.port}/troubled` }],
+            hooks: [{ url: `${scheme}://127.0.0.1:${proxy.port}/troubled` }],
           },
           { id: 'other', sources: ['shop'], maxInFlight: 100, hooks: [{ url: receiver.url('/other') }] },
         ],
       },
-      variables: { SLUICE_RETRY_LADDER: '1s,2s', SLUICE_RETRY_THEN: '2s', ...variables },
+      variables: {
+        ...trust.variables,
+        SLUICE_RETRY_LADDER: '1s,2s',
+        SLUICE_RETRY_THEN: '2s',
+        ...variables,
+      },
     })
 
   const failed = { reason: 'failed' }

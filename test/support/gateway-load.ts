@@ -22,10 +22,11 @@ const pauseMs = 20
 
 /**
  * Clients that each post one batch after the other over a connection that they keep; after an answer that isn't 200
- * they wait for a moment. Each message is a new one, of a user of its own.
+ * they wait for a moment. Each message is a new one, of a user of its own. `origin`: where to, or who chooses that
+ * whenever a client needs a new connection.
  */
 export function startLoad(
-  origin: string,
+  origin: string | (() => string),
   { clients = 8, batch = 10, key = 'KEY' }: { clients?: number; batch?: number; key?: string } = {},
 ): Load {
   const agent = new Agent({ keepAlive: true, maxSockets: clients })
@@ -38,22 +39,27 @@ export function startLoad(
   let closing = 0
   const stopping = new AbortController()
 
-  async function send(): Promise<number> {
+  const choose = typeof origin === 'string' ? () => origin : origin
+
+  async function send(target: string): Promise<Answered> {
     const ids = Array.from({ length: batch }, () => `${run}-${made++}`)
     const messages = ids.map((messageId) => ({ type: 'track', event: 'E', messageId, userId: messageId }))
     const startMs = performance.now()
-    const answer = await post(agent, origin, JSON.stringify({ writeKey: key, batch: messages }))
+    const answer = await post(agent, target, JSON.stringify({ writeKey: key, batch: messages }))
     slowestMs = Math.max(slowestMs, performance.now() - startMs)
     statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1)
     if (answer.status === 200) acknowledged.push(...ids)
     if (answer.connection === 'close') closing++
     if (answer.retryAfter !== undefined) retryAfters.push(answer.retryAfter)
-    return answer.status
+    return answer
   }
 
   async function loop(): Promise<void> {
+    let target = choose()
     while (!stopping.signal.aborted) {
-      if ((await send()) !== 200) await new Promise((resolve) => setTimeout(resolve, pauseMs))
+      const { status, connection } = await send(target)
+      if (status === 0 || connection === 'close') target = choose()
+      if (status !== 200) await new Promise((resolve) => setTimeout(resolve, pauseMs))
     }
   }
 

@@ -1,6 +1,8 @@
 import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
+import { createServer as createTlsServer } from 'node:tls'
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
+import type { Identity } from './certificates.ts'
 import { answerWell, firstOf } from './hostile-receiver.ts'
 import { portOf } from './receiver.ts'
 
@@ -21,7 +23,10 @@ export type IdleClosingReceiver = {
 
 type Settings = {
   idleMs: number
+  /** No reset comes through TLS. */
   ending: 'closes' | 'resets'
+  /** Given, it speaks TLS. */
+  identity?: Identity
   /** At 0 those that came too late; at each id how often it was answered. Shared by both threads. */
   counts: Int32Array
   /** At each id how many answers to it have gone out. Shared too. */
@@ -39,7 +44,7 @@ export async function startIdleClosingReceiver(
   const [port]: unknown[] = await once(thread, 'message')
   if (typeof port !== 'number') throw new TypeError('the thread has not told its port')
   return {
-    origin: `http://127.0.0.1:${port}`,
+    origin: `${settings.identity === undefined ? 'http' : 'https'}://127.0.0.1:${port}`,
     handled: (id) => Atomics.load(counts, id),
     hasAnswered: (id) => Atomics.load(answers, id) > 0,
     get tooLate() {
@@ -87,7 +92,9 @@ function serve(socket: Socket, { idleMs, ending, counts, answers }: Settings): v
 }
 
 function listen(settings: Settings): void {
-  const server = createServer((socket) => serve(socket, settings))
+  const { identity } = settings
+  const take = (socket: Socket): void => serve(socket, settings)
+  const server = identity === undefined ? createServer(take) : createTlsServer(identity, take)
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, no window
   server.listen(0, '127.0.0.1', () => parentPort?.postMessage(portOf(server)))
 }

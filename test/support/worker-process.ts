@@ -60,6 +60,7 @@ function environment(variables: Record<string, string>): NodeJS.ProcessEnv {
     SLUICE_HTTP_PORT: '0',
     SLUICE_GATEWAY_HOST: '127.0.0.1',
     SLUICE_GATEWAY_PORT: '0',
+    SLUICE_GATEWAY_SHUTDOWN_DELAY: '0s',
     SLUICE_TOPICS_DEVELOPMENT: 'true',
     SLUICE_TOPICS_PARTITIONS: '6',
     SLUICE_WORKER_PROCESSES: '1',

@@ -1,32 +1,48 @@
-import { createServer, type Server, type ServerResponse } from 'node:http'
+import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
 import type { Socket } from 'node:net'
 import { setImmediate as turn } from 'node:timers/promises'
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createAddressPolicy } from '../../../src/address/policy.ts'
 import type { Connection, Rider } from '../../../src/delivery/connection.ts'
 import { createConnector } from '../../../src/delivery/connector.ts'
 import { HookPool, TurnEnd } from '../../../src/delivery/hook-pool.ts'
 import { createResolver } from '../../../src/delivery/resolver.ts'
+import { createAuthority } from '../../support/certificates.ts'
 import { collectGarbage } from '../../support/collect-garbage.ts'
 import { portOf } from '../../support/receiver.ts'
+import type { Scheme } from '../../support/trust.ts'
 import { until } from '../../support/until.ts'
+
+const authority = createAuthority('An authority of pools')
+const identity = authority.issue({ names: ['127.0.0.1'] })
+setDefaultCACertificates([...getCACertificates(), authority.cert])
 
 /** A server that answers when as many requests as were sent at once have come, so that each has a connection. */
 class Gathering {
   readonly sockets: Socket[] = []
   #awaited = 0
   #waiting: ServerResponse[] = []
-  readonly #server: Server = createServer((request, response) => {
-    request.resume().on('end', () => {
-      this.#waiting.push(response)
-      if (this.#waiting.length === this.#awaited) for (const one of this.#waiting.splice(0)) one.end()
-    })
-  }).on('connection', (socket) => this.sockets.push(socket))
+  readonly #scheme: Scheme
+  readonly #server: Server
+
+  constructor(scheme: Scheme) {
+    const take: RequestListener = (request, response) => {
+      request.resume().on('end', () => {
+        this.#waiting.push(response)
+        if (this.#waiting.length === this.#awaited) for (const one of this.#waiting.splice(0)) one.end()
+      })
+    }
+    this.#scheme = scheme
+    this.#server = scheme === 'http' ? createServer(take) : createSecureServer(identity, take)
+    this.#server.on('connection', (socket) => this.sockets.push(socket))
+  }
 
   async start(): Promise<string> {
     this.#server.keepAliveTimeout = 0
     await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve))
-    return `http://127.0.0.1:${portOf(this.#server)}`
+    return `${this.#scheme}://127.0.0.1:${portOf(this.#server)}`
   }
 
   await(count: number): void {
@@ -42,8 +58,8 @@ class Gathering {
 let server: Gathering
 let pool: HookPool
 
-beforeEach(async () => {
-  server = new Gathering()
+async function begin(scheme: Scheme): Promise<void> {
+  server = new Gathering(scheme)
   const policy = createAddressPolicy(['127.0.0.1'])
   const connect = createConnector({ policy, resolver: createResolver(), timeoutMs: 1_000 })
   pool = new HookPool(
@@ -51,7 +67,7 @@ beforeEach(async () => {
     { connect, pipelining: 1, keepAliveTimeout: 60_000 },
     new TurnEnd(),
   )
-})
+}
 
 afterEach(async () => {
   await pool.destroy()
@@ -90,7 +106,11 @@ async function send(): Promise<Connection> {
   })
 }
 
-describe('the connections to a hook', () => {
+const schemes: Scheme[] = ['http', 'https']
+
+describe.each(schemes)('the connections to a hook over %s', (scheme) => {
+  beforeEach(() => begin(scheme))
+
   test('are as many as there were requests at once, and each carries one at a time', async () => {
     const first = await sendAtOnce(5)
     expect(new Set(first).size).toBe(5)

@@ -261,36 +261,37 @@ describe('a server that closes idle connections just when the next request comes
   const lanes = 8
   const maxRequests = 8_000
 
-  test.each(['closes', 'resets'] as const)(
-    '%s them: no POST fails, and each is handled once',
-    async (ending) => {
-      const server = await startIdleClosingReceiver({ idleMs, ending }, { maxRequests })
-      ended.push(() => server.stop())
-      const by = sender()
-      let posts = 0
-      const failed: Outcome[] = []
+  test.each([
+    { name: 'closes them', ending: 'closes', secured: {} },
+    { name: 'closes them over TLS', ending: 'closes', secured: { identity } },
+    { name: 'resets them', ending: 'resets', secured: {} },
+  ] as const)('$name: no POST fails, and each is handled once', async ({ ending, secured }) => {
+    const server = await startIdleClosingReceiver({ idleMs, ending, ...secured }, { maxRequests })
+    ended.push(() => server.stop())
+    const by = sender()
+    let posts = 0
+    const failed: Outcome[] = []
 
-      /** One POST after the other, each when the server is about to close the connection of the one before. */
-      async function postOnTheEdge(lane: number): Promise<void> {
-        const to = target(server.origin)
-        // oxlint-disable-next-line eslint/no-unmodified-loop-condition -- the others are
-        for (let i = 0; i < 60 || (ending === 'closes' && server.tooLate < 3 && posts < maxRequests); i++) {
-          const { outcomes, releases } = await post(by, to, String(++posts))
-          failed.push(...outcomes.filter(({ kind }) => kind !== 'answer'))
-          expect(releases).toBe(1)
-          await new Promise((resolve) => setTimeout(resolve, idleMs - 1 + ((i + lane) % 3)))
-        }
+    /** One POST after the other, each when the server is about to close the connection of the one before. */
+    async function postOnTheEdge(lane: number): Promise<void> {
+      const to = target(server.origin)
+      // oxlint-disable-next-line eslint/no-unmodified-loop-condition -- the others are
+      for (let i = 0; i < 60 || (ending === 'closes' && server.tooLate < 3 && posts < maxRequests); i++) {
+        const { outcomes, releases } = await post(by, to, String(++posts))
+        failed.push(...outcomes.filter(({ kind }) => kind !== 'answer'))
+        expect(releases).toBe(1)
+        await new Promise((resolve) => setTimeout(resolve, idleMs - 1 + ((i + lane) % 3)))
       }
+    }
 
-      await Promise.all(Array.from({ length: lanes }, (_, lane) => postOnTheEdge(lane)))
-      expect(failed).toEqual([])
-      expect(posts).toBeGreaterThanOrEqual(200)
-      const handled = Array.from({ length: posts }, (_, i) => server.handled(i + 1))
-      expect(handled).toEqual(handled.map(() => 1))
-      // A reset leaves no sign of what came too late.
-      expect(server.tooLate).toBeGreaterThanOrEqual(ending === 'closes' ? 3 : 0)
-    },
-  )
+    await Promise.all(Array.from({ length: lanes }, (_, lane) => postOnTheEdge(lane)))
+    expect(failed).toEqual([])
+    expect(posts).toBeGreaterThanOrEqual(200)
+    const handled = Array.from({ length: posts }, (_, i) => server.handled(i + 1))
+    expect(handled).toEqual(handled.map(() => 1))
+    // A reset leaves no sign of what came too late.
+    expect(server.tooLate).toBeGreaterThanOrEqual(ending === 'closes' ? 3 : 0)
+  })
 })
 
 const goodHead = `HTTP/1.1 ${goodStatus} Good\r\ncontent-length: 0\r\n`

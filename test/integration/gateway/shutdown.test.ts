@@ -1,9 +1,10 @@
 import { connect } from 'node:net'
 import { setTimeout as passTime } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { startGateway, type TestGateway } from '../../support/gateway.ts'
+import { post, startGateway, type TestGateway } from '../../support/gateway.ts'
 import { startLoad } from '../../support/gateway-load.ts'
 import { until } from '../../support/until.ts'
+import { type SluiceProcess, startSluice } from '../../support/worker-process.ts'
 
 let gateway: TestGateway
 
@@ -81,6 +82,65 @@ describe('SIGTERM', () => {
     idle.destroy()
   })
 })
+
+describe('SIGTERM behind a load balancer', () => {
+  const delayMs = 2_000
+  const variables = { SLUICE_GATEWAY_SHUTDOWN_DELAY: `${delayMs}ms` }
+  let leaving: SluiceProcess
+  let staying: SluiceProcess
+
+  beforeEach(async () => {
+    ;[leaving, staying] = await Promise.all([
+      startSluice({ ...gateway.variables, ...variables }, { role: 'gateway' }),
+      startSluice({ ...gateway.variables, ...variables }, { role: 'gateway' }),
+    ])
+  })
+
+  afterEach(async () => {
+    for (const process of [leaving, staying]) if (process.isRunning) await process.kill()
+  })
+
+  test('no client sees a connection refused or cut, and none is held: all of their requests are answered 200', async () => {
+    let ready = [leaving, staying]
+    let next = 0
+    const look = async (): Promise<void> => {
+      const answers = await Promise.all([leaving, staying].map(isReady))
+      ready = [leaving, staying].filter((_, index) => answers[index])
+    }
+    const watching = setInterval(() => void look(), 100)
+    const load = startLoad(() => `http://127.0.0.1:${ready[next++ % ready.length]?.gatewayPort}`, {
+      clients: 20,
+    })
+    await until('messages are taken', () => load.acknowledged.length > 2_000)
+    const { code, tookMs } = await leaving.terminate()
+    const after = load.acknowledged.length
+    await until('the other one goes on', () => load.acknowledged.length > after + 1_000)
+    await load.stop()
+    clearInterval(watching)
+    expect(Object.fromEntries(load.statuses)).toEqual({ 200: expect.any(Number) })
+    expect(load.closing).toBeGreaterThan(0)
+    expect([code, tookMs >= delayMs]).toEqual([0, true])
+    const written = await idsInTopic()
+    expect(load.acknowledged.filter((id) => !written.has(id))).toEqual([])
+  })
+
+  test('is first unready, while new connections are still taken and told not to stay', async () => {
+    const ended = leaving.terminate()
+    await until('it is not ready', async () => !(await isReady(leaving)))
+    const reply = await post(`http://127.0.0.1:${leaving.gatewayPort}/v1/page`, {
+      writeKey: 'KEY',
+      userId: 'u1',
+    })
+    expect([reply.status, reply.headers.get('connection')]).toEqual([200, 'close'])
+    const { code, tookMs } = await ended
+    expect([code, tookMs >= delayMs]).toEqual([0, true])
+  })
+})
+
+async function isReady({ httpPort }: SluiceProcess): Promise<boolean> {
+  const answer = await fetch(`http://127.0.0.1:${httpPort}/readyz`).catch(() => undefined)
+  return answer?.status === 200
+}
 
 function refusesConnections(port: number): Promise<boolean> {
   return new Promise((resolve) => {
