@@ -10,6 +10,7 @@ import { type Scene, setScene, unhurried } from '../e2e/scene.ts'
 import { otherProgram } from '../support/kafka.ts'
 import { Random } from '../support/mutation.ts'
 import { type Receiver, type Script, startReceiver } from '../support/receiver.ts'
+import { createTrust, type Trust } from '../support/trust.ts'
 import { until } from '../support/until.ts'
 import { type SluiceProcess, startSluice } from '../support/worker-process.ts'
 
@@ -49,8 +50,9 @@ const users = Array.from({ length: 60 }, (_, index) => `user-${index}`)
 
 test('while workers are killed and their customer fails, times out and acts late, it ends with the last value of every user, and of those deleted is sent nothing older', async () => {
   const customer = createCustomer(new Random(seed))
-  const receiver = await startReceiver(customer.script)
-  const scene = await setAudienceScene(receiver)
+  const trust = createTrust('https')
+  const receiver = await startReceiver(customer.script, trust.secured)
+  const scene = await setAudienceScene(receiver, trust)
   const folders = Array.from({ length: workers }, () => mkdtempSync(join(tmpdir(), 'sluice-state-')))
   const fleet = new Fleet(scene, folders)
   const upstream = await openUpstream(scene, customer, new Random(seed + 1))
@@ -84,6 +86,7 @@ test('while workers are killed and their customer fails, times out and acts late
     await upstream.close()
     scene.close()
     await receiver.stop()
+    trust.remove()
     for (const folder of folders) rmSync(folder, { recursive: true, force: true })
   }
 })
@@ -99,7 +102,7 @@ function timeOfDay(): string {
   return new Date().toISOString().slice('yyyy-mm-ddT'.length)
 }
 
-function setAudienceScene(receiver: Receiver): Promise<Scene> {
+function setAudienceScene(receiver: Receiver, trust: Trust): Promise<Scene> {
   return setScene({
     catalog: {
       sources: [{ id: 'space', kind: 'audiences' }],
@@ -107,6 +110,7 @@ function setAudienceScene(receiver: Receiver): Promise<Scene> {
     },
     variables: {
       ...unhurried,
+      ...trust.variables,
       SLUICE_DELIVERY_TIMEOUT: `${timeoutMs}ms`,
       SLUICE_RETRY_LADDER: `${rungMs / 1_000}s`,
       SLUICE_RETRY_THEN: `${rungMs / 1_000}s`,

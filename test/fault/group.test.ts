@@ -4,6 +4,7 @@ import { type Scene, setScene, unhurried } from '../e2e/scene.ts'
 import { type Change, ChangingGroup, type ChangeKind } from '../support/changing-group.ts'
 import { type Delivery, type DeliveryBook, keyOf, startDeliveryBook } from '../support/delivery-book.ts'
 import { startSteadyProducer } from '../support/steady-producer.ts'
+import { createTrust } from '../support/trust.ts'
 import { until } from '../support/until.ts'
 
 /** How long the group changes by all means; for half as long it changes by planned ones. */
@@ -86,7 +87,8 @@ async function underLoad({
   /** What may be done now; at least one thing, unless the group has to wait. */
   choose: (group: ChangingGroup) => readonly ChangeKind[]
 }): Promise<Report> {
-  const book = await startDeliveryBook(latencies)
+  const trust = createTrust('https')
+  const book = await startDeliveryBook(latencies, trust.secured)
   const scene = await setScene({
     catalog: {
       sources: [{ id: 'shop' }],
@@ -100,6 +102,7 @@ async function underLoad({
     },
     variables: {
       ...unhurried,
+      ...trust.variables,
       SLUICE_KAFKA_SESSION_TIMEOUT: `${sessionTimeoutMs}ms`,
       SLUICE_KAFKA_COMMIT_INTERVAL: `${commitIntervalMs}ms`,
       SLUICE_RETRY_LADDER: '1s',
@@ -133,6 +136,7 @@ async function underLoad({
     await group.destroy()
     scene.close()
     await book.stop()
+    trust.remove()
   }
 }
 

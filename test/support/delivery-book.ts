@@ -1,5 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
 import { json } from 'node:stream/consumers'
+import type { Identity } from './certificates.ts'
 import { until } from './until.ts'
 import { portOf } from './receiver.ts'
 
@@ -24,9 +26,10 @@ export type DeliveryBook = {
   stop(): Promise<void>
 }
 
-/** Answers 200 after a time between `least` and `most` milliseconds, by turns; each destination has its own. */
+/** Answers 200 after a time between `least` and `most` milliseconds, by turns; each destination has its own. With a certificate, by HTTPS. */
 export async function startDeliveryBook(
   latencies: Readonly<Record<string, { least: number; most: number }>>,
+  { identity }: { identity?: Identity } = {},
 ): Promise<DeliveryBook> {
   const deliveries = new Map<string, Delivery[]>()
   let requests = 0
@@ -57,15 +60,17 @@ export async function startDeliveryBook(
     )
   }
 
-  const server = createServer((incoming, response) => {
+  const takeAny = (incoming: IncomingMessage, response: ServerResponse): void => {
     // A sender that is killed breaks off in the middle.
     take(incoming, response).catch(() => response.destroy())
-  })
+  }
+  const server = identity === undefined ? createServer(takeAny) : createSecureServer(identity, takeAny)
   server.keepAliveTimeout = 60_000
   server.listen(0, '127.0.0.1')
   await until('it listens', () => server.listening)
   return {
-    url: (destination) => `http://127.0.0.1:${portOf(server)}/${destination}`,
+    url: (destination) =>
+      `${identity === undefined ? 'http' : 'https'}://127.0.0.1:${portOf(server)}/${destination}`,
     deliveries,
     get requests() {
       return requests
