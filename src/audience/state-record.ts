@@ -37,6 +37,11 @@ export type PropertyState = {
   readonly since: Version
 }
 
+/** Whether it tells of a member of an audience, or of a computed trait that has a value. */
+export function isPresent({ kind, value }: Pick<PropertyState, 'kind' | 'value'>): boolean {
+  return value !== (kind === 'audience' ? 'false' : 'null')
+}
+
 /** Nothing that is as old as this, or older, is kept or sent. */
 export type DeletionFloor = {
   readonly requestedAtMs: number

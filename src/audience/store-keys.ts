@@ -49,10 +49,15 @@ function unescapeCode(code: string): string {
 
 export const metaKey = 'm'
 
+/** The keys of all states of a space are this and more: by property, and then by user. */
+export function statesPrefix(spaceId: string): string {
+  return `s${escapeId(spaceId)}${parted}`
+}
+
 /** The keys of all users' states of a property are this and the escaped user. */
 export function propertyPrefix(spaceId: string, property: string): string {
   if (lastProperty.spaceId !== spaceId || lastProperty.property !== property) {
-    const prefix = `s${escapeId(spaceId)}${parted}${escapeId(property)}${parted}`
+    const prefix = `${statesPrefix(spaceId)}${escapeId(property)}${parted}`
     lastProperty = { spaceId, property, prefix }
   }
   return lastProperty.prefix

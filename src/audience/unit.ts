@@ -19,6 +19,7 @@ import type {
   StateRecord,
 } from './state-record.ts'
 import { encodeDeletionFloor, encodeSubject } from './state-record.ts'
+import { readStates, type StatesPage, type StatesQuery } from './states-page.ts'
 import type { StateStore, StoreOperation } from './store.ts'
 import {
   deletionKeyOf,
@@ -255,6 +256,13 @@ export class AudienceUnit {
     if (!this.#options.deletions.mayHold(key)) return false
     const [floor] = await this.#read([key])
     return floor?.kind === 'deletion' && atMs <= floor.state.requestedAtMs
+  }
+
+  /** `undefined` once the unit comes to its end. From the first state on, nothing is missing that was told before the call. */
+  async statesOf(query: StatesQuery): Promise<StatesPage | undefined> {
+    if (this.#isEnding) return undefined
+    if (query.after === null) await this.#ledger.stored()
+    return readStates(this.#options.store, query)
   }
 
   get hasDeletions(): boolean {

@@ -11,6 +11,7 @@ import { KeyFilter } from './key-filter.ts'
 import type { AudiencePorts, HeldRecord, RecordContent, RestoreProgress } from './ports.ts'
 import { readDeletions, restore } from './restore.ts'
 import { decodeState } from './state-record.ts'
+import type { StatesPage, StatesQuery } from './states-page.ts'
 import { levelStores, type StateStore, type StoreOperation, type Stores } from './store.ts'
 import { anyStaged, metaKey } from './store-keys.ts'
 import { readSyncFloors } from './sync-floors.ts'
@@ -60,6 +61,8 @@ export type AudienceUnits = {
   hasDeletions(unit: number): boolean
   /** Whether something of a user may have been deleted in a space: rather too often than not. */
   mayBeDeleted(unit: number, userId: string, spaceId: string): boolean
+  /** Some of the states that a unit holds of a space, as they are on disk; `undefined` where it isn't ours. */
+  statesOf(unit: number, query: StatesQuery): Promise<StatesPage | undefined>
   /** Gives back what was not begun of units that belong to another member. */
   letGoAbandoned(): void
   stop(): Promise<void>
@@ -254,6 +257,10 @@ class OpenUnits implements AudienceUnits {
 
   mayBeDeleted(unit: number, userId: string, spaceId: string): boolean {
     return this.#units.get(unit)?.mayBeDeleted(userId, spaceId) ?? false
+  }
+
+  async statesOf(unit: number, query: StatesQuery): Promise<StatesPage | undefined> {
+    return this.#units.get(unit)?.statesOf(query)
   }
 
   /** Records of a unit that isn't ours any more are for its next owner. */
