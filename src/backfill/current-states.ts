@@ -1,4 +1,5 @@
-import { decodeState, type PropertyState, type PropertySubject } from '../audience/state-record.ts'
+import { decodeState, isPresent } from '../audience/state-record.ts'
+import type { HeldState } from '../audience/states-page.ts'
 import { compareVersions } from '../audience/version.ts'
 import { spread } from '../upstream/distinct.ts'
 import { Spool } from '../upstream/spool.ts'
@@ -13,12 +14,7 @@ export type LoggedRecord = {
 }
 
 /** The state of a property of a user, and the record that has it. */
-export type CurrentState = {
-  readonly subject: PropertySubject
-  readonly state: PropertyState
-  readonly offset: number
-  readonly timestampMs: number
-}
+export type CurrentState = HeldState & { readonly timestampMs: number }
 
 /** Which properties are meant; what is `undefined` isn't asked for. */
 export type StateFilter = {
@@ -88,10 +84,10 @@ export class CurrentStates {
     current.set(key, { subject, state, offset, timestampMs })
   }
 
-  #isMeant({ state: { kind, id, value } }: CurrentState): boolean {
+  #isMeant({ state }: CurrentState): boolean {
     const { audienceId, withLeft } = this.#filter
-    if (audienceId !== undefined && (kind !== 'audience' || id !== audienceId)) return false
-    return withLeft || value !== (kind === 'audience' ? 'false' : 'null')
+    if (audienceId !== undefined && (state.kind !== 'audience' || state.id !== audienceId)) return false
+    return withLeft || isPresent(state)
   }
 }
 

@@ -1,6 +1,8 @@
-import { type Connection, decodeMark, encodeMark, isTold, type Marked, Marks } from './marks.ts'
+import { type Connection, decodeMark, encodeMark, isTold, type Mark, type Marked, Marks } from './marks.ts'
 
 export type MarkKeeperOptions = {
+  /** How many units there are. */
+  readonly partitions: number
   /** The records of `backfills` from an offset to the end as of the call. */
   readonly read: (
     from: number,
@@ -19,14 +21,26 @@ export type MarkKeeperOptions = {
  */
 export class MarkKeeper {
   readonly #options: MarkKeeperOptions
-  readonly #marks = new Marks()
+  readonly #marks: Marks
   /** Have missed something since the log was read last. */
   #missed = new Set<Marked>()
   readonly #writing = new Map<Marked, Promise<void>>()
+  readonly #telling = new Set<Promise<number>>()
   #position = 0
 
   constructor(options: MarkKeeperOptions) {
     this.#options = options
+    this.#marks = new Marks(options.partitions)
+  }
+
+  /** The log as far as it was read, and as what was written here has been acknowledged. */
+  get marks(): Marks {
+    return this.#marks
+  }
+
+  /** Up to where the log was read. */
+  get position(): number {
+    return this.#position
   }
 
   /** Destinations that need a backfill, as far as the log was read. */
@@ -70,9 +84,21 @@ export class MarkKeeper {
     }
   }
 
+  /** Writes what is so, in the order of the calls. Gives the offset at which it is, once the log has it. */
+  tell(mark: Exclude<Mark, { kind: 'missed' }>): Promise<number> {
+    const telling = this.#options.write(encodeMark(mark)).then((result) => {
+      this.#telling.delete(telling)
+      if (result === 'refused') throw new Error('the topic backfills takes not even a small record')
+      this.#marks.take(mark, result.offset)
+      return result.offset
+    })
+    this.#telling.add(telling)
+    return telling
+  }
+
   /** Resolves when nothing is being written. */
   async written(): Promise<void> {
-    await Promise.all(this.#writing.values())
+    await Promise.all([...this.#writing.values(), ...this.#telling])
   }
 
   #write(marked: Marked): void {

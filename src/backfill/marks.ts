@@ -1,10 +1,14 @@
+import { isCount, isFilled, readStanding, type Standing } from './standing.ts'
+
 /**
- * Which destinations have missed a value of a space, and need a backfill of it: the records of the topic `backfills`, whose keys
- * are JSON lists.
+ * What destinations have been told of a space, and which have missed a value of it and need a backfill: the records of the topic
+ * `backfills`, whose keys are JSON lists.
  * - `[destinationId, spaceId]`: it has missed one, shortly before this was written;
  * - `[destinationId, spaceId, "begun"]`: a backfill of all that the space holds begins. What is missed from here on is written
  *   again by whoever sees it, since the backfill may have read past it;
- * - `[destinationId, spaceId, "filled"]`: a backfill has made up for what was missed at offsets below `upTo`.
+ * - `[destinationId, spaceId, "filled"]`: a backfill has made up for what was missed at offsets below `upTo`;
+ * - `[destinationId, spaceId, "unit", unit]`: how the destination stands to what a unit holds, by the unit's owner;
+ * - `[null, "tracked", unit]`: the unit's owners write that from here on. A connection of which they have written nothing is new.
  *
  * Each of them is a key of its own, so that compaction leaves the last of each.
  */
@@ -17,25 +21,65 @@ export type Mark =
       readonly spaceId: string
       readonly upTo: number
     }
+  | {
+      readonly kind: 'unit'
+      readonly destinationId: string
+      readonly spaceId: string
+      readonly unit: number
+      readonly standing: Standing
+    }
+  | { readonly kind: 'tracked'; readonly unit: number }
 
 /** So often, in milliseconds, each worker reads the log, and writes what it doesn't say of what was missed before. */
 export const marksReadEveryMs = 5_000
 
 export function encodeMark(mark: Mark): { key: Buffer; value: Buffer } {
+  return {
+    key: Buffer.from(JSON.stringify(keyOf(mark))),
+    value: Buffer.from(JSON.stringify(valueOf(mark))),
+  }
+}
+
+function keyOf(mark: Mark): readonly unknown[] {
+  if (mark.kind === 'tracked') return [null, mark.kind, mark.unit]
   const { kind, destinationId, spaceId } = mark
-  const key = kind === 'missed' ? [destinationId, spaceId] : [destinationId, spaceId, kind]
-  const value = kind === 'filled' ? { upTo: mark.upTo } : {}
-  return { key: Buffer.from(JSON.stringify(key)), value: Buffer.from(JSON.stringify(value)) }
+  if (kind === 'missed') return [destinationId, spaceId]
+  return kind === 'unit' ? [destinationId, spaceId, kind, mark.unit] : [destinationId, spaceId, kind]
+}
+
+function valueOf(mark: Mark): object {
+  switch (mark.kind) {
+    case 'filled':
+      return { upTo: mark.upTo }
+    case 'unit':
+      return mark.standing
+    case 'missed':
+    case 'begun':
+    case 'tracked':
+      return {}
+  }
 }
 
 /** `undefined` for what `encodeMark` has not written. Never throws. */
 export function decodeMark(key: Buffer, value: Buffer | null): Mark | undefined {
   const names = parse(key)
   if (!Array.isArray(names) || value === null) return undefined
-  const [destinationId, spaceId, kind = 'missed', ...rest]: unknown[] = names
-  if (!isFilled(destinationId) || !isFilled(spaceId) || rest.length > 0) return undefined
-  if (kind === 'missed' || kind === 'begun') return { kind, destinationId, spaceId }
+  const [destinationId, spaceId, kind = 'missed', unit, ...rest]: unknown[] = names
+  if (rest.length > 0) return undefined
+  if (destinationId === null)
+    return spaceId === 'tracked' && isCount(kind) && unit === undefined
+      ? { kind: spaceId, unit: kind }
+      : undefined
+  if (!isFilled(destinationId) || !isFilled(spaceId)) return undefined
   const fields = parse(value)
+  if (kind === 'unit') {
+    const standing = readStanding(fields)
+    return isCount(unit) && standing !== undefined
+      ? { kind, destinationId, spaceId, unit, standing }
+      : undefined
+  }
+  if (unit !== undefined) return undefined
+  if (kind === 'missed' || kind === 'begun') return { kind, destinationId, spaceId }
   if (kind !== 'filled' || typeof fields !== 'object' || fields === null) return undefined
   const { upTo }: { upTo?: unknown } = fields
   return isCount(upTo) ? { kind, destinationId, spaceId, upTo } : undefined
@@ -46,6 +90,8 @@ export type Connection = { readonly destinationId: string; readonly spaceId: str
 
 /** What is known of a destination and a space. Only ever changed by `Marks`. */
 export type Marked = Connection & {
+  /** By unit, each with the offset of its record. */
+  readonly units: Map<number, { readonly standing: Standing; readonly at: number }>
   /** Offset of the last record that says so; -1: none. */
   missedAt: number
   /** Offset of the last record that says so; -1: none. */
@@ -53,12 +99,22 @@ export type Marked = Connection & {
   filledUpTo: number
 }
 
-/** The log as far as it was read. */
+/** The log as far as it was read, of so many units. */
 export class Marks {
+  readonly #partitions: number
   readonly #ofDestination = new Map<string, Map<string, Marked>>()
+  readonly #tracked = new Set<number>()
+
+  constructor(partitions: number) {
+    this.#partitions = partitions
+  }
 
   /** Takes a record of the log. */
   take(mark: Mark, offset: number): void {
+    if (mark.kind === 'tracked') {
+      this.#tracked.add(mark.unit)
+      return
+    }
     const marked = this.of(mark.destinationId, mark.spaceId)
     switch (mark.kind) {
       case 'missed':
@@ -69,7 +125,39 @@ export class Marks {
         return
       case 'filled':
         marked.filledUpTo = Math.max(marked.filledUpTo, mark.upTo)
+        return
+      case 'unit':
+        if (offset < (marked.units.get(mark.unit)?.at ?? -1)) return
+        marked.units.set(mark.unit, { standing: mark.standing, at: offset })
+        marked.filledUpTo = Math.max(marked.filledUpTo, this.#filledByUnits(marked))
     }
+  }
+
+  /** Whether the owners of the unit write how destinations stand to it. */
+  isTracked(unit: number): boolean {
+    return this.#tracked.has(unit)
+  }
+
+  /** Whether no unit has anything of the space to tell the destination of, but what changes. */
+  isComplete({ units }: Marked): boolean {
+    if (units.size < this.#partitions) return false
+    for (const { standing } of units.values())
+      if (standing.kind !== 'told' && standing.kind !== 'left_out') return false
+    return true
+  }
+
+  /** Connections with what is known of them; those that nothing is written of aren't among them. */
+  *all(): IterableIterator<Marked> {
+    for (const ofSpace of this.#ofDestination.values()) yield* ofSpace.values()
+  }
+
+  /** Each unit has made up for what was missed before it began. */
+  #filledByUnits(marked: Marked): number {
+    if (!this.isComplete(marked)) return 0
+    let upTo = Infinity
+    for (const { standing } of marked.units.values())
+      upTo = Math.min(upTo, standing.kind === 'told' ? standing.upTo : 0)
+    return upTo
   }
 
   of(destinationId: string, spaceId: string): Marked {
@@ -80,7 +168,7 @@ export class Marks {
     }
     let marked = ofSpace.get(spaceId)
     if (marked === undefined) {
-      marked = { destinationId, spaceId, missedAt: -1, begunAt: -1, filledUpTo: 0 }
+      marked = { destinationId, spaceId, missedAt: -1, begunAt: -1, filledUpTo: 0, units: new Map() }
       ofSpace.set(spaceId, marked)
     }
     return marked
@@ -89,11 +177,9 @@ export class Marks {
   /** Destinations that need a backfill, each with the space. */
   get behind(): readonly Connection[] {
     const behind: Connection[] = []
-    for (const ofSpace of this.#ofDestination.values()) {
-      for (const marked of ofSpace.values()) {
-        const { destinationId, spaceId } = marked
-        if (isBehind(marked)) behind.push({ destinationId, spaceId })
-      }
+    for (const marked of this.all()) {
+      const { destinationId, spaceId } = marked
+      if (isBehind(marked)) behind.push({ destinationId, spaceId })
     }
     return behind
   }
@@ -115,12 +201,4 @@ function parse(bytes: Buffer): unknown {
   } catch {
     return undefined
   }
-}
-
-function isFilled(value: unknown): value is string {
-  return typeof value === 'string' && value !== ''
-}
-
-function isCount(value: unknown): value is number {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
 }

@@ -1,7 +1,7 @@
 import { identifyOf } from '../audience/identify.ts'
 import { formatVersion } from '../audience/version.ts'
 import { type CarriedHeaders, encodeCarried } from '../retry/carried.ts'
-import type { CurrentState } from './current-states.ts'
+import type { HeldState } from '../audience/states-page.ts'
 
 /** A record for the topic `replays`. */
 export type ReplayRecord = {
@@ -18,7 +18,7 @@ export type ReplayRecord = {
  * been deleted or a newer value has been routed meanwhile.
  */
 export function replayOf(
-  { subject, state, offset, timestampMs }: CurrentState,
+  { subject, state, offset, timestampMs }: HeldState & { readonly timestampMs: number },
   {
     unit,
     destinationId,

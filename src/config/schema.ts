@@ -250,6 +250,18 @@ const configTable = {
       description:
         'How long after the first part of a sync the others of its partition may come; then the whole is refused, and nobody has left.',
     }),
+    firstSync: boolean({
+      default: true,
+      description:
+        'Tell a destination that is connected to an audience space later who is in it. `false`: it is marked as in need of a backfill, and told only what changes.',
+    }),
+    firstSyncRate: integer({
+      default: 200,
+      min: 1,
+      max: 100_000,
+      description:
+        'How many members a second such a destination is told at most, by all workers together. Its own rateLimit holds as well.',
+    }),
   },
   registry: {
     url: optionalText({

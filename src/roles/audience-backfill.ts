@@ -1,7 +1,8 @@
 import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
+import { beginToFill } from '../backfill/begin.ts'
 import { CurrentStates, type StateFilter } from '../backfill/current-states.ts'
-import { decodeMark, encodeMark, isBehind, type Mark, Marks, marksReadEveryMs } from '../backfill/marks.ts'
+import { decodeMark, encodeMark, isBehind, type Mark, Marks } from '../backfill/marks.ts'
 import {
   type BackfillPosition,
   type BackfillScope,
@@ -47,7 +48,6 @@ const mostAtOnce = 500
 const batchesPerSecond = 4
 const noteEveryMs = 1_000
 const readStallMs = 60_000
-const marksSlackMs = 2_000
 
 /**
  * Writes the present values of a space's audiences and traits to `replays`, for one destination: unit by unit, at most
@@ -173,14 +173,15 @@ class Run {
     return audienceId === undefined && property === undefined && withLeft && !isDryRun
   }
 
-  /** From here on workers mark what is missed anew. Gives the offset below which their marks are of what is read after it. */
-  async #begin(): Promise<number> {
-    const { spaceId, destinationId } = this.#given.options
-    await this.#tell({ kind: 'begun', destinationId, spaceId })
-    // What was missed shortly before may be marked again until then, and is made up for as well.
-    if (await this.#isBehind()) await delay(marksReadEveryMs + marksSlackMs)
-    const { reader, topics } = this.#given
-    return (await reader.range({ topic: topics.backfills, partition: 0, stallTimeoutMs: readStallMs })).end
+  #begin(): Promise<number> {
+    const { reader, topics, options } = this.#given
+    const { spaceId, destinationId } = options
+    const where = { topic: topics.backfills, partition: 0, stallTimeoutMs: readStallMs }
+    return beginToFill({
+      tellBegun: () => this.#tell({ kind: 'begun', destinationId, spaceId }),
+      isBehind: () => this.#isBehind(),
+      end: async () => (await reader.range(where)).end,
+    })
   }
 
   async #endMark(): Promise<MarkEnd> {
@@ -196,7 +197,7 @@ class Run {
 
   async #isBehind(): Promise<boolean> {
     const { reader, topics, options } = this.#given
-    const marks = new Marks()
+    const marks = new Marks(this.#given.scope.partitions)
     const where = { topic: topics.backfills, partition: 0, from: 0, stallTimeoutMs: readStallMs }
     for await (const records of reader.read(where)) {
       for (const { offset, key, value } of records) {

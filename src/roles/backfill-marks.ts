@@ -16,6 +16,9 @@ export type BackfillMarks = {
   miss(destinationId: string, spaceId: string): Promise<void> | undefined
   /** Destinations that need a backfill, each with the space, by what all members have written until some seconds ago. */
   readonly behind: readonly Connection[]
+  readonly keeper: Pick<MarkKeeper, 'marks' | 'position' | 'tell' | 'miss'>
+  /** Reads what is in the log as of the call. Throws where Kafka doesn't answer. */
+  read(): Promise<void>
   /** Writes what has still to be told, for half a second at the most. */
   stop(): Promise<void>
 }
@@ -27,25 +30,44 @@ const stopWithinMs = 500
 export function openBackfillMarks({
   kafka,
   topic,
+  partitions,
   producer,
   log,
 }: {
   kafka: ReturnType<typeof createKafka>
   topic: string
+  /** How many units there are. */
+  partitions: number
   producer: Pick<RecordProducer, 'produceAt'>
   log: Logger
 }): BackfillMarks {
   const reader = createPartitionReader(kafka)
   const stopping = new AbortController()
   const keeper = new MarkKeeper({
+    partitions,
     read: (from) => reader.read({ topic, partition: 0, from, stallTimeoutMs: readStallMs }),
     write: (record) => producer.produceAt({ ...record, topic, partition: 0, headers: {} }),
     onMark: (destination, space) => log.warn({ destination, space }, 'the destination needs a backfill'),
   })
 
+  let reading = Promise.resolve()
+  let next: Promise<void> | undefined
+
+  /** One after the other: whoever calls meanwhile shares the one that begins then. */
+  function read(): Promise<void> {
+    next ??= reading
+      .catch(() => undefined)
+      .then(() => {
+        next = undefined
+        reading = keeper.update()
+        return reading
+      })
+    return next
+  }
+
   async function follow(): Promise<void> {
     while (!stopping.signal.aborted) {
-      await keeper.update().catch((error: unknown) => {
+      await read().catch((error: unknown) => {
         if (!stopping.signal.aborted)
           log.warn({ err: error }, 'it is not known which destinations need a backfill')
       })
@@ -57,7 +79,7 @@ export function openBackfillMarks({
 
   async function finish(): Promise<void> {
     await following
-    if (keeper.hasMissed) await keeper.update()
+    if (keeper.hasMissed) await read()
     await keeper.written()
   }
 
@@ -66,6 +88,8 @@ export function openBackfillMarks({
     get behind() {
       return keeper.behind
     },
+    keeper,
+    read,
     async stop() {
       stopping.abort()
       const over = finish()

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import { lostConnections } from '../backfill/lost-connections.ts'
+import type { FirstSyncs } from '../backfill/first-syncs.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import { type CatalogFile, openCatalogFile } from '../catalog/file.ts'
 import { catalogVariables } from '../config/read.ts'
@@ -22,11 +22,13 @@ import { formatWait, parseWait } from '../retry/duration.ts'
 import { type Ladder, tiersOf } from '../retry/ladder.ts'
 import { serveTelemetry } from '../telemetry/http.ts'
 import { showBehind } from '../telemetry/behind.ts'
+import { showFirstSyncs } from '../telemetry/first-sync-observer.ts'
 import { createMetrics, type Metrics } from '../telemetry/metrics.ts'
 import { createObserver } from '../telemetry/observer.ts'
 import { askKafka } from './ask-kafka.ts'
 import { openAudiences } from './audiences.ts'
-import { type BackfillMarks, openBackfillMarks } from './backfill-marks.ts'
+import { openBackfillMarks } from './backfill-marks.ts'
+import { openFirstSyncs } from './first-syncs.ts'
 import { tuneGarbageCollector } from './garbage-collector.ts'
 import { createOutbound } from './outbound.ts'
 import { openIntake } from './schema-registry.ts'
@@ -99,11 +101,8 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
 export async function startMember({ config, log, onFatal, processOf }: WorkerOptions): Promise<Member> {
   tuneGarbageCollector()
   const metrics = createMetrics({ perDestination: config.metrics.perDestination })
-  let marks: BackfillMarks | undefined
-  const catalog = await openCatalog(config, metrics, log, (before, after) => {
-    for (const { destinationId, spaceId } of lostConnections(before, after))
-      void marks?.miss(destinationId, spaceId)
-  })
+  let firstSyncs: FirstSyncs | undefined
+  const catalog = await openCatalog(config, metrics, log, () => firstSyncs?.catalogChanged())
   const { settings, isOwnName } = memberKafka(config, processOf)
   const kafka = createKafka(settings, log)
   await refuseWrongTopics(kafka, config)
@@ -155,8 +154,18 @@ export async function startMember({ config, log, onFatal, processOf }: WorkerOpt
     consumer: () => consumer,
     onFatal,
   })
-  const backfillMarks = openBackfillMarks({ kafka, topic: topics.backfills, producer, log })
-  marks = backfillMarks
+  const { partitions } = config.topics
+  const backfillMarks = openBackfillMarks({ kafka, topic: topics.backfills, partitions, producer, log })
+  const firsts = openFirstSyncs({
+    config,
+    metrics,
+    log,
+    catalog: () => catalog.current(),
+    marks: backfillMarks,
+    audiences,
+    producer,
+  })
+  firstSyncs = firsts
   const running = createPipeline({
     catalog: () => catalog.current(),
     sender: outbound.sender,
@@ -243,12 +252,24 @@ export async function startMember({ config, log, onFatal, processOf }: WorkerOpt
       audiences.letGoAbandoned()
       running.letGoAbandoned()
     },
-    prepare: (unit) => audiences.prepare(unit),
-    released: (unit) => audiences.release(unit),
+    async prepare(unit) {
+      await audiences.prepare(unit)
+      await firsts.acquire(unit)
+    },
+    async released(unit) {
+      await firsts.release(unit)
+      await audiences.release(unit)
+    },
     onFatal,
     log,
   })
   consumer = member
+
+  async function stopAudiences(): Promise<void> {
+    await reader.stop()
+    await firsts.stop()
+    await audiences.stop()
+  }
 
   function notReady(): string[] {
     const reasons: string[] = []
@@ -277,6 +298,7 @@ export async function startMember({ config, log, onFatal, processOf }: WorkerOpt
         audiences.progress.reduce((sum, { at, end }) => sum + Math.max(0, end - at), 0),
       )
       showBehind(metrics, backfillMarks.behind, catalog.current())
+      showFirstSyncs(metrics, firsts.progress)
       metrics.repeatsRemembered.set(repeats?.count ?? 0)
       metrics.repeatsReach.set((repeats?.reachMs(Date.now()) ?? 0) / 1_000)
     },
@@ -289,7 +311,7 @@ export async function startMember({ config, log, onFatal, processOf }: WorkerOpt
       intake.stop()
       const isDrained = await within(
         Math.max(0, config.shutdown.timeoutMs - leaveMs),
-        Promise.all([running.drain(), reader.stop().then(() => audiences.stop())]),
+        Promise.all([running.drain(), stopAudiences()]),
       )
       if (!isDrained)
         log.warn(
@@ -333,9 +355,8 @@ async function openCatalog(
   config: Config,
   metrics: Metrics,
   log: Logger,
-  onReplaced: (before: Catalog, after: Catalog) => void,
+  onReplaced: () => void,
 ): Promise<CatalogFile> {
-  let inForce: Catalog | undefined
   const opened = await openCatalogFile({
     path: config.catalog.file,
     variables: catalogVariables(),
@@ -347,8 +368,7 @@ async function openCatalog(
         { version: catalog.version, destinations: catalog.destinations.size },
         'the catalog has changed',
       )
-      if (inForce !== undefined) onReplaced(inForce, catalog)
-      inForce = catalog
+      onReplaced()
     },
     onRefused(faults) {
       metrics.catalogRefused.set(1)
@@ -356,8 +376,7 @@ async function openCatalog(
     },
   })
   if (!opened.ok) throw new StartError(opened.message)
-  inForce = opened.file.current()
-  metrics.destinations.set(inForce.destinations.size)
+  metrics.destinations.set(opened.file.current().destinations.size)
   return opened.file
 }
 

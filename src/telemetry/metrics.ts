@@ -202,6 +202,25 @@ export function createMetrics({ perDestination }: { perDestination: boolean }) {
       labelNames: ['outcome'],
       registers,
     }),
+    firstSyncs: new Gauge({
+      name: 'sluice_first_syncs',
+      help: 'Destinations that were connected to an audience space later and have still to be told who is in it, by state: under_way, or waiting (for the destination or the space to be on).',
+      labelNames: ['state', ...destination],
+      aggregator: 'max',
+      registers,
+    }),
+    firstSyncSent: new TallyCounter({
+      name: 'sluice_first_sync_sent_total',
+      help: 'Members and computed traits written to replays for destinations that were connected to their space later.',
+      labelNames: destination,
+      registers,
+    }),
+    firstSyncLeft: new Gauge({
+      name: 'sluice_first_sync_left',
+      help: 'Members and computed traits that are still to be written to replays for destinations that were connected to their space later.',
+      labelNames: destination,
+      registers,
+    }),
     restoring: new Gauge({
       name: 'sluice_units_restoring',
       help: 'Units whose state is being read from memberships; retries, audiences and deletions of these wait.',
@@ -220,7 +239,7 @@ export function createMetrics({ perDestination }: { perDestination: boolean }) {
     }),
     needsBackfill: new Gauge({
       name: 'sluice_destination_needs_backfill',
-      help: 'Destinations that have missed a value of an audience or a computed trait, since it ended in the dead letters, or they were off or parted from the space, and have had no backfill of all that the space holds since.',
+      help: 'Destinations that have missed a value of an audience or a computed trait, since it ended in the dead letters, they were off, or they were connected later and audiences.firstSync is off, and have had no backfill of all that the space holds since.',
       labelNames: destination,
       aggregator: 'max',
       registers,

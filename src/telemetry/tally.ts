@@ -19,6 +19,10 @@ export class CountedSeries {
   inc(): void {
     this.untold++
   }
+
+  add(count: number): void {
+    this.untold += count
+  }
 }
 
 /** A counter whose series are kept by those who count. */

@@ -419,20 +419,21 @@ describe('a destination', () => {
     await until('it is told again', async () => (await needsBackfill('off')) === 1)
   })
 
-  test('that was parted from its space needs a backfill once it has it again', async () => {
-    const user = newUser()
+  test('that was parted from its space is told all of it once it has it again, also who has left', async () => {
+    const [user, left] = [newUser(), newUser()]
     scripts.slow = answer(200)
+    await change([membership(left, true)], spaceOf('slow'))
+    await until('it is told', () => sent(left, 'slow').length === 1)
     expect(await needsBackfill('slow')).toBe(0)
     await rewrite(catalogWithOff('off', 'slow'))
-    await change([membership(user, true)], spaceOf('slow'))
+    await change([membership(user, true), membership(left, false)], spaceOf('slow'))
     await until('nothing waits', async () => (await scene.lag()) === 0)
     expect(sent(user, 'slow')).toEqual([])
-    expect(await needsBackfill('slow')).toBe(0)
     await rewrite(catalogWithOff('off'))
-    await until('it is told', async () => (await needsBackfill('slow')) === 1)
-    await backfill('slow', ['--with-left'])
+    await until('who has left is told', () => traits(left, 'slow').some(isFalse))
     await until('the user is told', () => traits(user, 'slow').length === 1)
-    await until('the worker knows', async () => (await needsBackfill('slow')) === 0)
+    await until('nothing waits', async () => (await worker.metric('sluice_first_syncs')) === 0)
+    expect(await needsBackfill('slow')).toBe(0)
   })
 })
 

@@ -19,11 +19,11 @@ const allowedFolders: Record<string, readonly string[]> = {
   gateway: ['catalog', 'message', 'pacing'],
   audience: ['message'],
   upstream: ['audience', 'message'],
-  backfill: ['audience', 'retry', 'upstream'],
+  backfill: ['audience', 'pacing', 'retry', 'upstream'],
   kafka: [],
   registry: ['message'],
   pipeline: ['message', 'routing', 'retry', 'delivery', 'pacing'],
-  telemetry: ['audience', 'delivery', 'gateway', 'pipeline', 'retry'],
+  telemetry: ['audience', 'backfill', 'delivery', 'gateway', 'pipeline', 'retry'],
   development: [],
   roles: [
     'address',

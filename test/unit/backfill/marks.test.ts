@@ -1,15 +1,36 @@
+import { isDeepStrictEqual } from 'node:util'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { MarkKeeper } from '../../../src/backfill/mark-keeper.ts'
 import { decodeMark, encodeMark, isBehind, type Mark, Marks } from '../../../src/backfill/marks.ts'
+import type { Standing } from '../../../src/backfill/standing.ts'
 
 const id = fc.string({ minLength: 1, maxLength: 10, unit: 'grapheme' })
 const names = { destinationId: id, spaceId: id }
+const count = fc.maxSafeNat()
+const anyStanding: fc.Arbitrary<Standing> = fc.oneof(
+  fc.record({ kind: fc.constant('told' as const), upTo: count }),
+  fc.record({
+    kind: fc.constant('syncing' as const),
+    upTo: count,
+    withLeft: fc.boolean(),
+    after: fc.option(fc.tuple(id, id)),
+    sent: count,
+  }),
+  fc.record({ kind: fc.constantFrom('new' as const, 'parted' as const, 'left_out' as const) }),
+)
 const anyMark: fc.Arbitrary<Mark> = fc.oneof(
+  fc.record({ kind: fc.constant('unit' as const), ...names, unit: fc.nat(), standing: anyStanding }),
+  fc.record({ kind: fc.constant('tracked' as const), unit: fc.nat() }),
   fc.record({ kind: fc.constant('missed' as const), ...names }),
   fc.record({ kind: fc.constant('begun' as const), ...names }),
   fc.record({ kind: fc.constant('filled' as const), ...names, upTo: fc.maxSafeNat() }),
 )
+
+/** What a mark is about. */
+function subjectOf(mark: Mark): unknown {
+  return { ...mark, standing: undefined, upTo: undefined }
+}
 
 describe('a mark', () => {
   test('is read as it was written', () => {
@@ -25,10 +46,7 @@ describe('a mark', () => {
   test('has a key that no other kind, destination or space has', () => {
     fc.assert(
       fc.property(anyMark, anyMark, (one, other) => {
-        const isSame =
-          one.kind === other.kind &&
-          one.destinationId === other.destinationId &&
-          one.spaceId === other.spaceId
+        const isSame = isDeepStrictEqual(subjectOf(one), subjectOf(other))
         expect(encodeMark(one).key.equals(encodeMark(other).key)).toBe(isSame)
       }),
       { numRuns: 1_000 },
@@ -37,7 +55,30 @@ describe('a mark', () => {
 
   test('is none of what somebody else wrote', () => {
     const texts = ['', '{', '[]', '[1,2]', '["d"]', '["d",""]', '["d","s","x"]', '["d","s","filled"]', '{}']
-    for (const key of texts) expect(decodeMark(Buffer.from(key), Buffer.from('{"upTo":-1}'))).toBeUndefined()
+    const ofUnits = [
+      '["d","s","unit"]',
+      '["d","s","unit",-1]',
+      '["d","s","unit",1,2]',
+      '["d","s","missed",1]',
+    ]
+    const ofAll = [
+      '[null,"tracked"]',
+      '[null,"tracked",-1]',
+      '[null,"tracked",1,2]',
+      '[null,"s",1]',
+      '[null,"s"]',
+    ]
+    for (const key of [...texts, ...ofUnits, ...ofAll])
+      expect(decodeMark(Buffer.from(key), Buffer.from('{"upTo":-1}'))).toBeUndefined()
+    const standings = [
+      '{}',
+      '{"kind":"told"}',
+      '{"kind":"syncing","upTo":1,"withLeft":true,"sent":1}',
+      '{"kind":"syncing","upTo":1,"withLeft":true,"sent":1,"after":["p",""]}',
+      '{"kind":"syncing","upTo":1,"withLeft":1,"sent":1,"after":null}',
+    ]
+    for (const value of standings)
+      expect(decodeMark(Buffer.from('["d","s","unit",1]'), Buffer.from(value))).toBeUndefined()
     expect(decodeMark(Buffer.from('["d","s"]'), null)).toBeUndefined()
   })
 })
@@ -104,6 +145,7 @@ describe('whatever workers miss, and whenever backfills begin and end', () => {
         const log = new SimulatedLog()
         const open = (): MarkKeeper =>
           new MarkKeeper({
+            partitions: 2,
             async *read(from) {
               const end = log.records.length
               await Promise.resolve()
@@ -162,7 +204,7 @@ describe('whatever workers miss, and whenever backfills begin and end', () => {
         }
         for (const one of workers) await settle(one)
         for (const one of workers) await one.update()
-        const seen = new Marks()
+        const seen = new Marks(2)
         for (const { key, value, offset } of log.compacted) {
           const mark = decodeMark(key, value)
           if (mark !== undefined) seen.take(mark, offset)
@@ -181,6 +223,7 @@ describe('whatever workers miss, and whenever backfills begin and end', () => {
     const log = new SimulatedLog()
     const told: string[] = []
     const keeper = new MarkKeeper({
+      partitions: 2,
       async *read(from) {
         await Promise.resolve()
         yield log.records.slice(from)
@@ -220,11 +263,54 @@ describe('whatever workers miss, and whenever backfills begin and end', () => {
   })
 })
 
+/** A log of two units. */
+function take(marks: readonly Mark[]): Marks {
+  const taken = new Marks(2)
+  for (const [offset, mark] of marks.entries()) taken.take(mark, offset)
+  return taken
+}
+
+function isMarkedBy(marks: readonly Mark[]): boolean {
+  return take(marks).behind.length > 0
+}
+
+describe('units that have told all', () => {
+  const unit = (number: number, standing: Standing): Mark => ({
+    kind: 'unit',
+    ...pair,
+    unit: number,
+    standing,
+  })
+  const missed: Mark = { kind: 'missed', ...pair }
+
+  test('make up together for what was missed before the first of them began', () => {
+    expect(isMarkedBy([missed, unit(0, { kind: 'told', upTo: 1 })])).toBe(true)
+    expect(isMarkedBy([missed, unit(0, { kind: 'told', upTo: 1 }), unit(1, { kind: 'told', upTo: 2 })])).toBe(
+      false,
+    )
+    expect(isMarkedBy([missed, unit(0, { kind: 'told', upTo: 0 }), unit(1, { kind: 'told', upTo: 2 })])).toBe(
+      true,
+    )
+    expect(isMarkedBy([missed, unit(0, { kind: 'told', upTo: 1 }), unit(1, { kind: 'left_out' })])).toBe(true)
+    const told = [unit(0, { kind: 'told', upTo: 1 }), unit(1, { kind: 'told', upTo: 1 })]
+    expect(isMarkedBy([...told, missed])).toBe(true)
+  })
+
+  test('are taken in the order of the log, whatever is heard first', () => {
+    const marks = take([unit(0, { kind: 'told', upTo: 1 })])
+    marks.take(unit(0, { kind: 'parted' }), 5)
+    marks.take(unit(0, { kind: 'told', upTo: 1 }), 3)
+    expect(marks.of('crm', 'space').units.get(0)?.standing).toEqual({ kind: 'parted' })
+    expect(marks.isComplete(marks.of('crm', 'space'))).toBe(false)
+  })
+})
+
 test('what is missed while the log is read, after it has told of a backfill that began, is written at once', async () => {
   const log = new SimulatedLog()
   const halfRead = Promise.withResolvers<void>()
   let isToWait = false
   const keeper = new MarkKeeper({
+    partitions: 2,
     async *read(from) {
       await Promise.resolve()
       yield log.records.slice(from)

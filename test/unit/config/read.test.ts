@@ -43,7 +43,7 @@ describe('readConfig', () => {
       message: { maxBytes: 1_048_576, maxDepth: 100, maxKeys: 10_000 },
       repeats: { windowMs: 86_400_000, messages: 1_000_000 },
       state: { folder: undefined },
-      audiences: { syncTimeoutMs: 600_000 },
+      audiences: { syncTimeoutMs: 600_000, firstSync: true, firstSyncRate: 200 },
       registry: {
         url: undefined,
         username: undefined,

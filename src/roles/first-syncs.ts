@@ -1,0 +1,60 @@
+import type { Logger } from 'pino'
+import type { HeldState } from '../audience/states-page.ts'
+import type { AudienceUnits } from '../audience/units.ts'
+import { FirstSyncs } from '../backfill/first-syncs.ts'
+import type { Connection } from '../backfill/marks.ts'
+import { replayOf } from '../backfill/replay-record.ts'
+import type { Catalog } from '../catalog/catalog.ts'
+import type { Config } from '../config/schema.ts'
+import type { RecordProducer } from '../kafka/producer.ts'
+import { createFirstSyncObserver } from '../telemetry/first-sync-observer.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import type { BackfillMarks } from './backfill-marks.ts'
+import { topicNames } from './settings.ts'
+
+export type FirstSyncsOptions = {
+  config: Config
+  metrics: Metrics
+  log: Logger
+  catalog: () => Catalog
+  marks: BackfillMarks
+  audiences: Pick<AudienceUnits, 'statesOf'>
+  producer: Pick<RecordProducer, 'produce'>
+}
+
+/** What destinations that are connected later are told, joined to the state of audiences and to Kafka. Stop it before the units. */
+export function openFirstSyncs({
+  config,
+  metrics,
+  log,
+  catalog,
+  marks,
+  audiences,
+  producer,
+}: FirstSyncsOptions): FirstSyncs {
+  const topics = topicNames(config)
+
+  async function send(unit: number, connection: Connection, states: readonly HeldState[]): Promise<void> {
+    const { destinationId, spaceId } = connection
+    const timestampMs = Date.now()
+    const written = await Promise.all(
+      states.map((held) =>
+        producer.produce(replayOf({ ...held, timestampMs }, { unit, destinationId, topics })),
+      ),
+    )
+    // A value that fits into no record of a delivery: the destination doesn't get it.
+    if (written.includes('refused')) await marks.miss(destinationId, spaceId)
+  }
+
+  return new FirstSyncs({
+    isWanted: config.audiences.firstSync,
+    perSecond: config.audiences.firstSyncRate,
+    partitions: config.topics.partitions,
+    catalog,
+    marks: marks.keeper,
+    readMarks: () => marks.read(),
+    statesOf: (unit, query) => audiences.statesOf(unit, query),
+    send,
+    observer: createFirstSyncObserver({ metrics, log }),
+  })
+}
