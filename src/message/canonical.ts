@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { type Entered, madeMessageId, type Origin } from './entered.ts'
 import type { MessageLimits } from './limits.ts'
-import { MAX_MESSAGE_ID_CHARACTERS, type MessageKind } from './schema.ts'
+import { attributesFields, MAX_MESSAGE_ID_CHARACTERS, type MessageKind } from './schema.ts'
 import { formatTimestamp, isCanonicalTimestamp, parseTimestamp } from './timestamp.ts'
 
 /**
@@ -24,16 +24,11 @@ export function enterCanonical(
   const timestamp = timestampOf(bytes, origin)
   const messageId = hasField(Field.messageId) ? textOf(bytes, Field.messageId) : madeMessageId(origin)
   if (!timestamp.ok || !isMessageId(messageId)) return undefined
-  const body = write(bytes, timestamp.text, messageId)
+  const body = write(bytes, kind, timestamp.text, messageId)
   if (body.length > limits.maxBytes) return undefined
   const isIdGiven = hasField(Field.messageId)
-  return { type: kind, messageId, isIdGiven, integrations: integrationsOf(bytes), body }
+  return { type: kind.type, messageId, isIdGiven, integrations: integrationsOf(bytes), body }
 }
-
-/** Kinds without rules that ask for more than a look at single fields. */
-const kinds: ReadonlyMap<string, MessageKind> = new Map(
-  (['identify', 'track', 'page', 'screen', 'group'] as const).map((kind) => [kind, kind]),
-)
 
 /** The fields of a message that are looked at: their places in `keyStarts`, `starts` and `ends`. */
 const Field = {
@@ -52,6 +47,17 @@ const Field = {
 } as const
 const fields = Object.entries(Field)
 
+/** `empty` is its member for attributes where there are none, with a comma before it. */
+type Kind = { readonly type: MessageKind; readonly attributes: number; readonly empty: string }
+
+/** Kinds without rules that ask for more than a look at single fields. */
+const kinds: ReadonlyMap<string, Kind> = new Map(
+  (['identify', 'track', 'page', 'screen', 'group'] as const).map((type) => {
+    const name = attributesFields[type]
+    return [type, { type, attributes: Field[name], empty: `,"${name}":{}` }]
+  }),
+)
+
 // One message is scanned at a time, and what was found is kept here: to make an object for each would cost as much again.
 const absent = -1
 const keyStarts = new Int32Array(fields.length)
@@ -66,7 +72,7 @@ let keysLeft = 0
 /** Deeper nesting takes the long way, whose stack isn't the engine's. */
 const mostLevels = 64
 /** What entering may add. */
-const mostAddedKeys = 4
+const mostAddedKeys = 5
 /** A decimal of so many digits is what JSON.stringify writes for the double that is nearest to it. */
 const mostDigits = 15
 const mostZeros = 5
@@ -269,13 +275,13 @@ function textOf(bytes: Buffer, field: number): string | undefined {
 }
 
 /** What the event schema asks of the kind, and some more. */
-function isSound(bytes: Buffer, kind: MessageKind): boolean {
+function isSound(bytes: Buffer, { type }: Kind): boolean {
   return (
     (isFilled(bytes, Field.userId) || isFilled(bytes, Field.anonymousId)) &&
     isTextOrNull(bytes, Field.userId) &&
     isTextOrNull(bytes, Field.anonymousId) &&
-    (kind !== 'track' || isFilled(bytes, Field.event)) &&
-    (kind !== 'group' || isFilled(bytes, Field.groupId)) &&
+    (type !== 'track' || isFilled(bytes, Field.event)) &&
+    (type !== 'group' || isFilled(bytes, Field.groupId)) &&
     isObjectOrNull(bytes, Field.properties) &&
     isObjectOrNull(bytes, Field.traits) &&
     isObjectOrNull(bytes, Field.integrations) &&
@@ -339,15 +345,24 @@ const typeKey = Buffer.from(',"type":')
 const addedVersionBytes = '"version":1,'.length
 
 /** The version and the type first, then the fields in their order, then those that are missing. */
-function write(bytes: Buffer, timestamp: string | undefined, messageId: string): Buffer {
+function write(
+  bytes: Buffer,
+  { attributes, empty }: Kind,
+  timestamp: string | undefined,
+  messageId: string,
+): Buffer {
   const isRewritten = timestamp !== undefined && hasField(Field.timestamp)
+  const isNull = hasField(attributes) && firstByte(bytes, attributes) === firstOfNull
   const newTimestamp = timestamp === undefined ? '' : `,"timestamp":"${timestamp}"`
   let missing = isRewritten ? '' : newTimestamp
   if (!hasField(Field.messageId)) missing += `,"messageId":${JSON.stringify(messageId)}`
   if (!hasField(Field.context)) missing += ',"context":{}'
+  if (!hasField(attributes)) missing += empty
   let length = bytes.length + Buffer.byteLength(missing)
   if (!hasField(Field.version)) length += addedVersionBytes
   if (isRewritten) length += newTimestamp.length - 1 - (endOf(Field.timestamp) - keyStartOf(Field.timestamp))
+
+  if (isNull) length -= 'null'.length - '{}'.length
 
   const to = Buffer.allocUnsafe(length)
   let at = head.copy(to)
@@ -357,9 +372,10 @@ function write(bytes: Buffer, timestamp: string | undefined, messageId: string):
   at += typeKey.copy(to, at)
   at += bytes.copy(to, at, startOf(Field.type), endOf(Field.type))
   let from = 1
-  for (const field of cutsFor(isRewritten)) {
+  for (const field of cutsFor(isRewritten, isNull ? attributes : absent)) {
     at = writeRun(bytes, from, keyStartOf(field), to, at)
     if (field === Field.timestamp) at += to.write(newTimestamp, at, 'latin1')
+    else if (field === attributes) at += to.write(empty, at, 'latin1')
     from = endOf(field) + 1
   }
   at = writeRun(bytes, from, bytes.length, to, at)
@@ -371,11 +387,12 @@ function write(bytes: Buffer, timestamp: string | undefined, messageId: string):
 const cuts: number[] = []
 
 /** The fields that are not copied with their neighbours, in the order in which they stand. */
-function cutsFor(isRewritten: boolean): readonly number[] {
+function cutsFor(isRewritten: boolean, nullField: number): readonly number[] {
   cuts.length = 0
   cuts.push(Field.type)
   if (hasField(Field.version)) cuts.push(Field.version)
   if (isRewritten) cuts.push(Field.timestamp)
+  if (nullField !== absent) cuts.push(nullField)
   return cuts.length === 1 ? cuts : cuts.sort((one, other) => keyStartOf(one) - keyStartOf(other))
 }
 

@@ -2,7 +2,7 @@ import { enterCanonical } from './canonical.ts'
 import { type Entered, madeMessageId, type Origin } from './entered.ts'
 import { parseJson, someMember } from './json.ts'
 import { defaultLimits, type MessageLimits } from './limits.ts'
-import type { Message, MessageKind } from './schema.ts'
+import { attributesFields, type Message, type MessageKind } from './schema.ts'
 import { type Excess, findExcess } from './structure.ts'
 import { formatTimestamp, isCanonicalTimestamp } from './timestamp.ts'
 import { isAbsent, refuse, validate, type Refusal } from './validate.ts'
@@ -28,7 +28,8 @@ const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /**
  * Brings a record's value into canonical form. All fields pass through. Added where absent (null and '' are
- * absent too): `version: 1` (not on a `delete`; in place of one that isn't a number too), `context: {}`,
+ * absent too): `version: 1` (not on a `delete`; in place of one that isn't a number too), `context: {}`, `properties: {}` (on
+ * `track`, `page` and `screen`) or `traits: {}` (on `identify` and `group`),
  * `timestamp` (the record's), `messageId` (from topic, partition and offset), and on an alias both spellings of
  * its ids. `timestamp` is rewritten as `YYYY-MM-DDTHH:mm:ss.sssZ`. Numbers are what JSON.parse makes of them; one
  * that becomes infinite is refused, since JSON.stringify would make it null. What is over a limit is refused; a
@@ -117,6 +118,8 @@ function complete(sent: Message, timestamp: string, origin: Origin): CanonicalMe
     context: sent.context ?? {},
   }
   if (type !== 'delete' && typeof message.version !== 'number') message.version = 1
+  const attributes = attributesFields[type]
+  if (attributes !== undefined) message[attributes] ??= {}
   if (sent.type === 'alias') {
     const userId = isAbsent(sent.userId) ? sent['User ID'] : sent.userId
     const previousId = isAbsent(sent.previousId) ? sent['Previous ID'] : sent.previousId

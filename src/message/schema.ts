@@ -6,6 +6,17 @@ import { timestampPattern } from './timestamp.ts'
 export const messageKinds = ['identify', 'track', 'page', 'screen', 'group', 'alias', 'delete'] as const
 export type MessageKind = (typeof messageKinds)[number]
 
+/** The field of each kind that says more of what it tells of. Receivers always get an object there. */
+export const attributesFields = {
+  identify: 'traits',
+  track: 'properties',
+  page: 'properties',
+  screen: 'properties',
+  group: 'traits',
+  alias: undefined,
+  delete: undefined,
+} as const satisfies Record<MessageKind, 'properties' | 'traits' | undefined>
+
 /** Segment's limit on `messageId`. */
 export const MAX_MESSAGE_ID_CHARACTERS = 100
 
@@ -35,8 +46,8 @@ const everywhere = {
   integrations: object('Destinations by name: false leaves one out; All: false leaves out all not named.'),
 }
 
-const traits = object('Traits of the user or group.')
-const properties = object('Properties of the event, page or screen.')
+const traits = object('Traits of the user or group. Absent: an empty object is sent.')
+const properties = object('Properties of the event, page or screen. Absent: an empty object is sent.')
 
 /** A schema that holds when at least one of the fields is there and not empty. Types are checked elsewhere. */
 const someOf = (...names: string[]) => ({

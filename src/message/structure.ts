@@ -6,7 +6,7 @@ export type Excess = 'nested_too_deep' | 'too_many_keys'
 /** The shortest member of an object, with what parts it from the next one: `"":0,`. */
 const minMemberCharacters = 5
 
-/** What entering may add to a message: version, timestamp, messageId, context, and four ids of an alias. */
+/** What entering may add to a message at the most: version, timestamp, messageId, context, and four ids of an alias. */
 const maxAddedKeys = 8
 
 /**

@@ -3,6 +3,14 @@ import { fieldOf, isObject, type JsonObject, type SentMessage } from './sent-mes
 /** Fields that a message has when it arrives; one with the value `undefined` it hasn't. */
 type Addition = { what: string; fields: (sent: SentMessage, arrived: JsonObject) => JsonObject }
 
+const attributesOf: ReadonlyMap<string, string> = new Map([
+  ['identify', 'traits'],
+  ['group', 'traits'],
+  ['track', 'properties'],
+  ['page', 'properties'],
+  ['screen', 'properties'],
+])
+
 /** All that is different at the webhook from what a client sent. What isn't named here has to be the same. */
 const additions: readonly Addition[] = [
   {
@@ -49,6 +57,13 @@ const additions: readonly Addition[] = [
     fields: ({ message, shared }) => ({
       context: { ...asFields(shared.context), ...asFields(fieldOf(message, 'context')) },
     }),
+  },
+  {
+    what: 'properties or traits, where its kind has them and it has none: no fields',
+    fields: ({ message, kind }) => {
+      const field = attributesOf.get(String(kind ?? fieldOf(message, 'type')))
+      return field === undefined ? {} : { [field]: fieldOf(message, field) ?? {} }
+    },
   },
   {
     what: 'integrations: those of the batch, field by field, where it has none of its own',

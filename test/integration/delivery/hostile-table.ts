@@ -28,7 +28,7 @@ function delivered(name: string, fields: string, canonical = fields, rest: Rest 
   const messageId = nextId()
   const head = `"type":"page","userId":"u","messageId":"${messageId}","timestamp":"${time}"`
   const value = `{${head},${fields}}`
-  const body = `{"version":1,${head},${canonical},"context":{}}`
+  const body = `{"version":1,${head},${canonical},"context":{},"properties":{}}`
   return { name, record: { value, headers: source, ...rest }, becomes: { body, messageId } }
 }
 
@@ -70,7 +70,11 @@ function withBytes(text: string, ...bytes: number[]): Buffer {
 const keysOfObjects: HostileRecord[] = [
   delivered('a field __proto__', '"__proto__":{"admin":true}'),
   delivered('a field __proto__ of null', '"__proto__":null'),
-  delivered('__proto__ deep inside', '"properties":{"a":[{"__proto__":{"polluted":true}}]}'),
+  whole(
+    '__proto__ deep inside',
+    page(known('"properties":{"a":[{"__proto__":{"polluted":true}}]}')),
+    `{"version":1,${page(known('"properties":{"a":[{"__proto__":{"polluted":true}}]},"context":{}')).slice(1)}`,
+  ),
   delivered('__proto__ in integrations', '"integrations":{"All":true,"__proto__":{"Webhooks":false}}'),
   delivered('__proto__ with an escape', '"__proto\\u005f_":1', '"__proto__":1'),
   delivered('a field constructor', '"constructor":{"prototype":{"polluted":1}}'),
@@ -82,7 +86,7 @@ const keysOfObjects: HostileRecord[] = [
   whole(
     'a repeated key of its own',
     `{"type":"page","userId":5,${known('"n":1')},"userId":"u"}`,
-    `{"version":1,${page(known('"n":1,"context":{}')).slice(1)}`,
+    `{"version":1,${page(known('"n":1,"context":{},"properties":{}')).slice(1)}`,
   ),
   delivered(
     'keys like integers',
@@ -94,7 +98,7 @@ const keysOfObjects: HostileRecord[] = [
   delivered('a key that is an escape', '"a":1,"\\n":2'),
   delivered('a key of a lone surrogate', '"\\ud800":1'),
   delivered('a key of 100 KB', `"${'k'.repeat(100_000)}":1`),
-  delivered('as many keys as there may be', keys(9_993)),
+  delivered('as many keys as there may be', keys(9_992)),
 ]
 
 const numbers: HostileRecord[] = [
@@ -149,17 +153,17 @@ const shapes: HostileRecord[] = [
   whole(
     'spaces everywhere',
     ` \t\r\n{ "type" : "page" ,\n"userId":"u" , "messageId" : "ID","timestamp":"${time}" , "n" : [ 1 , { } ] } \n `,
-    `{"version":1,"type":"page","userId":"u","messageId":"ID","timestamp":"${time}","n":[1,{}],"context":{}}`,
+    `{"version":1,"type":"page","userId":"u","messageId":"ID","timestamp":"${time}","n":[1,{}],"context":{},"properties":{}}`,
   ),
   whole(
     'a byte order mark',
     `\ufeff${page(known('"n":1'))}`,
-    `{"version":1,${page(known('"n":1,"context":{}')).slice(1)}`,
+    `{"version":1,${page(known('"n":1,"context":{},"properties":{}')).slice(1)}`,
   ),
   whole(
     'an escaped type',
     page(known('"n":1')).replace('type', 'typ\\u0065'),
-    `{"version":1,${page(known('"n":1,"context":{}')).slice(1)}`,
+    `{"version":1,${page(known('"n":1,"context":{},"properties":{}')).slice(1)}`,
   ),
   dead('nested_too_deep', 'a level more than there may be', page(nested(101))),
   dead('nested_too_deep', '101 levels of objects', page(`"n":${'{"a":'.repeat(100)}0${'}'.repeat(100)}`)),
@@ -289,32 +293,42 @@ const rightFields: HostileRecord[] = [
   whole(
     'a context of null',
     page(known('"context":null')),
-    `{"version":1,${page(known('"context":{}')).slice(1)}`,
+    `{"version":1,${page(known('"context":{},"properties":{}')).slice(1)}`,
+  ),
+  whole(
+    'properties of null',
+    page(known('"properties":null,"n":1')),
+    `{"version":1,${page(known('"properties":{},"n":1,"context":{}')).slice(1)}`,
+  ),
+  whole(
+    'no traits',
+    `{"type":"identify","userId":"u",${known('"n":1')}}`,
+    `{"version":1,"type":"identify","userId":"u",${known('"n":1')},"context":{},"traits":{}}`,
   ),
   whole(
     'a version that is no number',
     `{"version":"1.1",${page(known('"n":1')).slice(1)}`,
-    `{"version":1,${page(known('"n":1,"context":{}')).slice(1)}`,
+    `{"version":1,${page(known('"n":1,"context":{},"properties":{}')).slice(1)}`,
   ),
   whole(
     'an anonymousId beside a userId of null',
     `{"type":"page","userId":null,"anonymousId":"a",${known('"n":1')}}`,
-    `{"version":1,"type":"page","userId":null,"anonymousId":"a",${known('"n":1')},"context":{}}`,
+    `{"version":1,"type":"page","userId":null,"anonymousId":"a",${known('"n":1')},"context":{},"properties":{}}`,
   ),
   whole(
     'a timestamp of a hundred thousand digits',
     page(`"messageId":"ID","timestamp":"2024-01-02T03:04:05.006${'9'.repeat(100_000)}Z"`),
-    `{"version":1,${page(`"messageId":"ID","timestamp":"${time}","context":{}`).slice(1)}`,
+    `{"version":1,${page(`"messageId":"ID","timestamp":"${time}","context":{},"properties":{}`).slice(1)}`,
   ),
   whole(
     'second 60 in another zone',
     page('"messageId":"ID","timestamp":"2016-12-31 18:59:60-05"'),
-    `{"version":1,${page('"messageId":"ID","timestamp":"2017-01-01T00:00:00.000Z","context":{}').slice(1)}`,
+    `{"version":1,${page('"messageId":"ID","timestamp":"2017-01-01T00:00:00.000Z","context":{},"properties":{}').slice(1)}`,
   ),
   whole(
     'the year 0',
     page('"messageId":"ID","timestamp":"0000-01-01"'),
-    `{"version":1,${page('"messageId":"ID","timestamp":"0000-01-01T00:00:00.000Z","context":{}').slice(1)}`,
+    `{"version":1,${page('"messageId":"ID","timestamp":"0000-01-01T00:00:00.000Z","context":{},"properties":{}').slice(1)}`,
   ),
   whole(
     'an alias in the spelling of receivers',
@@ -331,7 +345,7 @@ const rightFields: HostileRecord[] = [
     record: { value: page(`"timestamp":"${time}"`), headers: source },
     becomes: {
       messageId: 'MADE_ID',
-      body: `{"version":1,"type":"page","userId":"u","timestamp":"${time}","messageId":"MADE_ID","context":{}}`,
+      body: `{"version":1,"type":"page","userId":"u","timestamp":"${time}","messageId":"MADE_ID","context":{},"properties":{}}`,
     },
   },
   ...['😀'.repeat(100), 'a"\\\r\n\u0000\u2028', '../../etc/passwd', '__proto__'].map(
@@ -340,7 +354,7 @@ const rightFields: HostileRecord[] = [
       return {
         name: `a messageId of ${JSON.stringify(messageId.slice(0, 20))}`,
         record: { value: `{${fields}}`, headers: source },
-        becomes: { messageId, body: `{"version":1,${fields},"context":{}}` },
+        becomes: { messageId, body: `{"version":1,${fields},"context":{},"properties":{}}` },
       }
     },
   ),

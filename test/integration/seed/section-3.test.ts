@@ -53,6 +53,8 @@ beforeAll(async () => {
     '/order-3': inTurn(answer(502), answer(200)),
     '/plain': answer(200),
     '/signed': answer(200),
+    '/of-crm': answer(200),
+    '/of-ads': answer(200),
     '/bodies': answer(200),
     '/batches': answer(200),
   })
@@ -73,6 +75,14 @@ beforeAll(async () => {
         sharedSecret: 'a secret',
         hooks: [
           { url: `${server.origin}/signed`, headers: { Authorization: 'Bearer abc', 'X-Team': 'crm é' } },
+        ],
+      },
+      {
+        id: 'two-hooks',
+        sources: ['two-hooks'],
+        hooks: [
+          { url: `${server.origin}/of-crm`, headers: { Authorization: 'Bearer crm', 'X-Team': 'crm' } },
+          { url: `${server.origin}/of-ads`, headers: { 'X-Team': 'ads', 'X-Ads-Key': '1' } },
         ],
       },
       destination('bodies', ['bodies']),
@@ -249,6 +259,22 @@ describe('section 2.2: the headers of every request', () => {
     expect(request?.headers['x-signature']).toMatch(/^[0-9a-f]{40}$/)
   })
 
+  test('each webhook of a destination gets its own custom headers, and none of another one', async () => {
+    await sendPing('two-hooks')
+    await until(
+      'both have it',
+      () => server.requestsTo('/of-crm').length + server.requestsTo('/of-ads').length === 2,
+    )
+    const [[ofCrm], [ofAds]] = [server.requestsTo('/of-crm'), server.requestsTo('/of-ads')]
+    expect(ofCrm?.body).toEqual(ofAds?.body)
+    const own = new Set(['authorization', 'x-team', 'x-ads-key'])
+    const [crmHeaders, adsHeaders] = [ofCrm, ofAds].map((request) =>
+      Object.fromEntries(Object.entries(request?.headers ?? {}).filter(([name]) => own.has(name))),
+    )
+    expect(crmHeaders).toEqual({ authorization: 'Bearer crm', 'x-team': 'crm' })
+    expect(adsHeaders).toEqual({ 'x-team': 'ads', 'x-ads-key': '1' })
+  })
+
   test('they are spelled as the seed spells them', () => {
     const names = server.requestsTo('/signed')[0]?.rawHeaders.filter((_text, i) => i % 2 === 0)
     expect(names).toEqual(
@@ -270,6 +296,7 @@ describe('section 2.2: the body of each type', () => {
       ...always,
       type: 'screen',
       name: 'Home',
+      properties: {},
       context: {
         device: { model: 'iPhone', type: 'ios' },
         os: { name: 'iOS', version: '18' },
@@ -314,7 +341,7 @@ describe('section 2.2: the body of each type', () => {
     expect(body).not.toHaveProperty('version')
   })
 
-  test('what a producer leaves out is added: version, context and a timestamp in milliseconds', async () => {
+  test('what a producer leaves out is added: version, properties, context and a timestamp in milliseconds', async () => {
     await sluice.send('bodies', [
       { key: 'u1', value: { type: 'track', userId: 'u1', event: 'E', messageId: 'body-bare' } },
     ])
@@ -326,6 +353,7 @@ describe('section 2.2: the body of each type', () => {
       userId: 'u1',
       event: 'E',
       messageId: 'body-bare',
+      properties: {},
       context: {},
       timestamp: new Date(event?.timestamp ?? 0).toISOString(),
     })

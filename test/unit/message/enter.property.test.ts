@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { enter } from '../../../src/message/enter.ts'
 import type { Entered, Origin } from '../../../src/message/entered.ts'
-import { messageKinds } from '../../../src/message/schema.ts'
+import { attributesFields, type MessageKind, messageKinds } from '../../../src/message/schema.ts'
 import { refusalReasons } from '../../../src/message/validate.ts'
 import { parseBody, spelledJson, spelledMessage } from './json-text.ts'
 
@@ -20,7 +20,8 @@ function accepted(value: Uint8Array, from: Origin = origin): Entered {
 const own = (object: object, key: string): unknown => Object.getOwnPropertyDescriptor(object, key)?.value
 
 /** The fields that entering writes anew. */
-function isReplaced(key: string, sent: unknown): boolean {
+function isReplaced(key: string, sent: unknown, type: MessageKind): boolean {
+  if (key === attributesFields[type]) return sent === null
   if (key === 'version') return typeof sent !== 'number'
   if (key === 'context' || key === 'previousId') return sent === null
   return key === 'timestamp' || (key === 'messageId' && !sent)
@@ -40,8 +41,9 @@ describe('the body of an entered message', () => {
   test('holds every field of the producer as it was', () => {
     fc.assert(
       fc.property(spelledMessage, ({ text, value: sent }) => {
-        const body = parseBody(accepted(Buffer.from(text)).body.toString())
-        const kept = Object.keys(sent).filter((key) => !isReplaced(key, own(sent, key)))
+        const { body: bytes, type } = accepted(Buffer.from(text))
+        const body = parseBody(bytes.toString())
+        const kept = Object.keys(sent).filter((key) => !isReplaced(key, own(sent, key), type))
         expect(kept.map((key) => JSON.stringify(own(body, key)))).toEqual(
           kept.map((key) => JSON.stringify(own(sent, key))),
         )
@@ -56,9 +58,22 @@ describe('the body of an entered message', () => {
     )
     fc.assert(
       fc.property(spelledMessage, ({ text, value: sent }) => {
-        const body = parseBody(accepted(Buffer.from(text)).body.toString())
-        const others = Object.keys(body).filter((key) => !Object.hasOwn(sent, key) && !added.has(key))
+        const { body: bytes, type } = accepted(Buffer.from(text))
+        const others = Object.keys(parseBody(bytes.toString())).filter(
+          (key) => !Object.hasOwn(sent, key) && !added.has(key) && key !== attributesFields[type],
+        )
         expect(others).toEqual([])
+      }),
+      runs,
+    )
+  })
+
+  test('has an object for what its kind is about', () => {
+    fc.assert(
+      fc.property(spelledMessage, ({ text }) => {
+        const { body, type } = accepted(Buffer.from(text))
+        const attributes = own(parseBody(body.toString()), attributesFields[type] ?? 'context')
+        expect(Object.prototype.toString.call(attributes)).toBe('[object Object]')
       }),
       runs,
     )

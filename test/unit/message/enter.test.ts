@@ -52,6 +52,7 @@ describe('each kind is sent in the shape of the seed', () => {
       context,
       timestamp: recordTime,
       messageId: madeId,
+      properties: {},
     })
   })
 
@@ -113,6 +114,49 @@ describe('what is added', () => {
     expect(sent({ ...page, context: null })['context']).toEqual({})
   })
 
+  test.each(['track', 'page', 'screen'])(
+    '%s has properties, an object also where they are absent or null',
+    (type) => {
+      const message = { type, userId: 'u', event: 'e' }
+      expect(sent(message)['properties']).toEqual({})
+      expect(sent({ ...message, properties: null })['properties']).toEqual({})
+      expect(sent({ ...message, properties: { a: 1 } })['properties']).toEqual({ a: 1 })
+      expect(sent(message)).not.toHaveProperty('traits')
+      expect(sent({ ...message, traits: null })['traits']).toBeNull()
+    },
+  )
+
+  test.each(['identify', 'group'])('%s has traits, an object also where they are absent or null', (type) => {
+    const message = { type, userId: 'u', groupId: 'g' }
+    expect(sent(message)['traits']).toEqual({})
+    expect(sent({ ...message, traits: null })['traits']).toEqual({})
+    expect(sent({ ...message, traits: { a: 1 } })['traits']).toEqual({ a: 1 })
+    expect(sent(message)).not.toHaveProperty('properties')
+  })
+
+  test.each(['', 'a', [], 5, true])('properties and traits of %j are refused, with what to send', (given) => {
+    const properties = enterText(JSON.stringify({ ...page, properties: given }))
+    expect(properties).toMatchObject({
+      reason: 'properties_not_object',
+      detail: expect.stringContaining('as an object'),
+    })
+    const traits = enterText(JSON.stringify({ type: 'identify', userId: 'u', traits: given }))
+    expect(traits).toMatchObject({
+      reason: 'traits_not_object',
+      detail: expect.stringContaining('as an object'),
+    })
+  })
+
+  test('an alias and a delete have neither', () => {
+    for (const message of [
+      { type: 'alias', userId: 'u', previousId: 'v' },
+      { type: 'delete', userId: 'u' },
+    ]) {
+      expect(sent(message)).not.toHaveProperty('properties')
+      expect(sent(message)).not.toHaveProperty('traits')
+    }
+  })
+
   test.each([null, ''])('a timestamp of %j is absent: the time of the record is sent', (timestamp) => {
     expect(sent({ ...page, timestamp })['timestamp']).toBe(recordTime)
   })
@@ -165,7 +209,7 @@ describe('how the bytes are read and written', () => {
     expect(accepted(enterText(spelled)).body.toString()).toBe(
       '{"version":1,"type":"page","userId":"A","n":[1,1000,1e+21,0,12345678901234567000],' +
         '"o":{"9":2,"10":1,"b":3,"__proto__":{"x":"\\ud800"},"c":"/"},' +
-        `"timestamp":"${recordTime}","messageId":"${madeId}","context":{}}`,
+        `"timestamp":"${recordTime}","messageId":"${madeId}","context":{},"properties":{}}`,
     )
   })
 
@@ -337,7 +381,7 @@ describe('the limits are up to the caller', () => {
 
 test('all that a message of the default size may hold is delivered', () => {
   const deep = `${'['.repeat(99)}${']'.repeat(99)}`
-  const large = text({ ...page, n: keys(9_991) }).replace(/}$/, `,"d":${deep},"s":"${'s'.repeat(900_000)}"}`)
+  const large = text({ ...page, n: keys(9_990) }).replace(/}$/, `,"d":${deep},"s":"${'s'.repeat(900_000)}"}`)
   const result = enterText(large)
   expect(reason(result)).toBeUndefined()
   expect(accepted(enter(accepted(result).body, origin)).body).toEqual(accepted(result).body)
