@@ -2,7 +2,7 @@ import { say } from '../support/say.ts'
 import type { BenchmarkResult, Settings } from '../support/settings.ts'
 import { measure } from './measure.ts'
 import { type Played, resultOf } from './result.ts'
-import { destinationsOf, type Scene, scenes } from './scenes.ts'
+import { destinationsOf, ladderOf, type Scene, scenes } from './scenes.ts'
 import { simulate } from './simulation.ts'
 
 /** `minutes`: how long messages come. `rate`: to each sick hook, a second; there is that scene alone then. */
@@ -13,11 +13,14 @@ export type SickSettings = Settings & { minutes?: number }
  * healthy ones. One real pipeline on a virtual clock, with every setting at its default.
  */
 export async function runSickBenchmark({ rate, minutes }: SickSettings): Promise<BenchmarkResult> {
-  const chosen = rate === undefined ? scenes : [sceneAt(rate)]
+  const chosen = rate === undefined ? scenes : scenesAt(rate)
   const played: Played[] = []
   for (const each of chosen) {
     const scene = minutes === undefined ? each : { ...each, feedS: minutes * 60 }
-    const simulated = await simulate({ destinations: destinationsOf(scene) })
+    const simulated = await simulate({
+      destinations: destinationsOf(scene),
+      settings: { ladder: ladderOf(scene) },
+    })
     const { virtualMs, realMs, events } = simulated
     say(
       `${scene.perSecond}/s to each: ${(virtualMs / 3_600_000).toFixed(1)} h in ${Math.round(realMs / 1_000)} s, ${events} events`,
@@ -29,12 +32,9 @@ export async function runSickBenchmark({ rate, minutes }: SickSettings): Promise
 
 const usualMessages = 60_000
 
-function sceneAt(perSecond: number): Scene {
-  return (
-    scenes.find((scene) => scene.perSecond === perSecond) ?? {
-      perSecond,
-      feedS: Math.ceil(usualMessages / perSecond),
-      healthyS: 30,
-    }
-  )
+/** Those of that rate, or one of its own. */
+function scenesAt(perSecond: number): readonly Scene[] {
+  const known = scenes.filter((scene) => scene.perSecond === perSecond)
+  if (known.length > 0) return known
+  return [{ perSecond, feedS: Math.ceil(usualMessages / perSecond), healthyS: 30, ladderTimes: 1 }]
 }

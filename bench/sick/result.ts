@@ -64,6 +64,7 @@ function figuresOf({ scene, simulated, destinations }: Played): object {
   return {
     per_second: scene.perSecond,
     feed_s: scene.feedS,
+    ladder_times: scene.ladderTimes,
     virtual_h: round(simulated.virtualMs / 3_600_000, 2),
     took_s: round(simulated.realMs / 1_000, 1),
     held_most: simulated.heldMost,
@@ -100,7 +101,7 @@ function tableOf({ scene, simulated, destinations }: Played): readonly string[] 
   const { messages, parked, p99Ms, mostMs } = healthyOf(destinations)
   const { virtualMs, realMs, heldMost, inFlightMost, busyShare } = simulated
   return [
-    `${scene.perSecond} messages a second to each for ${Math.round(scene.feedS / 60)} min; ${(virtualMs / 3_600_000).toFixed(1)} h simulated in ${Math.round(realMs / 1_000)} s`,
+    `${scene.perSecond} messages a second to each for ${Math.round(scene.feedS / 60)} min${scene.ladderTimes === 1 ? '' : `, the ladder ${scene.ladderTimes} times as fast`}; ${(virtualMs / 3_600_000).toFixed(1)} h simulated in ${Math.round(realMs / 1_000)} s`,
     `held at most ${heldMost}, in flight ${inFlightMost}, the process busy for ${percent(busyShare)} of its time`,
     `healthy: ${messages} messages, append to first try p99 ${p99Ms.toFixed(1)} ms, at most ${mostMs.toFixed(1)} ms, ${parked} parked`,
     rowOf('hook', [

@@ -201,7 +201,7 @@ class World {
 }
 
 /** What a worker has that is told nothing. */
-function defaultSettings() {
+export function defaultSettings() {
   const read = readConfig({ env: {} })
   if (!read.ok) throw new Error(read.message)
   const { config } = read
