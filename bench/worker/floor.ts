@@ -55,7 +55,9 @@ function setPaused(next: boolean): void {
   else consumer.resume([{ topic }])
 }
 
-const consumer = plainKafka(brokers.split(',')).consumer({ groupId, maxWaitTimeInMs: 100 })
+/** Longer than it stands still while the others have their turns, as the worker's is. */
+const sessionTimeout = 120_000
+const consumer = plainKafka(brokers.split(',')).consumer({ groupId, sessionTimeout, maxWaitTimeInMs: 100 })
 await consumer.connect()
 await consumer.subscribe({ topics: [topic], fromBeginning: true })
 await consumer.run({
