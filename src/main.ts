@@ -321,6 +321,26 @@ function writeError(line: string): void {
   process.stderr.write(`${line}\n`)
 }
 
+/**
+ * Who reads an output may have seen enough, as `head` has. Results are written when the work is done: without a reader of them
+ * the process ends. How far it is it tells nobody then, and goes on.
+ */
+function outliveReaders(): void {
+  process.stdout.on('error', (error) => {
+    if (!isBrokenPipe(error)) throw error
+    process.exit()
+  })
+  process.stderr.on('error', (error) => {
+    if (!isBrokenPipe(error)) throw error
+  })
+}
+
+function isBrokenPipe(error: Error): boolean {
+  return 'code' in error && error.code === 'EPIPE'
+}
+
+outliveReaders()
+
 try {
   await program.parseAsync()
 } catch (error) {

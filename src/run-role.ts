@@ -2,15 +2,18 @@ import process from 'node:process'
 import type { Logger } from 'pino'
 import type { Config } from './config/schema.ts'
 import { tellFailure } from './roles/forked-worker.ts'
-import type { Running } from './roles/running.ts'
+import { Parts } from './roles/parts.ts'
 import { StartError } from './roles/start-error.ts'
 import { createLogger } from './telemetry/logger.ts'
 
-export type Role = (options: RoleOptions) => Promise<Running>
+/** Resolves once it has started. */
+export type Role = (options: RoleOptions) => Promise<void>
 
 export type RoleOptions = {
   config: Config
   log: Logger
+  /** Takes what the role starts: it is stopped when the role is over, and also where the rest of it can't be started. */
+  parts: Parts
   /** Says so, and ends the process with exit code 1: at once, or when `ended` has resolved. */
   onFatal: (error: Error, ended?: Promise<void>) => void
 }
@@ -22,44 +25,54 @@ const secondSignalAfterMs = 1_000
 export type Standing = 'primary' | number
 
 /**
- * Starts a role and runs it until SIGINT or SIGTERM; a second signal doesn't wait. One of several processes tells its
- * primary why it ends, instead of saying so itself, and stops in good order when the primary is gone.
+ * Starts a role and runs it until SIGINT or SIGTERM; a second signal doesn't wait. A start that fails, or that a signal comes into,
+ * stops what it had started, which has a limit. One of several processes tells its primary why it ends, instead of saying so itself,
+ * and stops in good order when the primary is gone.
  */
 export async function runRole(role: Role, config: Config, standing?: Standing): Promise<never> {
   const isForked = typeof standing === 'number'
   const logger = createLogger({ level: config.log.level, isShared: standing !== undefined })
   const log = isForked ? logger.log.child({ process: standing }) : logger.log
-  let running: Running | undefined
-  let exitCode = 0
+  const parts = new Parts()
   const exit = (code: number): never => {
     logger.flush()
     process.exit(code)
   }
-  const fail = async (error: unknown, ended?: Promise<void>): Promise<never> => {
-    exitCode = 1
+  let failing: Promise<never> | undefined
+  // What follows from the first failure would only mislead.
+  const fail = (error: unknown, ended?: Promise<unknown>): Promise<never> =>
+    (failing ??= endWith(error, ended))
+  async function endWith(error: unknown, ended?: Promise<unknown>): Promise<never> {
     const isTold = isForked && (await tellFailure(error))
     if (!isTold) say(error, log)
-    if (ended !== undefined) await ended
+    await ended
     return exit(1)
   }
   process.on('uncaughtException', (error) => void fail(error))
   process.on('unhandledRejection', (error) => void fail(error))
   const stopping = stopRequested(isForked, () => {
-    running?.abandon?.()
+    parts.abandon()
     exit(130)
   })
+  const onFatal = (error: Error, ended?: Promise<void>) => void fail(error, ended)
   try {
-    const onFatal = (error: Error, ended?: Promise<void>) => void fail(error, ended)
-    // A signal during the start finds nothing taken yet: there is nothing to finish.
-    running = (await Promise.race([role({ config, log, onFatal }), stopping])) ?? undefined
-    await stopping
-    await running?.stop()
+    const isStarted = await Promise.race([
+      role({ config, log, parts, onFatal }).then(() => true),
+      stopping.then(() => false),
+    ])
+    if (!isStarted) await parts.unwind()
   } catch (error) {
-    if (isForked) return fail(error)
-    logger.flush()
-    throw error
+    return fail(error, parts.unwind())
   }
-  return exit(exitCode)
+  try {
+    await stopping
+    await parts.stop()
+  } catch (error) {
+    return fail(error)
+  }
+  if (failing !== undefined) return failing
+  log.info(isForked ? 'process stopped' : 'stopped')
+  return exit(0)
 }
 
 /** Resolves at the first SIGINT or SIGTERM, and, for one of several processes, when its primary is gone. */

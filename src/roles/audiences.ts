@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
@@ -32,7 +32,7 @@ export type AudiencesOptions = {
   onFatal: (error: Error) => void
 }
 
-/** The state of audiences, joined to Kafka on one side and to the deliveries on the other. Stop the reader first, then the units. */
+/** The state of audiences, joined to Kafka on one side and to the deliveries on the other. Stop the reader first, then the units; both may be stopped more than once. */
 export async function openAudiences({
   config,
   metrics,
@@ -44,6 +44,7 @@ export async function openAudiences({
   consumer,
   onFatal,
 }: AudiencesOptions): Promise<{ units: AudienceUnits; reader: PartitionReader }> {
+  const folder = stateFolder(config)
   const topics = topicNames(config)
   const logId = `${await askKafka(config, clusterIdOf(kafka))}/${topics.memberships}`
   const reader = createPartitionReader(kafka)
@@ -71,17 +72,15 @@ export async function openAudiences({
     now: Date.now,
     observer: createAudienceObserver({ metrics, log }),
   }
-  return {
-    units: createAudienceUnits({
-      folder: stateFolder(config),
-      partitions: config.topics.partitions,
-      limits: config.message,
-      logId,
-      trustedForMs: deletionsKeptMs,
-      ports,
-    }),
-    reader,
-  }
+  const units = createAudienceUnits({
+    folder,
+    partitions: config.topics.partitions,
+    limits: config.message,
+    logId,
+    trustedForMs: deletionsKeptMs,
+    ports,
+  })
+  return { units, reader }
 }
 
 function standingOf({ sources }: Catalog, sourceId: string): SpaceStanding {
@@ -97,8 +96,14 @@ function stateFolder({ state, kafka }: Config): string {
   const folder = join(parent, encodeURIComponent(`${kafka.topicPrefix}${kafka.groupId}`))
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 })
+    // It may be there, and on a disk that is full, or read only, or somebody else's.
+    rmdirSync(mkdtempSync(join(folder, 'trial-')))
   } catch (cause) {
-    throw new StartError(`state.folder (SLUICE_STATE_FOLDER): ${folder} can not be made`, { cause })
+    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause)
+    throw new StartError(
+      `The state can not be kept in ${folder} (${code}): set SLUICE_STATE_FOLDER to a folder that this user may write to.`,
+      { cause },
+    )
   }
   return folder
 }

@@ -8,7 +8,7 @@ import { type Member, startMember, type WorkerOptions } from './worker.ts'
  * One of the processes of a worker: a member of the group without a port of its own, which answers what the
  * primary asks.
  */
-export async function startForkedWorker(options: WorkerOptions): Promise<{ stop(): Promise<void> }> {
+export async function startForkedWorker(options: WorkerOptions): Promise<void> {
   if (!process.connected) throw new StartError('--process-number is for the processes that a worker starts.')
   const member = await startMember(options)
   process.on('message', (message: unknown) => {
@@ -16,12 +16,6 @@ export async function startForkedWorker(options: WorkerOptions): Promise<{ stop(
   })
   await tell({ tell: 'started' })
   options.log.info({ pid: process.pid, tiers: member.tiers }, 'process started')
-  return {
-    async stop() {
-      await member.stop()
-      options.log.info('process stopped')
-    },
-  }
 }
 
 async function answer(member: Member, ask: keyof Answers, id: number): Promise<void> {

@@ -15,38 +15,37 @@ import { startRecordSender } from '../kafka/record-sender.ts'
 import { within } from '../kafka/within.ts'
 import { createGatewayMetrics, type GatewayMetrics } from '../telemetry/gateway-metrics.ts'
 import { createGatewayObserver } from '../telemetry/gateway-observer.ts'
-import { serveTelemetry } from '../telemetry/http.ts'
-import { askKafka } from './ask-kafka.ts'
+import { askKafka, openKafka } from './ask-kafka.ts'
+import { listening } from './listening.ts'
+import type { Parts } from './parts.ts'
 import { StartError } from './start-error.ts'
 import { kafkaSettings, topicLayout, topicNames } from './settings.ts'
+import { openOwnTelemetry } from './telemetry.ts'
 import { refuseWrongTopics } from './worker.ts'
 
 type Registry = GatewayMetrics['registry']
 
-type GatewayOptions = { config: Config; log: Logger }
-
-export type Gateway = {
-  /** Of the tracking API. */
-  port: number
-  /** Of `/metrics`, `/livez` and `/readyz`. */
-  httpPort: number
-  /** No longer ready, it waits for `gateway.shutdownDelay`; then it answers what is there, and closes, within the shutdown timeout. */
-  stop(): Promise<void>
+type GatewayOptions = {
+  config: Config
+  log: Logger
+  /** Takes what is started. No longer ready, it waits for `gateway.shutdownDelay`; then it answers what is there, and closes, within the shutdown timeout. */
+  parts: Parts
 }
 
 /** What takes HTTP and writes to Kafka; without a port for metrics and probes. */
 export type GatewayPart = {
+  /** Of the tracking API. */
   port: number
   metrics: Registry
   /** Brings the gauges of `metrics` up to date. */
   collect(): void
   /** What keeps it from doing its work, in words; nothing when it is ready. */
   notReady(): readonly string[]
-  stop(): Promise<void>
 }
 
 /** The gateway in a process of its own, with its metrics and probes. */
-export async function startGateway({ config, log }: GatewayOptions): Promise<Gateway> {
+export async function startGateway({ config, log, parts }: GatewayOptions): Promise<void> {
+  const telemetry = await openOwnTelemetry({ config, parts })
   const opened = await openCatalogFile({
     path: config.catalog.file,
     variables: catalogVariables(),
@@ -56,38 +55,24 @@ export async function startGateway({ config, log }: GatewayOptions): Promise<Gat
       log.error({ faults }, 'the catalog file has faults: the one before stays in force'),
   })
   if (!opened.ok) throw new StartError(opened.message)
-  const { file } = opened
-  await refuseWrongTopics(createKafka(kafkaSettings(config), log), config)
-  const part = await startGatewayPart({ config, log, catalog: () => file.current() })
-  const telemetry = await serveTelemetry({
-    host: config.http.host,
-    port: config.http.port,
-    probes: {
-      async metrics() {
-        part.collect()
-        return { ok: true, text: await part.metrics.metrics() }
-      },
-      notLive: async () => [],
-      notReady: async () => part.notReady(),
+  const file = parts.add(opened.file)
+  await refuseWrongTopics(await openKafka(config, log), config)
+  const part = await startGatewayPart({ config, log, parts, catalog: () => file.current() })
+  telemetry.tell({
+    metrics() {
+      part.collect()
+      return part.metrics.metrics()
     },
+    notReady: () => part.notReady(),
   })
   log.info({ port: telemetry.port, gatewayPort: part.port }, 'gateway started')
-  return {
-    port: part.port,
-    httpPort: telemetry.port,
-    async stop() {
-      await part.stop()
-      await telemetry.stop()
-      file.stop()
-      log.info('stopped')
-    },
-  }
 }
 
-/** Joins everything that takes messages: what starts here stops here, in reverse. `registry`: that of the worker beside it. */
+/** Joins everything that takes messages. `registry`: that of the worker beside it. */
 export async function startGatewayPart({
   config,
   log,
+  parts,
   catalog,
   registry,
 }: GatewayOptions & { catalog: () => Catalog; registry?: Registry }): Promise<GatewayPart> {
@@ -97,18 +82,23 @@ export async function startGatewayPart({
     config,
     startRecordSender(createKafka(kafkaSettings(config), log, 'impatient')),
   )
+  parts.defer(() => within(leaveMs, sender.stop()))
   const topics = topicNames(config)
   const { minInsync, partitions } = topicLayout(config)
   const written = [topics.events, topics.deletions, topics.audienceChanges]
-  const availability = new Availability({
-    topics: written,
-    partitions,
-    check: () => sender.obstacles(written, minInsync),
-    now: monotonicMs,
-    onChange: (change) => tellAvailability(log, change),
-  })
+  const availability = parts.add(
+    new Availability({
+      topics: written,
+      partitions,
+      check: () => sender.obstacles(written, minInsync),
+      now: monotonicMs,
+      onChange: (change) => tellAvailability(log, change),
+    }),
+  )
   const { host, port, lingerMs, ackTimeoutMs, bufferBytes, requestTimeoutMs, maxConnections } = config.gateway
-  const outbox = new Outbox({ sender, availability, lingerMs, ackTimeoutMs, bufferBytes, now: monotonicMs })
+  const outbox = parts.add(
+    new Outbox({ sender, availability, lingerMs, ackTimeoutMs, bufferBytes, now: monotonicMs }),
+  )
   const sources = new Sources(catalog, monotonicMs)
   const shared = { sources, outbox, partitions, now: Date.now }
   const server = createGatewayServer({
@@ -120,14 +110,29 @@ export async function startGatewayPart({
     maxConnections,
   })
   const state = { isStopping: false }
-  const listening = await listen(server, { host, port }).catch(async (error: unknown) => {
-    availability.stop()
-    await sender.stop()
-    throw error
+  const address = { host, port, what: 'The gateway', settings: 'SLUICE_GATEWAY' }
+  const openPort = await listening(server.listen({ host, port }), address)
+  parts.defer(async () => {
+    state.isStopping = true
+    server.retire()
+    if (config.gateway.shutdownDelayMs > 0) {
+      log.info(
+        { delayMs: config.gateway.shutdownDelayMs },
+        'stopping: no longer ready, connections are still taken',
+      )
+      await delay(config.gateway.shutdownDelayMs)
+    }
+    log.info({ open: server.open }, 'draining: no connection is taken any more')
+    await server.stop(Math.max(0, config.shutdown.timeoutMs - leaveMs))
+    if (outbox.records > 0)
+      log.warn(
+        { messages: outbox.records },
+        'stopping before Kafka has acknowledged: none of it was answered 200',
+      )
   })
 
   return {
-    port: listening,
+    port: openPort,
     metrics: metrics.registry,
     collect() {
       metrics.openRequests.set(server.open)
@@ -143,27 +148,6 @@ export async function startGatewayPart({
       if (!availability.isAvailable(topics.events))
         reasons.push(`Kafka does not take messages: ${availability.reason(topics.events)}`)
       return reasons
-    },
-    async stop() {
-      state.isStopping = true
-      server.retire()
-      if (config.gateway.shutdownDelayMs > 0) {
-        log.info(
-          { delayMs: config.gateway.shutdownDelayMs },
-          'stopping: no longer ready, connections are still taken',
-        )
-        await delay(config.gateway.shutdownDelayMs)
-      }
-      log.info({ open: server.open }, 'draining: no connection is taken any more')
-      await server.stop(Math.max(0, config.shutdown.timeoutMs - leaveMs))
-      if (outbox.records > 0)
-        log.warn(
-          { messages: outbox.records },
-          'stopping before Kafka has acknowledged: none of it was answered 200',
-        )
-      availability.stop()
-      outbox.stop()
-      await within(leaveMs, sender.stop())
     },
   }
 }
@@ -182,17 +166,3 @@ function monotonicMs(): number {
 
 /** What is kept of the shutdown timeout for leaving Kafka. */
 const leaveMs = 1_000
-
-type Server = ReturnType<typeof createGatewayServer>
-
-async function listen(server: Server, address: { host: string; port: number }): Promise<number> {
-  try {
-    return await server.listen(address)
-  } catch (cause) {
-    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause)
-    throw new StartError(
-      `The gateway can not listen on ${address.host}:${address.port} (${code}): set SLUICE_GATEWAY_PORT to another port.`,
-      { cause },
-    )
-  }
-}

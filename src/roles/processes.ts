@@ -2,10 +2,12 @@ import { availableParallelism } from 'node:os'
 import type { Logger } from 'pino'
 import type { Config } from '../config/schema.ts'
 import { addUpMetrics } from '../telemetry/add-up.ts'
-import { type Probes, serveTelemetry } from '../telemetry/http.ts'
-import type { Running } from './running.ts'
-import { kafkaSettings } from './settings.ts'
+import type { Probes } from '../telemetry/http.ts'
+import { openKafka } from './ask-kafka.ts'
+import { refuseFaultyCatalog } from './faulty-catalog.ts'
+import { type Parts, unwindMs } from './parts.ts'
 import { StartError } from './start-error.ts'
+import { openTelemetry } from './telemetry.ts'
 import { type Ending, WorkerProcess } from './worker-process.ts'
 
 /** How many processes `sluice worker` is to be. `auto` respects affinity and the quota of the container. */
@@ -17,6 +19,7 @@ export function processCount({ worker, topics }: Config): number {
 export type ProcessesOptions = {
   config: Config
   log: Logger
+  parts: Parts
   /** A process has failed, and the others are being stopped: this one should end with an error after `ended`. */
   onFatal: (error: Error, ended: Promise<void>) => void
 }
@@ -31,55 +34,51 @@ const overdueMs = 1_000
  * signals, and answers for all of them at one port. They live and end together: when one fails, the others are
  * stopped in good order, and nothing is started again.
  */
-export async function startProcesses({ config, log, onFatal }: ProcessesOptions): Promise<Running> {
-  // Not worth a start of all of them.
-  kafkaSettings(config)
+export async function startProcesses({ config, log, parts, onFatal }: ProcessesOptions): Promise<void> {
   const processes: WorkerProcess[] = []
-  let stopping: Promise<void> | undefined
-  const telemetry = await serveTelemetry({
-    host: config.http.host,
-    port: config.http.port,
-    probes: probesOf(processes, () => stopping !== undefined),
-  })
+  const state = { isStopping: false, haveStarted: false, hasFailed: false }
+  const port = await openTelemetry(
+    { config, parts },
+    probesOf(processes, () => state.isStopping),
+  )
 
-  const stop = (): Promise<void> => (stopping ??= stopAll())
-  async function stopAll(): Promise<void> {
-    for (const one of processes) one.terminate()
-    const timer = setTimeout(killOverdue, config.shutdown.timeoutMs + overdueMs)
-    await Promise.all(processes.map((one) => one.ended))
-    clearTimeout(timer)
-    await telemetry.stop()
-    log.info('stopped')
-  }
+  // What keeps one from starting keeps all from it: not worth a start of all of them.
+  await refuseFaultyCatalog(config)
+  await openKafka(config, log)
+
   function killOverdue(): void {
     for (const one of processes.filter(({ hasEnded }) => !hasEnded)) {
       log.error({ process: one.number }, 'a process has not stopped in time and is killed')
       one.kill()
     }
   }
-
-  let hasFailed = false
   function take(one: WorkerProcess, ending: Ending): void {
-    if (hasFailed || (stopping !== undefined && isOrderly(ending))) return
-    hasFailed = true
-    // `stop` first: a probe that comes now is told so.
-    const rest = stop()
-    onFatal(errorOf(one, ending), rest)
+    if (state.hasFailed || (state.isStopping && isOrderly(ending))) return
+    state.hasFailed = true
+    onFatal(errorOf(one, ending), parts.stop())
   }
+  parts.add({
+    async stop() {
+      state.isStopping = true
+      for (const one of processes) one.terminate()
+      const orderlyMs = config.shutdown.timeoutMs + overdueMs
+      const timer = setTimeout(killOverdue, state.haveStarted ? orderlyMs : unwindMs)
+      await Promise.all(processes.map((one) => one.ended))
+      clearTimeout(timer)
+    },
+    abandon() {
+      for (const one of processes) one.kill()
+    },
+  })
   for (let number = 1; number <= processCount(config); number++) {
     const one = new WorkerProcess(number)
     processes.push(one)
     void one.ended.then((ending) => take(one, ending))
   }
-  void Promise.all(processes.map(({ started }) => started)).then(() =>
-    log.info({ port: telemetry.port, processes: processes.length }, 'worker started'),
-  )
-  return {
-    stop,
-    abandon() {
-      for (const one of processes) one.kill()
-    },
-  }
+  void Promise.all(processes.map(({ started }) => started)).then(() => {
+    state.haveStarted = true
+    log.info({ port, processes: processes.length }, 'worker started')
+  })
 }
 
 function probesOf(processes: readonly WorkerProcess[], isStopping: () => boolean): Probes {

@@ -1,16 +1,20 @@
 import type { Logger } from 'pino'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Config } from '../config/schema.ts'
-import { startKafka } from '../development/kafka.ts'
-import { serveTelemetry } from '../telemetry/http.ts'
+import { type RunningKafka, startKafka } from '../development/kafka.ts'
+import { openKafka } from './ask-kafka.ts'
+import { refuseFaultyCatalog } from './faulty-catalog.ts'
 import { startGatewayPart } from './gateway.ts'
-import type { Running } from './running.ts'
+import type { Parts } from './parts.ts'
+import { StartError } from './start-error.ts'
+import { openOwnTelemetry, type OwnTelemetry } from './telemetry.ts'
 import { applyTopicTable } from './topics.ts'
 import { startMember } from './worker.ts'
 
 export type UpOptions = {
   config: Config
   log: Logger
+  parts: Parts
   onFatal: (error: Error) => void
   /** For the person at the terminal. */
   say: (line: string) => void
@@ -19,7 +23,7 @@ export type UpOptions = {
 const dataDir = '.sluice/kafka'
 const loopback = ['127.0.0.0/8', '::1/128']
 
-type Up = Running & {
+type Ports = {
   /** Of `/metrics`, `/livez` and `/readyz`. */
   httpPort: number
   /** Of the tracking API. */
@@ -30,12 +34,18 @@ type Up = Running & {
  * Everything in one process. Without configured brokers it starts a Kafka for development, whose data stays
  * in `.sluice/kafka` between starts, with one replica, and URLs on this machine are allowed.
  */
-export async function startUp({ config, log, onFatal, say }: UpOptions): Promise<Running> {
+export async function startUp({ say, ...options }: UpOptions): Promise<void> {
+  const { config, log, parts } = options
+  const telemetry = await openOwnTelemetry(options)
+  // Before a Kafka that would be started in vain.
+  await refuseFaultyCatalog(config)
   if (config.kafka.brokers.length > 0) {
+    await openKafka(config, log)
     await applyTopicTable(config, log)
-    return startParts({ config, log, onFatal })
+    await startRoles(options, telemetry)
+    return
   }
-  const kafka = await startKafka({ brokers: [], dataDir, port: 9092, report: say })
+  const kafka = parts.add(await startDevelopmentKafka(say))
   const development: Config = {
     ...config,
     kafka: { ...config.kafka, brokers: kafka.brokers },
@@ -44,61 +54,43 @@ export async function startUp({ config, log, onFatal, say }: UpOptions): Promise
     gateway: { ...config.gateway, shutdownDelayMs: 0 },
     delivery: { ...config.delivery, allowAddresses: [...config.delivery.allowAddresses, ...loopback] },
   }
+  for (const line of await applyTopicTable(development, log)) say(`topics: ${line}`)
+  const ports = await startRoles({ ...options, config: development }, telemetry)
+  for (const line of developmentNotice(kafka.brokers, ports)) say(line)
+}
+
+async function startDevelopmentKafka(say: UpOptions['say']): Promise<RunningKafka> {
   try {
-    for (const line of await applyTopicTable(development, log)) say(`topics: ${line}`)
-    const up = await startParts({ config: development, log, onFatal })
-    for (const line of developmentNotice(kafka.brokers, up)) say(line)
-    return {
-      async stop() {
-        await up.stop()
-        await kafka.stop()
-      },
-    }
-  } catch (error) {
-    await kafka.stop()
-    throw error
+    return await startKafka({ brokers: [], dataDir, port: 9092, report: say })
+  } catch (cause) {
+    // It says what to install, or the broker's last words.
+    throw new StartError(cause instanceof Error ? cause.message : String(cause), { cause })
   }
 }
 
 /** A gateway and a worker, which end in this order: what is taken last is still delivered. One port for both their probes. */
-async function startParts({ config, log, onFatal }: Omit<UpOptions, 'say'>): Promise<Up> {
-  const member = await startMember({ config, log, onFatal })
+async function startRoles(options: Omit<UpOptions, 'say'>, telemetry: OwnTelemetry): Promise<Ports> {
+  const { log } = options
+  const member = await startMember(options)
   const { metrics: registry } = member
   const catalog = (): Catalog => member.catalog()
-  const gateway = await startGatewayPart({ config, log, registry, catalog }).catch(async (error: unknown) => {
-    await member.stop()
-    throw error
-  })
-  const telemetry = await serveTelemetry({
-    host: config.http.host,
-    port: config.http.port,
-    probes: {
-      async metrics() {
-        member.collect()
-        gateway.collect()
-        return { ok: true, text: await registry.metrics() }
-      },
-      notLive: async () => [],
-      notReady: async () => [...member.notReady(), ...gateway.notReady()],
+  const gateway = await startGatewayPart({ ...options, registry, catalog })
+  telemetry.tell({
+    metrics() {
+      member.collect()
+      gateway.collect()
+      return registry.metrics()
     },
+    notReady: () => [...member.notReady(), ...gateway.notReady()],
   })
   const { port: httpPort } = telemetry
   const { port: gatewayPort } = gateway
   log.info({ port: httpPort, tiers: member.tiers }, 'worker started')
   log.info({ port: httpPort, gatewayPort }, 'gateway started')
-  return {
-    httpPort,
-    gatewayPort,
-    async stop() {
-      await gateway.stop()
-      await member.stop()
-      await telemetry.stop()
-      log.info('stopped')
-    },
-  }
+  return { httpPort, gatewayPort }
 }
 
-function developmentNotice(brokers: readonly string[], { httpPort, gatewayPort }: Up): string[] {
+function developmentNotice(brokers: readonly string[], { httpPort, gatewayPort }: Ports): string[] {
   return [
     '',
     'This is for development: one broker, one replica, and URLs on this machine (127.0.0.0/8, ::1) are allowed.',

@@ -5,7 +5,6 @@ import type { Catalog } from '../catalog/catalog.ts'
 import { type CatalogFile, openCatalogFile } from '../catalog/file.ts'
 import { catalogVariables } from '../config/read.ts'
 import type { Config } from '../config/schema.ts'
-import { createKafka } from '../kafka/client.ts'
 import {
   type GroupConsumer,
   type InboundRecord,
@@ -13,41 +12,36 @@ import {
   startConsumer,
   type TopicSubscription,
 } from '../kafka/consumer.ts'
-import { type RecordProducer, startProducer } from '../kafka/producer.ts'
+import { startProducer } from '../kafka/producer.ts'
 import { checkTopics, existingRetryTiers, maxCarriedBytes, type TopicFault } from '../kafka/topics.ts'
 import { within } from '../kafka/within.ts'
 import { createPipeline, type Pipeline } from '../pipeline/pipeline.ts'
 import { Repeats } from '../repeats/repeats.ts'
 import { formatWait, parseWait } from '../retry/duration.ts'
 import { type Ladder, tiersOf } from '../retry/ladder.ts'
-import { serveTelemetry } from '../telemetry/http.ts'
 import { showBehind } from '../telemetry/behind.ts'
 import { showFirstSyncs } from '../telemetry/first-sync-observer.ts'
 import { createMetrics, type Metrics } from '../telemetry/metrics.ts'
 import { createObserver } from '../telemetry/observer.ts'
-import { askKafka } from './ask-kafka.ts'
+import { askKafka, openKafka } from './ask-kafka.ts'
 import { openAudiences } from './audiences.ts'
 import { openBackfillMarks } from './backfill-marks.ts'
 import { openFirstSyncs } from './first-syncs.ts'
 import { tuneGarbageCollector } from './garbage-collector.ts'
 import { createOutbound } from './outbound.ts'
+import type { Parts } from './parts.ts'
 import { openIntake } from './schema-registry.ts'
 import { StartError } from './start-error.ts'
 import { ladderOf, memberKafka, type ProcessOf, topicLayout, topicNames } from './settings.ts'
+import { openOwnTelemetry } from './telemetry.ts'
 
 type Registry = Metrics['registry']
-
-export type Worker = {
-  /** Of `/metrics`, `/livez` and `/readyz`. */
-  httpPort: number
-  isReady(): boolean
-  /** Finishes what is in flight, commits, and leaves the group; within the shutdown timeout. */
-  stop(): Promise<void>
-}
 
 export type WorkerOptions = {
   config: Config
   log: Logger
+  /** Takes what is started. It stops within the shutdown timeout: what is in flight is finished, and committed, and the group left. */
+  parts: Parts
   /** The worker can't go on; the process should end with an error. */
   onFatal: (error: Error) => void
   /** Which of several processes this is. */
@@ -65,67 +59,62 @@ export type Member = {
   collect(): void
   /** What keeps it from doing its work, in words; nothing when it is ready. */
   notReady(): readonly string[]
-  /** Finishes what is in flight, commits, and leaves the group; within the shutdown timeout. */
-  stop(): Promise<void>
 }
 
 /** A member of the group in this process, with its metrics and probes. */
-export async function startWorker(options: WorkerOptions): Promise<Worker> {
-  const { config, log } = options
+export async function startWorker(options: WorkerOptions): Promise<void> {
+  const telemetry = await openOwnTelemetry(options)
   const member = await startMember(options)
-  const telemetry = await serveTelemetry({
-    host: config.http.host,
-    port: config.http.port,
-    probes: {
-      async metrics() {
-        member.collect()
-        return { ok: true, text: await member.metrics.metrics() }
-      },
-      notLive: async () => [],
-      notReady: async () => member.notReady(),
+  telemetry.tell({
+    metrics() {
+      member.collect()
+      return member.metrics.metrics()
     },
+    notReady: () => member.notReady(),
   })
-  log.info({ port: telemetry.port, tiers: member.tiers }, 'worker started')
-  return {
-    httpPort: telemetry.port,
-    isReady: () => member.notReady().length === 0,
-    async stop() {
-      await member.stop()
-      await telemetry.stop()
-      log.info('stopped')
-    },
-  }
+  options.log.info({ port: telemetry.port, tiers: member.tiers }, 'worker started')
 }
 
-/** Joins everything that delivers: what starts here stops here, in reverse. */
-export async function startMember({ config, log, onFatal, processOf }: WorkerOptions): Promise<Member> {
+/** Joins everything that delivers. */
+export async function startMember({
+  config,
+  log,
+  parts,
+  onFatal,
+  processOf,
+}: WorkerOptions): Promise<Member> {
   tuneGarbageCollector()
   const metrics = createMetrics({ perDestination: config.metrics.perDestination })
   let firstSyncs: FirstSyncs | undefined
-  const catalog = await openCatalog(config, metrics, log, () => firstSyncs?.catalogChanged())
+  const catalog = parts.add(await openCatalog(config, metrics, log, () => firstSyncs?.catalogChanged()))
   const { settings, isOwnName } = memberKafka(config, processOf)
-  const kafka = createKafka(settings, log)
+  const kafka = await openKafka(config, log, settings)
   await refuseWrongTopics(kafka, config)
 
   const topics = topicNames(config)
   const ladder = ladderOf(config)
-  const tiers = await tiersToConsume(kafka, ladder, config.kafka.topicPrefix, log)
+  const tiers = await askKafka(config, tiersToConsume(kafka, ladder, config.kafka.topicPrefix, log))
   let pipeline: Pipeline | undefined
   let consumer: GroupConsumer | undefined
   const state = { stalledBy: '', unreachableBy: '', isStopping: false }
   const reportStalled = (): void => pipeline?.setStalled(state.stalledBy !== '' || state.unreachableBy !== '')
 
-  const producer = await startProducer({
-    kafka,
-    maxRecordBytes: maxCarriedBytes(config.message.maxBytes),
-    onStalled(isStalled, reason) {
-      state.stalledBy = isStalled ? reason : ''
-      reportStalled()
-      if (isStalled)
-        log.error({ reason }, 'Kafka does not take what is produced: fetching stops until it does')
-      else log.info('Kafka takes what is produced again')
-    },
-  })
+  const ending = new Ending(config.shutdown.timeoutMs)
+  const producer = await askKafka(
+    config,
+    startProducer({
+      kafka,
+      maxRecordBytes: maxCarriedBytes(config.message.maxBytes),
+      onStalled(isStalled, reason) {
+        state.stalledBy = isStalled ? reason : ''
+        reportStalled()
+        if (isStalled)
+          log.error({ reason }, 'Kafka does not take what is produced: fetching stops until it does')
+        else log.info('Kafka takes what is produced again')
+      },
+    }),
+  )
+  parts.defer(() => ending.within(producer.stop()))
   const outbound = createOutbound({
     config,
     metrics,
@@ -135,12 +124,14 @@ export async function startMember({ config, log, onFatal, processOf }: WorkerOpt
       reportStalled()
     },
   })
+  parts.defer(() => outbound.close())
   const observer = createObserver({
     metrics,
     log,
     logAttempts: config.log.attempts,
     timeoutMs: config.delivery.timeoutMs,
   })
+  parts.defer(() => observer.flush())
   const { windowMs, messages } = config.repeats
   const repeats = windowMs === 0 ? undefined : new Repeats({ windowMs, messages })
   const { units: audiences, reader } = await openAudiences({
@@ -155,7 +146,9 @@ export async function startMember({ config, log, onFatal, processOf }: WorkerOpt
     onFatal,
   })
   const { partitions } = config.topics
-  const backfillMarks = openBackfillMarks({ kafka, topic: topics.backfills, partitions, producer, log })
+  const backfillMarks = parts.add(
+    openBackfillMarks({ kafka, topic: topics.backfills, partitions, producer, log }),
+  )
   const firsts = openFirstSyncs({
     config,
     metrics,
@@ -166,6 +159,12 @@ export async function startMember({ config, log, onFatal, processOf }: WorkerOpt
     producer,
   })
   firstSyncs = firsts
+  async function stopAudiences(): Promise<void> {
+    await reader.stop()
+    await firsts.stop()
+    await audiences.stop()
+  }
+  parts.defer(() => ending.within(stopAudiences()))
   const running = createPipeline({
     catalog: () => catalog.current(),
     sender: outbound.sender,
@@ -194,6 +193,7 @@ export async function startMember({ config, log, onFatal, processOf }: WorkerOpt
     onBehind: (destinationId, spaceId) => backfillMarks.miss(destinationId, spaceId),
     now: Date.now,
   })
+  parts.add(running)
   pipeline = running
   const subscriptions: readonly TopicSubscription[] = [
     { topic: topics.events, waitMs: 0 },
@@ -224,52 +224,63 @@ export async function startMember({ config, log, onFatal, processOf }: WorkerOpt
         running.accept(record, content)
     }
   }
-  const intake = await openIntake<InboundRecord>({
+  const intake = parts.add(
+    await openIntake<InboundRecord>({
+      config,
+      metrics,
+      log,
+      topics: new Set([topics.events, topics.audienceChanges, topics.deletions]),
+      next: take,
+      refuse: (record, content, { reason, detail }) => running.refuse(record, content, reason, detail),
+      setPartitionFull: (topic, id, isFull) => consumer?.setPartitionFull(topic, id, isFull, 'schema'),
+    }),
+  )
+  const member = await askKafka(
     config,
-    metrics,
-    log,
-    topics: new Set([topics.events, topics.audienceChanges, topics.deletions]),
-    next: take,
-    refuse: (record, content, { reason, detail }) => running.refuse(record, content, reason, detail),
-    setPartitionFull: (topic, id, isFull) => consumer?.setPartitionFull(topic, id, isFull, 'schema'),
-  })
-  const member = await startConsumer({
-    kafka,
-    groupId: config.kafka.groupId,
-    isOwnName,
-    sessionTimeoutMs: config.kafka.sessionTimeoutMs,
-    commitIntervalMs: config.kafka.commitIntervalMs,
-    topics: subscriptions,
-    onRecord(record, content) {
-      recordCounters.get(record.topic)?.inc()
-      intake.accept(record, content)
-    },
-    handoverMs: config.delivery.timeoutMs + handoverSlackMs,
-    onAssigned(units) {
-      repeats?.keepOnly(units)
-      running.setShare(units.length / config.topics.partitions)
-      intake.letGoAbandoned()
-      audiences.letGoAbandoned()
-      running.letGoAbandoned()
-    },
-    async prepare(unit) {
-      await audiences.prepare(unit)
-      await firsts.acquire(unit)
-    },
-    async released(unit) {
-      await firsts.release(unit)
-      await audiences.release(unit)
-    },
-    onFatal,
-    log,
-  })
+    startConsumer({
+      kafka,
+      groupId: config.kafka.groupId,
+      isOwnName,
+      sessionTimeoutMs: config.kafka.sessionTimeoutMs,
+      commitIntervalMs: config.kafka.commitIntervalMs,
+      topics: subscriptions,
+      onRecord(record, content) {
+        recordCounters.get(record.topic)?.inc()
+        intake.accept(record, content)
+      },
+      handoverMs: config.delivery.timeoutMs + handoverSlackMs,
+      onAssigned(units) {
+        repeats?.keepOnly(units)
+        running.setShare(units.length / config.topics.partitions)
+        intake.letGoAbandoned()
+        audiences.letGoAbandoned()
+        running.letGoAbandoned()
+      },
+      async prepare(unit) {
+        await audiences.prepare(unit)
+        await firsts.acquire(unit)
+      },
+      async released(unit) {
+        await firsts.release(unit)
+        await audiences.release(unit)
+      },
+      onFatal,
+      log,
+    }),
+  )
   consumer = member
-
-  async function stopAudiences(): Promise<void> {
-    await reader.stop()
-    await firsts.stop()
-    await audiences.stop()
-  }
+  parts.defer(async () => {
+    if (!(await ending.within(leave(member, log))))
+      log.error('Kafka did not answer in time: what was settled since the last commit will be repeated')
+  })
+  parts.defer(async () => {
+    state.isStopping = true
+    log.info({ held: running.held.records, inFlight: running.inFlight }, 'draining')
+    member.quiesce()
+    intake.stop()
+    if (!(await ending.drained(Promise.all([running.drain(), stopAudiences()]))))
+      log.warn({ held: running.held.records }, 'stopping before all was finished: the rest will be repeated')
+  })
 
   function notReady(): string[] {
     const reasons: string[] = []
@@ -303,30 +314,30 @@ export async function startMember({ config, log, onFatal, processOf }: WorkerOpt
       metrics.repeatsReach.set((repeats?.reachMs(Date.now()) ?? 0) / 1_000)
     },
     notReady,
-    async stop() {
-      state.isStopping = true
-      const deadlineMs = performance.now() + config.shutdown.timeoutMs
-      log.info({ held: running.held.records, inFlight: running.inFlight }, 'draining')
-      member.quiesce()
-      intake.stop()
-      const isDrained = await within(
-        Math.max(0, config.shutdown.timeoutMs - leaveMs),
-        Promise.all([running.drain(), stopAudiences()]),
-      )
-      if (!isDrained)
-        log.warn(
-          { held: running.held.records },
-          'stopping before all was finished: the rest will be repeated',
-        )
-      await backfillMarks.stop()
-      const leaving = leave(member, producer, log)
-      if (!(await within(Math.max(leaveMs, deadlineMs - performance.now()), leaving)))
-        log.error('Kafka did not answer in time: what was settled since the last commit will be repeated')
-      await outbound.close()
-      running.stop()
-      observer.flush()
-      catalog.stop()
-    },
+  }
+}
+
+/** The time that a member has to stop: its parts share it. */
+class Ending {
+  readonly #timeoutMs: number
+  #untilMs: number | undefined
+
+  constructor(timeoutMs: number) {
+    this.#timeoutMs = timeoutMs
+  }
+
+  /** The first of it. False where `work` isn't done when no more is left than it takes to leave. */
+  async drained(work: Promise<unknown>): Promise<boolean> {
+    const deadlineMs = performance.now() + this.#timeoutMs
+    const isDone = await within(Math.max(0, this.#timeoutMs - leaveMs), work)
+    this.#untilMs = Math.max(deadlineMs, performance.now() + leaveMs)
+    return isDone
+  }
+
+  /** The rest of it. False where `work` isn't done by the end. */
+  within(work: Promise<unknown>): Promise<boolean> {
+    this.#untilMs ??= performance.now() + leaveMs
+    return within(Math.max(0, this.#untilMs - performance.now()), work)
   }
 }
 
@@ -336,7 +347,7 @@ const handoverSlackMs = 3_000
 const leaveMs = 1_000
 const lastCommitTries = 10
 
-async function leave(member: GroupConsumer, producer: RecordProducer, log: Logger): Promise<void> {
+async function leave(member: GroupConsumer, log: Logger): Promise<void> {
   // A rebalance refuses a commit for a moment.
   for (let tries = 1; tries <= lastCommitTries; tries++) {
     try {
@@ -348,7 +359,6 @@ async function leave(member: GroupConsumer, producer: RecordProducer, log: Logge
     }
   }
   await member.stop()
-  await producer.stop()
 }
 
 async function openCatalog(

@@ -1,5 +1,5 @@
-import { execFileSync, spawn } from 'node:child_process'
-import { existsSync, globSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { existsSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { Partitioners } from 'kafkajs'
@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { stringify } from 'yaml'
 import { type CountingReceiver, startCountingReceiver } from '../support/counting-receiver.ts'
 import { otherProgram } from '../support/kafka.ts'
+import { processesWith } from '../support/processes.ts'
 import { until } from '../support/until.ts'
 import { runSluice } from '../support/worker-process.ts'
 import { newIds } from './scene.ts'
@@ -97,24 +98,7 @@ async function interruptInGoodOrder({ interrupt }: Up): Promise<void> {
   const { code, tookMs } = await interrupt()
   expect(code).toBe(0)
   expect(tookMs).toBeLessThan(15_000)
-  expect(commandsWith(folder)).toEqual([])
-}
-
-/** Commands of running processes that have the text in them, as a broker has its folder. */
-function commandsWith(text: string): string[] {
-  const commands = existsSync('/proc/self/cmdline')
-    ? globSync('/proc/[0-9]*/cmdline').map(readCommand)
-    : execFileSync('ps', ['-eo', 'args'], { encoding: 'utf8' }).split('\n')
-  return commands.filter((command) => command.includes(text))
-}
-
-function readCommand(file: string): string {
-  try {
-    return readFileSync(file, 'utf8').replaceAll('\0', ' ')
-  } catch {
-    // It has ended meanwhile.
-    return ''
-  }
+  expect(processesWith(folder)).toEqual([])
 }
 
 async function produceAsOthersDo(broker: string, sourceId: string, messageId: string): Promise<void> {
@@ -193,6 +177,6 @@ test('sluice up with a faulty catalog says so and leaves nothing running', async
   const code = await new Promise((done) => child.once('exit', done))
   expect(code).toBe(1)
   expect(said).toContain('The catalog catalog.yaml has')
-  expect(commandsWith(other)).toEqual([])
+  expect(processesWith(other)).toEqual([])
   rmSync(other, { recursive: true, force: true, maxRetries: 3 })
 })

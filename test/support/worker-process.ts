@@ -70,19 +70,39 @@ function environment(variables: Record<string, string>): NodeJS.ProcessEnv {
   }
 }
 
+/** How a process has ended, and all that it said; a `code` of null: a signal has ended it. */
+export type Ended = { code: number | null; stdout: string; stderr: string; tookMs: number }
+
+/** One that hasn't ended by then hangs. */
+const hangsAfterMs = 45_000
+
+/** Runs a command to its end, whatever that is. Without `isRead` nobody reads what it prints. */
+export async function runToEnd(
+  args: readonly string[],
+  variables: Record<string, string>,
+  { input = '', isRead = true } = {},
+): Promise<Ended> {
+  const startedMs = performance.now()
+  const child = spawn(process.execPath, [main, ...args], { env: environment(variables) })
+  const timer = setTimeout(() => child.kill('SIGKILL'), hangsAfterMs)
+  child.stdin.end(input)
+  let stdout = ''
+  let stderr = ''
+  if (isRead) child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()))
+  else child.stdout.destroy()
+  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()))
+  const code = await exitOf(child)
+  clearTimeout(timer)
+  return { code, stdout, stderr, tookMs: performance.now() - startedMs }
+}
+
 /** Runs a command that ends, such as `topics apply`; fails when its exit code isn't `expectedCode`. */
 export async function runSluice(
   args: readonly string[],
   variables: Record<string, string>,
   { expectedCode = 0, input = '' } = {},
 ): Promise<{ stdout: string; stderr: string }> {
-  const child = spawn(process.execPath, [main, ...args], { env: environment(variables) })
-  child.stdin.end(input)
-  let stdout = ''
-  let stderr = ''
-  child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()))
-  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()))
-  const code = await exitOf(child)
+  const { code, stdout, stderr } = await runToEnd(args, variables, { input })
   if (code !== expectedCode)
     throw new Error(`sluice ${args.join(' ')} exited with ${code}:\n${stderr}${stdout}`)
   return { stdout, stderr }

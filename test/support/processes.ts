@@ -1,0 +1,26 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, globSync, readFileSync } from 'node:fs'
+
+export type RunningProcess = { pid: number; command: string }
+
+/** The processes of this machine that have the text in their commands, as a broker has its folder. */
+export function processesWith(text: string): RunningProcess[] {
+  const all = existsSync('/proc/self/cmdline')
+    ? globSync('/proc/[0-9]*').map((folder) => ({
+        pid: Number(folder.slice('/proc/'.length)),
+        command: readCommand(`${folder}/cmdline`),
+      }))
+    : execFileSync('ps', ['-eo', 'pid=,args='], { encoding: 'utf8' })
+        .split('\n')
+        .map((line) => ({ pid: Number.parseInt(line, 10), command: line }))
+  return all.filter(({ command }) => command.includes(text))
+}
+
+function readCommand(file: string): string {
+  try {
+    return readFileSync(file, 'utf8').replaceAll('\0', ' ')
+  } catch {
+    // It has ended meanwhile.
+    return ''
+  }
+}
