@@ -138,10 +138,10 @@ describe('a start ends with one error and exit code 1, and leaves nothing, when'
   })
 })
 
-test.each([['config'], ['topics', 'list'], ['--help'], ['worker', '--help']])(
-  'ends quietly when nobody reads on: sluice %s %s',
-  async (...args) => {
-    const { code, stderr } = await runToEnd(args, scene.variables, { isRead: false })
+test.each(['config', 'topics list', '--help', 'worker --help'])(
+  'ends quietly when nobody reads on: sluice %s',
+  async (command) => {
+    const { code, stderr } = await runToEnd(command.split(' '), scene.variables, { isRead: false })
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   },
 )
