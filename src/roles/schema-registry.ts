@@ -70,15 +70,20 @@ function certificatesOf({ caFile }: Config['registry']): readonly string[] | und
   if (caFile === undefined) return undefined
   try {
     const ca = readFileSync(caFile, 'utf8')
-    // What TLS takes says nothing: without a word it passes over what is no certificate.
-    new X509Certificate(ca)
-    return [...rootCertificates, ca]
+    return [...rootCertificates, checkedCertificates(ca)]
   } catch (cause) {
     throw new StartError(
       `registry.caFile (SLUICE_REGISTRY_CA_FILE): ${caFile} can not be read, or holds no certificate`,
       { cause },
     )
   }
+}
+
+/** TLS passes over what holds no certificate without a word: here it throws. */
+function checkedCertificates(pem: string): string {
+  const first = new X509Certificate(pem)
+  if (Number.isNaN(first.validToDate.getTime())) throw new Error('a certificate without an end')
+  return pem
 }
 
 function answerCounter({ schemaLookups }: Metrics): (kind: SchemaAnswer['kind']) => void {

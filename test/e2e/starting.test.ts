@@ -163,6 +163,6 @@ test('a process that is killed while the others start ends all of them, with the
 })
 
 test('a registry that can not be reached is no reason not to start: what needs no schema is delivered', async () => {
-  const worker = await startSluice({ ...scene.variables, SLUICE_REGISTRY_URL: 'http://127.0.0.1:1' })
-  expect((await worker.terminate()).code).toBe(0)
+  const started = await startSluice({ ...scene.variables, SLUICE_REGISTRY_URL: 'http://127.0.0.1:1' })
+  expect((await started.terminate()).code).toBe(0)
 })
