@@ -305,7 +305,7 @@ describe('whatever workers see of the catalog, whoever owns a unit, and whoever 
         expect(workers.flatMap(({ failures }) => failures)).toEqual([])
         for (const one of workers) one.kill()
       }),
-      { numRuns: 300 },
+      { numRuns: 600 },
     )
   })
 })
