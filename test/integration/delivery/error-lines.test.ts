@@ -24,10 +24,10 @@ beforeAll(async () => {
     })),
     variables: {
       SLUICE_LOG_ATTEMPTS: 'false',
-      SLUICE_DELIVERY_TIMEOUT: '300ms',
+      SLUICE_DELIVERY_TIMEOUT: '2s',
       SLUICE_RETRY_LADDER: '1s',
       SLUICE_RETRY_THEN: '1s',
-      SLUICE_RETRY_LIMIT: '2500ms',
+      SLUICE_RETRY_LIMIT: '3500ms',
     },
   })
   for (const id of Object.keys(urls)) await sluice.send(id, messages)
@@ -70,7 +70,7 @@ function nearest(lines: readonly LogLine[]): number {
 describe('a worker that logs no attempts', () => {
   test('logs a timeout as a timeout error', () => {
     expect(errorsOf('silent')[0]).toMatchObject({
-      msg: 'timeout: no response within 300 ms',
+      msg: 'timeout: no response within 2000 ms',
       hook: 'main',
       messageId: expect.stringMatching(/^m\d+$/),
       attempt: 1,
