@@ -343,8 +343,9 @@ describe.each(schemes)('between a worker and one of two destinations over %s', (
 
   const failed = { reason: 'failed' }
 
-  test('answers that take 3 s, with that of the handshake, count as answers: every message is delivered at once', async () => {
-    const latency = scheme === 'http' ? 3_000 : 1_500
+  test('answers that take seconds count as answers: every message is delivered at once', async () => {
+    // Over TLS it comes twice, and the first connections are all made at once.
+    const latency = scheme === 'http' ? 3_000 : 1_000
     await proxy.add({ type: 'latency', stream: 'downstream', attributes: { latency } })
     const begun = await beginWithTwo(unhurried)
     const ids = newIds(200)
