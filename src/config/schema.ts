@@ -184,6 +184,16 @@ const configTable = {
       max: 1_000_000,
       description: 'Connections at once; further ones are closed.',
     }),
+    addIp: boolean({
+      default: true,
+      description:
+        'Whether `context.ip` is filled in where a message has none: with the address that the request came from.',
+    }),
+    trustedProxies: cidrs({
+      default: [],
+      description:
+        'Address ranges of the proxies and load balancers in front of the gateway, whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed: `context.ip` is the last address of that list that is none of them. Empty: both headers say nothing, and `context.ip` is the address that is connected.',
+    }),
     shutdownDelay: duration({
       default: 5 * SECOND,
       min: 0,

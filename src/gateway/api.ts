@@ -106,7 +106,9 @@ const taken = Type.Object(
   { description: 'Kafka has all messages but those that were left out: to send these again is no use.' },
 )
 
-const always = ['malformed_json', 'invalid_body', 'payload_too_large', 'incomplete_body'] as const
+/** Of every request. */
+const ofAny = ['request_too_slow', 'head_too_large', 'internal_error'] as const
+const always = ['malformed_json', 'invalid_body', 'payload_too_large', 'incomplete_body', ...ofAny] as const
 const written = ['rate_limited', 'overloaded', 'kafka_unavailable'] as const
 
 function trackingRoute(call: keyof typeof kinds, shortPath: string, summary: string): ApiRoute {
@@ -148,7 +150,7 @@ export const apiRoutes: readonly ApiRoute[] = [
     key: 'none',
     body: Type.Object({}),
     answer: done,
-    problems: ['payload_too_large', 'incomplete_body'],
+    problems: ['payload_too_large', 'incomplete_body', 'overloaded', ...ofAny],
   },
   {
     call: 'deletions',
@@ -190,3 +192,59 @@ export const apiRoutes: readonly ApiRoute[] = [
     problems: [...always, 'too_many_messages', 'unknown_server_key', 'source_not_allowed', ...written],
   },
 ]
+
+/** What a browser gets rather than sends. `{name}` in the path is one of the parameters. */
+export type BrowserRoute = {
+  readonly call: CallName
+  readonly path: string
+  readonly summary: string
+  readonly description: string
+  readonly parameters: readonly {
+    readonly name: string
+    readonly in: 'path' | 'query'
+    readonly schema: TSchema
+  }[]
+  readonly content: { readonly type: string; readonly schema: TSchema }
+  readonly problems: readonly ProblemCode[]
+}
+
+export const browserRoutes = {
+  settings: {
+    call: 'settings',
+    path: '/v1/projects/{writeKey}/settings',
+    summary: "What the browser's library asks for at its start",
+    description:
+      "The settings that Segment's CDN has: analytics.js takes them where its CDN is this gateway.",
+    parameters: [{ name: 'writeKey', in: 'path', schema: text('Of the source.') }],
+    content: {
+      type: 'application/json',
+      schema: Type.Object({
+        integrations: Type.Object({
+          'Segment.io': Type.Object({
+            apiKey: text('The write key.'),
+            apiHost: Type.Optional(text('Where messages are sent, without the protocol.')),
+            protocol: Type.Optional(Type.Enum(['http', 'https'])),
+          }),
+        }),
+      }),
+    },
+    problems: ['not_found', ...ofAny],
+  },
+  pixel: {
+    call: 'pixel',
+    path: '/v1/pixel/{call}',
+    summary: 'A message that an image sends',
+    description:
+      'For pages and mails without a script. It is answered with an image whatever becomes of the message, since a browser would show anything else as broken.',
+    parameters: [
+      { name: 'call', in: 'path', schema: Type.Enum(Object.keys(kinds)) },
+      {
+        name: 'data',
+        in: 'query',
+        schema: text('The message with its writeKey as JSON, in base64 or base64url.'),
+      },
+    ],
+    content: { type: 'image/gif', schema: Type.String({ contentEncoding: 'binary' }) },
+    problems: [...ofAny],
+  },
+} as const satisfies Record<string, BrowserRoute>

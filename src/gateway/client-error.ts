@@ -1,10 +1,35 @@
-import { STATUS_CODES } from 'node:http'
+import { type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { answerHeaders, type Answer, problem } from './answer.ts'
 import { lingerAndClose } from './linger.ts'
 
-/** Answers what can't be read as a request, or didn't come in time, and ends its connection. */
-export function answerClientError({ code }: { readonly code?: string }, socket: Socket): void {
+/** The answers that connections wait for. */
+export class OpenAnswers {
+  readonly #bySocket = new WeakMap<Socket, Set<ServerResponse>>()
+
+  add(socket: Socket, response: ServerResponse): void {
+    const open = this.#bySocket.get(socket) ?? new Set()
+    this.#bySocket.set(socket, open.add(response))
+    response.once('close', () => open.delete(response))
+  }
+
+  /** Resolves when all requests that had come as a whole by then are answered. */
+  async given(socket: Socket): Promise<void> {
+    const open = [...(this.#bySocket.get(socket) ?? [])].filter(({ req }) => req.complete)
+    await Promise.all(open.map((response) => new Promise((resolve) => response.once('close', resolve))))
+  }
+}
+
+/**
+ * Answers what can't be read as a request, or didn't come in time, and ends its connection. What came before it on the same
+ * connection has its own answer first, which this one would be taken for.
+ */
+export async function answerClientError(
+  { code }: { readonly code?: string },
+  socket: Socket,
+  answers: OpenAnswers,
+): Promise<void> {
+  await answers.given(socket)
   // The client has gone, or has its answer already.
   if (code === 'ECONNRESET' || !socket.writable) return
   socket.write(textOf(answerTo(code)))

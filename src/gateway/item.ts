@@ -155,7 +155,7 @@ function splice(name: string, shared: SharedObject | undefined, own: unknown): W
 
 const kinds: ReadonlySet<unknown> = new Set(trackingKinds)
 
-function isTrackingKind(value: unknown): value is TrackingKind {
+export function isTrackingKind(value: unknown): value is TrackingKind {
   return kinds.has(value)
 }
 

@@ -13,6 +13,8 @@ export const calls = [
   'metrics',
   'deletions',
   'audience_changes',
+  'settings',
+  'pixel',
   'other',
 ] as const
 export type CallName = (typeof calls)[number]

@@ -1,5 +1,5 @@
 import { problemCodes, type ProblemCode, statusOf } from './answer.ts'
-import { type ApiRoute, apiRoutes } from './api.ts'
+import { type ApiRoute, apiRoutes, type BrowserRoute, browserRoutes } from './api.ts'
 
 /** The OpenAPI document (3.1) of the gateway; `schemas/openapi.json` is generated from it. */
 export function openApiDocument(): object {
@@ -13,11 +13,16 @@ export function openApiDocument(): object {
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/', description: 'Where this document is served.' }],
-    paths: Object.fromEntries(
-      apiRoutes.flatMap((route) =>
-        route.paths.map((path, index) => [path, { post: operationOf(route, index) }]),
+    paths: {
+      ...Object.fromEntries(
+        apiRoutes.flatMap((route) =>
+          route.paths.map((path, index) => [path, { post: operationOf(route, index) }]),
+        ),
       ),
-    ),
+      ...Object.fromEntries(
+        Object.values(browserRoutes).map((route) => [route.path, { get: browserOperationOf(route) }]),
+      ),
+    },
     components: {
       securitySchemes: {
         writeKey: {
@@ -55,6 +60,27 @@ function operationOf(
     requestBody: { required: true, content: { 'application/json': { schema: body } } },
     responses: {
       200: { description: 'Taken.', content: { 'application/json': { schema: answer } } },
+      ...problemResponses(problems),
+    },
+  }
+}
+
+function browserOperationOf({
+  call,
+  summary,
+  description,
+  parameters,
+  content,
+  problems,
+}: BrowserRoute): object {
+  return {
+    operationId: call,
+    summary,
+    description,
+    security: [],
+    parameters: parameters.map((parameter) => ({ ...parameter, required: true })),
+    responses: {
+      200: { description: 'Here it is.', content: { [content.type]: { schema: content.schema } } },
       ...problemResponses(problems),
     },
   }

@@ -2,14 +2,19 @@ import { Server as NetServer } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { type Answer, answerHeaders, problem, success } from './answer.ts'
-import { apiRoutes } from './api.ts'
-import { answerClientError } from './client-error.ts'
+import { apiRoutes, browserRoutes } from './api.ts'
+import { type Approach, bodyOfPixel, pixelGif, settingsOf } from './browser.ts'
+import { plainAddress, proxiesIn } from './client-address.ts'
+import { answerClientError, OpenAnswers } from './client-error.ts'
+import { isTrackingKind } from './item.ts'
 import { docsPage, docsPolicy } from './docs-page.ts'
 import { lingerAfterAnswer } from './linger.ts'
 import type { CallName, GatewayObserver } from './observer.ts'
 import { openApiDocument } from './openapi.ts'
+import { preflightHeaders } from './preflight.ts'
 import { Receiver, RefusedBody } from './receive.ts'
 import type { ServerCalls } from './server-calls.ts'
+import type { Sources } from './sources.ts'
 import type { Tracking } from './tracking.ts'
 
 declare module 'fastify' {
@@ -19,6 +24,7 @@ declare module 'fastify' {
 }
 
 export type GatewayServerOptions = {
+  readonly sources: Sources
   readonly tracking: Tracking
   readonly serverCalls: ServerCalls
   readonly observer: GatewayObserver
@@ -27,6 +33,10 @@ export type GatewayServerOptions = {
   /** How long a client may take for a whole request. */
   readonly requestTimeoutMs: number
   readonly maxConnections: number
+  /** Whether messages get the address that they came from. */
+  readonly addIp: boolean
+  /** Ranges of addresses whose `X-Forwarded-…` headers are believed. */
+  readonly trustedProxies: readonly string[]
 }
 
 export type GatewayServer = {
@@ -57,16 +67,19 @@ const quietMs = 200
  * calls the type of its body says nothing (SEGMENT.md), so all types are read as JSON.
  */
 export function createGatewayServer(options: GatewayServerOptions): GatewayServer {
-  const { tracking, serverCalls, observer, requestTimeoutMs, maxConnections } = options
+  const { sources, tracking, serverCalls, observer, requestTimeoutMs, maxConnections, addIp } = options
   const receiver = new Receiver(options.receiveBytes)
   const state = { isRetired: false, open: 0 }
+  const answers = new OpenAnswers()
+  const isTrusted = proxiesIn(options.trustedProxies)
   const server = fastify({
     logger: false,
     routerOptions: { ignoreDuplicateSlashes: true, ignoreTrailingSlash: true },
     requestTimeout: requestTimeoutMs,
     // Requests that come while it closes are answered as always, with `Connection: close`.
     return503OnClosing: false,
-    clientErrorHandler: answerClientError,
+    trustProxy: isTrusted,
+    clientErrorHandler: (error, socket) => void answerClientError(error, socket, answers),
     // A path that can't be decoded.
     frameworkErrors: (_error, _request, reply) => void answerNotFound(reply),
     http: {
@@ -76,8 +89,9 @@ export function createGatewayServer(options: GatewayServerOptions): GatewayServe
     },
   })
   server.server.maxConnections = maxConnections
-  server.server.on('request', (_request, response) => {
+  server.server.on('request', ({ socket }, response) => {
     state.open++
+    answers.add(socket, response)
     response.once('close', () => state.open--)
   })
 
@@ -113,11 +127,23 @@ export function createGatewayServer(options: GatewayServerOptions): GatewayServe
         return serverCalls.deletion(sent, authorization)
       case 'audience_changes':
         return serverCalls.audienceChanges(sent, authorization)
-      case 'other':
-        return notFound
       default:
-        return tracking.handle(call, sent, authorization)
+        return isTrackingKind(call) || call === 'batch'
+          ? tracking.handle(call, sent, authorization, ipOf(request))
+          : notFound
     }
+  }
+
+  /** By `X-Forwarded-For` where the connection is that of a trusted proxy. */
+  function ipOf({ ip }: FastifyRequest): string | undefined {
+    return addIp ? plainAddress(ip) : undefined
+  }
+
+  function approachOf({ headers, socket }: FastifyRequest): Approach {
+    const isBelieved = isTrusted !== false && isTrusted(socket.remoteAddress ?? '')
+    const forwarded = String(headers['x-forwarded-proto']).split(',').at(-1)?.trim()
+    const isKnown = isBelieved && (forwarded === 'http' || forwarded === 'https')
+    return { host: headers.host, protocol: isKnown ? forwarded : undefined }
   }
 
   for (const { call, paths } of apiRoutes) {
@@ -130,7 +156,32 @@ export function createGatewayServer(options: GatewayServerOptions): GatewayServe
       })
     }
   }
-  server.options('/v1/*', (_request, reply) => reply.code(204).headers(preflightHeaders).send())
+  server.options('/v1/*', ({ headers }, reply) =>
+    reply.code(204).headers(preflightHeaders(headers['access-control-request-headers'])).send(),
+  )
+
+  const { settings, pixel } = browserRoutes
+  server.get<{ Params: { writeKey: string } }>(routeOf(settings.path), forBrowsers, (request, reply) => {
+    const answer = settingsOf(sources, request.params.writeKey, approachOf(request))
+    observer.answered('settings', answer.status, 0)
+    if (answer.status === 200) reply.header('cache-control', settingsCaching)
+    return send(reply, answer)
+  })
+  server.get<{ Params: { call: string }; Querystring: { data?: unknown } }>(
+    routeOf(pixel.path),
+    forBrowsers,
+    async (request, reply) => {
+      const startMs = performance.now()
+      const { call } = request.params
+      const answer = isTrackingKind(call)
+        ? await tracking.handle(call, bodyOfPixel(request.query.data), undefined, ipOf(request))
+        : notFound
+      // The image can't tell.
+      observer.answered('pixel', answer.status, performance.now() - startMs)
+      if (state.isRetired) reply.header('connection', 'close')
+      return reply.headers(pixelHeaders).send(pixelGif)
+    },
+  )
   serveDocs(server)
 
   server.setNotFoundHandler((_request, reply) => answerNotFound(reply))
@@ -195,11 +246,19 @@ function serveDocs(server: FastifyInstance): void {
   )
 }
 
-const preflightHeaders = {
+/** Nothing is taken of a HEAD. */
+const forBrowsers = { exposeHeadRoute: false }
+/** As briefly as a change of the catalog may wait for. */
+const settingsCaching = 'public, max-age=120'
+const pixelHeaders = {
+  'content-type': 'image/gif',
+  'cache-control': 'no-store',
   'access-control-allow-origin': '*',
-  'access-control-allow-methods': 'POST, OPTIONS',
-  'access-control-allow-headers': 'authorization, content-type, x-retry-count',
-  'access-control-max-age': '86400',
+}
+
+/** As the router writes the parameters of a path. */
+function routeOf(path: string): string {
+  return path.replaceAll(/\{(\w+)\}/g, ':$1')
 }
 
 const notFound = problem(

@@ -32,8 +32,11 @@ export type TrackingOptions = {
 
 /** Segment's tracking API: from the body of a request to its answer. */
 export type Tracking = {
-  /** `sent` is the body as it came. 200 says that Kafka has every message of it that isn't left out. */
-  handle(call: Call, sent: Buffer, authorization: string | undefined): Promise<Answer>
+  /**
+   * `sent` is the body as it came, `ip` what `context.ip` is filled in with, if anything. 200 says that Kafka has every message of it
+   * that isn't left out.
+   */
+  handle(call: Call, sent: Buffer, authorization: string | undefined, ip: string | undefined): Promise<Answer>
 }
 
 export function createTracking(options: TrackingOptions): Tracking {
@@ -111,12 +114,12 @@ export function createTracking(options: TrackingOptions): Tracking {
   }
 
   return {
-    async handle(call, sent, authorization) {
+    async handle(call, sent, authorization, ip) {
       const isBatch = call === 'batch'
       const read = readBody(sent, isBatch ? maxBatchBytes : maxMessageBytes, { isBatch })
       if (!read.ok) return unreadable(read.fault, call)
       const { body } = read
-      const called = readCall(call, read, options)
+      const called = readCall(call, read, ip, options)
       const source = sources.withWriteKey(keysOf(authorization, body['writeKey']))
       if (source === undefined) {
         observer.leftOut('unknown_source', called.ok ? called.items.length : 1, undefined)
@@ -140,12 +143,14 @@ type ReadCall = {
 function readCall(
   call: Call,
   { body, spoiled, lostDigits }: SoundBody,
+  ip: string | undefined,
   { limits, now }: TrackingOptions,
 ): ReadCall | { readonly ok: false; readonly answer: Answer } {
   const arrival = arrivalAt(now())
   if (call !== 'batch') {
     // A single call says itself when it was sent.
-    const own = { ...occasionOf(undefined, arrival), context: undefined, integrations: undefined }
+    const context = sharedOf(withIp(undefined, ip), limits)
+    const own = { ...occasionOf(undefined, arrival), context, integrations: undefined }
     return { ok: true, items: [body], spoiled, lostDigits, surroundings: { ...own, kind: call, limits } }
   }
   const { batch = [], context, integrations, sentAt } = body
@@ -153,7 +158,10 @@ function readCall(
   if (!Array.isArray(items)) return { ok: false, answer: notAList }
   if (items.length > maxBatchMessages) return { ok: false, answer: tooManyMessages }
   if (!isObjectOrAbsent(context) || !isObjectOrAbsent(integrations)) return { ok: false, answer: notObjects }
-  const shared = { context: sharedOf(context, limits), integrations: sharedOf(integrations, limits) }
+  const shared = {
+    context: sharedOf(withIp(context, ip), limits),
+    integrations: sharedOf(integrations, limits),
+  }
   if (isLarge(shared.context) || isLarge(shared.integrations)) return { ok: false, answer: contextTooLarge }
   return {
     ok: true,
@@ -171,6 +179,11 @@ function isObjectOrAbsent(value: unknown): value is JsonObject | null | undefine
 function sharedOf(value: JsonObject | null | undefined, limits: MessageLimits): SharedObject | undefined {
   const isEmpty = value === undefined || value === null || Object.keys(value).length === 0
   return isEmpty ? undefined : new SharedObject(value, limits)
+}
+
+/** The address that a request came from is said by it for all of its messages: whatever they say themselves wins. */
+function withIp(context: JsonObject | null | undefined, ip: string | undefined): JsonObject | undefined {
+  return ip === undefined ? (context ?? undefined) : { ip, ...context }
 }
 
 /** What a batch says for all of its messages is written into each of them. */

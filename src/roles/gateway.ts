@@ -95,19 +95,23 @@ export async function startGatewayPart({
       onChange: (change) => tellAvailability(log, change),
     }),
   )
-  const { host, port, lingerMs, ackTimeoutMs, bufferBytes, requestTimeoutMs, maxConnections } = config.gateway
+  const { host, port, lingerMs, ackTimeoutMs, bufferBytes } = config.gateway
+  const { requestTimeoutMs, maxConnections, addIp, trustedProxies } = config.gateway
   const outbox = parts.add(
     new Outbox({ sender, availability, lingerMs, ackTimeoutMs, bufferBytes, now: monotonicMs }),
   )
   const sources = new Sources(catalog, monotonicMs)
   const shared = { sources, outbox, partitions, now: Date.now }
   const server = createGatewayServer({
+    sources,
     tracking: createTracking({ ...shared, observer, topic: topics.events, limits: config.message }),
     serverCalls: createServerCalls({ ...shared, topics }),
     observer,
     receiveBytes: bufferBytes,
     requestTimeoutMs,
     maxConnections,
+    addIp,
+    trustedProxies,
   })
   const state = { isStopping: false }
   const address = { host, port, what: 'The gateway', settings: 'SLUICE_GATEWAY' }

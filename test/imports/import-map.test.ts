@@ -16,7 +16,7 @@ const allowedFolders: Record<string, readonly string[]> = {
   config: ['catalog', 'retry'],
   catalog: ['address'],
   delivery: ['address', 'catalog', 'pacing'],
-  gateway: ['catalog', 'message', 'pacing'],
+  gateway: ['address', 'catalog', 'message', 'pacing'],
   audience: ['message'],
   upstream: ['audience', 'message'],
   backfill: ['audience', 'pacing', 'retry', 'upstream'],

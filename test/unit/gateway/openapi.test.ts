@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { problemCodes } from '../../../src/gateway/answer.ts'
-import { apiRoutes } from '../../../src/gateway/api.ts'
+import { apiRoutes, browserRoutes } from '../../../src/gateway/api.ts'
 import { docsPage, docsPolicy } from '../../../src/gateway/docs-page.ts'
 import { openApiDocument } from '../../../src/gateway/openapi.ts'
 
@@ -8,15 +8,19 @@ type Operation = { operationId: string; responses: Record<string, { description:
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the parts that the test looks at
 const document = JSON.parse(JSON.stringify(openApiDocument())) as {
   openapi: string
-  paths: Record<string, { post: Operation }>
+  paths: Record<string, { post?: Operation; get?: Operation }>
   components: { schemas: Record<string, unknown> }
 }
-const operations = Object.values(document.paths).map(({ post }) => post)
+const operations = Object.values(document.paths).flatMap((methods) => Object.values(methods))
 
 describe('the OpenAPI document', () => {
   test('has every path of every route, and no other', () => {
     expect(document.openapi).toBe('3.1.0')
-    expect(Object.keys(document.paths).toSorted()).toEqual(apiRoutes.flatMap(({ paths }) => paths).toSorted())
+    const paths = [
+      ...apiRoutes.flatMap((route) => route.paths),
+      ...Object.values(browserRoutes).map(({ path }) => path),
+    ]
+    expect(Object.keys(document.paths).toSorted()).toEqual(paths.toSorted())
   })
 
   test('names operations once each', () => {

@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startGateway, type TestGateway } from '../../support/gateway.ts'
+
+let gateway: TestGateway
+let nextId = 0
+
+/** `context.ip` of messages, as the gateway has written them. */
+async function ipsOf(
+  of: TestGateway,
+  contexts: readonly unknown[],
+  { headers = {}, shared }: { headers?: Record<string, string>; shared?: object } = {},
+): Promise<unknown[]> {
+  const ids = contexts.map(() => `m${nextId++}`)
+  const batch = contexts.map((context, index) => ({
+    type: 'track',
+    event: 'E',
+    userId: 'u1',
+    messageId: ids[index],
+    context,
+  }))
+  const reply = await of.post('/v1/batch', { writeKey: 'KEY', batch, context: shared }, headers)
+  expect(reply.status).toBe(200)
+  const written = new Map(
+    (await of.read('events')).map(({ value }) => [value['messageId'], value['context']]),
+  )
+  return ids.map((id) => Object(written.get(id))['ip'])
+}
+
+describe('where no proxy is trusted', () => {
+  beforeAll(async () => {
+    gateway = await startGateway()
+  })
+
+  afterAll(() => gateway.stop())
+
+  test('a message without an address gets that of the connection', async () => {
+    expect(await ipsOf(gateway, [undefined, {}, { page: { path: '/' } }, null])).toEqual(
+      Array.from({ length: 4 }, () => '127.0.0.1'),
+    )
+  })
+
+  test('an address that is given stays, in the message and in the batch', async () => {
+    expect(
+      await ipsOf(gateway, [{ ip: '203.0.113.7' }, { ip: 'hidden' }, {}], { shared: { ip: '203.0.113.8' } }),
+    ).toEqual(['203.0.113.7', 'hidden', '203.0.113.8'])
+  })
+
+  test('a single call gets it too', async () => {
+    const messageId = `m${nextId++}`
+    await gateway.post('/v1/identify', {
+      writeKey: 'KEY',
+      userId: 'u1',
+      messageId,
+      context: { locale: 'de' },
+    })
+    const found = (await gateway.read('events')).find(({ value }) => value['messageId'] === messageId)
+    expect(found?.value['context']).toEqual({ ip: '127.0.0.1', locale: 'de' })
+  })
+
+  test('headers of the client change nothing', async () => {
+    const headers = {
+      'x-forwarded-for': '203.0.113.9',
+      forwarded: 'for=203.0.113.9',
+      'x-real-ip': '203.0.113.9',
+    }
+    expect(await ipsOf(gateway, [{}], { headers })).toEqual(['127.0.0.1'])
+  })
+})
+
+describe('behind trusted proxies', () => {
+  beforeAll(async () => {
+    gateway = await startGateway({
+      variables: { SLUICE_GATEWAY_TRUSTED_PROXIES: '127.0.0.0/8,10.0.0.0/8,2001:db8::/32' },
+    })
+  })
+
+  afterAll(() => gateway.stop())
+
+  test.each([
+    ['203.0.113.9', '203.0.113.9', 'the one that the proxy has written'],
+    ['1.1.1.1, 203.0.113.9', '203.0.113.9', 'nothing that the client has written before it'],
+    ['10.1.1.1, 203.0.113.9, 10.2.2.2, 2001:db8::2', '203.0.113.9', 'the one before the proxies of ours'],
+    ['::ffff:203.0.113.9', '203.0.113.9', 'IPv4 as such'],
+    ['203.0.113.9:50000', '203.0.113.9', 'without its port'],
+    ['[2a00::1]:443, 10.2.2.2', '2a00::1', 'IPv6 without its brackets'],
+    ['10.3.3.3', '10.3.3.3', 'the first of them where all are proxies'],
+    ['1.1.1.1, unknown', undefined, 'none where the proxy does not know it'],
+    ['', '127.0.0.1', 'that of the connection where the proxy says nothing'],
+  ])('X-Forwarded-For %j gives %s: %s', async (header, ip, _why) => {
+    expect(await ipsOf(gateway, [{}], { headers: { 'x-forwarded-for': header } })).toEqual([ip])
+  })
+})
+
+test('with the setting off, nothing is filled in', async () => {
+  const plain = await startGateway({ variables: { SLUICE_GATEWAY_ADD_IP: 'false' } })
+  expect(await ipsOf(plain, [{}, { ip: '203.0.113.7' }])).toEqual([undefined, '203.0.113.7'])
+  await plain.stop()
+})
