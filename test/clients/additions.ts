@@ -53,9 +53,9 @@ const additions: readonly Addition[] = [
     fields: (sent) => ({ sentAt: sentAtOf(sent) }),
   },
   {
-    what: 'context, also without a field: that of the batch, field by field, where it has none of its own',
+    what: 'context, also without a field: that of the batch, field by field, where it has none of its own; ip: the address of its client, where neither has one',
     fields: ({ message, shared }) => ({
-      context: { ...asFields(shared.context), ...asFields(fieldOf(message, 'context')) },
+      context: { ip: clientAddress, ...asFields(shared.context), ...asFields(fieldOf(message, 'context')) },
     }),
   },
   {
@@ -86,6 +86,9 @@ const additions: readonly Addition[] = [
     fields: () => ({ writeKey: undefined }),
   },
 ]
+
+/** The programs of these tests run on this machine. */
+const clientAddress = '127.0.0.1'
 
 /** Both clocks are this machine's, but not read at the same moment. */
 const clockSlackMs = 5

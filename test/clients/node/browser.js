@@ -1,10 +1,14 @@
+import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { chromium } from 'playwright-core'
 import { contentText, isToldToStop, largeText, report, settings } from './program.js'
 
-/** A customer's site with analytics-next, in a headless Chromium; and what stands for Segment's CDN. */
+/**
+ * A customer's site with analytics-next in a headless Chromium, once as a part of the site's own script and once by Segment's snippet.
+ * The gateway is CDN and API host: nothing is asked of anybody else.
+ */
 
 const { host } = new URL(settings.endpoint)
 const apiHost = `${host}/v1`
@@ -17,18 +21,21 @@ const { outputFiles } = await build({
 })
 const html = `<!doctype html><html lang="de"><meta charset="utf-8"><title>Über uns</title>
 <link rel="icon" href="data:,"><script src="/page.js"></script>`
-const cdnSettings = JSON.stringify({
-  integrations: { 'Segment.io': { apiKey: settings.writeKey, bundlingStatus: 'bundled' } },
-  plan: { track: { __default: { enabled: true, integrations: {} } } },
-  metrics: { sampleRate: 1, flushTimer: 500 },
-})
+const standalone = readFileSync(
+  fileURLToPath(new URL('node_modules/@segment/analytics-next/dist/umd/standalone.js', import.meta.url)),
+)
+const snippet = readFileSync(fileURLToPath(new URL('snippet.html', import.meta.url)), 'utf8')
+  .replaceAll('WRITE_KEY', settings.writeKey)
+  .replaceAll('GATEWAY', settings.endpoint)
 
 const site = createServer((request, response) => {
   const { pathname } = new URL(request.url, 'http://site')
-  if (pathname.endsWith('/settings')) {
-    response.writeHead(200, { 'content-type': 'application/json' }).end(cdnSettings)
-  } else if (pathname === '/page.js') {
+  if (pathname === '/page.js') {
     response.writeHead(200, { 'content-type': 'text/javascript' }).end(outputFiles[0].contents)
+  } else if (pathname.endsWith('/analytics.min.js')) {
+    response.writeHead(200, { 'content-type': 'text/javascript' }).end(standalone)
+  } else if (pathname === '/snippet') {
+    response.writeHead(200, { 'content-type': 'text/html' }).end(snippet)
   } else if (pathname === '/') {
     response.writeHead(200, { 'content-type': 'text/html' }).end(html)
   } else {
@@ -47,8 +54,20 @@ const total = { made: 0, succeeded: 0 }
 
 /** A visitor of their own, with what the page counts of the requests that were answered. */
 async function visit(deliveryStrategy) {
+  const { page, answered, close } = await open(`${origin}/?utm_source=newsletter&utm_campaign=Fr%C3%BChling`)
+  const loaded = { writeKey: settings.writeKey, cdnURL: settings.endpoint, apiHost, deliveryStrategy }
+  await page.evaluate((options) => window.load(options), loaded)
+  return { page, answered, close }
+}
+
+async function open(url) {
   const context = await browser.newContext()
   const page = await context.newPage()
+  page.on('request', (request) => {
+    const { protocol, host: asked } = new URL(request.url())
+    if (protocol !== 'data:' && asked !== host && asked !== new URL(origin).host)
+      failures.push(`asked elsewhere: ${request.url()}`)
+  })
   const answered = { messages: 0 }
   page.on('pageerror', (error) => failures.push(`pageerror: ${error.message}`))
   page.on('console', (message) => {
@@ -61,9 +80,7 @@ async function visit(deliveryStrategy) {
     const { batch } = JSON.parse(request.postData() ?? '{}')
     if (batch !== undefined) answered.messages += batch.length
   })
-  await page.goto(`${origin}/?utm_source=newsletter&utm_campaign=Fr%C3%BChling`)
-  const loaded = { writeKey: settings.writeKey, cdnURL: origin, apiHost, deliveryStrategy }
-  await page.evaluate((options) => window.load(options), loaded)
+  await page.goto(url)
   return { page, answered, close: () => context.close() }
 }
 
@@ -96,7 +113,17 @@ async function inBatches() {
   await close()
 }
 
+/** Where its settings come from, its script, and nothing else was changed in Segment's snippet. */
+async function bySnippet() {
+  const { page, close } = await open(`${origin}/snippet`)
+  const delivered = await page.evaluate(() => window.sendBySnippet(20))
+  total.made += delivered.made
+  total.succeeded += delivered.succeeded
+  await close()
+}
+
 if (settings.mode === 'once') {
+  await bySnippet()
   await eachCallARequest()
   await inBatches()
 } else {

@@ -6,7 +6,8 @@ const delivered = { made: 0, succeeded: 0, failures: [] }
 let analytics
 
 window.load = async ({ writeKey, cdnURL, apiHost, deliveryStrategy }) => {
-  const segment = { apiHost, protocol: 'http', ...(deliveryStrategy && { deliveryStrategy }) }
+  // The settings that the gateway gives say the rest.
+  const segment = { apiHost, ...(deliveryStrategy && { deliveryStrategy }) }
   analytics = AnalyticsBrowser.load({ writeKey, cdnURL }, { integrations: { 'Segment.io': segment } })
   analytics.on('error', (error) => delivered.failures.push(String(error.reason ?? error.code)))
   await analytics.ready()
