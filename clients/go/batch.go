@@ -3,6 +3,7 @@ package analytics
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"time"
 )
 
@@ -15,7 +16,16 @@ type batch struct {
 	since time.Time
 	next  *batch // in the queue
 
-	settled bool // delivered or reported; guarded by the queue's lock
+	// Of the sender that has it, and of the queue while it waits.
+	id       string    // the request's messageId, the same over all attempts
+	attempts int       // made so far
+	giveUp   time.Time // no attempt after it; set by the first
+	due      time.Time // of the next attempt
+	notEarly time.Time // a Retry-After of its own: due is never before
+	last     error     // of the last attempt
+
+	settled bool     // delivered or reported; guarded by the queue's lock
+	flushes []*flush // that wait for it; guarded by the queue's lock
 }
 
 const batchHead = `{"batch":[`
@@ -70,6 +80,37 @@ func (b *batch) messages() []Message {
 		messages[i] = Message{Type: names.Type, MessageId: names.MessageId, JSON: text}
 	}
 	return messages
+}
+
+// rejected are the messages that the gateway left out, by its reasons.
+func (b *batch) rejected(r receipt) []failure {
+	total := max(r.RejectedCount, len(r.Rejected))
+	if total == 0 {
+		return nil
+	}
+	messages := b.messages()
+	var failures []failure
+	for _, rejection := range r.Rejected {
+		if rejection.Index < 0 || rejection.Index >= len(messages) {
+			continue // a message that isn't in the batch: counted with those that weren't named
+		}
+		total--
+		at := slices.IndexFunc(failures, func(f failure) bool {
+			return f.err.(*RejectedError).Reason == rejection.Reason
+		})
+		if at < 0 {
+			at = len(failures)
+			failures = append(failures, failure{err: &RejectedError{Reason: rejection.Reason}})
+		}
+		f := &failures[at]
+		f.messages = append(f.messages, messages[rejection.Index])
+		f.count++
+		f.err.(*RejectedError).Count = f.count
+	}
+	if total > 0 {
+		failures = append(failures, failure{count: total, err: &RejectedError{Count: total}})
+	}
+	return failures
 }
 
 // appendBatchTail closes the list of messages and the request.

@@ -1,6 +1,7 @@
 package analytics
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -68,9 +69,9 @@ type Client struct {
 
 	// Endpoint is the gateway's URL, http or https; empty means the local
 	// gateway, [DefaultEndpoint]. A base, with or without a path of its own
-	// ("https://events.example.com"), gets /v1/batch appended. A URL with
-	// something behind /v1/ ("https://events.example.com/v1/import") is used as
-	// it is.
+	// ("https://events.example.com", "https://proxy.example.com/v1/segment"), gets
+	// /v1/batch appended, where it doesn't end with /v1 already. A URL that ends
+	// with /v1/batch or /v1/import is used as it is.
 	Endpoint string
 
 	// Client sends the requests; nil means a client with connections of its own
@@ -91,9 +92,12 @@ type Client struct {
 	Gzip bool
 
 	// OnFailure is told of messages that could not be delivered, and why: a
-	// [*StatusError] for an answer (401 for a bad write key), else what the
-	// network said; [ErrCloseTimeout] for what Close had no time to send. Each
-	// failed message is reported once. OnFailure runs in a goroutine of the client,
+	// [*StatusError] for an answer (401 for a bad write key); a [*RejectedError]
+	// for what the gateway left out of a batch that it took, once for each of its
+	// reasons, and without messages where it only counted them; [ErrCertificate]
+	// for a gateway that isn't trusted; else what the network said;
+	// [ErrCloseTimeout] for what Close had no time to send. Each failed message is
+	// reported once. OnFailure runs in a goroutine of the client,
 	// never twice at a time. It may make calls, but while it runs, a request
 	// waits: it should return soon, and must not call Close.
 	OnFailure func(messages []Message, err error)
@@ -110,7 +114,8 @@ type Client struct {
 	// the gateway can't be reached or answers 408, 429 or 5xx; 0 means 10
 	// minutes, below 0 means one attempt. Between attempts it waits up to 10
 	// seconds, with jitter, and at least what Retry-After asks for (5 minutes at
-	// most). Batches behind it stay queued.
+	// most); with 429 all batches do. A batch that waits holds up no other; when
+	// nothing succeeds any more, the others are tried one at a time.
 	RetryFor time.Duration
 
 	// CloseTimeout is how long Close may take to send what is queued; 0 means 10
@@ -123,7 +128,8 @@ type Client struct {
 	fault    error                 // what is wrong with the fields
 }
 
-// New makes a client that sends to the source with this write key.
+// New makes a client that sends to the source with this write key. What is wrong
+// with its fields is the error of each call; [NewWithConfig] tells at once.
 func New(writeKey string) *Client {
 	return &Client{
 		FlushAt:    DefaultFlushAt,
@@ -154,7 +160,7 @@ func (c *Client) Identify(msg *Identify) error {
 }
 
 // Track queues a track call. It returns an [InputError] when a required field is
-// missing, [ErrTooLarge] (wrapped) for a message over 32 KB, [ErrQueueFull],
+// missing or Timestamp is no ISO 8601, [ErrTooLarge] (wrapped) for a message over 32 KB, [ErrQueueFull],
 // [ErrClosed], and an error for a value that has no JSON (a channel, NaN) or for
 // an Endpoint that is no URL. After an error nothing of the call is sent.
 func (c *Client) Track(msg *Track) error {
@@ -292,11 +298,32 @@ func (c *Client) Resend(msg Message) error {
 // flight. When everything was sent it returns nil, else a [*CloseError] with the
 // messages that weren't. Further Closes wait for the first, and return the same.
 func (c *Client) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), or(c.CloseTimeout, DefaultCloseTimeout))
+	defer cancel()
+	return c.CloseContext(ctx)
+}
+
+// CloseContext is [Client.Close] that waits until the context is done instead of
+// for CloseTimeout: for as long as it takes when the context has no end.
+func (c *Client) CloseContext(ctx context.Context) error {
 	q, err := c.start()
 	if err != nil {
 		return nil // every call returned this error: nothing was queued
 	}
-	return q.close()
+	return q.close(ctx)
+}
+
+// Flush sends what is queued, without waiting for batches to fill, and waits
+// until each of those messages is delivered or reported. Calls made meanwhile
+// are queued as always. It returns the context's error when that is done before
+// (the messages stay queued, and are sent all the same), [ErrClosed] after Close,
+// and an error for fields that are wrong. OnFailure must not call it.
+func (c *Client) Flush(ctx context.Context) error {
+	q, err := c.start()
+	if err != nil {
+		return err
+	}
+	return q.flush(ctx)
 }
 
 // enqueue writes the call as JSON and queues it.
@@ -310,6 +337,9 @@ func (c *Client) enqueue(m *call) error {
 	}
 	if q.full.Load() {
 		return ErrQueueFull // before the work of encoding
+	}
+	if err := checkTimestamp(m.timestamp); err != nil {
+		return err
 	}
 	now := time.Now()
 	e := encoders.Get().(*encoder)
@@ -349,16 +379,15 @@ func (c *Client) start() (*queue, error) {
 
 // settings are the fields with their defaults.
 type settings struct {
-	flushAt      int
-	flushAfter   time.Duration
-	queueBytes   int
-	maxInFlight  int
-	retryFor     time.Duration
-	closeTimeout time.Duration
-	onFailure    func([]Message, error)
-	logger       Logger
-	verbose      bool
-	gateway      *gateway
+	flushAt     int
+	flushAfter  time.Duration
+	queueBytes  int
+	maxInFlight int
+	retryFor    time.Duration
+	onFailure   func([]Message, error)
+	logger      Logger
+	verbose     bool
+	gateway     *gateway
 }
 
 func (c *Client) settings() (settings, error) {
@@ -366,15 +395,14 @@ func (c *Client) settings() (settings, error) {
 		return settings{}, ErrNoWriteKey
 	}
 	s := settings{
-		flushAt:      or(c.FlushAt, DefaultFlushAt),
-		flushAfter:   or(c.FlushAfter, DefaultFlushAfter),
-		queueBytes:   max(or(c.QueueBytes, DefaultQueueBytes), maxMessageBytes),
-		maxInFlight:  or(c.MaxInFlight, DefaultMaxInFlight),
-		retryFor:     c.RetryFor,
-		closeTimeout: or(c.CloseTimeout, DefaultCloseTimeout),
-		onFailure:    c.OnFailure,
-		logger:       c.Logger,
-		verbose:      c.Verbose || debugs(os.Getenv("DEBUG")),
+		flushAt:     or(c.FlushAt, DefaultFlushAt),
+		flushAfter:  or(c.FlushAfter, DefaultFlushAfter),
+		queueBytes:  max(or(c.QueueBytes, DefaultQueueBytes), maxMessageBytes),
+		maxInFlight: or(c.MaxInFlight, DefaultMaxInFlight),
+		retryFor:    c.RetryFor,
+		onFailure:   c.OnFailure,
+		logger:      c.Logger,
+		verbose:     c.Verbose || debugs(os.Getenv("DEBUG")),
 	}
 	s.flushAt = min(or(c.Size, s.flushAt), maxBatchLength)
 	if s.retryFor == 0 {
@@ -427,7 +455,7 @@ func batchURL(endpoint string) (*url.URL, error) {
 	}
 	path := strings.TrimRight(u.EscapedPath(), "/")
 	switch {
-	case strings.Contains(path, "/v1/"):
+	case strings.HasSuffix(path, "/v1/batch"), strings.HasSuffix(path, "/v1/import"):
 		return u, nil
 	case strings.HasSuffix(path, "/v1"):
 		return u.JoinPath("batch"), nil

@@ -168,6 +168,9 @@ func TestEndpointIsABaseOrAFullURL(t *testing.T) {
 		"http://h/v1":                 "http://h/v1/batch",
 		"http://h/v1/":                "http://h/v1/batch",
 		"http://h/v1/batch":           "http://h/v1/batch",
+		"https://proxy/segment":       "https://proxy/segment/v1/batch",
+		"https://proxy/v1/segment":    "https://proxy/v1/segment/v1/batch",
+		"https://proxy/v1/import/x":   "https://proxy/v1/import/x/v1/batch",
 		"http://h/v1/import":          "http://h/v1/import",
 		"http://h/sluice/v1/batch?a=": "http://h/sluice/v1/batch?a=",
 		"http://h?a=b":                "http://h/v1/batch?a=b",
@@ -335,7 +338,7 @@ func TestADefaultClientSendsToTheLocalGatewayWithLimits(t *testing.T) {
 	s, err := (&Client{writeKey: "k"}).settings()
 	noError(t, err)
 	if s.flushAt != 20 || s.flushAfter != 5*time.Second || s.queueBytes != 64<<20 || s.maxInFlight != 8 ||
-		s.retryFor != 10*time.Minute || s.closeTimeout != 10*time.Second || s.verbose {
+		s.retryFor != 10*time.Minute || DefaultCloseTimeout != 10*time.Second || s.verbose {
 		t.Errorf("defaults %+v", s)
 	}
 	if s.gateway.url.String() != "http://127.0.0.1:8080/v1/batch" || s.gateway.timeout != 10*time.Second {

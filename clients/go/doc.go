@@ -19,7 +19,8 @@
 // Nothing is lost silently. A call either returns an error, and then nothing of
 // it is sent, or returns nil, and then its message reaches the gateway or is
 // reported: to [Client.OnFailure], to the log when there is no OnFailure, and
-// in the error of [Client.Close].
+// in the error of [Client.Close]. The gateway has a message when it answered 200
+// with {"success":true} and didn't name the message among those that it left out.
 //
 // A call is written as JSON before it returns, so its maps may be changed
 // afterwards.

@@ -24,6 +24,7 @@ const (
 	ErrNoEvent      InputError = "You must pass 'event'."
 	ErrNoGroupId    InputError = "You must pass a 'groupId'."
 	ErrNoPreviousId InputError = "You must pass a 'previousId'."
+	ErrTimestamp    InputError = "You must pass 'timestamp' as ISO 8601, like 2009-11-10T23:00:00Z, or leave it out."
 )
 
 var (
@@ -41,9 +42,36 @@ var (
 	// ErrCloseTimeout is wrapped by the reason of messages for which
 	// [Client.CloseTimeout] left no time.
 	ErrCloseTimeout = errors.New("analytics: no time left to send before Close's deadline")
+
+	// ErrCertificate is wrapped by the reason of messages that weren't sent,
+	// since the certificate of the gateway isn't trusted: it is of another name,
+	// over, or of an authority that the Client doesn't know. Nothing is tried
+	// again: only the gateway or the Client's settings can mend it.
+	ErrCertificate = errors.New("the gateway's certificate is not trusted")
 )
 
-// A StatusError is an answer of the gateway that isn't a success.
+// A RejectedError is the reason of messages that the gateway left out of a batch
+// whose other messages it took.
+type RejectedError struct {
+	// Reason is a word of the gateway's, like "timestamp_not_date"; empty for
+	// messages that it counted and didn't name.
+	Reason string
+
+	// Count is how many messages were left out for it. For those that weren't
+	// named there is no [Message] beside it.
+	Count int
+}
+
+// Error tells how many messages were left out, and why.
+func (e *RejectedError) Error() string {
+	if e.Reason == "" {
+		return fmt.Sprintf("analytics: the gateway left out %s, and didn't name which", count(e.Count))
+	}
+	return fmt.Sprintf("analytics: the gateway left out %s: %s", count(e.Count), e.Reason)
+}
+
+// A StatusError is an answer that isn't a success: of the gateway that is 200 with
+// {"success":true}, and nothing else.
 type StatusError struct {
 	StatusCode int           // the HTTP status
 	Body       string        // the first bytes of the answer, 512 at most
@@ -55,6 +83,9 @@ func (e *StatusError) Error() string {
 	text := fmt.Sprintf("analytics: the gateway answered %d %s", e.StatusCode, http.StatusText(e.StatusCode))
 	if e.StatusCode == http.StatusUnauthorized {
 		text += " (is the write key right?)"
+	}
+	if e.StatusCode >= 200 && e.StatusCode <= 299 {
+		text += ", and not as Sluice's gateway does (is Endpoint right?)"
 	}
 	if body := strings.TrimSpace(e.Body); body != "" {
 		text += ": " + body

@@ -1,6 +1,7 @@
 package analytics_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -240,4 +241,33 @@ func ExampleClient_Close() {
 	// <nil>
 	// out of time: true
 	// not sent: track signup-1
+}
+
+// NewWithConfig checks the settings at once.
+func ExampleNewWithConfig() {
+	_, err := analytics.NewWithConfig("WRITE_KEY", analytics.Config{Endpoint: "events.example.com", FlushAt: 5000})
+	fmt.Println(err)
+	// Output:
+	// analytics: FlushAt is 5000, it must be 1 to 2500
+	// analytics: Endpoint "events.example.com" is no http or https URL
+}
+
+// Flush waits until what was queued is delivered or reported.
+func ExampleClient_Flush() {
+	gateway := exampleGateway("WRITE_KEY", "event")
+	defer gateway.Close()
+
+	client := analytics.New("WRITE_KEY")
+	client.Endpoint = gateway.URL
+	defer client.Close()
+
+	err := client.Track(&analytics.Track{UserId: "user-1", Event: "Signed Up"})
+	fmt.Println(err)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	fmt.Println(client.Flush(ctx))
+	// Output:
+	// <nil>
+	// {"event":"Signed Up"}
+	// <nil>
 }

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/tls"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -87,12 +89,26 @@ func (g *gateway) close() {
 // What is read of an answer.
 const (
 	excerptBytes = 512
-	drainBytes   = 64 << 10 // past it the connection isn't used again
+	answerBytes  = 1 << 20 // the names of all that can be left out of a batch are a third
 )
 
+// A receipt is what the gateway says of a batch that it took.
+type receipt struct {
+	Success       bool        `json:"success"`
+	Rejected      []rejection `json:"rejected"`
+	RejectedCount int         `json:"rejectedCount"` // may be more than Rejected names
+}
+
+// A rejection is a message that was left out.
+type rejection struct {
+	Index  int    `json:"index"` // in the batch
+	Reason string `json:"reason"`
+}
+
 // post makes one attempt to send a batch. The error is a *StatusError when the
-// gateway answered, else what the network said.
-func (g *gateway) post(ctx context.Context, b *batch, messageId string) error {
+// gateway answered anything but 200 with {"success":true}, else what the network
+// said.
+func (g *gateway) post(ctx context.Context, b *batch, messageId string) (receipt, error) {
 	if g.timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, g.timeout)
@@ -100,24 +116,38 @@ func (g *gateway) post(ctx context.Context, b *batch, messageId string) error {
 	}
 	req, err := g.request(ctx, b, messageId)
 	if err != nil {
-		return err
+		return receipt{}, err
 	}
 	res, err := g.client.Do(req)
 	if err != nil {
-		return fmt.Errorf("analytics: %w", err)
+		return receipt{}, networkError(err)
 	}
 	defer res.Body.Close()
-	if res.StatusCode >= 200 && res.StatusCode <= 299 {
-		_, _ = io.CopyN(io.Discard, res.Body, drainBytes) // an error changes nothing: it was accepted
-		return nil
+	body, err := io.ReadAll(io.LimitReader(res.Body, answerBytes))
+	if res.StatusCode == http.StatusOK {
+		if err != nil {
+			return receipt{}, fmt.Errorf("analytics: the answer was cut off: %w", err)
+		}
+		var r receipt
+		if json.Unmarshal(body, &r) == nil && r.Success {
+			return r, nil
+		}
 	}
-	excerpt, _ := io.ReadAll(io.LimitReader(res.Body, excerptBytes))
-	_, _ = io.CopyN(io.Discard, res.Body, drainBytes)
-	return &StatusError{
+	return receipt{}, &StatusError{
 		StatusCode: res.StatusCode,
-		Body:       string(excerpt),
+		Body:       string(body[:min(len(body), excerptBytes)]),
 		RetryAfter: retryAfter(res.Header.Get("Retry-After"), time.Now()),
 	}
+}
+
+// networkError is why there was no answer. A certificate that isn't trusted is
+// said to be that.
+func networkError(err error) error {
+	var untrusted *tls.CertificateVerificationError
+	if errors.As(err, &untrusted) {
+		return fmt.Errorf("analytics: %w: %w", ErrCertificate, err)
+	}
+	return fmt.Errorf("analytics: %w", err)
 }
 
 func (g *gateway) request(ctx context.Context, b *batch, messageId string) (*http.Request, error) {
@@ -171,7 +201,7 @@ func compressed(parts net.Buffers) (net.Buffers, error) {
 func judge(err error) (again bool, wait time.Duration) {
 	var status *StatusError
 	if !errors.As(err, &status) {
-		return true, 0 // the network
+		return !errors.Is(err, ErrCertificate), 0 // else the network
 	}
 	switch code := status.StatusCode; {
 	case code == http.StatusRequestTimeout, code == http.StatusTooManyRequests, code >= 500:

@@ -1,9 +1,13 @@
 package analytics
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,45 +16,58 @@ import (
 // A queue holds messages from the call until they are delivered or reported.
 // Calls add to the pending batch; a batch that is full, or old enough, is sealed
 // and waits for one of the senders, goroutines that exist only while there is
-// something to send.
+// something to send. A batch that failed waits for its next attempt without a
+// sender, so that it holds up no other.
 type queue struct {
 	settings
 
 	mu       sync.Mutex
 	pending  *batch // takes calls; nil when there are none
 	lastSize int    // of the last batch sealed, bytes: how much to allocate for the next
-	head     *batch // sealed, waits for a sender
+	head     *batch // sealed, waits for its first attempt
 	tail     *batch
 	sending  map[*batch]struct{}
+	waiting  []*batch    // for another attempt
 	bytes    int         // of all messages that aren't settled
 	full     atomic.Bool // a call was refused, and nothing was settled since
 	senders  int
 	timer    *time.Timer // seals a batch that is old enough
 	armed    bool        // timer runs
+	waker    *time.Timer // starts a sender when an attempt is due
 
-	heldUntil time.Time // a Retry-After: nothing is sent before
+	heldUntil time.Time // a Retry-After of all: nothing is sent before
+	failures  int       // attempts that failed since one was answered for good
+	probeAt   time.Time // during an outage: when the next batch may have its first attempt
 	trouble   error     // of the last attempt; nil when it succeeded
 	told      bool      // the trouble was logged
 
-	closed   bool
-	deadline time.Time // of Close
-	lost     int       // messages that failed before Close and were only logged
-	lostBy   error
-	unsent   []failure // since Close
+	closed    bool
+	deadline  time.Time // of Close; zero when it has none
+	isDrained bool
+	lost      int // messages that failed before Close and were only logged
+	lostBy    error
+	unsent    []failure // since Close
 
 	ctx      context.Context // of requests; ends at Close's deadline
 	cancel   context.CancelFunc
-	closing  chan struct{} // closed when Close begins
-	drained  chan struct{} // closed when Close has begun and the last sender is gone
+	drained  chan struct{} // closed when Close has begun and nothing more will be tried
 	done     chan struct{} // closed when Close has ended
 	closeErr error         // valid after done
 
 	reporting sync.Mutex // OnFailure runs once at a time
 }
 
+// A flush waits for batches.
+type flush struct {
+	left int           // guarded by the queue's lock
+	done chan struct{} // closed when none is left
+}
+
+// A failure is messages to report, for one reason.
 type failure struct {
-	batch *batch
-	err   error
+	messages []Message
+	count    int // of messages, also of those that nobody named
+	err      error
 }
 
 func newQueue(s settings) *queue {
@@ -61,7 +78,6 @@ func newQueue(s settings) *queue {
 		sending:  make(map[*batch]struct{}),
 		ctx:      ctx,
 		cancel:   cancel,
-		closing:  make(chan struct{}),
 		drained:  make(chan struct{}),
 		done:     make(chan struct{}),
 	}
@@ -111,10 +127,7 @@ func (q *queue) seal() {
 		q.tail.next = b
 	}
 	q.tail = b
-	if q.senders < q.maxInFlight {
-		q.senders++
-		go q.send()
-	}
+	q.startSender()
 }
 
 // arm starts the timer. It isn't stopped when a batch goes: it then finds a
@@ -144,40 +157,261 @@ func (q *queue) ring() {
 	q.seal()
 }
 
-// send delivers batches until there are none.
+// send makes attempts until none is due.
 func (q *queue) send() {
 	for {
 		b := q.next()
 		if b == nil {
 			return
 		}
-		if err := q.deliver(b); q.settle(b, err) && err != nil {
-			q.report(failure{b, err})
-		}
+		q.attempt(b)
 	}
 }
 
-// next takes the oldest sealed batch; nil ends the sender.
+// next takes the batch whose attempt is due; nil ends the sender.
 func (q *queue) next() *batch {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	b := q.head
-	if b == nil || q.ctx.Err() != nil {
+	now := time.Now()
+	b := q.take(now)
+	if b == nil {
 		q.senders--
-		if q.closed && q.senders == 0 {
-			close(q.drained)
-		}
+		q.pause()
 		return nil
 	}
-	q.head = b.next
-	b.next = nil
 	q.sending[b] = struct{}{}
+	if at, any := q.nextAt(now); any && !at.After(now) {
+		q.startSender()
+	}
 	return b
 }
 
-// settle ends a batch; false when it was settled before. err is nil when it was
-// delivered.
-func (q *queue) settle(b *batch, err error) bool {
+// startSender adds a sender, unless there are enough. The caller holds the lock.
+func (q *queue) startSender() {
+	if q.senders < q.maxInFlight && q.ctx.Err() == nil {
+		q.senders++
+		go q.send()
+	}
+}
+
+// nextAt is when the next attempt is due; false when there is nothing to send.
+// The caller holds the lock.
+func (q *queue) nextAt(now time.Time) (at time.Time, any bool) {
+	if q.head != nil {
+		at, any = now, true
+		if q.isOutage() {
+			at = q.probeAt
+		}
+	}
+	for _, b := range q.waiting {
+		if !any || b.due.Before(at) {
+			at, any = b.due, true
+		}
+	}
+	if q.heldUntil.After(at) {
+		at = q.heldUntil
+	}
+	return at, any
+}
+
+// isOutage tells that it isn't a matter of single batches. Then first attempts
+// are made one at a time, after longer and longer waits: else all of the queue
+// would be tried again and again. The caller holds the lock.
+func (q *queue) isOutage() bool { return q.failures >= q.maxInFlight }
+
+// take removes the batch that is to be sent now; nil when there is none. The
+// caller holds the lock.
+func (q *queue) take(now time.Time) *batch {
+	if at, any := q.nextAt(now); !any || at.After(now) || q.ctx.Err() != nil {
+		return nil
+	}
+	first := -1
+	for i, b := range q.waiting {
+		if !b.due.After(now) && (first < 0 || b.due.Before(q.waiting[first].due)) {
+			first = i
+		}
+	}
+	if first >= 0 {
+		b := q.waiting[first]
+		q.waiting = slices.Delete(q.waiting, first, first+1)
+		return b
+	}
+	b := q.head
+	q.head = b.next
+	b.next = nil
+	if q.isOutage() {
+		q.probeAt = now.Add(q.backOff(q.failures - q.maxInFlight + 1))
+	}
+	return b
+}
+
+// pause is the end of a sender: it arranges for the next one. The caller holds
+// the lock.
+func (q *queue) pause() {
+	at, any := q.nextAt(time.Now())
+	isOver := !any || q.ctx.Err() != nil || (q.closed && !q.deadline.IsZero() && at.After(q.deadline))
+	switch {
+	case !isOver:
+		q.wakeAt(at)
+	case q.closed && q.senders == 0 && !q.isDrained:
+		q.isDrained = true
+		close(q.drained)
+	}
+}
+
+func (q *queue) wakeAt(at time.Time) {
+	wait := max(time.Until(at), 0)
+	if q.waker == nil {
+		q.waker = time.AfterFunc(wait, q.wake)
+	} else {
+		q.waker.Reset(wait)
+	}
+}
+
+func (q *queue) wake() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.startSender()
+}
+
+// attempt sends a batch once. It is then delivered, reported, or waits.
+func (q *queue) attempt(b *batch) {
+	start := time.Now()
+	if b.attempts == 0 {
+		id, err := randomId()
+		if err != nil {
+			q.fail(b, fmt.Errorf("analytics: messageId: %w", err))
+			return
+		}
+		b.id = id
+		b.giveUp = start.Add(q.retryFor)
+	}
+	b.attempts++
+	receipt, err := q.gateway.post(q.ctx, b, b.id)
+	now := time.Now()
+	if err == nil {
+		if q.verbose {
+			q.logger.Printf("sent %s, %d bytes, in %v", count(b.len()), len(b.body), now.Sub(start))
+		}
+		q.finish(b, b.rejected(receipt))
+		q.well()
+		return
+	}
+	again, retryAfter := judge(err)
+	switch {
+	case !again:
+		q.answered()
+		q.fail(b, err)
+	case q.ctx.Err() != nil:
+		q.fail(b, outOfTime(err))
+	case now.Before(b.giveUp):
+		q.postpone(b, err, now, retryAfter)
+	case b.attempts == 1:
+		q.fail(b, err)
+	default:
+		q.fail(b, fmt.Errorf("given up after %d attempts: %w", b.attempts, err))
+	}
+}
+
+// postpone lets a batch wait for its next attempt.
+func (q *queue) postpone(b *batch, err error, now time.Time, retryAfter time.Duration) {
+	q.mu.Lock()
+	delete(q.sending, b)
+	if b.settled { // by Close
+		q.mu.Unlock()
+		return
+	}
+	b.last = err
+	b.notEarly = now
+	if retryAfter > 0 {
+		// Jitter, since every process that was turned away at once would return at once.
+		b.notEarly = now.Add(retryAfter + rand.N(retryAfter/10+1))
+	}
+	var status *StatusError
+	if errors.As(err, &status) && status.StatusCode == http.StatusTooManyRequests && b.notEarly.After(q.heldUntil) {
+		q.heldUntil = b.notEarly // a rate limit is the source's, not a batch's
+	}
+	wait := q.backOff(b.attempts)
+	b.due = now.Add(wait)
+	if b.notEarly.After(b.due) {
+		b.due = b.notEarly
+	}
+	q.waiting = append(q.waiting, b)
+	q.failures++
+	q.trouble = err
+	news := b.attempts > 1 && !q.told
+	q.told = q.told || news
+	q.mu.Unlock()
+	if news {
+		q.logger.Printf("can't deliver, trying on: %v", err)
+	}
+	if q.verbose {
+		q.logger.Printf("attempt %d to send %s failed, next in %v: %v",
+			b.attempts, count(b.len()), max(wait, retryAfter), err)
+	}
+}
+
+// maxBackOffClosing is the longest wait between attempts after Close has begun.
+const maxBackOffClosing = 500 * time.Millisecond
+
+// backOff is the wait after so many attempts. The caller holds the lock.
+func (q *queue) backOff(attempts int) time.Duration {
+	wait := backOff(attempts)
+	if q.closed {
+		wait = min(wait, maxBackOffClosing)
+	}
+	return wait
+}
+
+// answered notes that the gateway is there.
+func (q *queue) answered() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.failures = 0
+}
+
+// well notes that a batch was taken, and logs the end of an outage. Batches that
+// still wait are trouble of their own.
+func (q *queue) well() {
+	q.mu.Lock()
+	q.failures = 0
+	news := q.told && len(q.waiting) == 0
+	if len(q.waiting) == 0 {
+		q.trouble = nil
+		q.told = false
+	}
+	q.mu.Unlock()
+	if news {
+		q.logger.Printf("delivering again")
+	}
+}
+
+// outOfTime is why a batch wasn't sent before Close's deadline. last is the
+// error of its last attempt, nil when there was none.
+func outOfTime(last error) error {
+	if last == nil {
+		return ErrCloseTimeout
+	}
+	return fmt.Errorf("%w: %w", ErrCloseTimeout, last)
+}
+
+// fail ends a batch that can't be delivered.
+func (q *queue) fail(b *batch, err error) {
+	q.finish(b, []failure{{b.messages(), b.len(), err}})
+}
+
+// finish ends a batch and reports what of it wasn't delivered.
+func (q *queue) finish(b *batch, failures []failure) {
+	if q.settle(b, failures) {
+		for _, f := range failures {
+			q.report(f)
+		}
+		q.release(b)
+	}
+}
+
+// settle ends a batch; false when it was settled before.
+func (q *queue) settle(b *batch, failures []failure) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	delete(q.sending, b)
@@ -187,129 +421,187 @@ func (q *queue) settle(b *batch, err error) bool {
 	b.settled = true
 	q.bytes -= b.messageBytes()
 	q.full.Store(false)
-	switch {
-	case err == nil:
-	case q.closed:
-		q.unsent = append(q.unsent, failure{b, err})
-	case q.onFailure == nil:
-		q.lost += b.len()
-		q.lostBy = err
+	for _, f := range failures {
+		switch {
+		case q.closed:
+			q.unsent = append(q.unsent, f)
+		case q.onFailure == nil:
+			q.lost += f.count
+			q.lostBy = f.err
+		}
 	}
 	return true
 }
 
+// release lets those go on that wait for the batch.
+func (q *queue) release(b *batch) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, f := range b.flushes {
+		if f.left--; f.left == 0 {
+			close(f.done)
+		}
+	}
+	b.flushes = nil
+}
+
+// flush sends what is queued, and waits for its end.
+func (q *queue) flush(ctx context.Context) error {
+	f := &flush{done: make(chan struct{})}
+	q.mu.Lock()
+	if q.closed {
+		q.mu.Unlock()
+		return ErrClosed
+	}
+	q.seal()
+	for _, b := range q.unsettled() {
+		b.flushes = append(b.flushes, f)
+		f.left++
+	}
+	left := f.left
+	q.mu.Unlock()
+	if left == 0 {
+		return nil
+	}
+	select {
+	case <-f.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// unsettled are all sealed batches that are neither delivered nor reported. The
+// caller holds the lock.
+func (q *queue) unsettled() []*batch {
+	batches := slices.Clone(q.waiting)
+	for b := range q.sending {
+		batches = append(batches, b)
+	}
+	for b := q.head; b != nil; b = b.next {
+		batches = append(batches, b)
+	}
+	return batches
+}
+
 // report tells the caller of messages that failed.
-func (q *queue) report(batches ...failure) {
+func (q *queue) report(f failure) {
 	if q.onFailure == nil {
-		q.log(batches)
+		q.log(f)
 		return
 	}
 	q.reporting.Lock()
 	defer q.reporting.Unlock()
-	q.onFailure(messagesOf(batches), batches[0].err)
+	q.onFailure(f.messages, f.err)
 }
 
 // reportUnlessBusy is report for Close, which must not wait for an OnFailure
 // that hangs, or that called Close.
-func (q *queue) reportUnlessBusy(batches ...failure) {
+func (q *queue) reportUnlessBusy(f failure) {
 	switch {
 	case q.onFailure == nil:
-		q.log(batches)
+		q.log(f)
 	case q.reporting.TryLock():
 		defer q.reporting.Unlock()
-		q.onFailure(messagesOf(batches), batches[0].err)
+		q.onFailure(f.messages, f.err)
 	}
 }
 
-func (q *queue) log(batches []failure) {
-	length := 0
-	for _, f := range batches {
-		length += f.batch.len()
-	}
-	q.logger.Printf("%s not delivered: %v", count(length), batches[0].err)
-}
-
-func messagesOf(batches []failure) []Message {
-	var messages []Message
-	for _, f := range batches {
-		messages = append(messages, f.batch.messages()...)
-	}
-	return messages
+func (q *queue) log(f failure) {
+	q.logger.Printf("%s not delivered: %v", count(f.count), f.err)
 }
 
 // cutOffGrace is what senders get to end after their requests were cut off.
 const cutOffGrace = 200 * time.Millisecond
 
-func (q *queue) close() error {
-	q.mu.Lock()
-	if q.closed {
-		q.mu.Unlock()
+func (q *queue) close(ctx context.Context) error {
+	if !q.beginClose(ctx) {
 		<-q.done
 		return q.closeErr
 	}
-	q.closed = true
-	q.full.Store(false) // calls now learn of the Close
-	q.deadline = time.Now().Add(q.closeTimeout)
-	q.seal()
-	if q.timer != nil {
-		q.timer.Stop()
-	}
-	if q.senders == 0 {
-		close(q.drained)
-	}
-	q.mu.Unlock()
-	close(q.closing)
-
-	if !ends(q.drained, q.closeTimeout) {
+	select {
+	case <-q.drained:
+	case <-ctx.Done():
 		q.cancel()
 		ends(q.drained, cutOffGrace)
 	}
 	q.cancel()
-	var late []failure
-	for _, b := range q.leftovers() {
-		if err := q.outOfTime(nil); q.settle(b, err) {
-			late = append(late, failure{b, err})
-		}
-	}
-	if len(late) > 0 {
-		q.reportUnlessBusy(late...)
-	}
+	q.reportLeftovers()
 	q.gateway.close()
 
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if q.waker != nil {
+		q.waker.Stop()
+	}
 	q.closeErr = q.closeError()
 	close(q.done)
 	return q.closeErr
 }
 
-// ends waits until the channel is closed, false when it takes too long.
-func ends(c <-chan struct{}, timeout time.Duration) bool {
+// beginClose makes an attempt due for all that waits; false when it was closed
+// before.
+func (q *queue) beginClose(ctx context.Context) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return false
+	}
+	q.closed = true
+	q.full.Store(false) // calls now learn of the Close
+	q.deadline, _ = ctx.Deadline()
+	q.failures = 0
+	for _, b := range q.waiting {
+		b.due = b.notEarly
+	}
+	q.seal()
+	if q.timer != nil {
+		q.timer.Stop()
+	}
+	q.startSender() // also where there is nothing to send: the last sender ends the draining
+	return true
+}
+
+// reportLeftovers ends the batches that no sender took, and those of senders
+// that don't end (a Client that ignores the end of a request's context, an
+// OnFailure that doesn't return).
+func (q *queue) reportLeftovers() {
+	q.mu.Lock()
+	left := q.unsettled()
+	trouble := q.trouble
+	q.head, q.waiting = nil, nil
+	q.mu.Unlock()
+	var late failure
+	var settled []*batch
+	for _, b := range left {
+		err := outOfTime(cmp.Or(b.last, trouble))
+		f := failure{b.messages(), b.len(), err}
+		if !q.settle(b, []failure{f}) {
+			continue
+		}
+		settled = append(settled, b)
+		late.messages = append(late.messages, f.messages...)
+		late.count += f.count
+		if late.err == nil {
+			late.err = err
+		}
+	}
+	if late.count > 0 {
+		q.reportUnlessBusy(late)
+	}
+	for _, b := range settled {
+		q.release(b)
+	}
+}
+
+// ends waits until the channel is closed, no longer than the timeout.
+func ends(c <-chan struct{}, timeout time.Duration) {
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	select {
 	case <-c:
-		return true
 	case <-timer.C:
-		return false
 	}
-}
-
-// leftovers are the batches that no sender took, and those of senders that
-// don't end (a Client that ignores the end of a request's context, an OnFailure
-// that doesn't return).
-func (q *queue) leftovers() []*batch {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	var left []*batch
-	for b := range q.sending {
-		left = append(left, b)
-	}
-	for b := q.head; b != nil; b = b.next {
-		left = append(left, b)
-	}
-	q.head = nil
-	return left
 }
 
 // closeError is what Close returns. The caller holds the lock.
@@ -317,161 +609,14 @@ func (q *queue) closeError() error {
 	if q.lost == 0 && len(q.unsent) == 0 {
 		return nil
 	}
-	e := &CloseError{Messages: messagesOf(q.unsent), Lost: q.lost, Err: q.lostBy}
+	e := &CloseError{Lost: q.lost, Err: q.lostBy}
+	for _, f := range q.unsent {
+		e.Messages = append(e.Messages, f.messages...)
+		e.Lost += f.count - len(f.messages)
+	}
 	if len(q.unsent) > 0 {
 		e.Err = q.unsent[0].err
 	}
 	q.unsent = nil
 	return e
-}
-
-// deliver sends a batch until the gateway has it, or there is no hope.
-func (q *queue) deliver(b *batch) error {
-	id, err := randomId()
-	if err != nil {
-		return fmt.Errorf("analytics: messageId: %w", err)
-	}
-	var last error // of the attempt before
-	var giveUp time.Time
-	due := time.Now()
-	closing := q.closingUnlessBegun()
-	for attempt := 1; ; attempt++ {
-		if !q.rest(due, &closing) {
-			return q.outOfTime(last)
-		}
-		start := time.Now()
-		if attempt == 1 {
-			giveUp = start.Add(q.retryFor)
-		}
-		err := q.gateway.post(q.ctx, b, id)
-		now := time.Now()
-		if err == nil {
-			q.well()
-			if q.verbose {
-				q.logger.Printf("sent %s, %d bytes, in %v", count(b.len()), len(b.body), now.Sub(start))
-			}
-			return nil
-		}
-		again, retryAfter := judge(err)
-		switch {
-		case !again:
-			return err
-		case q.ctx.Err() != nil:
-			return q.outOfTime(err)
-		case !now.Before(giveUp):
-			if attempt == 1 {
-				return err
-			}
-			return fmt.Errorf("given up after %d attempts: %w", attempt, err)
-		}
-		if retryAfter > 0 {
-			// Jitter, since every process that was turned away at once would return at once.
-			q.hold(now.Add(retryAfter + rand.N(retryAfter/10+1)))
-		}
-		wait := backOff(attempt)
-		due = now.Add(wait)
-		last = err
-		q.unwell(err, attempt)
-		if q.verbose {
-			q.logger.Printf("attempt %d to send %s failed, next in %v: %v",
-				attempt, count(b.len()), max(wait, retryAfter), err)
-		}
-	}
-}
-
-// closingUnlessBegun is the channel that Close closes; nil when it has.
-func (q *queue) closingUnlessBegun() <-chan struct{} {
-	select {
-	case <-q.closing:
-		return nil
-	default:
-		return q.closing
-	}
-}
-
-// maxBackOffClosing is the longest wait between attempts after Close has begun.
-const maxBackOffClosing = 500 * time.Millisecond
-
-// rest waits until due, and until no Retry-After holds. closing tells of Close
-// once, and is nil then: Close ends a back-off, for an attempt at once, and makes
-// later ones short, but never a Retry-After. False: Close's deadline comes first.
-func (q *queue) rest(due time.Time, closing *<-chan struct{}) bool {
-	if soon := time.Now().Add(maxBackOffClosing); *closing == nil && due.After(soon) {
-		due = soon
-	}
-	for {
-		q.mu.Lock()
-		held, deadline := q.heldUntil, q.deadline
-		q.mu.Unlock()
-		until := due
-		if held.After(until) {
-			until = held
-		}
-		wait := time.Until(until)
-		if wait <= 0 {
-			return q.ctx.Err() == nil
-		}
-		if *closing == nil && until.After(deadline) {
-			return false
-		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-timer.C:
-		case <-*closing:
-			*closing = nil
-			due = time.Now()
-		case <-q.ctx.Done():
-		}
-		timer.Stop()
-		if q.ctx.Err() != nil {
-			return false
-		}
-	}
-}
-
-// hold keeps all senders from sending: a rate limit is the source's, not a batch's.
-func (q *queue) hold(until time.Time) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if until.After(q.heldUntil) {
-		q.heldUntil = until
-	}
-}
-
-// outOfTime is why a batch wasn't sent before Close's deadline. last is the
-// error of its last attempt, nil when there was none.
-func (q *queue) outOfTime(last error) error {
-	if last == nil {
-		q.mu.Lock()
-		last = q.trouble
-		q.mu.Unlock()
-	}
-	if last == nil {
-		return ErrCloseTimeout
-	}
-	return fmt.Errorf("%w: %w", ErrCloseTimeout, last)
-}
-
-// unwell and well log the begin and the end of an outage, which begins when a
-// batch fails twice.
-func (q *queue) unwell(err error, attempt int) {
-	q.mu.Lock()
-	news := attempt > 1 && !q.told
-	q.trouble = err
-	q.told = q.told || news
-	q.mu.Unlock()
-	if news {
-		q.logger.Printf("can't deliver, trying on: %v", err)
-	}
-}
-
-func (q *queue) well() {
-	q.mu.Lock()
-	news := q.told
-	q.trouble = nil
-	q.told = false
-	q.mu.Unlock()
-	if news {
-		q.logger.Printf("delivering again")
-	}
 }

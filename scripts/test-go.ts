@@ -1,0 +1,103 @@
+import { execFile, spawn } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import process from 'node:process'
+import { createInterface } from 'node:readline'
+
+/**
+ * Checks the Go client: gofmt, go vet, go test -race. Arguments are a command that runs beside it, whose exit code counts too.
+ * SLUICE_TEST_GO_RESULTS names a file for `{"passed":N,"failed":N}`. Without Go it says so, and only the command counts.
+ */
+
+type Outcome = { passed: number; failed: number }
+
+const folder = resolve(import.meta.dirname, '../clients/go')
+
+async function checkGoClient(): Promise<Outcome> {
+  const version = await run('go', ['version'])
+  if (version.code !== 0) {
+    say(noGo)
+    return { passed: 0, failed: 0 }
+  }
+  const unformatted = await run('gofmt', ['-l', '.'])
+  const vetted = await run('go', ['vet', './...'])
+  const tested = await runTests()
+  const faults = [
+    ...(unformatted.code === 0 && unformatted.text === '' ? [] : [`gofmt -l names:\n${unformatted.text}`]),
+    ...(vetted.code === 0 ? [] : [`go vet:\n${vetted.text}`]),
+  ]
+  for (const fault of faults) say(fault)
+  const outcome = { passed: tested.passed, failed: tested.failed + faults.length }
+  say(`Go client: ${outcome.passed} passed, ${outcome.failed} failed (gofmt, go vet, go test -race)`)
+  return outcome
+}
+
+/** Counts tests, and not their parts. A package that can't be built counts as one that fails. */
+async function runTests(): Promise<Outcome> {
+  const child = spawn('go', ['test', '-race', '-json', './...'], {
+    cwd: folder,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const outcome = { passed: 0, failed: 0 }
+  const said = new Map<string, string>()
+  const ended = new Promise<number>((done) => child.once('close', (code) => done(code ?? 1)))
+  for await (const line of createInterface({ input: child.stdout })) {
+    const { Action: action, Test: test = '', Output: output = '' } = readEvent(line)
+    said.set(test, (said.get(test) ?? '') + output)
+    if (test.includes('/') || (action !== 'pass' && action !== 'fail')) continue
+    if (action === 'fail')
+      say([...said].flatMap(([of, text]) => (of.startsWith(test) ? [text] : [])).join(''))
+    if (test === '') continue
+    outcome[action === 'pass' ? 'passed' : 'failed']++
+  }
+  const code = await ended
+  return { ...outcome, failed: Math.max(outcome.failed, code === 0 ? 0 : 1) }
+}
+
+type TestEvent = { Action?: string; Test?: string; Output?: string }
+
+function readEvent(line: string): TestEvent {
+  try {
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what `go test -json` writes
+    return JSON.parse(line) as TestEvent
+  } catch {
+    return { Action: 'output', Output: `${line}\n` }
+  }
+}
+
+function run(command: string, args: readonly string[]): Promise<{ code: number; text: string }> {
+  return new Promise((done) => {
+    execFile(command, args, { cwd: folder }, (error, stdout, stderr) =>
+      done({ code: error === null ? 0 : 1, text: (stdout + stderr).trim() }),
+    )
+  })
+}
+
+/** The exit code; 0 where there is no command. */
+function runBeside([command, ...args]: readonly string[]): Promise<number> {
+  if (command === undefined) return Promise.resolve(0)
+  return new Promise((done) => {
+    const child = spawn(command, args, { stdio: 'inherit' })
+    child.once('error', (error) => {
+      say(error.message)
+      done(1)
+    })
+    child.once('exit', (code) => done(code ?? 1))
+  })
+}
+
+function say(text: string): void {
+  process.stderr.write(`${text}\n`)
+}
+
+const noGo = `
+****************************************************************************
+  THE GO CLIENT WAS NOT TESTED: there is no Go on the PATH.
+  Install Go 1.22 or later, with a C compiler for the race detector (gcc).
+****************************************************************************
+`
+
+const [outcome, code] = await Promise.all([checkGoClient(), runBeside(process.argv.slice(2))])
+const file = process.env['SLUICE_TEST_GO_RESULTS']
+if (file !== undefined) writeFileSync(file, JSON.stringify(outcome))
+process.exitCode = code === 0 && outcome.failed === 0 ? 0 : 1
