@@ -29,14 +29,25 @@ const none: ReadonlySet<number> = new Set()
 /**
  * Reads the body of a request: JSON, plain or in gzip. What it is shows from its first two bytes, since some clients
  * compress under the form type and some proxies inflate without telling. One over `maxBytes` inflated is `too_large`,
- * and no more than that is ever inflated. With `isBatch`, NaN and Infinity within a message of the list `batch` spoil
- * that one alone. Never throws.
+ * and no more than that is ever inflated. Never throws.
  */
-export function readBody(sent: Buffer, maxBytes: number, { isBatch = false } = {}): ReadBody {
+export function readBody(sent: Buffer, maxBytes: number): ReadBody {
+  const inflated = inflateBody(sent, maxBytes)
+  return inflated.ok ? readInflated(inflated.bytes) : inflated
+}
+
+export type Inflated =
+  | { readonly ok: true; readonly bytes: Buffer }
+  | { readonly ok: false; readonly fault: BodyFault }
+
+/** The first half of `readBody`. */
+export function inflateBody(sent: Buffer, maxBytes: number): Inflated {
   const inflated = isGzip(sent) ? inflate(sent, maxBytes) : { ok: true as const, bytes: sent }
-  if (!inflated.ok) return inflated
-  const { bytes } = inflated
-  if (bytes.length > maxBytes) return { ok: false, fault: 'too_large' }
+  return inflated.ok && inflated.bytes.length > maxBytes ? { ok: false, fault: 'too_large' } : inflated
+}
+
+/** The second half of `readBody`. With `isBatch`, NaN and Infinity within a message of the list `batch` spoil that one alone. */
+export function readInflated(bytes: Buffer, { isBatch = false } = {}): ReadBody {
   if (!isUtf8(bytes)) return { ok: false, fault: 'not_utf8' }
   const text = textOf(bytes)
   const parsed = parse(text, isBatch)
@@ -68,10 +79,7 @@ function isGzip(bytes: Buffer): boolean {
 }
 
 /** At once, and not in libuv's threads: parsing what comes out takes as long, and many at a time would cost memory. */
-function inflate(
-  sent: Buffer,
-  maxBytes: number,
-): { ok: true; bytes: Buffer } | { ok: false; fault: BodyFault } {
+function inflate(sent: Buffer, maxBytes: number): Inflated {
   try {
     return { ok: true, bytes: gunzipSync(sent, { maxOutputLength: maxBytes }) }
   } catch (error) {

@@ -70,6 +70,13 @@ export class Outbox {
     return this.#records
   }
 
+  /** Why nothing for a topic would be taken now; `undefined` where something may be. */
+  obstacle(topic: string): 'unavailable' | 'full' | undefined {
+    const { availability, bufferBytes } = this.#options
+    if (!availability.isAvailable(topic)) return 'unavailable'
+    return this.#bytes >= bufferBytes ? 'full' : undefined
+  }
+
   /** An empty parcel. `origin` separates the ids of one source from those of another. */
   parcel(topic: string, origin: string, occasion: Occasion): Parcel {
     let flights = this.#flights.get(origin)

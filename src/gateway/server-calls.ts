@@ -30,6 +30,8 @@ export type ServerCallsOptions = {
  * 200 says that Kafka has it.
  */
 export type ServerCalls = {
+  /** What a request is answered whatever its body says; `undefined` where that counts. */
+  refusal(authorization: string | undefined): Answer | undefined
   deletion(sent: Buffer, authorization: string | undefined): Promise<Answer>
   audienceChanges(sent: Buffer, authorization: string | undefined): Promise<Answer>
 }
@@ -59,6 +61,10 @@ export function createServerCalls(options: ServerCallsOptions): ServerCalls {
   }
 
   return {
+    refusal(authorization) {
+      return sources.withServerKey(keysOf(authorization)).length === 0 ? unknownServerKey : undefined
+    },
+
     async deletion(sent, authorization) {
       const request = read(sent, authorization)
       if (!request.ok) return request.answer
@@ -99,7 +105,9 @@ export function createServerCalls(options: ServerCallsOptions): ServerCalls {
       const headers = { 'source-id': space.id }
       for (const { userId, text } of changes.texts) add(parcel, userId, text, headers)
       const delivered = await outbox.submit(parcel)
-      return delivered === 'acknowledged' ? success : undelivered(delivered)
+      if (delivered === 'acknowledged') return success
+      sources.giveBack(space, given.length)
+      return undelivered(delivered)
     },
   }
 }

@@ -12,7 +12,7 @@ import { lingerAfterAnswer } from './linger.ts'
 import type { CallName, GatewayObserver } from './observer.ts'
 import { openApiDocument } from './openapi.ts'
 import { preflightHeaders } from './preflight.ts'
-import { Receiver, RefusedBody } from './receive.ts'
+import { Receiver, type Reception, RefusedBody } from './receive.ts'
 import type { ServerCalls } from './server-calls.ts'
 import type { Sources } from './sources.ts'
 import type { Tracking } from './tracking.ts'
@@ -96,7 +96,9 @@ export function createGatewayServer(options: GatewayServerOptions): GatewayServe
   })
 
   server.removeAllContentTypeParsers()
-  server.addContentTypeParser('*', (_request, payload, done) => receiver.receive(payload, done))
+  server.addContentTypeParser('*', (request, payload, done) =>
+    receiver.receive(payload, receptionOf(request), done),
+  )
   server.addHook('onRequest', (request, _reply, done) => {
     // Fastify refuses a type that it can't read, and a QUERY without one.
     request.raw.headers['content-type'] = 'application/json'
@@ -113,6 +115,21 @@ export function createGatewayServer(options: GatewayServerOptions): GatewayServe
   function answerNotFound(reply: FastifyReply): FastifyReply {
     observer.answered('other', notFound.status, 0)
     return send(reply, notFound)
+  }
+
+  /** By the head alone: what is refused anyway, or thrown away, isn't kept until it is complete. */
+  function receptionOf({ routeOptions, headers }: FastifyRequest): Reception {
+    const { call = 'other' } = routeOptions.config
+    switch (call) {
+      case 'metrics':
+      case 'other':
+        return 'discard'
+      case 'deletions':
+      case 'audience_changes':
+        return serverCalls.refusal(headers.authorization) ?? 'keep'
+      default:
+        return tracking.refusal(headers.authorization) ?? 'keep'
+    }
   }
 
   async function handle(call: CallName, request: FastifyRequest): Promise<Answer> {

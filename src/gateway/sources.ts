@@ -18,7 +18,7 @@ export class Sources {
   }
 
   /** The source of the first key that is a write key. */
-  withWriteKey(keys: readonly string[]): Source | undefined {
+  withWriteKey(keys: Iterable<string>): Source | undefined {
     this.#follow()
     for (const key of keys) {
       const source = this.#byWriteKey.get(key)
@@ -37,7 +37,7 @@ export class Sources {
     return []
   }
 
-  /** Counts messages of a source against its rate: 0 when it may send them, else the milliseconds until it may. */
+  /** Counts messages of a source (none: only asks) against its rate: 0 when it may send, else the milliseconds until it may. */
   take({ id, maxPerSecond }: Source, messages: number): number {
     if (maxPerSecond === undefined) return 0
     const nowMs = this.#now()
@@ -51,6 +51,11 @@ export class Sources {
       kept.bucket.setRate(rate, nowMs)
     }
     return kept.bucket.take(nowMs, messages)
+  }
+
+  /** For messages that were counted by `take`, and then refused for what their source can't help. */
+  giveBack({ id }: Source, messages: number): void {
+    this.#buckets.get(id)?.bucket.giveBack(messages)
   }
 
   #follow(): void {

@@ -2,7 +2,14 @@ import type { Source } from '../catalog/catalog.ts'
 import type { MessageLimits } from '../message/limits.ts'
 import { partitionOf } from '../message/partition.ts'
 import { type Answer, problem, soon, success } from './answer.ts'
-import { type BodyFault, isJsonObject, type JsonObject, readBody, type SoundBody } from './body.ts'
+import {
+  type BodyFault,
+  inflateBody,
+  isJsonObject,
+  type JsonObject,
+  readInflated,
+  type SoundBody,
+} from './body.ts'
 import { arrivalAt, occasionOf } from './clock.ts'
 import { checkItem, type ReadyMessage, type Surroundings, type TrackingKind } from './item.ts'
 import { maxBatchBytes, maxBatchMessages, maxCompleteBatchBytes, maxMessageBytes } from './limits.ts'
@@ -12,7 +19,7 @@ import { type Delivered, type Parcel, recordBytes } from './parcel.ts'
 import { SharedObject } from './shared.ts'
 import type { Sources } from './sources.ts'
 import { Tally } from './tally.ts'
-import { keysOf } from './write-key.ts'
+import { keysIn, keysOf, saysKey } from './write-key.ts'
 
 /** What a path of the tracking API takes: one message of a kind, or a list of messages of any. */
 export type Call = TrackingKind | 'batch'
@@ -32,6 +39,8 @@ export type TrackingOptions = {
 
 /** Segment's tracking API: from the body of a request to its answer. */
 export type Tracking = {
+  /** What a request is answered whatever its body says; `undefined` where that counts. */
+  refusal(authorization: string | undefined): Answer | undefined
   /**
    * `sent` is the body as it came, `ip` what `context.ip` is filled in with, if anything. 200 says that Kafka has every message of it
    * that isn't left out.
@@ -88,10 +97,33 @@ export function createTracking(options: TrackingOptions): Tracking {
       observer.leftOut('empty_batch', 1, source.id)
       return success
     }
+    const obstacle = outbox.obstacle(options.topic)
+    if (obstacle !== undefined) return undelivered(obstacle)
     const waitMs = sources.take(source, items.length)
     if (waitMs > 0) return rateLimited(waitMs)
     const packed = pack(source, call)
-    return packed.ok ? deliver(packed, source.id, surroundings.kind !== undefined) : packed.answer
+    if (!packed.ok) return packed.answer
+    return deliver(packed, source, items.length, surroundings.kind !== undefined)
+  }
+
+  function refusalOf(source: Source): Answer | undefined {
+    // What it sends is looked at, and left out.
+    if (!source.enabled) return undefined
+    const waitMs = sources.take(source, 0)
+    if (waitMs > 0) return rateLimited(waitMs)
+    const obstacle = outbox.obstacle(options.topic)
+    return obstacle === undefined ? undefined : undelivered(obstacle)
+  }
+
+  function refusal(authorization: string | undefined): Answer | undefined {
+    const source = sources.withWriteKey(keysOf(authorization))
+    if (source !== undefined) return refusalOf(source)
+    return saysKey(authorization) ? refuseUnknown() : undefined
+  }
+
+  function refuseUnknown(): Answer {
+    observer.leftOut('unknown_source', 1, undefined)
+    return unknownWriteKey
   }
 
   function leaveOutAll(source: Source, items: readonly unknown[]): Answer {
@@ -104,27 +136,35 @@ export function createTracking(options: TrackingOptions): Tracking {
   /** Nothing of the request is kept while it waits but its records: what it was parsed into takes several times as much. */
   async function deliver(
     { parcel, tally }: PackedCall,
-    sourceId: string,
+    source: Source,
+    messages: number,
     isSingle: boolean,
   ): Promise<Answer> {
     const delivered = await outbox.submit(parcel)
-    if (delivered !== 'acknowledged') return undelivered(delivered)
-    tally.tell(observer, sourceId)
+    if (delivered !== 'acknowledged') {
+      sources.giveBack(source, messages)
+      return undelivered(delivered)
+    }
+    tally.tell(observer, source.id)
     return isSingle && tally.isBeyondLimits ? beyondLimits : tally.answer()
   }
 
   return {
+    refusal,
     async handle(call, sent, authorization, ip) {
+      const refused = refusal(authorization)
+      if (refused !== undefined) return refused
       const isBatch = call === 'batch'
-      const read = readBody(sent, isBatch ? maxBatchBytes : maxMessageBytes, { isBatch })
+      const inflated = inflateBody(sent, isBatch ? maxBatchBytes : maxMessageBytes)
+      if (!inflated.ok) return unreadable(inflated.fault, call)
+      const ofHead = sources.withWriteKey(keysOf(authorization))
+      const mayBeOf = ofHead ?? sources.withWriteKey(keysIn(inflated.bytes))
+      if (mayBeOf === undefined) return refuseUnknown()
+      const read = readInflated(inflated.bytes, { isBatch })
       if (!read.ok) return unreadable(read.fault, call)
-      const { body } = read
+      const source = ofHead ?? sources.withWriteKey(keysOf(undefined, read.body['writeKey']))
+      if (source === undefined) return refuseUnknown()
       const called = readCall(call, read, ip, options)
-      const source = sources.withWriteKey(keysOf(authorization, body['writeKey']))
-      if (source === undefined) {
-        observer.leftOut('unknown_source', called.ok ? called.items.length : 1, undefined)
-        return unknownWriteKey
-      }
       return called.ok ? accept(source, called) : called.answer
     },
   }

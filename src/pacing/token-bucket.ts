@@ -33,6 +33,11 @@ export class TokenBucket {
     return Math.ceil(((1 - this.#tokens) / this.#rate.perSecond) * 1000)
   }
 
+  /** What was taken for nothing. */
+  giveBack(count: number): void {
+    this.#tokens = Math.min(this.#rate.burst, this.#tokens + count)
+  }
+
   /** Nothing would be forgotten by making a new one. */
   isFull(nowMs: number): boolean {
     this.#refill(nowMs)

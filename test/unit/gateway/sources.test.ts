@@ -74,6 +74,16 @@ describe('a source', () => {
     expect(sources.take(slow, 1)).toBe(0)
   })
 
+  test('may ask without counting, and gets back what was counted for nothing', () => {
+    const { sources } = follow()
+    const slow = source('slow', { maxPerSecond: 10 })
+    for (let asked = 0; asked < 20; asked++) expect(sources.take(slow, 0)).toBe(0)
+    expect(sources.take(slow, 30)).toBe(0)
+    expect(sources.take(slow, 0)).toBe(2_100)
+    sources.giveBack(slow, 30)
+    expect(sources.take(slow, 30)).toBe(0)
+  })
+
   test('whose rate is edited has the new one at once, and has not forgotten what it sent', () => {
     const { sources } = follow()
     expect(sources.take(source('a', { maxPerSecond: 1 }), 11)).toBe(0)

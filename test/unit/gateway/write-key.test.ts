@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { keysOf } from '../../../src/gateway/write-key.ts'
+import { keysIn, keysOf, saysKey } from '../../../src/gateway/write-key.ts'
 
 const basic = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`
 
@@ -31,4 +31,41 @@ describe('keysOf', () => {
       { numRuns: 1_000 },
     )
   })
+})
+
+describe('keysIn', () => {
+  test.each([
+    ['at the end', '{"batch":[{}],"writeKey":"KEY"}', ['KEY']],
+    ['with spaces', '{"writeKey" :\n "KEY"}', ['KEY']],
+    ['spelled with escapes', '{"writeKey":"a\\/\\u003c\\""}', ['a/<"']],
+    [
+      'in messages too, each once in a row',
+      '{"batch":[{"writeKey":"A"},{"writeKey":"A"}],"writeKey":"B"}',
+      ['A', 'B'],
+    ],
+    ['that are no text', '{"writeKey":7,"a":{"writeKey":{}}}', []],
+    ['without an end', '{"writeKey":"KEY', []],
+    ['that are not there', '{"a":"writeKey"}', []],
+  ])('finds keys %s', (_, text, expected) => {
+    expect([...keysIn(Buffer.from(text))]).toEqual(expected)
+  })
+
+  test('finds the key of whatever JSON.stringify writes', () => {
+    fc.assert(
+      fc.property(
+        fc.string({ minLength: 1, maxLength: 200 }),
+        fc.jsonValue({ maxDepth: 2 }),
+        (writeKey, batch) => {
+          expect([...keysIn(Buffer.from(JSON.stringify({ batch, writeKey }), 'latin1'))]).toContain(
+            Buffer.from(writeKey, 'latin1').toString('latin1'),
+          )
+        },
+      ),
+    )
+  })
+})
+
+test('a Basic header says the key by itself, a token or nothing does not', () => {
+  const headers = [basic('KEY:'), basic(':'), 'Bearer KEY', 'Basic ', undefined]
+  expect(headers.map(saysKey)).toEqual([true, false, false, false, false])
 })

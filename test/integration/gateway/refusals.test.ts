@@ -1,0 +1,117 @@
+import { connect, type Socket } from 'node:net'
+import { gzipSync } from 'node:zlib'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { basic, startGateway, type TestGateway } from '../../support/gateway.ts'
+import { until } from '../../support/until.ts'
+
+let gateway: TestGateway
+
+const mebi = 1_024 * 1_024
+const bufferBytes = 16 * mebi
+
+beforeAll(async () => {
+  gateway = await startGateway({
+    sources: [
+      { id: 'shop', writeKeys: ['KEY'] },
+      { id: 'slow', writeKeys: ['SLOW-KEY'], maxPerSecond: 1 },
+    ],
+    variables: { SLUICE_GATEWAY_BUFFER_BYTES: '16MiB', SLUICE_GATEWAY_REQUEST_TIMEOUT: '1m' },
+  })
+})
+
+afterAll(() => gateway.stop())
+
+const damaged = gzipSync('{"batch":[]}').subarray(0, 12)
+const message = { type: 'track', userId: 'u1', event: 'E' }
+
+describe('what a body says does not matter where', () => {
+  test('the key is unknown: 401, though the gzip is damaged', async () => {
+    const reply = await gateway.post('/v1/batch', damaged, basic('NOPE'))
+    expect([reply.status, reply.body['code']]).toEqual([401, 'unknown_write_key'])
+  })
+
+  test('the source is over its rate: 429, though the gzip is damaged, and the body is too large', async () => {
+    const batch = Array(100).fill(message)
+    expect((await gateway.post('/v1/batch', { batch }, basic('SLOW-KEY'))).status).toBe(200)
+    for (const body of [damaged, 'x'.repeat(600_000)]) {
+      const reply = await gateway.post('/v1/batch', body, basic('SLOW-KEY'))
+      expect([reply.status, reply.body['code']]).toEqual([429, 'rate_limited'])
+      expect(Number(reply.headers.get('retry-after'))).toBeGreaterThan(50)
+    }
+  })
+
+  test('a server key is unknown: 401, though the gzip is damaged', async () => {
+    const reply = await gateway.post('/v1/deletions', damaged, basic('NOPE'))
+    expect([reply.status, reply.body['code']]).toEqual([401, 'unknown_server_key'])
+  })
+
+  test('and a key that only the body says is looked for before it is read', async () => {
+    const reply = await gateway.post('/v1/batch', '{"writeKey":"NOPE","batch":[', {})
+    expect([reply.status, reply.body['code']]).toEqual([401, 'unknown_write_key'])
+    const known = await gateway.post('/v1/batch', '{"writeKey":"KEY","batch":[', {})
+    expect([known.status, known.body['code']]).toEqual([400, 'malformed_json'])
+  })
+
+  test('and what is refused so is not kept while it comes', async () => {
+    const socket = connect(gateway.process.gatewayPort, '127.0.0.1')
+    const head = 'POST /v1/batch HTTP/1.1\r\nHost: gateway\r\nAuthorization: Basic Tk9QRTo=\r\n'
+    socket.write(`${head}Content-Length: 400000\r\n\r\n${'x'.repeat(300_000)}`)
+    let answer = ''
+    socket.on('data', (chunk) => (answer += chunk.toString()))
+    await until('all of it is read', () => socket.writableLength === 0)
+    expect(await gateway.process.metric('sluice_gateway_receiving_bytes')).toBe(0)
+    socket.write('x'.repeat(100_000))
+    await until('it is answered', () => answer !== '')
+    expect(answer).toMatch(/^HTTP\/1\.1 401 /)
+    socket.destroy()
+  })
+})
+
+describe('bodies in chunks of a byte, without a key', () => {
+  const chunk = '1\r\nx\r\n'
+  const head = 'POST /v1/batch HTTP/1.1\r\nHost: gateway\r\nTransfer-Encoding: chunked\r\n\r\n'
+
+  /** Connections that send so many chunks each. `answered` counts those that have an answer or were closed. */
+  async function flood(
+    connections: number,
+    chunks: number,
+  ): Promise<{ peakBytes: number; sockets: Socket[] }> {
+    let answered = 0
+    const sockets = Array.from({ length: connections }, () => {
+      const socket = connect(gateway.process.gatewayPort, '127.0.0.1')
+      socket.on('error', () => {})
+      const done = (): void => {
+        answered++
+        socket.off('data', done).off('close', done).resume()
+      }
+      socket.on('data', done).on('close', done)
+      socket.write(head + chunk.repeat(chunks))
+      return socket
+    })
+    let peakBytes = 0
+    await until(
+      'all of it has come',
+      async () => {
+        peakBytes = Math.max(peakBytes, await gateway.process.metric('process_resident_memory_bytes'))
+        return sockets.every(({ writableLength, destroyed }) => writableLength === 0 || destroyed)
+      },
+      { everyMs: 100 },
+    )
+    return { peakBytes, sockets }
+  }
+
+  test.each([
+    [4, 500_000],
+    [1_000, 4_000],
+    [1_000, 12_000],
+  ])('from %i connections, %i each: memory stays where it is', async (connections, chunks) => {
+    for (const { socket } of (await flood(20, 4_000)).sockets.map((socket) => ({ socket }))) socket.destroy()
+    const before = await gateway.process.metric('process_resident_memory_bytes')
+    const { peakBytes, sockets } = await flood(connections, chunks)
+    expect(await gateway.process.metric('sluice_gateway_receiving_bytes')).toBeLessThanOrEqual(bufferBytes)
+    for (const socket of sockets) socket.destroy()
+    expect((peakBytes - before) / mebi).toBeLessThan(150)
+    const reply = await gateway.post('/v1/track', message, basic('KEY'))
+    expect(reply.status).toBe(200)
+  })
+})
