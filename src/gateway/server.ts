@@ -121,14 +121,13 @@ export function createGatewayServer(options: GatewayServerOptions): GatewayServe
   function receptionOf({ routeOptions, headers }: FastifyRequest): Reception {
     const { call = 'other' } = routeOptions.config
     switch (call) {
-      case 'metrics':
-      case 'other':
-        return 'discard'
       case 'deletions':
       case 'audience_changes':
         return serverCalls.refusal(headers.authorization) ?? 'keep'
       default:
-        return tracking.refusal(headers.authorization) ?? 'keep'
+        return isTrackingKind(call) || call === 'batch'
+          ? (tracking.refusal(headers.authorization) ?? 'keep')
+          : 'discard'
     }
   }
 

@@ -69,15 +69,17 @@ describe('a source that may send one message a second', () => {
   test('has spent nothing on what was answered 503, since the buffer was full or Kafka too slow', async () => {
     const kafka = { isUp: false }
     const tracking = trackingOf(kafka)
-    expect(await tracking.handle('batch', large, authorization)).toMatchObject({ status: 503 })
-    expect(await tracking.handle('batch', small, authorization)).toMatchObject({ status: 503 })
+    expect(await tracking.handle('batch', large, authorization, undefined)).toMatchObject({ status: 503 })
+    expect(await tracking.handle('batch', small, authorization, undefined)).toMatchObject({ status: 503 })
     expect(tracking.refusal(authorization)).toBeUndefined()
   })
 
   test('is refused by its key alone when it has spent it', async () => {
     const tracking = trackingOf({ isUp: true })
-    expect(await tracking.handle('batch', small, authorization)).toMatchObject({ status: 200 })
+    expect(await tracking.handle('batch', small, authorization, undefined)).toMatchObject({ status: 200 })
     expect(tracking.refusal(authorization)).toMatchObject({ status: 429, retryAfterS: 1 })
-    expect(await tracking.handle('batch', Buffer.from('{'), authorization)).toMatchObject({ status: 429 })
+    expect(await tracking.handle('batch', Buffer.from('{'), authorization, undefined)).toMatchObject({
+      status: 429,
+    })
   })
 })
