@@ -1,3 +1,6 @@
+/** A gateway's, which is not measured here. */
+export { weigh } from '../../../src/message/structure.ts'
+
 /** No limits on depth and keys. */
 export function findExcess(): undefined {
   return undefined
