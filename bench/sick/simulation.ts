@@ -10,6 +10,7 @@ import {
 } from '../../src/pipeline/pipeline.ts'
 import { formatWait } from '../../src/retry/duration.ts'
 import { type Ladder, tiersOf } from '../../src/retry/ladder.ts'
+import { bulkheadWith } from '../../src/roles/bulkhead.ts'
 import { ladderOf, topicNames } from '../../src/roles/settings.ts'
 import { Book } from './book.ts'
 import { type Feed, messagesOf, play } from './feed.ts'
@@ -220,6 +221,7 @@ export function defaultSettings() {
       openMs: breaker.openForMs,
       maxOpenMs: breaker.maxOpenForMs,
     },
+    bulkhead: bulkheadWith(delivery, delivery.maxInFlightSick),
     buffer: { records: delivery.bufferRecords, bytes: delivery.bufferBytes },
   }
 }
@@ -227,6 +229,7 @@ export function defaultSettings() {
 const silentObserver: PipelineOptions['observer'] = {
   attempted() {},
   delivered() {},
+  omitted() {},
   parked() {},
   deadLettered() {},
   notRouted() {},

@@ -55,6 +55,8 @@ export type Destination = {
   readonly strategy: Strategy
   /** Most requests of this destination in flight at once, in one process. */
   readonly maxInFlight: number
+  /** The same for each hook that isn't well; absent where the definition names no number. */
+  readonly maxInFlightSick?: number | undefined
   /** Attempts a second over all workers, and at once after a pause. */
   readonly rateLimit: { readonly perSecond: number; readonly burst: number } | undefined
   /** One to five. */

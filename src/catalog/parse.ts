@@ -74,7 +74,7 @@ function build(definition: CatalogDefinition, variables: Variables, text: string
       name = id,
       state = 'on',
       strategy = 'all',
-      maxInFlight = 64,
+      maxInFlight,
       rateLimit,
       signing,
       ...rest
@@ -88,7 +88,8 @@ function build(definition: CatalogDefinition, variables: Variables, text: string
         rest.nextSharedSecret === undefined ? undefined : filledIn(rest.nextSharedSecret, variables),
       standardWebhooks: signing?.standardWebhooks ?? false,
       strategy,
-      maxInFlight,
+      maxInFlight: maxInFlight ?? 64,
+      maxInFlightSick: maxInFlight,
       rateLimit: rateLimit && {
         perSecond: rateLimit.perSecond,
         burst: rateLimit.burst ?? Math.max(1, Math.ceil(rateLimit.perSecond)),

@@ -157,7 +157,8 @@ const destination = Type.Object(
         minimum: 1,
         maximum: 1024,
         default: 64,
-        description: 'Most requests in flight at once in each process, 1 to 1024.',
+        description:
+          'Most requests in flight at once in each process, 1 to 1024. Given, it holds for a URL that fails as well; not given, one that fails may have more: a try for each message.',
       }),
     ),
     rateLimit: Type.Optional(

@@ -329,6 +329,13 @@ const configTable = {
       description:
         'Requests in flight at once, in each process. A destination has a limit of its own in the catalog, for each process too.',
     }),
+    maxInFlightSick: integer({
+      default: 4_096,
+      min: 16,
+      max: 65_536,
+      description:
+        'The same for all URLs together that fail (their breaker is open) or asked for a pause, beside the others: half of it at most is for one. As many again may wait. One that never answers takes 5 for each message a second. No more than half of the open files that the system allows.',
+    }),
     bufferRecords: integer({
       default: 2_000,
       min: 1,

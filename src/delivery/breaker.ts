@@ -1,25 +1,45 @@
 /**
- * A circuit breaker for one hook. Closed, it lets everything through and counts; when enough of the window
- * failed it opens, and the hook is left out without a socket. After a while one probe goes through, then
- * two, four, eight: a hook that comes back isn't met with all that waited for it.
+ * A circuit breaker for one hook, which slows a hook and never stops it. Closed, it lets everything through and counts; when
+ * enough of the window failed it opens, and from then on says how fast the hook may be tried:
+ *
+ * - The first and the last try of a message need no leave: every message gets these two.
+ * - A try in between costs a credit, and each success earns some (additive increase); a run of results without any success
+ *   halves what is left (multiplicative decrease). A hook that fails nine of ten requests earns all its tries, one that is
+ *   down gets none but a probe now and then.
+ * - A hook that still answers has a limit on requests in flight: each success raises it by one, a run that mostly timed out
+ *   halves it, so that an overloaded server finds its pace. One that has not taken anything for long is not limited: nothing is
+ *   there to be spared, and its messages are owed their tries.
+ *
+ * It closes when a run of results failed less often than what opens it.
  */
 
 export type BreakerOptions = {
   /** The share of failures in the window, 0 to 1, at which it opens. */
   failureShare: number
-  /** Fewer results than this in the window say nothing. */
+  /** Fewer results than this in the window say nothing; while it is open, so many make a run. */
   minResults: number
   /** How far back results count, in milliseconds. */
   windowMs: number
-  /** How long it stays open at first; doubled with each probe that fails. */
+  /** How long a hook that was sent nothing waits for its first probe; doubled with each probe that fails. */
   openMs: number
   maxOpenMs: number
 }
 
-export type BreakerState = 'closed' | 'open' | 'half-open'
+export type BreakerState = 'closed' | 'open'
 
-/** Half-open lets 1, 2, 4, … requests be in flight; once it would be more than this, it closes. */
-const maxProbes = 8
+/** `timeout`: no answer in time. A server that is asked for too much shows it so. */
+export type HookAnswer = 'success' | 'failure' | 'timeout'
+
+/** Which of a message's tries it is; a message that was never tried has a first one, however late. */
+export type TryClass = 'first' | 'last' | 'between'
+
+/** What a success earns: tries in between. A hook that takes one of ten requests needs 8.5 for each success, to be tried as if it were well. */
+const creditsPerSuccess = 20
+/** What may be saved up: nobody is met with all that waited for it the moment it is back. */
+const maxCredits = 1_000
+/** So many results without a success, and this long without one: it takes nothing at all. */
+const deadResults = 50
+const deadMs = 30_000
 
 type Tally = { results: number; failures: number }
 
@@ -31,31 +51,30 @@ export class Breaker {
   #older: Tally = { results: 0, failures: 0 }
   #newer: Tally = { results: 0, failures: 0 }
   #newerSinceMs = 0
-  #openUntilMs = 0
-  #openMs: number
+  /** Requests under way. */
+  #inFlight = 0
   /** The hook asked to be left alone until then, whatever its state. */
   #heldUntilMs = 0
-  #probeLimit = 1
-  #probesInFlight = 0
   /** Tells results of requests that were begun in an earlier state from those that this state waits for. */
   #era = 0
 
+  // While it is open.
+  #run = { results: 0, successes: 0, timeouts: 0 }
+  #credits = 0
+  /** Most requests in flight, while it takes something now and then. */
+  #limit = 0
+  #sinceSuccess = 0
+  #lastSuccessMs = 0
+  #lastBegunMs = 0
+  #probeMs: number
+
   constructor(options: BreakerOptions) {
     this.#options = options
-    this.#openMs = options.openMs
+    this.#probeMs = options.openMs
   }
 
-  state(nowMs: number): BreakerState {
-    if (this.#state === 'open' && nowMs >= this.#openUntilMs) this.#become('half-open')
+  get state(): BreakerState {
     return this.#state
-  }
-
-  /** Whether a request may be begun now. */
-  allows(nowMs: number): boolean {
-    if (nowMs < this.#heldUntilMs) return false
-    const state = this.state(nowMs)
-    if (state === 'half-open') return this.#probesInFlight < this.#probeLimit
-    return state === 'closed'
   }
 
   /** The longest that a hook is left alone, whatever it asks for: one message's `Retry-After` must not end all others. */
@@ -68,27 +87,56 @@ export class Breaker {
     return this.#heldUntilMs
   }
 
-  /** A request is begun. Give what it returns to `ended`. */
-  begun(nowMs: number): number {
-    if (this.state(nowMs) === 'half-open') this.#probesInFlight++
+  /** It is to be sent requests as any other. */
+  isWell(nowMs: number): boolean {
+    return this.#state === 'closed' && nowMs >= this.#heldUntilMs
+  }
+
+  /**
+   * What is to be done with a try of a hook that isn't well: `go`, `wait` (it may go soon), or `skip` (nothing says that it
+   * could).
+   */
+  advise(tryClass: TryClass, nowMs: number): 'go' | 'wait' | 'skip' {
+    const inFlight = this.#inFlight
+    // A last try has no time to wait for.
+    if (nowMs < this.#heldUntilMs && tryClass !== 'last') return 'wait'
+    if (this.#state === 'closed') return 'go'
+    if (tryClass !== 'between') return this.#isDead(nowMs) || inFlight < this.#limit ? 'go' : 'wait'
+    if (this.#credits > 0) return inFlight < this.#limit ? 'go' : 'wait'
+    if (nowMs - this.#lastBegunMs >= this.#probeMs) return 'go'
+    return inFlight > 0 && !this.#isDead(nowMs) ? 'wait' : 'skip'
+  }
+
+  /** A request is begun. Give what it returns to `ended`, or tell `withdrawn`. */
+  begun(nowMs: number, tryClass: TryClass): number {
+    this.#inFlight++
+    if (this.#state === 'open') {
+      if (tryClass === 'between') this.#credits = Math.max(0, this.#credits - 1)
+      this.#lastBegunMs = nowMs
+    }
     return this.#era
   }
 
-  ended(era: number, hasFailed: boolean, nowMs: number): void {
+  ended(era: number, answer: HookAnswer, nowMs: number): void {
+    this.#inFlight--
     // Begun before the state changed: the results that changed it have said as much.
     if (era !== this.#era) return
-    if (this.#state === 'half-open') this.#probeEnded(hasFailed, nowMs)
-    else if (this.#state === 'closed') this.#count(hasFailed, nowMs)
+    if (this.#state === 'closed') this.#count(answer !== 'success', nowMs)
+    else this.#follow(answer, nowMs)
   }
 
   /** A request that was begun was never sent, through no fault of the hook's: it says nothing. */
-  withdrawn(era: number): void {
-    if (era === this.#era && this.#state === 'half-open') this.#probesInFlight--
+  withdrawn(): void {
+    this.#inFlight--
   }
 
   /** The hook asked for a pause (`Retry-After`). */
   hold(untilMs: number): void {
     this.#heldUntilMs = Math.max(this.#heldUntilMs, untilMs)
+  }
+
+  #isDead(nowMs: number): boolean {
+    return this.#sinceSuccess >= deadResults || nowMs - this.#lastSuccessMs >= deadMs
   }
 
   #count(hasFailed: boolean, nowMs: number): void {
@@ -100,37 +148,65 @@ export class Breaker {
       this.#newerSinceMs = nowMs
     }
     this.#newer.results++
-    if (!hasFailed) return
+    if (!hasFailed) {
+      this.#lastSuccessMs = nowMs
+      return
+    }
     this.#newer.failures++
     const results = this.#older.results + this.#newer.results
     const failures = this.#older.failures + this.#newer.failures
-    if (results >= minResults && failures / results >= failureShare) this.#open(nowMs)
+    if (results >= minResults && failures / results >= failureShare) this.#open(results - failures, nowMs)
   }
 
-  #probeEnded(hasFailed: boolean, nowMs: number): void {
-    this.#probesInFlight--
-    if (hasFailed) {
-      this.#openMs = Math.min(this.#openMs * 2, this.#options.maxOpenMs)
-      this.#open(nowMs)
-    } else if (this.#probeLimit * 2 > maxProbes) {
-      this.#openMs = this.#options.openMs
-      this.#become('closed')
+  #follow(answer: HookAnswer, nowMs: number): void {
+    const run = this.#run
+    run.results++
+    if (answer === 'timeout') run.timeouts++
+    if (answer === 'success') {
+      run.successes++
+      this.#sinceSuccess = 0
+      this.#lastSuccessMs = nowMs
+      this.#credits = Math.min(maxCredits, this.#credits + creditsPerSuccess)
+      this.#limit++
+      this.#probeMs = this.#options.openMs
     } else {
-      this.#probeLimit *= 2
+      this.#sinceSuccess++
+      this.#probeMs = Math.min(this.#probeMs * 2, this.#options.maxOpenMs)
     }
+    if (run.results >= this.#options.minResults) this.#endRun()
   }
 
-  #open(nowMs: number): void {
+  #endRun(): void {
+    const { results, successes, timeouts } = this.#run
+    this.#run = { results: 0, successes: 0, timeouts: 0 }
+    if (successes === 0) this.#credits = Math.floor(this.#credits / 2)
+    if (timeouts * 2 >= results) this.#limit = Math.max(minLimit, Math.floor(this.#limit / 2))
+    if ((results - successes) / results < this.#options.failureShare) this.#close()
+  }
+
+  /** `successes`: of the window that opens it. */
+  #open(successes: number, nowMs: number): void {
     this.#become('open')
-    this.#openUntilMs = nowMs + this.#openMs
+    this.#run = { results: 0, successes: 0, timeouts: 0 }
+    this.#credits = successes * creditsPerSuccess
+    this.#limit = firstLimit
+    this.#sinceSuccess = successes === 0 ? deadResults : 0
+    this.#lastBegunMs = nowMs
+    this.#probeMs = this.#options.openMs
+  }
+
+  #close(): void {
+    this.#become('closed')
   }
 
   #become(state: BreakerState): void {
     this.#state = state
     this.#era++
-    this.#probeLimit = 1
-    this.#probesInFlight = 0
     this.#older = { results: 0, failures: 0 }
     this.#newer = { results: 0, failures: 0 }
   }
 }
+
+/** Requests in flight to a hook whose breaker has just opened, and the least that it is ever left. */
+const firstLimit = 64
+const minLimit = 2

@@ -24,7 +24,10 @@ export type DestinationDefinition = {
   /** Only with a `sharedSecret`. */
   readonly standardWebhooks: boolean
   readonly strategy: 'all' | 'failover'
+  /** Most deliveries in flight in its lane. */
   readonly maxInFlight: number
+  /** Most requests in flight to each of its hooks that isn't well; absent: as many as there are sockets for such hooks. */
+  readonly maxInFlightSick?: number | undefined
   /** Most attempts a second over the whole group, and how many at once after a pause. */
   readonly rateLimit: Rate | undefined
   readonly hooks: readonly HookDefinition[]
@@ -35,6 +38,7 @@ export type EndpointHook = {
   readonly id: string
   readonly target: Target
   readonly breaker: Breaker
+  readonly cap: number | undefined
   /**
    * Why no request can be made of it: then nothing may be sent. The catalog refuses such a hook; were one to get past
    * it, undici's pool would lose a connection slot for ever with each request.
@@ -74,6 +78,7 @@ function prepare(definition: DestinationDefinition, breaker: BreakerOptions): En
       id: hook.id,
       target: targetOf(hook),
       breaker: new Breaker(breaker),
+      cap: definition.maxInFlightSick,
       refusal: hookBreach(hook)?.problem,
     })),
     sign: sharedSecret === undefined ? signNothing : createSigner({ ...definition, sharedSecret }),

@@ -1,4 +1,5 @@
 import type { TokenBucket } from '../pacing/token-bucket.ts'
+import { Queue } from './queue.ts'
 
 /** How urgent a delivery is: messages that come in, tries that have come due, and what somebody asked to replay. */
 export type LaneClass = 'fresh' | 'retry' | 'backfill'
@@ -20,48 +21,6 @@ const turns: readonly LaneClass[] = [
   'fresh',
 ]
 const byUrgency: readonly LaneClass[] = ['fresh', 'retry', 'backfill']
-
-/** One that waits, and who waits behind it. */
-type Queued<D> = { readonly delivery: D; readonly sinceMs: number; behind: Queued<D> | undefined }
-
-/** First in, first out. While it is empty it keeps no memory: there is one for each class of each destination. */
-class Queue<D> {
-  #first: Queued<D> | undefined
-  #last: Queued<D> | undefined
-
-  get oldest(): Queued<D> | undefined {
-    return this.#first
-  }
-
-  push(delivery: D, sinceMs: number): void {
-    const item: Queued<D> = { delivery, sinceMs, behind: undefined }
-    if (this.#last === undefined) this.#first = item
-    else this.#last.behind = item
-    this.#last = item
-  }
-
-  shift(): D | undefined {
-    const item = this.#first
-    if (item === undefined) return undefined
-    this.#first = item.behind
-    if (item.behind === undefined) this.#last = undefined
-    // Of one that the collector has moved to the old ones it would keep all that ever waited behind, until it looks at those.
-    item.behind = undefined
-    return item.delivery
-  }
-
-  remove(isToGo: (delivery: D) => boolean): D[] {
-    const removed: D[] = []
-    let item = this.#first
-    this.#first = undefined
-    this.#last = undefined
-    for (; item !== undefined; item = item.behind) {
-      if (isToGo(item.delivery)) removed.push(item.delivery)
-      else this.push(item.delivery, item.sinceMs)
-    }
-    return removed
-  }
-}
 
 /** What waits for one destination, by class, and how much of it is in flight. */
 export class Lane<D> {

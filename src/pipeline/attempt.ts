@@ -1,3 +1,5 @@
+import type { TryClass } from '../delivery/breaker.ts'
+import type { Bulkhead, DropWhy, PacedTry } from '../delivery/bulkhead.ts'
 import type { Endpoint, EndpointHook } from '../delivery/endpoint.ts'
 import type { Outcome } from '../delivery/outcome.ts'
 import type { Exchange, Sender } from '../delivery/sender.ts'
@@ -5,43 +7,80 @@ import type { SignedMessage } from '../delivery/signature.ts'
 import { judge, type Verdict } from '../delivery/verdict.ts'
 import type { HookResult } from './decision.ts'
 
+/** Why a hook got no request in an attempt. `proxy`: our proxy failed. */
+export type OmitReason = DropWhy | 'proxy'
+
+/** A hook that got no request. */
+export type Omitted = { readonly hookId: string; readonly why: OmitReason }
+
 /** Hears of all attempts; each tells which delivery it is of. */
 export type AttemptListener<D> = {
+  /** The first request is about to be made. */
+  begun(delivery: D): void
   /** One request has its outcome. */
   answered(delivery: D, result: HookResult, durationMs: number): void
   /** Whether a further hook may be tried, after one that didn't take it. */
   mayGoOn(delivery: D): boolean
-  /** All that were tried have their outcome. `startedMs` is in epoch milliseconds. */
-  concluded(delivery: D, endpoint: Endpoint, results: readonly HookResult[], startedMs: number): void
-  /** All connection slots are free again. */
-  released(delivery: D): void
+  /**
+   * What came of it is known: a hook took it, or each has its outcome or was left out. Told once. There are no results where all
+   * were left out. `startedMs` is in epoch milliseconds.
+   */
+  concluded(
+    delivery: D,
+    endpoint: Endpoint,
+    results: readonly HookResult[],
+    omitted: readonly Omitted[],
+    startedMs: number,
+  ): void
+  /** After that: a hook got no request. */
+  omitted(delivery: D, omitted: Omitted): void
+  /** Nothing of it is under way any more outside of the bulkhead. Told once. */
+  freed(delivery: D): void
+  /** Nothing of it is under way any more, and it is concluded. Told once, the last of all. */
+  ended(delivery: D): void
 }
 
 type AttemptParts<D> = {
   sender: Sender
+  bulkhead: Bulkhead
   endpoint: Endpoint
-  hooks: readonly EndpointHook[]
+  /** Hooks that are sent their request at once. */
+  well: readonly EndpointHook[]
+  /** Those that get it through the bulkhead. */
+  sick: readonly EndpointHook[]
+  tryClass: TryClass
+  /** A success ends it only when all others have their outcome as well: what they may still do matters. */
+  isForAll: boolean
   listener: AttemptListener<D>
   delivery: D
   startedMs: number
 }
 
+export type Attempted = SignedMessage & { readonly body: Uint8Array; readonly isAbandoned: boolean }
+
 /**
- * One attempt of a delivery: a request to each of `hooks` at once, or with `failover` one after the other
- * until one succeeds.
+ * One attempt of a delivery: a request to each hook, those that aren't well in their own time; the first success concludes it.
+ * With `failover` one after the other until one succeeds, and hooks that aren't well only where no other is left.
  */
-export class Attempt<D extends SignedMessage> {
+export class Attempt<D extends Attempted> {
   readonly #parts: AttemptParts<D>
-  /** Made once for all hooks. */
-  readonly #signatureHeaders: readonly string[]
   readonly #results: HookResult[] = []
+  #omitted: readonly Omitted[] = none
+  /** Made once for all hooks. */
+  #signatureHeaders: readonly string[] | undefined
+  /** Of the hooks in question, those that were sent a request, handed to the bulkhead, or left out. */
   #begun = 0
+  /** Requests to hooks that are well, and requests through the bulkhead, that are not over. */
+  #open = 0
+  #paced = 0
+  #isBegun = false
+  #isStarting = true
   #isConcluded = false
-  #released = 0
+  #isFreed = false
+  #isOver = false
 
   constructor(parts: AttemptParts<D>) {
     this.#parts = parts
-    this.#signatureHeaders = parts.endpoint.sign(parts.delivery, parts.startedMs)
   }
 
   get #isFailover(): boolean {
@@ -50,94 +89,217 @@ export class Attempt<D extends SignedMessage> {
 
   start(): void {
     if (this.#isFailover) this.#beginNext()
-    else while (this.#begun < this.#parts.hooks.length) this.#beginNext()
+    else while (this.#begun < this.#hookCount) this.#beginNext()
+    this.#isStarting = false
+    this.#goOn()
+  }
+
+  get #hookCount(): number {
+    const { well, sick } = this.#parts
+    return this.#isFailover && well.length > 0 ? well.length : well.length + sick.length
   }
 
   #beginNext(): void {
-    const { sender, hooks, delivery } = this.#parts
-    const hook = hooks[this.#begun]
+    const { well, sick } = this.#parts
+    const place = this.#begun++
+    const healthy = well[place]
+    if (healthy !== undefined) {
+      this.#open++
+      new HookExchange(this, healthy, this.#parts.tryClass, 'open').post()
+      return
+    }
+    const hook = sick[place - well.length]
     if (hook === undefined) return
-    this.#begun++
-    const exchange = new HookExchange(this, hook)
-    if (hook.refusal === undefined) sender.post(hook.target, delivery.body, this.#signatureHeaders, exchange)
-    else exchange.refused(hook.refusal)
+    const paced = new HookExchange(this, hook, this.#parts.tryClass, 'paced')
+    this.#paced++
+    const taken = this.#parts.bulkhead.offer(paced)
+    if (taken !== 'taken') this.leftOut(hook, taken)
+  }
+
+  get isAbandoned(): boolean {
+    return !this.#isConcluded && this.#parts.delivery.isAbandoned
+  }
+
+  get bytes(): number {
+    return this.#parts.delivery.body.length
+  }
+
+  begin(): void {
+    if (this.#isBegun) return
+    this.#isBegun = true
+    this.#parts.listener.begun(this.#parts.delivery)
+  }
+
+  post(hook: EndpointHook, exchange: Exchange): void {
+    const { sender, delivery, endpoint, startedMs } = this.#parts
+    this.#signatureHeaders ??= endpoint.sign(delivery, startedMs)
+    sender.post(hook.target, delivery.body, this.#signatureHeaders, exchange)
   }
 
   answered(result: HookResult, durationMs: number): void {
-    this.#results.push(result)
-    const { listener, delivery, hooks } = this.#parts
+    const { listener, delivery } = this.#parts
     listener.answered(delivery, result, durationMs)
-    if (this.#isFailover && this.#goesOnAfter(result)) this.#beginNext()
-    else if (this.#results.length === (this.#isFailover ? this.#begun : hooks.length)) this.#conclude()
+    if (this.#isConcluded) {
+      if (result.outcome.kind === 'proxy') listener.omitted(delivery, { hookId: result.hookId, why: 'proxy' })
+      return
+    }
+    this.#results.push(result)
+    this.#goOn()
   }
 
-  released(): void {
-    this.#released++
-    this.#reportReleased()
+  leftOut({ id }: EndpointHook, why: DropWhy): void {
+    const { listener, delivery } = this.#parts
+    this.#paced--
+    if (this.#isConcluded) {
+      listener.omitted(delivery, { hookId: id, why })
+      this.#reportEnd()
+      return
+    }
+    this.#omitted = [...this.#omitted, { hookId: id, why }]
+    this.#goOn()
   }
 
-  #goesOnAfter({ verdict }: HookResult): boolean {
-    const { listener, delivery, hooks } = this.#parts
-    return verdict.kind !== 'delivered' && this.#begun < hooks.length && listener.mayGoOn(delivery)
+  released(way: Way, paced: PacedTry): void {
+    if (way === 'open') this.#open--
+    else {
+      this.#paced--
+      this.#parts.bulkhead.ended(paced)
+    }
+    this.#reportEnd()
+  }
+
+  /** The next hook, or the conclusion, if it is time for that. */
+  #goOn(): void {
+    // What is refused at once comes in the middle of the start.
+    if (this.#isStarting || this.#isConcluded) return
+    const isTaken = this.#results.some(({ verdict }) => verdict.kind === 'delivered')
+    const isAllKnown = this.#results.length + this.#omitted.length === this.#begun
+    if (this.#isFailover && isAllKnown && !isTaken && this.#mayBeginNext()) this.#beginNextInTurn()
+    else if (isAllKnown || (isTaken && !this.#parts.isForAll)) this.#conclude()
+    this.#reportEnd()
+  }
+
+  #mayBeginNext(): boolean {
+    const { listener, delivery } = this.#parts
+    return this.#begun < this.#hookCount && listener.mayGoOn(delivery)
+  }
+
+  #beginNextInTurn(): void {
+    this.#isStarting = true
+    this.#beginNext()
+    this.#isStarting = false
+    this.#goOn()
   }
 
   #conclude(): void {
     this.#isConcluded = true
     const { listener, delivery, endpoint, startedMs } = this.#parts
-    listener.concluded(delivery, endpoint, this.#results, startedMs)
-    this.#reportReleased()
+    listener.concluded(delivery, endpoint, this.#results, this.#omitted, startedMs)
   }
 
-  #reportReleased(): void {
-    const { listener, delivery } = this.#parts
-    if (this.#isConcluded && this.#released === this.#begun) listener.released(delivery)
+  #reportEnd(): void {
+    const { listener, delivery, well } = this.#parts
+    const mayBeginMore = this.#isFailover && well.length > 0 && !this.#isConcluded
+    if (!this.#isFreed && this.#open === 0 && !mayBeginMore) {
+      this.#isFreed = true
+      listener.freed(delivery)
+    }
+    if (this.#isConcluded && this.#open === 0 && this.#paced === 0 && !this.#isOver) {
+      this.#isOver = true
+      listener.ended(delivery)
+    }
   }
 }
+
+const none: readonly Omitted[] = []
 
 /** How long a hook is left alone after a 429 that names no time. */
 const throttledPauseMs = 1_000
 
-type Answered = { answered(result: HookResult, durationMs: number): void; released(): void }
+/** Whether a request is made at once or through the bulkhead. */
+type Way = 'open' | 'paced'
 
-class HookExchange implements Exchange {
-  readonly #attempt: Answered
-  readonly #hook: EndpointHook
-  readonly #startedMs = performance.now()
+type Owner = {
+  readonly isAbandoned: boolean
+  readonly bytes: number
+  begin(): void
+  post(hook: EndpointHook, exchange: Exchange): void
+  answered(result: HookResult, durationMs: number): void
+  leftOut(hook: EndpointHook, why: DropWhy): void
+  released(way: Way, paced: PacedTry): void
+}
+
+/** One request to one hook. */
+class HookExchange implements Exchange, PacedTry {
+  readonly hook: EndpointHook
+  readonly tryClass: TryClass
+  readonly #attempt: Owner
+  readonly #way: Way
+  #startedMs = 0
   /** The breaker's state at the beginning, to tell it what its result is about. */
-  readonly #era: number
+  #era = 0
 
-  constructor(attempt: Answered, hook: EndpointHook) {
+  constructor(attempt: Owner, hook: EndpointHook, tryClass: TryClass, way: Way) {
     this.#attempt = attempt
-    this.#hook = hook
-    this.#era = hook.breaker.begun(this.#startedMs)
+    this.hook = hook
+    this.tryClass = tryClass
+    this.#way = way
+  }
+
+  get bytes(): number {
+    return this.#attempt.bytes
+  }
+
+  get isAbandoned(): boolean {
+    return this.#attempt.isAbandoned
+  }
+
+  start(): void {
+    this.post()
+  }
+
+  dropped(why: DropWhy): void {
+    this.#attempt.leftOut(this.hook, why)
+  }
+
+  post(): void {
+    const { hook } = this
+    this.#attempt.begin()
+    this.#startedMs = performance.now()
+    this.#era = hook.breaker.begun(this.#startedMs, this.tryClass)
+    if (hook.refusal === undefined) this.#attempt.post(hook, this)
+    else this.#refused(hook.refusal)
   }
 
   answered(outcome: Outcome, mayHaveArrived: boolean): void {
     const nowMs = performance.now()
     const verdict = judge(outcome)
-    if (outcome.kind === 'proxy') this.#hook.breaker.withdrawn(this.#era)
+    if (outcome.kind === 'proxy') this.hook.breaker.withdrawn()
     else this.#tellBreaker(outcome, verdict, nowMs)
-    this.#attempt.answered(
-      { hookId: this.#hook.id, outcome, verdict, mayHaveArrived },
-      nowMs - this.#startedMs,
-    )
+    const result = { hookId: this.hook.id, outcome, verdict, mayHaveArrived }
+    this.#attempt.answered(result, nowMs - this.#startedMs)
   }
 
   released(): void {
-    this.#attempt.released()
+    this.#attempt.released(this.#way, this)
   }
 
   /** Nothing was sent, and nothing ever can be. */
-  refused(detail: string): void {
+  #refused(detail: string): void {
     this.answered({ kind: 'request', detail }, false)
     this.released()
   }
 
   /** A hook that says 429 works, and asks for less: it is slowed, not broken. */
   #tellBreaker(outcome: Outcome, verdict: Verdict, nowMs: number): void {
-    const { breaker } = this.#hook
+    const { breaker } = this.hook
     const isThrottled = outcome.kind === 'answer' && outcome.status === 429
-    breaker.ended(this.#era, verdict.kind === 'retry' && !isThrottled, nowMs)
+    const hasFailed = verdict.kind === 'retry' && !isThrottled
+    breaker.ended(
+      this.#era,
+      hasFailed ? (outcome.kind === 'timeout' ? 'timeout' : 'failure') : 'success',
+      nowMs,
+    )
     if (verdict.kind !== 'retry') return
     const pauseMs = verdict.afterMs > 0 || !isThrottled ? verdict.afterMs : throttledPauseMs
     if (pauseMs > 0) breaker.hold(nowMs + Math.min(pauseMs, breaker.maxHoldMs))

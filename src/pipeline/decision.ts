@@ -1,3 +1,4 @@
+import type { TryClass } from '../delivery/breaker.ts'
 import type { Outcome } from '../delivery/outcome.ts'
 import type { Verdict } from '../delivery/verdict.ts'
 import type { Carried } from '../retry/carried.ts'
@@ -62,6 +63,33 @@ export function waitOn(
   const step = nextStep(ladder, { rung: nextRung, nowMs, expiresAtMs, notBeforeMs: earliestMs })
   if (step.kind === 'expired') return { kind: 'dead', reason: 'expired', next: carried }
   return { kind: 'wait', waitMs: step.waitMs, next: { ...carried, nextRung: step.rung + 1 } }
+}
+
+/** What a delivery carries that may not have had its turn. */
+export type Standing = Progress & { readonly waits: number; readonly attempts: number }
+
+/** As `waitOn`, for a delivery that had no turn: time goes on by the steps of the ladder, and its rung stays. */
+export function waitForTurn(
+  ladder: Ladder,
+  carried: Standing,
+  hookIds: readonly string[],
+  nowMs: number,
+): { kind: 'wait'; waitMs: number; waits: number } | { kind: 'expired' } {
+  const { nextRung, waits } = carried
+  const step = waitOn(ladder, { ...carried, nextRung: nextRung + waits }, hookIds, nowMs)
+  if (step.kind === 'dead') return { kind: 'expired' }
+  return { kind: 'wait', waitMs: step.waitMs, waits: step.next.nextRung - nextRung }
+}
+
+/** Which of its tries a delivery would have now. The four hours of one that has not expired-at have not begun. */
+export function tryClassOf(
+  ladder: Ladder,
+  carried: Standing,
+  hookIds: readonly string[],
+  nowMs: number,
+): TryClass {
+  if (carried.attempts === 0 || carried.expiresAtMs === 0) return 'first'
+  return waitForTurn(ladder, carried, hookIds, nowMs).kind === 'expired' ? 'last' : 'between'
 }
 
 /** The hooks an attempt goes to now: not failed for good, and not asking for a later time. */

@@ -20,21 +20,42 @@ export type HeldRecord = {
   giveBack(): void
 }
 
+/** Who is told of a debt. */
+export type Creditor = {
+  /** It is paid, or void. */
+  paid(debt: Debt): void
+  /** All that it still owes is with hooks that aren't well, which have a budget of their own. Told once. */
+  movedOut(debt: Debt): void
+}
+
 /** Counts the deliveries that one record still owes. The last one to end settles it. */
 export class Debt {
   readonly record: HeldRecord
   readonly bytes: number
   #owed: number
+  /** Deliveries that were handed to the budget of hooks that aren't well. */
+  #outside = 0
+  #isOut = false
   /** True once one of its deliveries was begun or sent on: dropping the others now would repeat that one. */
   isBegun = false
   #isVoid = false
-  readonly #onPaid: (debt: Debt) => void
+  readonly #creditor: Creditor
 
-  constructor(record: HeldRecord, owed: number, bytes: number, onPaid: (debt: Debt) => void) {
+  constructor(record: HeldRecord, owed: number, bytes: number, creditor: Creditor) {
     this.record = record
     this.#owed = owed
     this.bytes = bytes
-    this.#onPaid = onPaid
+    this.#creditor = creditor
+  }
+
+  get isOut(): boolean {
+    return this.#isOut
+  }
+
+  /** One of its deliveries waits for nothing but hooks that aren't well. */
+  moveOut(): void {
+    this.#outside++
+    this.#lookOutside()
   }
 
   /** One more. */
@@ -44,10 +65,19 @@ export class Debt {
 
   pay(): void {
     this.#owed--
-    if (this.#owed > 0) return
+    if (this.#owed > 0) {
+      this.#lookOutside()
+      return
+    }
     if (this.#isVoid) this.record.giveBack()
     else this.record.settle()
-    this.#onPaid(this)
+    this.#creditor.paid(this)
+  }
+
+  #lookOutside(): void {
+    if (this.#isOut || this.#outside < this.#owed) return
+    this.#isOut = true
+    this.#creditor.movedOut(this)
   }
 
   /** One of its deliveries is let go, undelivered: the record must never be settled here. */
@@ -81,9 +111,12 @@ export class Delivery implements Carried {
   /** Its destination, as of the catalog `seenIn`. */
   endpoint: Endpoint | undefined
   seenIn: object | undefined
+  /** It has a place among those that its lane has in flight. */
+  hasPlace = false
   /** Its attempt came to nothing since the proxy is down: it goes back to wait in its lane. */
   isToGoBack = false
   nextRung: number
+  waits: number
   attempts: number
   expiresAtMs: number
   failedHooks: readonly string[]
@@ -117,6 +150,7 @@ export class Delivery implements Carried {
     this.firstSeenMs = carried.firstSeenMs
     this.origin = carried.origin
     this.nextRung = carried.nextRung
+    this.waits = carried.waits ?? 0
     this.attempts = carried.attempts
     this.expiresAtMs = carried.expiresAtMs
     this.failedHooks = carried.failedHooks

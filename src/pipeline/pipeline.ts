@@ -1,8 +1,9 @@
-import type { BreakerOptions } from '../delivery/breaker.ts'
+import type { BreakerOptions, TryClass } from '../delivery/breaker.ts'
+import { Bulkhead, type BulkheadOptions } from '../delivery/bulkhead.ts'
 import { createEndpoints, type DestinationDefinition, type Endpoint } from '../delivery/endpoint.ts'
 import type { LaneClass } from '../delivery/lane.ts'
 import { createLanes } from '../delivery/lanes.ts'
-import { describeOutcome } from '../delivery/outcome.ts'
+import { describeOutcome, type Outcome } from '../delivery/outcome.ts'
 import type { Sender } from '../delivery/sender.ts'
 import { isUncertain } from '../delivery/uncertain.ts'
 import { enter, type EnterResult } from '../message/enter.ts'
@@ -21,9 +22,18 @@ import {
 import { formatWait } from '../retry/duration.ts'
 import { type Ladder, nextParkingStep } from '../retry/ladder.ts'
 import { route } from '../routing/route.ts'
-import { Attempt, type AttemptListener } from './attempt.ts'
-import { type Decision, decide, dueHooks, type HookResult, waitOn } from './decision.ts'
-import { Debt, Delivery, type HeldRecord, type LaneTerms } from './delivery.ts'
+import { Attempt, type AttemptListener, type Omitted, type OmitReason } from './attempt.ts'
+import { describeDeath } from './death.ts'
+import {
+  type Decision,
+  decide,
+  dueHooks,
+  type HookResult,
+  tryClassOf,
+  waitForTurn,
+  waitOn,
+} from './decision.ts'
+import { type Creditor, Debt, Delivery, type HeldRecord, type LaneTerms } from './delivery.ts'
 import type { DeleteToDeliver, DropReason, IdentifyToDeliver, Judgement, Waiting } from './identify.ts'
 import { formsOf, type OutboundRecord } from './outbound.ts'
 import { Subjects } from './subjects.ts'
@@ -62,6 +72,7 @@ export type DeadReason =
   | 'unknown_source'
   | 'failed_for_good'
   | 'expired'
+  | 'expired_untried'
   | 'destination_removed'
   | 'destination_off'
   | 'bad_retry_headers'
@@ -88,7 +99,7 @@ export type ParkReason =
   | 'failed'
   | 'not_before'
   | 'overflow'
-  | 'breaker_open'
+  | 'paced'
   | 'proxy'
   | 'uncertain'
   | 'paused'
@@ -105,6 +116,8 @@ export type NotRoutedReason =
 export type PipelineObserver = {
   attempted(delivery: Delivery, result: HookResult, durationMs: number): void
   delivered(delivery: Delivery): void
+  /** A hook gets no request of a message that another hook of its destination has taken. */
+  omitted(delivery: Delivery, hookId: string, why: OmitReason): void
   parked(delivery: Delivery, why: ParkReason, waitMs: number): void
   deadLettered(reason: DeadReason, detail: string, where: HeldRecord, delivery: Delivery | undefined): void
   notRouted(reason: NotRoutedReason): void
@@ -138,6 +151,8 @@ export type PipelineOptions = {
   laneWaitMs: number
   lanePatienceMs: number
   breaker: BreakerOptions
+  /** What requests to hooks that aren't well may take. */
+  bulkhead: BulkheadOptions
   /** Records and bytes that may be held at once; past either, `onPressure(true)` asks for no more. */
   buffer: { records: number; bytes: number }
   onPressure: (isFull: boolean) => void
@@ -185,6 +200,8 @@ export type Pipeline = {
   readonly held: { records: number; bytes: number }
   readonly inFlight: number
   readonly queued: number
+  /** Of requests to hooks that aren't well: how many are under way, how many wait, and of how many hooks. */
+  readonly paced: { readonly inFlight: number; readonly queued: number; readonly hooks: number }
 }
 
 export function createPipeline(options: PipelineOptions): Pipeline {
@@ -196,26 +213,37 @@ class DeliveryPipeline implements Pipeline {
   readonly #endpointOf
   readonly #lanes
   readonly #held = { records: 0, bytes: 0 }
+  /** Of these, those that wait for nothing but hooks that aren't well: the others' buffer is not theirs. */
+  readonly #outside = { records: 0, bytes: 0 }
+  readonly #bulkhead: Bulkhead
   readonly #listener: AttemptListener<Delivery> = {
+    begun: (delivery) => {
+      delivery.debt.isBegun = true
+      delivery.attempts++
+      delivery.waits = 0
+    },
     answered: (delivery, result, durationMs) =>
       this.#options.observer.attempted(delivery, result, durationMs),
     mayGoOn: ({ isAbandoned }) => !this.#isDraining && !isAbandoned,
-    concluded: (delivery, endpoint, results, startedMs) =>
-      this.#conclude(delivery, endpoint, results, startedMs),
-    released: (delivery) => {
-      if (delivery.isToGoBack) this.#goBack(delivery)
-      else this.#lanes.finished(delivery)
-      this.#end()
+    concluded: (delivery, endpoint, results, omitted, startedMs) => {
+      if (results.length === 0) this.#hadNoTurn(delivery, omitted)
+      else this.#conclude(delivery, endpoint, results, omitted, startedMs)
     },
+    omitted: (delivery, omitted) => this.#reportOmitted(delivery, [omitted]),
+    freed: (delivery) => this.#free(delivery),
+    ended: () => this.#end(),
   }
   readonly #subjects = new Subjects<Delivery>({
     superseded: (delivery) => this.#supersede(delivery),
     next: (delivery) => this.#next(delivery),
   })
-  readonly #paid = ({ bytes }: Debt): void => {
-    this.#held.records--
-    this.#held.bytes -= bytes
-    this.#reportPressure()
+  readonly #creditor: Creditor = {
+    paid: ({ bytes, isOut }) => this.#giveBack(isOut ? this.#outside : this.#held, bytes),
+    movedOut: ({ bytes }) => {
+      this.#outside.records++
+      this.#outside.bytes += bytes
+      this.#giveBack(this.#held, bytes)
+    },
   }
   #share = 1
   #isFull = false
@@ -228,6 +256,7 @@ class DeliveryPipeline implements Pipeline {
   constructor(options: PipelineOptions) {
     this.#options = options
     this.#endpointOf = createEndpoints(options.breaker)
+    this.#bulkhead = new Bulkhead(options.bulkhead)
     this.#lanes = createLanes<Delivery>({
       maxInFlight: options.maxInFlight,
       waitMs: options.laneWaitMs,
@@ -241,15 +270,20 @@ class DeliveryPipeline implements Pipeline {
   }
 
   get held(): { records: number; bytes: number } {
-    return this.#held
+    const { records, bytes } = this.#held
+    return { records: records + this.#outside.records, bytes: bytes + this.#outside.bytes }
   }
 
   get inFlight(): number {
-    return this.#lanes.inFlight
+    return this.#lanes.inFlight + this.#bulkhead.inFlight
   }
 
   get queued(): number {
-    return this.#lanes.queued + this.#subjects.waiting
+    return this.#lanes.queued + this.#subjects.waiting + this.#bulkhead.queued
+  }
+
+  get paced(): Pipeline['paced'] {
+    return this.#bulkhead
   }
 
   accept(record: HeldRecord, content: RecordContent): void {
@@ -320,12 +354,18 @@ class DeliveryPipeline implements Pipeline {
     for (const delivery of this.#subjects.takeWaiting(({ isAbandoned }) => isAbandoned))
       this.#letGo(delivery, 'handover')
     this.#lanes.letGoAbandoned()
+    this.#bulkhead.dropAbandoned()
   }
 
   setStalled(isStalled: boolean): void {
     this.#isStalled = isStalled
-    if (isStalled) this.#lanes.shut()
-    else if (!this.#isDraining) this.#lanes.open()
+    if (isStalled) {
+      this.#lanes.shut()
+      this.#bulkhead.shut()
+    } else if (!this.#isDraining) {
+      this.#lanes.open()
+      this.#bulkhead.open()
+    }
     this.#reportPressure()
   }
 
@@ -334,6 +374,8 @@ class DeliveryPipeline implements Pipeline {
     this.#lanes.shut()
     for (const delivery of this.#subjects.takeWaiting(() => true)) this.#letGo(delivery, 'shutdown')
     for (const delivery of this.#lanes.takeQueued()) this.#letGo(delivery, 'shutdown')
+    this.#bulkhead.shut()
+    this.#bulkhead.dropAll()
     if (this.#underWay === 0) return
     await new Promise<void>((resolve) => {
       this.#onIdle = resolve
@@ -342,6 +384,7 @@ class DeliveryPipeline implements Pipeline {
 
   stop(): void {
     this.#lanes.stop()
+    this.#bulkhead.stop()
   }
 
   /** A delivery that was not begun stays behind, for the next owner of its record. */
@@ -630,7 +673,7 @@ class DeliveryPipeline implements Pipeline {
       const endpoint = this.#endpointOf(destination)
       delivery.endpoint = endpoint
       delivery.seenIn = this.#options.catalog()
-      if (this.#isOutOfReach(delivery, endpoint)) this.#park(delivery, 'breaker_open')
+      if (this.#hasNoChance(delivery, endpoint)) this.#park(delivery, 'paced')
       else this.#offer(delivery)
     }
   }
@@ -643,13 +686,19 @@ class DeliveryPipeline implements Pipeline {
     this.#lanes.offer(delivery)
   }
 
-  /** Every breaker is open: nothing is gained by waiting in the lane. */
-  #isOutOfReach(delivery: Delivery, { hooks }: Endpoint): boolean {
+  /** A try in between of which nothing says that any hook is ready for it: it needn't come to its lane first. */
+  #hasNoChance(delivery: Delivery, { hooks }: Endpoint): boolean {
+    if (delivery.attempts === 0) return false
     const nowMs = performance.now()
-    return hooks.every(
-      ({ id, breaker }) =>
-        delivery.failedHooks.includes(id) || (breaker.state(nowMs) === 'open' && !breaker.allows(nowMs)),
+    const isHopeless = hooks.every(
+      ({ id, breaker }) => delivery.failedHooks.includes(id) || breaker.advise('between', nowMs) === 'skip',
     )
+    return isHopeless && this.#tryClassOf(delivery, hooks, this.#options.now()) === 'between'
+  }
+
+  #tryClassOf(delivery: Delivery, hooks: Endpoint['hooks'], nowMs: number): TryClass {
+    const remaining = hooks.filter(({ id }) => !delivery.failedHooks.includes(id))
+    return tryClassOf(this.#options.ladder, delivery, idsOf(remaining), nowMs)
   }
 
   /** Begins one attempt; the catalog may have changed since the delivery was enqueued. */
@@ -674,12 +723,15 @@ class DeliveryPipeline implements Pipeline {
       return
     }
     const nowMs = performance.now()
-    const isLastTry = due.length === 0
-    const isReachable = ({ breaker }: Endpoint['hooks'][number]): boolean =>
-      breaker.allows(nowMs) || (isLastTry && breaker.state(nowMs) === 'closed')
-    const reachable = hooks.every(isReachable) ? hooks : hooks.filter(isReachable)
-    if (reachable.length > 0) this.#attempt(delivery, endpoint, reachable, startedMs)
-    else this.#waitForBreakers(delivery, hooks)
+    const well = hooks.every(({ breaker }) => breaker.isWell(nowMs))
+      ? hooks
+      : hooks.filter(({ breaker }) => breaker.isWell(nowMs))
+    const sick = well === hooks ? noHooks : hooks.filter((hook) => !well.includes(hook))
+    const isLast = due.length === 0
+    // Hooks that are well don't ask.
+    const tryClass =
+      sick === noHooks ? 'first' : isLast ? 'last' : this.#tryClassOf(delivery, hooks, startedMs)
+    this.#attempt(delivery, endpoint, { well, sick, tryClass }, startedMs)
   }
 
   /** A newer value takes the place in the lane of the one that it waits for, as long as that was not begun. */
@@ -691,19 +743,6 @@ class DeliveryPipeline implements Pipeline {
     return newest
   }
 
-  /** A hook that asked for a short pause slows its lane; otherwise the delivery moves on, and no attempt is counted. */
-  #waitForBreakers(delivery: Delivery, hooks: Endpoint['hooks']): void {
-    const nowMs = performance.now()
-    const held = hooks.filter(({ breaker }) => breaker.state(nowMs) === 'closed')
-    const waitMs = Math.min(...held.map(({ breaker }) => breaker.heldUntilMs - nowMs))
-    if (waitMs <= this.#options.laneWaitMs) {
-      this.#lanes.postpone(delivery, Math.max(1, Math.ceil(waitMs)))
-      return
-    }
-    this.#lanes.finished(delivery)
-    this.#park(delivery, 'breaker_open')
-  }
-
   /** Hooks asked for a later time than any try is left for: unless they are broken, they are tried now, rather than never. */
   #hooksAtLastTry(delivery: Delivery, remaining: Endpoint['hooks'], nowMs: number): Endpoint['hooks'] {
     if (remaining.length === 0) return remaining
@@ -713,21 +752,62 @@ class DeliveryPipeline implements Pipeline {
 
   #waitForHooks(delivery: Delivery, remaining: Endpoint['hooks'], nowMs: number): void {
     if (remaining.length === 0) {
-      this.#bury(delivery, 'failed_for_good', 'every hook has failed for good')
+      this.#expire(delivery, 'failed_for_good')
       return
     }
     this.#follow(delivery, waitOn(this.#options.ladder, delivery, idsOf(remaining), nowMs), 'not_before')
   }
 
-  #attempt(delivery: Delivery, endpoint: Endpoint, hooks: Endpoint['hooks'], startedMs: number): void {
-    delivery.debt.isBegun = true
-    delivery.attempts++
+  #attempt(
+    delivery: Delivery,
+    endpoint: Endpoint,
+    hooks: { well: Endpoint['hooks']; sick: Endpoint['hooks']; tryClass: TryClass },
+    startedMs: number,
+  ): void {
     this.#underWay++
+    delivery.hasPlace = true
+    if (hooks.well.length === 0 && !this.#goesOutside(delivery)) return
     const { sender } = this.#options
-    new Attempt({ sender, endpoint, hooks, listener: this.#listener, delivery, startedMs }).start()
+    const bulkhead = this.#bulkhead
+    const isForAll = delivery.property !== undefined
+    const listener = this.#listener
+    new Attempt({ ...hooks, sender, bulkhead, endpoint, isForAll, listener, delivery, startedMs }).start()
   }
 
-  #conclude(delivery: Delivery, endpoint: Endpoint, results: readonly HookResult[], startedMs: number): void {
+  /** It waits for hooks that aren't well, out of their budget. Where that is used up, as by records that Kafka doesn't take, it has no turn. */
+  #goesOutside(delivery: Delivery): boolean {
+    const { maxTries } = this.#options.bulkhead
+    if (this.#outside.records < maxTries) {
+      delivery.debt.moveOut()
+      return true
+    }
+    this.#hadNoTurn(delivery, [])
+    this.#free(delivery)
+    this.#end()
+    return false
+  }
+
+  /** Its hooks aren't well, and none was ready for it: no attempt was made, and no rung is used up. */
+  #hadNoTurn(delivery: Delivery, omitted: readonly Omitted[]): void {
+    if (omitted.some(({ why }) => why === 'abandoned')) this.#letGo(delivery, 'handover')
+    else if (omitted.some(({ why }) => why === 'closed')) this.#letGo(delivery, 'shutdown')
+    else this.#park(delivery, 'paced')
+  }
+
+  /** Nothing of its attempt is under way any more but what goes through the bulkhead. */
+  #free(delivery: Delivery): void {
+    delivery.hasPlace = false
+    if (delivery.isToGoBack) this.#goBack(delivery)
+    else this.#lanes.finished(delivery)
+  }
+
+  #conclude(
+    delivery: Delivery,
+    endpoint: Endpoint,
+    results: readonly HookResult[],
+    omitted: readonly Omitted[],
+    startedMs: number,
+  ): void {
     const last = results.at(-1)
     if (last !== undefined) delivery.lastOutcome = describeOutcome(last.outcome)
     const isInDoubt = delivery.property !== undefined && results.some(isUncertainResult)
@@ -739,10 +819,20 @@ class DeliveryPipeline implements Pipeline {
     const { ladder, now } = this.#options
     const hookIds = idsOf(endpoint.hooks)
     const decision = decide({ ladder, carried: delivery, hookIds, results, startedMs, nowMs: now() })
-    if (decision.kind !== 'delivered') this.#follow(delivery, decision, 'failed')
-    else if (isInDoubt) this.#outlast(delivery)
+    if (decision.kind !== 'delivered') {
+      this.#follow(delivery, decision, 'failed', last?.outcome)
+      return
+    }
+    this.#reportOmitted(delivery, omitted)
+    if (isInDoubt) this.#outlast(delivery)
     else if (this.#mayBeDeleted(delivery)) void this.#confirm(delivery)
     else this.#follow(delivery, decision, 'failed')
+  }
+
+  /** Each hook is owed one request of a message that another takes; later attempts are only for those that have failed. */
+  #reportOmitted(delivery: Delivery, omitted: readonly Omitted[]): void {
+    if (delivery.attempts > 1) return
+    for (const { hookId, why } of omitted) this.#options.observer.omitted(delivery, hookId, why)
   }
 
   #mayBeDeleted({ property, debt }: Delivery): boolean {
@@ -773,7 +863,8 @@ class DeliveryPipeline implements Pipeline {
   /** Nothing was sent, since our proxy failed: that was no attempt. */
   #takeBack(delivery: Delivery, isProxyDown: boolean): void {
     delivery.attempts--
-    if (isProxyDown) delivery.isToGoBack = true
+    if (isProxyDown && delivery.hasPlace) delivery.isToGoBack = true
+    else if (isProxyDown && !this.#isDraining && !delivery.isAbandoned) this.#lanes.offer(delivery)
     // It may be this hook alone for which the proxy fails: then it must come to an end some time.
     else this.#park(delivery, 'proxy')
   }
@@ -788,7 +879,7 @@ class DeliveryPipeline implements Pipeline {
     this.#letGo(delivery, this.#isDraining ? 'shutdown' : 'handover')
   }
 
-  #follow(delivery: Delivery, decision: Decision, why: ParkReason): void {
+  #follow(delivery: Delivery, decision: Decision, why: ParkReason, last?: Outcome): void {
     if (decision.kind === 'delivered') {
       this.#options.observer.delivered(delivery)
       this.#settle(delivery)
@@ -796,7 +887,14 @@ class DeliveryPipeline implements Pipeline {
     }
     Object.assign(delivery, decision.next)
     if (decision.kind === 'wait') this.#produceRetry(delivery, decision.waitMs, why)
-    else this.#bury(delivery, decision.reason, delivery.lastOutcome)
+    else this.#expire(delivery, decision.reason, last)
+  }
+
+  #expire(delivery: Delivery, reason: 'failed_for_good' | 'expired', last?: Outcome): void {
+    const { ladder } = this.#options
+    const isUntried = reason === 'expired' && delivery.attempts === 0
+    const named = isUntried ? 'expired_untried' : reason
+    this.#bury(delivery, named, describeDeath(named, { ...delivery, limitMs: ladder.limitMs, last }))
   }
 
   /** Sends a delivery on without an attempt. One that was never tried, or whose destination pauses, doesn't expire. */
@@ -804,7 +902,7 @@ class DeliveryPipeline implements Pipeline {
     const { ladder, now } = this.#options
     if (why === 'paused') delivery.expiresAtMs = 0
     // The four hours run while the customer is down, whether we tried or knew better.
-    const doesExpire = why === 'breaker_open' || why === 'proxy'
+    const doesExpire = why === 'paced' || why === 'proxy'
     if (doesExpire && delivery.expiresAtMs === 0) delivery.expiresAtMs = now() + ladder.limitMs
     if (delivery.expiresAtMs === 0) {
       const { rung, waitMs } = nextParkingStep(ladder, delivery.nextRung)
@@ -812,9 +910,21 @@ class DeliveryPipeline implements Pipeline {
       this.#produceRetry(delivery, waitMs, why)
     } else {
       const hooks = this.#options.catalog().destinations.get(delivery.destinationId)?.hooks ?? []
-      const remaining = hooks.filter(({ id }) => !delivery.failedHooks.includes(id))
-      this.#follow(delivery, waitOn(ladder, delivery, idsOf(remaining), now()), why)
+      const remaining = idsOf(hooks.filter(({ id }) => !delivery.failedHooks.includes(id)))
+      if (why === 'paced') this.#waitForTurn(delivery, remaining)
+      else this.#follow(delivery, waitOn(ladder, delivery, remaining, now()), why)
     }
+  }
+
+  #waitForTurn(delivery: Delivery, hookIds: readonly string[]): void {
+    const { ladder, now } = this.#options
+    const step = waitForTurn(ladder, delivery, hookIds, now())
+    if (step.kind === 'expired') {
+      this.#expire(delivery, 'expired')
+      return
+    }
+    delivery.waits = step.waits
+    this.#produceRetry(delivery, step.waitMs, 'paced')
   }
 
   #produceRetry(delivery: Delivery, waitMs: number, why: ParkReason): void {
@@ -937,7 +1047,13 @@ class DeliveryPipeline implements Pipeline {
     this.#held.records++
     this.#held.bytes += bytes
     this.#reportPressure()
-    return new Debt(record, owed, bytes, this.#paid)
+    return new Debt(record, owed, bytes, this.#creditor)
+  }
+
+  #giveBack(account: { records: number; bytes: number }, bytes: number): void {
+    account.records--
+    account.bytes -= bytes
+    this.#reportPressure()
   }
 
   #laneTerms(destination: DestinationDefinition | undefined, laneClass: LaneClass): LaneTerms {
@@ -987,6 +1103,7 @@ function isOfSame({ messageId }: Delivery, judgement: Judgement): boolean {
 
 const delivered: Decision = { kind: 'delivered' }
 const none: readonly string[] = []
+const noHooks: Endpoint['hooks'] = []
 const nowhere: ReadonlyMap<string, number> = new Map()
 
 const tooLarge = {

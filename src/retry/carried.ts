@@ -14,6 +14,8 @@ export type Carried = {
   kind: string
   /** The rung that the delivery takes next. */
   nextRung: number
+  /** Steps of the ladder that it has waited since its last try without having had its turn: they use up no rung. */
+  waits?: number
   /** Requests rounds made so far; a record that only waited has none. */
   attempts: number
   /** When the origin record was appended, in epoch milliseconds. */
@@ -71,6 +73,7 @@ const headerLimits: readonly (readonly [name: string, maxBytes: number])[] = [
   ['message-id', maxTextBytes],
   ['message-type', maxTextBytes],
   ['rung', maxTextBytes],
+  ['waits', maxTextBytes],
   ['attempts', maxTextBytes],
   ['first-seen', maxTextBytes],
   ['expires-at', maxTextBytes],
@@ -98,6 +101,7 @@ export function encodeCarried(carried: Carried): CarriedHeaders {
     'expires-at': String(carried.expiresAtMs),
     origin: `${origin.topic}/${origin.partition}/${origin.offset}`,
   }
+  if ((carried.waits ?? 0) > 0) headers['waits'] = String(carried.waits)
   if (carried.failedHooks.length > 0) headers['failed-hooks'] = JSON.stringify(carried.failedHooks)
   if (carried.notBeforeMs.size > 0) headers['not-before'] = JSON.stringify([...carried.notBeforeMs])
   if (carried.lastOutcome !== '') headers['last-outcome'] = carried.lastOutcome.slice(0, maxOutcomeCharacters)
@@ -142,6 +146,7 @@ export function decodeCarried(headers: ReceivedHeaders): Decoded {
     messageId: text('message-id'),
     kind: text('message-type'),
     nextRung: count('rung'),
+    waits: headerText(headers, 'waits') === undefined ? 0 : count('waits'),
     attempts: count('attempts'),
     firstSeenMs: count('first-seen'),
     expiresAtMs: count('expires-at'),

@@ -28,6 +28,7 @@ import { openAudiences } from './audiences.ts'
 import { openBackfillMarks } from './backfill-marks.ts'
 import { openFirstSyncs } from './first-syncs.ts'
 import { tuneGarbageCollector } from './garbage-collector.ts'
+import { bulkheadOf } from './bulkhead.ts'
 import { createOutbound } from './outbound.ts'
 import type { Parts } from './parts.ts'
 import { openIntake } from './schema-registry.ts'
@@ -184,6 +185,7 @@ export async function startMember({
       openMs: config.breaker.openForMs,
       maxOpenMs: config.breaker.maxOpenForMs,
     },
+    bulkhead: bulkheadOf(config, log),
     buffer: { records: config.delivery.bufferRecords, bytes: config.delivery.bufferBytes },
     onPressure: (isFull) => consumer?.setFull(isFull),
     onCongested: (isCongested) => consumer?.setCongested(isCongested),
@@ -429,6 +431,9 @@ async function tiersToConsume(
 function collect(metrics: Metrics, pipeline: Pipeline, consumer: GroupConsumer, isStalled: boolean): void {
   metrics.inFlight.set(pipeline.inFlight)
   metrics.queued.set(pipeline.queued)
+  metrics.pacedHooks.set(pipeline.paced.hooks)
+  metrics.pacedInFlight.set(pipeline.paced.inFlight)
+  metrics.pacedQueued.set(pipeline.paced.queued)
   metrics.stalled.set(isStalled ? 1 : 0)
   metrics.commitAge.set(consumer.lastCommitMs === 0 ? 0 : (Date.now() - consumer.lastCommitMs) / 1000)
   metrics.lag.reset()

@@ -72,6 +72,27 @@ export function createMetrics({ perDestination }: { perDestination: boolean }) {
       labelNames: ['outcome', 'status_class', 'verdict', ...destination],
       registers,
     }),
+    hooksOmitted: new Counter({
+      name: 'sluice_hook_requests_omitted_total',
+      help: 'Requests that a URL never got of a message that another URL of its destination took, by reason: full (there is no room left for URLs that fail), waited (it was not ready for it in time), skipped (it asked for a long pause), proxy, closed (the worker was stopped) or abandoned.',
+      labelNames: ['reason', ...(perDestination ? ['destination', 'hook'] : [])],
+      registers,
+    }),
+    pacedHooks: new Gauge({
+      name: 'sluice_paced_hooks',
+      help: 'URLs that fail, or asked for a pause, and have something that waits or is under way: they are sent requests at a pace of their own.',
+      registers,
+    }),
+    pacedInFlight: new Gauge({
+      name: 'sluice_paced_requests_in_flight',
+      help: 'Requests under way to URLs that fail or asked for a pause; at most delivery.maxInFlightSick.',
+      registers,
+    }),
+    pacedQueued: new Gauge({
+      name: 'sluice_paced_requests_queued',
+      help: 'Requests that wait for their turn at URLs that fail or asked for a pause.',
+      registers,
+    }),
     attemptSeconds: new TallyHistogram({
       name: 'sluice_attempt_duration_seconds',
       help: 'From the start of a request to its outcome.',

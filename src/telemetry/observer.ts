@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import type { Outcome, OutcomeKind } from '../delivery/outcome.ts'
 import type { VerdictKind } from '../delivery/verdict.ts'
+import type { OmitReason } from '../pipeline/attempt.ts'
 import type { HookResult } from '../pipeline/decision.ts'
 import type { Delivery, HeldRecord } from '../pipeline/delivery.ts'
 import type { DropReason } from '../pipeline/identify.ts'
@@ -8,6 +9,7 @@ import type { DeadReason, NotRoutedReason, ParkReason, PipelineObserver } from '
 import { formatWait } from '../retry/duration.ts'
 import { createDeliveredLog } from './attempt-line.ts'
 import { memo } from './memo.ts'
+import { createOmissionLog } from './omission-log.ts'
 import type { Metrics } from './metrics.ts'
 import { PacedLines } from './paced-lines.ts'
 
@@ -62,6 +64,7 @@ export function createObserver({
   )
   const delivered = deliveries('delivered')
   const logDelivered = createDeliveredLog(log)
+  const omissions = createOmissionLog(log)
   const deliverySeconds = metrics.deliverySeconds.series({})
   const repeatsDropped = metrics.repeatsDropped.series({})
 
@@ -110,6 +113,10 @@ export function createObserver({
     delivered(delivery) {
       delivered(perDestination ? delivery.destinationId : '').inc()
       deliverySeconds.observe(Math.max(0, Date.now() - delivery.firstSeenMs) / 1000)
+    },
+    omitted({ destinationId, messageId }: Delivery, hook: string, why: OmitReason) {
+      metrics.hooksOmitted.inc({ reason: why, ...(perDestination && { destination: destinationId, hook }) })
+      omissions.tell({ destination: destinationId, hook, why, messageId })
     },
     parked(_delivery: Delivery, why: ParkReason, waitMs: number) {
       metrics.parked.inc({ tier: formatWait(waitMs), reason: why })

@@ -29,6 +29,7 @@ function carried(random: Random): Carried {
     messageId: random.bytes(random.below(60)).toString('latin1'),
     kind: random.pick(['track', 'delete']),
     nextRung: count(),
+    waits: count(),
     attempts: count(),
     firstSeenMs: count(),
     expiresAtMs: count(),

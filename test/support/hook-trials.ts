@@ -2,6 +2,8 @@ import { createHmac } from 'node:crypto'
 import { expect } from 'vitest'
 import { parseCatalog } from '../../src/catalog/parse.ts'
 import type { BreakerOptions } from '../../src/delivery/breaker.ts'
+import { Bulkhead } from '../../src/delivery/bulkhead.ts'
+import { roomyBulkhead } from './bulkhead.ts'
 import { createAddressPolicy } from '../../src/address/policy.ts'
 import { createEndpoints, type DestinationDefinition } from '../../src/delivery/endpoint.ts'
 import type { Outcome } from '../../src/delivery/outcome.ts'
@@ -58,6 +60,7 @@ export async function startTrials(): Promise<Trials> {
     poolIdleMs: 300,
   })
   const endpointOf = createEndpoints(breaker)
+  const bulkhead = new Bulkhead(roomyBulkhead)
   const good = definitionAsWritten({ url: `${server.origin}/good`, headers: [], messageId: '' })
 
   async function attempt(definition: DestinationDefinition, messageId: string): Promise<Outcome | undefined> {
@@ -67,16 +70,23 @@ export async function startTrials(): Promise<Trials> {
     new Attempt({
       sender,
       endpoint,
-      hooks: endpoint.hooks,
-      delivery: { messageId, body: Buffer.from(body) },
+      bulkhead,
+      well: endpoint.hooks,
+      sick: [],
+      tryClass: 'first',
+      isForAll: true,
+      delivery: { messageId, body: Buffer.from(body), isAbandoned: false },
       startedMs: Date.now(),
       listener: {
+        begun() {},
         answered() {},
+        omitted() {},
+        freed() {},
         mayGoOn: () => false,
         concluded(_delivery, _endpoint, concluded) {
           results = concluded
         },
-        released: () => released.resolve(),
+        ended: () => released.resolve(),
       },
     }).start()
     await released.promise
@@ -104,6 +114,7 @@ export async function startTrials(): Promise<Trials> {
     },
     async stop() {
       await sender.close()
+      bulkhead.stop()
       await server.stop()
     },
   }

@@ -1,6 +1,7 @@
 import type { Outcome } from '../../../src/delivery/outcome.ts'
 import type { Exchange } from '../../../src/delivery/sender.ts'
 import type { HeldRecord, Identify } from '../../../src/audience/ports.ts'
+import { roomyBulkhead } from '../../support/bulkhead.ts'
 import { defaultLimits } from '../../../src/message/limits.ts'
 import type { Delivery } from '../../../src/pipeline/delivery.ts'
 import type { DropReason, Judgement, Waiting } from '../../../src/pipeline/identify.ts'
@@ -533,6 +534,7 @@ export class WholeWorld {
       },
       observer: {
         attempted() {},
+        omitted() {},
         delivered() {},
         parked: (_delivery, why) => this.seen.add(`parked: ${why}`),
         deadLettered: (reason) => this.seen.add(`dead: ${reason}`),
@@ -548,6 +550,7 @@ export class WholeWorld {
       maxInFlight: 1_000,
       laneWaitMs: 600_000,
       lanePatienceMs: 600_000,
+      bulkhead: roomyBulkhead,
       breaker: { failureShare: 1, minResults: 1_000_000, windowMs: 10_000, openMs: 0, maxOpenMs: 0 },
       buffer: { records: 1_000, bytes: 10_000_000 },
       onPressure() {},

@@ -103,6 +103,7 @@ describe('parseCatalog', () => {
       standardWebhooks: true,
       strategy: 'failover',
       maxInFlight: 8,
+      maxInFlightSick: 8,
       hooks: [
         {
           id: 'main',

@@ -1,6 +1,11 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { Breaker, type BreakerOptions } from '../../../src/delivery/breaker.ts'
+import {
+  Breaker,
+  type BreakerOptions,
+  type HookAnswer,
+  type TryClass,
+} from '../../../src/delivery/breaker.ts'
 
 const options: BreakerOptions = {
   failureShare: 0.5,
@@ -11,115 +16,161 @@ const options: BreakerOptions = {
 }
 
 /** Runs one request through the breaker. */
-function run(breaker: Breaker, hasFailed: boolean, nowMs: number): void {
-  breaker.ended(breaker.begun(nowMs), hasFailed, nowMs)
+function run(breaker: Breaker, answer: HookAnswer, nowMs: number, tryClass: TryClass = 'first'): void {
+  breaker.ended(breaker.begun(nowMs, tryClass), answer, nowMs)
 }
 
 function opened(atMs = 0): Breaker {
   const breaker = new Breaker(options)
-  for (let i = 0; i < 10; i++) run(breaker, true, atMs)
+  for (let i = 0; i < 10; i++) run(breaker, 'failure', atMs)
   return breaker
+}
+
+/** How many tries in between it lets go at once, each of which fails. */
+function letsGo(breaker: Breaker, nowMs: number): number {
+  for (let count = 0; count < 5_000; count++) {
+    if (breaker.advise('between', nowMs) !== 'go') return count
+    run(breaker, 'failure', nowMs, 'between')
+  }
+  return 5_000
 }
 
 describe('a breaker', () => {
   test('opens when the share of failures in the window is reached, and not on a few results', () => {
     const breaker = new Breaker(options)
-    for (let i = 0; i < 9; i++) run(breaker, true, 0)
-    expect(breaker.allows(0)).toBe(true)
-    run(breaker, false, 0)
-    expect(breaker.allows(0)).toBe(true)
-    run(breaker, true, 0)
-    expect(breaker.allows(0)).toBe(false)
-    expect(breaker.state(0)).toBe('open')
+    for (let i = 0; i < 9; i++) run(breaker, 'failure', 0)
+    expect(breaker.isWell(0)).toBe(true)
+    run(breaker, 'success', 0)
+    expect(breaker.isWell(0)).toBe(true)
+    run(breaker, 'failure', 0)
+    expect(breaker.isWell(0)).toBe(false)
+    expect(breaker.state).toBe('open')
   })
 
   test('forgets what is older than its window', () => {
     const breaker = new Breaker(options)
-    for (let i = 0; i < 9; i++) run(breaker, true, 0)
-    run(breaker, true, 10_001)
-    expect(breaker.state(10_001)).toBe('closed')
+    for (let i = 0; i < 9; i++) run(breaker, 'failure', 0)
+    run(breaker, 'failure', 10_001)
+    expect(breaker.state).toBe('closed')
   })
 
-  test('lets one probe through once its time is over, and no second one beside it', () => {
+  test('open, it lets the first and the last try of every message go, and none in between', () => {
     const breaker = opened()
-    expect(breaker.allows(4_999)).toBe(false)
-    expect(breaker.allows(5_000)).toBe(true)
-    breaker.begun(5_000)
-    expect(breaker.allows(5_000)).toBe(false)
-  })
-
-  test('after good probes it lets 2, 4 and 8 through, then all', () => {
-    const breaker = opened()
-    const limits: number[] = []
-    while (breaker.state(5_000) !== 'closed') {
-      const eras: number[] = []
-      while (breaker.allows(5_000)) eras.push(breaker.begun(5_000))
-      limits.push(eras.length)
-      // One success raises the limit; the others come back while the next are out.
-      for (const era of eras.slice(0, 1)) breaker.ended(era, false, 5_000)
-      expect(limits.length).toBeLessThan(20)
+    for (let i = 0; i < 1_000; i++) {
+      expect(breaker.advise('first', i)).toBe('go')
+      expect(breaker.advise('last', i)).toBe('go')
+      expect(breaker.advise('between', i)).toBe('skip')
+      run(breaker, 'failure', i)
     }
-    expect(limits[0]).toBe(1)
-    expect(breaker.allows(5_000)).toBe(true)
   })
 
-  test('stays open twice as long after each failed probe, up to its limit', () => {
+  test('a hook that was sent nothing for a while is probed, ever more seldom as long as it fails', () => {
     const breaker = opened()
+    expect(breaker.advise('between', 4_999)).toBe('skip')
     let atMs = 5_000
     for (const openMs of [10_000, 20_000, 20_000]) {
-      run(breaker, true, atMs)
-      expect(breaker.allows(atMs + openMs - 1)).toBe(false)
+      expect(breaker.advise('between', atMs)).toBe('go')
+      run(breaker, 'failure', atMs, 'between')
+      expect(breaker.advise('between', atMs + openMs - 1)).toBe('skip')
       atMs += openMs
-      expect(breaker.allows(atMs)).toBe(true)
     }
+  })
+
+  test('a success earns twenty tries in between, and runs without any halve what is left', () => {
+    const breaker = opened()
+    run(breaker, 'success', 0)
+    const [quick, slow] = [letsGo(breaker, 0), letsGo(breaker, 1)]
+    expect(quick).toBeGreaterThan(9)
+    expect(quick).toBeLessThanOrEqual(20)
+    expect(slow).toBe(0)
+  })
+
+  test('a hook that takes one of ten requests earns all tries that a message may have', () => {
+    const breaker = opened()
+    let spent = 0
+    for (let i = 0; i < 10_000; i++) {
+      // Of each message's ten tries one is the first, and most have one that is the last.
+      const tryClass = i % 10 < 2 ? 'first' : 'between'
+      if (breaker.advise(tryClass, i) !== 'go') continue
+      spent++
+      run(breaker, spent % 10 === 0 ? 'success' : 'failure', i, tryClass)
+    }
+    expect(spent).toBeGreaterThan(9_900)
+  })
+
+  test('a hook that answers what it can in time has its requests in flight halved, and raised with each success', () => {
+    const breaker = opened()
+    const inFlight = (): number => {
+      const eras: number[] = []
+      while (eras.length < 500 && breaker.advise('first', 0) === 'go') eras.push(breaker.begun(0, 'first'))
+      for (const _ of eras) breaker.withdrawn()
+      return eras.length
+    }
+    expect(inFlight()).toBe(500)
+    run(breaker, 'success', 0)
+    const free = inFlight()
+    expect(free).toBe(65)
+    for (let i = 0; i < 9; i++) run(breaker, 'timeout', 0)
+    expect(inFlight()).toBe(32)
+    run(breaker, 'success', 0)
+    expect(inFlight()).toBe(33)
+  })
+
+  test('closes when a run of results fails less often than what opens it', () => {
+    const breaker = opened()
+    for (let i = 0; i < 10; i++) run(breaker, i < 6 ? 'success' : 'failure', 0)
+    expect(breaker.isWell(0)).toBe(true)
   })
 
   test('the late results of requests that were begun before it opened change nothing', () => {
     const breaker = new Breaker(options)
-    const early = Array.from({ length: 30 }, () => breaker.begun(0))
-    for (const era of early.slice(0, 10)) breaker.ended(era, true, 0)
-    expect(breaker.state(5_000)).toBe('half-open')
-    for (const era of early.slice(10)) breaker.ended(era, true, 5_000)
-    expect(breaker.allows(5_000)).toBe(true)
+    const early = Array.from({ length: 30 }, () => breaker.begun(0, 'first'))
+    for (const era of early.slice(0, 10)) breaker.ended(era, 'failure', 0)
+    expect(breaker.state).toBe('open')
+    for (const era of early.slice(10)) breaker.ended(era, 'success', 0)
+    expect(breaker.state).toBe('open')
+    expect(breaker.advise('between', 0)).toBe('skip')
   })
 
-  test('a pause that the hook asked for is kept, closed or not', () => {
-    const breaker = new Breaker(options)
-    breaker.hold(1_000)
-    expect(breaker.allows(999)).toBe(false)
-    expect(breaker.state(999)).toBe('closed')
-    expect(breaker.allows(1_000)).toBe(true)
+  test('a pause that the hook asked for is kept, closed or not, but by a last try', () => {
+    for (const breaker of [new Breaker(options), opened()]) {
+      breaker.hold(1_000)
+      expect(breaker.isWell(999)).toBe(false)
+      expect(breaker.advise('first', 999)).toBe('wait')
+      expect(breaker.advise('last', 999)).toBe('go')
+      expect(breaker.advise('first', 1_000)).toBe('go')
+    }
   })
 
-  test('for any history: half-open never has more than eight in flight, and a hook that works is let through in the end', () => {
+  test('for any history: a hook that works is well again in the end, and nothing is left in flight', () => {
     const steps = fc.array(
-      fc.record({ waitMs: fc.integer({ min: 0, max: 8_000 }), fails: fc.boolean(), delays: fc.boolean() }),
+      fc.record({
+        waitMs: fc.integer({ min: 0, max: 8_000 }),
+        answer: fc.constantFrom<HookAnswer>('success', 'failure', 'timeout'),
+        tryClass: fc.constantFrom<TryClass>('first', 'between', 'last'),
+        delays: fc.boolean(),
+      }),
       { maxLength: 300 },
     )
     fc.assert(
       fc.property(steps, (history) => {
         const breaker = new Breaker(options)
         let nowMs = 0
-        let probes: number[] = []
-        for (const { waitMs, fails, delays } of history) {
+        const out: number[] = []
+        for (const { waitMs, answer, tryClass, delays } of history) {
           nowMs += waitMs
-          const state = breaker.state(nowMs)
-          if (state !== 'half-open') probes = []
-          if (!breaker.allows(nowMs)) continue
-          const era = breaker.begun(nowMs)
-          if (state === 'half-open') probes.push(era)
-          expect(probes.length).toBeLessThanOrEqual(8)
-          if (delays && state === 'half-open') continue
-          breaker.ended(era, fails, nowMs)
-          probes = probes.filter((probe) => probe !== era)
+          if (breaker.advise(tryClass, nowMs) !== 'go') continue
+          const era = breaker.begun(nowMs, tryClass)
+          if (delays) out.push(era)
+          else breaker.ended(era, answer, nowMs)
         }
-        // Let what is out come back, then only successes.
-        for (const era of probes) breaker.ended(era, false, nowMs)
+        for (const era of out) breaker.ended(era, 'failure', nowMs)
         for (let i = 0; i < 20; i++) {
           nowMs += options.maxOpenMs
-          if (breaker.allows(nowMs)) run(breaker, false, nowMs)
+          expect(breaker.advise('between', nowMs)).toBe('go')
+          run(breaker, 'success', nowMs, 'between')
         }
-        expect(breaker.state(nowMs)).toBe('closed')
+        expect(breaker.state).toBe('closed')
       }),
       { numRuns: 1_000 },
     )

@@ -1,3 +1,4 @@
+import { roomyBulkhead } from '../../support/bulkhead.ts'
 import { describe, expect, test } from 'vitest'
 import type { DestinationDefinition } from '../../../src/delivery/endpoint.ts'
 import { defaultLimits, type MessageLimits } from '../../../src/message/limits.ts'
@@ -67,6 +68,7 @@ async function given(
     },
     observer: {
       attempted() {},
+      omitted() {},
       delivered() {},
       parked() {},
       deadLettered: (reason) => deadReasons.push(reason),
@@ -82,6 +84,7 @@ async function given(
     maxInFlight: 10,
     laneWaitMs: 1_000,
     lanePatienceMs: 100,
+    bulkhead: roomyBulkhead,
     breaker: { failureShare: 0.5, minResults: 10, windowMs: 1_000, openMs: 1_000, maxOpenMs: 1_000 },
     buffer: { records: 100, bytes: 1_000_000 },
     onPressure() {},

@@ -1,3 +1,4 @@
+import { roomyBulkhead } from '../../support/bulkhead.ts'
 import { beforeEach, expect, test } from 'vitest'
 import type { DestinationDefinition } from '../../../src/delivery/endpoint.ts'
 import { defaultLimits } from '../../../src/message/limits.ts'
@@ -71,6 +72,7 @@ async function take(
     },
     observer: {
       attempted() {},
+      omitted() {},
       delivered() {},
       parked() {},
       deadLettered() {},
@@ -92,6 +94,7 @@ async function take(
     maxInFlight: 10,
     laneWaitMs: 1_000,
     lanePatienceMs: 100,
+    bulkhead: roomyBulkhead,
     breaker: { failureShare: 0.5, minResults: 10, windowMs: 1_000, openMs: 1_000, maxOpenMs: 1_000 },
     buffer: { records: 100, bytes: 1_000_000 },
     onPressure() {},

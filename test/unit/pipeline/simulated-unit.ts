@@ -1,3 +1,4 @@
+import { roomyBulkhead } from '../../support/bulkhead.ts'
 import { setImmediate as turn } from 'node:timers/promises'
 import type { DestinationDefinition } from '../../../src/delivery/endpoint.ts'
 import type { Outcome } from '../../../src/delivery/outcome.ts'
@@ -472,6 +473,7 @@ export class SimulatedUnit {
       },
       observer: {
         attempted() {},
+        omitted() {},
         delivered: (delivery) => this.#forgetFresh(owner, delivery),
         parked: (delivery, why) => {
           this.seen.add(`parked: ${why}`)
@@ -495,6 +497,7 @@ export class SimulatedUnit {
       maxInFlight: 1_000,
       laneWaitMs: 600_000,
       lanePatienceMs: isCramped ? -1 : 600_000,
+      bulkhead: roomyBulkhead,
       breaker: { failureShare: 1, minResults: 1_000_000, windowMs: 10_000, openMs: 0, maxOpenMs: 0 },
       buffer: { records: isCramped ? 2 : 1_000, bytes: 10_000_000 },
       onPressure() {},

@@ -1,3 +1,4 @@
+import { roomyBulkhead } from '../../support/bulkhead.ts'
 import { setImmediate as turn } from 'node:timers/promises'
 import type { DestinationDefinition } from '../../../src/delivery/endpoint.ts'
 import type { Outcome } from '../../../src/delivery/outcome.ts'
@@ -148,6 +149,7 @@ export function stage({
     },
     observer: {
       attempted() {},
+      omitted() {},
       delivered: ({ destinationId, body }) => told.push(`delivered ${destinationId} ${String(body)}`),
       parked: ({ destinationId, body }, why) => told.push(`parked ${destinationId} ${String(body)}: ${why}`),
       deadLettered: (reason, _detail, _where, delivery) =>
@@ -165,6 +167,7 @@ export function stage({
     laneWaitMs: 60_000,
     lanePatienceMs: 60_000,
     // Never opens, and holds nothing back after a 429.
+    bulkhead: roomyBulkhead,
     breaker: { failureShare: 1, minResults: 1_000_000, windowMs: 10_000, openMs: 0, maxOpenMs: 0 },
     buffer: { records: 10_000, bytes: 10_000_000 },
     onPressure() {},

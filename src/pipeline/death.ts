@@ -1,0 +1,68 @@
+import type { Outcome } from '../delivery/outcome.ts'
+import { formatWait } from '../retry/duration.ts'
+
+/** What is known of a delivery that ends in the dead letters. */
+export type Deceased = {
+  readonly attempts: number
+  /** In words; empty where nothing was ever tried. */
+  readonly lastOutcome: string
+  /** How long it may be tried, in milliseconds. */
+  readonly limitMs: number
+  /** Of the try that was its last, if that was just made. */
+  readonly last?: Outcome | undefined
+}
+
+/** Why a delivery was given up, after how many tries, what the last came to, and what to do. Pure. */
+export function describeDeath(
+  reason: 'failed_for_good' | 'expired' | 'expired_untried',
+  { attempts, lastOutcome, limitMs, last }: Deceased,
+): string {
+  const within = formatWait(limitMs)
+  const tries = `${attempts} ${attempts === 1 ? 'try' : 'tries'}, the last: ${lastOutcome === '' ? 'unknown' : lastOutcome}`
+  switch (reason) {
+    case 'expired':
+      return `no URL took it within ${within}: ${tries}. ${adviceOf(last)}`
+    case 'expired_untried':
+      return `it was never tried within ${within}: failing URLs had more to be sent than delivery.maxInFlightSick (SLUICE_DELIVERY_MAX_IN_FLIGHT_SICK) or their destination's maxInFlight lets through. Mend or switch off the destination, raise these, or run more workers; then send it again.`
+    case 'failed_for_good':
+      return `every URL refused it for good: ${tries}. ${adviceOf(last)}`
+  }
+}
+
+const endpointAdvice = 'Mend the endpoint, which must answer 2xx in time; then send it again.'
+
+function adviceOf(last: Outcome | undefined): string {
+  switch (last?.kind) {
+    case undefined:
+      return endpointAdvice
+    case 'answer':
+      return adviceOfStatus(last.status)
+    case 'timeout':
+      return 'Let the endpoint answer 2xx at once and do its work afterwards; then send it again.'
+    case 'connection':
+      return 'See that the endpoint runs and can be reached from the workers; then send it again.'
+    case 'dns':
+      return 'Correct the host name in the catalog, or its record in DNS; then send it again.'
+    case 'proxy':
+      return 'See that the proxy (delivery.proxy) lets this URL through; then send it again.'
+    case 'certificate':
+      return 'Give the endpoint a valid certificate of a public authority for its host name: self-signed ones are not supported; then send it again.'
+    case 'address':
+      return 'Use a public address, or list the range in delivery.allowAddresses; then send it again.'
+    case 'request':
+      return "Correct the destination's URL or headers in the catalog; then send it again."
+  }
+}
+
+function adviceOfStatus(status: number): string {
+  if (status >= 300 && status < 400)
+    return 'Redirects are not followed: put the URL that it redirects to into the catalog; then send it again.'
+  if (status === 401 || status === 403)
+    return "The endpoint takes no request with these credentials: check the destination's headers and sharedSecret; then send it again."
+  if (status === 404 || status === 410)
+    return 'The endpoint has nothing at this URL: correct it in the catalog; then send it again.'
+  if (status === 413) return 'The endpoint takes no body of this size: raise its limit; then send it again.'
+  if (status >= 400 && status < 500 && status !== 408 && status !== 423 && status !== 425 && status !== 429)
+    return 'The endpoint refuses this message: its log says why.'
+  return endpointAdvice
+}

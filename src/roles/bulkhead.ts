@@ -1,0 +1,37 @@
+import { readFileSync } from 'node:fs'
+import type { Logger } from 'pino'
+import type { Config } from '../config/schema.ts'
+import type { BulkheadOptions } from '../delivery/bulkhead.ts'
+
+/** What requests to hooks that aren't well may take: as configured, but no more than half of the files that may be open. */
+export function bulkheadOf({ delivery }: Config, log: Logger): BulkheadOptions {
+  const openFiles = maxOpenFiles()
+  const most = Math.max(1, Math.floor(openFiles / 2))
+  if (most < delivery.maxInFlightSick) {
+    log.warn(
+      { openFiles, maxInFlightSick: most },
+      'fewer requests to failing URLs than delivery.maxInFlightSick: the system allows too few open files (ulimit -n)',
+    )
+  }
+  return bulkheadWith(delivery, Math.min(delivery.maxInFlightSick, most))
+}
+
+/** With room for `maxInFlight` requests. */
+export function bulkheadWith(delivery: Config['delivery'], maxInFlight: number): BulkheadOptions {
+  return {
+    maxInFlight,
+    maxTries: 2 * maxInFlight,
+    maxBytes: delivery.bufferBytes,
+    waitMs: delivery.laneWaitMs,
+  }
+}
+
+/** Of this process; without end where the system doesn't tell. Node raises the soft limit to the hard one at its start. */
+function maxOpenFiles(): number {
+  try {
+    const [, soft] = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? []
+    return soft === undefined ? Number.POSITIVE_INFINITY : Number(soft)
+  } catch {
+    return Number.POSITIVE_INFINITY
+  }
+}
