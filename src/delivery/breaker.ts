@@ -3,8 +3,8 @@
  * enough of the window failed it opens, and from then on says how fast the hook may be tried:
  *
  * - The first and the last try of a message need no leave: every message gets these two.
- * - A try in between costs a credit, and each success earns some (additive increase); a run of results without any success
- *   halves what is left (multiplicative decrease). A hook that fails nine of ten requests earns all its tries, one that is
+ * - A try in between costs a credit, and each success earns some (additive increase); many results without any success
+ *   halve what is left (multiplicative decrease). A hook that fails nine of ten requests earns all its tries, one that is
  *   down gets none but a probe now and then.
  * - A hook that still answers has a limit on requests in flight: each success raises it by one, a run that mostly timed out
  *   halves it, so that an overloaded server finds its pace. One that has not taken anything for long is not limited: nothing is
@@ -37,7 +37,7 @@ export type TryClass = 'first' | 'last' | 'between'
 const creditsPerSuccess = 20
 /** What may be saved up: nobody is met with all that waited for it the moment it is back. */
 const maxCredits = 1_000
-/** So many results without a success, and this long without one: it takes nothing at all. */
+/** So many results without a success, or this long without one: it takes nothing at all. */
 const deadResults = 50
 const deadMs = 30_000
 
@@ -171,6 +171,7 @@ export class Breaker {
       this.#probeMs = this.#options.openMs
     } else {
       this.#sinceSuccess++
+      if (this.#sinceSuccess % deadResults === 0) this.#credits = Math.floor(this.#credits / 2)
       this.#probeMs = Math.min(this.#probeMs * 2, this.#options.maxOpenMs)
     }
     if (run.results >= this.#options.minResults) this.#endRun()
@@ -179,7 +180,6 @@ export class Breaker {
   #endRun(): void {
     const { results, successes, timeouts } = this.#run
     this.#run = { results: 0, successes: 0, timeouts: 0 }
-    if (successes === 0) this.#credits = Math.floor(this.#credits / 2)
     if (timeouts * 2 >= results) this.#limit = Math.max(minLimit, Math.floor(this.#limit / 2))
     if ((results - successes) / results < this.#options.failureShare) this.#close()
   }

@@ -81,7 +81,13 @@ export function waitForTurn(
   return { kind: 'wait', waitMs: step.waitMs, waits: step.next.nextRung - nextRung }
 }
 
-/** Which of its tries a delivery would have now. The four hours of one that has not expired-at have not begun. */
+/** Tries that every message has, whatever its hooks answer: one at the start, one at the end. */
+const owedTries = 2
+
+/**
+ * Which of its tries a delivery would have now. The four hours of one without a time to expire have not begun. One that had a try in
+ * between has had what is owed to it, and its last one is as any other.
+ */
 export function tryClassOf(
   ladder: Ladder,
   carried: Standing,
@@ -89,6 +95,7 @@ export function tryClassOf(
   nowMs: number,
 ): TryClass {
   if (carried.attempts === 0 || carried.expiresAtMs === 0) return 'first'
+  if (carried.attempts >= owedTries) return 'between'
   return waitForTurn(ladder, carried, hookIds, nowMs).kind === 'expired' ? 'last' : 'between'
 }
 

@@ -1,0 +1,138 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { answer, neverAnswer, type Receiver, type Script, startReceiver } from '../../support/receiver.ts'
+import { until } from '../../support/until.ts'
+import { type Deployment, deploy } from './deployment.ts'
+
+/** Hooks that fail, or ask for less, get their requests all the same. On a ladder of 1 s, then 2 s, for 12 s at most. */
+
+const messages = 200
+const everyMs = 50
+
+const failsAtFirst: Script = (request, response, nth) => answer(nth <= 60 ? 500 : 200)(request, response, nth)
+
+const scripts: Record<string, Script> = {
+  '/well': answer(200),
+  '/asks-for-less': answer(429, { 'retry-after': '1' }),
+  '/broken': answer(500),
+  '/down': answer(500),
+  '/silent': neverAnswer,
+  '/recovers': failsAtFirst,
+}
+
+let server: Receiver
+let sluice: Deployment
+
+const pathsOf: Record<string, readonly string[]> = {
+  three: ['/well', '/asks-for-less', '/broken'],
+  down: ['/down'],
+  silent: ['/silent'],
+  recovers: ['/recovers'],
+}
+
+beforeAll(async () => {
+  server = await startReceiver(scripts)
+  sluice = await deploy({
+    destinations: Object.entries(pathsOf).map(([id, paths]) => ({
+      id,
+      sources: [id],
+      hooks: paths.map((path) => ({ id: path.slice(1), url: server.origin + path })),
+    })),
+    variables: {
+      SLUICE_RETRY_LADDER: '1s',
+      SLUICE_RETRY_THEN: '2s',
+      SLUICE_RETRY_LIMIT: '12s',
+      SLUICE_DELIVERY_TIMEOUT: '500ms',
+      SLUICE_METRICS_PER_DESTINATION: 'true',
+    },
+  })
+  for (let sent = 0; sent < messages; sent++) {
+    for (const id of Object.keys(pathsOf)) {
+      const messageId = `${id}-${sent}`
+      await sluice.send(id, [
+        { key: `${sent}`, value: { type: 'track', event: 'e', userId: 'u', messageId } },
+      ])
+    }
+    await delay(everyMs)
+  }
+}, 120_000)
+
+afterAll(async () => {
+  await sluice.stop()
+  await server.stop()
+})
+
+/** How often each message came. */
+function timesAt(path: string): ReadonlyMap<string, number> {
+  const times = new Map<string, number>()
+  for (const { body } of server.requestsTo(path)) {
+    const { messageId } = JSON.parse(body.toString())
+    times.set(messageId, (times.get(messageId) ?? 0) + 1)
+  }
+  return times
+}
+
+/** Resolves when all deliveries of this destination have come to their end. */
+async function ended(destination: string, count = messages): Promise<void> {
+  await until(
+    `all of ${destination} have ended`,
+    async () => (await sluice.worker.metric('sluice_deliveries_total', { destination })) === count,
+    { timeoutMs: 60_000 },
+  )
+}
+
+test.each(['/asks-for-less', '/broken'])(
+  'beside a URL that takes all, %s gets nearly every message too, and each once',
+  async (path) => {
+    await ended('three')
+    await until(`${path} has most`, () => timesAt(path).size >= messages * 0.95)
+    expect([...timesAt(path).values()].every((times) => times === 1)).toBe(true)
+    expect(timesAt('/well').size).toBe(messages)
+  },
+)
+
+test('a message that one URL takes is settled at once, whatever becomes of the others', async () => {
+  await ended('three')
+  const delivered = sluice.worker.log.filter((line) => line['hook'] === 'well')
+  const late = delivered.filter((line) => {
+    const request = server
+      .requestsTo('/well')
+      .find(({ body }) => body.includes(JSON.stringify(line['messageId'])))
+    return request === undefined || Date.parse(String(line['time'])) - request.atMs > 500
+  })
+  expect(late).toEqual([])
+  const parked = await sluice.read('retry.1s')
+  expect(parked.filter(({ headers }) => headers['destination-id'] === 'three')).toEqual([])
+})
+
+test.each(['down', 'silent'])(
+  'every message for a URL that is %s is tried when it comes and once more at the end, and ends as expired with what to do',
+  async (id) => {
+    await ended(id)
+    const times = [...timesAt(`/${id}`).values()]
+    expect(times.length).toBe(messages)
+    expect(times.every((count) => count >= 2)).toBe(true)
+    const letters = (await sluice.read('dead-letters')).filter(
+      ({ headers }) => headers['destination-id'] === id,
+    )
+    expect(letters).toHaveLength(messages)
+    for (const { headers } of letters) {
+      expect(headers).toMatchObject({ reason: 'expired' })
+      expect(headers['detail']).toMatch(
+        /^no URL took it within 12s: \d tries, the last: (status 500|timeout)\. .+ send it again\.$/,
+      )
+    }
+  },
+)
+
+test('a breaker that is open spares a URL that is down nearly all tries in between', async () => {
+  await ended('down')
+  expect(server.requestsTo('/down').length).toBeLessThan(messages * 2.2)
+})
+
+test('a URL that recovers takes all that it had missed', async () => {
+  await ended('recovers')
+  const taken = server.requestsTo('/recovers').slice(60)
+  const ids = new Set(taken.map(({ body }) => JSON.parse(body.toString()).messageId))
+  expect(ids.size).toBe(messages)
+})
