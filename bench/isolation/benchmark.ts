@@ -6,9 +6,8 @@ import { percent } from '../support/table.ts'
 import { say } from '../support/say.ts'
 import type { BenchmarkResult, Settings } from '../support/settings.ts'
 import { openStage, type ScenePlan, type Stage } from '../support/stage.ts'
-import { destinationIdOf, type Stream } from '../support/streams.ts'
+import type { Stream } from '../support/streams.ts'
 import { measureCapacity } from './capacity.ts'
-import { countProbes, type ProbeCount } from './probes.ts'
 import { resultOf } from './result.ts'
 
 /**
@@ -43,20 +42,22 @@ export async function runIsolationBenchmark(settings: Settings): Promise<Benchma
 export type Side = {
   perS: number
   latency: LegResult['report']['others']['latency']
-  /** Of the one that never answers; only where it has traffic. */
-  dead: ProbeCount | undefined
-  /** Requests that the one that answers after 4.9 s got, and the messages for it. */
-  slow: { requests: number; messages: number }
+  /** Of the one that never answers, and of the one that answers after 4.9 s; without traffic where they have none. */
+  dead: Tried
+  slow: Tried
   parked: number
   cpuUs: number
   /** Of the machine, by other programs: 0 to 1. */
   othersShare: number
 }
 
+/** How many messages there were for a destination, how many of them it was sent at least once, and by how many requests. */
+export type Tried = { messages: number; tried: number; requests: number }
+
 const destinations = 100
 const badCount = 2
 /**
- * Until the code of all five processes is compiled, and the breaker has opened and probed: what was parked first is read again
+ * Until the code of all five processes is compiled, and the breaker has opened: what was parked first is read again
  * after a minute, which is code of its own, and from then on as much is read again as is parked.
  */
 const warmupS = 75
@@ -99,7 +100,7 @@ async function runSide(
       `without the two, ${Math.round(perS)} of ${Math.round(healthyPerS)} messages a second came: the machine is too busy`,
     )
   }
-  const measured = sideOf(leg, side, perS)
+  const measured = sideOf(leg, perS)
   if (side === 'without' && measured.parked > 0) {
     throw new BenchmarkFailure(
       `without the two, ${measured.parked} messages were parked, and others used ${percent(leg.othersShare)} of the machine: it is too busy`,
@@ -108,22 +109,18 @@ async function runSide(
   return measured
 }
 
-function sideOf(leg: LegResult, side: SideName, perS: number): Side {
-  const { report, log, expected, metrics, stoppedAtMs, cpuUs, othersShare } = leg
-  const [dead, slow] = report.special
+function sideOf(leg: LegResult, perS: number): Side {
+  const { report, expected, metrics, cpuUs, othersShare } = leg
+  const triedOf = (place: number): Tried => ({
+    messages: expected.special[place] ?? 0,
+    tried: report.special[place]?.distinct ?? 0,
+    requests: report.special[place]?.requests ?? 0,
+  })
   return {
     perS,
     latency: report.others.latency,
-    dead:
-      side === 'without'
-        ? undefined
-        : countProbes({
-            log,
-            destinationId: destinationIdOf(0),
-            arrived: dead?.requests ?? 0,
-            untilMs: stoppedAtMs,
-          }),
-    slow: { requests: slow?.requests ?? 0, messages: expected.special[1] ?? 0 },
+    dead: triedOf(0),
+    slow: triedOf(1),
     parked: sumMetric(metrics, 'sluice_parked_total'),
     cpuUs,
     othersShare,
@@ -132,6 +129,6 @@ function sideOf(leg: LegResult, side: SideName, perS: number): Side {
 
 function describe({ perS, latency, dead, parked, othersShare }: Side): string {
   const { p50, p99, p999 } = latency
-  const probes = dead === undefined ? '' : `, dead: ${dead.afterOpen} probes of ${dead.allowed}`
-  return `${Math.round(perS)}/s, p50 ${p50.toFixed(1)} p99 ${p99.toFixed(1)} p99.9 ${p999.toFixed(1)} ms${probes}, ${parked} parked, ${percent(othersShare)} of the machine used by others`
+  const tries = dead.messages === 0 ? '' : `, dead: ${dead.tried} of ${dead.messages} messages tried`
+  return `${Math.round(perS)}/s, p50 ${p50.toFixed(1)} p99 ${p99.toFixed(1)} p99.9 ${p999.toFixed(1)} ms${tries}, ${parked} parked, ${percent(othersShare)} of the machine used by others`
 }

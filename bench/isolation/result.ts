@@ -16,13 +16,16 @@ export function resultOf(pairs: readonly Pair<Side>[], setup: Setup): BenchmarkR
   }))
   const throughput = median(ratios.map((ratio) => ratio.throughput))
   const p99 = median(ratios.map((ratio) => ratio.p99))
-  const dead = pairs.flatMap((pair) => (pair.with.dead === undefined ? [] : [pair.with.dead]))
+  const dead = pairs.map((pair) => pair.with.dead)
   const figures = {
     healthy_throughput_ratio: round(throughput, 3),
     healthy_p99_ratio: round(p99, 3),
-    dead_requests_after_open: Math.max(...dead.map(({ afterOpen }) => afterOpen)),
-    dead_probes_allowed: Math.max(...dead.map(({ allowed }) => allowed)),
-    dead_only_probes: dead.every(({ afterOpen, allowed }) => afterOpen <= allowed),
+    worst_p99_ratio: round(Math.max(...ratios.map((ratio) => ratio.p99)), 3),
+    dead_tried_share: round(Math.min(...dead.map(({ tried, messages }) => tried / messages)), 4),
+    dead_requests_per_message: round(
+      Math.max(...dead.map(({ requests, messages }) => requests / messages)),
+      3,
+    ),
     capacity_per_s: Math.round(capacity.shared),
     capacity_alone_per_s: Math.round(capacity.alone),
     rate_per_s: Math.round(ratePerS),
@@ -59,14 +62,13 @@ export function resultOf(pairs: readonly Pair<Side>[], setup: Setup): BenchmarkR
     '',
     rowOf('with / without', [throughput.toFixed(3), '', p99.toFixed(3)]),
     '',
-    'requests to the dead one after its breaker opened / allowed as probes: ' +
-      dead.map(({ afterOpen, allowed }) => `${afterOpen} / ${allowed}`).join(', '),
-    `its breaker opened ${dead.map(({ openedAfterS }) => openedAfterS.toFixed(1)).join(', ')} s after its first request`,
+    'messages of the dead one that it was sent: ' +
+      dead.map(({ tried, messages }) => `${tried} of ${messages}`).join(', '),
   ].join('\n')
   return { table, figures }
 
   function plain(side: Side): object {
-    const { perS, latency, dead: probes, slow, parked, othersShare } = side
+    const { perS, latency, dead: never, slow, parked, othersShare } = side
     return {
       per_s: Math.round(perS),
       ...latencyOf(latency),
@@ -74,15 +76,7 @@ export function resultOf(pairs: readonly Pair<Side>[], setup: Setup): BenchmarkR
       cpu_us: round(cpuUsEach(side), 1),
       parked,
       machine_used_by_others: round(othersShare, 3),
-      ...(probes !== undefined && {
-        dead: {
-          requests: probes.requests,
-          after_open: probes.afterOpen,
-          allowed: probes.allowed,
-          opened_after_s: round(probes.openedAfterS, 2),
-        },
-        slow,
-      }),
+      ...(never.messages > 0 && { dead: never, slow }),
     }
   }
 

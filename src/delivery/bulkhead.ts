@@ -225,7 +225,7 @@ export class Bulkhead {
 
   #joinLine(berth: Berth): void {
     if (berth.queued === 0) {
-      if (berth.inFlight === 0 && berth.place === 'nowhere') this.#berths.delete(berth.hook)
+      if (berth.inFlight === 0 && this.#berths.get(berth.hook) === berth) this.#berths.delete(berth.hook)
       return
     }
     if (berth.place === 'in line') return
@@ -296,7 +296,7 @@ export class Bulkhead {
   #dropWhere(isToGo: (one: PacedTry) => boolean, why: DropWhy): void {
     for (const berth of this.#berths.values()) {
       for (const one of berth.take(isToGo)) this.#drop(one, why)
-      if (berth.place === 'nowhere') this.#joinLine(berth)
+      if (berth.queued === 0 || berth.place === 'nowhere') this.#joinLine(berth)
     }
   }
 

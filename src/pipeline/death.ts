@@ -1,21 +1,13 @@
 import type { Outcome } from '../delivery/outcome.ts'
 import { formatWait } from '../retry/duration.ts'
 
-/** What is known of a delivery that ends in the dead letters. */
-export type Deceased = {
-  readonly attempts: number
-  /** In words; empty where nothing was ever tried. */
-  readonly lastOutcome: string
-  /** How long it may be tried, in milliseconds. */
-  readonly limitMs: number
-  /** Of the try that was its last, if that was just made. */
-  readonly last?: Outcome | undefined
-}
-
 /** Why a delivery was given up, after how many tries, what the last came to, and what to do. Pure. */
 export function describeDeath(
   reason: 'failed_for_good' | 'expired' | 'expired_untried',
-  { attempts, lastOutcome, limitMs, last }: Deceased,
+  /** `lastOutcome`: in words; empty where nothing was ever tried. */
+  { attempts, lastOutcome }: { readonly attempts: number; readonly lastOutcome: string },
+  /** How long it may be tried, in milliseconds; and the outcome of its last try, where that was just made. */
+  { limitMs, last }: { readonly limitMs: number; readonly last?: Outcome | undefined },
 ): string {
   const within = formatWait(limitMs)
   const tries = `${attempts} ${attempts === 1 ? 'try' : 'tries'}, the last: ${lastOutcome === '' ? 'unknown' : lastOutcome}`

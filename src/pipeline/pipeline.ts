@@ -894,7 +894,7 @@ class DeliveryPipeline implements Pipeline {
     const { ladder } = this.#options
     const isUntried = reason === 'expired' && delivery.attempts === 0
     const named = isUntried ? 'expired_untried' : reason
-    this.#bury(delivery, named, describeDeath(named, { ...delivery, limitMs: ladder.limitMs, last }))
+    this.#bury(delivery, named, describeDeath(named, delivery, { limitMs: ladder.limitMs, last }))
   }
 
   /** Sends a delivery on without an attempt. One that was never tried, or whose destination pauses, doesn't expire. */

@@ -9,7 +9,6 @@ import type { DeadReason, NotRoutedReason, ParkReason, PipelineObserver } from '
 import { formatWait } from '../retry/duration.ts'
 import { createDeliveredLog } from './attempt-line.ts'
 import { memo } from './memo.ts'
-import { createOmissionLog } from './omission-log.ts'
 import type { Metrics } from './metrics.ts'
 import { PacedLines } from './paced-lines.ts'
 
@@ -64,7 +63,10 @@ export function createObserver({
   )
   const delivered = deliveries('delivered')
   const logDelivered = createDeliveredLog(log)
-  const omissions = createOmissionLog(log)
+  const omissions = new PacedLines<OmissionLine>({
+    write: (line) => log.warn(line, omissionMessage),
+    everyMs: omissionEveryMs,
+  })
   const deliverySeconds = metrics.deliverySeconds.series({})
   const repeatsDropped = metrics.repeatsDropped.series({})
 
@@ -116,7 +118,8 @@ export function createObserver({
     },
     omitted({ destinationId, messageId }: Delivery, hook: string, why: OmitReason) {
       metrics.hooksOmitted.inc({ reason: why, ...(perDestination && { destination: destinationId, hook }) })
-      omissions.tell({ destination: destinationId, hook, why, messageId })
+      const line = { destination: destinationId, hook, reason: why, messageId }
+      omissions.add(JSON.stringify([why, destinationId, hook]), line)
     },
     parked(_delivery: Delivery, why: ParkReason, waitMs: number) {
       metrics.parked.inc({ tier: formatWait(waitMs), reason: why })
@@ -159,12 +162,22 @@ export function createObserver({
     failed(error: unknown) {
       log.error({ err: error }, 'a fault of Sluice, please report it')
     },
-    flush: () => pacedErrors.flush(),
+    flush() {
+      pacedErrors.flush()
+      omissions.flush()
+    },
   }
 }
 
 /** An attempt that has failed by an error. */
 type ErrorLine = { destination: string; hook: string; outcome: OutcomeKind }
+
+type OmissionLine = { destination: string; hook: string; reason: OmitReason; messageId: string }
+
+const omissionMessage =
+  'this URL never gets the message, which another URL of its destination took: it fails or asked for a pause, and had no turn in time'
+/** One line for each URL and reason. */
+const omissionEveryMs = 10_000
 
 /** A dead endpoint would else fill the log of those who have switched attempts off, since they are many. */
 const errorEveryMs = 1_000
