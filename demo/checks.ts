@@ -77,7 +77,7 @@ function checkDelivered(evidence: Evidence, customer: Customer, expected: readon
   if (arrivals.size > expected.length) faults.push(`${arrivals.size - expected.length} messages of others`)
   const deadToo = lettersOf(evidence, customer.id).length
   if (deadToo > 0) faults.push(`${deadToo} dead letters`)
-  const how = howDelivered(evidence, customer)
+  const how = howDelivered(evidence, customer, expected)
   return {
     about: customer.id,
     found: `${intact} of ${expected.length} arrived once each${how.found}`,
@@ -116,8 +116,12 @@ function checkAudience(evidence: Evidence, { id, receiver }: Customer): Check {
 }
 
 /** What is particular to a destination. */
-function howDelivered(evidence: Evidence, customer: Customer): { found: string; faults: string[] } {
-  const { receiver, id } = customer
+function howDelivered(
+  evidence: Evidence,
+  customer: Customer,
+  expected: readonly Sent[],
+): { found: string; faults: string[] } {
+  const { receiver, failing, id } = customer
   const faults: string[] = []
   const require = (isSo: boolean, fault: string): void => {
     if (!isSo) faults.push(fault)
@@ -126,9 +130,14 @@ function howDelivered(evidence: Evidence, customer: Customer): { found: string; 
     case 'crm':
       return { found: ', with every field as it was written', faults }
     case 'warehouse': {
-      const { resets } = evidence.customers.refusing
-      require(resets > 0, 'the URL that is down was never tried')
-      return { found: `; its other URL reset ${resets} connections`, faults }
+      const got = expected.filter(({ message: { messageId } }) => failing?.arrivals.has(messageId)).length
+      const requests = failing?.requests ?? 0
+      require(got === expected.length, `its other URL, which answers 500, got but ${got} of them`)
+      require(requests === got, `its other URL got ${requests} requests for ${got} messages`)
+      return {
+        found: `; its other URL answers 500, and got ${got} of ${expected.length} once each too`,
+        faults,
+      }
     }
     case 'archive': {
       const { absent } = receiver.signatures
@@ -197,22 +206,24 @@ function howDead(
       const spanMs = Math.max(...tries.map((atMs) => (atMs.at(-1) ?? 0) - (atMs[0] ?? 0)))
       const made = tries.reduce((sum, { length }) => sum + length, 0)
       const carried = letters.reduce((sum, letter) => sum + Number(letter['attempts']), 0)
-      // Each of its messages comes back three or four times; its breaker lets but a probe through now and then.
-      if (made <= letters.length) faults.push('nothing was tried again')
+      // Each of its messages comes back three or four times; its breaker lets the first and the last try go.
+      const once = tries.filter(({ length }) => length < 2).length
+      if (once > 0) faults.push(`${once} messages had but one try`)
       if (made > letters.length * 2)
-        faults.push(`${made} requests: its breaker should have kept most of them back`)
+        faults.push(`${made} requests: its breaker should have kept those in between back`)
       if (spanMs > ladder.limit * 1000) faults.push(`a try came ${spanMs} ms after the first`)
       if (made !== carried) faults.push(`the dead letters say ${carried} tries, the server saw ${made}`)
-      return { found: `; ${made} tries in all, its breaker kept the others back`, faults }
+      return { found: `; ${made} tries in all: its breaker kept back those in between`, faults }
     }
     case 'legacy': {
       const { handshakes, requestBytes } = customers.refusing
       if (handshakes === 0) faults.push('nobody connected to it')
       if (requestBytes > 0 || receiver.requests > 0) faults.push(`it saw ${requestBytes} bytes of requests`)
       const others = letters.filter(
-        (letter) => letter['detail'] !== 'certificate DEPTH_ZERO_SELF_SIGNED_CERT',
+        (letter) => letter['last-outcome'] !== 'certificate DEPTH_ZERO_SELF_SIGNED_CERT',
       )
-      if (others.length > 0) faults.push(`${others.length} failed in another way: ${others[0]?.['detail']}`)
+      if (others.length > 0)
+        faults.push(`${others.length} failed in another way: ${others[0]?.['last-outcome']}`)
       return { found: `; ${requestBytes} bytes of a request sent`, faults }
     }
     case 'oldsite': {

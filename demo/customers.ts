@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
-import { type AddressInfo, createServer as createTcpServer, type Server } from 'node:net'
+import type { AddressInfo, Server } from 'node:net'
 import { type Arrival, Receiver } from './receiver.ts'
 import { type Destination, type DestinationId, destinations, retryAfterSeconds, times } from './script.ts'
 import { selfSigned } from './self-signed.ts'
@@ -13,12 +13,12 @@ export type Customer = {
   readonly hooks: readonly { id: string; url: string; headers: Record<string, string> }[]
   /** What its server saw. */
   readonly receiver: Receiver
+  /** What the server of its second URL saw, if it has one: that fails each request. */
+  readonly failing: Receiver | undefined
 }
 
 /** What the servers saw that takes no request. */
 export type RefusingServers = {
-  /** Connections to the URL of `warehouse` that is down: each was reset. */
-  resets: number
   /** Connections to the self-signed server of `legacy`. */
   handshakes: number
   /** Bytes of requests that it saw. */
@@ -39,7 +39,7 @@ const maxBodyBytes = 1024 * 1024
 /** Starts every customer's servers. `elapsedMs`: since the first message. */
 export async function startCustomers(elapsedMs: () => number): Promise<Customers> {
   const servers: Server[] = []
-  const refusing: RefusingServers = { resets: 0, handshakes: 0, requestBytes: 0 }
+  const refusing: RefusingServers = { handshakes: 0, requestBytes: 0 }
   const all = new Map<DestinationId, Customer>()
 
   const listen = async (server: Server): Promise<number> => {
@@ -62,11 +62,12 @@ export async function startCustomers(elapsedMs: () => number): Promise<Customers
           : `http://127.0.0.1:${await listen(createHttpServer(handle))}`
       const headers = { 'X-Customer': id }
       const hooks = [{ id: 'main', url: `${main}/webhooks/${id}`, headers }]
-      if (id === 'warehouse') {
-        const port = await listen(createResettingServer(refusing))
-        hooks.push({ id: 'down', url: `http://127.0.0.1:${port}/webhooks/${id}`, headers })
+      const failing = id === 'warehouse' ? new Receiver(secret, expectedHeaders(destination)) : undefined
+      if (failing !== undefined) {
+        const port = await listen(createHttpServer(handlerOf(failing, () => ({ status: 500 }))))
+        hooks.push({ id: 'failing', url: `http://127.0.0.1:${port}/webhooks/${id}`, headers })
       }
-      all.set(id, { id, secret, hooks, receiver })
+      all.set(id, { id, secret, hooks, receiver, failing })
     }
   } catch (error) {
     await stopAll(servers)
@@ -143,14 +144,6 @@ function createSelfSignedServer(
   })
   server.on('tlsClientError', () => {})
   return server
-}
-
-function createResettingServer(refusing: RefusingServers): Server {
-  return createTcpServer((socket) => {
-    refusing.resets++
-    socket.on('error', () => {})
-    socket.resetAndDestroy()
-  })
 }
 
 async function stopAll(servers: readonly Server[]): Promise<void> {

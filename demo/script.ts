@@ -60,7 +60,7 @@ export const destinations = [
   {
     id: 'warehouse',
     sources: ['website', 'mobile-app', 'billing'],
-    server: '2 URLs, one of them down',
+    server: '2 URLs, one answers 500',
     isSigned: true,
     isPausedAtFirst: false,
     end: 'delivered',

@@ -334,7 +334,7 @@ const configTable = {
       min: 16,
       max: 65_536,
       description:
-        'The same for all URLs together that fail (their breaker is open) or asked for a pause, beside the others: half of it at most is for one. As many again may wait. One that never answers takes 5 for each message a second. No more than half of the open files that the system allows.',
+        'The same for all URLs together that fail (their breaker is open) or asked for a pause, beside the others: two thirds of it at most are for one. As many again may wait. One that never answers takes 5 for each message a second. No more than half of the open files that the system allows.',
     }),
     bufferRecords: integer({
       default: 2_000,

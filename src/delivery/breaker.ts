@@ -33,8 +33,11 @@ export type HookAnswer = 'success' | 'failure' | 'timeout'
 /** Which of a message's tries it is; a message that was never tried has a first one, however late. */
 export type TryClass = 'first' | 'last' | 'between'
 
-/** What a success earns: tries in between. A hook that takes one of ten requests needs 8.5 for each success, to be tried as if it were well. */
-const creditsPerSuccess = 20
+/**
+ * What a success earns: tries in between. A hook that takes one of ten requests needs nine for each success, to be tried as if it were
+ * well; one that takes one of fifty gets nearly all of its tries.
+ */
+const creditsPerSuccess = 50
 /** What may be saved up: nobody is met with all that waited for it the moment it is back. */
 const maxCredits = 1_000
 /** So many results without a success, or this long without one: it takes nothing at all. */

@@ -46,6 +46,8 @@ export type BulkheadOptions = {
  */
 const startsPerTurn = 4
 const sweepMs = 250
+/** A hook may hold so many times the sockets that are free: one of them alone two thirds, two of them two fifths each. */
+const socketShare = 2
 
 type Place = 'nowhere' | 'in line' | 'asleep'
 
@@ -70,7 +72,8 @@ class Berth {
   }
 
   /** The first, by urgency, that its breaker lets go now. */
-  next(nowMs: number): PacedTry | undefined {
+  next(nowMs: number, freeSockets: number): PacedTry | undefined {
+    if (this.inFlight >= socketShare * freeSockets) return undefined
     for (const tryClass of byUrgency) {
       const queue = this.queues[tryClass]
       if (queue.oldest === undefined || !this.#mayGo(tryClass, nowMs)) continue
@@ -254,7 +257,7 @@ export class Bulkhead {
   }
 
   #startOne(berth: Berth, nowMs: number): boolean {
-    const one = berth.next(nowMs)
+    const one = berth.next(nowMs, this.#options.maxInFlight - this.#inFlight)
     if (one === undefined) {
       this.#sleepUntilHoldEnds(berth, nowMs)
       return false

@@ -76,13 +76,14 @@ describe('a breaker', () => {
     }
   })
 
-  test('a success earns twenty tries in between, and many results without one halve what is left', () => {
+  test('a success earns fifty tries in between, and many results without one halve what is left', () => {
     const breaker = opened()
     run(breaker, 'success', 0)
-    expect(letsGo(breaker, 0)).toBe(20)
-    for (let i = 0; i < 5; i++) run(breaker, 'success', 0)
-    for (let i = 0; i < 50; i++) run(breaker, 'failure', 0)
     expect(letsGo(breaker, 0)).toBe(50)
+    for (let i = 0; i < 2; i++) run(breaker, 'success', 0)
+    for (let i = 0; i < 49; i++) run(breaker, 'failure', 0)
+    // The fiftieth failure is one that it lets go.
+    expect(letsGo(breaker, 0)).toBe(1 + Math.floor(99 / 2))
   })
 
   test('a hook that takes one of ten requests earns all tries that a message may have', () => {

@@ -77,19 +77,21 @@ test('nothing is started in the turn in which it is offered, and a few in each t
   expect(bulkhead).toMatchObject({ inFlight: 20, queued: 0, bytes: 2_000 })
 })
 
-test('one hook never has more than half of the room, and another has its share at once', async () => {
-  const bulkhead = bulkheadOf({ maxInFlight: 40, maxTries: 40 })
+test('one hook never has more than two thirds of the sockets, and another has its share at once', async () => {
+  const bulkhead = bulkheadOf({ maxInFlight: 30, maxTries: 60 })
   const started: Try[] = []
   const [flooded, quiet] = [downHook(), downHook()]
   const offers = Array.from({ length: 100 }, () => bulkhead.offer(new Try(started, flooded)))
-  expect(offers.filter((offer) => offer === 'taken')).toHaveLength(20)
-  expect(offers.slice(20).every((offer) => offer === 'full')).toBe(true)
-  expect(bulkhead.offer(new Try(started, quiet))).toBe('taken')
-  await until('all are started', () => started.length === 21)
+  expect(offers.filter((offer) => offer === 'taken')).toHaveLength(30)
+  expect(offers.slice(30).every((offer) => offer === 'full')).toBe(true)
+  await until('it has its share', () => started.length === 20)
+  offerMany(bulkhead, started, quiet, 10)
+  await until('the other has its own', () => started.length === 27)
+  expect(started.slice(20).every(({ hook }) => hook === quiet)).toBe(true)
 })
 
 test('hooks take turns for sockets that become free, however much one has waiting', async () => {
-  const bulkhead = bulkheadOf({ maxInFlight: 2, maxTries: 1_000 })
+  const bulkhead = bulkheadOf({ maxInFlight: 3, maxTries: 1_000 })
   const started: Try[] = []
   const [first, second] = [downHook(), downHook()]
   offerMany(bulkhead, started, first, 50)
