@@ -392,13 +392,15 @@ const configTable = {
       default: 50,
       min: 1,
       max: 100,
-      description: 'The share of failed requests, in percent, at which the breaker of a URL opens.',
+      description:
+        'The share of failed requests, in percent, at which the breaker of a URL opens, which slows it.',
     }),
     minResults: integer({
       default: 10,
       min: 1,
       max: 10_000,
-      description: 'Fewer results than this in the window open no breaker.',
+      description:
+        'Fewer results than this in the window open no breaker; of one that is open, so many close it when fewer of them failed.',
     }),
     window: duration({
       default: 10 * SECOND,
@@ -410,13 +412,15 @@ const configTable = {
       default: 5 * SECOND,
       min: 100,
       max: HOUR,
-      description: 'How long a breaker stays open before a probe; doubled with each probe that fails.',
+      description:
+        'How long a URL whose breaker is open, and that was sent nothing, waits for a try in between; doubled with each request that fails.',
     }),
     maxOpenFor: duration({
       default: MINUTE,
       min: 100,
       max: HOUR,
-      description: 'The longest that a breaker stays open before the next probe.',
+      description:
+        'The longest that such a URL waits for a try, and the longest pause that it may ask for by `Retry-After` on behalf of all messages.',
     }),
   },
   http: {
