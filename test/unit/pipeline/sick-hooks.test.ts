@@ -1,0 +1,73 @@
+import { beforeAll, describe, expect, test } from 'vitest'
+import { answering, failing, healthy } from '../../../bench/sick/hook-models.ts'
+import { type DestinationMeasure, measure } from '../../../bench/sick/measure.ts'
+import { destinationsOf } from '../../../bench/sick/scenes.ts'
+import { simulate } from '../../../bench/sick/simulation.ts'
+
+/**
+ * What hooks that are sick for hours get of their messages, by the real pipeline with every setting at its default, on a virtual clock.
+ * `npm run bench -- sick` shows the same with ten times as many messages.
+ */
+
+const messagesEach = 3_000
+
+describe.each([5, 50, 500])('%i messages a second to each sick hook', (perSecond) => {
+  let measured: readonly DestinationMeasure[]
+
+  beforeAll(async () => {
+    const destinations = destinationsOf({
+      perSecond,
+      feedS: messagesEach / perSecond,
+      healthyS: 5,
+      ladderTimes: 1,
+    })
+    measured = measure(await simulate({ destinations }))
+  }, 120_000)
+
+  test('each message is posted to its hook at least once, however sick that is', () => {
+    const untried = measured.flatMap(({ hooks }) => hooks.map(({ model, untried: none }) => [model, none]))
+    expect(untried.filter(([, none]) => none !== 0)).toEqual([])
+  })
+
+  test('hooks that fail half or nine of ten requests get what a retrier delivers that knows no breaker', () => {
+    const sick = hooksOf(measured).filter(({ model }) =>
+      [failing(0.5).name, failing(0.9).name].includes(model),
+    )
+    expect(sick.map(({ messages }) => messages)).toEqual([messagesEach, messagesEach])
+    for (const hook of sick) expect(hook.deliveredRatio).toBeGreaterThanOrEqual(0.98)
+  })
+
+  test('a hook that fails all requests gets at most two of each message', () => {
+    const hopeless = hooksOf(measured).find(({ model }) => model === failing(1).name)
+    expect(hopeless?.requestsEach).toBeLessThanOrEqual(2)
+  })
+
+  test('healthy hooks get each message once and at once', () => {
+    const well = measured.filter(({ hooks }) => hooks.every(({ model }) => model === healthy.name))
+    expect(well).not.toEqual([])
+    for (const { id, messages, unfinished, parkedEach, hooks } of well) {
+      expect({ id, unfinished, parkedEach }).toEqual({ id, unfinished: 0, parkedEach: 0 })
+      expect(hooks[0]).toMatchObject({ taken: messages, requestsEach: 1 })
+      expect(hooks[0]?.firstTryMs.p99).toBeLessThan(25)
+    }
+  })
+})
+
+test.each([
+  ['asks for a pause with each answer', answering(429, 1_000)],
+  ['answers 500', answering(500)],
+])('a second URL that %s gets each message once, and the record settles by the first', async (_, sick) => {
+  const feed = [{ fromS: 0, untilS: 300, perSecond: 20 }]
+  const simulated = await simulate({ destinations: [{ id: 'both', hooks: [healthy, sick], feed }] })
+  const [both] = measure(simulated)
+  expect(both).toMatchObject({ messages: 6_000, unfinished: 0, parkedEach: 0, dead: {} })
+  const [first, second] = both?.hooks ?? []
+  expect(first).toMatchObject({ taken: 6_000, requestsEach: 1 })
+  expect(first?.firstTryMs.most).toBeLessThan(25)
+  expect(second?.untried).toBeLessThanOrEqual(0.05 * 6_000)
+  expect(second?.requestsEach).toBeLessThanOrEqual(1)
+})
+
+function hooksOf(destinations: readonly DestinationMeasure[]) {
+  return destinations.flatMap(({ hooks }) => hooks)
+}
