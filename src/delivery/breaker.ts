@@ -30,8 +30,11 @@ export type BreakerState = 'closed' | 'open'
 /** `timeout`: no answer in time. A server that is asked for too much shows it so. */
 export type HookAnswer = 'success' | 'failure' | 'timeout'
 
-/** Which of a message's tries it is; a message that was never tried has a first one, however late. */
-export type TryClass = 'first' | 'last' | 'between'
+/**
+ * Which of a message's tries it is; a message that was never tried has a first one, however late. `between`: it has had one, and the
+ * last is still to come. `again`: it has had the two that it is owed.
+ */
+export type TryClass = 'first' | 'last' | 'between' | 'again'
 
 /**
  * What a success earns: tries in between. A hook that takes one of ten requests needs nine for each success, to be tried as if it were
@@ -40,6 +43,8 @@ export type TryClass = 'first' | 'last' | 'between'
 const creditsPerSuccess = 50
 /** What may be saved up: nobody is met with all that waited for it the moment it is back. */
 const maxCredits = 1_000
+/** Last tries that one after another may be left out, for probes. */
+const maxBorrowed = 100
 /** So many results without a success, or this long without one: it takes nothing at all. */
 const deadResults = 50
 const deadMs = 30_000
@@ -64,6 +69,8 @@ export class Breaker {
   // While it is open.
   #run = { results: 0, successes: 0, timeouts: 0 }
   #credits = 0
+  /** Probes by messages that were owed none: each takes the place of a last try. */
+  #borrowed = 0
   /** Most requests in flight, while it takes something now and then. */
   #limit = 0
   #sinceSuccess = 0
@@ -104,20 +111,33 @@ export class Breaker {
     // A last try has no time to wait for.
     if (nowMs < this.#heldUntilMs && tryClass !== 'last') return 'wait'
     if (this.#state === 'closed') return 'go'
-    if (tryClass !== 'between') return this.#isDead(nowMs) || inFlight < this.#limit ? 'go' : 'wait'
-    if (this.#credits > 0) return inFlight < this.#limit ? 'go' : 'wait'
+    const isDead = this.#isDead(nowMs)
+    const hasRoom = inFlight < this.#limit
+    if (tryClass === 'last' && isDead && this.#borrowed > 0 && this.#credits === 0) return 'skip'
+    if (tryClass === 'first' || tryClass === 'last') return isDead || hasRoom ? 'go' : 'wait'
+    if (this.#credits > 0) return hasRoom ? 'go' : 'wait'
     if (nowMs - this.#lastBegunMs >= this.#probeMs) return 'go'
-    return inFlight > 0 && !this.#isDead(nowMs) ? 'wait' : 'skip'
+    return inFlight > 0 && !isDead ? 'wait' : 'skip'
   }
 
   /** A request is begun. Give what it returns to `ended`, or tell `withdrawn`. */
   begun(nowMs: number, tryClass: TryClass): number {
     this.#inFlight++
     if (this.#state === 'open') {
-      if (tryClass === 'between') this.#credits = Math.max(0, this.#credits - 1)
+      if (tryClass === 'between' || tryClass === 'again') this.#spend(tryClass)
       this.#lastBegunMs = nowMs
     }
     return this.#era
+  }
+
+  /** A last try isn't made, since it was told to `skip`. */
+  forgone(): void {
+    if (this.#borrowed > 0) this.#borrowed--
+  }
+
+  #spend(tryClass: 'between' | 'again'): void {
+    if (this.#credits > 0) this.#credits--
+    else if (tryClass === 'again') this.#borrowed = Math.min(maxBorrowed, this.#borrowed + 1)
   }
 
   ended(era: number, answer: HookAnswer, nowMs: number): void {

@@ -58,6 +58,7 @@ class Berth {
     first: new Queue(),
     last: new Queue(),
     between: new Queue(),
+    again: new Queue(),
   }
   place: Place = 'nowhere'
   inFlight = 0
@@ -110,7 +111,7 @@ class Berth {
   }
 }
 
-const byUrgency: readonly TryClass[] = ['first', 'last', 'between']
+const byUrgency: readonly TryClass[] = ['first', 'last', 'between', 'again']
 
 export class Bulkhead {
   readonly #options: BulkheadOptions
@@ -156,6 +157,7 @@ export class Bulkhead {
     const berth = this.#berths.get(one.hook) ?? new Berth(one.hook)
     const nowMs = performance.now()
     const advice = one.hook.breaker.advise(one.tryClass, nowMs)
+    if (advice === 'skip' && one.tryClass === 'last') one.hook.breaker.forgone()
     if (advice === 'skip' || this.#isHeldTooLong(one, nowMs)) return 'skipped'
     if (!this.#hasRoom(berth, one)) return 'full'
     this.#berths.set(one.hook, berth)

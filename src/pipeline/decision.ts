@@ -85,8 +85,7 @@ export function waitForTurn(
 const owedTries = 2
 
 /**
- * Which of its tries a delivery would have now. The four hours of one without a time to expire have not begun. One that had a try in
- * between has had what is owed to it, and its last one is as any other.
+ * Which of its tries a delivery would have now. The four hours of one without a time to expire have not begun.
  */
 export function tryClassOf(
   ladder: Ladder,
@@ -95,7 +94,7 @@ export function tryClassOf(
   nowMs: number,
 ): TryClass {
   if (carried.attempts === 0 || carried.expiresAtMs === 0) return 'first'
-  if (carried.attempts >= owedTries) return 'between'
+  if (carried.attempts >= owedTries) return 'again'
   return waitForTurn(ladder, carried, hookIds, nowMs).kind === 'expired' ? 'last' : 'between'
 }
 

@@ -693,7 +693,7 @@ class DeliveryPipeline implements Pipeline {
     const isHopeless = hooks.every(
       ({ id, breaker }) => delivery.failedHooks.includes(id) || breaker.advise('between', nowMs) === 'skip',
     )
-    return isHopeless && this.#tryClassOf(delivery, hooks, this.#options.now()) === 'between'
+    return isHopeless && this.#tryClassOf(delivery, hooks, this.#options.now()) !== 'last'
   }
 
   #tryClassOf(delivery: Delivery, hooks: Endpoint['hooks'], nowMs: number): TryClass {
