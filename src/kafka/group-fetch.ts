@@ -10,7 +10,7 @@ import {
   writeFetchRequest,
 } from './fetch-message.ts'
 import { FetchSession, isOfSession } from './fetch-session.ts'
-import { watchJoins } from './group-join.ts'
+import { mustJoin, watchJoins } from './group-join.ts'
 import type { FetchedRecord } from './record-batch.ts'
 import { kafkajsFile, replaceFile } from './kafkajs-file.ts'
 
@@ -80,6 +80,8 @@ type LongestWait = () => number
 
 const consumerGroupFile = 'kafkajs/src/consumer/consumerGroup.js'
 const longestWaits = new WeakMap<object, LongestWait>()
+/** Source: the Kafka protocol, error code REBALANCE_IN_PROGRESS. kafkajs joins when it is told so. */
+const rebalanceInProgress = 27
 const fetchers = new WeakMap<ConsumerGroup, Map<string, NodeFetcher>>()
 
 /** For the consumer that has this cluster; one without it waits as long as it says to kafkajs. */
@@ -96,7 +98,8 @@ export function replaceGroupFetch(): void {
     const { prototype } = original
     // oxlint-disable-next-line typescript/unbound-method -- it is called on a group below
     const fetchAll = prototype.fetch
-    prototype.fetch = function fetch(nodeId) {
+    prototype.fetch = async function fetch(nodeId) {
+      if (mustJoin(this)) throw errorOf(rebalanceInProgress)
       return fetcherOf(this, nodeId, fetchAll).fetch()
     }
     watchJoins(prototype)

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { joinOf, watchJoins } from '../../../src/kafka/group-join.ts'
+import { joinOf, mustJoin, watchJoins } from '../../../src/kafka/group-join.ts'
 
 /** As kafkajs' group: a join is answered, which gives a name and a generation, and only then its assignment comes, or never. */
 class Group {
@@ -93,4 +93,19 @@ test('of two joins at a time the first to end gives what is, and it joins until 
   group.assign()
   await second
   expect(group.join).toBeUndefined()
+})
+
+test('one whose last join has failed must join, unless it does so', async () => {
+  const group = await joinedGroup()
+  expect(mustJoin(group)).toBe(false)
+  const failing = group.joinAndSync()
+  group.lose()
+  await expect(failing).rejects.toThrow('the connection was closed')
+  expect(mustJoin(group)).toBe(true)
+  const joining = group.joinAndSync()
+  expect(mustJoin(group)).toBe(false)
+  group.answer('b', 3)
+  group.assign()
+  await joining
+  expect(mustJoin(group)).toBe(false)
 })
