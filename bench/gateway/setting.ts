@@ -100,7 +100,7 @@ const countTries = 40
 async function countPatiently(brokers: readonly string[], prefix: string): Promise<number> {
   for (let tries = 1; ; tries++) {
     try {
-      return await countRecords(brokers, prefix, '')
+      return await countRecords(brokers, prefix)
     } catch (error) {
       if (tries === countTries) throw error
       await delay(250)
