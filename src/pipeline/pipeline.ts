@@ -767,11 +767,18 @@ class DeliveryPipeline implements Pipeline {
     this.#underWay++
     delivery.hasPlace = true
     if (hooks.well.length === 0 && !this.#goesOutside(delivery)) return
-    const { sender } = this.#options
-    const bulkhead = this.#bulkhead
-    const isForAll = delivery.property !== undefined
-    const listener = this.#listener
-    new Attempt({ ...hooks, sender, bulkhead, endpoint, isForAll, listener, delivery, startedMs }).start()
+    new Attempt({
+      sender: this.#options.sender,
+      bulkhead: this.#bulkhead,
+      endpoint,
+      well: hooks.well,
+      sick: hooks.sick,
+      tryClass: hooks.tryClass,
+      isForAll: delivery.property !== undefined,
+      listener: this.#listener,
+      delivery,
+      startedMs,
+    }).start()
   }
 
   /** It waits for hooks that aren't well, out of their budget. Where that is used up, as by records that Kafka doesn't take, it has no turn. */
