@@ -10,6 +10,15 @@ import type { HookResult } from './decision.ts'
 /** Why a hook got no request in an attempt. `proxy`: our proxy failed. */
 export type OmitReason = DropWhy | 'proxy'
 
+export const omitReasons: readonly OmitReason[] = [
+  'full',
+  'waited',
+  'skipped',
+  'abandoned',
+  'closed',
+  'proxy',
+]
+
 /** A hook that got no request. */
 export type Omitted = { readonly hookId: string; readonly why: OmitReason }
 

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { Outcome, OutcomeKind } from '../delivery/outcome.ts'
 import type { VerdictKind } from '../delivery/verdict.ts'
-import type { OmitReason } from '../pipeline/attempt.ts'
+import { type OmitReason, omitReasons } from '../pipeline/attempt.ts'
 import type { HookResult } from '../pipeline/decision.ts'
 import type { Delivery, HeldRecord } from '../pipeline/delivery.ts'
 import type { DropReason } from '../pipeline/identify.ts'
@@ -63,6 +63,8 @@ export function createObserver({
   )
   const delivered = deliveries('delivered')
   const logDelivered = createDeliveredLog(log)
+  // So that a first one is seen as a rise.
+  if (!perDestination) for (const reason of omitReasons) metrics.hooksOmitted.inc({ reason }, 0)
   const omissions = new PacedLines<OmissionLine>({
     write: (line) => log.warn(line, omissionMessage),
     everyMs: omissionEveryMs,

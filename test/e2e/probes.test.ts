@@ -239,7 +239,7 @@ describe('/metrics', () => {
       }
     }
     expect([...values.keys()].toSorted()).toEqual(
-      ['outcome', 'partition', 'reason', 'status_class', 'tier', 'topic', 'verdict'].toSorted(),
+      ['outcome', 'partition', 'reason', 'state', 'status_class', 'tier', 'topic', 'verdict'].toSorted(),
     )
   })
 

@@ -36,6 +36,7 @@ describe('a record of a backfill', () => {
         messageId,
         kind: 'identify',
         nextRung: 0,
+        waits: 0,
         attempts: 0,
         firstSeenMs: 1_234,
         expiresAtMs: 0,
