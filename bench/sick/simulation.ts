@@ -26,6 +26,7 @@ export type SimulatedDestination = {
   readonly id: string
   readonly hooks: readonly HookModel[]
   readonly feed: readonly Feed[]
+  readonly strategy?: 'all' | 'failover'
 }
 
 export type SimulationOptions = {
@@ -252,12 +253,12 @@ function catalogOf(destinations: readonly SimulatedDestination[]): () => Catalog
 }
 
 /** What the catalog gives a destination of which it says nothing but its hooks. */
-function definitionOf({ id, hooks }: SimulatedDestination): DestinationDefinition {
+function definitionOf({ id, hooks, strategy = 'all' }: SimulatedDestination): DestinationDefinition {
   return {
     id,
     state: 'on',
     maxInFlight: 64,
-    strategy: 'all',
+    strategy,
     sharedSecret: undefined,
     nextSharedSecret: undefined,
     standardWebhooks: false,

@@ -31,10 +31,10 @@ export type BreakerState = 'closed' | 'open'
 export type HookAnswer = 'success' | 'failure' | 'timeout'
 
 /**
- * Which of a message's tries it is; a message that was never tried has a first one, however late. `between`: it has had one, and the
+ * Which of a message's tries it is. `only`: it was never tried, and there is no later time. `between`: it has had one, and the
  * last is still to come. `again`: it has had the two that it is owed.
  */
-export type TryClass = 'first' | 'last' | 'between' | 'again'
+export type TryClass = 'only' | 'first' | 'last' | 'between' | 'again'
 
 /**
  * What a success earns: tries in between. A hook that takes one of ten requests needs nine for each success, to be tried as if it were
@@ -50,6 +50,13 @@ const deadResults = 50
 const deadMs = 30_000
 
 type Tally = { results: number; failures: number }
+
+/** Results that are looked at together. `isFull`: the limit on requests in flight was reached meanwhile. */
+type Run = { results: number; successes: number; timeouts: number; isFull: boolean }
+
+function newRun(): Run {
+  return { results: 0, successes: 0, timeouts: 0, isFull: false }
+}
 
 /** Times are milliseconds of one monotonic clock, given by the caller. */
 export class Breaker {
@@ -67,7 +74,7 @@ export class Breaker {
   #era = 0
 
   // While it is open.
-  #run = { results: 0, successes: 0, timeouts: 0 }
+  #run = newRun()
   #credits = 0
   /** Probes by messages that were owed none: each takes the place of a last try. */
   #borrowed = 0
@@ -81,6 +88,11 @@ export class Breaker {
   constructor(options: BreakerOptions) {
     this.#options = options
     this.#probeMs = options.openMs
+  }
+
+  /** Requests under way, by whatever way. */
+  get inFlight(): number {
+    return this.#inFlight
   }
 
   get state(): BreakerState {
@@ -108,13 +120,13 @@ export class Breaker {
    */
   advise(tryClass: TryClass, nowMs: number): 'go' | 'wait' | 'skip' {
     const inFlight = this.#inFlight
-    // A last try has no time to wait for.
-    if (nowMs < this.#heldUntilMs && tryClass !== 'last') return 'wait'
+    const isForced = tryClass === 'last' || tryClass === 'only'
+    if (nowMs < this.#heldUntilMs && !isForced) return 'wait'
     if (this.#state === 'closed') return 'go'
     const isDead = this.#isDead(nowMs)
     const hasRoom = inFlight < this.#limit
     if (tryClass === 'last' && isDead && this.#borrowed > 0 && this.#credits === 0) return 'skip'
-    if (tryClass === 'first' || tryClass === 'last') return isDead || hasRoom ? 'go' : 'wait'
+    if (isForced || tryClass === 'first') return isDead || hasRoom ? 'go' : 'wait'
     if (this.#credits > 0) return hasRoom ? 'go' : 'wait'
     if (nowMs - this.#lastBegunMs >= this.#probeMs) return 'go'
     return inFlight > 0 && !isDead ? 'wait' : 'skip'
@@ -123,6 +135,7 @@ export class Breaker {
   /** A request is begun. Give what it returns to `ended`, or tell `withdrawn`. */
   begun(nowMs: number, tryClass: TryClass): number {
     this.#inFlight++
+    if (this.#inFlight >= this.#limit) this.#run.isFull = true
     if (this.#state === 'open') {
       if (tryClass === 'between' || tryClass === 'again') this.#spend(tryClass)
       this.#lastBegunMs = nowMs
@@ -201,16 +214,16 @@ export class Breaker {
   }
 
   #endRun(): void {
-    const { results, successes, timeouts } = this.#run
-    this.#run = { results: 0, successes: 0, timeouts: 0 }
-    if (timeouts * 2 >= results) this.#limit = Math.max(minLimit, Math.floor(this.#limit / 2))
+    const { results, successes, timeouts, isFull } = this.#run
+    this.#run = newRun()
+    if (isFull && timeouts * 2 >= results) this.#limit = Math.max(minLimit, Math.floor(this.#limit / 2))
     if ((results - successes) / results < this.#options.failureShare) this.#close()
   }
 
   /** `successes`: of the window that opens it. */
   #open(successes: number, nowMs: number): void {
     this.#become('open')
-    this.#run = { results: 0, successes: 0, timeouts: 0 }
+    this.#run = newRun()
     this.#credits = successes * creditsPerSuccess
     this.#limit = firstLimit
     this.#sinceSuccess = successes === 0 ? deadResults : 0
@@ -230,6 +243,6 @@ export class Breaker {
   }
 }
 
-/** Requests in flight to a hook whose breaker has just opened, and the least that it is ever left. */
+/** Requests in flight to a hook whose breaker has just opened, and the least that it is ever left: what a lane has by default. */
 const firstLimit = 64
-const minLimit = 2
+const minLimit = 64

@@ -12,22 +12,27 @@ export type PacedTry = {
   readonly hook: PacedHook
   readonly tryClass: TryClass
   readonly bytes: number
-  /** Nobody asks for it any more: it is handed to `dropped` and not started. */
-  readonly isAbandoned: boolean
+  /** Why it isn't to be started any more: it is handed to `dropped` then. */
+  readonly obstacle: 'abandoned' | 'changed' | undefined
   /** Sends the request. Its end is told to `Bulkhead.ended`. */
   start(): void
   /** It had no turn. It isn't started any more. */
   dropped(why: DropWhy): void
 }
 
-/** `full`: there is no room. `waited`: its hook was not ready for it in time. `skipped`: nothing said that it would be. */
-export type DropWhy = 'full' | 'waited' | 'skipped' | 'abandoned' | 'closed'
+/**
+ * `full`: there is no room. `waited`: its hook was not ready for it in time. `skipped`: nothing said that it would be. `changed`: its
+ * destination is another by now, or off.
+ */
+export type DropWhy = 'full' | 'waited' | 'skipped' | 'changed' | 'abandoned' | 'closed'
 
 /** A hook, as far as a bulkhead is concerned. The same object for the same hook. */
 export type PacedHook = {
   readonly breaker: Breaker
   /** Most requests in flight that its owner allows in each process; absent: as many as there are sockets for. */
   readonly cap: number | undefined
+  /** The same while its breaker is closed and it only asked for a pause. */
+  readonly laneCap: number
 }
 
 export type BulkheadOptions = {
@@ -55,6 +60,7 @@ type Place = 'nowhere' | 'in line' | 'asleep'
 class Berth {
   readonly hook: PacedHook
   readonly queues: Record<TryClass, Queue<PacedTry>> = {
+    only: new Queue(),
     first: new Queue(),
     last: new Queue(),
     between: new Queue(),
@@ -63,6 +69,7 @@ class Berth {
   place: Place = 'nowhere'
   inFlight = 0
   queued = 0
+  bytes = 0
 
   constructor(hook: PacedHook) {
     this.hook = hook
@@ -85,8 +92,9 @@ class Berth {
   }
 
   #mayGo(tryClass: TryClass, nowMs: number): boolean {
-    const { breaker, cap } = this.hook
-    if (cap !== undefined && this.inFlight >= cap) return false
+    const { breaker, cap, laneCap } = this.hook
+    const most = breaker.state === 'closed' ? laneCap : cap
+    if (most !== undefined && breaker.inFlight >= most) return false
     return breaker.advise(tryClass, nowMs) === 'go'
   }
 
@@ -111,7 +119,7 @@ class Berth {
   }
 }
 
-const byUrgency: readonly TryClass[] = ['first', 'last', 'between', 'again']
+const byUrgency: readonly TryClass[] = ['only', 'first', 'last', 'between', 'again']
 
 export class Bulkhead {
   readonly #options: BulkheadOptions
@@ -165,6 +173,7 @@ export class Bulkhead {
     berth.queued++
     this.#tries++
     this.#bytes += one.bytes
+    berth.bytes += one.bytes
     if (advice === 'go') this.#joinLine(berth)
     else if (berth.place === 'nowhere') this.#sleepUntilHoldEnds(berth, nowMs)
     return 'taken'
@@ -176,7 +185,7 @@ export class Bulkhead {
     if (berth === undefined) return
     berth.inFlight--
     this.#inFlight--
-    this.#forget(one)
+    this.#forget(berth, one)
     this.#joinLine(berth)
     if (this.#line.length > 0) this.#startSoon()
   }
@@ -200,7 +209,7 @@ export class Bulkhead {
   }
 
   dropAbandoned(): void {
-    this.#dropWhere(({ isAbandoned }) => isAbandoned, 'abandoned')
+    this.#dropWhere(({ obstacle }) => obstacle === 'abandoned', 'abandoned')
   }
 
   dropAll(): void {
@@ -214,18 +223,23 @@ export class Bulkhead {
 
   /** Its hook asked for a longer pause than anything waits here. */
   #isHeldTooLong({ hook, tryClass }: PacedTry, nowMs: number): boolean {
-    return tryClass !== 'last' && hook.breaker.heldUntilMs - nowMs > this.#options.waitMs
+    return (
+      tryClass !== 'last' && tryClass !== 'only' && hook.breaker.heldUntilMs - nowMs > this.#options.waitMs
+    )
   }
 
   /** As with lanes, none may hold more than is free: one gets half, and there is always room for one that has just fallen sick. */
   #hasRoom(berth: Berth, { bytes }: PacedTry): boolean {
     const { maxTries, maxBytes } = this.#options
-    return berth.held < maxTries - this.#tries && this.#bytes + bytes <= maxBytes
+    if (berth.held >= maxTries - this.#tries) return false
+    // One that is larger than all that may be kept goes alone.
+    return this.#bytes === 0 || berth.bytes + bytes <= maxBytes - this.#bytes
   }
 
-  #forget({ bytes }: PacedTry): void {
+  #forget(berth: Berth, { bytes }: PacedTry): void {
     this.#tries--
     this.#bytes -= bytes
+    berth.bytes -= bytes
   }
 
   #joinLine(berth: Berth): void {
@@ -264,14 +278,15 @@ export class Bulkhead {
       this.#sleepUntilHoldEnds(berth, nowMs)
       return false
     }
-    if (one.isAbandoned) this.#drop(one, 'abandoned')
+    const { obstacle } = one
+    if (obstacle !== undefined) this.#drop(berth, one, obstacle)
     else {
       berth.inFlight++
       this.#inFlight++
       one.start()
     }
     this.#joinLine(berth)
-    return !one.isAbandoned
+    return obstacle === undefined
   }
 
   /** Nothing but time is needed for what its hook wants to be spared for. All else is seen when an answer comes, or at a sweep. */
@@ -293,20 +308,20 @@ export class Bulkhead {
     const latestMs = nowMs - this.#options.waitMs
     for (const berth of this.#berths.values()) {
       if (this.#openedMs <= latestMs)
-        for (const one of berth.takeWaitingSince(latestMs)) this.#drop(one, 'waited')
+        for (const one of berth.takeWaitingSince(latestMs)) this.#drop(berth, one, 'waited')
       if (berth.place === 'nowhere') this.#joinLine(berth)
     }
   }
 
   #dropWhere(isToGo: (one: PacedTry) => boolean, why: DropWhy): void {
     for (const berth of this.#berths.values()) {
-      for (const one of berth.take(isToGo)) this.#drop(one, why)
+      for (const one of berth.take(isToGo)) this.#drop(berth, one, why)
       if (berth.queued === 0 || berth.place === 'nowhere') this.#joinLine(berth)
     }
   }
 
-  #drop(one: PacedTry, why: DropWhy): void {
-    this.#forget(one)
+  #drop(berth: Berth, one: PacedTry, why: DropWhy): void {
+    this.#forget(berth, one)
     one.dropped(why)
   }
 }

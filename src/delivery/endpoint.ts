@@ -38,7 +38,9 @@ export type EndpointHook = {
   readonly id: string
   readonly target: Target
   readonly breaker: Breaker
+  /** Most requests in flight to it when its breaker is open, and when it is closed. */
   readonly cap: number | undefined
+  readonly laneCap: number
   /**
    * Why no request can be made of it: then nothing may be sent. The catalog refuses such a hook; were one to get past
    * it, undici's pool would lose a connection slot for ever with each request.
@@ -79,6 +81,7 @@ function prepare(definition: DestinationDefinition, breaker: BreakerOptions): En
       target: targetOf(hook),
       breaker: new Breaker(breaker),
       cap: definition.maxInFlightSick,
+      laneCap: definition.maxInFlight,
       refusal: hookBreach(hook)?.problem,
     })),
     sign: sharedSecret === undefined ? signNothing : createSigner({ ...definition, sharedSecret }),

@@ -14,6 +14,7 @@ export const omitReasons: readonly OmitReason[] = [
   'full',
   'waited',
   'skipped',
+  'changed',
   'abandoned',
   'closed',
   'proxy',
@@ -28,6 +29,8 @@ export type AttemptListener<D> = {
   begun(delivery: D): void
   /** One request has its outcome. */
   answered(delivery: D, result: HookResult, durationMs: number): void
+  /** Whether its destination is still as it was when the attempt began. */
+  isCurrent(delivery: D, endpoint: Endpoint): boolean
   /** Whether a further hook may be tried, after one that didn't take it. */
   mayGoOn(delivery: D): boolean
   /**
@@ -44,7 +47,7 @@ export type AttemptListener<D> = {
   /** After that: a hook got no request. */
   omitted(delivery: D, omitted: Omitted): void
   /** Nothing of it is under way any more outside of the bulkhead. Told once. */
-  freed(delivery: D): void
+  freed(delivery: D, isConcluded: boolean): void
   /** Nothing of it is under way any more, and it is concluded. Told once, the last of all. */
   ended(delivery: D): void
 }
@@ -53,29 +56,32 @@ type AttemptParts<D> = {
   sender: Sender
   bulkhead: Bulkhead
   endpoint: Endpoint
-  /** Hooks that are sent their request at once. */
-  well: readonly EndpointHook[]
-  /** Those that get it through the bulkhead. */
+  /** In the order in which they have their turn. */
+  hooks: readonly EndpointHook[]
+  /** Of these, those that get their request through the bulkhead. */
   sick: readonly EndpointHook[]
+  /** What such a request is. */
   tryClass: TryClass
   /** A success ends it only when all others have their outcome as well: what they may still do matters. */
   isForAll: boolean
   listener: AttemptListener<D>
   delivery: D
   startedMs: number
+  /** Epoch milliseconds. */
+  now: () => number
 }
 
 export type Attempted = SignedMessage & { readonly body: Uint8Array; readonly isAbandoned: boolean }
 
 /**
  * One attempt of a delivery: a request to each hook, those that aren't well in their own time; the first success concludes it.
- * With `failover` one after the other until one succeeds, and hooks that aren't well only where no other is left.
+ * With `failover` one after the other until one succeeds.
  */
 export class Attempt<D extends Attempted> {
   readonly #parts: AttemptParts<D>
   readonly #results: HookResult[] = []
   #omitted: readonly Omitted[] = none
-  /** Made once for all hooks. */
+  /** Made once for all hooks that are sent their request at once. */
   #signatureHeaders: readonly string[] | undefined
   /** Of the hooks in question, those that were sent a request, handed to the bulkhead, or left out. */
   #begun = 0
@@ -98,35 +104,38 @@ export class Attempt<D extends Attempted> {
 
   start(): void {
     if (this.#isFailover) this.#beginNext()
-    else while (this.#begun < this.#hookCount) this.#beginNext()
+    else while (this.#begun < this.#parts.hooks.length) this.#beginNext()
     this.#isStarting = false
     this.#goOn()
   }
 
-  get #hookCount(): number {
-    const { well, sick } = this.#parts
-    return this.#isFailover && well.length > 0 ? well.length : well.length + sick.length
-  }
-
   #beginNext(): void {
-    const { well, sick } = this.#parts
+    const { hooks, sick, tryClass, bulkhead } = this.#parts
     const place = this.#begun++
-    const healthy = well[place]
-    if (healthy !== undefined) {
+    const hook = hooks[place]
+    if (hook === undefined) return
+    if (!sick.includes(hook)) {
       this.#open++
-      new HookExchange(this, healthy, this.#parts.tryClass, 'open').post()
+      new HookExchange(this, hook, tryClass, 'open').post()
       return
     }
-    const hook = sick[place - well.length]
-    if (hook === undefined) return
-    const paced = new HookExchange(this, hook, this.#parts.tryClass, 'paced')
+    // With `failover` one that comes before a hook that is well is there to see whether it is well too.
+    const isProbe = this.#isFailover && this.#isWellAfter(place)
+    const paced = new HookExchange(this, hook, isProbe ? 'between' : tryClass, 'paced')
     this.#paced++
-    const taken = this.#parts.bulkhead.offer(paced)
+    const taken = bulkhead.offer(paced)
     if (taken !== 'taken') this.leftOut(hook, taken)
   }
 
-  get isAbandoned(): boolean {
-    return !this.#isConcluded && this.#parts.delivery.isAbandoned
+  #isWellAfter(place: number): boolean {
+    const { hooks, sick } = this.#parts
+    return hooks.some((hook, at) => at > place && !sick.includes(hook))
+  }
+
+  get obstacle(): PacedTry['obstacle'] {
+    const { delivery, endpoint, listener } = this.#parts
+    if (!this.#isConcluded && delivery.isAbandoned) return 'abandoned'
+    return listener.isCurrent(delivery, endpoint) ? undefined : 'changed'
   }
 
   get bytes(): number {
@@ -139,10 +148,14 @@ export class Attempt<D extends Attempted> {
     this.#parts.listener.begun(this.#parts.delivery)
   }
 
-  post(hook: EndpointHook, exchange: Exchange): void {
-    const { sender, delivery, endpoint, startedMs } = this.#parts
-    this.#signatureHeaders ??= endpoint.sign(delivery, startedMs)
-    sender.post(hook.target, delivery.body, this.#signatureHeaders, exchange)
+  post(hook: EndpointHook, exchange: Exchange, way: Way): void {
+    const { sender, delivery, endpoint, startedMs, now } = this.#parts
+    // A signature tells its time, and what was paced may have waited.
+    const headers =
+      way === 'paced'
+        ? endpoint.sign(delivery, now())
+        : (this.#signatureHeaders ??= endpoint.sign(delivery, startedMs))
+    sender.post(hook.target, delivery.body, headers, exchange)
   }
 
   answered(result: HookResult, durationMs: number): void {
@@ -190,7 +203,7 @@ export class Attempt<D extends Attempted> {
 
   #mayBeginNext(): boolean {
     const { listener, delivery } = this.#parts
-    return this.#begun < this.#hookCount && listener.mayGoOn(delivery)
+    return this.#begun < this.#parts.hooks.length && listener.mayGoOn(delivery)
   }
 
   #beginNextInTurn(): void {
@@ -207,11 +220,12 @@ export class Attempt<D extends Attempted> {
   }
 
   #reportEnd(): void {
-    const { listener, delivery, well } = this.#parts
-    const mayBeginMore = this.#isFailover && well.length > 0 && !this.#isConcluded
+    if (this.#isStarting) return
+    const { listener, delivery } = this.#parts
+    const mayBeginMore = this.#isFailover && !this.#isConcluded && this.#isWellAfter(this.#begun - 1)
     if (!this.#isFreed && this.#open === 0 && !mayBeginMore) {
       this.#isFreed = true
-      listener.freed(delivery)
+      listener.freed(delivery, this.#isConcluded)
     }
     if (this.#isConcluded && this.#open === 0 && this.#paced === 0 && !this.#isOver) {
       this.#isOver = true
@@ -229,10 +243,10 @@ const throttledPauseMs = 1_000
 type Way = 'open' | 'paced'
 
 type Owner = {
-  readonly isAbandoned: boolean
+  readonly obstacle: PacedTry['obstacle']
   readonly bytes: number
   begin(): void
-  post(hook: EndpointHook, exchange: Exchange): void
+  post(hook: EndpointHook, exchange: Exchange, way: Way): void
   answered(result: HookResult, durationMs: number): void
   leftOut(hook: EndpointHook, why: DropWhy): void
   released(way: Way, paced: PacedTry): void
@@ -259,8 +273,8 @@ class HookExchange implements Exchange, PacedTry {
     return this.#attempt.bytes
   }
 
-  get isAbandoned(): boolean {
-    return this.#attempt.isAbandoned
+  get obstacle(): PacedTry['obstacle'] {
+    return this.#attempt.obstacle
   }
 
   start(): void {
@@ -276,7 +290,7 @@ class HookExchange implements Exchange, PacedTry {
     this.#attempt.begin()
     this.#startedMs = performance.now()
     this.#era = hook.breaker.begun(this.#startedMs, this.tryClass)
-    if (hook.refusal === undefined) this.#attempt.post(hook, this)
+    if (hook.refusal === undefined) this.#attempt.post(hook, this, this.#way)
     else this.#refused(hook.refusal)
   }
 

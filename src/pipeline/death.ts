@@ -15,7 +15,7 @@ export function describeDeath(
     case 'expired':
       return `no URL took it within ${within}: ${tries}. ${adviceOf(last)}`
     case 'expired_untried':
-      return `it was never tried within ${within}: failing URLs had more to be sent than delivery.maxInFlightSick (SLUICE_DELIVERY_MAX_IN_FLIGHT_SICK) or their destination's maxInFlight lets through. Mend or switch off the destination, raise these, or run more workers; then send it again.`
+      return `it was never tried within ${within}: its URLs fail, and there was more to be sent to such ones than delivery.maxInFlightSick (SLUICE_DELIVERY_MAX_IN_FLIGHT_SICK) or the destination's maxInFlight lets through. Mend or pause the destination, raise these, or run more workers; then send it again.`
     case 'failed_for_good':
       return `every URL refused it for good: ${tries}. ${adviceOf(last)}`
   }

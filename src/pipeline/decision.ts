@@ -85,7 +85,8 @@ export function waitForTurn(
 const owedTries = 2
 
 /**
- * Which of its tries a delivery would have now. The four hours of one without a time to expire have not begun.
+ * Which of its tries a delivery would have now. The four hours of one without a time to expire have not begun. `nowMs`: when it will
+ * have had its turn at the latest, in epoch milliseconds.
  */
 export function tryClassOf(
   ladder: Ladder,
@@ -93,9 +94,11 @@ export function tryClassOf(
   hookIds: readonly string[],
   nowMs: number,
 ): TryClass {
-  if (carried.attempts === 0 || carried.expiresAtMs === 0) return 'first'
+  if (carried.expiresAtMs === 0) return 'first'
+  const isAtEnd = waitForTurn(ladder, carried, hookIds, nowMs).kind === 'expired'
+  if (carried.attempts === 0) return isAtEnd ? 'only' : 'first'
   if (carried.attempts >= owedTries) return 'again'
-  return waitForTurn(ladder, carried, hookIds, nowMs).kind === 'expired' ? 'last' : 'between'
+  return isAtEnd ? 'last' : 'between'
 }
 
 /** The hooks an attempt goes to now: not failed for good, and not asking for a later time. */

@@ -33,7 +33,7 @@ export class Debt {
   readonly record: HeldRecord
   readonly bytes: number
   #owed: number
-  /** Deliveries that were handed to the budget of hooks that aren't well. */
+  /** Deliveries that are with the budget of hooks that aren't well. */
   #outside = 0
   #isOut = false
   /** True once one of its deliveries was begun or sent on: dropping the others now would repeat that one. */
@@ -56,6 +56,11 @@ export class Debt {
   moveOut(): void {
     this.#outside++
     this.#lookOutside()
+  }
+
+  /** That one goes on in its lane, or has come to its end. */
+  moveIn(): void {
+    this.#outside--
   }
 
   /** One more. */
@@ -111,6 +116,7 @@ export class Delivery implements Carried {
   /** Its destination, as of the catalog `seenIn`. */
   endpoint: Endpoint | undefined
   seenIn: object | undefined
+  #isOutside = false
   /** It has a place among those that its lane has in flight. */
   hasPlace = false
   /** Its attempt came to nothing since the proxy is down: it goes back to wait in its lane. */
@@ -161,6 +167,31 @@ export class Delivery implements Carried {
     this.isDelivered = carried.isDelivered ?? false
     this.subject = undefined
     this.behind = undefined
+  }
+
+  /** It waits for nothing but hooks that aren't well. */
+  moveOut(): void {
+    if (this.#isOutside) return
+    this.#isOutside = true
+    this.debt.moveOut()
+  }
+
+  moveIn(): void {
+    if (!this.#isOutside) return
+    this.#isOutside = false
+    this.debt.moveIn()
+  }
+
+  /** It has come to its end. */
+  pay(): void {
+    this.moveIn()
+    this.debt.pay()
+  }
+
+  /** It is let go, undelivered. */
+  void(): void {
+    this.moveIn()
+    this.debt.void()
   }
 
   becomeUncertain(): void {

@@ -1,6 +1,11 @@
 import type { BreakerOptions, TryClass } from '../delivery/breaker.ts'
 import { Bulkhead, type BulkheadOptions } from '../delivery/bulkhead.ts'
-import { createEndpoints, type DestinationDefinition, type Endpoint } from '../delivery/endpoint.ts'
+import {
+  createEndpoints,
+  type DestinationDefinition,
+  type Endpoint,
+  type EndpointHook,
+} from '../delivery/endpoint.ts'
 import type { LaneClass } from '../delivery/lane.ts'
 import { createLanes } from '../delivery/lanes.ts'
 import { describeOutcome, type Outcome } from '../delivery/outcome.ts'
@@ -230,7 +235,8 @@ class DeliveryPipeline implements Pipeline {
       else this.#conclude(delivery, endpoint, results, omitted, startedMs)
     },
     omitted: (delivery, omitted) => this.#reportOmitted(delivery, [omitted]),
-    freed: (delivery) => this.#free(delivery),
+    isCurrent: (delivery, { definition }) => this.#isCurrent(delivery, definition),
+    freed: (delivery, isConcluded) => this.#free(delivery, isConcluded),
     ended: () => this.#end(),
   }
   readonly #subjects = new Subjects<Delivery>({
@@ -395,7 +401,7 @@ class DeliveryPipeline implements Pipeline {
       return
     }
     this.#subjects.leave(delivery)
-    delivery.debt.void()
+    delivery.void()
   }
 
   #acceptEvent(record: HeldRecord, content: RecordContent): void {
@@ -593,7 +599,7 @@ class DeliveryPipeline implements Pipeline {
 
   #settle(delivery: Delivery): void {
     this.#subjects.leave(delivery)
-    delivery.debt.pay()
+    delivery.pay()
   }
 
   #supersede(delivery: Delivery): void {
@@ -698,7 +704,8 @@ class DeliveryPipeline implements Pipeline {
 
   #tryClassOf(delivery: Delivery, hooks: Endpoint['hooks'], nowMs: number): TryClass {
     const remaining = hooks.filter(({ id }) => !delivery.failedHooks.includes(id))
-    return tryClassOf(this.#options.ladder, delivery, idsOf(remaining), nowMs)
+    const { ladder, bulkhead } = this.#options
+    return tryClassOf(ladder, delivery, idsOf(remaining), nowMs + bulkhead.waitMs)
   }
 
   /** Begins one attempt; the catalog may have changed since the delivery was enqueued. */
@@ -723,15 +730,30 @@ class DeliveryPipeline implements Pipeline {
       return
     }
     const nowMs = performance.now()
-    const well = hooks.every(({ breaker }) => breaker.isWell(nowMs))
-      ? hooks
-      : hooks.filter(({ breaker }) => breaker.isWell(nowMs))
-    const sick = well === hooks ? noHooks : hooks.filter((hook) => !well.includes(hook))
-    const isLast = due.length === 0
-    // Hooks that are well don't ask.
-    const tryClass =
-      sick === noHooks ? 'first' : isLast ? 'last' : this.#tryClassOf(delivery, hooks, startedMs)
-    this.#attempt(delivery, endpoint, { well, sick, tryClass }, startedMs)
+    const isWell = ({ breaker }: EndpointHook): boolean => breaker.isWell(nowMs)
+    if (hooks.every(isWell)) {
+      this.#attempt(delivery, endpoint, { hooks, sick: noHooks, tryClass: 'first' }, startedMs)
+      return
+    }
+    const sick = hooks.filter((hook) => !isWell(hook))
+    const tryClass = due.length === 0 ? 'last' : this.#tryClassOf(delivery, hooks, startedMs)
+    if (sick.length === hooks.length && this.#isHeld(delivery, sick, tryClass)) return
+    const ordered = definition.strategy === 'failover' ? failoverOrder(hooks, sick, nowMs) : hooks
+    this.#attempt(delivery, endpoint, { hooks: ordered, sick, tryClass }, startedMs)
+  }
+
+  /** All of its hooks work, and asked for a pause: a short one slows its lane, with its limits; for a long one it has no turn. */
+  #isHeld(delivery: Delivery, hooks: Endpoint['hooks'], tryClass: TryClass): boolean {
+    if (tryClass === 'last' || tryClass === 'only') return false
+    if (hooks.some(({ breaker }) => breaker.state === 'open')) return false
+    const waitMs = Math.min(...hooks.map(({ breaker }) => breaker.heldUntilMs)) - performance.now()
+    if (waitMs <= this.#options.laneWaitMs) {
+      this.#lanes.postpone(delivery, Math.max(1, Math.ceil(waitMs)))
+    } else {
+      this.#lanes.finished(delivery)
+      this.#park(delivery, 'paced')
+    }
+    return true
   }
 
   /** A newer value takes the place in the lane of the one that it waits for, as long as that was not begun. */
@@ -761,37 +783,43 @@ class DeliveryPipeline implements Pipeline {
   #attempt(
     delivery: Delivery,
     endpoint: Endpoint,
-    hooks: { well: Endpoint['hooks']; sick: Endpoint['hooks']; tryClass: TryClass },
+    { hooks, sick, tryClass }: { hooks: Endpoint['hooks']; sick: Endpoint['hooks']; tryClass: TryClass },
     startedMs: number,
   ): void {
     this.#underWay++
     delivery.hasPlace = true
-    if (hooks.well.length === 0 && !this.#goesOutside(delivery)) return
+    if (sick.length === hooks.length && !this.#goesOutside(delivery)) return
     new Attempt({
       sender: this.#options.sender,
       bulkhead: this.#bulkhead,
       endpoint,
-      well: hooks.well,
-      sick: hooks.sick,
-      tryClass: hooks.tryClass,
+      hooks,
+      sick,
+      tryClass,
       isForAll: delivery.property !== undefined,
       listener: this.#listener,
       delivery,
       startedMs,
+      now: this.#options.now,
     }).start()
   }
 
   /** It waits for hooks that aren't well, out of their budget. Where that is used up, as by records that Kafka doesn't take, it has no turn. */
   #goesOutside(delivery: Delivery): boolean {
-    const { maxTries } = this.#options.bulkhead
-    if (this.#outside.records < maxTries) {
-      delivery.debt.moveOut()
+    if (this.#hasRoomOutside(delivery)) {
+      delivery.moveOut()
       return true
     }
     this.#hadNoTurn(delivery, [])
-    this.#free(delivery)
+    this.#free(delivery, true)
     this.#end()
     return false
+  }
+
+  #hasRoomOutside({ debt }: Delivery): boolean {
+    const { maxTries, maxBytes } = this.#options.bulkhead
+    const { records, bytes } = this.#outside
+    return debt.isOut || (records < maxTries && (records === 0 || bytes + debt.bytes <= maxBytes))
   }
 
   /** Its hooks aren't well, and none was ready for it: no attempt was made, and no rung is used up. */
@@ -802,8 +830,9 @@ class DeliveryPipeline implements Pipeline {
   }
 
   /** Nothing of its attempt is under way any more but what goes through the bulkhead. */
-  #free(delivery: Delivery): void {
+  #free(delivery: Delivery, isConcluded: boolean): void {
     delivery.hasPlace = false
+    if (!isConcluded && this.#hasRoomOutside(delivery)) delivery.moveOut()
     if (delivery.isToGoBack) this.#goBack(delivery)
     else this.#lanes.finished(delivery)
   }
@@ -871,9 +900,21 @@ class DeliveryPipeline implements Pipeline {
   #takeBack(delivery: Delivery, isProxyDown: boolean): void {
     delivery.attempts--
     if (isProxyDown && delivery.hasPlace) delivery.isToGoBack = true
-    else if (isProxyDown && !this.#isDraining && !delivery.isAbandoned) this.#lanes.offer(delivery)
+    else if (isProxyDown) this.#offerLater(delivery)
     // It may be this hook alone for which the proxy fails: then it must come to an end some time.
     else this.#park(delivery, 'proxy')
+  }
+
+  /** It has no place in its lane to go back to. */
+  #offerLater(delivery: Delivery): void {
+    this.#underWay++
+    setTimeout(() => {
+      delivery.moveIn()
+      if (this.#isDraining) this.#letGo(delivery, 'shutdown')
+      else if (delivery.isAbandoned) this.#letGo(delivery, 'handover')
+      else this.#lanes.offer(delivery)
+      this.#end()
+    }, proxyPauseMs)
   }
 
   #goBack(delivery: Delivery): void {
@@ -947,6 +988,11 @@ class DeliveryPipeline implements Pipeline {
     void this.#produce(delivery, topics.deadLetters, { ...encodeCarried(delivery), reason, detail })
   }
 
+  #isCurrent({ destinationId, seenIn }: Delivery, definition: DestinationDefinition): boolean {
+    const catalog = this.#options.catalog()
+    return seenIn === catalog || catalog.destinations.get(destinationId) === definition
+  }
+
   #isConnected({ destinationId, sourceId }: Delivery): boolean {
     const connected = this.#options.catalog().destinationsBySource.get(sourceId)
     return connected?.some(({ id }) => id === destinationId) ?? false
@@ -981,7 +1027,7 @@ class DeliveryPipeline implements Pipeline {
       this.#missed(delivery)
       await this.#writeDeadLetter({ ...record, topic: deadLetters, headers: { ...headers, reason, detail } })
     }
-    debt.pay()
+    delivery.pay()
     this.#end()
   }
 
@@ -1106,6 +1152,13 @@ function isUncertainResult({ outcome, mayHaveArrived }: HookResult): boolean {
 /** Whether what is to be sent is what the delivery has already. */
 function isOfSame({ messageId }: Delivery, judgement: Judgement): boolean {
   return judgement.kind === 'send' || (judgement.kind === 'send_current' && judgement.messageId === messageId)
+}
+
+/** Those that aren't well follow the others; before these, where it is time to see whether one is well again. */
+function failoverOrder(hooks: Endpoint['hooks'], sick: Endpoint['hooks'], nowMs: number): Endpoint['hooks'] {
+  const isLater = (hook: EndpointHook): boolean =>
+    sick.includes(hook) && hook.breaker.advise('between', nowMs) !== 'go'
+  return [...hooks.filter((hook) => !isLater(hook)), ...hooks.filter(isLater)]
 }
 
 const delivered: Decision = { kind: 'delivered' }

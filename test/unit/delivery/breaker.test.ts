@@ -35,6 +35,14 @@ function letsGo(breaker: Breaker, nowMs: number): number {
   return 5_000
 }
 
+/** How many first tries it lets be in flight at the same time. */
+function mostInFlight(breaker: Breaker): number {
+  const eras: number[] = []
+  while (eras.length < 500 && breaker.advise('first', 0) === 'go') eras.push(breaker.begun(0, 'first'))
+  for (const _ of eras) breaker.withdrawn()
+  return eras.length
+}
+
 describe('a breaker', () => {
   test('opens when the share of failures in the window is reached, and not on a few results', () => {
     const breaker = new Breaker(options)
@@ -99,22 +107,29 @@ describe('a breaker', () => {
     expect(spent).toBeGreaterThan(9_900)
   })
 
-  test('a hook that answers what it can in time has its requests in flight halved, and raised with each success', () => {
+  test('a hook that takes something has a limit on requests in flight, raised with each success', () => {
     const breaker = opened()
-    const inFlight = (): number => {
-      const eras: number[] = []
-      while (eras.length < 500 && breaker.advise('first', 0) === 'go') eras.push(breaker.begun(0, 'first'))
-      for (const _ of eras) breaker.withdrawn()
-      return eras.length
+    expect(mostInFlight(breaker)).toBe(500)
+    run(breaker, 'success', 0)
+    expect(mostInFlight(breaker)).toBe(65)
+  })
+
+  test('the limit is halved by a run that mostly timed out while it was reached, never below what a lane has', () => {
+    const breaker = opened()
+    for (let i = 0; i < 200; i++) run(breaker, i % 2 === 0 ? 'success' : 'failure', 0)
+    expect(mostInFlight(breaker)).toBe(164)
+    const runOfTimeouts = (): void => {
+      for (let i = 0; i < 9; i++) run(breaker, 'timeout', 0)
+      run(breaker, 'success', 0)
     }
-    expect(inFlight()).toBe(500)
-    run(breaker, 'success', 0)
-    const free = inFlight()
-    expect(free).toBe(65)
-    for (let i = 0; i < 9; i++) run(breaker, 'timeout', 0)
-    expect(inFlight()).toBe(32)
-    run(breaker, 'success', 0)
-    expect(inFlight()).toBe(33)
+    runOfTimeouts()
+    const halved = mostInFlight(breaker)
+    expect(halved).toBeLessThan(90)
+    for (let i = 0; i < 5; i++) {
+      mostInFlight(breaker)
+      runOfTimeouts()
+    }
+    expect(mostInFlight(breaker)).toBeGreaterThanOrEqual(64)
   })
 
   test('closes when a run of results fails less often than what opens it', () => {

@@ -33,14 +33,14 @@ function downHook(cap?: number): PacedHook {
   })
   for (let i = 0; i < 10; i++)
     breaker.ended(breaker.begun(performance.now(), 'first'), 'failure', performance.now())
-  return { breaker, cap }
+  return { breaker, cap, laneCap: 1_000 }
 }
 
 class Try implements PacedTry {
   readonly hook: PacedHook
   readonly tryClass: TryClass
   readonly bytes = 100
-  isAbandoned = false
+  obstacle: PacedTry['obstacle']
   readonly #started: Try[]
   droppedFor: DropWhy | undefined
 
@@ -52,6 +52,7 @@ class Try implements PacedTry {
 
   start(): void {
     this.#started.push(this)
+    this.hook.breaker.begun(performance.now(), this.tryClass)
   }
 
   dropped(why: DropWhy): void {
@@ -138,10 +139,31 @@ test("an owner's cap holds for a hook that fails", async () => {
   expect(started).toHaveLength(3)
 })
 
+test('a hook that only asked for a pause is met with no more than its lane allows', async () => {
+  const bulkhead = bulkheadOf({ waitMs: 50 })
+  const started: Try[] = []
+  const breaker = new Breaker({ failureShare: 0.5, minResults: 10, windowMs: 1, openMs: 1, maxOpenMs: 1 })
+  const tries = offerMany(bulkhead, started, { breaker, cap: undefined, laneCap: 4 }, 10)
+  await until(
+    'the others have waited',
+    () => tries.filter(({ droppedFor }) => droppedFor === 'waited').length === 6,
+  )
+  expect(started).toHaveLength(4)
+})
+
+test('what its destination no longer asks for is dropped when it has its turn', async () => {
+  const bulkhead = bulkheadOf()
+  const started: Try[] = []
+  const tries = offerMany(bulkhead, started, downHook(), 2)
+  for (const one of tries) one.obstacle = 'changed'
+  await until('both are dropped', () => tries.every(({ droppedFor }) => droppedFor === 'changed'))
+  expect(started).toEqual([])
+})
+
 test('a pause that the hook asked for is kept, and ended by nothing but its time', async () => {
   const bulkhead = bulkheadOf({ waitMs: 5_000 })
   const started: Try[] = []
-  const hook: PacedHook = { breaker: downHook().breaker, cap: undefined }
+  const hook: PacedHook = downHook()
   const fromMs = performance.now()
   hook.breaker.hold(fromMs + 300)
   offerMany(bulkhead, started, hook, 3)
@@ -178,7 +200,7 @@ test('what nobody asks for any more is dropped, and the rest started', async () 
   const started: Try[] = []
   bulkhead.shut()
   const tries = offerMany(bulkhead, started, downHook(), 6)
-  for (const [at, one] of tries.entries()) one.isAbandoned = at % 2 === 0
+  for (const [at, one] of tries.entries()) one.obstacle = at % 2 === 0 ? 'abandoned' : undefined
   bulkhead.dropAbandoned()
   expect(tries.map(({ droppedFor }) => droppedFor)).toEqual([
     'abandoned',
@@ -220,7 +242,7 @@ test('for any course of things each try is started or dropped once, and all room
           bulkhead.ended(toEnd)
         }
         if (after === 'abandon') {
-          one.isAbandoned = true
+          one.obstacle = 'abandoned'
           bulkhead.dropAbandoned()
         }
       }

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import { answering, failing, healthy } from '../../../bench/sick/hook-models.ts'
+import { answering, failing, healthy, type HookModel, silent } from '../../../bench/sick/hook-models.ts'
 import { type DestinationMeasure, measure } from '../../../bench/sick/measure.ts'
 import { destinationsOf } from '../../../bench/sick/scenes.ts'
 import { simulate } from '../../../bench/sick/simulation.ts'
@@ -67,6 +67,65 @@ test.each([
   expect(first?.firstTryMs.most).toBeLessThan(25)
   expect(second?.untried).toBeLessThanOrEqual(0.05 * 6_000)
   expect(second?.requestsEach).toBeLessThanOrEqual(1)
+})
+
+const seldomInTime: HookModel = {
+  name: 'takes one of ten, and hangs otherwise',
+  answer(asked) {
+    const answer = failing(0.9).answer(asked)
+    const isTaken = answer.outcome.kind === 'answer' && answer.outcome.status === 200
+    return isTaken ? answer : { outcome: { kind: 'timeout' }, afterMs: 5_000 }
+  },
+}
+
+test('a hook that hangs nine of ten times gets what a retrier delivers that knows no breaker', async () => {
+  const feed = [{ fromS: 0, untilS: 300, perSecond: 5 }]
+  const simulated = await simulate({ destinations: [{ id: 'hangs', hooks: [seldomInTime], feed }] })
+  const [hook] = hooksOf(measure(simulated))
+  expect(hook).toMatchObject({ untried: 0 })
+  expect(hook?.deliveredRatio).toBeGreaterThanOrEqual(0.98)
+})
+
+test.each([429, 503])(
+  'no message dies untried for a hook that always answers %i and asks for a minute',
+  async (status) => {
+    const feed = [{ fromS: 0, untilS: 3_600, perSecond: 0.2 }]
+    const hooks = [answering(status, 60_000)]
+    const [asks] = measure(await simulate({ destinations: [{ id: 'asks', hooks, feed }] }))
+    expect(asks).toMatchObject({ messages: 720, unfinished: 0, dead: { expired: 720 } })
+    expect(asks?.hooks[0]).toMatchObject({ untried: 0 })
+  },
+)
+
+test('with failover a first URL that is well again gets the messages again', async () => {
+  let sinceMs = 0
+  const recovering: HookModel = {
+    name: 'is down for two minutes',
+    answer(asked) {
+      if (sinceMs === 0) sinceMs = asked.nowMs
+      return (asked.nowMs - sinceMs < 120_000 ? answering(500) : healthy).answer(asked)
+    },
+  }
+  const feed = [{ fromS: 0, untilS: 600, perSecond: 10 }]
+  const hooks = [recovering, healthy]
+  const simulated = await simulate({ destinations: [{ id: 'both', hooks, feed, strategy: 'failover' }] })
+  const [first, second] = hooksOf(measure(simulated))
+  expect(first?.taken).toBeGreaterThan(0.7 * 6_000)
+  expect((first?.taken ?? 0) + (second?.taken ?? 0)).toBe(6_000)
+  expect(first?.requestsEach).toBeLessThan(0.85)
+})
+
+test('a URL that never answers, beside one that refuses, holds up no other destination', async () => {
+  const feed = [{ fromS: 0, untilS: 60, perSecond: 300 }]
+  const simulated = await simulate({
+    destinations: [
+      { id: 'both', hooks: [answering(400), silent(5_000)], feed },
+      { id: 'well', hooks: [healthy], feed },
+    ],
+  })
+  const well = measure(simulated).find(({ id }) => id === 'well')
+  expect(well).toMatchObject({ parkedEach: 0, unfinished: 0 })
+  expect(well?.hooks[0]?.firstTryMs.p99).toBeLessThan(100)
 })
 
 function hooksOf(destinations: readonly DestinationMeasure[]) {
