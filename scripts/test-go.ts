@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline'
 
 /**
  * Checks the Go client: gofmt, go vet, go test -race. Arguments are a command that runs beside it, whose exit code counts too.
- * SLUICE_TEST_GO_RESULTS names a file for `{"passed":N,"failed":N}`. Without Go it says so, and only the command counts.
+ * TEST_GO_RESULTS names a file for `{"passed":N,"failed":N}`. Without Go it says so, and only the command counts.
  */
 
 type Outcome = { passed: number; failed: number }
@@ -98,6 +98,6 @@ const noGo = `
 `
 
 const [outcome, code] = await Promise.all([checkGoClient(), runBeside(process.argv.slice(2))])
-const file = process.env['SLUICE_TEST_GO_RESULTS']
+const file = process.env['TEST_GO_RESULTS']
 if (file !== undefined) writeFileSync(file, JSON.stringify(outcome))
 process.exitCode = code === 0 && outcome.failed === 0 ? 0 : 1

@@ -16,7 +16,7 @@ import { within } from '../kafka/within.ts'
 import { createGatewayMetrics, type GatewayMetrics } from '../telemetry/gateway-metrics.ts'
 import { createGatewayObserver } from '../telemetry/gateway-observer.ts'
 import { askKafka, openKafka } from './ask-kafka.ts'
-import { listening } from './listening.ts'
+import { type Listening, listening } from './listening.ts'
 import type { Parts } from './parts.ts'
 import { StartError } from './start-error.ts'
 import { kafkaSettings, topicLayout, topicNames } from './settings.ts'
@@ -114,8 +114,7 @@ export async function startGatewayPart({
     trustedProxies,
   })
   const state = { isStopping: false }
-  const address = { host, port, what: 'The gateway', settings: 'SLUICE_GATEWAY' }
-  const openPort = await listening(server.listen({ host, port }), address)
+  const openPort = await listening(server.listen({ host, port }), gatewayAddress(config))
   parts.defer(async () => {
     state.isStopping = true
     server.retire()
@@ -170,3 +169,8 @@ function monotonicMs(): number {
 
 /** What is kept of the shutdown timeout for leaving Kafka. */
 const leaveMs = 1_000
+
+/** Where it listens, and what that is called. */
+export function gatewayAddress({ gateway: { host, port } }: Config): Listening {
+  return { host, port, what: 'The gateway', settings: 'SLUICE_GATEWAY' }
+}

@@ -1,6 +1,9 @@
+import { once } from 'node:events'
+import { createServer } from 'node:net'
 import { StartError } from './start-error.ts'
 
-type Listening = {
+/** Where a server listens. */
+export type Listening = {
   host: string
   port: number
   /** `The gateway` */
@@ -16,6 +19,16 @@ export async function listening<T>(server: Promise<T>, address: Listening): Prom
   } catch (cause) {
     throw new StartError(problemOf(address, cause), { cause })
   }
+}
+
+/** Throws where a server couldn't listen there, which is tried: before what would be started in vain, and ended again. */
+export async function refuseTakenPort(address: Listening): Promise<void> {
+  const { host, port } = address
+  const server = createServer()
+  server.listen({ host, port })
+  await listening(once(server, 'listening'), address)
+  server.close()
+  await once(server, 'close')
 }
 
 function problemOf({ host, port, what, settings }: Listening, cause: unknown): string {

@@ -4,7 +4,8 @@ import type { Config } from '../config/schema.ts'
 import { type RunningKafka, startKafka } from '../development/kafka.ts'
 import { openKafka } from './ask-kafka.ts'
 import { refuseFaultyCatalog } from './faulty-catalog.ts'
-import { startGatewayPart } from './gateway.ts'
+import { gatewayAddress, startGatewayPart } from './gateway.ts'
+import { refuseTakenPort } from './listening.ts'
 import type { Parts } from './parts.ts'
 import { StartError } from './start-error.ts'
 import { openOwnTelemetry, type OwnTelemetry } from './telemetry.ts'
@@ -37,8 +38,9 @@ type Ports = {
 export async function startUp({ say, ...options }: UpOptions): Promise<void> {
   const { config, log, parts } = options
   const telemetry = await openOwnTelemetry(options)
-  // Before a Kafka that would be started in vain.
+  // Before a Kafka that would be started, and a group that would be joined, in vain.
   await refuseFaultyCatalog(config)
+  await refuseTakenPort(gatewayAddress(config))
   if (config.kafka.brokers.length > 0) {
     await openKafka(config, log)
     await applyTopicTable(config, log)

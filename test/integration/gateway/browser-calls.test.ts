@@ -109,8 +109,9 @@ describe('GET /v1/pixel/CALL', () => {
     ['track', of({ writeKey: 'OTHER', userId: 'u1', event: 'E' }), '401'],
     ['track', of({ userId: 'u1', event: 'E' }), '401'],
     ['track', of({ writeKey: 'KEY' }), '200'],
-    ['track', '%%%', '400'],
-    ['track', '', '400'],
+    // Nothing that can be read has a key, and the key is looked at first.
+    ['track', '%%%', '401'],
+    ['track', '', '401'],
     ['delete', of({ writeKey: 'KEY', userId: 'u1' }), '404'],
     ['batch', of({ writeKey: 'KEY', batch: [] }), '404'],
   ])('shows an image for %s with %s too, and is counted as %s', async (call, data, status) => {
