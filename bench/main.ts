@@ -6,6 +6,7 @@ import { runGatewayBenchmark } from './gateway/benchmark.ts'
 import { runIdleBenchmark } from './idle/benchmark.ts'
 import { runIsolationBenchmark } from './isolation/benchmark.ts'
 import { type ParkedSettings, runParkedBenchmark } from './parked/benchmark.ts'
+import { runRefusalsBenchmark } from './refusals/benchmark.ts'
 import { runSickBenchmark, type SickSettings } from './sick/benchmark.ts'
 import { runSoakBenchmark, type SoakSettings } from './soak/benchmark.ts'
 import { BenchmarkFailure } from './support/failure.ts'
@@ -35,6 +36,13 @@ const benchmarks = new Map<string, Benchmark>([
       about:
         'batches by HTTP until Kafka has acknowledged them: the gateway, and a Fastify route that drops them',
       run: runGatewayBenchmark,
+    },
+  ],
+  [
+    'refusals',
+    {
+      about: 'what a flood of requests that are refused costs the p99 of the others at a gateway',
+      run: runRefusalsBenchmark,
     },
   ],
   ['idle', { about: 'CPU of a worker that has nothing to do', run: runIdleBenchmark }],
@@ -98,11 +106,12 @@ const usage = [
   '                    gateway: how many each side gets in a run (default 400000);',
   '                    isolation: how many the capacity is measured with (default 80000)',
   '  --processes N     worker: also measures a worker, and undici alone, in N processes',
-  '  --seconds N       isolation, flood, destinations, gateway (single calls), idle: how long a run is measured',
-  '                    (default 60, 60, 30, 30, 20)',
+  '  --seconds N       isolation, flood, destinations, gateway (single calls), idle, refusals: how long a run is measured',
+  '                    (default 60, 60, 30, 30, 20, 12)',
   '  --rate N          messages a second. isolation: the capacity, instead of measuring it; flood: to the others',
   '                    (default 1000); destinations: to all (default 2000);',
   '                    soak: to all (default 300); parked: how many come due (default 1000);',
+  '                    refusals: requests of the flood (default 1000);',
   '                    sick: to each hook, for the scenes of that rate alone (5, 50, 500)',
   '  --minutes N       soak: how long it is (default 20); sick: how long messages come (default 240, 20, 2, 8)',
   '  --records N       parked: how many wait (default 500000)',

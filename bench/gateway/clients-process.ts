@@ -33,6 +33,7 @@ export type Sent = {
 }
 
 export type Clients = {
+  readonly pid: number
   /** Calls `onBegun` when all is made ready, just before the first request. */
   run(command: Command, onBegun: () => void): Promise<Sent>
   stop(): Promise<void>
@@ -42,6 +43,7 @@ export type Clients = {
 export function startClients(): Clients {
   const child = startChild('../gateway/clients.ts')
   return {
+    pid: child.pid,
     async run(command, onBegun) {
       await child.ask(command)
       onBegun()

@@ -1,6 +1,7 @@
 import { Pool } from 'undici'
 import { monotonicUs } from '../support/clock.ts'
 import { idCharacters, idMarker, messageAt } from '../support/messages.ts'
+import { sendAtRate } from '../support/open-loop.ts'
 import { percentile } from '../support/statistics.ts'
 import type { Batches, Command, Sent, Singles } from './clients-process.ts'
 
@@ -76,20 +77,11 @@ async function sendSingles({ origin, perSecond, seconds, warmS, connections }: S
     if (index >= warmS * perSecond) latenciesMs.push((monotonicUs() - dueUs) / 1_000)
   }
   process.send?.('begun')
-  const startUs = monotonicUs()
-  const { promise: allSent, resolve } = Promise.withResolvers<void>()
-  let next = 0
-  const tick = (): void => {
-    for (; next < total; next++) {
-      const dueUs = startUs + (next * 1_000_000) / perSecond
-      if (dueUs > monotonicUs()) break
-      sends.push(send(next, dueUs))
-    }
-    if (next < total) setTimeout(tick, 1)
-    else resolve()
-  }
-  tick()
-  await allSent
+  await sendAtRate(
+    perSecond,
+    (index, dueUs) => sends.push(send(index, dueUs)),
+    (next) => next === total,
+  )
   await Promise.all(sends)
   await pool.close()
   return summary(latenciesMs, failed, lateMs)

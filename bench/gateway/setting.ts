@@ -36,17 +36,19 @@ const pollMs = 50
 export async function openSetting({
   profileDir,
   report,
+  sources = [{ id: 'shop', writeKeys: ['bench-write-key'] }],
 }: {
   profileDir: string | undefined
   report: (line: string) => void
+  /** Of the catalog; the clients send with the key of the first. */
+  sources?: readonly object[]
 }): Promise<Setting> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'))
   const prefix = `bench-${randomBytes(3).toString('hex')}.`
   const kafka = await startKafka({ heapMb: 1024, report })
   const { brokers } = kafka
   const catalogFile = join(folder, 'catalog.yaml')
-  const source = { id: 'shop', writeKeys: ['bench-write-key'] }
-  writeFileSync(catalogFile, stringify({ sources: [source], destinations: [] }))
+  writeFileSync(catalogFile, stringify({ sources, destinations: [] }))
   const variables = {
     ...workerVariables({ brokers, prefix, catalogFile }),
     SLUICE_GATEWAY_HOST: '127.0.0.1',

@@ -1,0 +1,171 @@
+import { type Clients, type Sent, startClients } from '../gateway/clients-process.ts'
+import { openSetting, type Server } from '../gateway/setting.ts'
+import { BenchmarkFailure } from '../support/failure.ts'
+import { watchOthers } from '../support/machine-cpu.ts'
+import { cpuUsOf } from '../support/process-family.ts'
+import { measureInQuiet, type Tried } from '../support/quiet.ts'
+import { say } from '../support/say.ts'
+import type { BenchmarkResult, Settings } from '../support/settings.ts'
+import { percent } from '../support/table.ts'
+import { type Flood, type Flooded, startFlood } from './flood-process.ts'
+import { floodNames, floods, type SideName } from './floods.ts'
+import { resultOf } from './result.ts'
+
+/**
+ * What a flood of requests that are refused costs the others at a gateway. Single calls of another source come at a fixed rate,
+ * from a process of their own. A round is a run of them without a flood, and one with each of the floods, forwards and then
+ * backwards; each flood makes a pair with the run without it of its round. The floods are open loop at a rate that is given: one
+ * that is as fast as its answers takes all of a machine that it shares with the gateway, whatever that makes of it.
+ */
+export async function runRefusalsBenchmark(settings: Settings): Promise<BenchmarkResult> {
+  const { runs = 3, seconds = 12, rate = 1_000, profileDir } = settings
+  const setting = await openSetting({ profileDir, report: say, sources })
+  const clients = startClients()
+  const flood = startFlood()
+  try {
+    const server = await setting.start('gateway')
+    const stand = { server, clients, flood, rate }
+    say('warming up')
+    for (const name of floodNames) await measure(stand, name, warmupS)
+    const rounds: Round[] = []
+    for (let round = 1; round <= runs; round++) {
+      const order = round % 2 === 1 ? sideNames : sideNames.toReversed()
+      const sides = new Map<SideName, Side>()
+      for (const name of order) {
+        const side = await measureOnTime(stand, name, seconds)
+        sides.set(name, side)
+        say(`round ${round}: ${describe(name, side)}`)
+      }
+      rounds.push(sides)
+    }
+    await server.stop()
+    return resultOf(rounds, { rate, seconds, connections, probesPerS })
+  } finally {
+    await flood.stop()
+    await clients.stop()
+    await setting.close()
+  }
+}
+
+const sideNames: readonly SideName[] = ['no flood', ...floodNames]
+
+/** Of one run. CPU is a share of one core; what comes before the measured time, `leadS`, counts in it too. */
+export type Side = {
+  latency: Sent['latencyMs']
+  lateP99Ms: number
+  cpu: { gateway: number; prober: number; flood: number; rest: number }
+  /** Of the machine. */
+  othersShare: number
+  flooded: Flooded | undefined
+}
+
+export type Round = ReadonlyMap<SideName, Side>
+
+const sources = [
+  { id: 'shop', writeKeys: ['bench-write-key'] },
+  { id: 'limited', writeKeys: ['limited-write-key'], maxPerSecond: 1 },
+]
+const connections = 20
+const probesPerS = 200
+const warmupS = 3
+const leadS = 1
+/** A client that is later than this doesn't send what it is to send. */
+const maxLateMs = 10
+const tries = 4
+/** A flood may fall short of its rate by so much. */
+const leastShare = 0.95
+/** A source that is over its rate may send a message now and then. */
+const mostTaken = 0.01
+
+const noShare = (): number => 0
+
+type Stand = { server: Server; clients: Clients; flood: Flood; rate: number }
+
+async function measure(stand: Stand, name: SideName, seconds: number): Promise<Tried<Side>> {
+  const { server, clients, flood, rate } = stand
+  const plan = name === 'no flood' ? undefined : floods[name]
+  if (plan !== undefined) {
+    const { keyIn, writeKey } = plan
+    await flood.begin({ origin: server.origin, perSecond: rate, connections, keyIn, writeKey })
+  }
+  let before = cpuOf(stand)
+  let othersShare = noShare
+  const sent = await clients.run(
+    {
+      kind: 'singles',
+      origin: server.origin,
+      perSecond: probesPerS,
+      seconds: seconds + leadS,
+      warmS: leadS,
+      connections: 64,
+    },
+    () => {
+      before = cpuOf(stand)
+      othersShare = watchOthers()
+    },
+  )
+  const cpu = sharesBetween(before, cpuOf(stand))
+  const used = othersShare()
+  const flooded = plan === undefined ? undefined : await flood.end()
+  const { latencyMs: latency, lateP99Ms } = sent
+  const fault = faultOf(name, sent, flooded, rate)
+  return { latency, lateP99Ms, cpu, othersShare: used, flooded, fault }
+}
+
+/** Runs whose prober was held up are made again: even a burst of other programs that adds up to little is all of a p99. */
+async function measureOnTime(stand: Stand, name: SideName, seconds: number): Promise<Side> {
+  for (let attempt = 1; ; attempt++) {
+    const side = await measureInQuiet(() => measure(stand, name, seconds))
+    if (side.lateP99Ms <= maxLateMs) return side
+    const problem = `${name}: the others were sent late, p99 ${side.lateP99Ms.toFixed(1)} ms`
+    if (attempt === tries) throw new BenchmarkFailure(`${problem}, in each of ${tries} runs`)
+    say(`${problem}: this run is made again`)
+  }
+}
+
+/** Why the figures of a run must not be used. */
+function faultOf(
+  name: SideName,
+  sent: Sent,
+  flooded: Flooded | undefined,
+  rate: number,
+): string | undefined {
+  if (sent.failed > 0) return `${name}: ${sent.failed} answers to the others were not 200`
+  if (name === 'no flood' || flooded === undefined) return undefined
+  const { statuses, perS } = flooded
+  const all = Object.values(statuses).reduce((sum, count) => sum + count, 0)
+  const refused = statuses[floods[name].status] ?? 0
+  if (refused < all * (1 - mostTaken)) {
+    return `${name}: not refused as it has to be: ${JSON.stringify(statuses)}`
+  }
+  return perS < rate * leastShare
+    ? `${name}: ${Math.round(perS)} of ${rate} requests a second were answered`
+    : undefined
+}
+
+type CpuUs = { atMs: number; gateway: number; prober: number; flood: number; all: number }
+
+function cpuOf({ server, clients, flood }: Stand): CpuUs {
+  return {
+    atMs: performance.now(),
+    gateway: server.cpuUs(),
+    prober: cpuUsOf(clients.pid),
+    flood: cpuUsOf(flood.pid),
+    all: cpuUsOf(process.pid),
+  }
+}
+
+/** The rest is Kafka, where this started it, and the benchmark itself. */
+function sharesBetween(from: CpuUs, to: CpuUs): Side['cpu'] {
+  const spanUs = (to.atMs - from.atMs) * 1_000
+  const gateway = (to.gateway - from.gateway) / spanUs
+  const prober = (to.prober - from.prober) / spanUs
+  const flood = (to.flood - from.flood) / spanUs
+  return { gateway, prober, flood, rest: (to.all - from.all) / spanUs - gateway - prober - flood }
+}
+
+function describe(name: SideName, { latency, cpu, othersShare }: Side): string {
+  const { p50, p99, max } = latency
+  const shares = `gateway ${percent(cpu.gateway)}, prober ${percent(cpu.prober)}, flood ${percent(cpu.flood)}, Kafka ${percent(cpu.rest)} of a core`
+  return `${name}: p50 ${p50.toFixed(2)} p99 ${p99.toFixed(2)} max ${max.toFixed(1)} ms; ${shares}; others ${percent(othersShare)} of the machine`
+}

@@ -1,0 +1,88 @@
+import { BenchmarkFailure } from '../support/failure.ts'
+import type { BenchmarkResult } from '../support/settings.ts'
+import { median, round } from '../support/statistics.ts'
+import { percent, rowOf } from '../support/table.ts'
+import type { Round, Side } from './benchmark.ts'
+import { floodNames, type SideName } from './floods.ts'
+
+type Setup = { rate: number; seconds: number; connections: number; probesPerS: number }
+
+/** The figure is the worst of the floods; each is a median over its pairs, and each pair is there as well. */
+export function resultOf(rounds: readonly Round[], setup: Setup): BenchmarkResult {
+  const { rate, seconds, connections, probesPerS } = setup
+  const bases = rounds.map((sides) => sideIn(sides, 'no flood'))
+  const floods = floodNames.map((name) => {
+    const pairs = rounds.map((sides, index) => {
+      const without = bases[index] ?? sideIn(sides, 'no flood')
+      const flooded = sideIn(sides, name)
+      return { without, flooded, ratio: flooded.latency.p99 / without.latency.p99 }
+    })
+    const costs = pairs.map(
+      ({ without, flooded }) => ((flooded.cpu.gateway - without.cpu.gateway) / rate) * 1_000_000,
+    )
+    return { name, pairs, ratio: median(pairs.map(({ ratio }) => ratio)), costUs: median(costs) }
+  })
+  const worst = Math.max(...floods.map(({ ratio }) => ratio))
+  const figures = {
+    others_p99_ratio: round(worst, 3),
+    floods: floods.map(({ name, pairs, ratio, costUs }) => ({
+      flood: name,
+      p99_ratio: round(ratio, 3),
+      refusal_cpu_us: round(costUs, 0),
+      body_bytes: pairs[0]?.flooded.flooded?.bodyBytes,
+      pairs: pairs.map((pair) => ({
+        p99_ratio: round(pair.ratio, 3),
+        without: plain(pair.without),
+        with: plain(pair.flooded),
+      })),
+    })),
+    flood_per_s: rate,
+    flood_connections: connections,
+    others_per_s: probesPerS,
+    runs: rounds.length,
+    seconds,
+    node: process.version,
+  }
+  const table = [
+    '',
+    `Single calls of one source, ${probesPerS} a second; a flood of ${rate} refused requests a second on ${connections} connections;`,
+    `${rounds.length} pairs of ${seconds} s each, medians, Node ${process.version}. CPU is a share of one core`,
+    '',
+    rowOf('the others', ['p50 ms', 'p99 ms', 'ratio', 'gateway', 'prober', 'flood', 'Kafka', 'others use']),
+    ...bases.map((side, index) => rowOf(`${index + 1} no flood`, cellsOf(side, ''))),
+    ...floods.flatMap(({ name, pairs, ratio, costUs }) => [
+      '',
+      `${name}: p99 × ${ratio.toFixed(3)}, ${costUs.toFixed(0)} µs of the gateway's CPU a refusal`,
+      ...pairs.map((pair, index) => rowOf(`${index + 1}`, cellsOf(pair.flooded, pair.ratio.toFixed(3)))),
+    ]),
+  ].join('\n')
+  return { table, figures }
+}
+
+function sideIn(sides: Round, name: SideName): Side {
+  const side = sides.get(name)
+  if (side === undefined) throw new BenchmarkFailure(`${name} was not measured`)
+  return side
+}
+
+function cellsOf({ latency, cpu, othersShare }: Side, ratio: string): string[] {
+  const shares = [cpu.gateway, cpu.prober, cpu.flood, cpu.rest, othersShare]
+  return [latency.p50.toFixed(2), latency.p99.toFixed(2), ratio, ...shares.map(percent)]
+}
+
+function plain({ latency, lateP99Ms, cpu, othersShare, flooded }: Side): object {
+  return {
+    p50_ms: round(latency.p50, 2),
+    p99_ms: round(latency.p99, 2),
+    max_ms: round(latency.max, 1),
+    late_p99_ms: round(lateP99Ms, 2),
+    cpu_of_a_core: {
+      gateway: round(cpu.gateway, 3),
+      prober: round(cpu.prober, 3),
+      flood: round(cpu.flood, 3),
+      kafka: round(cpu.rest, 3),
+    },
+    machine_used_by_others: round(othersShare, 3),
+    ...(flooded !== undefined && { refused_per_s: Math.round(flooded.perS), statuses: flooded.statuses }),
+  }
+}
