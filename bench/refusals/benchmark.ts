@@ -124,12 +124,7 @@ async function measureOnTime(stand: Stand, name: SideName, seconds: number): Pro
 }
 
 /** Why the figures of a run must not be used. */
-function faultOf(
-  name: SideName,
-  sent: Sent,
-  flooded: Flooded | undefined,
-  rate: number,
-): string | undefined {
+function faultOf(name: SideName, sent: Sent, flooded: Flooded | undefined, rate: number): string | undefined {
   if (sent.failed > 0) return `${name}: ${sent.failed} answers to the others were not 200`
   if (name === 'no flood' || flooded === undefined) return undefined
   const { statuses, perS } = flooded

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { type Answer, problem, soon } from './answer.ts'
 import { maxBatchBytes } from './limits.ts'
 
-/** A body that wasn't taken, with what its client is told. */
+/** A body that wasn't taken and wasn't read to its end, with what its client is told: nothing can follow on its connection. */
 export class RefusedBody extends Error {
   override name = 'RefusedBody'
   readonly answer: Answer
@@ -10,7 +10,7 @@ export class RefusedBody extends Error {
   readonly isEndless: boolean
 
   constructor(answer: Answer, isEndless: boolean) {
-    super('a body was refused')
+    super('a body was refused before its end')
     this.answer = answer
     this.isEndless = isEndless
   }
@@ -30,6 +30,9 @@ const firstBytes = 4 * 1_024
 /** What is to become of a body: it is kept, or refused for a reason that is known before it, or nobody needs it. */
 export type Reception = 'keep' | 'discard' | Answer
 
+/** A whole body, or why it wasn't taken: it was read to its end all the same, so that the next request can follow. */
+export type Received = Buffer | Answer
+
 /** Receives bodies, and holds of all requests together no more than `maxBytes` at a time. */
 export class Receiver {
   readonly #maxBytes: number
@@ -45,18 +48,18 @@ export class Receiver {
   }
 
   /**
-   * Calls `done` once: with the whole body (an empty one where it is discarded), or with why there is none. What isn't kept
-   * is read to its end all the same.
+   * Calls `done` once, when the body has been read to its end: with all of it (an empty one where it is discarded), or with why it
+   * isn't taken. With a `RefusedBody` where its end isn't waited for, or won't come.
    */
   receive(
     request: IncomingMessage,
     reception: Reception,
-    done: (refusal: RefusedBody | null, body?: Buffer) => void,
+    done: (refusal: RefusedBody | null, received?: Received) => void,
   ): void {
     /** Bodies come in pieces of any size: they are copied together at once, and what is held is what is charged. */
     let held: Buffer = nothing
     let length = 0
-    let received = 0
+    let seen = 0
     let pieces = 0
     let isKept = reception === 'keep'
     let refusal = typeof reception === 'string' ? undefined : reception
@@ -71,18 +74,21 @@ export class Receiver {
       refusal = answer
       release()
     }
-    const finish = (isEndless: boolean): void => {
+    const leave = (): void => {
       request.off('data', take).off('end', end).off('error', breakOff).off('close', breakOff)
-      const body = held.subarray(0, length)
+    }
+    const end = (): void => {
+      leave()
+      const received = refusal ?? held.subarray(0, length)
       release()
-      if (refusal !== undefined) done(new RefusedBody(refusal, isEndless))
-      else done(null, body)
+      done(null, received)
     }
-    const end = (): void => finish(false)
-    const breakOff = (): void => {
-      refuse(refusal ?? incomplete)
-      finish(false)
+    const stop = (answer: Answer, isEndless: boolean): void => {
+      leave()
+      release()
+      done(new RefusedBody(answer, isEndless))
     }
+    const breakOff = (): void => stop(refusal ?? incomplete, false)
     const keep = (chunk: Buffer): void => {
       const needed = length + chunk.length
       if (needed > held.length) {
@@ -100,15 +106,14 @@ export class Receiver {
       length = needed
     }
     const take = (chunk: Buffer): void => {
-      received += chunk.length
+      seen += chunk.length
       pieces++
-      if (pieces > freePieces && received < pieces * leastPieceBytes) {
-        refuse(tooFine)
-        finish(true)
-      } else if (received > maxBatchBytes) {
+      if (pieces > freePieces && seen < pieces * leastPieceBytes) {
+        stop(tooFine, true)
+      } else if (seen > maxBatchBytes) {
         // Also where there was no room for it: to send it again would be no use.
         if (refusal !== tooLarge && isOwn(reception, refusal)) refuse(tooLarge)
-        if (received > maxReadBytes) finish(true)
+        if (seen > maxReadBytes) stop(refusal ?? tooLarge, true)
       } else if (isKept) {
         keep(chunk)
       }

@@ -12,7 +12,7 @@ import { lingerAfterAnswer } from './linger.ts'
 import type { CallName, GatewayObserver } from './observer.ts'
 import { openApiDocument } from './openapi.ts'
 import { preflightHeaders } from './preflight.ts'
-import { Receiver, type Reception, RefusedBody } from './receive.ts'
+import { type Received, Receiver, type Reception, RefusedBody } from './receive.ts'
 import type { ServerCalls } from './server-calls.ts'
 import type { Sources } from './sources.ts'
 import type { Tracking } from './tracking.ts'
@@ -38,6 +38,9 @@ export type GatewayServerOptions = {
   /** Ranges of addresses whose `X-Forwarded-…` headers are believed. */
   readonly trustedProxies: readonly string[]
 }
+
+/** Without a body where none was announced. */
+type ReceivedRequest = { Body: Received | undefined }
 
 export type GatewayServer = {
   /** Gives the port; 0 picks a free one. Rejects when it can't be had. */
@@ -131,8 +134,10 @@ export function createGatewayServer(options: GatewayServerOptions): GatewayServe
     }
   }
 
-  async function handle(call: CallName, request: FastifyRequest): Promise<Answer> {
-    const sent = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)
+  async function handle(call: CallName, request: FastifyRequest<ReceivedRequest>): Promise<Answer> {
+    const sent = request.body ?? Buffer.alloc(0)
+    // Refused by its head: no error of Fastify's, after which it would close the connection.
+    if (!Buffer.isBuffer(sent)) return sent
     // It isn't kept while the answer is waited for.
     request.body = undefined
     const { authorization } = request.headers
@@ -151,7 +156,7 @@ export function createGatewayServer(options: GatewayServerOptions): GatewayServe
   }
 
   /** By `X-Forwarded-For` where the connection is that of a trusted proxy. */
-  function ipOf({ ip }: FastifyRequest): string | undefined {
+  function ipOf({ ip }: { ip: string }): string | undefined {
     return addIp ? plainAddress(ip) : undefined
   }
 
@@ -164,7 +169,7 @@ export function createGatewayServer(options: GatewayServerOptions): GatewayServe
 
   for (const { call, paths } of apiRoutes) {
     for (const path of paths) {
-      server.post(path, { config: { call } }, async (request, reply) => {
+      server.post<ReceivedRequest>(path, { config: { call } }, async (request, reply) => {
         const startMs = performance.now()
         const answer = await handle(call, request)
         observer.answered(call, answer.status, performance.now() - startMs)

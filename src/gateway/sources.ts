@@ -27,6 +27,17 @@ export class Sources {
     return undefined
   }
 
+  /** The sources of all that are write keys. */
+  withWriteKeys(keys: Iterable<string>): readonly Source[] {
+    this.#follow()
+    const found = new Set<Source>()
+    for (const key of keys) {
+      const source = this.#byWriteKey.get(key)
+      if (source !== undefined) found.add(source)
+    }
+    return [...found]
+  }
+
   /** The sources that the first key that is a server key stands for; none when none is. */
   withServerKey(keys: readonly string[]): readonly Source[] {
     this.#follow()

@@ -121,6 +121,14 @@ export function createTracking(options: TrackingOptions): Tracking {
     return saysKey(authorization) ? refuseUnknown() : undefined
   }
 
+  /** By what may be the key in a body, which isn't read: whichever of them it is, it is refused. */
+  function refusalByText(bytes: Buffer): Answer | undefined {
+    const mayBeOf = sources.withWriteKeys(keysIn(bytes))
+    if (mayBeOf.length === 0) return refuseUnknown()
+    const refusals = mayBeOf.map(refusalOf)
+    return refusals.includes(undefined) ? undefined : refusals[0]
+  }
+
   function refuseUnknown(): Answer {
     observer.leftOut('unknown_source', 1, undefined)
     return unknownWriteKey
@@ -158,8 +166,8 @@ export function createTracking(options: TrackingOptions): Tracking {
       const inflated = inflateBody(sent, isBatch ? maxBatchBytes : maxMessageBytes)
       if (!inflated.ok) return unreadable(inflated.fault, call)
       const ofHead = sources.withWriteKey(keysOf(authorization))
-      const mayBeOf = ofHead ?? sources.withWriteKey(keysIn(inflated.bytes))
-      if (mayBeOf === undefined) return refuseUnknown()
+      const refusedByText = ofHead === undefined ? refusalByText(inflated.bytes) : undefined
+      if (refusedByText !== undefined) return refusedByText
       const read = readInflated(inflated.bytes, { isBatch })
       if (!read.ok) return unreadable(read.fault, call)
       const source = ofHead ?? sources.withWriteKey(keysOf(undefined, read.body['writeKey']))

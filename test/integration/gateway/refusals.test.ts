@@ -67,6 +67,30 @@ describe('what a body says does not matter where', () => {
   })
 })
 
+test.each([
+  ['an unknown key', 'Authorization: Basic Tk9QRTo=\r\n', '{}', '401'],
+  ['a key of no server', 'Authorization: Basic Tk9QRTo=\r\n', '{}', '401', '/v1/deletions'],
+  ['a source that is over its rate', 'Authorization: Basic U0xPVy1LRVk6\r\n', '{"batch":[]}', '429'],
+  ['a body that is too large', 'Authorization: Basic S0VZOg==\r\n', 'x'.repeat(600_000), '400'],
+])(
+  'the connection is kept after %s, for the next request',
+  async (_, authorization, body, status, path = '/v1/batch') => {
+    const batch = Array.from({ length: 100 }, () => message)
+    await gateway.post('/v1/batch', { batch }, basic('SLOW-KEY'))
+    const socket = connect(gateway.process.gatewayPort, '127.0.0.1')
+    let answers = ''
+    socket.on('data', (chunk) => (answers += chunk.toString()))
+    const request = `POST ${path} HTTP/1.1\r\nHost: gateway\r\n${authorization}Content-Length: ${body.length}\r\n\r\n${body}`
+    for (let count = 1; count <= 3; count++) {
+      socket.write(request)
+      await until('it is answered', () => answers.split('HTTP/1.1 ').length > count || socket.destroyed)
+    }
+    expect(answers.match(/(?<=HTTP\/1\.1 )\d+/g)).toEqual([status, status, status])
+    expect(answers.toLowerCase()).not.toContain('connection: close')
+    socket.destroy()
+  },
+)
+
 describe('bodies in chunks of a byte, without a key', () => {
   const chunk = '1\r\nx\r\n'
   const head = 'POST /v1/batch HTTP/1.1\r\nHost: gateway\r\nTransfer-Encoding: chunked\r\n\r\n'

@@ -21,7 +21,8 @@ const slow = {
   serverKeys: [],
   maxPerSecond: 1,
 }
-const catalog = createCatalog([slow], [], '1')
+const free = { ...slow, id: 'free', name: 'free', writeKeys: ['FREE'], maxPerSecond: undefined }
+const catalog = createCatalog([slow, free], [], '1')
 
 /** Of a source that may send one message a second, before a Kafka that answers when `isUp`. */
 function trackingOf(kafka: { isUp: boolean }): Tracking {
@@ -81,5 +82,13 @@ describe('a source that may send one message a second', () => {
     expect(await tracking.handle('batch', Buffer.from('{'), authorization, undefined)).toMatchObject({
       status: 429,
     })
+  })
+  test('is refused by a key in a body that is not read, when it has spent it', async () => {
+    const tracking = trackingOf({ isUp: true })
+    const send = (text: string) => tracking.handle('batch', Buffer.from(text), undefined, undefined)
+    expect(await send(`{"writeKey":"KEY","batch":[${message}]}`)).toMatchObject({ status: 200 })
+    expect(await send('{"writeKey":"KEY","batch":[')).toMatchObject({ status: 429, retryAfterS: 1 })
+    expect(await send('{"writeKey":"FREE","batch":[{"writeKey":"KEY"}')).toMatchObject({ status: 400 })
+    expect(await send('{"writeKey":"KEY","batch":[{"writeKey":"NOPE"}')).toMatchObject({ status: 429 })
   })
 })
