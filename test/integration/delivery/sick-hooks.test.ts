@@ -112,9 +112,11 @@ test.each(['down', 'silent'])(
     const times = [...timesAt(`/${id}`).values()]
     expect(times.length).toBe(messages)
     expect(times.every((count) => count >= 2)).toBe(true)
-    const letters = (await sluice.read('dead-letters')).filter(
-      ({ headers }) => headers['destination-id'] === id,
-    )
+    const letters = await until('all dead letters are written', async () => {
+      const written = await sluice.read('dead-letters')
+      const own = written.filter(({ headers }) => headers['destination-id'] === id)
+      return own.length < messages ? undefined : own
+    })
     expect(letters).toHaveLength(messages)
     for (const { headers } of letters) {
       expect(headers).toMatchObject({ reason: 'expired' })
