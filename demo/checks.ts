@@ -206,10 +206,13 @@ function howDead(
       const spanMs = Math.max(...tries.map((atMs) => (atMs.at(-1) ?? 0) - (atMs[0] ?? 0)))
       const made = tries.reduce((sum, { length }) => sum + length, 0)
       const carried = letters.reduce((sum, letter) => sum + Number(letter['attempts']), 0)
-      // Each of its messages comes back three or four times; its breaker lets the first and the last try go.
+      // Each of its messages comes back three or four times; its breaker, once open, lets the first and the last try go, and now and
+      // then a probe in place of a last one.
+      const untried = letters.length - tries.length
       const once = tries.filter(({ length }) => length < 2).length
-      if (once > 0) faults.push(`${once} messages had but one try`)
-      if (made > letters.length * 2)
+      if (untried > 0) faults.push(`${untried} messages were never tried`)
+      if (once > letters.length * 0.2) faults.push(`${once} messages had but one try`)
+      if (made > letters.length * 2.2)
         faults.push(`${made} requests: its breaker should have kept those in between back`)
       if (spanMs > ladder.limit * 1000) faults.push(`a try came ${spanMs} ms after the first`)
       if (made !== carried) faults.push(`the dead letters say ${carried} tries, the server saw ${made}`)
