@@ -330,7 +330,7 @@ const configTable = {
         'Requests in flight at once, in each process. A destination has a limit of its own in the catalog, for each process too.',
     }),
     maxInFlightSick: integer({
-      default: 4_096,
+      default: 8_192,
       min: 16,
       max: 65_536,
       description:

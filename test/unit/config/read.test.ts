@@ -62,7 +62,7 @@ describe('readConfig', () => {
       delivery: {
         timeoutMs: 5_000,
         maxInFlight: 512,
-        maxInFlightSick: 4_096,
+        maxInFlightSick: 8_192,
         bufferRecords: 2_000,
         bufferBytes: 67_108_864,
         lanePatienceMs: 500,
