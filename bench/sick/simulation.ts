@@ -11,7 +11,7 @@ import {
 import { formatWait } from '../../src/retry/duration.ts'
 import { type Ladder, tiersOf } from '../../src/retry/ladder.ts'
 import { bulkheadWith } from '../../src/roles/bulkhead.ts'
-import { ladderOf, topicNames } from '../../src/roles/settings.ts'
+import { pipelineSettings } from '../../src/roles/settings.ts'
 import { Book } from './book.ts'
 import { type Feed, messagesOf, play } from './feed.ts'
 import type { HookModel } from './hook-models.ts'
@@ -207,24 +207,8 @@ export function defaultSettings() {
   const read = readConfig({ env: {} })
   if (!read.ok) throw new Error(read.message)
   const { config } = read
-  const { delivery, breaker } = config
-  return {
-    ladder: ladderOf(config),
-    topics: topicNames(config),
-    limits: config.message,
-    maxInFlight: delivery.maxInFlight,
-    laneWaitMs: delivery.laneWaitMs,
-    lanePatienceMs: delivery.lanePatienceMs,
-    breaker: {
-      failureShare: breaker.failurePercent / 100,
-      minResults: breaker.minResults,
-      windowMs: breaker.windowMs,
-      openMs: breaker.openForMs,
-      maxOpenMs: breaker.maxOpenForMs,
-    },
-    bulkhead: bulkheadWith(delivery, delivery.maxInFlightSick),
-    buffer: { records: delivery.bufferRecords, bytes: delivery.bufferBytes },
-  }
+  const { delivery } = config
+  return { ...pipelineSettings(config), bulkhead: bulkheadWith(delivery, delivery.maxInFlightSick) }
 }
 
 const silentObserver: PipelineOptions['observer'] = {

@@ -2,7 +2,7 @@
  * A circuit breaker for one hook, which slows a hook and never stops it. Closed, it lets everything through and counts; when
  * enough of the window failed it opens, and from then on says how fast the hook may be tried:
  *
- * - The first and the last try of a message need no leave: every message gets these two.
+ * - The first and the last try of a message need no leave, but a last one gives way to a probe that was made in its place.
  * - A try in between costs a credit, and each success earns some (additive increase); many results without any success
  *   halve what is left (multiplicative decrease). A hook that fails nine of ten requests earns all its tries, one that is
  *   down gets none but a probe now and then.
@@ -119,17 +119,16 @@ export class Breaker {
    * could).
    */
   advise(tryClass: TryClass, nowMs: number): 'go' | 'wait' | 'skip' {
-    const inFlight = this.#inFlight
     const isForced = tryClass === 'last' || tryClass === 'only'
     if (nowMs < this.#heldUntilMs && !isForced) return 'wait'
     if (this.#state === 'closed') return 'go'
     const isDead = this.#isDead(nowMs)
-    const hasRoom = inFlight < this.#limit
+    const hasRoom = this.#inFlight < this.#limit
     if (tryClass === 'last' && isDead && this.#borrowed > 0 && this.#credits === 0) return 'skip'
     if (isForced || tryClass === 'first') return isDead || hasRoom ? 'go' : 'wait'
     if (this.#credits > 0) return hasRoom ? 'go' : 'wait'
     if (nowMs - this.#lastBegunMs >= this.#probeMs) return 'go'
-    return inFlight > 0 && !isDead ? 'wait' : 'skip'
+    return this.#inFlight > 0 && !isDead ? 'wait' : 'skip'
   }
 
   /** A request is begun. Give what it returns to `ended`, or tell `withdrawn`. */
@@ -216,8 +215,8 @@ export class Breaker {
   #endRun(): void {
     const { results, successes, timeouts, isFull } = this.#run
     this.#run = newRun()
-    if (isFull && timeouts * 2 >= results) this.#limit = Math.max(minLimit, Math.floor(this.#limit / 2))
-    if ((results - successes) / results < this.#options.failureShare) this.#close()
+    if (isFull && timeouts * 2 >= results) this.#limit = Math.max(leastLimit, Math.floor(this.#limit / 2))
+    if ((results - successes) / results < this.#options.failureShare) this.#become('closed')
   }
 
   /** `successes`: of the window that opens it. */
@@ -225,14 +224,10 @@ export class Breaker {
     this.#become('open')
     this.#run = newRun()
     this.#credits = successes * creditsPerSuccess
-    this.#limit = firstLimit
+    this.#limit = leastLimit
     this.#sinceSuccess = successes === 0 ? deadResults : 0
     this.#lastBegunMs = nowMs
     this.#probeMs = this.#options.openMs
-  }
-
-  #close(): void {
-    this.#become('closed')
   }
 
   #become(state: BreakerState): void {
@@ -244,5 +239,4 @@ export class Breaker {
 }
 
 /** Requests in flight to a hook whose breaker has just opened, and the least that it is ever left: what a lane has by default. */
-const firstLimit = 64
-const minLimit = 64
+const leastLimit = 64

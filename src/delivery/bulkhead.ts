@@ -190,12 +190,6 @@ export class Bulkhead {
     if (this.#line.length > 0) this.#startSoon()
   }
 
-  /** What a hook answered may let others go. */
-  answered(hook: PacedHook): void {
-    const berth = this.#berths.get(hook)
-    if (berth !== undefined) this.#joinLine(berth)
-  }
-
   /** Nothing more is started until `open`. */
   shut(): void {
     this.#isShut = true

@@ -116,7 +116,7 @@ export class Attempt<D extends Attempted> {
     if (hook === undefined) return
     if (!sick.includes(hook)) {
       this.#open++
-      new HookExchange(this, hook, tryClass, 'open').post()
+      new HookExchange(this, hook, tryClass, 'open').start()
       return
     }
     // With `failover` one that comes before a hook that is well is there to see whether it is well too.
@@ -277,15 +277,11 @@ class HookExchange implements Exchange, PacedTry {
     return this.#attempt.obstacle
   }
 
-  start(): void {
-    this.post()
-  }
-
   dropped(why: DropWhy): void {
     this.#attempt.leftOut(this.hook, why)
   }
 
-  post(): void {
+  start(): void {
     const { hook } = this
     this.#attempt.begin()
     this.#startedMs = performance.now()

@@ -50,6 +50,27 @@ export function ladderOf({ retry }: Config): Ladder {
   return { waitsMs: retry.ladderMs, thenMs: retry.thenMs, limitMs: retry.limitMs }
 }
 
+/** What a pipeline is told of the configuration, but for what depends on this machine. */
+export function pipelineSettings(config: Config) {
+  const { delivery, breaker, message } = config
+  return {
+    ladder: ladderOf(config),
+    topics: topicNames(config),
+    limits: message,
+    maxInFlight: delivery.maxInFlight,
+    laneWaitMs: delivery.laneWaitMs,
+    lanePatienceMs: delivery.lanePatienceMs,
+    breaker: {
+      failureShare: breaker.failurePercent / 100,
+      minResults: breaker.minResults,
+      windowMs: breaker.windowMs,
+      openMs: breaker.openForMs,
+      maxOpenMs: breaker.maxOpenForMs,
+    },
+    buffer: { records: delivery.bufferRecords, bytes: delivery.bufferBytes },
+  }
+}
+
 export function topicLayout(config: Config): TopicLayout {
   const { topics, kafka } = config
   return {

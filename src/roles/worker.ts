@@ -33,7 +33,14 @@ import { createOutbound } from './outbound.ts'
 import type { Parts } from './parts.ts'
 import { openIntake } from './schema-registry.ts'
 import { StartError } from './start-error.ts'
-import { ladderOf, memberKafka, type ProcessOf, topicLayout, topicNames } from './settings.ts'
+import {
+  ladderOf,
+  memberKafka,
+  pipelineSettings,
+  type ProcessOf,
+  topicLayout,
+  topicNames,
+} from './settings.ts'
 import { openOwnTelemetry } from './telemetry.ts'
 
 type Registry = Metrics['registry']
@@ -172,21 +179,8 @@ export async function startMember({
     outlet: producer,
     observer,
     ...(repeats !== undefined && { repeats }),
-    ladder,
-    topics,
-    limits: config.message,
-    maxInFlight: config.delivery.maxInFlight,
-    laneWaitMs: config.delivery.laneWaitMs,
-    lanePatienceMs: config.delivery.lanePatienceMs,
-    breaker: {
-      failureShare: config.breaker.failurePercent / 100,
-      minResults: config.breaker.minResults,
-      windowMs: config.breaker.windowMs,
-      openMs: config.breaker.openForMs,
-      maxOpenMs: config.breaker.maxOpenForMs,
-    },
+    ...pipelineSettings(config),
     bulkhead: bulkheadOf(config, log),
-    buffer: { records: config.delivery.bufferRecords, bytes: config.delivery.bufferBytes },
     onPressure: (isFull) => consumer?.setFull(isFull),
     onCongested: (isCongested) => consumer?.setCongested(isCongested),
     judge: (waiting) => audiences.judge(waiting),
