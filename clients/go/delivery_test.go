@@ -482,12 +482,7 @@ func idsOf(messages []Message) map[string]bool {
 
 func TestCloseDuringAnOutageTriesAtOnceAndThenUntilItsDeadline(t *testing.T) {
 	var up atomic.Bool
-	rc := newReceiver(t, func(w http.ResponseWriter, r *http.Request, n int) int {
-		if up.Load() {
-			return ok(w, r, n)
-		}
-		return always(503)(w, r, n)
-	})
+	rc := newReceiver(t, unavailableUntil(&up))
 	c := newObserved(rc.URL)
 	c.Size = 1
 	c.Verbose = true

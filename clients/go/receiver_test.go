@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -65,6 +66,16 @@ func always(code int) answer {
 	return func(w http.ResponseWriter, _ *http.Request, _ int) int {
 		w.WriteHeader(code)
 		return code
+	}
+}
+
+// unavailableUntil answers 503 until up is true, then 200.
+func unavailableUntil(up *atomic.Bool) answer {
+	return func(w http.ResponseWriter, r *http.Request, n int) int {
+		if up.Load() {
+			return ok(w, r, n)
+		}
+		return always(503)(w, r, n)
 	}
 }
 

@@ -1,21 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { createCatalog } from '../../../src/catalog/catalog.ts'
-import { Availability } from '../../../src/gateway/availability.ts'
-import { Outbox } from '../../../src/gateway/outbox.ts'
-import { Sources } from '../../../src/gateway/sources.ts'
-import { createTracking } from '../../../src/gateway/tracking.ts'
-import { defaultLimits } from '../../../src/message/limits.ts'
 import { harmfulBodies } from '../../support/harmful-bodies.ts'
+import { trackingOf } from '../../support/tracking.ts'
 
 const mostMs = 100
 /** What a body costs is in each of the tries; what compiling costs is not. */
 const tries = 4
-
-function now(): number {
-  return performance.now()
-}
-
-function nothing(): void {}
 
 const source = {
   id: 'shop',
@@ -26,36 +15,7 @@ const source = {
   serverKeys: [],
   maxPerSecond: undefined,
 }
-const catalog = createCatalog([source], [], '1')
-const tracking = createTracking({
-  sources: new Sources(() => catalog, now),
-  outbox: new Outbox({
-    sender: { send: (produces, _road, onSettled) => produces.forEach((one) => onSettled(one, undefined)) },
-    availability: new Availability({
-      topics: ['events'],
-      partitions: 3,
-      check: async () => [],
-      onChange: nothing,
-      now,
-    }),
-    lingerMs: 1,
-    ackTimeoutMs: 1_500,
-    bufferBytes: 2 ** 30,
-    now,
-  }),
-  observer: {
-    answered: nothing,
-    acknowledged: nothing,
-    leftOut: nothing,
-    coalesced: nothing,
-    digitsLost: nothing,
-    failed: nothing,
-  },
-  topic: 'events',
-  partitions: 3,
-  limits: defaultLimits,
-  now: Date.now,
-})
+const tracking = trackingOf({ sources: [source], ackTimeoutMs: 1_500, bufferBytes: 2 ** 30 })
 
 /** CPU of this thread until the request waits for Kafka, or is answered. */
 async function costMs(body: Buffer): Promise<number> {

@@ -1,0 +1,60 @@
+import { createCatalog } from '../../src/catalog/catalog.ts'
+import { Availability } from '../../src/gateway/availability.ts'
+import { Outbox } from '../../src/gateway/outbox.ts'
+import { Sources } from '../../src/gateway/sources.ts'
+import { createTracking, type Tracking } from '../../src/gateway/tracking.ts'
+import { defaultLimits } from '../../src/message/limits.ts'
+
+/** The tracking API without a server, before a Kafka that acknowledges each produce at once when `isUp`, and else none. */
+export function trackingOf({
+  sources,
+  isUp = () => true,
+  ackTimeoutMs,
+  bufferBytes,
+}: {
+  sources: Parameters<typeof createCatalog>[0]
+  isUp?: () => boolean
+  ackTimeoutMs: number
+  bufferBytes: number
+}): Tracking {
+  const catalog = createCatalog(sources, [], '1')
+  return createTracking({
+    sources: new Sources(() => catalog, now),
+    outbox: new Outbox({
+      sender: {
+        send: (produces, _road, onSettled) => {
+          if (isUp()) for (const produce of produces) onSettled(produce, undefined)
+        },
+      },
+      availability: new Availability({
+        topics: ['events'],
+        partitions: 3,
+        check: async () => [],
+        onChange: nothing,
+        now,
+      }),
+      lingerMs: 1,
+      ackTimeoutMs,
+      bufferBytes,
+      now,
+    }),
+    observer: {
+      answered: nothing,
+      acknowledged: nothing,
+      leftOut: nothing,
+      coalesced: nothing,
+      digitsLost: nothing,
+      failed: nothing,
+    },
+    topic: 'events',
+    partitions: 3,
+    limits: defaultLimits,
+    now: Date.now,
+  })
+}
+
+function now(): number {
+  return performance.now()
+}
+
+function nothing(): void {}
