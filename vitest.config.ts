@@ -2,7 +2,7 @@ import { defineConfig } from 'vitest/config'
 
 /**
  * Groups of tests. `unit` needs nothing. `integration`, `e2e`, `long` and `clients` share one real Kafka, started
- * once by `test/support/global-kafka.ts`; each test uses topics of its own. `imports` checks the import map.
+ * once by `test/support/global-kafka.ts`; each test uses topics of its own. `package` is `e2e` once more, with what npm installs. `imports` checks the import map.
  * `clients` runs published clients, which `npm run test:clients` installs.
  */
 export default defineConfig({
@@ -49,6 +49,17 @@ export default defineConfig({
           include: ['test/fault/**/*.test.ts', 'test/fuzz/**/*.test.ts'],
           globalSetup: ['test/support/global-kafka.ts'],
           testTimeout: 1_200_000,
+          hookTimeout: 120_000,
+          fileParallelism: false,
+        },
+      },
+      {
+        test: {
+          name: 'package',
+          // The same tests, of the build, as npm installs it from the tarball.
+          include: ['test/e2e/**/*.test.ts'],
+          globalSetup: ['test/support/global-kafka.ts', 'test/support/global-package.ts'],
+          testTimeout: 120_000,
           hookTimeout: 120_000,
           fileParallelism: false,
         },

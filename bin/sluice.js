@@ -8,5 +8,6 @@ if (major < 24) {
   process.exit(1)
 }
 const { existsSync } = await import('node:fs')
-const built = new URL('../dist/main.js', import.meta.url)
-await import(existsSync(built) ? built.href : new URL('../src/main.ts', import.meta.url).href)
+// A checkout runs as it is, whatever was built of it before. A package holds the build alone: Node strips no types below node_modules.
+const sources = new URL('../src/main.ts', import.meta.url)
+await import(existsSync(sources) ? sources.href : new URL('../dist/main.js', import.meta.url).href)

@@ -4,7 +4,8 @@ import { join } from 'node:path'
 /** What the scripts here read of `package.json`. */
 export type Manifest = {
   readonly name: string
-  readonly devDependencies?: unknown
+  readonly version: string
+  readonly devDependencies?: Readonly<Record<string, string>>
   /** Whether the install scripts of a package may run. */
   readonly allowScripts?: Readonly<Record<string, boolean>>
 }

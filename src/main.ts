@@ -18,6 +18,7 @@ import { applyTopicTable, checkTopicTable, listTopicTable } from './roles/topics
 import { startUp } from './roles/up.ts'
 import { startWorker } from './roles/worker.ts'
 import { runRole } from './run-role.ts'
+import { buildInfo, describeBuild } from './telemetry/build-info.ts'
 import { createLogger } from './telemetry/logger.ts'
 
 /** argv → role → run → exit code. */
@@ -37,6 +38,11 @@ const program = new Command('sluice')
   .description(
     'Delivers customer-data events from Kafka to webhooks: signed, isolated by destination, retried for four hours.',
   )
+  .option('-V, --version', 'print the version, and the commit that it was made of')
+  .on('option:version', () => {
+    process.stdout.write(`${describeBuild(buildInfo())}\n`)
+    throw new CommanderError(0, 'commander.version', '')
+  })
   .exitOverride()
   .showHelpAfterError('(--help shows what there is)')
   .addHelpText(

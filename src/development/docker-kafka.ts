@@ -22,8 +22,15 @@ export async function dockerAvailability(): Promise<Availability> {
     await withDeadline(engineHost(), engineTimeoutMs)
     return { ok: true }
   } catch (error) {
-    return { ok: false, reason: describeFailure(error) }
+    return { ok: false, reason: isMissingPackage(error) ? noPackage : describeFailure(error) }
   }
+}
+
+/** What an installed Sluice doesn't bring: production has a Kafka. */
+const noPackage = 'the package testcontainers is missing: npm install testcontainers'
+
+function isMissingPackage(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND'
 }
 
 /** Starts the `apache/kafka` image in KRaft mode. The containers are removed when this process has ended. */

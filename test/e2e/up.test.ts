@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { Partitioners } from 'kafkajs'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { stringify } from 'yaml'
 import { type CountingReceiver, startCountingReceiver } from '../support/counting-receiver.ts'
 import { otherProgram } from '../support/kafka.ts'
@@ -11,8 +11,7 @@ import { processesWith } from '../support/processes.ts'
 import { until } from '../support/until.ts'
 import { runSluice } from '../support/worker-process.ts'
 import { newIds } from './scene.ts'
-
-const main = resolve(import.meta.dirname, '../../src/main.ts')
+import { startUp, type Up } from './up-process.ts'
 
 let folder = ''
 let receiver: CountingReceiver
@@ -37,59 +36,8 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
 })
 
-type Up = {
-  /** What it said at the terminal. */
-  said: string
-  broker: string
-  /** Of its gateway. */
-  origin: string
-  /** Ctrl-C: the signal goes to the whole process group. Gives the exit code and how long it took. */
-  interrupt: () => Promise<{ code: number | null; tookMs: number }>
-}
-
-/** `sluice up`, as somebody runs it in a folder with a catalog: with no setting but for free ports and short waits. */
 async function up(): Promise<Up> {
-  const child = spawn(process.execPath, [main, 'up'], {
-    cwd: folder,
-    detached: true,
-    stdio: ['ignore', 'pipe', 'pipe'],
-    env: {
-      PATH: process.env['PATH'],
-      HOME: process.env['HOME'],
-      SLUICE_HTTP_HOST: '127.0.0.1',
-      SLUICE_HTTP_PORT: '0',
-      SLUICE_GATEWAY_HOST: '127.0.0.1',
-      SLUICE_GATEWAY_PORT: '0',
-      SLUICE_TOPICS_PARTITIONS: '3',
-      SLUICE_RETRY_LADDER: '1s',
-      SLUICE_RETRY_THEN: '1s',
-      SLUICE_STATE_FOLDER: join(folder, 'state'),
-    },
-  })
-  const exited = new Promise<number | null>((done) => child.once('exit', done))
-  let said = ''
-  child.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()))
-  child.stdout.resume()
-  const broker = await until(
-    'it says where Kafka is',
-    () => {
-      if (child.exitCode !== null) throw new Error(`it exited with ${child.exitCode}:\n${said}`)
-      return /^ {2}Kafka +(\S+) +data in/m.exec(said)?.[1]
-    },
-    { timeoutMs: 90_000 },
-  )
-  const running: Up = {
-    get said() {
-      return said
-    },
-    broker,
-    origin: /^ {2}gateway +(http:\S+)/m.exec(said)?.[1] ?? '',
-    async interrupt() {
-      const startedMs = performance.now()
-      if (child.exitCode === null && child.signalCode === null) process.kill(-(child.pid ?? 0), 'SIGINT')
-      return { code: await exited, tookMs: performance.now() - startedMs }
-    },
-  }
+  const running = await startUp(folder)
   started.push(running)
   return running
 }
@@ -162,7 +110,7 @@ test('sluice up is Kafka, a gateway and a worker in a folder of one’s own, and
 test('sluice up with a faulty catalog says so and leaves nothing running', async () => {
   const other = realpathSync(mkdtempSync(join(tmpdir(), 'sluice-up-')))
   writeFileSync(join(other, 'catalog.yaml'), 'sources: shop\n')
-  const child = spawn(process.execPath, [main, 'up'], {
+  const child = spawn(process.execPath, [inject('program'), 'up'], {
     cwd: other,
     stdio: ['ignore', 'ignore', 'pipe'],
     env: {

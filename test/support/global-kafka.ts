@@ -1,6 +1,6 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import { type RunningKafka, startKafka } from '../../src/development/kafka.ts'
 
@@ -9,6 +9,8 @@ declare module 'vitest' {
     kafkaBrokers: string[]
     /** Where workers keep state that no test looks at. */
     stateFolder: string
+    /** What runs as `sluice`: the sources, or in the project `package` the installed build. */
+    program: string
   }
 }
 
@@ -28,6 +30,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   })
   kafka.users += 1
   project.provide('stateFolder', await kafka.stateFolder)
+  project.provide('program', resolve(import.meta.dirname, '../../src/main.ts'))
   project.provide('kafkaBrokers', (await kafka.started).brokers)
   return () => leave(kafka)
 }

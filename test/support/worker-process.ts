@@ -1,13 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { inject, onTestFailed, TestRunner } from 'vitest'
 import { stringify } from 'yaml'
 import { until } from './until.ts'
-
-const main = resolve(import.meta.dirname, '../../src/main.ts')
 
 /** A catalog as data; written as YAML. */
 export type CatalogData = { sources: object[]; destinations: object[] }
@@ -83,7 +81,7 @@ export async function runToEnd(
   { input = '', isRead = true } = {},
 ): Promise<Ended> {
   const startedMs = performance.now()
-  const child = spawn(process.execPath, [main, ...args], { env: environment(variables) })
+  const child = spawn(process.execPath, [inject('program'), ...args], { env: environment(variables) })
   const timer = setTimeout(() => child.kill('SIGKILL'), hangsAfterMs)
   child.stdin.end(input)
   let stdout = ''
@@ -115,9 +113,10 @@ export async function startSluice(
     role = 'worker',
     readyMs = 30_000,
     isUnready = false,
-  }: { role?: string; readyMs?: number; isUnready?: boolean } = {},
+    program = inject('program'),
+  }: { role?: string; readyMs?: number; isUnready?: boolean; program?: string } = {},
 ): Promise<SluiceProcess> {
-  const child = spawn(process.execPath, [main, role], {
+  const child = spawn(process.execPath, [program, role], {
     env: environment(variables),
     stdio: ['ignore', 'pipe', 'pipe'],
   })

@@ -1,0 +1,98 @@
+import { execFile, execFileSync } from 'node:child_process'
+import { globSync, mkdirSync, writeFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { stringify } from 'yaml'
+import { type CountingReceiver, startCountingReceiver } from '../support/counting-receiver.ts'
+import { type InstalledPackage, installPackage } from '../support/installed-package.ts'
+import { until } from '../support/until.ts'
+import { startSluice } from '../support/worker-process.ts'
+import { readManifest } from '../../scripts/project-files.ts'
+import { newIds, setScene } from './scene.ts'
+import { startUp } from './up-process.ts'
+
+const root = resolve(import.meta.dirname, '../..')
+
+let installed: InstalledPackage
+let receiver: CountingReceiver
+
+beforeAll(async () => {
+  // What an earlier build has left.
+  mkdirSync(join(root, 'dist'), { recursive: true })
+  writeFileSync(join(root, 'dist/left-behind.js'), '')
+  receiver = await startCountingReceiver()
+  installed = await installPackage()
+})
+
+afterAll(async () => {
+  await receiver.stop()
+  await installed.remove()
+})
+
+test('the package holds what runs, and nothing else', () => {
+  const sources = globSync('**/*.ts', { cwd: join(root, 'src') })
+  const built = sources.map((file) => join('dist', file.replace(/\.ts$/, '.js')))
+  const beside = ['LICENSE', 'README.md', 'package.json', 'bin/sluice.js', 'dist/build.json']
+  expect(new Set(installed.files)).toEqual(new Set([...beside, ...built]))
+})
+
+test('installed, it says its version, and the commit and date of what it was made of', () => {
+  const git = (...args: string[]) => execFileSync('git', args, { cwd: root, encoding: 'utf8' }).trim()
+  const { version } = readManifest(root)
+  const commit = git('rev-parse', '--short=12', 'HEAD')
+  const date = new Date(git('log', '-1', '--format=%cI')).toISOString().replace('.000Z', 'Z')
+  const said = execFileSync(process.execPath, [installed.command, '--version'], { encoding: 'utf8' })
+  expect(said.replace('-dirty', '')).toBe(`${version} (commit ${commit} of ${date})\n`)
+})
+
+test('installed, sluice up without Java says what to install for Kafka in Docker', async () => {
+  const folder = join(installed.folder, 'without-java')
+  mkdirSync(folder)
+  writeFileSync(join(folder, 'catalog.yaml'), 'sources: []\ndestinations: []\n')
+  const said = await new Promise<string>((done) => {
+    const env = { PATH: dirname(process.execPath), HOME: installed.folder, SLUICE_HTTP_PORT: '0' }
+    const options = { cwd: folder, env: { ...env, SLUICE_GATEWAY_PORT: '0' } }
+    execFile(process.execPath, [installed.command, 'up'], options, (_error, _stdout, stderr) => done(stderr))
+  })
+  expect(said).toContain('npm install testcontainers')
+  expect(said).toContain('KAFKA_BROKERS')
+})
+
+test('installed into an empty folder, sluice up takes a message and delivers it', async () => {
+  const [messageId = ''] = newIds(1)
+  await installed.prepareKafka()
+  writeFileSync(
+    join(installed.folder, 'catalog.yaml'),
+    stringify({
+      sources: [{ id: 'shop', writeKeys: ['shop-write-key'] }],
+      destinations: [{ id: 'crm', sources: ['shop'], hooks: [{ url: receiver.url('/up') }] }],
+    }),
+  )
+  const running = await startUp(installed.folder, installed.command)
+  try {
+    const answer = await fetch(`${running.origin}/v1/track`, {
+      method: 'POST',
+      headers: { authorization: `Basic ${btoa('shop-write-key:')}` },
+      body: JSON.stringify({ messageId, userId: 'u1', event: 'Hello' }),
+    })
+    expect([answer.status, await answer.json()]).toEqual([200, { success: true }])
+    await until('it has arrived', async () => (await receiver.arrivals('/up')).has(messageId))
+  } finally {
+    expect((await running.interrupt()).code).toBe(0)
+  }
+})
+
+test('installed, a worker of two processes delivers, and ends in good order', async () => {
+  const scene = await setScene({
+    catalog: {
+      sources: [{ id: 'shop' }],
+      destinations: [{ id: 'crm', sources: ['shop'], hooks: [{ url: receiver.url('/worker') }] }],
+    },
+    variables: { SLUICE_WORKER_PROCESSES: '2' },
+  })
+  const worker = await startSluice(scene.variables, { program: installed.command })
+  await scene.send('shop', newIds(20))
+  await until('all have arrived', async () => (await receiver.count('/worker')).delivered === 20)
+  expect((await worker.terminate()).code).toBe(0)
+  scene.close()
+})

@@ -1,0 +1,59 @@
+import { spawn } from 'node:child_process'
+import { join } from 'node:path'
+import { inject } from 'vitest'
+import { until } from '../support/until.ts'
+
+export type Up = {
+  /** What it said at the terminal. */
+  said: string
+  broker: string
+  /** Of its gateway. */
+  origin: string
+  /** Ctrl-C: the signal goes to the whole process group. Gives the exit code and how long it took. */
+  interrupt: () => Promise<{ code: number | null; tookMs: number }>
+}
+
+/** `sluice up`, as somebody runs it in a folder with a catalog: with no setting but for free ports and short waits. */
+export async function startUp(folder: string, program = inject('program')): Promise<Up> {
+  const child = spawn(process.execPath, [program, 'up'], {
+    cwd: folder,
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: {
+      PATH: process.env['PATH'],
+      HOME: process.env['HOME'],
+      SLUICE_HTTP_HOST: '127.0.0.1',
+      SLUICE_HTTP_PORT: '0',
+      SLUICE_GATEWAY_HOST: '127.0.0.1',
+      SLUICE_GATEWAY_PORT: '0',
+      SLUICE_TOPICS_PARTITIONS: '3',
+      SLUICE_RETRY_LADDER: '1s',
+      SLUICE_RETRY_THEN: '1s',
+      SLUICE_STATE_FOLDER: join(folder, 'state'),
+    },
+  })
+  const exited = new Promise<number | null>((done) => child.once('exit', done))
+  let said = ''
+  child.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()))
+  child.stdout.resume()
+  const broker = await until(
+    'it says where Kafka is',
+    () => {
+      if (child.exitCode !== null) throw new Error(`it exited with ${child.exitCode}:\n${said}`)
+      return /^ {2}Kafka +(\S+) +data in/m.exec(said)?.[1]
+    },
+    { timeoutMs: 90_000 },
+  )
+  return {
+    get said() {
+      return said
+    },
+    broker,
+    origin: /^ {2}gateway +(http:\S+)/m.exec(said)?.[1] ?? '',
+    async interrupt() {
+      const startedMs = performance.now()
+      if (child.exitCode === null && child.signalCode === null) process.kill(-(child.pid ?? 0), 'SIGINT')
+      return { code: await exited, tookMs: performance.now() - startedMs }
+    },
+  }
+}

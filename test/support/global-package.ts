@@ -1,0 +1,11 @@
+import { join } from 'node:path'
+import type { TestProject } from 'vitest/node'
+import { installPackage } from './installed-package.ts'
+
+/** For the project `package`: what runs as `sluice` is the build, below a `node_modules`. */
+export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const { folder, prepareKafka, remove } = await installPackage()
+  await prepareKafka()
+  project.provide('program', join(folder, 'node_modules/sluice/dist/main.js'))
+  return remove
+}
