@@ -1,6 +1,6 @@
 import process from 'node:process'
 import { nearest } from './nearest.ts'
-import { configKeys, type Config, type ConfigKey } from './schema.ts'
+import { configKeys, type Config, type ConfigKey, groupIdFor } from './schema.ts'
 
 /** Where a value is from: `default`, `env SLUICE_KAFKA_BROKERS`, `flag --kafka-brokers`. By the key's name. */
 export type ConfigSources = ReadonlyMap<string, string>
@@ -37,6 +37,8 @@ export function readConfig({ env = process.env, flags = {} }: ConfigInput = {}):
       faultySections.add(configKey.section)
     }
   }
+  if (sources.get('kafka.groupId') === 'default')
+    values.set('kafka.groupId', groupIdFor(String(values.get('kafka.topicPrefix'))))
   const config = toConfig(values)
   if (!faultySections.has('kafka')) faults.push(...loginFaults(config.kafka))
   if (!faultySections.has('topics')) faults.push(...replicationFaults(config.topics))

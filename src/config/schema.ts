@@ -55,6 +55,15 @@ function isBroker(item: string): boolean {
   return port >= 1 && port <= 65_535
 }
 
+const defaultTopicPrefix = 'sluice.'
+/** The default group of the default prefix; before groups followed the prefix, that of every prefix. */
+export const plainGroupId = 'sluice'
+
+/** The group of an installation that sets none: no two prefixes have the same. */
+export function groupIdFor(topicPrefix: string): string {
+  return topicPrefix === defaultTopicPrefix ? plainGroupId : `${topicPrefix}workers`
+}
+
 /**
  * Every key of the configuration. Its variable, its flag, the table in `docs/configuration.md` and the type of
  * `Config` come from here.
@@ -67,7 +76,11 @@ const configTable = {
       alias: 'KAFKA_BROKERS',
       description: 'Where to begin: a few brokers, the client learns of the others.',
     }),
-    groupId: text({ default: 'sluice', description: 'The consumer group of the workers.' }),
+    groupId: text({
+      default: groupIdFor(defaultTopicPrefix),
+      description:
+        'The consumer group of the workers: of one installation alone. With another `kafka.topicPrefix` its default is that prefix and `workers`: `eu.workers` for `eu.`.',
+    }),
     clientId: text({
       default: 'sluice',
       description:
@@ -85,7 +98,7 @@ const configTable = {
         'Its client ids are CLIENT-INSTANCE-N, for process N: a quota for the plain client id does not hold for it.',
     }),
     topicPrefix: text({
-      default: 'sluice.',
+      default: defaultTopicPrefix,
       shape: {
         accepts: (given) => /^[A-Za-z0-9._-]{0,100}$/.test(given),
         expected: 'up to 100 of A-Z a-z 0-9 . _ -',

@@ -29,6 +29,7 @@ import { openBackfillMarks } from './backfill-marks.ts'
 import { openFirstSyncs } from './first-syncs.ts'
 import { tuneGarbageCollector } from './garbage-collector.ts'
 import { bulkheadOf } from './bulkhead.ts'
+import { goOnFromPlainGroup } from './group-of-before.ts'
 import { createOutbound } from './outbound.ts'
 import type { Parts } from './parts.ts'
 import { openIntake } from './schema-registry.ts'
@@ -231,6 +232,8 @@ export async function startMember({
       setPartitionFull: (topic, id, isFull) => consumer?.setPartitionFull(topic, id, isFull, 'schema'),
     }),
   )
+  const subscribed = subscriptions.map(({ topic }) => topic)
+  await goOnFromPlainGroup(kafka, { config, topics: subscribed, log })
   const member = await askKafka(
     config,
     startConsumer({

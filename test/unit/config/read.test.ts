@@ -115,6 +115,19 @@ describe('readConfig', () => {
     expect(read({ flags: { kafkaTopicPrefix: '' } }).kafka.topicPrefix).toBe('')
   })
 
+  it.each([
+    ['sluice.', 'sluice'],
+    ['eu.', 'eu.workers'],
+    ['', 'workers'],
+  ])('names the group after the topic prefix %j where none is set: %s', (prefix, group) => {
+    expect(read({ flags: { kafkaTopicPrefix: prefix } }).kafka.groupId).toBe(group)
+  })
+
+  it('leaves a group that is set as it is, whatever the topic prefix is', () => {
+    const env = { SLUICE_KAFKA_GROUP_ID: 'sluice', SLUICE_KAFKA_TOPIC_PREFIX: 'eu.' }
+    expect(read({ env }).kafka.groupId).toBe('sluice')
+  })
+
   it('takes a boolean flag without a value as true', () => {
     expect(read({ flags: { topicsDevelopment: true } }).topics.development).toBe(true)
   })

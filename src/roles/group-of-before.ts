@@ -1,0 +1,44 @@
+import type { Logger } from 'pino'
+import { type Config, groupIdFor, plainGroupId } from '../config/schema.ts'
+import type { createKafka } from '../kafka/client.ts'
+import { inheritCommits } from '../kafka/inherit-commits.ts'
+import { askKafka } from './ask-kafka.ts'
+import { StartError } from './start-error.ts'
+
+/**
+ * Groups didn't follow the topic prefix before: where this one does, it goes on where the group that was every prefix's default stands with
+ * our topics. Throws while somebody still reads them in that group, since all would be delivered twice.
+ */
+export async function goOnFromPlainGroup(
+  kafka: ReturnType<typeof createKafka>,
+  { config, topics, log }: { config: Config; topics: readonly string[]; log: Logger },
+): Promise<void> {
+  const { groupId, topicPrefix } = config.kafka
+  if (groupId === plainGroupId || groupId !== groupIdFor(topicPrefix)) return
+  const from = plainGroupId
+  const inherited = await askKafka(config, inheritCommits({ kafka, from, to: groupId, topics }))
+  switch (inherited.kind) {
+    case 'complete':
+      return
+    case 'taken':
+      log.info(
+        { groupId, from, partitions: inherited.partitions },
+        `took over the commits of the consumer group ${from}, which was the default for every topic prefix before`,
+      )
+      return
+    case 'forbidden':
+      log.warn(
+        { groupId, from },
+        `whether the consumer group ${from} has commits of these topics can not be seen: if this installation was in it before, give its user DESCRIBE for that group until it has started once, or it reads again what was delivered`,
+      )
+      return
+    case 'inUse':
+      throw new StartError(
+        [
+          `Workers still read these topics in the consumer group ${from}, which was the default for every topic prefix before: ${inherited.members.join(', ')}.`,
+          `Stop them, and start this one when they have left: it goes on in the group ${groupId} where they stopped.`,
+          `Or set SLUICE_KAFKA_GROUP_ID=${from} to stay in that group, where no other installation of this cluster is in it.`,
+        ].join('\n'),
+      )
+  }
+}
