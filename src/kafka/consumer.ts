@@ -731,6 +731,7 @@ class GroupMember implements GroupConsumer {
     const offset = Number(message.offset)
     const timestampMs = Number(message.timestamp)
     const nowMs = Date.now()
+    partition.see(offset, timestampMs)
     const dueMs = partition.dueMsOf(offset, timestampMs, nowMs)
     const lateByMs = nowMs - dueMs
     if (partition.waitMs > 0 && lateByMs < 0) {

@@ -4,6 +4,7 @@ import {
   encodeCommitMetadata,
   maxRememberedOffsets,
 } from './commit-metadata.ts'
+import { OldestRecord } from './oldest-record.ts'
 import { Watermark } from './watermark.ts'
 
 /** What the group has for a partition; offset -1 where it has nothing. */
@@ -64,6 +65,7 @@ export class Partition {
   #committed = nowhere
   #endAsked = { offset: 0, atMs: 0 }
   #endSeenMs = 0
+  #oldest = new OldestRecord()
   #wasLeftOpen = false
 
   constructor(
@@ -100,6 +102,7 @@ export class Partition {
     this.watermark = new Watermark(stored.offset, memory?.settledAbove)
     this.#epoch = (memory?.epoch ?? 0) + 1
     this.#committed = nowhere
+    this.#oldest = new OldestRecord()
   }
 
   /** Invariant: where there is a window, span stays within what a commit can remember, plus one fetch. */
@@ -129,7 +132,12 @@ export class Partition {
     else this.#fullFor.delete(holder)
   }
 
-  /** A record came; whether it is new, and so handed out. */
+  /** A record came, which may not be due yet. */
+  see(offset: number, timestampMs: number): void {
+    this.#oldest.see(offset, timestampMs, this.watermark.position)
+  }
+
+  /** It is taken; whether it is new, and so handed out. */
   take(offset: number): boolean {
     if (this.watermark.receive(offset) !== 'new') return false
     this.#lent++
@@ -202,6 +210,12 @@ export class Partition {
     const { offset, atMs } = this.#endAsked
     if (!this.isWaiting && !this.isFull && this.watermark.top >= offset) this.#endSeenMs = atMs
     return this.#endSeenMs
+  }
+
+  /** When the oldest record was appended that isn't settled, in epoch milliseconds; 0 where there is none, or it isn't known. */
+  get oldestUnsettledMs(): number {
+    const { endOffset, endSeenMs } = this
+    return this.#oldest.appendedMs(this.watermark.position, { end: endOffset, endSeenMs })
   }
 
   /** Records that the group has still to settle, as far as known. */

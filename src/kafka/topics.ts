@@ -9,6 +9,8 @@ export type TopicLayout = {
   partitions: number
   replication: number
   minInsync: number
+  /** How long after the first try another may be due, in milliseconds. */
+  retryLimitMs: number
   /** The waits of the retry tiers, spelled as in their topics' names. */
   tiers: readonly string[]
   /** The largest message that is delivered, with its key, in bytes. */
@@ -37,6 +39,8 @@ export type TopicDefinition = {
 type Keeping = { forMs: number } | { latestOfKey: true; noneBeforeMs: number; deletionsForMs: number }
 
 const day = 24 * 3_600_000
+/** Of what upstream services produce, and so the longest outage of ours that loses nothing. */
+const sourceKeptMs = 7 * day
 const kibi = 1024
 /** How long `memberships` tells at least that a key was removed: whoever knows an older state has to read all of it again. */
 export const deletionsKeptMs = 30 * day
@@ -56,9 +60,18 @@ export function maxCarriedBytes(maxMessageBytes: number): number {
   return maxSourceBytes(maxMessageBytes) + headersBytes
 }
 
+/**
+ * Of what waits on topics of ours: it may have waited for all of its retries when an outage begins, and is read again when the oldest
+ * record of `events` is. At least a day more than those have, to catch up in.
+ */
+function carriedKeptMs(retryLimitMs: number): number {
+  return sourceKeptMs + Math.max(day, retryLimitMs)
+}
+
 /** The one table of topics. The worker checks it at its start, `sluice topics apply` makes it so. */
 export function topicTable(layout: TopicLayout): TopicDefinition[] {
-  const { prefix, partitions, replication, minInsync, tiers, maxMessageBytes } = layout
+  const { prefix, partitions, replication, minInsync, retryLimitMs, tiers, maxMessageBytes } = layout
+  const carriedMs = carriedKeptMs(retryLimitMs)
   const carriedBytes = maxCarriedBytes(maxMessageBytes)
   const define = (
     name: string,
@@ -83,26 +96,36 @@ export function topicTable(layout: TopicLayout): TopicDefinition[] {
     define(
       'events',
       'analytics events, as upstream services produce them',
-      { forMs: 7 * day },
+      { forMs: sourceKeptMs },
       maxSourceBytes(maxMessageBytes),
     ),
     define(
       'audience-changes',
       'changes of audiences and computed traits, as upstream services produce them',
-      { forMs: 7 * day },
+      { forMs: sourceKeptMs },
       maxSourceBytes(maxMessageBytes),
     ),
-    define('deletions', 'requests to delete a user', { forMs: 7 * day }, maxSourceBytes(maxMessageBytes)),
+    define(
+      'deletions',
+      'requests to delete a user',
+      { forMs: sourceKeptMs },
+      maxSourceBytes(maxMessageBytes),
+    ),
     define(
       'memberships',
       'what audiences and computed traits hold, and so what is to be delivered of them',
-      { latestOfKey: true, noneBeforeMs: 7 * day, deletionsForMs: deletionsKeptMs },
+      { latestOfKey: true, noneBeforeMs: sourceKeptMs, deletionsForMs: deletionsKeptMs },
       carriedBytes,
     ),
     ...tiers.map((tier) =>
-      define(`retry.${tier}`, `deliveries to try again after ${tier}`, { forMs: 3 * day }, carriedBytes),
+      define(`retry.${tier}`, `deliveries to try again after ${tier}`, { forMs: carriedMs }, carriedBytes),
     ),
-    define('replays', 'deliveries asked for again, by replay or backfill', { forMs: 3 * day }, carriedBytes),
+    define(
+      'replays',
+      'deliveries asked for again, by replay or backfill',
+      { forMs: carriedMs },
+      carriedBytes,
+    ),
     define('dead-letters', 'what can not be delivered, with the reason', { forMs: 14 * day }, carriedBytes),
     define(
       'backfills',
@@ -119,6 +142,8 @@ function keepingSettings(kept: Keeping): Setting[] {
     return [
       { name: 'cleanup.policy', value: 'delete', rule: 'equal' },
       { name: 'retention.ms', value: String(kept.forMs), rule: 'atLeast' },
+      // A flood, or the parked records of a long outage, must not push out what was there before.
+      { name: 'retention.bytes', value: '-1', rule: 'equal' },
     ]
   }
   return [

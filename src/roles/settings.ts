@@ -78,6 +78,7 @@ export function topicLayout(config: Config): TopicLayout {
     partitions: topics.partitions,
     replication: topics.development ? 1 : topics.replication,
     minInsync: topics.development ? 1 : topics.minInsync,
+    retryLimitMs: config.retry.limitMs,
     tiers: tiersOf(ladderOf(config)).map(formatWait),
     maxMessageBytes: config.message.maxBytes,
   }

@@ -23,6 +23,7 @@ import { showBehind } from '../telemetry/behind.ts'
 import { showFirstSyncs } from '../telemetry/first-sync-observer.ts'
 import { createMetrics, type Metrics } from '../telemetry/metrics.ts'
 import { createObserver } from '../telemetry/observer.ts'
+import { showRetentionUsed } from '../telemetry/retention-used.ts'
 import { askKafka, openKafka } from './ask-kafka.ts'
 import { openAudiences } from './audiences.ts'
 import { openBackfillMarks } from './backfill-marks.ts'
@@ -32,6 +33,7 @@ import { bulkheadOf } from './bulkhead.ts'
 import { goOnFromPlainGroup } from './group-of-before.ts'
 import { createOutbound } from './outbound.ts'
 import type { Parts } from './parts.ts'
+import { openRetentions } from './retentions.ts'
 import { openIntake } from './schema-registry.ts'
 import { StartError } from './start-error.ts'
 import {
@@ -234,6 +236,7 @@ export async function startMember({
   )
   const subscribed = subscriptions.map(({ topic }) => topic)
   await goOnFromPlainGroup(kafka, { config, topics: subscribed, log })
+  const retentions = parts.add(openRetentions({ kafka, topics: subscribed, log }))
   const member = await askKafka(
     config,
     startConsumer({
@@ -300,6 +303,11 @@ export async function startMember({
     tiers: tiers.map(({ topic }) => topic),
     collect() {
       collect(metrics, running, member, state.stalledBy !== '')
+      showRetentionUsed(metrics, member.partitions, {
+        retentions: retentions.current,
+        topicPrefix: config.kafka.topicPrefix,
+        nowMs: Date.now(),
+      })
       metrics.heldRecords.set(running.held.records + intake.held.records)
       metrics.heldBytes.set(running.held.bytes + intake.held.bytes)
       metrics.waitingForSchema.set(intake.held.partitions)

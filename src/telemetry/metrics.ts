@@ -174,6 +174,13 @@ export function createMetrics({ perDestination }: { perDestination: boolean }) {
       aggregator: 'max',
       registers,
     }),
+    retentionUsed: new Gauge({
+      name: 'sluice_retention_used_ratio',
+      help: 'Age of the oldest record not settled, as a share of how long its topic (without the prefix) keeps records: at 1 the broker may delete it undelivered. Above 0.5, start what is down or raise retention.ms of the topic. No series where the topic keeps all.',
+      labelNames: ['topic'],
+      aggregator: 'max',
+      registers,
+    }),
     parkedNow: new Gauge({
       name: 'sluice_parked_records',
       help: 'Records that wait on the retry topics of the partitions that this member owns, by tier.',

@@ -185,13 +185,15 @@ describe('topics', () => {
 
   test('apply corrects a changed setting, and leaves those that somebody else made', async () => {
     await runSluice(['topics', 'apply'], variables)
-    await alterEvents({ 'retention.ms': '1000', 'segment.ms': '600000' })
+    await alterEvents({ 'retention.ms': '1000', 'retention.bytes': '1000000000', 'segment.ms': '600000' })
     const { stderr } = await runSluice(['topics', 'check'], variables, { expectedCode: 1 })
     expect(stderr).toContain(`${events} has retention.ms=1000 instead of at least 604800000`)
+    expect(stderr).toContain(`${events} has retention.bytes=1000000000 instead of -1`)
     expect(stderr).toContain(`${events} has message.timestamp.type=CreateTime instead of LogAppendTime`)
     expect((await runSluice(['topics', 'apply'], variables)).stdout).toBe(`corrected  ${events}\n`)
     expect(await settingsOfEvents()).toMatchObject({
       'retention.ms': '604800000',
+      'retention.bytes': '-1',
       'message.timestamp.type': 'LogAppendTime',
       'segment.ms': '600000',
     })

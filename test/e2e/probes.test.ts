@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type CountingReceiver, startCountingReceiver } from '../support/counting-receiver.ts'
+import { readAll } from '../support/kafka.ts'
 import { until } from '../support/until.ts'
 import { type LogLine, type SluiceProcess, startSluice } from '../support/worker-process.ts'
 import { newIds, unhurried, type Scene, setScene, setShopScene } from './scene.ts'
@@ -213,6 +214,18 @@ describe('/metrics', () => {
     )
     expect(types.has('process_cpu_seconds_total')).toBe(true)
     expect(types.has('nodejs_eventloop_lag_seconds')).toBe(true)
+  })
+
+  test('tells how near a topic is to dropping what waits in it', async () => {
+    const keptS = 8 * 24 * 3_600
+    const [waiting] = await readAll(`${scene.prefix}retry.1h`)
+    const usedS = await until('the brokers have told how long they keep it', async () => {
+      return (await metricOf('sluice_retention_used_ratio', { topic: 'retry.1h' })) * keptS
+    })
+    const ageS = (Date.now() - (waiting?.timestamp ?? 0)) / 1_000
+    expect(usedS).toBeGreaterThan(ageS - 5)
+    expect(usedS).toBeLessThan(ageS + 5)
+    expect(await metricOf('sluice_retention_used_ratio', { topic: 'events' })).toBe(0)
   })
 
   test('follows the naming of Prometheus', async () => {

@@ -2,14 +2,17 @@ import { expect, test } from 'vitest'
 import { topicTable } from '../../../src/kafka/topics.ts'
 
 const day = 86_400_000
-const table = topicTable({
+const hour = 3_600_000
+const layout = {
   prefix: 'sluice.',
   partitions: 12,
   replication: 3,
   minInsync: 2,
+  retryLimitMs: 4 * hour,
   tiers: ['1m', '1h'],
   maxMessageBytes: 512 * 1024,
-})
+}
+const table = topicTable(layout)
 
 function settingsOf(topic: string): Record<string, string> {
   const settings = table.find((definition) => definition.topic === topic)?.settings ?? []
@@ -35,6 +38,27 @@ test('all other topics drop what has its age', () => {
   const compacted = new Set(['sluice.memberships', 'sluice.backfills'])
   const others = table.filter(({ topic }) => !compacted.has(topic))
   expect(others.map(({ topic }) => settingsOf(topic)['cleanup.policy'])).toEqual(others.map(() => 'delete'))
+})
+
+test.each([
+  { limit: 'four hours', retryLimitMs: 4 * hour },
+  { limit: 'two days', retryLimitMs: 48 * hour },
+])(
+  'what waits outlives an outage as long as events are kept, after all its retries of $limit',
+  ({ retryLimitMs }) => {
+    const settings = new Map(
+      topicTable({ ...layout, retryLimitMs }).map((topic) => [topic.topic, topic.settings]),
+    )
+    const keptMs = (topic: string) =>
+      Number(settings.get(topic)?.find(({ name }) => name === 'retention.ms')?.value)
+    for (const topic of ['sluice.retry.1m', 'sluice.retry.1h', 'sluice.replays'])
+      expect(keptMs(topic)).toBeGreaterThanOrEqual(keptMs('sluice.events') + retryLimitMs)
+  },
+)
+
+test('no topic drops anything for its size', () => {
+  const dropping = table.filter(({ topic }) => settingsOf(topic)['cleanup.policy'] === 'delete')
+  expect(dropping.map(({ topic }) => settingsOf(topic)['retention.bytes'])).toEqual(dropping.map(() => '-1'))
 })
 
 test('every topic has the same number of partitions, but for one that all members read', () => {

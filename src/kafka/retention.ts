@@ -1,0 +1,45 @@
+import kafkajs, { type Admin, type Kafka } from 'kafkajs'
+import { isProtocolError } from './protocol-error.ts'
+import { withAdmin } from './with-admin.ts'
+
+/**
+ * For how long each topic keeps a record, in milliseconds, by what is set at the brokers now. One that drops nothing for its age isn't
+ * in it, nor one that doesn't tell.
+ */
+export async function readRetentions(
+  kafka: Kafka,
+  topics: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  return withAdmin(kafka, async (admin) => {
+    const retentions = new Map<string, number>()
+    for (const topic of topics) {
+      const ms = await retentionOf(admin, topic)
+      if (ms !== undefined) retentions.set(topic, ms)
+    }
+    return retentions
+  })
+}
+
+async function retentionOf(admin: Admin, topic: string): Promise<number | undefined> {
+  const values = await readValues(admin, topic)
+  const ms = Number(values.get('retention.ms') ?? -1)
+  return ms >= 0 && values.get('cleanup.policy')?.includes('delete') === true ? ms : undefined
+}
+
+/** One topic a request: where one of several is gone, or may not be looked at, all would be refused. */
+async function readValues(admin: Admin, topic: string): Promise<ReadonlyMap<string, string>> {
+  const configNames = ['cleanup.policy', 'retention.ms']
+  try {
+    const { resources } = await admin.describeConfigs({
+      includeSynonyms: false,
+      resources: [{ type: kafkajs.ConfigResourceTypes.TOPIC, name: topic, configNames }],
+    })
+    const entries = resources[0]?.configEntries ?? []
+    return new Map(entries.map(({ configName, configValue }) => [configName, configValue]))
+  } catch (error) {
+    if (isProtocolError(error, untold)) return new Map()
+    throw error
+  }
+}
+
+const untold: ReadonlySet<string> = new Set(['UNKNOWN_TOPIC_OR_PARTITION', 'TOPIC_AUTHORIZATION_FAILED'])

@@ -1,0 +1,51 @@
+import type { Logger } from 'pino'
+import type { createKafka } from '../kafka/client.ts'
+import { readRetentions } from '../kafka/retention.ts'
+import { within } from '../kafka/within.ts'
+import type { Part } from './parts.ts'
+
+export type Retentions = Part & {
+  /** By topic, in milliseconds; empty until the brokers have told, and without topics that drop nothing for its age. */
+  readonly current: ReadonlyMap<string, number>
+}
+
+/** They can be changed at the brokers at any time, and seldom are. */
+const readEveryMs = 10 * 60_000
+const stopWithinMs = 500
+
+/** How long the topics keep a record, by what the brokers said some minutes ago. */
+export function openRetentions(deps: {
+  kafka: ReturnType<typeof createKafka>
+  topics: readonly string[]
+  log: Pick<Logger, 'warn'>
+}): Retentions {
+  const { kafka, topics, log } = deps
+  let current: ReadonlyMap<string, number> = new Map()
+  let reading: Promise<void> | undefined
+  async function read(): Promise<void> {
+    try {
+      current = await readRetentions(kafka, topics)
+    } catch (error) {
+      log.warn(
+        { err: error },
+        'how long the topics keep a record could not be read, trying again in 10 minutes',
+      )
+    }
+  }
+  function readUnlessUnderWay(): void {
+    reading ??= read().finally(() => {
+      reading = undefined
+    })
+  }
+  readUnlessUnderWay()
+  const timer = setInterval(readUnlessUnderWay, readEveryMs)
+  return {
+    get current() {
+      return current
+    },
+    async stop() {
+      clearInterval(timer)
+      if (reading !== undefined) await within(stopWithinMs, reading)
+    },
+  }
+}

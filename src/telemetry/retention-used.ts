@@ -1,0 +1,21 @@
+import type { Metrics } from './metrics.ts'
+
+type Partitions = Iterable<{ readonly topic: string; readonly oldestUnsettledMs: number }>
+
+/** Shows how near each topic is to dropping a record that isn't settled. `retentions`: what it keeps a record for, in milliseconds. */
+export function showRetentionUsed(
+  { retentionUsed }: Pick<Metrics, 'retentionUsed'>,
+  partitions: Partitions,
+  deps: { retentions: ReadonlyMap<string, number>; topicPrefix: string; nowMs: number },
+): void {
+  const { retentions, topicPrefix, nowMs } = deps
+  const used = new Map<string, number>()
+  for (const { topic, oldestUnsettledMs } of partitions) {
+    const retentionMs = retentions.get(topic)
+    if (retentionMs === undefined) continue
+    const ageMs = oldestUnsettledMs === 0 ? 0 : Math.max(0, nowMs - oldestUnsettledMs)
+    used.set(topic, Math.max(used.get(topic) ?? 0, ageMs / retentionMs))
+  }
+  retentionUsed.reset()
+  for (const [topic, ratio] of used) retentionUsed.set({ topic: topic.slice(topicPrefix.length) }, ratio)
+}

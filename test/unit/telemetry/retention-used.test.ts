@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest'
+import { createMetrics } from '../../../src/telemetry/metrics.ts'
+import { showRetentionUsed } from '../../../src/telemetry/retention-used.ts'
+
+const nowMs = 100 * 3_600_000
+const hoursAgo = (hours: number) => nowMs - hours * 3_600_000
+
+async function shown(partitions: { topic: string; oldestUnsettledMs: number }[]) {
+  const metrics = createMetrics({ perDestination: false })
+  const retentions = new Map([['eu.events', 10 * 3_600_000]])
+  showRetentionUsed(metrics, partitions, { retentions, topicPrefix: 'eu.', nowMs })
+  const { values } = await metrics.retentionUsed.get()
+  return values.map(({ labels, value }) => [labels.topic, value])
+}
+
+test('of a topic’s partitions the oldest record counts, against how long the topic keeps it', async () => {
+  const partitions = [1, 4, 2].map((hours) => ({ topic: 'eu.events', oldestUnsettledMs: hoursAgo(hours) }))
+  expect(await shown(partitions)).toEqual([['events', 0.4]])
+})
+
+test('a topic with nothing left to settle is at 0', async () => {
+  expect(await shown([{ topic: 'eu.events', oldestUnsettledMs: 0 }])).toEqual([['events', 0]])
+})
+
+test('a topic that drops nothing for its age isn’t shown', async () => {
+  expect(await shown([{ topic: 'eu.memberships', oldestUnsettledMs: hoursAgo(99) }])).toEqual([])
+})
