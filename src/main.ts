@@ -3,6 +3,7 @@ import { Command, CommanderError, Option } from 'commander'
 import type { Logger } from 'pino'
 import { describeConfig } from './config/describe.ts'
 import { configFlags } from './config/flags.ts'
+import { loginWarnings } from './config/login.ts'
 import { readConfig } from './config/read.ts'
 import type { Config } from './config/schema.ts'
 import { backfill } from './roles/audience-backfill.ts'
@@ -289,6 +290,7 @@ async function runOnce(
   work: (config: Config, log: Logger) => Promise<readonly string[]>,
 ): Promise<void> {
   const { config } = configOf(flags)
+  for (const warning of loginWarnings(config.kafka)) writeError(`sluice: warning: ${warning}`)
   const { log, flush } = createLogger({ level: 'error' })
   try {
     for (const line of await work(config, log)) process.stdout.write(`${line}\n`)

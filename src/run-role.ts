@@ -1,5 +1,6 @@
 import process from 'node:process'
 import type { Logger } from 'pino'
+import { loginWarnings } from './config/login.ts'
 import type { Config } from './config/schema.ts'
 import { tellFailure } from './roles/forked-worker.ts'
 import { Parts } from './roles/parts.ts'
@@ -50,6 +51,7 @@ export async function runRole(role: Role, config: Config, standing?: Standing): 
   }
   process.on('uncaughtException', (error) => void fail(error))
   process.on('unhandledRejection', (error) => void fail(error))
+  if (!isForked) for (const warning of loginWarnings(config.kafka)) log.warn(warning)
   const stopping = stopRequested(isForked, () => {
     parts.abandon()
     exit(130)

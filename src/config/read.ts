@@ -1,4 +1,5 @@
 import process from 'node:process'
+import { loginFaults, registryFaults } from './login.ts'
 import { nearest } from './nearest.ts'
 import { configKeys, type Config, type ConfigKey, groupIdFor } from './schema.ts'
 
@@ -112,45 +113,11 @@ function toConfig(values: ReadonlyMap<string, unknown>): Config {
   return config as unknown as Config
 }
 
-function loginFaults({ saslMechanism, saslUsername, saslPassword }: Config['kafka']): readonly string[] {
-  const parts = [
-    ['kafka.saslUsername', 'SLUICE_KAFKA_SASL_USERNAME', saslUsername],
-    ['kafka.saslPassword', 'SLUICE_KAFKA_SASL_PASSWORD', saslPassword],
-  ] as const
-  return parts.flatMap(([name, variable, value]) => {
-    if (saslMechanism !== 'none' && value === undefined) {
-      return [
-        `${name} (${variable}): is not set; expected text, since kafka.saslMechanism is ${saslMechanism}`,
-      ]
-    }
-    if (saslMechanism === 'none' && value !== undefined) {
-      return [
-        `${name} (${variable}): is set while kafka.saslMechanism is none; expected a mechanism, or neither`,
-      ]
-    }
-    return []
-  })
-}
-
 function replicationFaults({ minInsync, replication, development }: Config['topics']): readonly string[] {
   if (development || minInsync <= replication) return []
   return [
     `topics.minInsync (SLUICE_TOPICS_MIN_INSYNC): is ${minInsync}; expected at most topics.replication, which is ${replication}`,
   ]
-}
-
-function registryFaults({ url, username, password }: Config['registry']): readonly string[] {
-  const faults: string[] = []
-  if (url === undefined && username !== undefined)
-    faults.push(
-      'registry.username (SLUICE_REGISTRY_USERNAME): is set, and registry.url is not; expected both',
-    )
-  if ((username === undefined) !== (password === undefined)) {
-    faults.push(
-      'registry.password (SLUICE_REGISTRY_PASSWORD): expected together with registry.username, or neither',
-    )
-  }
-  return faults
 }
 
 /** Read by the development Kafka alone: where its download is kept. */

@@ -35,10 +35,15 @@ function isHttpProxy(given: string): boolean {
   return isBare && isEncoded(url.username) && isEncoded(url.password)
 }
 
-function isRegistryUrl(given: string): boolean {
+function isPlainUrl(given: string): boolean {
   const url = URL.parse(given)
   if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) return false
   return url.username === '' && url.password === '' && url.search === '' && url.hash === ''
+}
+
+/** Of a SASL OAUTHBEARER message. Source: RFC 7628, section 3.1. */
+function isExtension(item: string): boolean {
+  return /^[A-Za-z]+=[\x20-\x7e]+$/.test(item) && !item.startsWith('auth=')
 }
 
 function isEncoded(part: string): boolean {
@@ -119,13 +124,64 @@ const configTable = {
         'How often offsets are committed: what was settled since is delivered again after a crash.',
     }),
     ssl: boolean({ default: false, description: 'Connect to the brokers over TLS.' }),
-    saslMechanism: choice({
-      values: ['none', 'plain', 'scram-sha-256', 'scram-sha-512'],
-      default: 'none',
-      description: 'How to log in to the brokers.',
+    caFile: optionalText({
+      description:
+        'A PEM file with certificates that the certificates of the brokers, and that of the token endpoint, may be signed by, beside those that Node trusts. Read again when it changes.',
     }),
-    saslUsername: optionalText({ description: 'The user to log in as.' }),
+    certFile: optionalText({
+      description:
+        'A PEM file with the certificate that Sluice shows the brokers (mTLS), and those between it and its authority. Read again when it changes.',
+    }),
+    keyFile: optionalText({ description: 'A PEM file with the private key of that certificate.' }),
+    keyPassword: optionalText({ description: 'The password of that key, where it has one.', isSecret: true }),
+    keyPasswordFile: optionalText({
+      description: 'A file that holds that password. Read again when it changes.',
+    }),
+    serverName: optionalText({
+      shape: { accepts: (given) => /^[A-Za-z0-9._-]{1,253}$/.test(given), expected: 'a host name' },
+      description:
+        'The name that the certificates of the brokers are for, where it is not the host that is connected to, as behind a tunnel.',
+    }),
+    saslMechanism: choice({
+      values: ['none', 'plain', 'scram-sha-256', 'scram-sha-512', 'oauthbearer', 'aws-iam'],
+      default: 'none',
+      description:
+        "How to log in to the brokers. `aws-iam` is for Amazon MSK, with the credentials that AWS' own tools would find.",
+    }),
+    saslUsername: optionalText({
+      description: 'The user to log in as, for `plain` and `scram-sha-…`.',
+    }),
     saslPassword: optionalText({ description: 'The password of that user.', isSecret: true }),
+    saslPasswordFile: optionalText({
+      description:
+        'A file that holds that password. Read again at each login: a new password needs no restart.',
+    }),
+    oauthTokenUrl: optionalText({
+      shape: { accepts: isPlainUrl, expected: 'http://host:port/path or https://…, without a login' },
+      description: 'Where `oauthbearer` gets its tokens, by client credentials.',
+    }),
+    oauthClientId: optionalText({ description: 'The client that the tokens are for.' }),
+    oauthClientSecret: optionalText({ description: 'The secret of that client.', isSecret: true }),
+    oauthClientSecretFile: optionalText({
+      description: 'A file that holds that secret. Read again for each token.',
+    }),
+    oauthScope: optionalText({ description: 'The scope to ask for, where the token endpoint wants one.' }),
+    oauthAudience: optionalText({
+      description: 'The audience to ask for, where the token endpoint wants one.',
+    }),
+    oauthExtensions: texts({
+      default: [],
+      item: { accepts: isExtension, expected: 'name=value' },
+      description:
+        'What the brokers are told beside the token: Confluent Cloud wants `logicalCluster=lkc-…,identityPoolId=pool-…`.',
+    }),
+    awsRegion: optionalText({
+      shape: {
+        accepts: (given) => /^[a-z0-9-]{1,40}$/.test(given),
+        expected: 'a region such as eu-central-1',
+      },
+      description: 'The region of the cluster, for `aws-iam`.',
+    }),
   },
   topics: {
     partitions: integer({
@@ -288,15 +344,18 @@ const configTable = {
   },
   registry: {
     url: optionalText({
-      shape: { accepts: isRegistryUrl, expected: 'http://host:port/path or https://…, without a login' },
+      shape: { accepts: isPlainUrl, expected: 'http://host:port/path or https://…, without a login' },
       description:
         'The schema registry (Confluent API) that framed values are read with. Not set: a framed value is a dead letter.',
     }),
     username: optionalText({ description: 'The user to log in to it as, or the API key.' }),
     password: optionalText({ isSecret: true, description: 'The password of that user, or the API secret.' }),
+    passwordFile: optionalText({
+      description: 'A file that holds that password. Read again when it changes.',
+    }),
     caFile: optionalText({
       description:
-        'A PEM file with certificates that the certificate of the registry may be signed by, beside those that Node trusts.',
+        'A PEM file with certificates that the certificate of the registry may be signed by, beside those that Node trusts. Read again when it changes.',
     }),
     timeout: duration({
       default: 5 * SECOND,

@@ -19,8 +19,27 @@ export type NodePlan = {
   heapMb: number
   /** Removed when this process ends without a stop; undefined for kept data. */
   scratch: string | undefined
-  /** One more port for clients: who comes through it is told to go on through the port `advertised`, a proxy's. */
-  proxied?: { port: number; advertised: number }
+  /** For tests of what a real cluster asks of its clients. */
+  extra?: ExtraPlan
+}
+
+/** More ways in than the plain one, and what they need. */
+export type ExtraPlan = {
+  listeners: readonly ExtraListener[]
+  /** Settings of the broker, which win over all others. */
+  properties?: Readonly<Record<string, string>>
+  /** `-Dname=value`, of the broker's Java. */
+  javaFlags?: readonly string[]
+  /** Of `StorageTool format`: users that are to be there from the first start. */
+  formatArgs?: readonly string[]
+}
+
+/** Who comes through it is told to go on through the port `advertised`, by default its own; a proxy's. */
+export type ExtraListener = {
+  name: string
+  protocol: 'PLAINTEXT' | 'SSL' | 'SASL_PLAINTEXT' | 'SASL_SSL'
+  port: number
+  advertised?: number
 }
 
 const startTimeoutMs = 60_000
@@ -54,7 +73,9 @@ export class JavaNode implements KafkaNode {
     await mkdir(folder, { recursive: true })
     await writeFile(this.#path('server.properties'), renderProperties(this.#properties()))
     if (await isFormatted(this.#path('data'))) return
-    const args = ['kafka.tools.StorageTool', 'format', '-t', clusterId, '-c', this.#path('server.properties')]
+    const { formatArgs = [] } = this.#plan.extra ?? {}
+    const file = this.#path('server.properties')
+    const args = ['kafka.tools.StorageTool', 'format', '-t', clusterId, '-c', file, ...formatArgs]
     const flags = ['-XX:TieredStopAtLevel=1', '-cp', `${jars}/*`]
     await promisify(execFile)('java', [...flags, ...args], { timeout: formatTimeoutMs })
   }
@@ -101,25 +122,34 @@ export class JavaNode implements KafkaNode {
   }
 
   #properties(): Record<string, string> {
-    const { id, count, ports, voters, proxied } = this.#plan
+    const { id, count, ports, voters, extra } = this.#plan
     const client = `PLAINTEXT://${this.address}`
-    const behind = proxied === undefined ? [] : [`PROXIED://127.0.0.1:${proxied.port}`]
-    const told = proxied === undefined ? [] : [`PROXIED://127.0.0.1:${proxied.advertised}`]
-    return brokerProperties({
+    const listeners = extra?.listeners ?? []
+    const properties = brokerProperties({
       id,
       count,
       voters,
-      listeners: [client, ...behind, `CONTROLLER://127.0.0.1:${ports.controller}`],
-      advertised: [client, ...told],
+      listeners: [
+        client,
+        ...listeners.map(({ name, port }) => `${name}://127.0.0.1:${port}`),
+        `CONTROLLER://127.0.0.1:${ports.controller}`,
+      ],
+      advertised: [
+        client,
+        ...listeners.map(({ name, port, advertised = port }) => `${name}://127.0.0.1:${advertised}`),
+      ],
+      protocols: Object.fromEntries(listeners.map(({ name, protocol }) => [name, protocol])),
       interBroker: 'PLAINTEXT',
       logDir: this.#path('data'),
     })
+    return { ...properties, ...extra?.properties }
   }
 
   #command(): string[] {
-    const { jars, heapMb } = this.#plan
+    const { jars, heapMb, extra } = this.#plan
     return [
       ...heapFlags(heapMb),
+      ...(extra?.javaFlags ?? []),
       '-XX:-UsePerfData',
       '-cp',
       `${jars}/*`,

@@ -6,6 +6,8 @@ export type BrokerPlace = {
   voters: readonly string[]
   listeners: readonly string[]
   advertised: readonly string[]
+  /** Of listeners beside the usual ones, by their name. */
+  protocols?: Readonly<Record<string, string>>
   interBroker: string
   logDir: string
 }
@@ -26,12 +28,15 @@ function placeProperties(place: BrokerPlace): Record<string, string> {
     'controller.listener.names': 'CONTROLLER',
     listeners: place.listeners.join(','),
     'advertised.listeners': place.advertised.join(','),
-    'listener.security.protocol.map':
-      'PLAINTEXT:PLAINTEXT,INTERNAL:PLAINTEXT,PROXIED:PLAINTEXT,CONTROLLER:PLAINTEXT',
+    'listener.security.protocol.map': Object.entries({ ...usualProtocols, ...place.protocols })
+      .map(([name, protocol]) => `${name}:${protocol}`)
+      .join(','),
     'inter.broker.listener.name': place.interBroker,
     'log.dirs': place.logDir,
   }
 }
+
+const usualProtocols = { PLAINTEXT: 'PLAINTEXT', INTERNAL: 'PLAINTEXT', CONTROLLER: 'PLAINTEXT' }
 
 function replicationProperties(count: 1 | 3): Record<string, string> {
   const replicas = String(count)

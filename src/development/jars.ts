@@ -8,30 +8,33 @@ export const kafkaVersion = '4.3.1'
 
 const copyDependencies = 'org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies'
 
-const kafka: MavenDownload = {
-  name: `kafka-${kafkaVersion}`,
-  product: `Apache Kafka ${kafkaVersion}`,
-  megabytes: 45,
-  async fetch(part, maven) {
-    const pomFile = join(part, 'pom.xml')
-    const libs = join(part, 'libs')
-    await writeFile(pomFile, pom)
-    await maven(['-f', pomFile, copyDependencies, '-DincludeScope=runtime', `-DoutputDirectory=${libs}`])
-    return libs
-  },
+function downloadOf(version: string): MavenDownload {
+  return {
+    name: `kafka-${version}`,
+    product: `Apache Kafka ${version}`,
+    megabytes: 45,
+    async fetch(part, maven) {
+      const pomFile = join(part, 'pom.xml')
+      const libs = join(part, 'libs')
+      await writeFile(pomFile, pomOf(version))
+      await maven(['-f', pomFile, copyDependencies, '-DincludeScope=runtime', `-DoutputDirectory=${libs}`])
+      return libs
+    },
+  }
 }
 
 /** The folder of Kafka's jars, if they are there. It appears whole or not at all. */
 export function findJars(): Promise<string | undefined> {
-  return findDownload(kafka)
+  return findDownload(downloadOf(kafkaVersion))
 }
 
 /** Downloads Kafka's jars with Maven, unless they are there, and gives back their folder. */
-export function ensureJars(report: Report): Promise<string> {
-  return ensureDownload(kafka, report)
+export function ensureJars(report: Report, version = kafkaVersion): Promise<string> {
+  return ensureDownload(downloadOf(version), report)
 }
 
-const pom = `<project xmlns="http://maven.apache.org/POM/4.0.0">
+function pomOf(version: string): string {
+  return `<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
   <groupId>sluice</groupId>
   <artifactId>development-kafka</artifactId>
@@ -41,7 +44,7 @@ const pom = `<project xmlns="http://maven.apache.org/POM/4.0.0">
     <dependency>
       <groupId>org.apache.kafka</groupId>
       <artifactId>kafka_2.13</artifactId>
-      <version>${kafkaVersion}</version>
+      <version>${version}</version>
     </dependency>
     <dependency>
       <groupId>org.slf4j</groupId>
@@ -51,3 +54,4 @@ const pom = `<project xmlns="http://maven.apache.org/POM/4.0.0">
   </dependencies>
 </project>
 `
+}

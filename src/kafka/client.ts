@@ -1,18 +1,39 @@
-import { Kafka, type KafkaConfig, type LogEntry, logLevel, type SASLOptions } from 'kafkajs'
+import { Kafka, type KafkaConfig, type LogEntry, logLevel } from 'kafkajs'
 import { registerCodecs } from './codecs.ts'
 import { replaceFetchDecoder } from './fetch-decoder.ts'
 import { replaceGroupFetch } from './group-fetch.ts'
+import { Troubles } from './login-error.ts'
 import { replaceProduceEncoder } from './produce-encoder.ts'
 import { stillRequestQueue } from './request-queue.ts'
+import { createLogin } from './sasl.ts'
+import { createSocketFactory } from './sockets.ts'
 
 /** How to reach the cluster. */
 export type KafkaSettings = {
   brokers: readonly string[]
   clientId: string
   ssl: boolean
-  saslMechanism: 'none' | 'plain' | 'scram-sha-256' | 'scram-sha-512'
+  /** Paths of PEM files. */
+  caFile?: string | undefined
+  certFile?: string | undefined
+  keyFile?: string | undefined
+  keyPassword?: string | undefined
+  keyPasswordFile?: string | undefined
+  /** That the certificates are for, in place of the host. */
+  serverName?: string | undefined
+  saslMechanism: 'none' | 'plain' | 'scram-sha-256' | 'scram-sha-512' | 'oauthbearer' | 'aws-iam'
   saslUsername: string | undefined
   saslPassword: string | undefined
+  saslPasswordFile?: string | undefined
+  oauthTokenUrl?: string | undefined
+  oauthClientId?: string | undefined
+  oauthClientSecret?: string | undefined
+  oauthClientSecretFile?: string | undefined
+  oauthScope?: string | undefined
+  oauthAudience?: string | undefined
+  /** `name=value` */
+  oauthExtensions?: readonly string[]
+  awsRegion?: string | undefined
 }
 
 type KafkaLog = {
@@ -42,9 +63,15 @@ const patiences = {
 
 /**
  * One client for a process. kafkajs calls much an error that it goes on to cure by itself; its errors and
- * warnings become warnings here, and all else is for debugging.
+ * warnings become warnings here, and all else is for debugging. `troubles` takes what keeps a connection from being made or let in.
+ * Throws a LoginError where a file of the settings can't be used.
  */
-export function createKafka(settings: KafkaSettings, log: KafkaLog, patience: Patience = 'patient'): Kafka {
+export function createKafka(
+  settings: KafkaSettings,
+  log: KafkaLog,
+  patience: Patience = 'patient',
+  troubles: Troubles = new Troubles((message) => log.warn({}, `kafka: ${message}`)),
+): Kafka {
   registerCodecs()
   replaceFetchDecoder()
   replaceProduceEncoder()
@@ -54,18 +81,14 @@ export function createKafka(settings: KafkaSettings, log: KafkaLog, patience: Pa
     brokers: [...settings.brokers],
     clientId: settings.clientId,
     ssl: settings.ssl,
+    socketFactory: createSocketFactory(settings, troubles),
     ...patiences[patience],
     logLevel: logLevel.INFO,
     logCreator: () => (entry) => writeLog(log, entry),
   }
-  const sasl = saslOf(settings)
+  const sasl = createLogin(settings, troubles)
   if (sasl !== undefined) config.sasl = sasl
   return new Kafka(config)
-}
-
-function saslOf(settings: KafkaSettings): SASLOptions | undefined {
-  const { saslMechanism: mechanism, saslUsername: username = '', saslPassword: password = '' } = settings
-  return mechanism === 'none' ? undefined : { mechanism, username, password }
 }
 
 function writeLog(log: KafkaLog, { level, namespace, log: entry }: LogEntry): void {

@@ -6,11 +6,16 @@ export type RegistryAnswer =
   /** There was no answer; `why` is half a sentence. */
   | { readonly ok: false; readonly why: string }
 
-export type RegistryConnection = {
+/** As it is now: passwords and certificates are renewed. */
+export type RegistryLogin = {
   /** Of an `Authorization` header. */
   readonly authorization: string | undefined
   /** Certificates that are trusted, PEM; undefined: those that Node trusts. */
   readonly ca: readonly string[] | undefined
+}
+
+export type RegistryConnection = {
+  readonly login: () => RegistryLogin
   /** Until the end of the answer. */
   readonly timeoutMs: number
 }
@@ -24,11 +29,12 @@ const maxAnswerBytes = 8 * 1024 ** 2
  */
 export async function askRegistry(
   url: string,
-  { authorization, ca, timeoutMs }: RegistryConnection,
+  { login, timeoutMs }: RegistryConnection,
   signal: AbortSignal,
 ): Promise<RegistryAnswer> {
   const deadline = AbortSignal.timeout(timeoutMs)
   try {
+    const { authorization, ca } = login()
     const options = {
       agent: false as const,
       headers: {

@@ -1,5 +1,7 @@
 import type { Config } from '../config/schema.ts'
 import { createKafka, type KafkaSettings } from '../kafka/client.ts'
+import { LoginError, Troubles } from '../kafka/login-error.ts'
+import { isProtocolError } from '../kafka/protocol-error.ts'
 import { reach } from '../kafka/reach.ts'
 import { inTime } from './in-time.ts'
 import { kafkaSettings } from './settings.ts'
@@ -7,8 +9,8 @@ import { StartError } from './start-error.ts'
 
 type Log = Parameters<typeof createKafka>[1]
 
-/** A broker that lives lets a client in within milliseconds. */
-const reachWithinMs = 2_500
+/** A broker that lives lets a client in within milliseconds; where tokens come from others, they take their time. */
+const reachWithinMs = { alone: 2_500, withTokens: 10_000 }
 
 /** The client for a role that starts: one whose Kafka lets nobody in says so within seconds, whatever started it can do it again. */
 export async function openKafka(
@@ -16,17 +18,43 @@ export async function openKafka(
   log: Log,
   settings: KafkaSettings = kafkaSettings(config),
 ): Promise<ReturnType<typeof createKafka>> {
+  const troubles = new Troubles(() => undefined)
+  const { saslMechanism } = settings
+  const withinMs =
+    saslMechanism === 'oauthbearer' || saslMechanism === 'aws-iam'
+      ? reachWithinMs.withTokens
+      : reachWithinMs.alone
+  const problem = (reason: string) => problemOf(config, reason, troubles.last)
   // All at the same time: one that is away doesn't use up the time of the others.
   const reached = firstOf(
     settings.brokers.map((broker) =>
-      reach(createKafka({ ...settings, brokers: [broker] }, log, 'impatient')),
+      reach(clientOf({ ...settings, brokers: [broker] }, log, 'impatient', troubles)),
     ),
   )
-  await askKafka(
-    config,
-    inTime(reached, reachWithinMs, () => problemOf(config, `no answer within ${reachWithinMs / 1000} s`)),
-  )
-  return createKafka(settings, log)
+  try {
+    await inTime(reached, withinMs, () => problem(`no answer within ${withinMs / 1000} s`))
+  } catch (cause) {
+    if (!isOfKafka(cause)) throw cause
+    if (isProtocolError(cause, unknownMechanism)) troubles.take(mechanismAdvice(settings))
+    throw new StartError(problem(cause.message), { cause })
+  }
+  return clientOf(settings, log)
+}
+
+const unknownMechanism: ReadonlySet<string> = new Set(['UNSUPPORTED_SASL_MECHANISM'])
+
+function mechanismAdvice({ saslMechanism }: KafkaSettings): string {
+  return `the listener takes no login by ${saslMechanism}: set kafka.saslMechanism (SLUICE_KAFKA_SASL_MECHANISM) to one that it takes`
+}
+
+/** A client that nobody has tried yet. Where a file of its settings can't be used, the error says so in one line. */
+export function clientOf(...given: Parameters<typeof createKafka>): ReturnType<typeof createKafka> {
+  try {
+    return createKafka(...given)
+  } catch (cause) {
+    if (!(cause instanceof LoginError)) throw cause
+    throw new StartError(cause.message, { cause })
+  }
 }
 
 /** Rejects with the first fault where all do. */
@@ -43,11 +71,18 @@ export async function askKafka<T>(config: Config, answer: Promise<T>): Promise<T
   try {
     return await answer
   } catch (cause) {
-    if (!(cause instanceof Error && cause.name.startsWith('KafkaJS'))) throw cause
-    throw new StartError(problemOf(config, cause.message), { cause })
+    if (!isOfKafka(cause)) throw cause
+    throw new StartError(problemOf(config, cause.message, undefined), { cause })
   }
 }
 
-function problemOf({ kafka }: Config, reason: string): string {
-  return `Kafka at ${kafka.brokers.join(',')} can not be used (${reason}): set SLUICE_KAFKA_BROKERS, and SLUICE_KAFKA_SSL and SLUICE_KAFKA_SASL_… where it asks for them, to a Kafka that runs.`
+function isOfKafka(error: unknown): error is Error {
+  return error instanceof Error && error.name.startsWith('KafkaJS')
+}
+
+/** `trouble` names the setting to look at. */
+function problemOf({ kafka }: Config, reason: string, trouble: string | undefined): string {
+  const where = `Kafka at ${kafka.brokers.join(',')} can not be used`
+  if (trouble !== undefined) return `${where}: ${trouble}.`
+  return `${where} (${reason}): set SLUICE_KAFKA_BROKERS, and SLUICE_KAFKA_SSL and SLUICE_KAFKA_SASL_… where it asks for them, to a Kafka that runs.`
 }

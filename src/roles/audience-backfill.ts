@@ -14,11 +14,11 @@ import type { Catalog } from '../catalog/catalog.ts'
 import { openCatalogFile } from '../catalog/file.ts'
 import { catalogVariables } from '../config/read.ts'
 import type { Config } from '../config/schema.ts'
-import { createKafka } from '../kafka/client.ts'
+import type { createKafka } from '../kafka/client.ts'
 import { createPartitionReader, type PartitionReader } from '../kafka/partition-reader.ts'
 import { countPartitions } from '../kafka/topic-partitions.ts'
 import { TokenBucket } from '../pacing/token-bucket.ts'
-import { askKafka } from './ask-kafka.ts'
+import { askKafka, openKafka } from './ask-kafka.ts'
 import { counted, grouped, Progress, type Screen } from './progress.ts'
 import { kafkaSettings, type TopicNames, topicNames } from './settings.ts'
 import { StartError } from './start-error.ts'
@@ -62,10 +62,10 @@ export async function backfill(
   screen: Screen,
 ): Promise<string[]> {
   const rate = rateOf(options.rate)
-  const settings = kafkaSettings(config)
+  kafkaSettings(config)
   const topics = topicNames(config)
   refuseUselessTarget(await readCatalog(config), options)
-  const kafka = createKafka(settings, log)
+  const kafka = await openKafka(config, log)
   const partitions = await partitionsOf(config, kafka, topics)
   const scope: BackfillScope = {
     prefix: config.kafka.topicPrefix,

@@ -2,14 +2,14 @@ import { randomUUID } from 'node:crypto'
 import { extname } from 'node:path'
 import { propertyName } from '../audience/property-name.ts'
 import type { Config } from '../config/schema.ts'
-import { createKafka } from '../kafka/client.ts'
+import type { createKafka } from '../kafka/client.ts'
 import { countPartitions } from '../kafka/topic-partitions.ts'
 import { syncPartCheck } from '../message/audience-change.ts'
 import { formatTimestamp, parseTimestamp } from '../message/timestamp.ts'
 import { timeProblem } from '../upstream/change.ts'
 import { type PartitionPlan, type PlacedPart, Sync, type SyncHead } from '../upstream/sync.ts'
 import { readUsers, type UserFormat } from '../upstream/users.ts'
-import { askKafka } from './ask-kafka.ts'
+import { askKafka, openKafka } from './ask-kafka.ts'
 import { counted, grouped, Progress, type Screen } from './progress.ts'
 import { kafkaSettings, topicNames } from './settings.ts'
 import { StartError } from './start-error.ts'
@@ -62,10 +62,10 @@ export async function syncAudience(
   }
   const format = options.format ?? formatByEnding(options.file)
   const topic = topicNames(config).audienceChanges
-  const settings = kafkaSettings(config)
+  kafkaSettings(config)
   const input = await openInput(options.file)
   warnOfAge(input, options, head, screen)
-  const partitions = await askKafka(config, countPartitions(createKafka(settings, log), topic))
+  const partitions = await askKafka(config, countPartitions(await openKafka(config, log), topic))
   if (partitions === undefined) {
     throw new StartError(`${topic} does not exist: \`sluice topics apply\` creates it.`)
   }

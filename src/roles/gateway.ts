@@ -10,12 +10,11 @@ import { createGatewayServer } from '../gateway/server.ts'
 import { createServerCalls } from '../gateway/server-calls.ts'
 import { Sources } from '../gateway/sources.ts'
 import { createTracking } from '../gateway/tracking.ts'
-import { createKafka } from '../kafka/client.ts'
 import { startRecordSender } from '../kafka/record-sender.ts'
 import { within } from '../kafka/within.ts'
 import { createGatewayMetrics, type GatewayMetrics } from '../telemetry/gateway-metrics.ts'
 import { createGatewayObserver } from '../telemetry/gateway-observer.ts'
-import { askKafka, openKafka } from './ask-kafka.ts'
+import { askKafka, clientOf, openKafka } from './ask-kafka.ts'
 import { type Listening, listening } from './listening.ts'
 import type { Parts } from './parts.ts'
 import { StartError } from './start-error.ts'
@@ -78,10 +77,7 @@ export async function startGatewayPart({
 }: GatewayOptions & { catalog: () => Catalog; registry?: Registry }): Promise<GatewayPart> {
   const metrics = createGatewayMetrics(registry)
   const observer = createGatewayObserver({ metrics, log, now: monotonicMs })
-  const sender = await askKafka(
-    config,
-    startRecordSender(createKafka(kafkaSettings(config), log, 'impatient')),
-  )
+  const sender = await askKafka(config, startRecordSender(clientOf(kafkaSettings(config), log, 'impatient')))
   parts.defer(() => within(leaveMs, sender.stop()))
   const topics = topicNames(config)
   const { minInsync, partitions } = topicLayout(config)

@@ -1,12 +1,12 @@
-import { X509Certificate } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
-import { rootCertificates } from 'node:tls'
 import type { Logger } from 'pino'
 import type { Config } from '../config/schema.ts'
+import { LoginError } from '../kafka/login-error.ts'
+import { authorityReader, passwordReader } from '../kafka/reread-file.ts'
 import { createDecoder, type Decoder } from '../registry/decoder.ts'
 import { refuseFramed } from '../registry/frame.ts'
 import { type Arriving, createIntake, type Intake, type IntakeOptions } from '../registry/intake.ts'
+import type { RegistryLogin } from '../registry/registry-request.ts'
 import type { SchemaAnswer } from '../registry/schema-source.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { CountedSeries } from '../telemetry/tally.ts'
@@ -39,11 +39,11 @@ async function openDecoder({ registry }: Config, metrics: Metrics, log: Logger):
   const onAnswer = answerCounter(metrics)
   const { url } = registry
   if (url === undefined) return { decode: () => noRegistry, stop() {} }
-  const connection = { url, authorization: authorizationOf(registry), ca: certificatesOf(registry) }
+  const login = loginOf(registry, (message) => log.warn({ registry: url }, message))
   // What it stands on is large, and not needed by most.
   const { createSchemaSource } = await import('../registry/schema-source.ts')
   return createDecoder({
-    source: createSchemaSource({ ...connection, timeoutMs: registry.timeoutMs }),
+    source: createSchemaSource({ url, login, timeoutMs: registry.timeoutMs }),
     onAnswer,
     onDown(isDown, why) {
       metrics.registryDown.set(isDown ? 1 : 0)
@@ -61,29 +61,25 @@ const noRegistry = refuseFramed(
   'Set registry.url (SLUICE_REGISTRY_URL), or send plain JSON: the value is framed for a schema registry (its first byte is 0), and none is configured.',
 )
 
-function authorizationOf({ username, password }: Config['registry']): string | undefined {
-  if (username === undefined || password === undefined) return undefined
-  return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
-}
-
-function certificatesOf({ caFile }: Config['registry']): readonly string[] | undefined {
-  if (caFile === undefined) return undefined
+/** Reads the files again for each lookup: a renewed certificate or password needs no restart. */
+function loginOf(
+  { username, password: given, passwordFile, caFile }: Config['registry'],
+  onKept: (message: string) => void,
+): () => RegistryLogin {
   try {
-    const ca = readFileSync(caFile, 'utf8')
-    return [...rootCertificates, checkedCertificates(ca)]
+    const passwordSetting = 'registry.passwordFile (SLUICE_REGISTRY_PASSWORD_FILE)'
+    const password = passwordReader(given, passwordFile, passwordSetting, onKept)
+    const ca = authorityReader(caFile, onKept, 'registry.caFile (SLUICE_REGISTRY_CA_FILE)')
+    return () => ({ authorization: authorizationOf(username, password()), ca: ca() })
   } catch (cause) {
-    throw new StartError(
-      `registry.caFile (SLUICE_REGISTRY_CA_FILE): ${caFile} can not be read, or holds no certificate`,
-      { cause },
-    )
+    if (!(cause instanceof LoginError)) throw cause
+    throw new StartError(cause.message, { cause })
   }
 }
 
-/** TLS passes over what holds no certificate without a word: here it throws. */
-function checkedCertificates(pem: string): string {
-  const first = new X509Certificate(pem)
-  if (Number.isNaN(first.validToDate.getTime())) throw new Error('a certificate without an end')
-  return pem
+function authorizationOf(username: string | undefined, password: string | undefined): string | undefined {
+  if (username === undefined || password === undefined) return undefined
+  return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
 }
 
 function answerCounter({ schemaLookups }: Metrics): (kind: SchemaAnswer['kind']) => void {

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import type { Config } from '../config/schema.ts'
-import { createKafka } from '../kafka/client.ts'
+import type { createKafka } from '../kafka/client.ts'
 import { startProducer } from '../kafka/producer.ts'
 import { maxCarriedBytes } from '../kafka/topics.ts'
 import { partitionKey } from '../message/key.ts'
 import { validate } from '../message/validate.ts'
-import { askKafka } from './ask-kafka.ts'
+import { askKafka, openKafka } from './ask-kafka.ts'
 import { inTime } from './in-time.ts'
-import { kafkaSettings, topicNames } from './settings.ts'
+import { topicNames } from './settings.ts'
 import { StartError } from './start-error.ts'
 
 type Log = Parameters<typeof createKafka>[1]
@@ -29,7 +29,7 @@ export async function sendMessages(
   const producer = await askKafka(
     config,
     startProducer({
-      kafka: createKafka(kafkaSettings(config), log),
+      kafka: await openKafka(config, log),
       maxRecordBytes: maxCarriedBytes(config.message.maxBytes),
       onStalled: (isStalled, reason) =>
         isStalled && log.warn({ reason }, 'Kafka does not take the message yet'),

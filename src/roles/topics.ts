@@ -1,8 +1,8 @@
 import type { Config } from '../config/schema.ts'
-import { createKafka } from '../kafka/client.ts'
+import type { createKafka } from '../kafka/client.ts'
 import { applyTopics, checkTopics, topicTable } from '../kafka/topics.ts'
-import { askKafka } from './ask-kafka.ts'
-import { kafkaSettings, topicLayout } from './settings.ts'
+import { askKafka, openKafka } from './ask-kafka.ts'
+import { topicLayout } from './settings.ts'
 import { StartError } from './start-error.ts'
 import { describeTopicFaults } from './worker.ts'
 
@@ -12,7 +12,7 @@ type Log = Parameters<typeof createKafka>[1]
 export async function applyTopicTable(config: Config, log: Log): Promise<string[]> {
   const { created, corrected, faults } = await askKafka(
     config,
-    applyTopics(createKafka(kafkaSettings(config), log), topicLayout(config)),
+    applyTopics(await openKafka(config, log), topicLayout(config)),
   )
   if (faults.length > 0) throw new StartError(describeTopicFaults(faults))
   const lines = [
@@ -24,10 +24,7 @@ export async function applyTopicTable(config: Config, log: Log): Promise<string[
 
 /** Compares; throws with every difference. */
 export async function checkTopicTable(config: Config, log: Log): Promise<string[]> {
-  const faults = await askKafka(
-    config,
-    checkTopics(createKafka(kafkaSettings(config), log), topicLayout(config)),
-  )
+  const faults = await askKafka(config, checkTopics(await openKafka(config, log), topicLayout(config)))
   if (faults.length > 0) throw new StartError(describeTopicFaults(faults))
   return ['All topics are as they must be.']
 }

@@ -1,10 +1,9 @@
 import type { Config } from '../config/schema.ts'
-import { createKafka } from '../kafka/client.ts'
+import type { createKafka } from '../kafka/client.ts'
 import { type OutboundRecord, startProducer } from '../kafka/producer.ts'
 import { maxCarriedBytes } from '../kafka/topics.ts'
-import { askKafka } from './ask-kafka.ts'
+import { askKafka, openKafka } from './ask-kafka.ts'
 import { inTime } from './in-time.ts'
-import { kafkaSettings } from './settings.ts'
 import { StartError } from './start-error.ts'
 
 type Log = Parameters<typeof createKafka>[1]
@@ -27,7 +26,7 @@ export async function openWriter(config: Config, log: Log, say: (line: string) =
   const producer = await askKafka(
     config,
     startProducer({
-      kafka: createKafka(kafkaSettings(config), log),
+      kafka: await openKafka(config, log),
       maxRecordBytes: maxCarriedBytes(config.message.maxBytes),
       onStalled: (isStalled, reason) =>
         say(isStalled ? `Kafka does not take the records yet: ${reason}` : 'Kafka takes the records again'),

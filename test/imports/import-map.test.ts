@@ -54,6 +54,7 @@ const pureFolders = new Set(['message', 'routing', 'retry', 'pacing', 'repeats',
 /** Packages that belong to one folder. */
 const packageOwners: Record<string, readonly string[]> = {
   kafkajs: ['kafka'],
+  'aws-msk-iam-sasl-signer-js': ['kafka'],
   snappy: ['kafka'],
   'lz4-napi': ['kafka'],
   undici: ['delivery'],

@@ -23,12 +23,15 @@ async function serve(
   return receiver
 }
 
+const noLogin = { authorization: undefined, ca: undefined }
+
 function ask(
   url: string,
   settings: { authorization?: string; ca?: readonly string[] } = {},
   schemaId = 7,
 ): Promise<SchemaAnswer> {
-  const source = createSchemaSource({ url, authorization: undefined, ca: undefined, timeoutMs, ...settings })
+  const login = () => ({ ...noLogin, ...settings })
+  const source = createSchemaSource({ url, login, timeoutMs })
   return source.ask(schemaId, new AbortController().signal)
 }
 
@@ -255,8 +258,7 @@ test('a lookup ends when it is not needed any more', async () => {
   const stopping = new AbortController()
   const source = createSchemaSource({
     url: origin,
-    authorization: undefined,
-    ca: undefined,
+    login: () => noLogin,
     timeoutMs: 60_000,
   })
   const asked = source.ask(7, stopping.signal)
@@ -269,7 +271,7 @@ test('two JSON Schemas of one name can be had, one after the other', async () =>
     '/schemas/ids/1': schema({ $id: 'user.json', type: 'string' }, { schemaType: 'JSON' }),
     '/schemas/ids/2': schema({ $id: 'user.json', type: 'integer' }, { schemaType: 'JSON' }),
   })
-  const source = createSchemaSource({ url: origin, authorization: undefined, ca: undefined, timeoutMs })
+  const source = createSchemaSource({ url: origin, login: () => noLogin, timeoutMs })
   const { signal } = new AbortController()
   expect([await source.ask(1, signal), await source.ask(2, signal)]).toMatchObject([
     { kind: 'found' },

@@ -1,0 +1,120 @@
+import { configKeys, type Config } from './schema.ts'
+
+type Kafka = Config['kafka']
+type Key = keyof Kafka
+type Mechanism = Kafka['saslMechanism']
+
+/** Settings of a login: of each list one is needed, and no more; `optional` ones may be there. */
+type Needs = { readonly needed: readonly (readonly Key[])[]; readonly optional: readonly Key[] }
+
+const nothing: Needs = { needed: [], optional: [] }
+const password: Needs = { needed: [['saslUsername'], ['saslPassword', 'saslPasswordFile']], optional: [] }
+
+const needsOf: Readonly<Record<Mechanism, Needs>> = {
+  none: nothing,
+  plain: password,
+  'scram-sha-256': password,
+  'scram-sha-512': password,
+  oauthbearer: {
+    needed: [['oauthTokenUrl'], ['oauthClientId'], ['oauthClientSecret', 'oauthClientSecretFile']],
+    optional: ['oauthScope', 'oauthAudience', 'oauthExtensions'],
+  },
+  'aws-iam': { needed: [['awsRegion']], optional: [] },
+}
+
+/** What doesn't fit together of how Kafka is connected to and logged in to, a line each. */
+export function loginFaults(kafka: Kafka): readonly string[] {
+  const { saslMechanism: mechanism } = kafka
+  const { needed, optional } = needsOf[mechanism]
+  const missing = needed.filter((keys) => keys.every((key) => !isSet(kafka, key)))
+  const idle = allKeys.filter((key) => isSet(kafka, key) && ![...needed.flat(), ...optional].includes(key))
+  return [
+    ...missing.map((keys) => {
+      const [first = '', ...others] = keys.map(spelled)
+      const instead = others.map((other) => `, or ${other}`).join('')
+      return `${first}: is not set; expected it${instead}, since kafka.saslMechanism is ${mechanism}`
+    }),
+    ...idle.map(
+      (key) =>
+        `${spelled(key)}: is set while kafka.saslMechanism is ${mechanism}; expected a mechanism that it is for, or neither`,
+    ),
+    ...needed.flatMap(([first, second]) =>
+      first !== undefined && second !== undefined ? eitherFault(kafka, first, second) : [],
+    ),
+    ...tlsFaults(kafka),
+  ]
+}
+
+/** What works, and should be looked at: a line each. */
+export function loginWarnings({ ssl, saslMechanism }: Kafka): readonly string[] {
+  if (ssl || (saslMechanism !== 'plain' && saslMechanism !== 'oauthbearer')) return []
+  const what = saslMechanism === 'plain' ? 'the password' : 'the token'
+  return [
+    `${what} of kafka.saslMechanism=${saslMechanism} goes to the brokers in the clear, where everybody on the way can read it: set kafka.ssl (SLUICE_KAFKA_SSL=true), and the port of a listener with TLS`,
+  ]
+}
+
+function tlsFaults(kafka: Kafka): readonly string[] {
+  const faults = [...eitherFault(kafka, 'keyPassword', 'keyPasswordFile')]
+  if (isSet(kafka, 'certFile') !== isSet(kafka, 'keyFile')) {
+    const [missing, given] = isSet(kafka, 'certFile')
+      ? (['keyFile', 'certFile'] as const)
+      : (['certFile', 'keyFile'] as const)
+    faults.push(`${spelled(missing)}: is not set; expected together with kafka.${given}, or neither`)
+  }
+  if (kafka.ssl) return faults
+  const idle = (['certFile', 'keyFile', 'serverName'] as const).filter((key) => isSet(kafka, key))
+  // The authority may be that of the token endpoint.
+  if (isSet(kafka, 'caFile') && kafka.saslMechanism !== 'oauthbearer')
+    return [...faults, ...idle.map(withoutTls), withoutTls('caFile')]
+  return [...faults, ...idle.map(withoutTls)]
+}
+
+function withoutTls(key: Key): string {
+  return `${spelled(key)}: is set while kafka.ssl is false; expected kafka.ssl (SLUICE_KAFKA_SSL=true), or neither`
+}
+
+function eitherFault(kafka: Kafka, first: Key, second: Key): readonly string[] {
+  if (!isSet(kafka, first) || !isSet(kafka, second)) return []
+  return [`${spelled(second)}: is set beside kafka.${first}; expected one of them`]
+}
+
+/** What doesn't fit together of how the schema registry is logged in to, a line each. */
+export function registryFaults({
+  url,
+  username,
+  password: given,
+  passwordFile,
+}: Config['registry']): readonly string[] {
+  const faults: string[] = []
+  if (url === undefined && username !== undefined)
+    faults.push(
+      'registry.username (SLUICE_REGISTRY_USERNAME): is set, and registry.url is not; expected both',
+    )
+  if (given !== undefined && passwordFile !== undefined) {
+    faults.push(
+      'registry.passwordFile (SLUICE_REGISTRY_PASSWORD_FILE): is set beside registry.password; expected one of them',
+    )
+  }
+  if ((username === undefined) !== (given === undefined && passwordFile === undefined)) {
+    faults.push(
+      'registry.password (SLUICE_REGISTRY_PASSWORD): expected together with registry.username, or neither',
+    )
+  }
+  return faults
+}
+
+const allKeys: readonly Key[] = [
+  ...new Set(Object.values(needsOf).flatMap(({ needed, optional }) => [...needed.flat(), ...optional])),
+]
+
+function isSet(kafka: Kafka, key: Key): boolean {
+  const value: unknown = kafka[key]
+  return Array.isArray(value) ? value.length > 0 : value !== undefined
+}
+
+/** `kafka.caFile (SLUICE_KAFKA_CA_FILE)` */
+function spelled(key: Key): string {
+  const name = `kafka.${key}`
+  return `${name} (${configKeys.find((one) => one.name === name)?.variable ?? name})`
+}

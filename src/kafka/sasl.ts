@@ -1,0 +1,162 @@
+import kafkajs, { type AuthenticationProviderArgs, type Authenticator, type Mechanism } from 'kafkajs'
+import type { KafkaSettings } from './client.ts'
+import { kafkajsFile } from './kafkajs-file.ts'
+import { LoginError, type Troubles } from './login-error.ts'
+import { authorityReader, passwordReader } from './reread-file.ts'
+import { requestToken } from './token-endpoint.ts'
+import { type Token, Tokens } from './tokens.ts'
+
+type Provider = (args: AuthenticationProviderArgs) => Authenticator
+type Keep = (message: string) => void
+
+const tokenTimeoutMs = 5_000
+
+/**
+ * How each connection logs in; `undefined`: it doesn't. Passwords and secrets are read when they are needed. A login that fails is
+ * tried again as a connection is, since its password may be on its way: a broker that has a new one, or a file that is still to
+ * change. Throws a LoginError now where a file of the settings is of no use.
+ */
+export function createLogin(settings: KafkaSettings, troubles: Troubles): Mechanism | undefined {
+  const { saslMechanism } = settings
+  const onKept: Keep = (message) => troubles.take(message)
+  switch (saslMechanism) {
+    case 'none':
+      return undefined
+    case 'plain':
+    case 'scram-sha-256':
+    case 'scram-sha-512':
+      return login(saslMechanism, passwordProvider(settings, onKept), passwordAdvice, troubles)
+    case 'oauthbearer':
+      return login(
+        'oauthbearer',
+        bearerProvider(oauthTokens(settings, onKept), settings),
+        tokenAdvice,
+        troubles,
+      )
+    case 'aws-iam':
+      return login('oauthbearer', bearerProvider(awsTokens(settings, onKept), settings), awsAdvice, troubles)
+  }
+}
+
+const passwordAdvice =
+  'look at kafka.saslUsername and kafka.saslPassword (SLUICE_KAFKA_SASL_USERNAME, SLUICE_KAFKA_SASL_PASSWORD or …_FILE), and at kafka.saslMechanism'
+const tokenAdvice =
+  'look at kafka.oauthScope, kafka.oauthAudience and kafka.oauthExtensions (SLUICE_KAFKA_OAUTH_SCOPE, …_AUDIENCE, …_EXTENSIONS), and at what the broker expects of a token'
+const awsAdvice =
+  'look at kafka.awsRegion (SLUICE_KAFKA_AWS_REGION), and at what the policy of this identity allows: kafka-cluster:Connect'
+
+function login(mechanism: string, provider: Provider, advice: string, troubles: Troubles): Mechanism {
+  return {
+    mechanism,
+    authenticationProvider: (args) => ({
+      async authenticate() {
+        try {
+          await provider(args).authenticate()
+        } catch (cause) {
+          const broker = `${args.host}:${args.port}`
+          const problem =
+            cause instanceof LoginError
+              ? cause.message
+              : `${broker}: the login by ${mechanism} failed (${messageOf(cause)}): ${advice}`
+          troubles.take(problem)
+          throw new kafkajs.KafkaJSConnectionError(problem, { broker })
+        }
+      },
+    }),
+  }
+}
+
+function passwordProvider(
+  { saslMechanism, saslUsername: username = '', saslPassword, saslPasswordFile }: KafkaSettings,
+  onKept: Keep,
+): Provider {
+  const setting = 'kafka.saslPasswordFile (SLUICE_KAFKA_SASL_PASSWORD_FILE)'
+  const password = passwordReader(saslPassword, saslPasswordFile, setting, onKept)
+  const file = saslMechanism.replace('scram-sha-', 'scram')
+  type BuiltIn = (sasl: { username: string; password: string }) => Provider
+  const builtIn = kafkajsFile<BuiltIn>(`kafkajs/src/broker/saslAuthenticator/${file}.js`)
+  return (args) => builtIn({ username, password: password() ?? '' })(args)
+}
+
+/**
+ * Sends a token. A broker that refuses it answers with what is wrong with it, and no error: kafkajs would take that for a login,
+ * and stumble over the closed connection. Source: RFC 7628, section 3.
+ */
+function bearerProvider(tokens: Tokens, { oauthExtensions = [] }: KafkaSettings): Provider {
+  return ({ saslAuthenticate }) => ({
+    async authenticate() {
+      const extensions = oauthExtensions.map((extension) => `\u0001${extension}`).join('')
+      const message = Buffer.from(`n,,\u0001auth=Bearer ${await tokens.current()}${extensions}\u0001\u0001`)
+      const refusal = await saslAuthenticate<string>({
+        request: { encode: () => sized(message) },
+        // The first four bytes are its length.
+        response: { decode: (bytes) => bytes.subarray(4), parse: String },
+      })
+      if (refusal !== undefined && refusal !== '')
+        throw new Error(`the broker answered ${refusal.slice(0, 300)}`)
+    },
+  })
+}
+
+function sized(message: Buffer): Buffer {
+  const length = Buffer.alloc(4)
+  length.writeInt32BE(message.length)
+  return Buffer.concat([length, message])
+}
+
+/** One for each login of this process: its clients share a token. */
+const shared = new Map<string, Tokens>()
+
+function sharedTokens(key: readonly unknown[], ask: () => Promise<Token>, onKept: Keep): Tokens {
+  const name = JSON.stringify(key)
+  const existing = shared.get(name)
+  if (existing !== undefined) return existing
+  const tokens = new Tokens({
+    ask,
+    onKept: (reason) => onKept(`${reason}; the token before stays in use until it ends`),
+    now: Date.now,
+  })
+  shared.set(name, tokens)
+  return tokens
+}
+
+function oauthTokens(settings: KafkaSettings, onKept: Keep): Tokens {
+  const { oauthTokenUrl: url = '', oauthClientId: clientId = '' } = settings
+  const {
+    oauthClientSecret,
+    oauthClientSecretFile,
+    oauthScope: scope,
+    oauthAudience: audience,
+    caFile,
+  } = settings
+  const setting = 'kafka.oauthClientSecretFile (SLUICE_KAFKA_OAUTH_CLIENT_SECRET_FILE)'
+  const secret = passwordReader(oauthClientSecret, oauthClientSecretFile, setting, onKept)
+  const ca = authorityReader(caFile, onKept, 'kafka.caFile (SLUICE_KAFKA_CA_FILE)')
+  const ask = (): Promise<Token> =>
+    requestToken(
+      { url, clientId, clientSecret: secret() ?? '', scope, audience, ca: ca(), timeoutMs: tokenTimeoutMs },
+      Date.now,
+    )
+  return sharedTokens([url, clientId, scope, audience, oauthClientSecret, oauthClientSecretFile], ask, onKept)
+}
+
+/** Tokens that are signed here, with the credentials that the SDK of AWS finds. It is large: loaded by those who need it. */
+function awsTokens({ awsRegion: region = '' }: KafkaSettings, onKept: Keep): Tokens {
+  const ask = async (): Promise<Token> => {
+    try {
+      const { generateAuthToken } = await import('aws-msk-iam-sasl-signer-js')
+      const { token, expiryTime } = await generateAuthToken({ region })
+      return { value: token, endsMs: expiryTime }
+    } catch (cause) {
+      throw new LoginError(
+        `no AWS credentials to sign a token with (${messageOf(cause)}): give this process a role (of its pod or machine), or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY`,
+        { cause },
+      )
+    }
+  }
+  return sharedTokens(['aws', region], ask, onKept)
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,0 +1,133 @@
+import { request as httpRequest, type IncomingMessage } from 'node:http'
+import { request as httpsRequest, type RequestOptions } from 'node:https'
+import { LoginError } from './login-error.ts'
+import { tlsAdvice } from './tls-advice.ts'
+import type { Token } from './tokens.ts'
+
+export type TokenRequest = {
+  readonly url: string
+  readonly clientId: string
+  readonly clientSecret: string
+  readonly scope: string | undefined
+  readonly audience: string | undefined
+  /** Certificates that are trusted, PEM; undefined: those that Node trusts. */
+  readonly ca: readonly string[] | undefined
+  /** Until the end of the answer. */
+  readonly timeoutMs: number
+}
+
+/** Tokens are kilobytes. */
+const maxAnswerBytes = 256 * 1024
+/** Where neither the answer nor the token says when it ends. */
+const unsaidLifeMs = 5 * 60_000
+
+/**
+ * Asks a token endpoint for a token, by client credentials. Rejects with a LoginError that says what it answered, and never holds
+ * the secret. Source: RFC 6749, sections 2.3.1, 4.4 and 5.
+ */
+export async function requestToken(asked: TokenRequest, now: () => number): Promise<Token> {
+  const askedMs = now()
+  const { status, text } = await post(asked)
+  const answer = objectOf(text)
+  if (status !== 200) throw new LoginError(refusalOf(asked.url, status, answer))
+  const { access_token: value, expires_in: lifeSeconds } = answer
+  if (typeof value !== 'string' || !/^[\x21-\x7e]+$/.test(value)) {
+    throw new LoginError(
+      `the token endpoint ${asked.url} answered 200 without an access_token: is kafka.oauthTokenUrl (SLUICE_KAFKA_OAUTH_TOKEN_URL) the URL of the token endpoint?`,
+    )
+  }
+  const lifeMs = Number(lifeSeconds) * 1_000
+  return { value, endsMs: lifeMs > 0 ? askedMs + lifeMs : (endOf(value) ?? askedMs + unsaidLifeMs) }
+}
+
+async function post(asked: TokenRequest): Promise<{ status: number; text: string }> {
+  const { url, clientId, clientSecret, scope, audience, ca, timeoutMs } = asked
+  const form = new URLSearchParams({
+    grant_type: 'client_credentials',
+    ...(scope !== undefined && { scope }),
+    ...(audience !== undefined && { audience }),
+  }).toString()
+  const login = `${formEncoded(clientId)}:${formEncoded(clientSecret)}`
+  const deadline = AbortSignal.timeout(timeoutMs)
+  try {
+    const response = await open(new URL(url), form, {
+      method: 'POST',
+      agent: false,
+      headers: {
+        accept: 'application/json',
+        authorization: `Basic ${Buffer.from(login).toString('base64')}`,
+        'content-type': 'application/x-www-form-urlencoded',
+        'content-length': Buffer.byteLength(form),
+        'user-agent': 'sluice',
+      },
+      signal: deadline,
+      ...(ca !== undefined && { ca: [...ca] }),
+    })
+    return { status: response.statusCode ?? 0, text: await readAll(response) }
+  } catch (cause) {
+    throw new LoginError(
+      `the token endpoint ${url} gave no token: ${failureOf(cause, deadline, timeoutMs)}`,
+      { cause },
+    )
+  }
+}
+
+function failureOf(error: unknown, deadline: AbortSignal, timeoutMs: number): string {
+  if (deadline.aborted) return `no answer within ${timeoutMs} ms`
+  if (!(error instanceof Error)) return String(error)
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined
+  const advice = tlsAdvice(code ?? '')
+  if (code === undefined) return error.message
+  return advice === undefined ? `${error.message} (${code})` : `${advice} (${code})`
+}
+
+function refusalOf(url: string, status: number, answer: Readonly<Record<string, unknown>>): string {
+  const said = [answer['error'], answer['error_description']].filter((text) => typeof text === 'string')
+  const what = `the token endpoint ${url} answered ${[status, ...said.map((text) => text.slice(0, 300))].join(' ')}`
+  if (answer['error'] === 'invalid_scope')
+    return `${what}: look at kafka.oauthScope (SLUICE_KAFKA_OAUTH_SCOPE)`
+  if (status === 400 || status === 401 || status === 403) {
+    return `${what}: look at kafka.oauthClientId and kafka.oauthClientSecret (SLUICE_KAFKA_OAUTH_CLIENT_ID, SLUICE_KAFKA_OAUTH_CLIENT_SECRET or …_FILE)`
+  }
+  return `${what}: look at kafka.oauthTokenUrl (SLUICE_KAFKA_OAUTH_TOKEN_URL)`
+}
+
+function open(url: URL, body: string, options: RequestOptions): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const request = (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, options, resolve)
+    request.once('error', reject)
+    request.end(body)
+  })
+}
+
+/** Rejects when the connection ends before the body does. */
+async function readAll(response: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of response) {
+    const part = Buffer.from(chunk)
+    bytes += part.length
+    if (bytes > maxAnswerBytes) throw new Error(`its answer is over ${maxAnswerBytes} bytes`)
+    chunks.push(part)
+  }
+  return Buffer.concat(chunks).toString()
+}
+
+function objectOf(text: string): Readonly<Record<string, unknown>> {
+  try {
+    return Object(JSON.parse(text))
+  } catch {
+    return {}
+  }
+}
+
+/** The end that a JSON Web Token names; undefined of any other. */
+function endOf(token: string): number | undefined {
+  const payload = Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()
+  const { exp } = objectOf(payload)
+  return typeof exp === 'number' ? exp * 1_000 : undefined
+}
+
+function formEncoded(text: string): string {
+  return new URLSearchParams([['', text]]).toString().slice(1)
+}
