@@ -54,6 +54,10 @@ const maxBatchBytes = 900_000
 const lingerMs = 20
 const minBackoffMs = 250
 const maxBackoffMs = 5_000
+/** Topics and partitions change while this runs: so often the client looks, in milliseconds. */
+const metadataMaxAgeMs = 10_000
+/** An error names so many partitions. */
+const namedPlaces = 5
 /** The client goes on for half a minute by itself before it gives up: long before that, nothing may be begun. */
 const stallAfterMs = 3_000
 
@@ -78,6 +82,7 @@ export async function startProducer({
     idempotent: false,
     createPartitioner: createNotingPartitioner,
     allowAutoTopicCreation: false,
+    metadataMaxAge: metadataMaxAgeMs,
     retry: { initialRetryTime: 200, maxRetryTime: 2_000, retries: 3 },
   })
   await producer.connect()
@@ -112,9 +117,14 @@ export async function startProducer({
       backoffMs = Math.min(backoffMs * 2, maxBackoffMs)
     ) {
       try {
-        left = await sendWatched(left)
-        setStalled(false, '')
-        if (left.length === 0) return
+        const unsent = await sendWatched(left)
+        const hasProgress = unsent.length < left.length
+        left = unsent
+        if (left.length === 0) {
+          setStalled(false, '')
+          return
+        }
+        if (!hasProgress) setStalled(true, unacknowledged(left))
       } catch (error) {
         if (isProtocolError(error, tooLarge)) {
           setStalled(false, '')
@@ -122,8 +132,9 @@ export async function startProducer({
           return
         }
         setStalled(true, error instanceof Error ? error.message : String(error))
-        await pause(backoffMs)
       }
+      // kafkajs passes over a partition that it doesn't know without having asked a broker: nothing else would wait.
+      await pause(backoffMs)
     }
   }
 
@@ -202,6 +213,14 @@ function sizeOf({ key, value, headers }: OutboundRecord): number {
     bytes += headerOverheadBytes + name.length + Buffer.byteLength(headers[name] ?? '')
   }
   return bytes
+}
+
+/** Names the partitions; `left` has one record or more. */
+function unacknowledged(left: readonly Waiting[]): string {
+  const places = new Set(left.map(({ record: { topic, partition } }) => `${topic}/${partition ?? 'any'}`))
+  const some = [...places].slice(0, namedPlaces).join(', ')
+  const more = places.size > namedPlaces ? ` and ${places.size - namedPlaces} more` : ''
+  return `no broker takes records of ${some}${more}: the partition does not exist, or has no leader (\`sluice topics check\` says what is missing)`
 }
 
 /** Tells those that are written; gives the others, whose partitions nobody has acknowledged. */

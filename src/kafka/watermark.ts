@@ -10,22 +10,25 @@
 /** What `receive` found: `new` is the caller's to settle; the others were met before and are not. */
 export type Receipt = 'new' | 'held' | 'settled'
 
-const unknown = 0
-const held = 1
-const settled = 2
-
 const initialCapacity = 1024
 
 export class Watermark {
   /** Invariant: every offset below is settled, or was never a record that reached us. */
   #base: number
-  /** One past the highest offset received. Invariant: #base <= #top. */
+  /** One past the highest offset received or passed over. Invariant: #base <= #top. */
   #top: number
-  /** One past the highest offset known at all, from a commit's metadata or by being received. */
-  #end: number
-  /** State of offset `o` at `o & #mask`, meaningful for #base <= o < #end; everything else is `unknown`. */
-  #states: Uint8Array
+  /**
+   * The records from #base on, ascending, in a ring: entry n at (#head + n) & #mask. One that isn't here and is below #top is no record, so
+   * that what compaction or markers leave out takes no memory. Invariant: the first one isn't settled, and has the offset #base.
+   */
+  #offsets: Float64Array
+  #settled: Uint8Array
   #mask: number
+  #head = 0
+  #count = 0
+  /** What a former owner settled and wasn't received here yet, ascending, from #nextRemembered on. */
+  readonly #remembered: readonly number[]
+  #nextRemembered = 0
   #heldCount = 0
 
   /**
@@ -35,14 +38,10 @@ export class Watermark {
   constructor(position: number, settledAbove: Iterable<number> = []) {
     this.#base = position
     this.#top = position
-    this.#end = position
-    this.#states = new Uint8Array(initialCapacity)
+    this.#offsets = new Float64Array(initialCapacity)
+    this.#settled = new Uint8Array(initialCapacity)
     this.#mask = initialCapacity - 1
-    for (const offset of settledAbove) {
-      if (offset < position) continue
-      this.#cover(offset)
-      this.#states[offset & this.#mask] = settled
-    }
+    this.#remembered = [...settledAbove].filter((offset) => offset >= position)
   }
 
   /** The offset to commit: all before it is settled. Never goes back. */
@@ -71,30 +70,23 @@ export class Watermark {
    */
   receive(offset: number): Receipt {
     if (offset < this.#base) return 'settled'
-    // Nothing is held, so nothing below this offset will ever come: a large gap must not grow the window.
-    if (this.#heldCount === 0 && offset >= this.#end && offset !== this.#base) this.#jumpTo(offset)
-    this.#cover(offset)
-    if (offset >= this.#top) this.#top = offset + 1
-    const index = offset & this.#mask
-    const state = this.#states[index]
-    if (state === unknown) {
-      this.#states[index] = held
-      this.#heldCount++
-      this.#advance()
-      return 'new'
-    }
-    this.#advance()
-    return state === held ? 'held' : 'settled'
+    if (offset < this.#top) return this.#again(offset)
+    const wasSettled = this.#forget(offset)
+    this.#top = offset + 1
+    // Nothing before it is open: there is nothing to remember of one that is done with.
+    if (wasSettled && this.#count === 0) this.#base = this.#top
+    else this.#append(offset, wasSettled)
+    return wasSettled ? 'settled' : 'new'
   }
 
   /** A held record is done with: its every delivery is delivered, on a retry topic, or a dead letter. */
   settle(offset: number): void {
     if (offset < this.#base) return
-    const index = offset & this.#mask
-    if (offset >= this.#top || this.#states[index] !== held) {
+    const index = this.#find(offset)
+    if (index < 0 || this.#settled[index] === 1) {
       throw new Error(`offset ${offset} was settled without being held`)
     }
-    this.#states[index] = settled
+    this.#settled[index] = 1
     this.#heldCount--
     if (offset === this.#base) this.#advance()
   }
@@ -105,51 +97,90 @@ export class Watermark {
    */
   skipTo(offset: number): void {
     if (offset <= this.#top) return
-    this.#cover(offset - 1)
+    this.#forget(offset - 1)
     this.#top = offset
-    this.#advance()
+    if (this.#count === 0) this.#base = offset
   }
 
   /** Offsets at or above the watermark that are settled, ascending, at most `limit` offsets far from it. */
   *settledAbove(limit: number): Generator<number> {
-    const end = Math.min(this.#end, this.#base + limit)
-    for (let offset = this.#base; offset < end; offset++) {
-      if (this.#states[offset & this.#mask] === settled) yield offset
+    const end = this.#base + limit
+    for (let n = 0; n < this.#count; n++) {
+      const index = (this.#head + n) & this.#mask
+      const offset = this.#offsets[index] ?? end
+      if (offset >= end) return
+      if (this.#settled[index] === 1) yield offset
+    }
+    for (let n = this.#nextRemembered; n < this.#remembered.length; n++) {
+      const offset = this.#remembered[n] ?? end
+      if (offset >= end) return
+      yield offset
     }
   }
 
+  /** A record that comes once more, from below the top. */
+  #again(offset: number): Receipt {
+    const index = this.#find(offset)
+    // It was passed over: the broker said that there is none.
+    if (index < 0) return 'settled'
+    return this.#settled[index] === 1 ? 'settled' : 'held'
+  }
+
+  /** Up to this offset what a former owner settled is no news any more; gives whether this one was. */
+  #forget(offset: number): boolean {
+    let last = -1
+    for (let next = this.#remembered[this.#nextRemembered]; next !== undefined && next <= offset;) {
+      last = next
+      next = this.#remembered[++this.#nextRemembered]
+    }
+    return last === offset
+  }
+
+  #append(offset: number, isSettled: boolean): void {
+    if (this.#count === this.#offsets.length) this.#grow()
+    const index = (this.#head + this.#count) & this.#mask
+    this.#offsets[index] = offset
+    this.#settled[index] = isSettled ? 1 : 0
+    if (this.#count === 0) this.#base = offset
+    this.#count++
+    if (!isSettled) this.#heldCount++
+  }
+
+  /** Past all that is settled at the head. */
   #advance(): void {
-    while (this.#base < this.#top) {
-      const index = this.#base & this.#mask
-      if (this.#states[index] === held) return
-      this.#states[index] = unknown
-      this.#base++
+    while (this.#count > 0 && this.#settled[this.#head] === 1) {
+      this.#head = (this.#head + 1) & this.#mask
+      this.#count--
     }
+    this.#base = this.#count === 0 ? this.#top : (this.#offsets[this.#head] ?? this.#top)
   }
 
-  #jumpTo(offset: number): void {
-    this.#states.fill(unknown)
-    this.#base = offset
-    this.#top = offset
-    this.#end = offset
-  }
-
-  /** Makes room for the state of `offset`. */
-  #cover(offset: number): void {
-    if (offset < this.#end) return
-    const needed = offset + 1 - this.#base
-    if (needed > this.#states.length) this.#grow(needed)
-    this.#end = offset + 1
-  }
-
-  #grow(needed: number): void {
-    let capacity = this.#states.length
-    while (capacity < needed) capacity *= 2
-    const states = new Uint8Array(capacity)
-    for (let offset = this.#base; offset < this.#end; offset++) {
-      states[offset & (capacity - 1)] = this.#states[offset & this.#mask] ?? unknown
+  /** Where a record is in the ring; -1 where there is none of this offset. */
+  #find(offset: number): number {
+    // Without gaps before it, it is there; with gaps it is nearer to the head.
+    let high = Math.min(offset - this.#base, this.#count - 1)
+    for (let low = 0; low <= high;) {
+      const index = (this.#head + high) & this.#mask
+      if (this.#offsets[index] === offset) return index
+      const middle = (low + high) >> 1
+      if ((this.#offsets[(this.#head + middle) & this.#mask] ?? 0) < offset) low = middle + 1
+      else if (high === middle) high = middle - 1
+      else high = middle
     }
-    this.#states = states
-    this.#mask = capacity - 1
+    return -1
+  }
+
+  #grow(): void {
+    const offsets = new Float64Array(2 * this.#offsets.length)
+    const settled = new Uint8Array(offsets.length)
+    for (let n = 0; n < this.#count; n++) {
+      const index = (this.#head + n) & this.#mask
+      offsets[n] = this.#offsets[index] ?? 0
+      settled[n] = this.#settled[index] ?? 0
+    }
+    this.#offsets = offsets
+    this.#settled = settled
+    this.#mask = offsets.length - 1
+    this.#head = 0
   }
 }

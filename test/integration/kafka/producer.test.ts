@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type RecordProducer, startProducer } from '../../../src/kafka/producer.ts'
+import { withAdmin } from '../../../src/kafka/with-admin.ts'
 import { createTopic, randomPrefix, readAll } from '../../support/kafka.ts'
+import { until } from '../../support/until.ts'
 import { workerKafka } from './member.ts'
 
 /** From the tests of Apache Kafka's own client (UtilsTest.testMurmur2). */
@@ -16,15 +18,20 @@ const partitions = 6
 let topic = ''
 let producer: RecordProducer
 const stalls: boolean[] = []
+const reasons: string[] = []
 
 beforeEach(async () => {
   topic = `${randomPrefix()}events`
   await createTopic(topic, { partitions, settings: { 'max.message.bytes': '20000' } })
   stalls.length = 0
+  reasons.length = 0
   producer = await startProducer({
     kafka: workerKafka(),
     maxRecordBytes: 100_000,
-    onStalled: (isStalled) => stalls.push(isStalled),
+    onStalled(isStalled, reason) {
+      stalls.push(isStalled)
+      reasons.push(reason)
+    },
   })
 })
 
@@ -118,5 +125,32 @@ describe('the producer', () => {
       'refused',
       { offset: places.get('after') },
     ])
+  })
+
+  test('says which partition does not exist, leaves time for everything else, and writes when it is there', async () => {
+    const kafka = workerKafka()
+    await producer.stop()
+    producer = await startProducer({
+      kafka,
+      maxRecordBytes: 100_000,
+      onStalled(isStalled, reason) {
+        stalls.push(isStalled)
+        reasons.push(reason)
+      },
+    })
+    const written = producer.produce(record('beyond', partitions))
+    let ticks = 0
+    const timer = setInterval(() => ticks++, 5)
+    await until('it says so', () => stalls.length > 0)
+    clearInterval(timer)
+    expect(stalls).toEqual([true])
+    expect(reasons[0]).toContain(`${topic}/${partitions}`)
+    expect(ticks).toBeGreaterThan(0)
+    await withAdmin(kafka, (admin) =>
+      admin.createPartitions({ topicPartitions: [{ topic, count: partitions + 1 }] }),
+    )
+    expect(await written).toBe('acknowledged')
+    await until('it says that all is well', () => stalls.length === 2)
+    expect(stalls).toEqual([true, false])
   })
 })

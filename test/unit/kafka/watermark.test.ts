@@ -77,6 +77,43 @@ describe('watermark', () => {
   })
 })
 
+describe('a gap of two hundred million offsets, as compaction or a restored log leaves it,', () => {
+  const gap = 200_000_000
+
+  test('takes neither memory nor time while a record before it is held', () => {
+    const before = process.memoryUsage().arrayBuffers
+    const startedMs = performance.now()
+    const watermark = new Watermark(0)
+    watermark.receive(0)
+    for (const offset of [gap, gap + 1, gap + 3]) expect(watermark.receive(offset)).toBe('new')
+    watermark.settle(gap + 1)
+    expect([...watermark.settledAbove(2 * gap)]).toEqual([gap + 1])
+    watermark.skipTo(2 * gap)
+    watermark.settle(0)
+    expect(watermark.position).toBe(gap)
+    watermark.settle(gap)
+    expect(watermark.position).toBe(gap + 3)
+    watermark.settle(gap + 3)
+    expect(watermark.position).toBe(2 * gap)
+    expect(performance.now() - startedMs).toBeLessThan(100)
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(1024 ** 2)
+  })
+
+  test('is passed over before what a former owner settled behind it', () => {
+    const watermark = new Watermark(0, [gap, gap + 2])
+    expect(watermark.receive(5)).toBe('new')
+    expect([...watermark.settledAbove(2 * gap)]).toEqual([gap, gap + 2])
+    expect([gap, gap + 1, gap + 2].map((offset) => watermark.receive(offset))).toEqual([
+      'settled',
+      'new',
+      'settled',
+    ])
+    watermark.settle(5)
+    watermark.settle(gap + 1)
+    expect(watermark.position).toBe(gap + 3)
+  })
+})
+
 /** A partition's records (offsets with gaps), and in which order they settle. */
 const history = fc
   .record({
