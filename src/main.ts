@@ -15,7 +15,13 @@ import { processCount, startProcesses } from './roles/processes.ts'
 import type { Screen } from './roles/progress.ts'
 import { sendMessages } from './roles/send.ts'
 import { StartError } from './roles/start-error.ts'
-import { applyTopicTable, checkTopicTable, listTopicTable } from './roles/topics.ts'
+import {
+  applyTopicTable,
+  checkTopicTable,
+  listTopicTable,
+  printFormats,
+  printTopicTable,
+} from './roles/topics.ts'
 import { startUp } from './roles/up.ts'
 import { startWorker } from './roles/worker.ts'
 import { runRole } from './run-role.ts'
@@ -98,6 +104,16 @@ command('check', 'compare the topics with what they must be; exit code 1 if they
 command('list', 'show the topics and what they are for', { parent: topics }).action((flags: Flags) =>
   runOnce(flags, async (config) => listTopicTable(config)),
 )
+
+command('print', 'write the topics down for the tools of those who may create them', { parent: topics })
+  .addOption(new Option('--format <format>', 'for which tool').choices(printFormats).makeOptionMandatory())
+  .option('--strimzi-cluster <name>', 'the Kafka resource that the topics are of', 'my-cluster')
+  .action((flags: Flags) =>
+    runOnce(flags, async (config) => {
+      const format = printFormats.find((known) => known === flags['format']) ?? 'kafka-topics'
+      return printTopicTable(config, format, String(flags['strimziCluster']))
+    }),
+  )
 
 command('send', 'produce messages to the events topic, as an upstream service would')
   .argument('[message]', 'a message as JSON; without it, one message a line is read from standard input')

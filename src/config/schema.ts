@@ -123,6 +123,13 @@ const configTable = {
       description:
         'How often offsets are committed: what was settled since is delivered again after a crash.',
     }),
+    batchBytes: bytes({
+      default: 880 * KIB,
+      min: 16 * KIB,
+      max: 8 * MIB,
+      description:
+        'The most that is written to a partition at once, but for a message that is larger. Where a topic tells a smaller `max.message.bytes`, that counts: lower it where the cluster has a limit that it does not tell.',
+    }),
     ssl: boolean({ default: false, description: 'Connect to the brokers over TLS.' }),
     caFile: optionalText({
       description:
@@ -197,6 +204,12 @@ const configTable = {
       min: 1,
       max: 15,
       description: 'Copies that must have a record before it counts as written (`min.insync.replicas`).',
+    }),
+    check: choice({
+      values: ['strict', 'warn', 'off'],
+      default: 'strict',
+      description:
+        'What a start makes of topics whose copies or settings are not as they should be, or are not told. `strict`: it ends. `warn`: it says so and goes on; `sluice topics apply` leaves out what the cluster refuses. `off`: they are not looked at. A topic that is missing, or has another number of partitions, ends each start.',
     }),
     development: boolean({
       default: false,

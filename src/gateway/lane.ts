@@ -1,8 +1,5 @@
 import type { OutgoingRecord, Part } from './parcel.ts'
 
-/** Of one partition in one produce: a topic takes 1 MB at once. */
-const maxPartitionBytes = 900_000
-
 const minBackoffMs = 50
 const maxBackoffMs = 400
 
@@ -27,12 +24,15 @@ export class Lane {
   readonly topic: string
   readonly partition: number
   isSending = false
+  /** The most of one produce, in bytes: what the topic takes at once. */
+  readonly #batchBytes: number
   /** In the order of their coming; from `#head` on. */
   #waiting: Part[] = []
   #head = 0
   #failures = 0
 
-  constructor(topic: string, partition: number) {
+  constructor(topic: string, partition: number, batchBytes: number) {
+    this.#batchBytes = batchBytes
     this.topic = topic
     this.partition = partition
   }
@@ -61,9 +61,7 @@ export class Lane {
     let bytes = 0
     for (let part = this.#waiting[from]; part !== undefined; part = this.#waiting[this.#head]) {
       const isTooMuch =
-        part.records.length > room.records ||
-        part.bytes > room.bytes ||
-        bytes + part.bytes > maxPartitionBytes
+        part.records.length > room.records || part.bytes > room.bytes || bytes + part.bytes > this.#batchBytes
       if (isTooMuch && !(isFirst && this.#head === from)) break
       room.records -= part.records.length
       room.bytes -= part.bytes

@@ -26,6 +26,8 @@ export type OutboxOptions = {
   readonly ackTimeoutMs: number
   /** Most bytes of records that aren't acknowledged yet. */
   readonly bufferBytes: number
+  /** The most that a topic takes at once for a partition, in bytes. */
+  readonly batchBytes: number
   /** Milliseconds of a monotonic clock. */
   readonly now: () => number
 }
@@ -84,7 +86,7 @@ export class Outbox {
       flights = new Map()
       this.#flights.set(origin, flights)
     }
-    return new Parcel(topic, occasion, flights)
+    return new Parcel(topic, occasion, flights, this.#options.batchBytes / 2)
   }
 
   /**
@@ -123,7 +125,7 @@ export class Outbox {
       lanes = []
       this.#lanes.set(topic, lanes)
     }
-    return (lanes[partition] ??= new Lane(topic, partition))
+    return (lanes[partition] ??= new Lane(topic, partition, this.#options.batchBytes))
   }
 
   #take(part: Part, ticket: Ticket): void {

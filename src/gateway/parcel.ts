@@ -26,7 +26,6 @@ export function recordBytes(key: string, valueBytes: number): number {
 export type Delivered = 'acknowledged' | 'too_late' | 'unavailable' | 'full'
 
 /** A request's records of one partition are split into parts of at most this, so that parts of several requests fill a produce well. */
-const maxPartBytes = 450_000
 const maxPartRecords = 2_000
 
 /** Records of one request for one partition, which travel together. */
@@ -63,10 +62,13 @@ export class Parcel {
   readonly joined = new Set<Part>()
   readonly flights: Map<string, Part>
   bytes = 0
+  readonly #maxPartBytes: number
   /** The last part of each partition. */
   readonly #last = new Map<number, Part>()
 
-  constructor(topic: string, occasion: Occasion, flights: Map<string, Part>) {
+  /** `maxPartBytes`: as `maxPartRecords`. */
+  constructor(topic: string, occasion: Occasion, flights: Map<string, Part>, maxPartBytes: number) {
+    this.#maxPartBytes = maxPartBytes
     this.topic = topic
     this.occasion = occasion
     this.flights = flights
@@ -84,7 +86,7 @@ export class Parcel {
   #partFor({ partition, bytes }: OutgoingRecord): Part {
     const last = this.#last.get(partition)
     const hasRoom =
-      last !== undefined && last.bytes + bytes <= maxPartBytes && last.records.length < maxPartRecords
+      last !== undefined && last.bytes + bytes <= this.#maxPartBytes && last.records.length < maxPartRecords
     if (hasRoom) return last
     const { topic, occasion, flights } = this
     const empty = { records: [], bytes: 0, ids: [], tickets: [], isAcknowledged: false }

@@ -41,12 +41,14 @@ export type ProducerOptions = {
    * answered by a closed connection, and would be tried again for ever.
    */
   maxRecordBytes: number
+  /** The most that is sent at once, in bytes, but for a record that is larger. */
+  batchBytes?: number
   /** Told when produces begin to fail, and when they work again. */
   onStalled: (isStalled: boolean, reason: string) => void
 }
 
 const maxBatchRecords = 1_000
-const maxBatchBytes = 900_000
+const defaultBatchBytes = 900_000
 /**
  * Records that come within this travel together: a request costs as much CPU as a hundred records, and nothing that is
  * written here is in a hurry.
@@ -76,6 +78,7 @@ type Waiting = {
 export async function startProducer({
   kafka,
   maxRecordBytes,
+  batchBytes = defaultBatchBytes,
   onStalled,
 }: ProducerOptions): Promise<RecordProducer> {
   const producer = kafka.producer({
@@ -101,7 +104,7 @@ export async function startProducer({
     isSending = true
     while (queue.length > 0 && !stopping.signal.aborted) {
       if (queue.length < maxBatchRecords) await pause(lingerMs)
-      const batch = takeBatch(queue)
+      const batch = takeBatch(queue, batchBytes)
       inFlight = batch.length
       await sendUntilTaken(batch)
       inFlight = 0
@@ -192,12 +195,12 @@ export async function startProducer({
   }
 }
 
-function takeBatch(queue: Waiting[]): Waiting[] {
+function takeBatch(queue: Waiting[], batchBytes: number): Waiting[] {
   let bytes = 0
   let count = 0
   while (count < queue.length && count < maxBatchRecords) {
     bytes += queue[count]?.bytes ?? 0
-    if (count > 0 && bytes > maxBatchBytes) break
+    if (count > 0 && bytes > batchBytes) break
     count++
   }
   return queue.splice(0, count)

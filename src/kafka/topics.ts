@@ -1,5 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises'
-import kafkajs, { type Admin, type Kafka } from 'kafkajs'
+import type { Kafka } from 'kafkajs'
 import { withAdmin } from './with-admin.ts'
 
 /** How the topics are laid out; from the configuration. */
@@ -17,7 +16,7 @@ export type TopicLayout = {
   maxMessageBytes: number
 }
 
-type Setting = {
+export type TopicSetting = {
   name: string
   value: string
   /** `atLeast`: more is fine, -1 is without a limit. */
@@ -29,7 +28,7 @@ export type TopicDefinition = {
   purpose: string
   partitions: number
   replication: number
-  settings: readonly Setting[]
+  settings: readonly TopicSetting[]
 }
 
 /**
@@ -137,7 +136,7 @@ export function topicTable(layout: TopicLayout): TopicDefinition[] {
   ]
 }
 
-function keepingSettings(kept: Keeping): Setting[] {
+function keepingSettings(kept: Keeping): TopicSetting[] {
   if ('forMs' in kept) {
     return [
       { name: 'cleanup.policy', value: 'delete', rule: 'equal' },
@@ -153,32 +152,6 @@ function keepingSettings(kept: Keeping): Setting[] {
   ]
 }
 
-/** A difference between the table and the cluster, in words. */
-export type TopicFault = { topic: string; problem: string; isMissing: boolean }
-
-/** Makes missing topics and corrects settings. What can't be corrected in place is given back. */
-export async function applyTopics(
-  kafka: Kafka,
-  layout: TopicLayout,
-): Promise<{ created: string[]; corrected: string[]; faults: TopicFault[] }> {
-  return withAdmin(kafka, async (admin) => {
-    const table = topicTable(layout)
-    const existing = new Set(await admin.listTopics())
-    const missing = table.filter(({ topic }) => !existing.has(topic))
-    if (missing.length > 0) await createTopics(admin, missing)
-    const corrected = await correctSettings(
-      admin,
-      table.filter(({ topic }) => existing.has(topic)),
-    )
-    return { created: missing.map(({ topic }) => topic), corrected, faults: await findFaults(admin, table) }
-  })
-}
-
-/** Compares the cluster with the table; changes nothing. */
-export async function checkTopics(kafka: Kafka, layout: TopicLayout): Promise<TopicFault[]> {
-  return withAdmin(kafka, (admin) => findFaults(admin, topicTable(layout)))
-}
-
 /** Every retry topic that exists, also those of a ladder that was configured before: all are consumed until empty. */
 export async function existingRetryTiers(kafka: Kafka, prefix: string): Promise<string[]> {
   const retryPrefix = `${prefix}retry.`
@@ -188,136 +161,4 @@ export async function existingRetryTiers(kafka: Kafka, prefix: string): Promise<
       .filter((topic) => topic.startsWith(retryPrefix))
       .map((topic) => topic.slice(retryPrefix.length))
   })
-}
-
-async function createTopics(admin: Admin, missing: readonly TopicDefinition[]): Promise<void> {
-  await admin.createTopics({
-    // The client's own wait fails where a broker hasn't heard of the topic yet.
-    waitForLeaders: false,
-    timeout: 30_000,
-    topics: missing.map(({ topic, partitions, replication, settings }) => ({
-      topic,
-      numPartitions: partitions,
-      replicationFactor: replication,
-      configEntries: settings.map(({ name, value }) => ({ name, value })),
-    })),
-  })
-  await untilServed(
-    admin,
-    missing.map(({ topic }) => topic),
-  )
-}
-
-const servedWithinMs = 30_000
-const notServedTypes: ReadonlySet<string> = new Set(['UNKNOWN_TOPIC_OR_PARTITION', 'LEADER_NOT_AVAILABLE'])
-
-/** The controller has made the topics; the brokers learn of it a moment later. */
-async function untilServed(admin: Admin, topics: string[]): Promise<void> {
-  const deadlineMs = performance.now() + servedWithinMs
-  while (!(await areServed(admin, topics))) {
-    if (performance.now() > deadlineMs) {
-      throw new Error(`the new topics have no leaders after ${servedWithinMs} ms: ${topics.join(', ')}`)
-    }
-    await delay(100)
-  }
-}
-
-async function areServed(admin: Admin, topics: string[]): Promise<boolean> {
-  try {
-    const { topics: present } = await admin.fetchTopicMetadata({ topics })
-    return present.every(({ partitions }) => partitions.every(({ leader }) => leader >= 0))
-  } catch (error) {
-    if (error instanceof kafkajs.KafkaJSProtocolError && notServedTypes.has(error.type)) return false
-    throw error
-  }
-}
-
-async function correctSettings(admin: Admin, present: readonly TopicDefinition[]): Promise<string[]> {
-  const corrected: string[] = []
-  for (const definition of present) {
-    const actual = await readSettings(admin, definition.topic)
-    if (definition.settings.every((setting) => satisfies(setting, actual.get(setting.name)?.value))) continue
-    // The call replaces all of a topic's own settings: those that somebody else made are sent along.
-    const own = [...actual]
-      .filter(([, { isDefault }]) => !isDefault)
-      .map(([name, { value }]) => [name, value] as const)
-    const wanted = new Map<string, string>(own)
-    for (const setting of definition.settings) {
-      if (!satisfies(setting, actual.get(setting.name)?.value)) wanted.set(setting.name, setting.value)
-    }
-    await admin.alterConfigs({
-      validateOnly: false,
-      resources: [
-        {
-          type: kafkajs.ConfigResourceTypes.TOPIC,
-          name: definition.topic,
-          configEntries: [...wanted].map(([name, value]) => ({ name, value })),
-        },
-      ],
-    })
-    corrected.push(definition.topic)
-  }
-  return corrected
-}
-
-async function findFaults(admin: Admin, table: readonly TopicDefinition[]): Promise<TopicFault[]> {
-  const existing = new Set(await admin.listTopics())
-  const faults: TopicFault[] = []
-  for (const definition of table) {
-    const { topic } = definition
-    if (!existing.has(topic)) {
-      faults.push({ topic, problem: 'does not exist', isMissing: true })
-      continue
-    }
-    for (const problem of await problemsOf(admin, definition))
-      faults.push({ topic, problem, isMissing: false })
-  }
-  return faults
-}
-
-async function problemsOf(admin: Admin, definition: TopicDefinition): Promise<string[]> {
-  const problems: string[] = []
-  const { topics } = await admin.fetchTopicMetadata({ topics: [definition.topic] })
-  const partitions = topics[0]?.partitions ?? []
-  if (partitions.length !== definition.partitions) {
-    problems.push(`has ${partitions.length} partitions instead of ${definition.partitions}`)
-  }
-  const fewest = Math.min(...partitions.map(({ replicas }) => replicas.length))
-  if (fewest < definition.replication) {
-    problems.push(`has ${fewest} replicas instead of ${definition.replication}`)
-  }
-  const actual = await readSettings(admin, definition.topic)
-  for (const setting of definition.settings) {
-    const value = actual.get(setting.name)?.value
-    if (satisfies(setting, value)) continue
-    const relation = setting.rule === 'atLeast' ? 'at least ' : ''
-    problems.push(`has ${setting.name}=${value ?? '(unknown)'} instead of ${relation}${setting.value}`)
-  }
-  return problems
-}
-
-async function readSettings(
-  admin: Admin,
-  topic: string,
-): Promise<Map<string, { value: string; isDefault: boolean }>> {
-  const { resources } = await admin.describeConfigs({
-    includeSynonyms: false,
-    resources: [{ type: kafkajs.ConfigResourceTypes.TOPIC, name: topic }],
-  })
-  const entries = resources[0]?.configEntries ?? []
-  return new Map(
-    entries.map((entry) => [
-      entry.configName,
-      // Source 1 is the topic's own configuration; all others are defaults of the cluster.
-      { value: entry.configValue, isDefault: entry.configSource !== topicConfigSource },
-    ]),
-  )
-}
-
-const topicConfigSource: unknown = 1
-
-function satisfies({ value, rule }: Setting, actual: string | undefined): boolean {
-  if (actual === undefined) return false
-  if (rule === 'equal') return actual === value
-  return Number(actual) === -1 || Number(actual) >= Number(value)
 }

@@ -20,7 +20,7 @@ import type { Parts } from './parts.ts'
 import { StartError } from './start-error.ts'
 import { kafkaSettings, topicLayout, topicNames } from './settings.ts'
 import { openOwnTelemetry } from './telemetry.ts'
-import { refuseWrongTopics } from './worker.ts'
+import { type LaidOut, refuseWrongTopics } from './topic-layout.ts'
 
 type Registry = GatewayMetrics['registry']
 
@@ -55,8 +55,8 @@ export async function startGateway({ config, log, parts }: GatewayOptions): Prom
   })
   if (!opened.ok) throw new StartError(opened.message)
   const file = parts.add(opened.file)
-  await refuseWrongTopics(await openKafka(config, log), config)
-  const part = await startGatewayPart({ config, log, parts, catalog: () => file.current() })
+  const laidOut = await refuseWrongTopics(await openKafka(config, log), config, log, writtenTopics(config))
+  const part = await startGatewayPart({ config, log, parts, laidOut, catalog: () => file.current() })
   telemetry.tell({
     metrics() {
       part.collect()
@@ -73,15 +73,20 @@ export async function startGatewayPart({
   log,
   parts,
   catalog,
+  laidOut,
   registry,
-}: GatewayOptions & { catalog: () => Catalog; registry?: Registry }): Promise<GatewayPart> {
+}: GatewayOptions & {
+  catalog: () => Catalog
+  laidOut: LaidOut
+  registry?: Registry
+}): Promise<GatewayPart> {
   const metrics = createGatewayMetrics(registry)
   const observer = createGatewayObserver({ metrics, log, now: monotonicMs })
   const sender = await askKafka(config, startRecordSender(clientOf(kafkaSettings(config), log, 'impatient')))
   parts.defer(() => within(leaveMs, sender.stop()))
   const topics = topicNames(config)
   const { minInsync, partitions } = topicLayout(config)
-  const written = [topics.events, topics.deletions, topics.audienceChanges]
+  const written = writtenTopics(config)
   const availability = parts.add(
     new Availability({
       topics: written,
@@ -94,7 +99,7 @@ export async function startGatewayPart({
   const { host, port, lingerMs, ackTimeoutMs, bufferBytes } = config.gateway
   const { requestTimeoutMs, maxConnections, addIp, trustedProxies } = config.gateway
   const outbox = parts.add(
-    new Outbox({ sender, availability, lingerMs, ackTimeoutMs, bufferBytes, now: monotonicMs }),
+    new Outbox({ sender, availability, lingerMs, ackTimeoutMs, bufferBytes, ...laidOut, now: monotonicMs }),
   )
   const sources = new Sources(catalog, monotonicMs)
   const shared = { sources, outbox, partitions, now: Date.now }
@@ -149,6 +154,11 @@ export async function startGatewayPart({
       return reasons
     },
   }
+}
+
+function writtenTopics(config: Config): readonly string[] {
+  const { events, deletions, audienceChanges } = topicNames(config)
+  return [events, deletions, audienceChanges]
 }
 
 function tellAvailability(log: Logger, change: TopicAvailability): void {

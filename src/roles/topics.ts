@@ -1,32 +1,54 @@
 import type { Config } from '../config/schema.ts'
 import type { createKafka } from '../kafka/client.ts'
-import { applyTopics, checkTopics, topicTable } from '../kafka/topics.ts'
+import { applyTopics } from '../kafka/topic-apply.ts'
+import { checkTopics } from '../kafka/topic-check.ts'
+import { type PrintFormat, printFormats, printTopics } from '../kafka/topic-print.ts'
+import { topicTable } from '../kafka/topics.ts'
 import { askKafka, openKafka } from './ask-kafka.ts'
 import { topicLayout } from './settings.ts'
 import { StartError } from './start-error.ts'
-import { describeTopicFaults } from './worker.ts'
+import { describeTopicFaults, judgeFaults } from './topic-layout.ts'
+
+export { printFormats }
 
 type Log = Parameters<typeof createKafka>[1]
 
 /** Makes the topics as they must be, and says what was done. Throws when something can't be corrected. */
 export async function applyTopicTable(config: Config, log: Log): Promise<string[]> {
-  const { created, corrected, faults } = await askKafka(
+  const { check } = config.topics
+  const { created, corrected, refused, report } = await askKafka(
     config,
-    applyTopics(await openKafka(config, log), topicLayout(config)),
+    applyTopics(await openKafka(config, log), topicLayout(config), {
+      mayLeaveOut: check !== 'strict',
+      withSettings: check !== 'off',
+    }),
   )
-  if (faults.length > 0) throw new StartError(describeTopicFaults(faults))
+  const { fatal, tolerated } = judgeFaults(config, report.faults)
+  if (fatal.length > 0) throw new StartError(describeTopicFaults([...refused, ...fatal]))
   const lines = [
     ...created.map((topic) => `created    ${topic}`),
     ...corrected.map((topic) => `corrected  ${topic}`),
+    ...refused.map(({ topic, problem }) => `refused    ${topic} ${problem}`),
+    ...tolerated.map(({ topic, problem }) => `differs    ${topic} ${problem}`),
   ]
   return lines.length > 0 ? lines : ['All topics are as they must be.']
 }
 
-/** Compares; throws with every difference. */
+/** Compares; throws with every difference that is a reason not to start. */
 export async function checkTopicTable(config: Config, log: Log): Promise<string[]> {
-  const faults = await askKafka(config, checkTopics(await openKafka(config, log), topicLayout(config)))
-  if (faults.length > 0) throw new StartError(describeTopicFaults(faults))
-  return ['All topics are as they must be.']
+  const withSettings = config.topics.check !== 'off'
+  const { faults } = await askKafka(
+    config,
+    checkTopics(await openKafka(config, log), topicLayout(config), { withSettings }),
+  )
+  const { fatal, tolerated } = judgeFaults(config, faults)
+  if (fatal.length > 0) throw new StartError(describeTopicFaults(fatal))
+  if (tolerated.length > 0) return tolerated.map(({ topic, problem }) => `differs    ${topic} ${problem}`)
+  return [
+    withSettings
+      ? 'All topics are as they must be.'
+      : 'All topics are there; topics.check is off for the rest.',
+  ]
 }
 
 /** The table as text. */
@@ -35,4 +57,10 @@ export function listTopicTable(config: Config): string[] {
     ({ topic, partitions, replication, purpose }) =>
       `${topic.padEnd(24)} ${partitions} partitions × ${replication}  ${purpose}`,
   )
+}
+
+/** The table for other tools. */
+export function printTopicTable(config: Config, format: PrintFormat, strimziCluster: string): string[] {
+  const { brokers } = config.kafka
+  return printTopics(topicTable(topicLayout(config)), format, { brokers, strimziCluster })
 }

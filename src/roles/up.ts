@@ -76,7 +76,8 @@ async function startRoles(options: Omit<UpOptions, 'say'>, telemetry: OwnTelemet
   const member = await startMember(options)
   const { metrics: registry } = member
   const catalog = (): Catalog => member.catalog()
-  const gateway = await startGatewayPart({ ...options, registry, catalog })
+  const { laidOut } = member
+  const gateway = await startGatewayPart({ ...options, laidOut, registry, catalog })
   telemetry.tell({
     metrics() {
       member.collect()

@@ -13,7 +13,7 @@ import {
   type TopicSubscription,
 } from '../kafka/consumer.ts'
 import { startProducer } from '../kafka/producer.ts'
-import { checkTopics, existingRetryTiers, maxCarriedBytes, type TopicFault } from '../kafka/topics.ts'
+import { existingRetryTiers, maxCarriedBytes } from '../kafka/topics.ts'
 import { within } from '../kafka/within.ts'
 import { createPipeline, type Pipeline } from '../pipeline/pipeline.ts'
 import { Repeats } from '../repeats/repeats.ts'
@@ -36,15 +36,9 @@ import type { Parts } from './parts.ts'
 import { openRetentions } from './retentions.ts'
 import { openIntake } from './schema-registry.ts'
 import { StartError } from './start-error.ts'
-import {
-  ladderOf,
-  memberKafka,
-  pipelineSettings,
-  type ProcessOf,
-  topicLayout,
-  topicNames,
-} from './settings.ts'
+import { ladderOf, memberKafka, pipelineSettings, type ProcessOf, topicNames } from './settings.ts'
 import { openOwnTelemetry } from './telemetry.ts'
+import { type LaidOut, refuseWrongTopics } from './topic-layout.ts'
 
 type Registry = Metrics['registry']
 
@@ -66,6 +60,8 @@ export type Member = {
   catalog(): Catalog
   /** The retry topics that it reads. */
   tiers: readonly string[]
+  /** How the topics are, which a gateway beside it writes to. */
+  laidOut: LaidOut
   /** Brings the gauges of `metrics` up to date. */
   collect(): void
   /** What keeps it from doing its work, in words; nothing when it is ready. */
@@ -100,7 +96,7 @@ export async function startMember({
   const catalog = parts.add(await openCatalog(config, metrics, log, () => firstSyncs?.catalogChanged()))
   const { settings, isOwnName } = memberKafka(config, processOf)
   const kafka = await openKafka(config, log, settings)
-  await refuseWrongTopics(kafka, config)
+  const laidOut = await refuseWrongTopics(kafka, config, log)
 
   const topics = topicNames(config)
   const ladder = ladderOf(config)
@@ -116,6 +112,7 @@ export async function startMember({
     startProducer({
       kafka,
       maxRecordBytes: maxCarriedBytes(config.message.maxBytes),
+      ...laidOut,
       onStalled(isStalled, reason) {
         state.stalledBy = isStalled ? reason : ''
         reportStalled()
@@ -301,6 +298,7 @@ export async function startMember({
     metrics: metrics.registry,
     catalog: () => catalog.current(),
     tiers: tiers.map(({ topic }) => topic),
+    laidOut,
     collect() {
       collect(metrics, running, member, state.stalledBy !== '')
       showRetentionUsed(metrics, member.partitions, {
@@ -395,26 +393,6 @@ async function openCatalog(
   if (!opened.ok) throw new StartError(opened.message)
   metrics.destinations.set(opened.file.current().destinations.size)
   return opened.file
-}
-
-/** Throws with every difference between the topics and what they must be. */
-export async function refuseWrongTopics(
-  kafka: Parameters<typeof checkTopics>[0],
-  config: Config,
-): Promise<void> {
-  const faults = await askKafka(config, checkTopics(kafka, topicLayout(config)))
-  if (faults.length > 0) throw new StartError(describeTopicFaults(faults))
-}
-
-/** What differs, and what to run. */
-export function describeTopicFaults(faults: readonly TopicFault[]): string {
-  const lines = faults.map(({ topic, problem }) => `  ${topic} ${problem}`)
-  const advice = [
-    '`sluice topics apply` creates what is missing and corrects settings.',
-    'Partitions and replicas can not be changed in place: set SLUICE_TOPICS_PARTITIONS and SLUICE_TOPICS_REPLICATION',
-    'to what the cluster has (SLUICE_TOPICS_DEVELOPMENT=true for a single broker), or choose a new SLUICE_KAFKA_TOPIC_PREFIX.',
-  ]
-  return ['The topics are not as they must be:', ...lines, ...advice].join('\n')
 }
 
 /** The ladder's tiers, and those that an earlier ladder left: each is consumed until it is empty. */

@@ -36,6 +36,7 @@ export function trackingOf({
       lingerMs: 1,
       ackTimeoutMs,
       bufferBytes,
+      batchBytes: 900_000,
       now,
     }),
     observer: {

@@ -23,6 +23,7 @@ describe('readConfig', () => {
         topicPrefix: 'sluice.',
         sessionTimeoutMs: 30_000,
         commitIntervalMs: 1_000,
+        batchBytes: 901_120,
         ssl: false,
         caFile: undefined,
         certFile: undefined,
@@ -43,7 +44,7 @@ describe('readConfig', () => {
         oauthExtensions: [],
         awsRegion: undefined,
       },
-      topics: { partitions: 12, replication: 3, minInsync: 2, development: false },
+      topics: { partitions: 12, replication: 3, minInsync: 2, check: 'strict', development: false },
       worker: { processes: 'auto' },
       gateway: {
         host: '0.0.0.0',

@@ -48,7 +48,7 @@ function begin(bufferBytes = 10_000_000): void {
   sender = new HeldSender()
   const topics = ['events', 'deletions']
   availability = new Availability({ topics, partitions: 3, check: async () => [], onChange: () => {}, now })
-  outbox = new Outbox({ sender, availability, lingerMs, ackTimeoutMs, bufferBytes, now })
+  outbox = new Outbox({ sender, availability, lingerMs, ackTimeoutMs, bufferBytes, batchBytes: 900_000, now })
 }
 
 beforeEach(() => {

@@ -1,0 +1,175 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import kafkajs, { type Admin, type Kafka } from 'kafkajs'
+import { isProtocolError } from './protocol-error.ts'
+import { reportOn, type TopicReport } from './topic-check.ts'
+import { readSettings, satisfies } from './topic-settings.ts'
+import { type TopicDefinition, type TopicLayout, type TopicSetting, topicTable } from './topics.ts'
+import { withAdmin } from './with-admin.ts'
+
+/** What a cluster would not take, in words. */
+export type Refusal = { readonly topic: string; readonly problem: string }
+
+export type Applied = {
+  readonly created: readonly string[]
+  readonly corrected: readonly string[]
+  /** Settings that a topic was created without, and those that could not be corrected. */
+  readonly refused: readonly Refusal[]
+  readonly report: TopicReport
+}
+
+export type ApplyOptions = {
+  /** Whether topics are created without the settings that the cluster refuses; if not, they aren't created. */
+  readonly mayLeaveOut: boolean
+  readonly withSettings: boolean
+}
+
+/** Makes missing topics and corrects settings. What can't be corrected in place is given back. */
+export function applyTopics(kafka: Kafka, layout: TopicLayout, options: ApplyOptions): Promise<Applied> {
+  return withAdmin(kafka, async (admin) => {
+    const table = topicTable(layout)
+    const existing = new Set(await admin.listTopics())
+    const { created, refused } = await createTopics(
+      admin,
+      table.filter(({ topic }) => !existing.has(topic)),
+      options.mayLeaveOut,
+    )
+    const present = table.filter(({ topic }) => existing.has(topic))
+    const corrected: string[] = []
+    for (const definition of options.withSettings ? present : []) {
+      const outcome = await correctSettings(admin, definition)
+      if (outcome === 'corrected') corrected.push(definition.topic)
+      else if (outcome !== 'right') refused.push({ topic: definition.topic, ...outcome })
+    }
+    return { created, corrected, refused, report: await reportOn(admin, table, options) }
+  })
+}
+
+async function createTopics(
+  admin: Admin,
+  missing: readonly TopicDefinition[],
+  mayLeaveOut: boolean,
+): Promise<{ created: string[]; refused: Refusal[] }> {
+  const created: string[] = []
+  const refused: Refusal[] = []
+  for (const definition of missing) {
+    const { topic, settings } = definition
+    const problem = await create(admin, definition, settings)
+    if (problem === undefined) {
+      created.push(topic)
+      continue
+    }
+    const unwanted = await refusedSettings(admin, definition)
+    for (const { name, value } of unwanted) refused.push({ topic, problem: `${name}=${value} is refused` })
+    const left = settings.filter((setting) => !unwanted.includes(setting))
+    const isCreated =
+      mayLeaveOut && unwanted.length > 0 && (await create(admin, definition, left)) === undefined
+    if (isCreated) created.push(topic)
+    else if (unwanted.length === 0) refused.push({ topic, problem: `can not be created: ${problem}` })
+  }
+  await untilServed(admin, created)
+  return { created, refused }
+}
+
+/** Which of them the cluster would not create the topic with: each is tried by itself, and nothing is made. */
+async function refusedSettings(admin: Admin, definition: TopicDefinition): Promise<TopicSetting[]> {
+  if ((await create(admin, definition, [], true)) !== undefined) return []
+  const refused: TopicSetting[] = []
+  for (const setting of definition.settings) {
+    if ((await create(admin, definition, [setting], true)) !== undefined) refused.push(setting)
+  }
+  return refused
+}
+
+/** Gives why the cluster would not; throws where it could not be asked. */
+async function create(
+  admin: Admin,
+  { topic, partitions, replication }: TopicDefinition,
+  settings: readonly TopicSetting[],
+  validateOnly = false,
+): Promise<string | undefined> {
+  try {
+    await admin.createTopics({
+      validateOnly,
+      // The client's own wait fails where a broker hasn't heard of the topic yet.
+      waitForLeaders: false,
+      timeout: 30_000,
+      topics: [
+        {
+          topic,
+          numPartitions: partitions,
+          replicationFactor: replication,
+          configEntries: settings.map(({ name, value }) => ({ name, value })),
+        },
+      ],
+    })
+    return undefined
+  } catch (error) {
+    if (!(error instanceof kafkajs.KafkaJSAggregateError)) throw error
+    return error.errors.map((one) => (typeof one === 'string' ? one : one.message)).join('; ')
+  }
+}
+
+const servedWithinMs = 30_000
+const notServedTypes: ReadonlySet<string> = new Set(['UNKNOWN_TOPIC_OR_PARTITION', 'LEADER_NOT_AVAILABLE'])
+
+/** The controller has made the topics; the brokers learn of it a moment later. */
+async function untilServed(admin: Admin, topics: string[]): Promise<void> {
+  const deadlineMs = performance.now() + servedWithinMs
+  while (topics.length > 0 && !(await areServed(admin, topics))) {
+    if (performance.now() > deadlineMs) {
+      throw new Error(`the new topics have no leaders after ${servedWithinMs} ms: ${topics.join(', ')}`)
+    }
+    await delay(100)
+  }
+}
+
+async function areServed(admin: Admin, topics: string[]): Promise<boolean> {
+  try {
+    const { topics: present } = await admin.fetchTopicMetadata({ topics })
+    return present.every(({ partitions }) => partitions.every(({ leader }) => leader >= 0))
+  } catch (error) {
+    if (isProtocolError(error, notServedTypes)) return false
+    throw error
+  }
+}
+
+async function correctSettings(
+  admin: Admin,
+  { topic, settings }: TopicDefinition,
+): Promise<'right' | 'corrected' | { readonly problem: string }> {
+  const actual = await readSettings(admin, topic)
+  if (typeof actual === 'string') return { problem: `does not tell its settings (${actual})` }
+  const wrong = settings.filter((setting) => !satisfies(setting, actual.get(setting.name)?.value))
+  if (wrong.length === 0) return 'right'
+  // The call replaces all of a topic's own settings: those that somebody else made are sent along.
+  const own = [...actual].flatMap(([name, { value, isDefault }]) =>
+    isDefault ? [] : [[name, value] as const],
+  )
+  const wanted = new Map([...own, ...wrong.map(({ name, value }) => [name, value] as const)])
+  try {
+    await admin.alterConfigs({
+      validateOnly: false,
+      resources: [
+        {
+          type: kafkajs.ConfigResourceTypes.TOPIC,
+          name: topic,
+          configEntries: [...wanted].map(([name, value]) => ({ name, value })),
+        },
+      ],
+    })
+    return 'corrected'
+  } catch (error) {
+    if (!isProtocolError(error, refusals)) throw error
+    const names = wrong.map(({ name }) => name).join(', ')
+    const reason = error instanceof Error ? error.message : String(error)
+    return { problem: `can not be corrected in ${names} (${reason})` }
+  }
+}
+
+const refusals: ReadonlySet<string> = new Set([
+  'INVALID_CONFIG',
+  'INVALID_REQUEST',
+  'POLICY_VIOLATION',
+  'TOPIC_AUTHORIZATION_FAILED',
+  'UNSUPPORTED_VERSION',
+])

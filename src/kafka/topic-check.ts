@@ -1,0 +1,90 @@
+import type { Admin, Kafka } from 'kafkajs'
+import { readSettings, satisfies, type ToldSettings } from './topic-settings.ts'
+import { type TopicDefinition, type TopicLayout, topicTable } from './topics.ts'
+import { withAdmin } from './with-admin.ts'
+
+/**
+ * A difference between the table and the cluster, in words. `structure`: it can't work so, a topic isn't there or has another number
+ * of partitions. `setting`: it works, and promises less, or a cluster doesn't tell.
+ */
+export type TopicFault = {
+  readonly topic: string
+  readonly problem: string
+  readonly kind: 'structure' | 'setting'
+}
+
+export type TopicReport = {
+  readonly faults: readonly TopicFault[]
+  /** The largest batch that each of the topics takes, in bytes, of those that tell. */
+  readonly maxMessageBytes: ReadonlyMap<string, number>
+}
+
+export type CheckOptions = {
+  /** Whether copies and settings are looked at, beside what can't be done without. */
+  readonly withSettings: boolean
+  /** Whether a topic of the table is looked at; default: all are. */
+  readonly isWanted?: (topic: string) => boolean
+}
+
+/** Compares the cluster with the table; changes nothing. */
+export function checkTopics(kafka: Kafka, layout: TopicLayout, options: CheckOptions): Promise<TopicReport> {
+  const { isWanted = () => true } = options
+  const table = topicTable(layout).filter(({ topic }) => isWanted(topic))
+  return withAdmin(kafka, (admin) => reportOn(admin, table, options))
+}
+
+export async function reportOn(
+  admin: Admin,
+  table: readonly TopicDefinition[],
+  { withSettings }: CheckOptions,
+): Promise<TopicReport> {
+  const existing = new Set(await admin.listTopics())
+  const faults: TopicFault[] = []
+  const maxMessageBytes = new Map<string, number>()
+  for (const definition of table) {
+    const { topic } = definition
+    if (!existing.has(topic)) {
+      faults.push({ topic, problem: 'does not exist', kind: 'structure' })
+      continue
+    }
+    faults.push(...(await shapeFaults(admin, definition, withSettings)))
+    if (!withSettings) continue
+    const told = await readSettings(admin, topic)
+    faults.push(...settingFaults(definition, told))
+    const most = typeof told === 'string' ? undefined : told.get('max.message.bytes')?.value
+    if (Number(most) > 0) maxMessageBytes.set(topic, Number(most))
+  }
+  return { faults, maxMessageBytes }
+}
+
+async function shapeFaults(
+  admin: Admin,
+  { topic, partitions: expected, replication }: TopicDefinition,
+  withSettings: boolean,
+): Promise<TopicFault[]> {
+  const faults: TopicFault[] = []
+  const { topics } = await admin.fetchTopicMetadata({ topics: [topic] })
+  const partitions = topics[0]?.partitions ?? []
+  if (partitions.length !== expected) {
+    const problem = `has ${partitions.length} partitions instead of ${expected}`
+    faults.push({ topic, problem, kind: 'structure' })
+  }
+  const fewest = Math.min(...partitions.map(({ replicas }) => replicas.length))
+  if (withSettings && fewest < replication) {
+    faults.push({ topic, problem: `has ${fewest} replicas instead of ${replication}`, kind: 'setting' })
+  }
+  return faults
+}
+
+function settingFaults({ topic, settings }: TopicDefinition, told: ToldSettings | string): TopicFault[] {
+  if (typeof told === 'string') {
+    return [{ topic, problem: `does not tell its settings (${told})`, kind: 'setting' }]
+  }
+  return settings.flatMap((setting) => {
+    const value = told.get(setting.name)?.value
+    if (satisfies(setting, value)) return []
+    const relation = setting.rule === 'atLeast' ? 'at least ' : ''
+    const problem = `has ${setting.name}=${value ?? '(unknown)'} instead of ${relation}${setting.value}`
+    return [{ topic, problem, kind: 'setting' as const }]
+  })
+}

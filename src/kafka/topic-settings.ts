@@ -1,0 +1,42 @@
+import kafkajs, { type Admin } from 'kafkajs'
+import { isProtocolError } from './protocol-error.ts'
+import type { TopicSetting } from './topics.ts'
+
+/** What a cluster tells of a topic's settings. By name; empty where it tells nothing. */
+export type ToldSettings = ReadonlyMap<string, { readonly value: string; readonly isDefault: boolean }>
+
+const topicConfigSource: unknown = 1
+
+/** Settings of one topic; a text where it may not be looked at, or this cluster tells none. */
+export async function readSettings(admin: Admin, topic: string): Promise<ToldSettings | string> {
+  try {
+    const { resources } = await admin.describeConfigs({
+      includeSynonyms: false,
+      resources: [{ type: kafkajs.ConfigResourceTypes.TOPIC, name: topic }],
+    })
+    const entries = resources[0]?.configEntries ?? []
+    return new Map(
+      entries.map((entry) => [
+        entry.configName,
+        // Source 1 is the topic's own configuration; all others are defaults of the cluster.
+        { value: entry.configValue, isDefault: entry.configSource !== topicConfigSource },
+      ]),
+    )
+  } catch (error) {
+    if (!isProtocolError(error, untold)) throw error
+    return error instanceof Error ? error.message : String(error)
+  }
+}
+
+const untold: ReadonlySet<string> = new Set([
+  'TOPIC_AUTHORIZATION_FAILED',
+  'CLUSTER_AUTHORIZATION_FAILED',
+  'UNSUPPORTED_VERSION',
+  'INVALID_REQUEST',
+])
+
+export function satisfies({ value, rule }: TopicSetting, actual: string | undefined): boolean {
+  if (actual === undefined) return false
+  if (rule === 'equal') return actual === value
+  return Number(actual) === -1 || Number(actual) >= Number(value)
+}

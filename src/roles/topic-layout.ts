@@ -1,0 +1,65 @@
+import type { Logger } from 'pino'
+import type { Config } from '../config/schema.ts'
+import type { createKafka } from '../kafka/client.ts'
+import { checkTopics, type TopicFault } from '../kafka/topic-check.ts'
+import { askKafka } from './ask-kafka.ts'
+import { topicLayout } from './settings.ts'
+import { StartError } from './start-error.ts'
+
+/** What a role goes by once the topics are seen to be as they must be. */
+export type LaidOut = {
+  /** The most that may be written to a partition at once, in bytes: as configured, or what the topics take where that is less. */
+  readonly batchBytes: number
+}
+
+/** What a batch and its requests have beside the records. */
+const batchOverheadBytes = 1_024
+
+/**
+ * Throws with what keeps a role from its work, by `topics.check`; what is only less than promised is logged where that is `warn`.
+ * `topics`: those that the role uses; default: all.
+ */
+export async function refuseWrongTopics(
+  kafka: ReturnType<typeof createKafka>,
+  config: Config,
+  log: Pick<Logger, 'warn'>,
+  topics?: readonly string[],
+): Promise<LaidOut> {
+  const { faults, maxMessageBytes } = await askKafka(
+    config,
+    checkTopics(kafka, topicLayout(config), {
+      withSettings: config.topics.check !== 'off',
+      ...(topics !== undefined && { isWanted: (topic: string) => topics.includes(topic) }),
+    }),
+  )
+  const { fatal, tolerated } = judgeFaults(config, faults)
+  if (fatal.length > 0) throw new StartError(describeTopicFaults(fatal))
+  for (const { topic, problem } of tolerated)
+    log.warn({ topic, problem }, 'the topic is not as it should be; topics.check is warn')
+  const most = Math.min(...maxMessageBytes.values()) - batchOverheadBytes
+  return { batchBytes: Math.min(config.kafka.batchBytes, Math.max(most, batchOverheadBytes)) }
+}
+
+/** What is a reason not to start, and what isn't. */
+export function judgeFaults(
+  { topics }: Config,
+  faults: readonly TopicFault[],
+): { fatal: readonly TopicFault[]; tolerated: readonly TopicFault[] } {
+  if (topics.check === 'strict') return { fatal: faults, tolerated: [] }
+  return {
+    fatal: faults.filter(({ kind }) => kind === 'structure'),
+    tolerated: faults.filter(({ kind }) => kind === 'setting'),
+  }
+}
+
+/** What differs, and what to run. */
+export function describeTopicFaults(faults: readonly Pick<TopicFault, 'topic' | 'problem'>[]): string {
+  const lines = faults.map(({ topic, problem }) => `  ${topic} ${problem}`)
+  const advice = [
+    '`sluice topics apply` creates what is missing and corrects settings; `sluice topics print` writes them down for others who may.',
+    'Partitions and replicas can not be changed in place: set SLUICE_TOPICS_PARTITIONS and SLUICE_TOPICS_REPLICATION',
+    'to what the cluster has (SLUICE_TOPICS_DEVELOPMENT=true for a single broker), or choose a new SLUICE_KAFKA_TOPIC_PREFIX.',
+    'A cluster that does not tell or take a setting: SLUICE_TOPICS_CHECK=warn (docs/kafka.md says what is lost).',
+  ]
+  return ['The topics are not as they must be:', ...lines, ...advice].join('\n')
+}

@@ -1,0 +1,237 @@
+import { connect, createServer, type Server, type Socket } from 'node:net'
+import { freePorts } from '../../src/development/ports.ts'
+import { type SingleBroker, startSingleBroker } from './single-broker.ts'
+
+/** A request as it came: what it is, and its bytes behind the correlation id. */
+export type SeenRequest = { apiKey: number; apiVersion: number; body: Buffer }
+
+/** How a cluster differs from Apache Kafka. */
+export type Manners = {
+  /** Settings that a topic may be created with; default: all. */
+  takes?: (name: string) => boolean
+  /** What it tells of a setting: its value, another one, or nothing; default: all as they are. */
+  tells?: (name: string, value: string | null) => string | null | undefined
+  /** The versions of a request that it knows, `[lowest, highest]`; undefined: those that the broker knows. */
+  knows?: (apiKey: number) => readonly [number, number] | undefined
+}
+
+/** A broker behind a proxy that answers as clusters do which are none of Apache Kafka's. */
+export type CloudKafka = SingleBroker & {
+  /** `host:port`; who begins there stays behind it. */
+  address: string
+  manners: Manners
+  requests: SeenRequest[]
+}
+
+const apiKeys = { apiVersions: 18, createTopics: 19, describeConfigs: 32 } as const
+const invalidConfig = 40
+
+export async function startCloudKafka({ version }: { version?: string } = {}): Promise<CloudKafka> {
+  const [behind = 0, front = 0] = await freePorts(2)
+  const listener = { name: 'CLOUD', protocol: 'PLAINTEXT', port: behind, advertised: front } as const
+  const broker = await startSingleBroker({
+    extra: { listeners: [listener] },
+    ...(version !== undefined && { version }),
+  })
+  const cloud: CloudKafka = {
+    ...broker,
+    address: `127.0.0.1:${front}`,
+    manners: {},
+    requests: [],
+    async stop() {
+      for (const socket of sockets) socket.destroy()
+      server.close()
+      await broker.stop()
+    },
+  }
+  const sockets = new Set<Socket>()
+  const server: Server = createServer((client) => {
+    const upstream = connect(behind, '127.0.0.1')
+    for (const socket of [client, upstream]) {
+      sockets.add(socket)
+      socket.on('error', () => undefined)
+      socket.on('close', () => {
+        client.destroy()
+        upstream.destroy()
+        sockets.delete(socket)
+      })
+    }
+    relay(client, upstream, cloud)
+  })
+  await new Promise<void>((resolve) => server.listen(front, '127.0.0.1', resolve))
+  return cloud
+}
+
+function relay(client: Socket, upstream: Socket, cloud: CloudKafka): void {
+  const open = new Map<number, SeenRequest>()
+  onFrames(client, (frame) => {
+    const request = {
+      apiKey: frame.readInt16BE(0),
+      apiVersion: frame.readInt16BE(2),
+      body: frame.subarray(8),
+    }
+    cloud.requests.push(request)
+    const correlationId = frame.readInt32BE(4)
+    const refusal = refusalOf(request, cloud.manners)
+    if (refusal !== undefined) {
+      client.write(framed(correlationId, refusal))
+      return
+    }
+    open.set(correlationId, request)
+    upstream.write(Buffer.concat([int32(frame.length), frame]))
+  })
+  onFrames(upstream, (frame) => {
+    const correlationId = frame.readInt32BE(0)
+    const request = open.get(correlationId)
+    open.delete(correlationId)
+    client.write(framed(correlationId, rewritten(request, frame.subarray(4), cloud.manners)))
+  })
+}
+
+function rewritten(request: SeenRequest | undefined, body: Buffer, { tells, knows }: Manners): Buffer {
+  if (request?.apiKey === apiKeys.describeConfigs && tells !== undefined) {
+    return retold(body, request.apiVersion, tells)
+  }
+  if (request?.apiKey === apiKeys.apiVersions && knows !== undefined) return reversioned(body, knows)
+  return body
+}
+
+/** The answer to a CreateTopics with a setting that isn't taken. Source: the Kafka protocol, versions 0 to 4. */
+function refusalOf({ apiKey, apiVersion, body }: SeenRequest, { takes }: Manners): Buffer | undefined {
+  if (apiKey !== apiKeys.createTopics || takes === undefined) return undefined
+  const at = new Reader(body)
+  at.text() // the client id
+  const topics = at.array(() => {
+    const name = at.text() ?? ''
+    at.skip(6)
+    at.array(() => {
+      at.skip(4)
+      return at.array(() => at.int32())
+    })
+    return { name, settings: at.array(() => [at.text() ?? '', at.text()] as const) }
+  })
+  if (topics.every(({ settings }) => settings.every(([name]) => takes(name)))) return undefined
+  return Buffer.concat([
+    ...(apiVersion >= 2 ? [int32(0)] : []),
+    int32(topics.length),
+    ...topics.flatMap(({ name }) => [
+      text(name),
+      int16(invalidConfig),
+      ...(apiVersion >= 1 ? [text('Unknown topic config name')] : []),
+    ]),
+  ])
+}
+
+/** A DescribeConfigs answer, versions 0 to 2, with what is told. */
+function retold(body: Buffer, apiVersion: number, tells: NonNullable<Manners['tells']>): Buffer {
+  const at = new Reader(body)
+  const throttle = at.take(4)
+  const results = at.array(() => {
+    const start = at.position
+    at.skip(2)
+    at.text()
+    at.skip(1)
+    at.text()
+    const head = body.subarray(start, at.position)
+    const entries = at.array(() => {
+      const name = at.text() ?? ''
+      const value = at.text()
+      const rest = at.position
+      at.skip(3)
+      if (apiVersion >= 1) {
+        at.array(() => {
+          at.text()
+          at.text()
+          at.skip(1)
+          return undefined
+        })
+      }
+      const told = tells(name, value)
+      if (told === undefined) return undefined
+      return Buffer.concat([
+        text(name),
+        told === null ? int16(-1) : text(told),
+        body.subarray(rest, at.position),
+      ])
+    })
+    const left = entries.filter((entry) => entry !== undefined)
+    return Buffer.concat([head, int32(left.length), ...left])
+  })
+  return Buffer.concat([throttle, int32(results.length), ...results])
+}
+
+/** An ApiVersions answer, versions 0 to 2, with the versions that are known. */
+function reversioned(body: Buffer, knows: NonNullable<Manners['knows']>): Buffer {
+  const copy = Buffer.from(body)
+  const count = copy.readInt32BE(2)
+  for (let index = 0; index < count; index++) {
+    const at = 6 + index * 6
+    const versions = knows(copy.readInt16BE(at))
+    if (versions === undefined) continue
+    copy.writeInt16BE(versions[0], at + 2)
+    copy.writeInt16BE(versions[1], at + 4)
+  }
+  return copy
+}
+
+class Reader {
+  position = 0
+  readonly #bytes: Buffer
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes
+  }
+
+  take(length: number): Buffer {
+    return this.#bytes.subarray(this.position, (this.position += length))
+  }
+
+  skip(length: number): void {
+    this.position += length
+  }
+
+  int32(): number {
+    return this.take(4).readInt32BE(0)
+  }
+
+  text(): string | null {
+    const length = this.take(2).readInt16BE(0)
+    return length < 0 ? null : this.take(length).toString()
+  }
+
+  array<T>(read: () => T): T[] {
+    return Array.from({ length: Math.max(0, this.int32()) }, read)
+  }
+}
+
+function onFrames(socket: Socket, take: (frame: Buffer) => void): void {
+  let held = Buffer.alloc(0)
+  socket.on('data', (chunk: Buffer) => {
+    held = Buffer.concat([held, chunk])
+    while (held.length >= 4 && held.length >= 4 + held.readInt32BE(0)) {
+      const end = 4 + held.readInt32BE(0)
+      take(held.subarray(4, end))
+      held = held.subarray(end)
+    }
+  })
+}
+
+function framed(correlationId: number, body: Buffer): Buffer {
+  return Buffer.concat([int32(4 + body.length), int32(correlationId), body])
+}
+
+function int16(value: number): Buffer {
+  const bytes = Buffer.alloc(2)
+  bytes.writeInt16BE(value)
+  return bytes
+}
+
+function int32(value: number): Buffer {
+  const bytes = Buffer.alloc(4)
+  bytes.writeInt32BE(value)
+  return bytes
+}
+
+function text(value: string): Buffer {
+  return Buffer.concat([int16(Buffer.byteLength(value)), Buffer.from(value)])
+}
