@@ -158,9 +158,13 @@ export class HookPool implements Waiter {
 
   #drop(connection: Connection): void {
     this.#all.delete(connection)
-    void connection.destroy()
+    connection.destroy(letGo, ignore)
   }
 }
+
+/** Of a connection that carries nothing: nobody is told. undici would make one each time, with its stack. */
+const letGo = new Error('the connection is not needed any more')
+const ignore = (): void => undefined
 
 /** Last in, first out. A connection can be in one at a time only: it is linked to the next by itself. */
 class Stack {

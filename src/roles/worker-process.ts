@@ -1,17 +1,12 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import process from 'node:process'
+import { youngRoomFlag } from './garbage-collector.ts'
 import { type Answers, type Failure, isReport, type Question, type Report } from './process-link.ts'
 
 /** How a process has ended, and what it said before of why. */
 export type Ending = { code: number | null; signal: NodeJS.Signals | null; failure: Failure | undefined }
 
 export type Answered<T> = { ok: true; answer: T } | { ok: false; reason: string }
-
-/**
- * The most for what is young, in MiB. V8 would derive it from the memory of the machine, and give each process 64 where there is much:
- * messages live as long as a request takes, and with half of that few of them are copied to where garbage is collected at a higher price.
- */
-const memoryFlags = ['--max-semi-space-size=32']
 
 type Waiting = (answered: Answered<Answers[keyof Answers]>) => void
 
@@ -33,7 +28,7 @@ export class WorkerProcess {
     this.number = number
     const [, entry = '', ...args] = process.argv
     this.#child = fork(entry, [...args, '--process-number', String(number)], {
-      execArgv: [...process.execArgv, ...memoryFlags],
+      execArgv: [...process.execArgv, youngRoomFlag],
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     })
     const started = Promise.withResolvers<void>()

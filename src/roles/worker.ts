@@ -90,7 +90,7 @@ export async function startMember({
   onFatal,
   processOf,
 }: WorkerOptions): Promise<Member> {
-  tuneGarbageCollector()
+  parts.add(tuneGarbageCollector())
   const metrics = createMetrics({ perDestination: config.metrics.perDestination })
   let firstSyncs: FirstSyncs | undefined
   const catalog = parts.add(await openCatalog(config, metrics, log, () => firstSyncs?.catalogChanged()))
