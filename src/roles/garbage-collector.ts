@@ -9,9 +9,9 @@ const flags = [
   '--no-allocation-site-pretenuring',
   // The helpers have to wait for a CPU that others use, and all stands still meanwhile: 20 ms a time instead of 4.
   '--no-parallel-scavenge',
-  // The old generation may grow to twice of what it needs before all of it is marked. V8 would choose a tenth more for a small
+  // The old generation may grow to three times of what it needs before all of it is marked. V8 would choose a tenth more for a small
   // one: a marking every two seconds, each with a tenth of a second of CPU.
-  '--heap-growing-percent=100',
+  '--heap-growing-percent=200',
 ]
 
 /**
