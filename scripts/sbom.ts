@@ -2,16 +2,22 @@ import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
 import { withLicence } from './dependencies.ts'
 import { readLock, readManifest } from './project-files.ts'
 
 /**
  * `npm run sbom`: writes what a production install is made of to `sluice.cdx.json`, or to the file that is named, as CycloneDX.
  * It is npm's own, of a lock file without the development packages: `npm sbom --omit dev` also leaves out production
- * packages that a development package asks for as well (npm 11: undici and yaml).
+ * packages that a development package asks for as well (npm 11: undici and yaml). `--with-node` adds the Node that runs this, as an
+ * image has it.
  */
 const root = resolve(import.meta.dirname, '..')
-const file = resolve(process.argv[2] ?? join(root, 'sluice.cdx.json'))
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { 'with-node': { type: 'boolean', default: false } },
+})
+const file = resolve(positionals[0] ?? join(root, 'sluice.cdx.json'))
 
 const scratch = mkdtempSync(join(tmpdir(), 'sluice-sbom-'))
 try {
@@ -30,7 +36,7 @@ try {
   const options = ['--package-lock-only', '--sbom-format', 'cyclonedx', '--sbom-type', 'application']
   const { status, stdout, stderr } = spawnSync('npm', ['sbom', ...options], { cwd: folder, encoding: 'utf8' })
   if (status === 0) {
-    writeFileSync(file, stdout)
+    writeFileSync(file, values['with-node'] ? withNode(stdout) : stdout)
     console.log(`wrote ${file}: ${shipped.length} packages`)
   } else {
     console.log(`npm sbom: ${stderr}`)
@@ -38,4 +44,13 @@ try {
   }
 } finally {
   rmSync(scratch, { recursive: true })
+}
+
+function withNode(text: string): string {
+  const bom: { components: object[] } = JSON.parse(text)
+  const version = process.versions.node
+  const purl = `pkg:generic/node@${version}`
+  const licenses = [{ license: { id: 'MIT' } }]
+  bom.components.push({ 'bom-ref': purl, type: 'platform', name: 'node', version, purl, licenses })
+  return `${JSON.stringify(bom, null, 2)}\n`
 }

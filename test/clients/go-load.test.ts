@@ -5,7 +5,8 @@ import { type Scene, setScene } from '../e2e/scene.ts'
 import { otherProgram, testKafka } from '../support/kafka.ts'
 import { until } from '../support/until.ts'
 import { type SluiceProcess, startSluice } from '../support/worker-process.ts'
-import { findOnPath, here, installed } from './installed.ts'
+import { findOnPath } from '../support/debian.ts'
+import { here, installed } from './installed.ts'
 
 /** Our Go client under load and Go's race detector, with a real gateway: what was taken is in Kafka. */
 

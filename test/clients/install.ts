@@ -2,9 +2,9 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { cacheFolder } from '../../src/development/maven-download.ts'
+import { findOnPath, installWithApt } from '../support/debian.ts'
 import {
   findChromium,
-  findOnPath,
   goModules,
   goProgram,
   here,
@@ -47,7 +47,7 @@ function installPythonPackages(): void {
   try {
     makeEnvironment(folder)
   } catch {
-    installWithApt('python3-venv', 'Python 3 with its module venv')
+    installWithApt(['python3-venv'], 'Python 3 with its module venv')
     makeEnvironment(folder)
   }
   run(join(folder, 'bin', 'python'), ['-m', 'pip', 'install', '--quiet', '--no-input', '-r', requirements])
@@ -77,17 +77,8 @@ function buildGoPrograms(): void {
 }
 
 function installChromium(): void {
-  if (findChromium() === undefined) installWithApt('chromium', 'Chromium')
+  if (findChromium() === undefined) installWithApt(['chromium'], 'Chromium')
   if (findChromium() === undefined) throw new Error('Chromium is not on the PATH')
-}
-
-function installWithApt(debianPackage: string, what: string): void {
-  if (findOnPath('apt-get') === undefined || process.getuid?.() !== 0) {
-    throw new Error(`${what} is missing. Install it; on Debian, as root: apt-get install ${debianPackage}`)
-  }
-  say(`${debianPackage}, with apt-get`)
-  run('apt-get', ['update', '-qq'])
-  run('apt-get', ['install', '-y', '-qq', '--no-install-recommends', debianPackage])
 }
 
 function run(command: string, args: readonly string[], cwd = here): void {

