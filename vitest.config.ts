@@ -21,6 +21,8 @@ export default defineConfig({
         },
       },
       { test: { name: 'imports', include: ['test/imports/**/*.test.ts'] } },
+      // Needs helm and promtool, which `npm run check:deploy` installs.
+      { test: { name: 'deploy', include: ['test/deploy/**/*.test.ts'], testTimeout: 60_000 } },
       {
         test: {
           name: 'integration',

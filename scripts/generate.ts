@@ -7,6 +7,7 @@ import { audienceChangeSchema } from '../src/message/audience-change.ts'
 import { deletionAvro, eventAvro, membershipAvro, syncAvro, traitAvro } from '../src/message/avro.ts'
 import { deletionSchema } from '../src/message/deletion.ts'
 import { eventSchema } from '../src/message/schema.ts'
+import { chartFiles } from './chart.ts'
 
 /**
  * Writes the files that are made from the code: `npm run generate`. With `--check` it writes nothing, and
@@ -26,6 +27,7 @@ const generated: Record<string, string> = {
   'schemas/openapi.json': asJson(openApiDocument()),
   'schemas/catalog.schema.json': asJson(catalogSchema),
   'docs/configuration.md': configMarkdown(),
+  ...chartFiles(root),
 }
 
 const isCheck = process.argv.includes('--check')

@@ -1,0 +1,27 @@
+// A customer's server, as `docker compose up` shows it: answers 200, and prints what came and whether its signature is right.
+const { createHmac, timingSafeEqual } = require('node:crypto')
+const { createServer } = require('node:http')
+
+const sharedSecret = 'demo-secret'
+const port = Number(process.argv[2] ?? 3000)
+
+createServer(async (request, response) => {
+  const chunks = []
+  for await (const chunk of request) chunks.push(chunk)
+  const body = Buffer.concat(chunks)
+  response.end('ok\n')
+  if (request.method === 'POST')
+    console.log(
+      isSigned(body, request.headers['x-signature']) ? 'signed ' : 'WRONG SIGNATURE',
+      body.toString(),
+    )
+}).listen(port, () => console.log(`receiver: listening on port ${port}`))
+
+function isSigned(body, signature = '') {
+  const expected = createHmac('sha1', sharedSecret).update(body).digest()
+  const given = Buffer.from(signature, 'hex')
+  return given.length === expected.length && timingSafeEqual(given, expected)
+}
+
+// As process 1 it has no default for signals.
+process.on('SIGTERM', () => process.exit(0))

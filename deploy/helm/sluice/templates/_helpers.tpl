@@ -1,0 +1,281 @@
+{{- define "sluice.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 40 | trimSuffix "-" -}}
+{{- end -}}
+
+{{- define "sluice.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" -}}
+{{- else if contains (include "sluice.name" .) .Release.Name -}}
+{{- .Release.Name | trunc 40 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name (include "sluice.name" .) | trunc 40 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "sluice.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+app.kubernetes.io/version: {{ .Values.image.tag | default .Chart.AppVersion | trunc 63 | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{ include "sluice.selector" . }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- define "sluice.selector" -}}
+app.kubernetes.io/name: {{ include "sluice.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "sluice.image" -}}
+{{- if .Values.image.digest -}}
+{{ .Values.image.repository }}@{{ .Values.image.digest }}
+{{- else -}}
+{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end -}}
+{{- end -}}
+
+{{- define "sluice.serviceAccountName" -}}
+{{- if .Values.serviceAccount.create -}}
+{{ include "sluice.fullname" . }}
+{{- else -}}
+{{ .Values.serviceAccount.name | default "default" }}
+{{- end -}}
+{{- end -}}
+
+{{/* Seconds of a duration: 1500ms, 10s, 2m. */}}
+{{- define "sluice.seconds" -}}
+{{- if hasSuffix "ms" . -}}{{ divf (trimSuffix "ms" . | float64) 1000 | ceil | int }}
+{{- else if hasSuffix "s" . -}}{{ trimSuffix "s" . | int }}
+{{- else if hasSuffix "m" . -}}{{ mul (trimSuffix "m" . | int) 60 }}
+{{- else -}}{{ fail (printf "%q is no duration: write 10s, or 2m" .) }}
+{{- end -}}
+{{- end -}}
+
+{{/* Whole CPUs of a quantity, at least one. */}}
+{{- define "sluice.wholeCpus" -}}
+{{- $cpus := toString . -}}
+{{- if hasSuffix "m" $cpus -}}{{ max 1 (div (trimSuffix "m" $cpus | int) 1000) }}
+{{- else -}}{{ max 1 ($cpus | float64 | floor | int) }}
+{{- end -}}
+{{- end -}}
+
+{{/* Processes of a worker: without a limit Node would count the CPUs of the node. */}}
+{{- define "sluice.processes" -}}
+{{- if .Values.worker.processes -}}
+{{ .Values.worker.processes | int }}
+{{- else -}}
+{{- $resources := .Values.worker.resources | default dict -}}
+{{- $cpu := dig "limits" "cpu" (dig "requests" "cpu" "1" $resources) $resources -}}
+{{ min (include "sluice.wholeCpus" $cpu | int) (int .Values.topics.partitions) }}
+{{- end -}}
+{{- end -}}
+
+{{/* More pods than this would have processes without a partition. */}}
+{{- define "sluice.podCeiling" -}}
+{{- $processes := include "sluice.processes" . | int -}}
+{{ max 1 (div (sub (add (int .Values.topics.partitions) $processes) 1) $processes) }}
+{{- end -}}
+
+{{- define "sluice.maxReplicas" -}}
+{{- $ceiling := include "sluice.podCeiling" . | int -}}
+{{- $wanted := .Values.worker.autoscaling.maxReplicas | default $ceiling | int -}}
+{{ max (int .Values.worker.autoscaling.minReplicas) (min $wanted $ceiling) }}
+{{- end -}}
+
+{{/* Variables of every process. Inline: a change of them is a change of the pods. */}}
+{{- define "sluice.env" -}}
+- name: SLUICE_KAFKA_BROKERS
+  value: {{ join "," .Values.kafka.brokers | required "kafka.brokers is empty: name a few brokers, host:port each" | quote }}
+- name: SLUICE_KAFKA_TOPIC_PREFIX
+  value: {{ .Values.kafka.topicPrefix | quote }}
+- name: SLUICE_KAFKA_SSL
+  value: {{ .Values.kafka.ssl | quote }}
+{{- with .Values.kafka.sasl }}
+{{- if ne .mechanism "none" }}
+- name: SLUICE_KAFKA_SASL_MECHANISM
+  value: {{ .mechanism }}
+- name: SLUICE_KAFKA_SASL_USERNAME
+  valueFrom:
+    secretKeyRef:
+      name: {{ required "kafka.sasl.existingSecret is empty: name a Secret with the login" .existingSecret }}
+      key: {{ .usernameKey }}
+- name: SLUICE_KAFKA_SASL_PASSWORD
+  valueFrom:
+    secretKeyRef:
+      name: {{ .existingSecret }}
+      key: {{ .passwordKey }}
+{{- end }}
+{{- end }}
+- name: SLUICE_TOPICS_PARTITIONS
+  value: {{ .Values.topics.partitions | quote }}
+- name: SLUICE_TOPICS_REPLICATION
+  value: {{ .Values.topics.replication | quote }}
+- name: SLUICE_TOPICS_MIN_INSYNC
+  value: {{ .Values.topics.minInsync | quote }}
+- name: SLUICE_SHUTDOWN_TIMEOUT
+  value: {{ .Values.shutdownTimeout }}
+{{- if .Values.trustedCertificates.existingConfigMap }}
+- name: NODE_EXTRA_CA_CERTS
+  value: /etc/ssl/sluice/{{ .Values.trustedCertificates.key }}
+{{- end }}
+{{- range $name, $value := .Values.settings }}
+- name: {{ $name }}
+  value: {{ $value | toString | quote }}
+{{- end }}
+{{- with .Values.extraEnv }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{/* Of those that read the catalog. */}}
+{{- define "sluice.catalogEnv" -}}
+- name: SLUICE_CATALOG_FILE
+  value: /etc/sluice/catalog.yaml
+{{- end -}}
+
+{{- define "sluice.envFrom" -}}
+{{- with .Values.catalog.variablesSecret }}
+envFrom:
+  - secretRef:
+      name: {{ . }}
+{{- end }}
+{{- end -}}
+
+{{- define "sluice.volumeMounts" -}}
+- name: tmp
+  mountPath: /tmp
+- name: catalog
+  mountPath: /etc/sluice
+  readOnly: true
+{{- if .Values.trustedCertificates.existingConfigMap }}
+- name: certificates
+  mountPath: /etc/ssl/sluice
+  readOnly: true
+{{- end }}
+{{- end -}}
+
+{{- define "sluice.volumes" -}}
+- name: tmp
+  emptyDir: {}
+- name: catalog
+{{- if .Values.catalog.volume }}
+  {{- toYaml .Values.catalog.volume | nindent 2 }}
+{{- else }}
+  configMap:
+    name: {{ .Values.catalog.existingConfigMap | default (printf "%s-catalog" (include "sluice.fullname" .)) }}
+{{- end }}
+{{- include "sluice.certificateVolume" . }}
+{{- end -}}
+
+{{- define "sluice.certificateVolume" -}}
+{{- with .Values.trustedCertificates.existingConfigMap }}
+- name: certificates
+  configMap:
+    name: {{ . }}
+{{- end }}
+{{- end -}}
+
+{{- define "sluice.probes" -}}
+livenessProbe:
+  httpGet:
+    path: /livez
+    port: metrics
+  periodSeconds: 10
+  # What asks waits no longer than 5 s for an answer of all processes.
+  timeoutSeconds: 5
+  failureThreshold: 6
+readinessProbe:
+  httpGet:
+    path: /readyz
+    port: metrics
+  periodSeconds: 5
+  timeoutSeconds: 5
+  failureThreshold: 2
+{{- end -}}
+
+{{/* What all pods have. */}}
+{{- define "sluice.pod" -}}
+serviceAccountName: {{ include "sluice.serviceAccountName" . }}
+{{- include "sluice.podBasics" . }}
+{{- end -}}
+
+{{- define "sluice.podBasics" }}
+automountServiceAccountToken: false
+# A Service named sluice would bring variables that begin with SLUICE_, which are read as settings.
+enableServiceLinks: false
+securityContext:
+  {{- toYaml .Values.podSecurityContext | nindent 2 }}
+{{- with .Values.imagePullSecrets }}
+imagePullSecrets:
+  {{- range . }}
+  - name: {{ . }}
+  {{- end }}
+{{- end }}
+{{- end -}}
+
+{{/* Where the pods of a component may be: (dict "root" $ "component" "worker" "values" .Values.worker) */}}
+{{- define "sluice.placement" -}}
+topologySpreadConstraints:
+{{- if .values.topologySpreadConstraints }}
+  {{- toYaml .values.topologySpreadConstraints | nindent 2 }}
+{{- else }}
+{{- range $key := list "topology.kubernetes.io/zone" "kubernetes.io/hostname" }}
+  - maxSkew: 1
+    topologyKey: {{ $key }}
+    whenUnsatisfiable: ScheduleAnyway
+    labelSelector:
+      matchLabels:
+        {{- include "sluice.selector" $.root | nindent 8 }}
+        app.kubernetes.io/component: {{ $.component }}
+{{- end }}
+{{- end }}
+{{- with .values.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .values.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .values.affinity }}
+affinity:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .values.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- end -}}
+
+{{/* The topic prefix as a regular expression inside of a PromQL string. */}}
+{{- define "sluice.prefixPattern" -}}
+{{ .Values.kafka.topicPrefix | replace "." "\\\\." }}
+{{- end -}}
+
+{{- define "sluice.lagQuery" -}}
+sum(sluice_consumer_lag_records{namespace="{{ .Release.Namespace }}",topic=~"{{ include "sluice.prefixPattern" . }}(events|replays)"})
+{{- end -}}
+
+{{- define "sluice.overdueQuery" -}}
+clamp_min(max(time() - sluice_oldest_due_timestamp_seconds{namespace="{{ .Release.Namespace }}"}), 0) or vector(0)
+{{- end -}}
+
+{{/* How the number of worker pods may change. */}}
+{{- define "sluice.scalingBehavior" -}}
+scaleUp:
+  stabilizationWindowSeconds: {{ .scaleUp.stabilizationWindowSeconds }}
+  selectPolicy: Max
+  policies:
+    - type: Percent
+      value: {{ .scaleUp.percentPerMinute }}
+      periodSeconds: 60
+    - type: Pods
+      value: 2
+      periodSeconds: 60
+scaleDown:
+  stabilizationWindowSeconds: {{ .scaleDown.stabilizationWindowSeconds }}
+  policies:
+    - type: Pods
+      value: 1
+      periodSeconds: {{ .scaleDown.secondsPerPod }}
+{{- end -}}

@@ -1,0 +1,164 @@
+import { globSync, readFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { isMap, isScalar, parse, parseDocument, type Pair, type YAMLMap } from 'yaml'
+
+/** What the Helm chart has that is made of other files: by path, the text. */
+export function chartFiles(root: string): Record<string, string> {
+  const chart = 'deploy/helm/sluice'
+  const values = readFileSync(join(root, chart, 'values.yaml'), 'utf8')
+  return {
+    [`${chart}/values.schema.json`]: `${JSON.stringify(valuesSchema(values), null, 2)}\n`,
+    [`${chart}/README.md`]: chartReadme(values),
+    ...copies(root, 'deploy/prometheus/*.rules.yaml', `${chart}/files/rules`),
+    ...copies(root, 'deploy/grafana/dashboards/*.json', `${chart}/files/dashboards`),
+  }
+}
+
+/** Helm reads no file outside of the chart. */
+function copies(root: string, pattern: string, folder: string): Record<string, string> {
+  const files = globSync(pattern, { cwd: root }).toSorted()
+  return Object.fromEntries(
+    files.map((file) => [`${folder}/${basename(file)}`, readFileSync(join(root, file), 'utf8')]),
+  )
+}
+
+type Schema = Readonly<Record<string, unknown>>
+
+/** Where the default doesn't say what may be given, by path. */
+const refined: Readonly<Record<string, Schema>> = {
+  'image.digest': { type: 'string', pattern: '^(sha256:[0-9a-f]{64})?$' },
+  'image.pullPolicy': { enum: ['Always', 'IfNotPresent', 'Never'] },
+  'kafka.brokers': { type: 'array', items: { type: 'string', pattern: ':[0-9]+$' } },
+  'kafka.topicPrefix': { type: 'string', pattern: '^[A-Za-z0-9._-]{0,100}$' },
+  'kafka.sasl.mechanism': { enum: ['none', 'plain', 'scram-sha-256', 'scram-sha-512'] },
+  'topics.partitions': { type: 'integer', minimum: 1, maximum: 1000 },
+  'topics.replication': { type: 'integer', minimum: 1, maximum: 15 },
+  'topics.minInsync': { type: 'integer', minimum: 1, maximum: 15 },
+  'catalog.inline': {
+    type: 'object',
+    properties: { sources: { type: 'array' }, destinations: { type: 'array' } },
+    additionalProperties: false,
+  },
+  settings: {
+    type: 'object',
+    propertyNames: { pattern: '^SLUICE_[A-Z_]+$' },
+    additionalProperties: { type: ['string', 'number', 'boolean'] },
+  },
+  shutdownTimeout: { type: 'string', pattern: '^[0-9]+(ms|s|m)$' },
+  'gateway.shutdownDelay': { type: 'string', pattern: '^[0-9]+(ms|s|m)$' },
+  'gateway.service.type': { enum: ['ClusterIP', 'NodePort', 'LoadBalancer'] },
+  'worker.processes': { anyOf: [{ const: '' }, { type: 'integer', minimum: 1, maximum: 256 }] },
+  'worker.state.whenDeleted': { enum: ['Retain', 'Delete'] },
+  'worker.state.whenScaled': { enum: ['Retain', 'Delete'] },
+  'worker.autoscaling.kind': { enum: ['keda', 'hpa'] },
+  'worker.autoscaling.minReplicas': { type: 'integer', minimum: 1 },
+  'worker.autoscaling.maxReplicas': { anyOf: [{ const: '' }, { type: 'integer', minimum: 1 }] },
+}
+
+/** Objects of Kubernetes, and labels: what they may hold, the cluster says. */
+const open =
+  /(^|\.)(podSecurityContext|securityContext|resources|updateStrategy|labels|annotations|commonLabels|podLabels|podAnnotations|nodeSelector|affinity|volume)$/
+
+/** Refuses values that the chart doesn't know, such as those with a typing error. */
+function valuesSchema(text: string): Schema {
+  const root = schemaOf(parse(text), '')
+  return { $schema: 'http://json-schema.org/draft-07/schema#', ...root }
+}
+
+function schemaOf(value: unknown, path: string): Schema {
+  const special = refined[path]
+  if (special !== undefined) return special
+  if (Array.isArray(value)) return { type: 'array' }
+  switch (typeof value) {
+    case 'number':
+      return { type: 'integer', minimum: 0 }
+    case 'boolean':
+      return { type: 'boolean' }
+    case 'object':
+      return open.test(path) ? { type: 'object' } : closedSchema(Object(value), path)
+    default:
+      return path.endsWith('maxUnavailable') ? { type: ['integer', 'string'] } : { type: 'string' }
+  }
+}
+
+function closedSchema(value: Record<string, unknown>, path: string): Schema {
+  const properties = Object.entries(value).map(([key, inner]) => [key, schemaOf(inner, joined(path, key))])
+  const isTop = path === ''
+  // Helm gives a chart these by itself.
+  const ofHelm = isTop ? { global: { type: 'object' } } : {}
+  return {
+    type: 'object',
+    properties: { ...Object.fromEntries(properties), ...ofHelm },
+    additionalProperties: false,
+  }
+}
+
+const introduction = `# Sluice on Kubernetes
+
+Generated from the comments of \`values.yaml\` by \`npm run generate\`.
+
+A gateway (Deployment) and workers (StatefulSet) for a Kafka that you have. Before each install and upgrade a Job creates the topics and
+corrects their settings.
+
+\`\`\`
+docker build -f deploy/Dockerfile -t REGISTRY/sluice:VERSION . && docker push REGISTRY/sluice:VERSION
+helm install sluice deploy/helm/sluice --namespace sluice --create-namespace \\
+  --set image.repository=REGISTRY/sluice --set 'kafka.brokers={kafka-0.kafka:9092}' --set-file catalog.file=catalog.yaml
+\`\`\`
+
+What it takes care of:
+
+- **A worker pod** has a process for each whole CPU of its limit, is known to the group by its name, and keeps what audiences hold on a volume of its own,
+  which is a cache. More pods than partitions divided by processes have nothing to do.
+- **The end of a pod**: its grace period is the shutdown timeout (and the gateway's delay) and five seconds more.
+- **Rights**: no root, no capability, a tree that nothing can write to, no token of the service account.
+- **Network**: deliveries reach public addresses alone. What is private is refused by Sluice itself (SECURITY.md) and, where the cluster enforces policies, by the network.
+- **Secrets** are never values: the chart names Secrets that exist.
+- **The catalog**: a ConfigMap holds at most 1 MiB, and the kubelet brings an edit within about a minute; it is in force a second later. A larger one comes from a volume.
+- **Scaling**: \`worker.autoscaling\` asks for pods by the lag of \`events\` and \`replays\`, and by how late retries are. With \`kind: hpa\` the Prometheus adapter
+  has to serve two recorded series as external metrics:
+
+  \`\`\`yaml
+  externalRules:
+    - seriesQuery: '{__name__=~"sluice_scaling_.+"}'
+      resources: { overrides: { namespace: { resource: namespace } } }
+      metricsQuery: max(<<.Series>>{<<.LabelMatchers>>})
+  \`\`\`
+
+## Values
+
+`
+
+function chartReadme(text: string): string {
+  const document = parseDocument(text)
+  const rows = isMap(document.contents) ? rowsOf(document.contents, '', '') : []
+  const table = [['Value', 'Default', 'Meaning'], ['---', '---', '---'], ...rows]
+  return introduction + table.map((row) => `| ${row.join(' | ')} |\n`).join('')
+}
+
+/** A row for each value; what an object's comment says holds for all in it, and is shown with the first. */
+function rowsOf(map: YAMLMap, path: string, inherited: string): string[][] {
+  return map.items.flatMap((pair, index) => {
+    const key = joined(path, String(isScalar(pair.key) ? pair.key.value : pair.key))
+    const said = [index === 0 ? inherited : '', commentOf(pair, map, index)]
+      .filter((part) => part !== '')
+      .join(' ')
+    if (isMap(pair.value) && pair.value.items.length > 0 && !open.test(key) && !(key in refined))
+      return rowsOf(pair.value, key, said)
+    const shown = JSON.stringify(
+      isMap(pair.value) || !isScalar(pair.value) ? Object(pair.value).toJSON() : pair.value.value,
+    )
+    return [[`\`${key}\``, shown === '""' ? '' : `\`${shown}\``, said]]
+  })
+}
+
+/** What follows `# --`. The first key of a map has its comment at the map. */
+function commentOf(pair: Pair, map: YAMLMap, index: number): string {
+  const own = isScalar(pair.key) ? pair.key.commentBefore : undefined
+  const comment = own ?? (index === 0 ? map.commentBefore : undefined) ?? ''
+  return /^ -- (.*)$/m.exec(comment)?.[1] ?? ''
+}
+
+function joined(path: string, key: string): string {
+  return path === '' ? key : `${path}.${key}`
+}

@@ -1,0 +1,260 @@
+import { BlockList, isIPv4 } from 'node:net'
+import { join, resolve } from 'node:path'
+import { globSync } from 'node:fs'
+import * as fc from 'fast-check'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { parseAllDocuments } from 'yaml'
+import { createAddressPolicy, isRefusedHost } from '../../src/address/policy.ts'
+import { readConfig } from '../../src/config/read.ts'
+import { installTools, kubernetesVersions, runTool, type Tools } from './tools.ts'
+
+const chart = resolve(import.meta.dirname, '../../deploy/helm/sluice')
+const valueSets = globSync('ci/*-values.yaml', { cwd: chart }).map((file) => join(chart, file))
+
+let tools: Tools
+
+beforeAll(async () => {
+  tools = await installTools()
+}, 10 * 60_000)
+
+type Variable = { name: string; value?: string; valueFrom?: object }
+type Container = { name: string; args: string[]; env: Variable[]; securityContext: object }
+type Pod = {
+  terminationGracePeriodSeconds: number
+  automountServiceAccountToken: boolean
+  enableServiceLinks: boolean
+  securityContext: object
+  containers: Container[]
+}
+type Resource = { kind: string; metadata: { name: string }; spec: Record<string, unknown> }
+
+async function helm(...args: readonly string[]) {
+  const version = kubernetesVersions.at(-1) ?? ''
+  return runTool(tools.helm, [
+    'template',
+    'release',
+    chart,
+    '--namespace',
+    'sluice',
+    '--kube-version',
+    version,
+    ...args,
+  ])
+}
+
+/** What the chart makes of values; those of `minimal-values.yaml` where nothing else is said. */
+async function render(...args: readonly string[]): Promise<Resource[]> {
+  const { isOk, text } = await helm('-f', join(chart, 'ci/minimal-values.yaml'), ...args)
+  if (!isOk) throw new Error(text)
+  return parseAllDocuments(text).flatMap((document): Resource[] => {
+    const resource: Resource | null = document.toJS()
+    return resource === null ? [] : [resource]
+  })
+}
+
+function only(resources: readonly Resource[], kind: string): Resource {
+  const [first, ...others] = resources.filter((resource) => resource.kind === kind)
+  if (first === undefined || others.length > 0) throw new Error(`not exactly one ${kind}`)
+  return first
+}
+
+function podOf({ spec }: Resource): Pod {
+  const { template }: { template: { spec: Pod } } = Object(spec)
+  return template.spec
+}
+
+function podsOf(resources: readonly Resource[]): Pod[] {
+  return resources.filter(({ kind }) => ['StatefulSet', 'Deployment', 'Job'].includes(kind)).map(podOf)
+}
+
+function variable(pod: Pod, name: string): Variable | undefined {
+  return pod.containers[0]?.env.find((one) => one.name === name)
+}
+
+describe('a worker pod', () => {
+  test.each([
+    { cpu: ['--set', 'worker.resources.limits.cpu=4'], processes: '4' },
+    { cpu: ['--set', 'worker.resources.limits.cpu=2500m'], processes: '2' },
+    { cpu: ['--set', 'worker.resources.limits.cpu=500m'], processes: '1' },
+    { cpu: ['--set', 'worker.resources.limits.cpu=64'], processes: '12' },
+    { cpu: ['--set', 'worker.resources.limits=null,worker.resources.requests.cpu=3'], processes: '3' },
+    { cpu: ['--set', 'worker.resources=null'], processes: '1' },
+    { cpu: ['--set', 'worker.processes=5'], processes: '5' },
+  ])('has $processes processes with $cpu', async ({ cpu, processes }) => {
+    const pod = podOf(only(await render(...cpu), 'StatefulSet'))
+    expect(variable(pod, 'SLUICE_WORKER_PROCESSES')?.value).toBe(processes)
+  })
+
+  test('is known to the group by its own name', async () => {
+    const pod = podOf(only(await render(), 'StatefulSet'))
+    expect(variable(pod, 'SLUICE_KAFKA_INSTANCE_ID')?.valueFrom).toEqual({
+      fieldRef: { fieldPath: 'metadata.name' },
+    })
+  })
+})
+
+test('pods have the time to end that Sluice takes, and five seconds more', async () => {
+  const resources = await render('--set', 'shutdownTimeout=2m,gateway.shutdownDelay=1500ms')
+  expect(podOf(only(resources, 'StatefulSet')).terminationGracePeriodSeconds).toBe(125)
+  expect(podOf(only(resources, 'Deployment')).terminationGracePeriodSeconds).toBe(127)
+})
+
+test.each(valueSets)('no pod has rights, a token, or variables of services: %s', async (set) => {
+  const pods = podsOf(await render('-f', set))
+  expect(pods.length).toBeGreaterThan(0)
+  for (const pod of pods) {
+    expect(pod).toMatchObject({
+      automountServiceAccountToken: false,
+      enableServiceLinks: false,
+      securityContext: { runAsNonRoot: true, runAsUser: 65532, seccompProfile: { type: 'RuntimeDefault' } },
+    })
+    for (const { securityContext } of pod.containers)
+      expect(securityContext).toEqual({
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: ['ALL'] },
+      })
+  }
+})
+
+test.each(valueSets)('Sluice takes the settings that the chart gives it: %s', async (set) => {
+  for (const { containers } of podsOf(await render('-f', set))) {
+    for (const { env } of containers) {
+      // What a Secret or the pod says is any text.
+      const given = env.map(({ name, value = 'told' }) => [
+        name,
+        name === 'SLUICE_DELIVERY_PROXY' ? 'http://p:1' : value,
+      ])
+      const read = readConfig({ env: Object.fromEntries(given) })
+      expect(read.ok ? '' : read.message).toBe('')
+    }
+  }
+})
+
+describe('scaling', () => {
+  const on = ['--set', 'worker.autoscaling.enabled=true']
+
+  test.each([
+    { partitions: 12, processes: 2, pods: 6 },
+    { partitions: 12, processes: 5, pods: 3 },
+    { partitions: 1, processes: 8, pods: 1 },
+  ])(
+    '$partitions partitions keep $pods pods of $processes processes busy',
+    async ({ partitions, processes, pods }) => {
+      const resources = await render(
+        ...on,
+        '--set',
+        `topics.partitions=${partitions},worker.processes=${processes}`,
+      )
+      expect(only(resources, 'ScaledObject').spec).toMatchObject({
+        minReplicaCount: 1,
+        maxReplicaCount: pods,
+      })
+      expect(only(resources, 'StatefulSet').spec).not.toHaveProperty('replicas')
+    },
+  )
+
+  test('asks for the lag of events and replays alone, and for retries by time', async () => {
+    const { spec } = only(await render(...on, '--set', 'kafka.topicPrefix=a.b.'), 'ScaledObject')
+    const { triggers }: { triggers: { metadata: { query: string; threshold: string } }[] } = Object(spec)
+    expect(triggers.map(({ metadata }) => [metadata.query, metadata.threshold])).toEqual([
+      [`sum(sluice_consumer_lag_records{namespace="sluice",topic=~"a\\\\.b\\\\.(events|replays)"})`, '5000'],
+      [
+        `clamp_min(max(time() - sluice_oldest_due_timestamp_seconds{namespace="sluice"}), 0) or vector(0)`,
+        '60',
+      ],
+    ])
+  })
+
+  test('without KEDA has the same limits, of series that Prometheus records', async () => {
+    const resources = await render(...on, '--set', 'worker.autoscaling.kind=hpa')
+    const { spec } = only(resources, 'HorizontalPodAutoscaler')
+    expect(spec).toMatchObject({
+      minReplicas: 1,
+      maxReplicas: 6,
+      behavior: {
+        scaleUp: { stabilizationWindowSeconds: 30 },
+        scaleDown: { stabilizationWindowSeconds: 600 },
+      },
+    })
+    const { metrics }: { metrics: { external: { metric: { name: string } } }[] } = Object(spec)
+    const { groups }: { groups: { rules: { record: string }[] }[] } = Object(
+      only(resources, 'PrometheusRule').spec,
+    )
+    const recorded = groups.flatMap(({ rules }) => rules.map(({ record }) => record))
+    expect(metrics.map(({ external }) => external.metric.name).toSorted()).toEqual(recorded.toSorted())
+  })
+
+  test('its queries are PromQL, as far as promtool reads them', async () => {
+    const resources = await render(...on, '--set', 'worker.autoscaling.kind=hpa')
+    const rules = JSON.stringify(only(resources, 'PrometheusRule').spec)
+    const checked = await runTool('sh', ['-c', `cat | ${tools.promtool} check rules /dev/stdin`], {
+      input: rules,
+    })
+    expect(checked.isOk ? '' : checked.text).toBe('')
+  })
+})
+
+test('the network lets deliveries go where Sluice itself does, and nowhere else', async () => {
+  const policies = (await render()).filter(
+    ({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name.endsWith('-worker'),
+  )
+  type Peer = { ipBlock?: { cidr: string; except?: string[] } }
+  const egress: { to?: Peer[] }[] = policies.flatMap(({ spec }) => Object(spec)['egress'])
+  const blocks = egress.flatMap(({ to = [] }) =>
+    to.flatMap(({ ipBlock }) => (ipBlock?.except === undefined ? [] : [ipBlock])),
+  )
+  expect(blocks.map(({ cidr }) => cidr)).toEqual(['0.0.0.0/0', '2000::/3'])
+  const denied = new BlockList()
+  for (const range of blocks.flatMap(({ except = [] }) => except)) {
+    const [address = '', bits] = range.split('/')
+    denied.addSubnet(address, Number(bits), isIPv4(address) ? 'ipv4' : 'ipv6')
+  }
+  const globalUnicast = new BlockList()
+  globalUnicast.addSubnet('2000::', 3, 'ipv6')
+  const policy = createAddressPolicy([])
+  fc.assert(
+    fc.property(fc.ipV4(), (address) => denied.check(address) === isRefusedHost(address, policy)),
+    { numRuns: 20_000 },
+  )
+  fc.assert(
+    fc.property(fc.ipV6(), (address) => {
+      // An IPv4 address in IPv6's clothes is one of those that policies of the network don't see.
+      const isPublic = globalUnicast.check(address, 'ipv6') && !denied.check(address, 'ipv6')
+      return !isPublic || !isRefusedHost(`[${address}]`, policy)
+    }),
+    { numRuns: 20_000 },
+  )
+})
+
+test.each([
+  { given: 'worker.replica=3', said: 'replica' },
+  { given: 'topics.partitions=0', said: 'partitions' },
+  { given: 'settings.KAFKA_BROKERS=x', said: 'KAFKA_BROKERS' },
+  { given: 'shutdownTimeout=soon', said: 'shutdownTimeout' },
+])('a value that can only be a mistake is refused: $given', async ({ given, said }) => {
+  const { isOk, text } = await helm('-f', join(chart, 'ci/minimal-values.yaml'), '--set', given)
+  expect(isOk).toBe(false)
+  expect(text).toContain(said)
+})
+
+test.each([
+  { given: 'kafka.brokers=null', said: 'kafka.brokers is empty' },
+  { given: 'gateway.ingress.enabled=true', said: 'gateway.ingress.hosts is empty' },
+  { given: 'gateway.httpRoute.enabled=true', said: 'gateway.httpRoute.parentRefs is empty' },
+  { given: 'kafka.sasl.mechanism=plain', said: 'kafka.sasl.existingSecret is empty' },
+])('what is missing is named: $given', async ({ given, said }) => {
+  const { isOk, text } = await helm('--set', 'kafka.brokers={kafka:9092}', '--set', given)
+  expect(isOk).toBe(false)
+  expect(text).toContain(said)
+})
+
+test('a catalog in a file is taken as it is', async () => {
+  const text = await helm(
+    '-f',
+    join(chart, 'ci/minimal-values.yaml'),
+    '--set-file',
+    `catalog.file=${resolve(chart, '../../compose/catalog.yaml')}`,
+  )
+  expect(text.text).toContain('writeKeys: [demo-write-key]')
+})

@@ -1,0 +1,129 @@
+import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { parse } from 'yaml'
+import { readManifest } from '../../scripts/project-files.ts'
+import { writeCustomSchemas, writeKubernetesSchemas } from './schemas.ts'
+import { installTools, kubernetesVersions, type Ran, runTool, type Tools } from './tools.ts'
+
+/**
+ * `npm run check:deploy`: everything below `deploy`, and docker-compose.yml, by the tools of their own. It installs those once,
+ * and skips nothing: a tool that can't be had is a fault.
+ */
+const root = resolve(import.meta.dirname, '../..')
+const chart = 'deploy/helm/sluice'
+const newest = kubernetesVersions.at(-1) ?? ''
+
+type Check = { name: string; run: () => Promise<Ran> }
+
+process.chdir(root)
+const tools = await installTools()
+const scratch = mkdtempSync(join(tmpdir(), 'sluice-deploy-'))
+try {
+  const checks = [...fileChecks(tools), ...chartChecks(tools)]
+  let failed = 0
+  for (const { name, run } of checks) {
+    const { isOk, text } = await run()
+    console.log(`${isOk ? 'ok  ' : 'FAIL'} ${name}`)
+    if (isOk) continue
+    failed++
+    console.log(text.trimEnd().replaceAll(/^/gm, '     '))
+  }
+  console.log(`check:deploy: ${checks.length - failed} of ${checks.length} are as they must be`)
+  if (failed > 0) process.exitCode = 1
+} finally {
+  rmSync(scratch, { recursive: true, force: true })
+}
+
+function fileChecks({ hadolint, yamllint, compose, promtool }: Tools): Check[] {
+  const rules = found('deploy/prometheus/*.rules.yaml')
+  const yamls = ['docker-compose.yml', ...found('deploy/**/*.{yaml,yml}')].filter(
+    (file) => !file.startsWith(`${chart}/templates`),
+  )
+  return [
+    { name: 'hadolint deploy/Dockerfile', run: () => runTool(hadolint, ['deploy/Dockerfile']) },
+    {
+      name: `yamllint of ${yamls.length} files`,
+      run: () => {
+        const packages = resolve(yamllint, '../..')
+        const args = ['--strict', '--config-file', 'deploy/.yamllint', ...yamls]
+        return runTool('python3', [yamllint, ...args], { env: { PYTHONPATH: packages } })
+      },
+    },
+    { name: 'compose-go docker-compose.yml', run: () => runTool(compose, ['docker-compose.yml']) },
+    { name: 'promtool check rules', run: () => runTool(promtool, ['check', 'rules', ...rules]) },
+    {
+      name: 'promtool check config of docker-compose.yml',
+      // The paths of its rules are those in the container.
+      run: () => runTool(promtool, ['check', 'config', '--syntax-only', 'deploy/compose/prometheus.yml']),
+    },
+  ]
+}
+
+function chartChecks(all: Tools): Check[] {
+  const { helm } = all
+  const sets = found(`${chart}/ci/*-values.yaml`)
+  const custom = writeCustomSchemas(all.customResources, scratch)
+  const schemas = new Map(
+    kubernetesVersions.map((version) => [
+      version,
+      writeKubernetesSchemas(all.kubernetesSchemas, version, scratch),
+    ]),
+  )
+  return [
+    { name: 'the chart has the version of package.json', run: sameVersion },
+    ...sets.map((set) => ({
+      name: `helm lint -f ${set}`,
+      run: () => runTool(helm, ['lint', '--strict', '--kube-version', newest, '-f', set, chart]),
+    })),
+    ...sets.flatMap((set) =>
+      kubernetesVersions.map((version) => ({
+        name: `helm template -f ${set} for Kubernetes ${version}`,
+        run: () => validated(all, { set, version, folders: [schemas.get(version) ?? '', custom] }),
+      })),
+    ),
+    { name: 'helm package', run: () => runTool(helm, ['package', chart, '--destination', scratch]) },
+  ]
+}
+
+/** Each resource against its schema: of Kubernetes, or of the definition of a custom resource. One without a schema is a fault. */
+async function validated(
+  { helm, kubeconform }: Tools,
+  { set, version, folders }: { set: string; version: string; folders: readonly string[] },
+): Promise<Ran> {
+  const rendered = await runTool(helm, [
+    'template',
+    'release',
+    chart,
+    '--namespace',
+    'sluice',
+    '--kube-version',
+    version,
+    '-f',
+    set,
+  ])
+  if (!rendered.isOk) return rendered
+  const file = join(scratch, 'rendered.yaml')
+  writeFileSync(file, rendered.text)
+  const locations = folders.flatMap((folder) => [
+    '-schema-location',
+    join(folder, '{{.ResourceKind}}{{.KindSuffix}}.json'),
+  ])
+  return runTool(kubeconform, ['-strict', '-summary', '-kubernetes-version', version, ...locations, file])
+}
+
+async function sameVersion(): Promise<Ran> {
+  const { version } = readManifest(root)
+  const { version: ofChart, appVersion }: { version: string; appVersion: string } = parse(
+    readFileSync(join(chart, 'Chart.yaml'), 'utf8'),
+  )
+  const isOk = ofChart === version && appVersion === version
+  return { isOk, text: `package.json has ${version}, Chart.yaml ${ofChart} and appVersion ${appVersion}` }
+}
+
+/** A check that saw nothing has checked nothing. */
+function found(pattern: string): string[] {
+  const files = globSync(pattern).toSorted()
+  if (files.length === 0) throw new Error(`there is no ${pattern}`)
+  return files
+}

