@@ -41,6 +41,7 @@ function fileChecks({ hadolint, yamllint, compose, promtool }: Tools): Check[] {
     (file) => !file.startsWith(`${chart}/templates`),
   )
   return [
+    { name: 'the image has the Node of package.json', run: sameNode },
     { name: 'hadolint deploy/Dockerfile', run: () => runTool(hadolint, ['deploy/Dockerfile']) },
     {
       name: `yamllint of ${yamls.length} files`,
@@ -119,6 +120,13 @@ async function sameVersion(): Promise<Ran> {
   )
   const isOk = ofChart === version && appVersion === version
   return { isOk, text: `package.json has ${version}, Chart.yaml ${ofChart} and appVersion ${appVersion}` }
+}
+
+async function sameNode(): Promise<Ran> {
+  const { devDependencies = {} } = readManifest(root)
+  const ofImage = /^ARG NODE_IMAGE=node:([\d.]+)-/m.exec(readFileSync('deploy/Dockerfile', 'utf8'))?.[1]
+  const version = devDependencies['node']
+  return { isOk: ofImage === version, text: `package.json has Node ${version}, deploy/Dockerfile ${ofImage}` }
 }
 
 /** A check that saw nothing has checked nothing. */

@@ -5,6 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { parse } from 'yaml'
 import { freePorts } from '../../src/development/ports.ts'
 import { randomPrefix, testKafka } from '../support/kafka.ts'
+import { startSchemaRegistry } from '../support/schema-registry.ts'
 import { until } from '../support/until.ts'
 import { type CatalogData, runSluice, startSluice, writeCatalog } from '../support/worker-process.ts'
 
@@ -74,20 +75,36 @@ describe('docker-compose.yml', () => {
     await gateway.terminate()
   })
 
+  test('its check of the registry passes where that answers, and fails where nobody listens', async () => {
+    const registry = await startSchemaRegistry()
+    const [command = '', ...args] = service('registry').healthcheck?.test.slice(1) ?? []
+    const port = new URL(registry.url).port
+    const check = () =>
+      exitOf(
+        command,
+        args.map((text) => text.replaceAll('$$', '$').replace('/8080', `/${port}`)),
+      )
+    expect(args.join(' ')).toContain('/dev/tcp/127.0.0.1/8080')
+    expect(await check()).toBe(0)
+    await registry.stop()
+    expect(await check()).not.toBe(0)
+  })
+
   test('its health checks pass where Sluice is ready, and fail where nobody listens', async () => {
     const [port = 0] = await freePorts(1)
     const receiver = startReceiver(port)
     await until('it listens', () => receiver.said.includes('listening'))
     const script = service('receiver').healthcheck?.test.at(-1) ?? ''
     expect(script).toContain('127.0.0.1:3000')
-    expect(await exitOf(script.replace('3000', String(port)))).toBe(0)
+    const check = () => exitOf(process.execPath, ['-e', script.replace('3000', String(port))])
+    expect(await check()).toBe(0)
     receiver.stop()
-    await until('it fails', async () => (await exitOf(script.replace('3000', String(port)))) === 1)
+    await until('it fails', async () => (await check()) === 1)
   })
 })
 
 function startReceiver(port: number) {
-  const child = spawn(process.execPath, [join(root, 'deploy/compose/receiver.js'), String(port)])
+  const child = spawn(process.execPath, [join(root, 'deploy/compose/receiver.mjs'), String(port)])
   let said = ''
   child.stdout.on('data', (chunk: Buffer) => (said += chunk.toString()))
   const stop = () => child.kill('SIGTERM')
@@ -115,6 +132,6 @@ function firstCurl(): { path: string; key: string; body: string } {
   return { path, key, body }
 }
 
-function exitOf(script: string): Promise<number | null> {
-  return new Promise((done) => spawn(process.execPath, ['-e', script]).once('exit', done))
+function exitOf(command: string, args: readonly string[]): Promise<number | null> {
+  return new Promise((done) => spawn(command, args).once('exit', done))
 }

@@ -1,6 +1,6 @@
 // A customer's server, as `docker compose up` shows it: answers 200, and prints what came and whether its signature is right.
-const { createHmac, timingSafeEqual } = require('node:crypto')
-const { createServer } = require('node:http')
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { createServer } from 'node:http'
 
 const sharedSecret = 'demo-secret'
 const port = Number(process.argv[2] ?? 3000)
