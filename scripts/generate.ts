@@ -4,6 +4,7 @@ import { catalogSchema } from '../src/catalog/schema.ts'
 import { configMarkdown } from '../src/config/markdown.ts'
 import { openApiDocument } from '../src/gateway/openapi.ts'
 import { audienceChangeSchema } from '../src/message/audience-change.ts'
+import { aclsMarkdown } from '../src/roles/acls.ts'
 import { deletionAvro, eventAvro, membershipAvro, syncAvro, traitAvro } from '../src/message/avro.ts'
 import { deletionSchema } from '../src/message/deletion.ts'
 import { eventSchema } from '../src/message/schema.ts'
@@ -28,6 +29,7 @@ const generated: Record<string, string> = {
   'schemas/catalog.schema.json': asJson(catalogSchema),
   'docs/configuration.md': configMarkdown(),
   ...chartFiles(root),
+  'docs/acls.md': aclsMarkdown(),
 }
 
 const isCheck = process.argv.includes('--check')

@@ -3,6 +3,8 @@ import { createKafka, type KafkaSettings } from '../kafka/client.ts'
 import { LoginError, Troubles } from '../kafka/login-error.ts'
 import { isProtocolError } from '../kafka/protocol-error.ts'
 import { reach } from '../kafka/reach.ts'
+import type { KafkaRole } from '../kafka/rights.ts'
+import { refuseUnfitBroker } from './broker-check.ts'
 import { inTime } from './in-time.ts'
 import { kafkaSettings } from './settings.ts'
 import { StartError } from './start-error.ts'
@@ -12,10 +14,14 @@ type Log = Parameters<typeof createKafka>[1]
 /** A broker that lives lets a client in within milliseconds; where tokens come from others, they take their time. */
 const reachWithinMs = { alone: 2_500, withTokens: 10_000 }
 
-/** The client for a role that starts: one whose Kafka lets nobody in says so within seconds, whatever started it can do it again. */
+/**
+ * The client for a role that starts. A Kafka that lets nobody in, is too old, or doesn't let the role do its work is told within
+ * seconds, as a StartError: whatever started it can do it again.
+ */
 export async function openKafka(
   config: Config,
   log: Log,
+  role: KafkaRole,
   settings: KafkaSettings = kafkaSettings(config),
 ): Promise<ReturnType<typeof createKafka>> {
   const troubles = new Troubles(() => undefined)
@@ -38,6 +44,8 @@ export async function openKafka(
     if (isProtocolError(cause, unknownMechanism)) troubles.take(mechanismAdvice(settings))
     throw new StartError(problem(cause.message), { cause })
   }
+  const impatient = clientOf(settings, log, 'impatient', troubles)
+  await askKafka(config, refuseUnfitBroker(impatient, config, role, settings, log))
   return clientOf(settings, log)
 }
 

@@ -65,7 +65,7 @@ export async function backfill(
   kafkaSettings(config)
   const topics = topicNames(config)
   refuseUselessTarget(await readCatalog(config), options)
-  const kafka = await openKafka(config, log)
+  const kafka = await openKafka(config, log, 'audience backfill')
   const partitions = await partitionsOf(config, kafka, topics)
   const scope: BackfillScope = {
     prefix: config.kafka.topicPrefix,
@@ -215,7 +215,7 @@ class Run {
 
   async #open(): Promise<Writer> {
     const { config, log, progress } = this.#given
-    this.#writer ??= await openWriter(config, log, (line) => progress.note(line))
+    this.#writer ??= await openWriter(config, log, 'audience backfill', (line) => progress.note(line))
     return this.#writer
   }
 

@@ -150,7 +150,7 @@ async function send(
 ): Promise<void> {
   const total = spool.count(0)
   const progress = new Progress(screen, 'sending', total)
-  const writer = await openWriter(config, log, (line) => progress.note(line))
+  const writer = await openWriter(config, log, 'audience change', (line) => progress.note(line))
   const topic = topicNames(config).audienceChanges
   let sent = 0
   const detail = () => counted(sent, 'change')

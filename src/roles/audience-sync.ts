@@ -65,7 +65,10 @@ export async function syncAudience(
   kafkaSettings(config)
   const input = await openInput(options.file)
   warnOfAge(input, options, head, screen)
-  const partitions = await askKafka(config, countPartitions(await openKafka(config, log), topic))
+  const partitions = await askKafka(
+    config,
+    countPartitions(await openKafka(config, log, 'audience sync'), topic),
+  )
   if (partitions === undefined) {
     throw new StartError(`${topic} does not exist: \`sluice topics apply\` creates it.`)
   }
@@ -206,7 +209,7 @@ async function send(
   { sync, plans, total, topic, spaceId, screen }: Sending,
 ): Promise<void> {
   const progress = new Progress(screen, 'sending', total.parts)
-  const writer = await openWriter(config, log, (line) => progress.note(line))
+  const writer = await openWriter(config, log, 'audience sync', (line) => progress.note(line))
   let sent = 0
   let users = 0
   const detail = () => counted(users, 'user')

@@ -55,7 +55,8 @@ export async function startGateway({ config, log, parts }: GatewayOptions): Prom
   })
   if (!opened.ok) throw new StartError(opened.message)
   const file = parts.add(opened.file)
-  const laidOut = await refuseWrongTopics(await openKafka(config, log), config, log, writtenTopics(config))
+  const kafka = await openKafka(config, log, 'gateway')
+  const laidOut = await refuseWrongTopics(kafka, config, log, writtenTopics(config))
   const part = await startGatewayPart({ config, log, parts, laidOut, catalog: () => file.current() })
   telemetry.tell({
     metrics() {

@@ -44,7 +44,7 @@ export async function startProcesses({ config, log, parts, onFatal }: ProcessesO
 
   // What keeps one from starting keeps all from it: not worth a start of all of them.
   await refuseFaultyCatalog(config)
-  await openKafka(config, log)
+  await openKafka(config, log, 'worker')
 
   function killOverdue(): void {
     for (const one of processes.filter(({ hasEnded }) => !hasEnded)) {

@@ -29,7 +29,7 @@ export async function sendMessages(
   const producer = await askKafka(
     config,
     startProducer({
-      kafka: await openKafka(config, log),
+      kafka: await openKafka(config, log, 'send'),
       maxRecordBytes: maxCarriedBytes(config.message.maxBytes),
       onStalled: (isStalled, reason) =>
         isStalled && log.warn({ reason }, 'Kafka does not take the message yet'),

@@ -18,7 +18,7 @@ export async function applyTopicTable(config: Config, log: Log): Promise<string[
   const { check } = config.topics
   const { created, corrected, refused, report } = await askKafka(
     config,
-    applyTopics(await openKafka(config, log), topicLayout(config), {
+    applyTopics(await openKafka(config, log, 'topics apply'), topicLayout(config), {
       mayLeaveOut: check !== 'strict',
       withSettings: check !== 'off',
     }),
@@ -39,7 +39,7 @@ export async function checkTopicTable(config: Config, log: Log): Promise<string[
   const withSettings = config.topics.check !== 'off'
   const { faults } = await askKafka(
     config,
-    checkTopics(await openKafka(config, log), topicLayout(config), { withSettings }),
+    checkTopics(await openKafka(config, log, 'topics check'), topicLayout(config), { withSettings }),
   )
   const { fatal, tolerated } = judgeFaults(config, faults)
   if (fatal.length > 0) throw new StartError(describeTopicFaults(fatal))

@@ -42,7 +42,7 @@ export async function startUp({ say, ...options }: UpOptions): Promise<void> {
   await refuseFaultyCatalog(config)
   await refuseTakenPort(gatewayAddress(config))
   if (config.kafka.brokers.length > 0) {
-    await openKafka(config, log)
+    await openKafka(config, log, 'up')
     await applyTopicTable(config, log)
     await startRoles(options, telemetry)
     return

@@ -95,7 +95,7 @@ export async function startMember({
   let firstSyncs: FirstSyncs | undefined
   const catalog = parts.add(await openCatalog(config, metrics, log, () => firstSyncs?.catalogChanged()))
   const { settings, isOwnName } = memberKafka(config, processOf)
-  const kafka = await openKafka(config, log, settings)
+  const kafka = await openKafka(config, log, 'worker', settings)
   const laidOut = await refuseWrongTopics(kafka, config, log)
 
   const topics = topicNames(config)

@@ -1,6 +1,7 @@
 import type { Config } from '../config/schema.ts'
 import type { createKafka } from '../kafka/client.ts'
 import { type OutboundRecord, startProducer } from '../kafka/producer.ts'
+import type { KafkaRole } from '../kafka/rights.ts'
 import { maxCarriedBytes } from '../kafka/topics.ts'
 import { askKafka, openKafka } from './ask-kafka.ts'
 import { inTime } from './in-time.ts'
@@ -22,11 +23,16 @@ export type Writer = {
 }
 
 /** `say` is told when Kafka doesn't take what it is given, and waits with us. */
-export async function openWriter(config: Config, log: Log, say: (line: string) => void): Promise<Writer> {
+export async function openWriter(
+  config: Config,
+  log: Log,
+  role: KafkaRole,
+  say: (line: string) => void,
+): Promise<Writer> {
   const producer = await askKafka(
     config,
     startProducer({
-      kafka: await openKafka(config, log),
+      kafka: await openKafka(config, log, role),
       maxRecordBytes: maxCarriedBytes(config.message.maxBytes),
       onStalled: (isStalled, reason) =>
         say(isStalled ? `Kafka does not take the records yet: ${reason}` : 'Kafka takes the records again'),

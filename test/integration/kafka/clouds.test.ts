@@ -96,7 +96,7 @@ describe.each(Object.entries(clouds))('%s', (_, { manners, lacks }) => {
     const lines = await applyTopicTable(config, log)
     expect(lines.filter((line) => line.startsWith('created'))).toHaveLength(10)
     expect(lines.join('\n')).toMatch(new RegExp(`^(refused|differs).*${lacks}`, 'm'))
-    await refuseWrongTopics(await openKafka(config, log), config, log)
+    await refuseWrongTopics(await openKafka(config, log, 'worker'), config, log)
     // Again, now that the topics are there.
     expect((await applyTopicTable(config, log)).join('\n')).not.toContain('created')
   })
@@ -117,7 +117,7 @@ test('a check that is off asks for no settings', async () => {
   const describeConfigs = 32
   const from = cloud.requests.length
   expect(await checkTopicTable(config, log)).toEqual([expect.stringContaining('All topics are there')])
-  await refuseWrongTopics(await openKafka(config, log), config, log)
+  await refuseWrongTopics(await openKafka(config, log, 'worker'), config, log)
   expect(cloud.requests.slice(from).filter(({ apiKey }) => apiKey === describeConfigs)).toEqual([])
   expect(warned).toEqual([])
 })
@@ -125,7 +125,7 @@ test('a check that is off asks for no settings', async () => {
 test('what is written at once stays below the smallest limit that a topic tells', async () => {
   const config = configOf('warn', randomPrefix())
   await applyTopicTable(config, log)
-  const kafka = await openKafka(config, log)
+  const kafka = await openKafka(config, log, 'worker')
   expect(await refuseWrongTopics(kafka, config, log)).toEqual({ batchBytes: config.kafka.batchBytes })
   cloud.manners = { tells: (name, value) => (name === 'max.message.bytes' ? '262144' : value) }
   expect(await refuseWrongTopics(kafka, config, log)).toEqual({ batchBytes: 262_144 - 1_024 })
@@ -161,3 +161,16 @@ test('a worker delivers on a cluster that neither takes nor tells all, and says 
     catalog.remove()
   }
 })
+
+test.each([
+  { what: 'too old', versions: [0, 2] as const, says: /too old \(it knows Produce up to 2, 3 is needed\)/ },
+  { what: 'too new', versions: [9, 14] as const, says: /too new \(it knows Produce from 9 on/ },
+])(
+  'a broker that is $what ends the start, and the error names the versions that are supported',
+  async (given) => {
+    cloud.manners = { knows: (apiKey) => (apiKey === 0 ? given.versions : undefined) }
+    const start = openKafka(configOf('strict', randomPrefix()), log, 'worker')
+    await expect(start).rejects.toThrow(given.says)
+    await expect(start).rejects.toThrow(/Apache Kafka \d\.\d to \d\.\d is supported/)
+  },
+)

@@ -35,7 +35,7 @@ function configOf(settings: Readonly<Record<string, string>>): Config {
 /** What kept a role from starting; `let in` where nothing did. */
 async function start(settings: Readonly<Record<string, string>>): Promise<string> {
   try {
-    const admin = (await openKafka(configOf(settings), log)).admin()
+    const admin = (await openKafka(configOf(settings), log, 'send')).admin()
     await admin.connect()
     await admin.listTopics()
     await admin.disconnect()
@@ -164,7 +164,7 @@ test('a password in a file is read again at each login: a new one needs no resta
   const settings = { ...login, SASL_PASSWORD_FILE: path }
   expect(await start(settings)).toContain('SLUICE_KAFKA_SASL_PASSWORD')
   kafka.file('password', `${user.password}\n`)
-  const client = await openKafka(configOf(settings), log)
+  const client = await openKafka(configOf(settings), log, 'send')
   kafka.file('password', 'another')
   const admin = client.admin()
   const refused = admin.connect().catch(String)
@@ -250,7 +250,7 @@ test('AWS credentials sign a token, which a broker that is none of AWS refuses; 
 test('a connection outlives its token: a new one is asked for before the end, and no connection is closed', async () => {
   kafka.tokens.lifeSeconds = 12
   const before = kafka.tokens.requests.length
-  const admin = (await openKafka(configOf(oauth()), log)).admin()
+  const admin = (await openKafka(configOf(oauth()), log, 'send')).admin()
   let closed = 0
   admin.on('admin.disconnect', () => closed++)
   await admin.connect()

@@ -1,0 +1,215 @@
+import type { Cluster, Kafka } from 'kafkajs'
+import { type KnownVersions, versionProblem } from './broker-versions.ts'
+import { openPartwiseCluster } from './partwise-cluster.ts'
+import type { Operation } from './rights.ts'
+
+/** Operations that this client may do on a resource; `untold`: this cluster doesn't say. */
+export type Allowed = ReadonlySet<Operation> | 'untold'
+
+export type BrokerLook = {
+  /** Why Sluice can't speak with it; then nothing more is known. */
+  readonly problem: string | undefined
+  readonly topics: ReadonlyMap<string, Allowed>
+  readonly group: Allowed
+}
+
+/** What is used of kafkajs' brokers and their pool, which it declares in part. */
+type Request = { readonly apiKey: number; readonly apiVersion: number; readonly apiName: string }
+type AskedBroker = {
+  readonly versions: Readonly<
+    Record<number, { readonly minVersion: number; readonly maxVersion: number }>
+  > | null
+  readonly connectionPool: {
+    send<T>(protocol: {
+      request: Request & { encode(): Promise<{ readonly buf: Buffer; readonly buffer: Buffer }> }
+      response: { decode(bytes: Buffer): Promise<T>; parse(answer: T): Promise<T> }
+    }): Promise<T>
+  }
+}
+type Pool = { readonly findConnectedBroker: () => Promise<AskedBroker> }
+
+const keys = { metadata: 3, findCoordinator: 10, describeGroups: 15 } as const
+/** The first versions that tell what may be done. Apache Kafka 2.3. */
+const tellingMetadata = 8
+const tellingDescribeGroups = 3
+const findCoordinatorVersion = 2
+
+const errors = { none: 0, topicAuthorization: 29, groupAuthorization: 30 } as const
+
+/** Looks at one broker: whether Sluice can speak with it, and what this client may do. Nothing is changed, and no topic made. */
+export async function lookAtBroker(
+  kafka: Kafka,
+  asked: { readonly topics: readonly string[]; readonly groupId: string | undefined },
+): Promise<BrokerLook> {
+  const opened = openPartwiseCluster(kafka)
+  const { cluster } = opened
+  try {
+    await cluster.connect()
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kafkajs declares a part of its cluster only
+    const { brokerPool } = cluster as unknown as { readonly brokerPool: Pool }
+    const broker = await brokerPool.findConnectedBroker()
+    const versions: KnownVersions = new Map(
+      Object.entries(broker.versions ?? {}).map(([apiKey, { minVersion, maxVersion }]) => [
+        Number(apiKey),
+        { lowest: minVersion, highest: maxVersion },
+      ]),
+    )
+    const problem = versionProblem(versions)
+    if (problem !== undefined) return { problem, topics: new Map(), group: 'untold' }
+    const knows = (apiKey: number, version: number): boolean =>
+      (versions.get(apiKey)?.highest ?? -1) >= version
+    const topics = knows(keys.metadata, tellingMetadata) ? await askTopics(broker, asked.topics) : new Map()
+    const group =
+      asked.groupId !== undefined && knows(keys.describeGroups, tellingDescribeGroups)
+        ? await askGroup(cluster, broker, asked.groupId)
+        : 'untold'
+    return { problem, topics, group }
+  } finally {
+    await opened.close()
+  }
+}
+
+/** Metadata, version 8. */
+async function askTopics(
+  broker: AskedBroker,
+  topics: readonly string[],
+): Promise<ReadonlyMap<string, Allowed>> {
+  // No topic is made by it; of the cluster nothing is asked, of the topics all.
+  const body = Buffer.concat([arrayOf(topics), Buffer.from([0, 0, 1])])
+  const request = { apiKey: keys.metadata, apiVersion: tellingMetadata, apiName: 'Metadata' }
+  return send(broker, request, body, (at) => {
+    at.skip(4)
+    at.array(() => {
+      at.skip(4)
+      at.text()
+      at.skip(4)
+      at.text()
+    })
+    at.text()
+    at.skip(4)
+    return new Map(
+      at.array(() => {
+        const code = at.int16()
+        const topic = at.text()
+        at.skip(1)
+        at.array(() => {
+          at.skip(2 + 4 + 4 + 4)
+          for (let lists = 0; lists < 3; lists++) at.array(() => at.skip(4))
+        })
+        return [topic, allowedBy(code, at.int32(), errors.topicAuthorization)] as const
+      }),
+    )
+  })
+}
+
+/** FindCoordinator, version 2, and DescribeGroups, version 3, of the coordinator: no other knows. */
+async function askGroup(cluster: Cluster, broker: AskedBroker, groupId: string): Promise<Allowed> {
+  const find = {
+    apiKey: keys.findCoordinator,
+    apiVersion: findCoordinatorVersion,
+    apiName: 'FindCoordinator',
+  }
+  const found = await send(broker, find, Buffer.concat([textOf(groupId), Buffer.from([0])]), (at) => {
+    at.skip(4)
+    const code = at.int16()
+    at.text()
+    return { code, nodeId: at.int32() }
+  })
+  if (found.code === errors.groupAuthorization) return new Set()
+  // It is being made, or loaded: the group says itself what is missing when it is joined.
+  if (found.code !== errors.none) return 'untold'
+  await cluster.refreshMetadata()
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kafkajs declares a part of its brokers only
+  const coordinator = (await cluster.findBroker({ nodeId: String(found.nodeId) })) as unknown as AskedBroker
+  const describe = {
+    apiKey: keys.describeGroups,
+    apiVersion: tellingDescribeGroups,
+    apiName: 'DescribeGroups',
+  }
+  return send(coordinator, describe, Buffer.concat([arrayOf([groupId]), Buffer.from([1])]), (at) => {
+    at.skip(4)
+    const [allowed = 'untold' as const] = at.array(() => {
+      const code = at.int16()
+      for (let texts = 0; texts < 4; texts++) at.text()
+      at.array(() => {
+        for (let texts = 0; texts < 3; texts++) at.text()
+        for (let blobs = 0; blobs < 2; blobs++) at.skip(Math.max(0, at.int32()))
+      })
+      return allowedBy(code, at.int32(), errors.groupAuthorization)
+    })
+    return allowed
+  })
+}
+
+const untold = -(2 ** 31)
+/** The codes of Kafka's `AclOperation`, which are the bits. */
+const bits: readonly (readonly [Operation, number])[] = [
+  ['READ', 3],
+  ['WRITE', 4],
+  ['CREATE', 5],
+  ['DESCRIBE', 8],
+  ['DESCRIBE_CONFIGS', 10],
+  ['ALTER_CONFIGS', 11],
+]
+
+function allowedBy(code: number, field: number, refusal: number): Allowed {
+  if (code === refusal) return new Set()
+  if (code !== errors.none || field === untold) return 'untold'
+  return new Set(bits.filter(([, bit]) => (field & (1 << bit)) !== 0).map(([operation]) => operation))
+}
+
+function send<T>(broker: AskedBroker, request: Request, body: Buffer, read: (at: Reader) => T): Promise<T> {
+  return broker.connectionPool.send<T>({
+    request: { ...request, encode: () => Promise.resolve({ buf: body, buffer: body }) },
+    response: {
+      decode: (bytes) => Promise.resolve(read(new Reader(bytes))),
+      parse: (answer) => Promise.resolve(answer),
+    },
+  })
+}
+
+/** Reads the parts of an answer in their order; throws a RangeError where it ends too soon. */
+class Reader {
+  readonly #bytes: Buffer
+  #at = 0
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes
+  }
+
+  skip(length: number): void {
+    this.#at += length
+  }
+
+  int16(): number {
+    return this.#bytes.readInt16BE((this.#at += 2) - 2)
+  }
+
+  int32(): number {
+    return this.#bytes.readInt32BE((this.#at += 4) - 4)
+  }
+
+  /** Empty where there is none. */
+  text(): string {
+    const length = Math.max(0, this.int16())
+    return this.#bytes.toString('utf8', this.#at, (this.#at += length))
+  }
+
+  array<T>(read: () => T): T[] {
+    const items: T[] = []
+    for (let left = this.int32(); left > 0; left--) items.push(read())
+    return items
+  }
+}
+
+function textOf(text: string): Buffer {
+  const head = Buffer.alloc(2)
+  head.writeInt16BE(Buffer.byteLength(text))
+  return Buffer.concat([head, Buffer.from(text)])
+}
+
+function arrayOf(texts: readonly string[]): Buffer {
+  const head = Buffer.alloc(4)
+  head.writeInt32BE(texts.length)
+  return Buffer.concat([head, ...texts.map(textOf)])
+}

@@ -1,0 +1,132 @@
+import { type TopicLayout, topicTable } from './topics.ts'
+
+/** As Kafka's authorizers name them. */
+export type Operation = 'READ' | 'WRITE' | 'CREATE' | 'DESCRIBE' | 'DESCRIBE_CONFIGS' | 'ALTER_CONFIGS'
+
+export type Right = {
+  readonly resource: 'Topic' | 'Group'
+  readonly name: string
+  readonly operation: Operation
+}
+
+/** What runs against a cluster, and needs rights of its own. */
+export const kafkaRoles = [
+  'worker',
+  'gateway',
+  'up',
+  'topics apply',
+  'topics check',
+  'send',
+  'audience sync',
+  'audience change',
+  'audience backfill',
+] as const
+export type KafkaRole = (typeof kafkaRoles)[number]
+
+type Access = readonly ('READ' | 'WRITE')[]
+const both: Access = ['READ', 'WRITE']
+
+/** What a role does with the topics, by their names without the prefix; `retry` stands for all tiers. */
+type Uses = Readonly<Record<string, Access>>
+
+const ofWorker: Uses = {
+  events: ['READ'],
+  // A change that came to the wrong partition is moved to its own.
+  'audience-changes': both,
+  deletions: ['READ'],
+  memberships: both,
+  retry: both,
+  replays: both,
+  'dead-letters': ['WRITE'],
+  backfills: both,
+}
+const ofGateway: Uses = { events: ['WRITE'], 'audience-changes': ['WRITE'], deletions: ['WRITE'] }
+
+type Needs = {
+  readonly uses: Uses
+  /** Of the topics' settings: of those that it uses, or of all. */
+  readonly settings?: 'used' | 'all'
+  readonly isMember?: true
+  readonly creates?: true
+}
+
+const needsOf: Readonly<Record<KafkaRole, Needs>> = {
+  worker: { uses: ofWorker, settings: 'all', isMember: true },
+  gateway: { uses: ofGateway, settings: 'used' },
+  up: {
+    uses: { ...ofWorker, events: both, deletions: both },
+    settings: 'all',
+    isMember: true,
+    creates: true,
+  },
+  'topics apply': { uses: {}, settings: 'all', creates: true },
+  'topics check': { uses: {}, settings: 'all' },
+  send: { uses: { events: ['WRITE'] } },
+  'audience sync': { uses: { 'audience-changes': ['WRITE'] } },
+  'audience change': { uses: { 'audience-changes': ['WRITE'] } },
+  'audience backfill': { uses: { memberships: ['READ'], replays: ['WRITE'], backfills: both } },
+}
+
+export type RightsScope = {
+  readonly layout: TopicLayout
+  readonly groupId: string
+  /** Whether the settings of topics are looked at: not where `topics.check` is off. */
+  readonly withSettings: boolean
+}
+
+/**
+ * All that a role may need to do, from the table of topics: none of it can be done without. READ and WRITE of a topic, and READ of a
+ * group, allow to DESCRIBE it, ALTER_CONFIGS to DESCRIBE_CONFIGS.
+ */
+export function rightsOf(role: KafkaRole, { layout, groupId, withSettings }: RightsScope): Right[] {
+  const { uses, settings, isMember = false, creates = false } = needsOf[role]
+  const topics = topicTable(layout).map(({ topic }) => topic)
+  const rights = topics.flatMap((topic): Right[] => {
+    const name = topic.slice(layout.prefix.length)
+    const access = uses[name.startsWith('retry.') ? 'retry' : name] ?? []
+    const operations: Operation[] = [...access]
+    if (access.length === 0 && settings === 'all') operations.push('DESCRIBE')
+    if (creates) operations.push('CREATE')
+    // Who may alter settings may read them.
+    if (withSettings && (settings === 'all' || (settings === 'used' && access.length > 0)))
+      operations.push(creates ? 'ALTER_CONFIGS' : 'DESCRIBE_CONFIGS')
+    return operations.map((operation) => ({ resource: 'Topic', name: topic, operation }))
+  })
+  return isMember ? [...rights, { resource: 'Group', name: groupId, operation: 'READ' }] : rights
+}
+
+/** The same as a page of documentation, for the topics of `scope`. */
+export function rightsMarkdown(scope: RightsScope): string {
+  return kafkaRoles.map((role) => `\n## ${headings[role]}\n\n${tableOf(rightsOf(role, scope))}\n`).join('')
+}
+
+const headings: Readonly<Record<KafkaRole, string>> = {
+  worker: '`sluice worker`',
+  gateway: '`sluice gateway`',
+  up: '`sluice up`',
+  'topics apply': '`sluice topics apply`',
+  'topics check': '`sluice topics check`',
+  send: '`sluice send`',
+  'audience sync': '`sluice audience sync`',
+  'audience change': '`sluice audience change`',
+  'audience backfill': '`sluice audience backfill`',
+}
+
+const heading = ['Resource', 'Name', 'Operations']
+
+function tableOf(rights: readonly Right[]): string {
+  const byResource = Map.groupBy(rights, ({ resource, name }) => `${resource} ${name}`)
+  const rows = [...byResource.values()].map((ofIt) => [
+    ofIt[0]?.resource ?? '',
+    `\`${ofIt[0]?.name ?? ''}\``,
+    ofIt.map(({ operation }) => operation).join(', '),
+  ])
+  const widths = heading.map((_, column) =>
+    Math.max(...[heading, ...rows].map((row) => row[column]?.length ?? 0)),
+  )
+  const rule = widths.map((width) => '-'.repeat(width))
+  const lines = [heading, rule, ...rows].map((row) =>
+    row.map((cell, column) => cell.padEnd(widths[column] ?? 0)),
+  )
+  return lines.map((line) => `| ${line.join(' | ')} |`).join('\n')
+}

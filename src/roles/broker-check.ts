@@ -1,0 +1,46 @@
+import type { Config } from '../config/schema.ts'
+import { type BrokerLook, lookAtBroker } from '../kafka/broker-look.ts'
+import type { createKafka, KafkaSettings } from '../kafka/client.ts'
+import { principalOf } from '../kafka/principal.ts'
+import { type KafkaRole, type Right, rightsOf } from '../kafka/rights.ts'
+import { topicLayout } from './settings.ts'
+import { StartError } from './start-error.ts'
+
+/** Throws where a broker is too old or too new, or doesn't let this role do what it needs to; all that is missing is told at once. */
+export async function refuseUnfitBroker(
+  kafka: ReturnType<typeof createKafka>,
+  config: Config,
+  role: KafkaRole,
+  settings: KafkaSettings,
+  log: { debug(fields: object, message: string): void },
+): Promise<void> {
+  const layout = topicLayout(config)
+  const withSettings = config.topics.check !== 'off'
+  const rights = rightsOf(role, { layout, groupId: config.kafka.groupId, withSettings })
+  const topics = [...new Set(rights.filter(({ resource }) => resource === 'Topic').map(({ name }) => name))]
+  const group = rights.find(({ resource }) => resource === 'Group')
+  const look = await lookAtBroker(kafka, { topics, groupId: group?.name })
+  if (look.problem !== undefined)
+    throw new StartError(`Kafka at ${config.kafka.brokers.join(',')} can not be used: ${look.problem}.`)
+  const missing = rights.filter((right) => isMissing(right, look))
+  if (missing.length > 0) throw new StartError(describe(missing, role, settings))
+  if (look.topics.size === 0) log.debug({}, 'this Kafka does not tell what its clients may do')
+}
+
+/** Where nothing of a topic may be seen, whether its settings may isn't told: that is said once the rest is there. */
+function isMissing({ resource, name, operation }: Right, look: BrokerLook): boolean {
+  const allowed = resource === 'Group' ? look.group : (look.topics.get(name) ?? 'untold')
+  if (allowed === 'untold' || allowed.has(operation)) return false
+  const isHidden = allowed.size === 0
+  return (
+    !isHidden || (operation !== 'DESCRIBE_CONFIGS' && operation !== 'ALTER_CONFIGS' && operation !== 'CREATE')
+  )
+}
+
+function describe(missing: readonly Right[], role: KafkaRole, settings: KafkaSettings): string {
+  return [
+    `${principalOf(settings)} may not do all that \`sluice ${role}\` needs. At the brokers it lacks:`,
+    ...missing.map(({ resource, name, operation }) => `  ${operation} on ${resource} ${name}`),
+    'Grant it (docs/acls.md has all that each role needs), or log in as another user.',
+  ].join('\n')
+}

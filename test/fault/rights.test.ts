@@ -1,0 +1,188 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { readConfig } from '../../src/config/read.ts'
+import { type KafkaRole, type Right, rightsOf } from '../../src/kafka/rights.ts'
+import { topicLayout } from '../../src/roles/settings.ts'
+import { type AuthorizedKafka, startAuthorizedKafka } from '../support/authorized-kafka.ts'
+import { readAll } from '../support/kafka.ts'
+import { answer, inTurn, type Receiver, startReceiver } from '../support/receiver.ts'
+import { until } from '../support/until.ts'
+import {
+  runSluice,
+  runToEnd,
+  type SluiceProcess,
+  startSluice,
+  writeCatalog,
+} from '../support/worker-process.ts'
+
+/** Roles that run as processes, each with a user of its own that has the rights of docs/acls.md and no other. */
+const roles = [
+  'worker',
+  'gateway',
+  'topics apply',
+  'topics check',
+  'send',
+  'audience sync',
+  'audience change',
+  'audience backfill',
+] as const satisfies readonly KafkaRole[]
+type Role = (typeof roles)[number]
+
+const nameOf = (role: Role): string => role.replace(' ', '-')
+
+let kafka: AuthorizedKafka
+let receiver: Receiver
+let catalog: ReturnType<typeof writeCatalog>
+let folder = ''
+
+const common = {
+  SLUICE_TOPICS_PARTITIONS: '2',
+  SLUICE_TOPICS_DEVELOPMENT: 'true',
+  SLUICE_RETRY_LADDER: '1s',
+  SLUICE_RETRY_THEN: '1s',
+}
+
+beforeAll(async () => {
+  kafka = await startAuthorizedKafka(roles.map(nameOf))
+  receiver = await startReceiver({
+    '/crm': inTurn(answer(503), answer(200)),
+    '/gone': answer(410),
+    '/vips': answer(200),
+  })
+  const hooks = (path: string) => [{ url: `${receiver.origin}${path}` }]
+  catalog = writeCatalog({
+    sources: [
+      { id: 'shop', writeKeys: ['KEY'] },
+      { id: 'personas', kind: 'audiences' },
+    ],
+    destinations: [
+      { id: 'crm', sources: ['shop'], hooks: hooks('/crm') },
+      { id: 'gone', sources: ['shop'], hooks: hooks('/gone') },
+      { id: 'vips', sources: ['personas'], hooks: hooks('/vips') },
+    ],
+  })
+  folder = mkdtempSync(join(tmpdir(), 'sluice-rights-'))
+  writeFileSync(join(folder, 'vips.csv'), 'userId\nu1\nu2\nu3\n')
+  for (const role of roles) await kafka.allow(nameOf(role), rights(role))
+})
+
+afterAll(async () => {
+  await receiver?.stop()
+  await kafka?.stop()
+  catalog?.remove()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+function rights(role: Role): Right[] {
+  const read = readConfig({ env: common })
+  if (!read.ok) throw new Error(read.message)
+  const { config } = read
+  return rightsOf(role, { layout: topicLayout(config), groupId: config.kafka.groupId, withSettings: true })
+}
+
+function variables(role: Role): Record<string, string> {
+  return { ...common, ...kafka.login(nameOf(role)), SLUICE_CATALOG_FILE: catalog.path }
+}
+
+const track = '{"type":"track","userId":"u1","event":"Bought"}'
+const vips = ['--space', 'personas', '--audience', 'aud_1', '--name', 'VIPs']
+
+/** Of a role, what is run; those that go on are ended by whoever starts them. */
+function command(role: Role): string[] {
+  switch (role) {
+    case 'send':
+      return ['send', '--source', 'shop', track]
+    case 'audience sync':
+      return ['audience', 'sync', join(folder, 'vips.csv'), ...vips]
+    case 'audience change':
+      return ['audience', 'change', ...vips, '--user', 'u4', '--member', 'true']
+    case 'audience backfill':
+      return ['audience', 'backfill', '--space', 'personas', '--destination', 'vips']
+    case 'worker':
+    case 'gateway':
+    case 'topics apply':
+    case 'topics check':
+      return role.split(' ')
+  }
+}
+
+const run = (role: Role) => runSluice(command(role), variables(role))
+
+test('each role does its work with exactly the rights of docs/acls.md', async () => {
+  await run('topics apply')
+  await run('topics check')
+  const processes: SluiceProcess[] = []
+  try {
+    const worker = await startSluice(variables('worker'))
+    processes.push(worker)
+    const gateway = await startSluice(variables('gateway'), { role: 'gateway' })
+    processes.push(gateway)
+
+    await run('send')
+    await until('it is delivered at the second try', () => receiver.requestsTo('/crm').length >= 2)
+    const brokers = [kafka.direct]
+    const buried = await readAll('sluice.dead-letters', { brokers, count: 1 })
+    expect(buried[0]?.headers['reason']).toBe('failed_for_good')
+    const response = await fetch(`http://127.0.0.1:${gateway.gatewayPort}/v1/track`, {
+      method: 'POST',
+      headers: {
+        authorization: `Basic ${Buffer.from('KEY:').toString('base64')}`,
+        'content-type': 'application/json',
+      },
+      body: track,
+    })
+    expect(response.status).toBe(200)
+    await until('that of the gateway is delivered', () => receiver.requestsTo('/crm').length >= 3)
+
+    await run('audience sync')
+    await run('audience change')
+    await until('all four are told', () => receiver.requestsTo('/vips').length >= 4)
+    await run('audience backfill')
+    await until('all four are told again', () => receiver.requestsTo('/vips').length >= 8)
+
+    for (const one of processes) expect(await one.terminate()).toMatchObject({ code: 0 })
+    const complaints = processes.flatMap(({ log }) =>
+      log.filter(({ msg }) => /authoriz|may not/i.test(msg)).map(({ msg }) => msg),
+    )
+    expect(complaints).toEqual([])
+  } finally {
+    for (const one of processes) await one.kill()
+  }
+})
+
+describe.each(roles)('%s', (role) => {
+  test('ends with an error for any right less, which it names, with its resource and whose it is', async () => {
+    for (const right of rights(role)) {
+      const { operation, resource, name } = right
+      await kafka.withdraw(nameOf(role), right)
+      // Rules take a moment: what still starts is ended, and started again.
+      const ended = await until(`${operation} on ${name} is missed`, async () => {
+        const one = await runBriefly(role)
+        return one.code === 1 ? one : undefined
+      })
+      expect(ended.stderr).toContain(`User:${nameOf(role)} may not do all that \`sluice ${role}\` needs`)
+      expect(ended.stderr).toContain(`  ${operation} on ${resource} ${name}\n`)
+      await kafka.allow(nameOf(role), [right])
+    }
+    // The last rule is in force again.
+    if (role !== 'worker' && role !== 'gateway')
+      await until('it works again', async () => (await runToEnd(command(role), variables(role))).code === 0)
+  })
+})
+
+async function runBriefly(role: Role): Promise<{ code: number | null; stderr: string }> {
+  if (role !== 'worker' && role !== 'gateway') return runToEnd(command(role), variables(role))
+  try {
+    const started = await startSluice(variables(role), { role, isUnready: true })
+    await started.kill()
+    return { code: null, stderr: started.stderr }
+  } catch (error) {
+    // It has ended, and the error holds what it said.
+    return {
+      code: 1,
+      stderr: error instanceof Error ? `${error.message}${String(error.cause)}` : String(error),
+    }
+  }
+}

@@ -1,0 +1,72 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { readConfig } from '../../../src/config/read.ts'
+import type { Config } from '../../../src/config/schema.ts'
+import { type KafkaRole, kafkaRoles, type Right, rightsOf } from '../../../src/kafka/rights.ts'
+import { openKafka } from '../../../src/roles/ask-kafka.ts'
+import { topicLayout } from '../../../src/roles/settings.ts'
+import { applyTopicTable } from '../../../src/roles/topics.ts'
+import { type AuthorizedKafka, startAuthorizedKafka } from '../../support/authorized-kafka.ts'
+import { until } from '../../support/until.ts'
+
+/** What is taken away here is what a start sees; `test/fault/rights.test.ts` runs the roles themselves. */
+let kafka: AuthorizedKafka
+
+const quiet = { warn() {}, debug() {} }
+const nameOf = (role: KafkaRole): string => role.replace(' ', '-')
+
+beforeAll(async () => {
+  kafka = await startAuthorizedKafka(kafkaRoles.map(nameOf))
+  const all = configOf({ SLUICE_KAFKA_BROKERS: kafka.direct })
+  await applyTopicTable(all, quiet)
+  for (const role of kafkaRoles) await kafka.allow(nameOf(role), rights(role))
+})
+
+afterAll(() => kafka.stop())
+
+function configOf(login: Record<string, string>): Config {
+  const env = {
+    ...login,
+    SLUICE_TOPICS_DEVELOPMENT: 'true',
+    SLUICE_TOPICS_PARTITIONS: '2',
+    SLUICE_RETRY_LADDER: '1m',
+  }
+  const read = readConfig({ env })
+  if (!read.ok) throw new Error(read.message)
+  return read.config
+}
+
+function rights(role: KafkaRole): Right[] {
+  const config = configOf({})
+  return rightsOf(role, { layout: topicLayout(config), groupId: config.kafka.groupId, withSettings: true })
+}
+
+async function start(role: KafkaRole): Promise<string> {
+  try {
+    await openKafka(configOf(kafka.login(nameOf(role))), quiet, role)
+    return 'started'
+  } catch (error) {
+    return error instanceof Error ? `${error.name}: ${error.message}` : String(error)
+  }
+}
+
+describe.each(kafkaRoles)('%s', (role) => {
+  test('starts with its rights', async () => {
+    expect(await until('the rules are in force', async () => (await start(role)) === 'started')).toBe(true)
+  })
+
+  test('does not start with any one less, and says which, on what, and for whom', async () => {
+    for (const right of rights(role)) {
+      const { operation, resource, name } = right
+      await kafka.withdraw(nameOf(role), right)
+      const said = await until(`${operation} on ${name} is missed`, async () => {
+        const answer = await start(role)
+        return answer === 'started' ? undefined : answer
+      })
+      expect(said).toMatch(/^StartError: User:/)
+      expect(said).toContain(`User:${nameOf(role)} may not do all that \`sluice ${role}\` needs`)
+      expect(said).toContain(`  ${operation} on ${resource} ${name}\n`)
+      await kafka.allow(nameOf(role), [right])
+      await until('it is allowed again', async () => (await start(role)) === 'started')
+    }
+  })
+})
