@@ -33,8 +33,9 @@ export function createSocketFactory(settings: TlsSettings, troubles: Troubles): 
       },
       onConnect,
     )
+    let isAgreed = false
+    socket.once('secureConnect', () => (isAgreed = true))
     socket.on('error', ({ code = '' }: Error & { code?: string }) => {
-      const isAgreed = socket.getProtocol() !== null && socket.authorized
       const advice = code === 'ECONNRESET' && !isAgreed ? closedEarly : tlsAdvice(code)
       if (advice !== undefined) troubles.take(`${host}:${port}: ${advice} (${code})`)
     })
