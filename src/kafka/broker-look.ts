@@ -1,4 +1,4 @@
-import type { Cluster, Kafka } from 'kafkajs'
+import kafkajs, { type Cluster, type Kafka } from 'kafkajs'
 import { type KnownVersions, versionProblem } from './broker-versions.ts'
 import { openPartwiseCluster } from './partwise-cluster.ts'
 import type { Operation } from './rights.ts'
@@ -61,12 +61,18 @@ export async function lookAtBroker(
     const topics = knows(keys.metadata, tellingMetadata) ? await askTopics(broker, asked.topics) : new Map()
     const group =
       asked.groupId !== undefined && knows(keys.describeGroups, tellingDescribeGroups)
-        ? await askGroup(cluster, broker, asked.groupId)
+        ? await askGroup(cluster, broker, asked.groupId).catch(untoldWhileAway)
         : 'untold'
     return { problem, topics, group }
   } finally {
     await opened.close()
   }
+}
+
+/** The coordinator may be on its way to another broker: whoever joins waits for it. */
+function untoldWhileAway(error: unknown): Allowed {
+  if (error instanceof kafkajs.KafkaJSError) return 'untold'
+  throw error
 }
 
 /** Metadata, version 8. */
