@@ -40,8 +40,31 @@ export function applyTopics(kafka: Kafka, layout: TopicLayout, options: ApplyOpt
       if (outcome === 'corrected') corrected.push(definition.topic)
       else if (outcome !== 'right') refused.push({ topic: definition.topic, ...outcome })
     }
-    return { created, corrected, refused, report: await reportOn(admin, table, options) }
+    return { created, corrected, refused, report: await reportWithNew(admin, table, options, created) }
   })
+}
+
+/** Any broker may be asked, and each learns of new topics at a time of its own: one that is behind is asked again. */
+async function reportWithNew(
+  admin: Admin,
+  table: readonly TopicDefinition[],
+  options: ApplyOptions,
+  created: readonly string[],
+): Promise<TopicReport> {
+  const deadlineMs = performance.now() + servedWithinMs
+  for (;;) {
+    const isLast = performance.now() > deadlineMs
+    try {
+      const report = await reportOn(admin, table, options)
+      const isBehind = report.faults.some(
+        ({ topic, kind }) => kind === 'structure' && created.includes(topic),
+      )
+      if (!isBehind || isLast) return report
+    } catch (error) {
+      if (isLast || !isProtocolError(error, notServedTypes)) throw error
+    }
+    await delay(100)
+  }
 }
 
 async function createTopics(
