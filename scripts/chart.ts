@@ -30,7 +30,9 @@ const refined: Readonly<Record<string, Schema>> = {
   'image.pullPolicy': { enum: ['Always', 'IfNotPresent', 'Never'] },
   'kafka.brokers': { type: 'array', items: { type: 'string', pattern: ':[0-9]+$' } },
   'kafka.topicPrefix': { type: 'string', pattern: '^[A-Za-z0-9._-]{0,100}$' },
-  'kafka.sasl.mechanism': { enum: ['none', 'plain', 'scram-sha-256', 'scram-sha-512'] },
+  'kafka.sasl.mechanism': {
+    enum: ['none', 'plain', 'scram-sha-256', 'scram-sha-512', 'oauthbearer', 'aws-iam'],
+  },
   'topics.partitions': { type: 'integer', minimum: 1, maximum: 1000 },
   'topics.replication': { type: 'integer', minimum: 1, maximum: 15 },
   'topics.minInsync': { type: 'integer', minimum: 1, maximum: 15 },
@@ -103,7 +105,7 @@ corrects their settings.
 \`\`\`
 docker build -f deploy/Dockerfile -t REGISTRY/sluice:VERSION . && docker push REGISTRY/sluice:VERSION
 helm install sluice deploy/helm/sluice --namespace sluice --create-namespace \\
-  --set image.repository=REGISTRY/sluice --set 'kafka.brokers={kafka-0.kafka:9092}' --set-file catalog.file=catalog.yaml
+  --set image.repository=REGISTRY/sluice,image.tag=VERSION --set 'kafka.brokers={kafka-0.kafka:9092}' --set-file catalog.file=catalog.yaml
 \`\`\`
 
 What it takes care of:

@@ -1,14 +1,14 @@
 import { BlockList, isIPv4 } from 'node:net'
 import { join, resolve } from 'node:path'
-import { globSync } from 'node:fs'
+import { globSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import * as fc from 'fast-check'
-import { beforeAll, describe, expect, test } from 'vitest'
-import { parseAllDocuments } from 'yaml'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { createAddressPolicy, isRefusedHost } from '../../src/address/policy.ts'
 import { readConfig } from '../../src/config/read.ts'
-import { installTools, kubernetesVersions, runTool, type Tools } from './tools.ts'
+import { chart, helmTemplate, only, type Pod, podOf, podsOf, render, type Variable } from './render.ts'
+import { installTools, runTool, type Tools } from './tools.ts'
 
-const chart = resolve(import.meta.dirname, '../../deploy/helm/sluice')
 const valueSets = globSync('ci/*-values.yaml', { cwd: chart }).map((file) => join(chart, file))
 
 let tools: Tools
@@ -17,55 +17,7 @@ beforeAll(async () => {
   tools = await installTools()
 }, 10 * 60_000)
 
-type Variable = { name: string; value?: string; valueFrom?: object }
-type Container = { name: string; args: string[]; env: Variable[]; securityContext: object }
-type Pod = {
-  terminationGracePeriodSeconds: number
-  automountServiceAccountToken: boolean
-  enableServiceLinks: boolean
-  securityContext: object
-  containers: Container[]
-}
-type Resource = { kind: string; metadata: { name: string }; spec: Record<string, unknown> }
-
-async function helm(...args: readonly string[]) {
-  const version = kubernetesVersions.at(-1) ?? ''
-  return runTool(tools.helm, [
-    'template',
-    'release',
-    chart,
-    '--namespace',
-    'sluice',
-    '--kube-version',
-    version,
-    ...args,
-  ])
-}
-
-/** What the chart makes of values; those of `minimal-values.yaml` where nothing else is said. */
-async function render(...args: readonly string[]): Promise<Resource[]> {
-  const { isOk, text } = await helm('-f', join(chart, 'ci/minimal-values.yaml'), ...args)
-  if (!isOk) throw new Error(text)
-  return parseAllDocuments(text).flatMap((document): Resource[] => {
-    const resource: Resource | null = document.toJS()
-    return resource === null ? [] : [resource]
-  })
-}
-
-function only(resources: readonly Resource[], kind: string): Resource {
-  const [first, ...others] = resources.filter((resource) => resource.kind === kind)
-  if (first === undefined || others.length > 0) throw new Error(`not exactly one ${kind}`)
-  return first
-}
-
-function podOf({ spec }: Resource): Pod {
-  const { template }: { template: { spec: Pod } } = Object(spec)
-  return template.spec
-}
-
-function podsOf(resources: readonly Resource[]): Pod[] {
-  return resources.filter(({ kind }) => ['StatefulSet', 'Deployment', 'Job'].includes(kind)).map(podOf)
-}
+const rendered = (...args: readonly string[]) => render(tools, ...args)
 
 function variable(pod: Pod, name: string): Variable | undefined {
   return pod.containers[0]?.env.find((one) => one.name === name)
@@ -81,12 +33,12 @@ describe('a worker pod', () => {
     { cpu: ['--set', 'worker.resources=null'], processes: '1' },
     { cpu: ['--set', 'worker.processes=5'], processes: '5' },
   ])('has $processes processes with $cpu', async ({ cpu, processes }) => {
-    const pod = podOf(only(await render(...cpu), 'StatefulSet'))
+    const pod = podOf(only(await rendered(...cpu), 'StatefulSet'))
     expect(variable(pod, 'SLUICE_WORKER_PROCESSES')?.value).toBe(processes)
   })
 
   test('is known to the group by its own name', async () => {
-    const pod = podOf(only(await render(), 'StatefulSet'))
+    const pod = podOf(only(await rendered(), 'StatefulSet'))
     expect(variable(pod, 'SLUICE_KAFKA_INSTANCE_ID')?.valueFrom).toEqual({
       fieldRef: { fieldPath: 'metadata.name' },
     })
@@ -94,13 +46,13 @@ describe('a worker pod', () => {
 })
 
 test('pods have the time to end that Sluice takes, and five seconds more', async () => {
-  const resources = await render('--set', 'shutdownTimeout=2m,gateway.shutdownDelay=1500ms')
+  const resources = await rendered('--set', 'shutdownTimeout=2m,gateway.shutdownDelay=1500ms')
   expect(podOf(only(resources, 'StatefulSet')).terminationGracePeriodSeconds).toBe(125)
   expect(podOf(only(resources, 'Deployment')).terminationGracePeriodSeconds).toBe(127)
 })
 
 test.each(valueSets)('no pod has rights, a token, or variables of services: %s', async (set) => {
-  const pods = podsOf(await render('-f', set))
+  const pods = podsOf(await rendered('-f', set))
   expect(pods.length).toBeGreaterThan(0)
   for (const pod of pods) {
     expect(pod).toMatchObject({
@@ -117,8 +69,22 @@ test.each(valueSets)('no pod has rights, a token, or variables of services: %s',
   }
 })
 
+test.each(valueSets)('every file that a variable names is in a volume of its pod: %s', async (set) => {
+  for (const { containers, volumes } of podsOf(await rendered('-f', set))) {
+    const [{ env, volumeMounts }] = containers
+    const named = env.filter(({ name, value = '' }) => /_(FILE|FOLDER|CERTS)$/.test(name) && value !== '')
+    const folders = volumeMounts.map(({ mountPath }) => `${mountPath}/`)
+    const outside = named.filter(
+      ({ value = '' }) => !folders.some((folder) => `${value}/`.startsWith(folder)),
+    )
+    expect(outside).toEqual([])
+    const state = new Set([...volumes.map(({ name }) => name), 'state'])
+    expect(volumeMounts.filter(({ name }) => !state.has(name))).toEqual([])
+  }
+})
+
 test.each(valueSets)('Sluice takes the settings that the chart gives it: %s', async (set) => {
-  for (const { containers } of podsOf(await render('-f', set))) {
+  for (const { containers } of podsOf(await rendered('-f', set))) {
     for (const { env } of containers) {
       // What a Secret or the pod says is any text.
       const given = env.map(({ name, value = 'told' }) => [
@@ -141,7 +107,7 @@ describe('scaling', () => {
   ])(
     '$partitions partitions keep $pods pods of $processes processes busy',
     async ({ partitions, processes, pods }) => {
-      const resources = await render(
+      const resources = await rendered(
         ...on,
         '--set',
         `topics.partitions=${partitions},worker.processes=${processes}`,
@@ -155,10 +121,13 @@ describe('scaling', () => {
   )
 
   test('asks for the lag of events and replays alone, and for retries by time', async () => {
-    const { spec } = only(await render(...on, '--set', 'kafka.topicPrefix=a.b.'), 'ScaledObject')
+    const { spec } = only(await rendered(...on, '--set', 'kafka.topicPrefix=a.b.'), 'ScaledObject')
     const { triggers }: { triggers: { metadata: { query: string; threshold: string } }[] } = Object(spec)
     expect(triggers.map(({ metadata }) => [metadata.query, metadata.threshold])).toEqual([
-      [`sum(sluice_consumer_lag_records{namespace="sluice",topic=~"a\\\\.b\\\\.(events|replays)"})`, '5000'],
+      [
+        `sum(max by (topic, partition) (sluice_consumer_lag_records{namespace="sluice",topic=~"a\\\\.b\\\\.(events|replays)"}))`,
+        '5000',
+      ],
       [
         `clamp_min(max(time() - sluice_oldest_due_timestamp_seconds{namespace="sluice"}), 0) or vector(0)`,
         '60',
@@ -167,7 +136,7 @@ describe('scaling', () => {
   })
 
   test('without KEDA has the same limits, of series that Prometheus records', async () => {
-    const resources = await render(...on, '--set', 'worker.autoscaling.kind=hpa')
+    const resources = await rendered(...on, '--set', 'worker.autoscaling.kind=hpa')
     const { spec } = only(resources, 'HorizontalPodAutoscaler')
     expect(spec).toMatchObject({
       minReplicas: 1,
@@ -181,22 +150,49 @@ describe('scaling', () => {
     const { groups }: { groups: { rules: { record: string }[] }[] } = Object(
       only(resources, 'PrometheusRule').spec,
     )
-    const recorded = groups.flatMap(({ rules }) => rules.map(({ record }) => record))
-    expect(metrics.map(({ external }) => external.metric.name).toSorted()).toEqual(recorded.toSorted())
+    const names = groups.flatMap(({ rules }) => rules.map(({ record }) => record))
+    expect(metrics.map(({ external }) => external.metric.name).toSorted()).toEqual(names.toSorted())
   })
 
-  test('its queries are PromQL, as far as promtool reads them', async () => {
-    const resources = await render(...on, '--set', 'worker.autoscaling.kind=hpa')
-    const rules = JSON.stringify(only(resources, 'PrometheusRule').spec)
-    const checked = await runTool('sh', ['-c', `cat | ${tools.promtool} check rules /dev/stdin`], {
-      input: rules,
-    })
-    expect(checked.isOk ? '' : checked.text).toBe('')
+  test('its lag counts each partition once, and nothing parked, of others, or of a sync', async () => {
+    const resources = await rendered(...on, '--set', 'worker.autoscaling.kind=hpa,kafka.topicPrefix=a.b.')
+    const series = [
+      lag('topic="a.b.events",partition="0",pod="w-0"', 100),
+      // It has just moved.
+      lag('topic="a.b.events",partition="0",pod="w-1"', 70),
+      lag('topic="a.b.events",partition="1",pod="w-1"', 10),
+      lag('topic="a.b.replays",partition="0",pod="w-0"', 5),
+      lag('topic="a.b.retry.1h",partition="0",pod="w-0"', 5_000),
+      lag('topic="a.b.audience-changes",partition="0",pod="w-0"', 5_000),
+      lag('topic="axb.events",partition="0",pod="w-0"', 5_000),
+      { series: 'sluice_consumer_lag_records{namespace="other",topic="a.b.events"}', values: '9000+0x5' },
+      { series: 'sluice_oldest_due_timestamp_seconds{namespace="sluice",tier="1m"}', values: '20+0x5' },
+    ]
+    const suite = {
+      rule_files: ['rules.json'],
+      evaluation_interval: '1m',
+      tests: [
+        {
+          interval: '1m',
+          input_series: series,
+          promql_expr_test: [
+            recorded('sluice_scaling_lag_records', 115),
+            recorded('sluice_scaling_overdue_seconds', 280),
+          ],
+        },
+      ],
+    }
+    const folder = mkdtempSync(join(tmpdir(), 'sluice-rules-'))
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+    writeFileSync(join(folder, 'rules.json'), JSON.stringify(only(resources, 'PrometheusRule').spec))
+    writeFileSync(join(folder, 'suite.json'), JSON.stringify(suite))
+    const tested = await runTool(tools.promtool, ['test', 'rules', join(folder, 'suite.json')])
+    expect(tested.isOk ? '' : tested.text).toBe('')
   })
 })
 
 test('the network lets deliveries go where Sluice itself does, and nowhere else', async () => {
-  const policies = (await render()).filter(
+  const policies = (await rendered()).filter(
     ({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name.endsWith('-worker'),
   )
   type Peer = { ipBlock?: { cidr: string; except?: string[] } }
@@ -233,7 +229,12 @@ test.each([
   { given: 'settings.KAFKA_BROKERS=x', said: 'KAFKA_BROKERS' },
   { given: 'shutdownTimeout=soon', said: 'shutdownTimeout' },
 ])('a value that can only be a mistake is refused: $given', async ({ given, said }) => {
-  const { isOk, text } = await helm('-f', join(chart, 'ci/minimal-values.yaml'), '--set', given)
+  const { isOk, text } = await helmTemplate(tools, [
+    '-f',
+    join(chart, 'ci/minimal-values.yaml'),
+    '--set',
+    given,
+  ])
   expect(isOk).toBe(false)
   expect(text).toContain(said)
 })
@@ -244,17 +245,28 @@ test.each([
   { given: 'gateway.httpRoute.enabled=true', said: 'gateway.httpRoute.parentRefs is empty' },
   { given: 'kafka.sasl.mechanism=plain', said: 'kafka.sasl.existingSecret is empty' },
 ])('what is missing is named: $given', async ({ given, said }) => {
-  const { isOk, text } = await helm('--set', 'kafka.brokers={kafka:9092}', '--set', given)
+  const { isOk, text } = await helmTemplate(tools, ['--set', 'kafka.brokers={kafka:9092}', '--set', given])
   expect(isOk).toBe(false)
   expect(text).toContain(said)
 })
 
 test('a catalog in a file is taken as it is', async () => {
-  const text = await helm(
+  const text = await helmTemplate(tools, [
     '-f',
     join(chart, 'ci/minimal-values.yaml'),
     '--set-file',
     `catalog.file=${resolve(chart, '../../compose/catalog.yaml')}`,
-  )
+  ])
   expect(text.text).toContain('writeKeys: [demo-write-key]')
 })
+
+/** A series of Prometheus that stays as it is. */
+function lag(labels: string, value: number) {
+  return { series: `sluice_consumer_lag_records{namespace="sluice",${labels}}`, values: `${value}+0x5` }
+}
+
+/** What promtool is to find after five minutes. */
+function recorded(expr: string, value: number) {
+  const labels = `${expr}{namespace="sluice",release="release"}`
+  return { expr, eval_time: '5m', exp_samples: [{ labels, value }] }
+}

@@ -1,9 +1,22 @@
 import { execFileSync } from 'node:child_process'
-import { chownSync, existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  globSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { stringify } from 'yaml'
 import { freePorts } from '../../src/development/ports.ts'
+import { planOf, projectConfigMap } from '../deploy/kubelet.ts'
+import { only, podOf, render } from '../deploy/render.ts'
+import { installTools } from '../deploy/tools.ts'
 import { runContainer, startContainer } from '../support/container.ts'
 import { type CountingReceiver, startCountingReceiver } from '../support/counting-receiver.ts'
 import { ensureCommands } from '../support/debian.ts'
@@ -199,4 +212,64 @@ describe('on a real Kafka', () => {
     }
     catalog.remove()
   })
+
+  test('the pods of the chart run from it as they are, follow an edit of the ConfigMap, and end within their grace', async () => {
+    const tools = await installTools()
+    const folder = mkdtempSync(join(tmpdir(), 'sluice-pods-'))
+    // Those of a kubelet can be passed through, but not listed.
+    chmodSync(folder, 0o711)
+    const [gatewayPort, gatewayHttp, workerHttp] = await freePorts(3)
+    const values = {
+      kafka: { brokers: testKafka(), topicPrefix: randomPrefix() },
+      topics: { partitions: 4, replication: 1, minInsync: 1 },
+      catalog: { inline: catalogOf(receiver, 'first') },
+      gateway: { shutdownDelay: '0s' },
+      settings: {
+        SLUICE_TOPICS_DEVELOPMENT: true,
+        SLUICE_DELIVERY_ALLOW_ADDRESSES: '127.0.0.0/8',
+        SLUICE_GATEWAY_PORT: gatewayPort,
+      },
+    }
+    writeFileSync(join(folder, 'values.json'), JSON.stringify(values))
+    const resources = await render(tools, '-f', join(folder, 'values.json'))
+    const plan = (kind: string, podName: string, httpPort = 0) => {
+      const { env, ...rest } = planOf(podOf(only(resources, kind)), { folder, podName, resources })
+      // One address for all: pods have one each.
+      return { ...rest, env: { ...env, SLUICE_HTTP_PORT: String(httpPort) } }
+    }
+    await runContainer(image, plan('Job', 'topics-1'))
+    const worker = startContainer(image, plan('StatefulSet', 'release-sluice-worker-0', workerHttp))
+    const gateway = startContainer(image, plan('Deployment', 'gateway-1', gatewayHttp))
+    for (const port of [workerHttp, gatewayHttp])
+      await until('it is ready', async () => (await fetch(`http://127.0.0.1:${port}/readyz`)).ok)
+    const send = (messageId: string) =>
+      fetch(`http://127.0.0.1:${gatewayPort}/v1/track`, {
+        method: 'POST',
+        headers: { authorization: `Basic ${btoa('shop-key:')}` },
+        body: JSON.stringify({ messageId, userId: 'u1', event: 'Hello' }),
+      })
+    expect((await send('before')).status).toBe(200)
+    await until('it has arrived', async () => (await receiver.arrivals('/first')).has('before'))
+    const catalog = join(folder, 'release-sluice-worker-0/catalog')
+    projectConfigMap(catalog, { 'catalog.yaml': stringify(catalogOf(receiver, 'first', 'second')) })
+    await until('the edit is live', () => worker.said.includes('the catalog has changed'))
+    expect((await send('after')).status).toBe(200)
+    await until('it has arrived there too', async () => (await receiver.arrivals('/second')).has('after'))
+    for (const [kind, container] of [
+      ['StatefulSet', worker],
+      ['Deployment', gateway],
+    ] as const) {
+      const { code, tookMs } = await container.terminate()
+      expect([code, container.said]).toEqual([0, expect.stringContaining('"stopped"')])
+      expect(tookMs).toBeLessThan(podOf(only(resources, kind)).terminationGracePeriodSeconds * 1_000)
+    }
+    expect(worker.said).toContain('"processes":2')
+    rmSync(folder, { recursive: true, force: true })
+  })
 })
+
+/** What the source `shop` sends goes to a path of the receiver for each of `ids`. */
+function catalogOf(receiver: CountingReceiver, ...ids: string[]) {
+  const destinations = ids.map((id) => ({ id, sources: ['shop'], hooks: [{ url: receiver.url(`/${id}`) }] }))
+  return { sources: [{ id: 'shop', writeKeys: ['shop-key'] }], destinations }
+}

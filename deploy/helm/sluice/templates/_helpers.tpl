@@ -83,6 +83,17 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{ max (int .Values.worker.autoscaling.minReplicas) (min $wanted $ceiling) }}
 {{- end -}}
 
+{{/* Who logs in to Kafka, and the file with the secret. */}}
+{{- define "sluice.login" }}
+- name: {{ .id }}
+  valueFrom:
+    secretKeyRef:
+      name: {{ required "kafka.sasl.existingSecret is empty: name a Secret with the login" .of.existingSecret }}
+      key: {{ .idKey }}
+- name: {{ .secret }}
+  value: /etc/sluice-kafka/login/{{ .secretKey }}
+{{- end -}}
+
 {{/* Variables of every process. Inline: a change of them is a change of the pods. */}}
 {{- define "sluice.env" -}}
 - name: SLUICE_KAFKA_BROKERS
@@ -91,20 +102,25 @@ app.kubernetes.io/instance: {{ .Release.Name }}
   value: {{ .Values.kafka.topicPrefix | quote }}
 - name: SLUICE_KAFKA_SSL
   value: {{ .Values.kafka.ssl | quote }}
+{{- with .Values.kafka.tls }}
+{{- if .existingSecret }}
+{{- range $variable, $key := dict "CA" .caKey "CERT" .certKey "KEY" .keyKey }}
+{{- if $key }}
+- name: SLUICE_KAFKA_{{ $variable }}_FILE
+  value: /etc/sluice-kafka/tls/{{ $key }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
 {{- with .Values.kafka.sasl }}
 {{- if ne .mechanism "none" }}
 - name: SLUICE_KAFKA_SASL_MECHANISM
   value: {{ .mechanism }}
-- name: SLUICE_KAFKA_SASL_USERNAME
-  valueFrom:
-    secretKeyRef:
-      name: {{ required "kafka.sasl.existingSecret is empty: name a Secret with the login" .existingSecret }}
-      key: {{ .usernameKey }}
-- name: SLUICE_KAFKA_SASL_PASSWORD
-  valueFrom:
-    secretKeyRef:
-      name: {{ .existingSecret }}
-      key: {{ .passwordKey }}
+{{- end }}
+{{- if eq .mechanism "oauthbearer" }}
+{{- include "sluice.login" (dict "of" . "id" "SLUICE_KAFKA_OAUTH_CLIENT_ID" "idKey" .clientIdKey "secret" "SLUICE_KAFKA_OAUTH_CLIENT_SECRET_FILE" "secretKey" .clientSecretKey) }}
+{{- else if not (has .mechanism (list "none" "aws-iam")) }}
+{{- include "sluice.login" (dict "of" . "id" "SLUICE_KAFKA_SASL_USERNAME" "idKey" .usernameKey "secret" "SLUICE_KAFKA_SASL_PASSWORD_FILE" "secretKey" .passwordKey) }}
 {{- end }}
 {{- end }}
 - name: SLUICE_TOPICS_PARTITIONS
@@ -142,37 +158,64 @@ envFrom:
 {{- end }}
 {{- end -}}
 
-{{- define "sluice.volumeMounts" -}}
+{{/* What every pod sees, also that of the topics. */}}
+{{- define "sluice.basicMounts" -}}
 - name: tmp
   mountPath: /tmp
-- name: catalog
-  mountPath: /etc/sluice
-  readOnly: true
 {{- if .Values.trustedCertificates.existingConfigMap }}
 - name: certificates
   mountPath: /etc/ssl/sluice
   readOnly: true
 {{- end }}
+{{- if .Values.kafka.tls.existingSecret }}
+- name: kafka-tls
+  mountPath: /etc/sluice-kafka/tls
+  readOnly: true
+{{- end }}
+{{- if .Values.kafka.sasl.existingSecret }}
+- name: kafka-login
+  mountPath: /etc/sluice-kafka/login
+  readOnly: true
+{{- end }}
+{{- end -}}
+
+{{- define "sluice.basicVolumes" -}}
+- name: tmp
+  emptyDir: {}
+{{- with .Values.trustedCertificates.existingConfigMap }}
+- name: certificates
+  configMap:
+    name: {{ . }}
+{{- end }}
+{{- with .Values.kafka.tls.existingSecret }}
+- name: kafka-tls
+  secret:
+    secretName: {{ . }}
+    defaultMode: 0440
+{{- end }}
+{{- with .Values.kafka.sasl.existingSecret }}
+- name: kafka-login
+  secret:
+    secretName: {{ . }}
+    defaultMode: 0440
+{{- end }}
+{{- end -}}
+
+{{- define "sluice.volumeMounts" -}}
+{{ include "sluice.basicMounts" . }}
+- name: catalog
+  mountPath: /etc/sluice
+  readOnly: true
 {{- end -}}
 
 {{- define "sluice.volumes" -}}
-- name: tmp
-  emptyDir: {}
+{{ include "sluice.basicVolumes" . }}
 - name: catalog
 {{- if .Values.catalog.volume }}
   {{- toYaml .Values.catalog.volume | nindent 2 }}
 {{- else }}
   configMap:
     name: {{ .Values.catalog.existingConfigMap | default (printf "%s-catalog" (include "sluice.fullname" .)) }}
-{{- end }}
-{{- include "sluice.certificateVolume" . }}
-{{- end -}}
-
-{{- define "sluice.certificateVolume" -}}
-{{- with .Values.trustedCertificates.existingConfigMap }}
-- name: certificates
-  configMap:
-    name: {{ . }}
 {{- end }}
 {{- end -}}
 
@@ -252,8 +295,9 @@ priorityClassName: {{ . }}
 {{ .Values.kafka.topicPrefix | replace "." "\\\\." }}
 {{- end -}}
 
+{{/* A partition that moves is told by two pods for a moment, and counts once. */}}
 {{- define "sluice.lagQuery" -}}
-sum(sluice_consumer_lag_records{namespace="{{ .Release.Namespace }}",topic=~"{{ include "sluice.prefixPattern" . }}(events|replays)"})
+sum(max by (topic, partition) (sluice_consumer_lag_records{namespace="{{ .Release.Namespace }}",topic=~"{{ include "sluice.prefixPattern" . }}(events|replays)"}))
 {{- end -}}
 
 {{- define "sluice.overdueQuery" -}}
