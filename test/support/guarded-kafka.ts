@@ -34,9 +34,7 @@ export type GuardedKafka = SingleBroker & {
 /** The one user, with SCRAM and PLAIN. */
 export const user = { name: 'alice', password: 'alice-secret' }
 
-export async function startGuardedKafka(
-  properties: Readonly<Record<string, string>> = {},
-): Promise<GuardedKafka> {
+export async function startGuardedKafka(): Promise<GuardedKafka> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-guarded-'))
   const file = (name: string, text: string): string => {
     const path = join(folder, name)
@@ -64,7 +62,7 @@ export async function startGuardedKafka(
   const broker = await startSingleBroker({
     extra: {
       listeners,
-      properties: { ...guards(keystore, truststore, tokens.origin), ...properties },
+      properties: guards(keystore, truststore, tokens.origin),
       javaFlags: [`-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls=${tokens.origin}/jwks`],
       formatArgs: ['SCRAM-SHA-256', 'SCRAM-SHA-512'].flatMap((mechanism) => [
         '--add-scram',
