@@ -73,11 +73,26 @@ async function findInherited(
 
 const notAllowed: ReadonlySet<string> = new Set(['GROUP_AUTHORIZATION_FAILED'])
 
-/** One for each partition, also where there is none. */
+/** One for each partition, also where there is none. A coordinator that is being made, or loads its groups, is waited for. */
 async function readCommits(admin: Admin, groupId: string, topics: readonly string[]): Promise<Commit[]> {
-  const fetched = await admin.fetchOffsets({ groupId, topics: [...topics] })
-  return fetched.flatMap(({ topic, partitions }) => partitions.map((commit) => ({ topic, ...commit })))
+  const deadlineMs = performance.now() + coordinatorWithinMs
+  for (;;) {
+    try {
+      const fetched = await admin.fetchOffsets({ groupId, topics: [...topics] })
+      return fetched.flatMap(({ topic, partitions }) => partitions.map((commit) => ({ topic, ...commit })))
+    } catch (error) {
+      if (!isProtocolError(error, notYet) || performance.now() > deadlineMs) throw error
+    }
+    await delay(lookAgainMs)
+  }
 }
+
+const coordinatorWithinMs = 20_000
+const notYet: ReadonlySet<string> = new Set([
+  'GROUP_LOAD_IN_PROGRESS',
+  'GROUP_COORDINATOR_NOT_AVAILABLE',
+  'NOT_COORDINATOR_FOR_GROUP',
+])
 
 function isMade({ offset }: Commit): boolean {
   return Number(offset) >= 0

@@ -13,6 +13,8 @@ export type Manners = {
   tells?: (name: string, value: string | null) => string | null | undefined
   /** The versions of a request that it knows, `[lowest, highest]`; undefined: those that the broker knows. */
   knows?: (apiKey: number) => readonly [number, number] | undefined
+  /** Answers a request in place of the broker: with the bytes behind the correlation id. */
+  answers?: (request: SeenRequest) => Buffer | undefined
 }
 
 /** A broker behind a proxy that answers as clusters do which are none of Apache Kafka's. */
@@ -72,7 +74,7 @@ function relay(client: Socket, upstream: Socket, cloud: CloudKafka): void {
     }
     cloud.requests.push(request)
     const correlationId = frame.readInt32BE(4)
-    const refusal = refusalOf(request, cloud.manners)
+    const refusal = cloud.manners.answers?.(request) ?? refusalOf(request, cloud.manners)
     if (refusal !== undefined) {
       client.write(framed(correlationId, refusal))
       return
