@@ -9,6 +9,7 @@ import { deletionAvro, eventAvro, membershipAvro, syncAvro, traitAvro } from '..
 import { deletionSchema } from '../src/message/deletion.ts'
 import { eventSchema } from '../src/message/schema.ts'
 import { chartFiles } from './chart.ts'
+import { metricsMarkdown } from './metrics-markdown.ts'
 
 /**
  * Writes the files that are made from the code: `npm run generate`. With `--check` it writes nothing, and
@@ -30,6 +31,7 @@ const generated: Record<string, string> = {
   'docs/configuration.md': configMarkdown(),
   ...chartFiles(root),
   'docs/acls.md': aclsMarkdown(),
+  'docs/metrics.md': await metricsMarkdown(),
 }
 
 const isCheck = process.argv.includes('--check')

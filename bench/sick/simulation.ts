@@ -214,6 +214,7 @@ export function defaultSettings() {
 const silentObserver: PipelineOptions['observer'] = {
   attempted() {},
   delivered() {},
+  firstTried() {},
   omitted() {},
   parked() {},
   deadLettered() {},

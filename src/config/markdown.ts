@@ -24,8 +24,13 @@ export function configMarkdown(): string {
 const heading = ['Key', 'Variable', 'Default', 'Value', 'Meaning']
 
 function table(keys: readonly ConfigKey[]): string {
-  const rows = [heading, ...keys.map(cells)]
-  const widths = heading.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
+  return alignTable([heading, ...keys.map(cells)])
+}
+
+/** A table in Markdown, as the formatter would leave it. The first row is its heading. */
+export function alignTable(rows: readonly (readonly string[])[]): string {
+  const [titles = []] = rows
+  const widths = titles.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
   const rule = widths.map((width) => '-'.repeat(width))
   const [first, ...others] = rows.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)))
   return [first, rule, ...others].map((row) => `| ${row?.join(' | ')} |`).join('\n')

@@ -83,6 +83,7 @@ export class Breaker {
   #sinceSuccess = 0
   #lastSuccessMs = 0
   #lastBegunMs = 0
+  #openedMs = 0
   #probeMs: number
 
   constructor(options: BreakerOptions) {
@@ -97,6 +98,11 @@ export class Breaker {
 
   get state(): BreakerState {
     return this.#state
+  }
+
+  /** How long it has been open; 0 where it is closed, or nothing was sent for `quietMs`. */
+  openForMs(nowMs: number, quietMs: number): number {
+    return this.#state === 'open' && nowMs - this.#lastBegunMs < quietMs ? nowMs - this.#openedMs : 0
   }
 
   /** The longest that a hook is left alone, whatever it asks for: one message's `Retry-After` must not end all others. */
@@ -222,6 +228,7 @@ export class Breaker {
   /** `successes`: of the window that opens it. */
   #open(successes: number, nowMs: number): void {
     this.#become('open')
+    this.#openedMs = nowMs
     this.#run = newRun()
     this.#credits = successes * creditsPerSuccess
     this.#limit = leastLimit

@@ -59,16 +59,25 @@ export type Endpoint = {
 /** The seed's product token: the service, with version 1.0. */
 const userAgent = 'Sluice/1.0'
 
-/** Gives the endpoint of a destination; the same one as long as the catalog keeps the same definition. */
-export function createEndpoints(breaker: BreakerOptions): (definition: DestinationDefinition) => Endpoint {
+export type Endpoints = {
+  /** The endpoint of a destination; the same one as long as the catalog keeps the same definition. */
+  of(definition: DestinationDefinition): Endpoint
+  /** The same where it has been asked for before. */
+  known(definition: DestinationDefinition): Endpoint | undefined
+}
+
+export function createEndpoints(breaker: BreakerOptions): Endpoints {
   const endpoints = new WeakMap<DestinationDefinition, Endpoint>()
-  return (definition) => {
-    let endpoint = endpoints.get(definition)
-    if (endpoint === undefined) {
-      endpoint = prepare(definition, breaker)
-      endpoints.set(definition, endpoint)
-    }
-    return endpoint
+  return {
+    of(definition) {
+      let endpoint = endpoints.get(definition)
+      if (endpoint === undefined) {
+        endpoint = prepare(definition, breaker)
+        endpoints.set(definition, endpoint)
+      }
+      return endpoint
+    },
+    known: (definition) => endpoints.get(definition),
   }
 }
 

@@ -43,6 +43,8 @@ export type ProducerOptions = {
   maxRecordBytes: number
   /** The most that is sent at once, in bytes, but for a record that is larger. */
   batchBytes?: number
+  /** Told of each try that Kafka has not taken all of. */
+  onFailed?: () => void
   /** Told when produces begin to fail, and when they work again. */
   onStalled: (isStalled: boolean, reason: string) => void
 }
@@ -79,6 +81,7 @@ export async function startProducer({
   kafka,
   maxRecordBytes,
   batchBytes = defaultBatchBytes,
+  onFailed,
   onStalled,
 }: ProducerOptions): Promise<RecordProducer> {
   const producer = kafka.producer({
@@ -127,6 +130,7 @@ export async function startProducer({
           setStalled(false, '')
           return
         }
+        onFailed?.()
         if (!hasProgress) setStalled(true, unacknowledged(left))
       } catch (error) {
         if (isProtocolError(error, tooLarge)) {
@@ -134,6 +138,7 @@ export async function startProducer({
           await sendSingly(left)
           return
         }
+        onFailed?.()
         setStalled(true, error instanceof Error ? error.message : String(error))
       }
       // kafkajs passes over a partition that it doesn't know without having asked a broker: nothing else would wait.

@@ -25,8 +25,8 @@ export type Omitted = { readonly hookId: string; readonly why: OmitReason }
 
 /** Hears of all attempts; each tells which delivery it is of. */
 export type AttemptListener<D> = {
-  /** The first request is about to be made. */
-  begun(delivery: D): void
+  /** The first request is about to be made, at once or through the bulkhead. */
+  begun(delivery: D, way: Way): void
   /** One request has its outcome. */
   answered(delivery: D, result: HookResult, durationMs: number): void
   /** Whether its destination is still as it was when the attempt began. */
@@ -142,10 +142,10 @@ export class Attempt<D extends Attempted> {
     return this.#parts.delivery.body.length
   }
 
-  begin(): void {
+  begin(way: Way): void {
     if (this.#isBegun) return
     this.#isBegun = true
-    this.#parts.listener.begun(this.#parts.delivery)
+    this.#parts.listener.begun(this.#parts.delivery, way)
   }
 
   post(hook: EndpointHook, exchange: Exchange, way: Way): void {
@@ -240,12 +240,12 @@ const none: readonly Omitted[] = []
 const throttledPauseMs = 1_000
 
 /** Whether a request is made at once or through the bulkhead. */
-type Way = 'open' | 'paced'
+export type Way = 'open' | 'paced'
 
 type Owner = {
   readonly obstacle: PacedTry['obstacle']
   readonly bytes: number
-  begin(): void
+  begin(way: Way): void
   post(hook: EndpointHook, exchange: Exchange, way: Way): void
   answered(result: HookResult, durationMs: number): void
   leftOut(hook: EndpointHook, why: DropWhy): void
@@ -283,7 +283,7 @@ class HookExchange implements Exchange, PacedTry {
 
   start(): void {
     const { hook } = this
-    this.#attempt.begin()
+    this.#attempt.begin(this.#way)
     this.#startedMs = performance.now()
     this.#era = hook.breaker.begun(this.#startedMs, this.tryClass)
     if (hook.refusal === undefined) this.#attempt.post(hook, this, this.#way)

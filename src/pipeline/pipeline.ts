@@ -27,7 +27,7 @@ import {
 import { formatWait } from '../retry/duration.ts'
 import { type Ladder, nextParkingStep } from '../retry/ladder.ts'
 import { route } from '../routing/route.ts'
-import { Attempt, type AttemptListener, type Omitted, type OmitReason } from './attempt.ts'
+import { Attempt, type AttemptListener, type Omitted, type OmitReason, type Way } from './attempt.ts'
 import { describeDeath } from './death.ts'
 import {
   type Decision,
@@ -117,8 +117,16 @@ export type NotRoutedReason =
   | 'destination_off'
   | 'filtered_by_integrations'
 
+/**
+ * How a delivery came to its first try: straight from its lane, through the bulkhead since its hook isn't well, after it had waited on
+ * the ladder, or from `replays`.
+ */
+export type FirstTryWay = 'direct' | 'paced' | 'parked' | 'replayed'
+
 /** Hears what happens, for metrics and logs. */
 export type PipelineObserver = {
+  /** The first request of its first attempt is about to be made. Told again where the proxy did not let that one through. */
+  firstTried(delivery: Delivery, way: FirstTryWay): void
   attempted(delivery: Delivery, result: HookResult, durationMs: number): void
   delivered(delivery: Delivery): void
   /** A hook gets no request of a message that another hook of its destination has taken. */
@@ -207,7 +215,18 @@ export type Pipeline = {
   readonly queued: number
   /** Of requests to hooks that aren't well: how many are under way, how many wait, and of how many hooks. */
   readonly paced: { readonly inFlight: number; readonly queued: number; readonly hooks: number }
+  /** Hooks of the catalog whose breaker is open, but for those that were sent nothing for `openIfSentWithinMs`. */
+  openHooks(): readonly OpenHook[]
 }
+
+export type OpenHook = {
+  readonly destinationId: string
+  readonly hookId: string
+  readonly openForMs: number
+}
+
+/** A message is tried once an hour at least; of a hook that nothing is for, nobody knows how it is. */
+const openIfSentWithinMs = 65 * 60_000
 
 export function createPipeline(options: PipelineOptions): Pipeline {
   return new DeliveryPipeline(options)
@@ -215,17 +234,18 @@ export function createPipeline(options: PipelineOptions): Pipeline {
 
 class DeliveryPipeline implements Pipeline {
   readonly #options: PipelineOptions
-  readonly #endpointOf
+  readonly #endpoints
   readonly #lanes
   readonly #held = { records: 0, bytes: 0 }
   /** Of these, those that wait for nothing but hooks that aren't well: the others' buffer is not theirs. */
   readonly #outside = { records: 0, bytes: 0 }
   readonly #bulkhead: Bulkhead
   readonly #listener: AttemptListener<Delivery> = {
-    begun: (delivery) => {
+    begun: (delivery, way) => {
       delivery.debt.isBegun = true
       delivery.attempts++
       delivery.waits = 0
+      if (delivery.attempts === 1) this.#options.observer.firstTried(delivery, firstTryWay(delivery, way))
     },
     answered: (delivery, result, durationMs) =>
       this.#options.observer.attempted(delivery, result, durationMs),
@@ -261,7 +281,7 @@ class DeliveryPipeline implements Pipeline {
 
   constructor(options: PipelineOptions) {
     this.#options = options
-    this.#endpointOf = createEndpoints(options.breaker)
+    this.#endpoints = createEndpoints(options.breaker)
     this.#bulkhead = new Bulkhead(options.bulkhead)
     this.#lanes = createLanes<Delivery>({
       maxInFlight: options.maxInFlight,
@@ -290,6 +310,16 @@ class DeliveryPipeline implements Pipeline {
 
   get paced(): Pipeline['paced'] {
     return this.#bulkhead
+  }
+
+  openHooks(): readonly OpenHook[] {
+    const nowMs = performance.now()
+    return [...this.#options.catalog().destinations.values()].flatMap((definition) =>
+      (this.#endpoints.known(definition)?.hooks ?? []).flatMap(({ id, breaker }) => {
+        const openForMs = breaker.openForMs(nowMs, openIfSentWithinMs)
+        return openForMs > 0 ? [{ destinationId: definition.id, hookId: id, openForMs }] : []
+      }),
+    )
   }
 
   accept(record: HeldRecord, content: RecordContent): void {
@@ -676,7 +706,7 @@ class DeliveryPipeline implements Pipeline {
     else if (destination.state === 'off') this.#bury(delivery, 'destination_off', 'the destination is off')
     else if (destination.state === 'paused') this.#park(delivery, 'paused')
     else {
-      const endpoint = this.#endpointOf(destination)
+      const endpoint = this.#endpoints.of(destination)
       delivery.endpoint = endpoint
       delivery.seenIn = this.#options.catalog()
       if (this.#hasNoChance(delivery, endpoint)) this.#park(delivery, 'paced')
@@ -720,7 +750,7 @@ class DeliveryPipeline implements Pipeline {
       return
     }
     delivery.laneCap = definition.maxInFlight
-    const endpoint = seen ?? this.#endpointOf(definition)
+    const endpoint = seen ?? this.#endpoints.of(definition)
     const startedMs = this.#options.now()
     const { due, remaining } = dueHooks(endpoint.hooks, delivery, startedMs)
     const hooks = due.length > 0 ? due : this.#hooksAtLastTry(delivery, remaining, startedMs)
@@ -1144,6 +1174,17 @@ const proxyPauseMs = 1_000
 
 /** What is delivered of a message that is made here. */
 type OwnMessage = Pick<Carried, 'sourceId' | 'messageId' | 'kind' | 'property' | 'isUncertain'>
+
+function firstTryWay({ laneClass }: Delivery, way: Way): FirstTryWay {
+  switch (laneClass) {
+    case 'fresh':
+      return way === 'open' ? 'direct' : 'paced'
+    case 'retry':
+      return 'parked'
+    case 'backfill':
+      return 'replayed'
+  }
+}
 
 function isUncertainResult({ outcome, mayHaveArrived }: HookResult): boolean {
   return isUncertain(outcome, mayHaveArrived)

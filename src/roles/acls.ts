@@ -18,7 +18,8 @@ kafka-acls.sh --bootstrap-server HOST:PORT --add --allow-principal User:sluice-w
 \`\`\`
 
 Retry topics of a ladder that was configured before need the same rights as the others until they are empty. A worker whose group follows a topic prefix other than the
-default looks once for commits of the group \`sluice\`: DESCRIBE on it, if there may be any. Producers of your own need WRITE on \`events\`, \`audience-changes\` or \`deletions\`.
+default looks once for commits of the group \`sluice\`: DESCRIBE on it, if there may be any. A gateway that may also DESCRIBE the workers' group and all topics tells their lag
+(\`sluice_group_lag_records\`), also while no worker runs; else it warns once, and alerts have the workers' word alone. Producers of your own need WRITE on \`events\`, \`audience-changes\` or \`deletions\`.
 `
 
 /** The text of `docs/acls.md`. */

@@ -1,20 +1,25 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Catalog } from '../catalog/catalog.ts'
-import { openCatalogFile } from '../catalog/file.ts'
+import { type CatalogFile, openCatalogFile } from '../catalog/file.ts'
 import { catalogVariables } from '../config/read.ts'
 import type { Config } from '../config/schema.ts'
 import { Availability, type TopicAvailability } from '../gateway/availability.ts'
-import { Outbox } from '../gateway/outbox.ts'
+import { Outbox, type ProduceSender } from '../gateway/outbox.ts'
 import { createGatewayServer } from '../gateway/server.ts'
 import { createServerCalls } from '../gateway/server-calls.ts'
 import { Sources } from '../gateway/sources.ts'
 import { createTracking } from '../gateway/tracking.ts'
 import { startRecordSender } from '../kafka/record-sender.ts'
 import { within } from '../kafka/within.ts'
+import { buildInfo } from '../telemetry/build-info.ts'
+import type { CommonMetrics } from '../telemetry/common-metrics.ts'
 import { createGatewayMetrics, type GatewayMetrics } from '../telemetry/gateway-metrics.ts'
 import { createGatewayObserver } from '../telemetry/gateway-observer.ts'
+import { showCatalog } from '../telemetry/show-catalog.ts'
 import { askKafka, clientOf, openKafka } from './ask-kafka.ts'
+import { showCertificateExpiry } from './certificate-expiry.ts'
+import { openGroupLag } from './group-lag.ts'
 import { type Listening, listening } from './listening.ts'
 import type { Parts } from './parts.ts'
 import { StartError } from './start-error.ts'
@@ -45,21 +50,18 @@ export type GatewayPart = {
 /** The gateway in a process of its own, with its metrics and probes. */
 export async function startGateway({ config, log, parts }: GatewayOptions): Promise<void> {
   const telemetry = await openOwnTelemetry({ config, parts })
-  const opened = await openCatalogFile({
-    path: config.catalog.file,
-    variables: catalogVariables(),
-    onChange: ({ version, sources }) =>
-      log.info({ version, sources: sources.size }, 'the catalog has changed'),
-    onRefused: (faults) =>
-      log.error({ faults }, 'the catalog file has faults: the one before stays in force'),
-  })
-  if (!opened.ok) throw new StartError(opened.message)
-  const file = parts.add(opened.file)
+  const metrics = createGatewayMetrics()
+  const { version, commit } = buildInfo()
+  metrics.buildInfo.set({ version, commit, role: 'gateway' }, 1)
+  const file = parts.add(await openCatalog(config, metrics, log))
   const kafka = await openKafka(config, log, 'gateway')
   const laidOut = await refuseWrongTopics(kafka, config, log, writtenTopics(config))
-  const part = await startGatewayPart({ config, log, parts, laidOut, catalog: () => file.current() })
+  parts.add(await askKafka(config, openGroupLag({ kafka, config, metrics, log })))
+  const catalog = () => file.current()
+  const part = await startGatewayPart({ config, log, parts, laidOut, catalog, metrics })
   telemetry.tell({
     metrics() {
+      showCertificateExpiry(metrics, config)
       part.collect()
       return part.metrics.metrics()
     },
@@ -68,23 +70,48 @@ export async function startGateway({ config, log, parts }: GatewayOptions): Prom
   log.info({ port: telemetry.port, gatewayPort: part.port }, 'gateway started')
 }
 
-/** Joins everything that takes messages. `registry`: that of the worker beside it. */
+async function openCatalog(config: Config, metrics: CommonMetrics, log: Logger): Promise<CatalogFile> {
+  const opened = await openCatalogFile({
+    path: config.catalog.file,
+    variables: catalogVariables(),
+    onChange(catalog) {
+      showCatalog(metrics, catalog)
+      const { version, sources } = catalog
+      log.info({ version, sources: sources.size }, 'the catalog has changed')
+    },
+    onRefused(faults) {
+      metrics.catalogRefused.set(1)
+      log.error({ faults }, 'the catalog file has faults: the one before stays in force')
+    },
+  })
+  if (!opened.ok) throw new StartError(opened.message)
+  showCatalog(metrics, opened.file.current())
+  return opened.file
+}
+
+/** Joins everything that takes messages. `metrics`: made with those of the worker beside it, if there is one. */
 export async function startGatewayPart({
   config,
   log,
   parts,
   catalog,
   laidOut,
-  registry,
+  metrics,
 }: GatewayOptions & {
   catalog: () => Catalog
   laidOut: LaidOut
-  registry?: Registry
+  metrics: GatewayMetrics
 }): Promise<GatewayPart> {
-  const metrics = createGatewayMetrics(registry)
   const observer = createGatewayObserver({ metrics, log, now: monotonicMs })
   const sender = await askKafka(config, startRecordSender(clientOf(kafkaSettings(config), log, 'impatient')))
   parts.defer(() => within(leaveMs, sender.stop()))
+  const counted: ProduceSender = {
+    send: (produces, road, onSettled) =>
+      sender.send(produces, road, (produce, failure) => {
+        if (failure !== undefined) metrics.produceFailures.inc()
+        onSettled(produce, failure)
+      }),
+  }
   const topics = topicNames(config)
   const { minInsync, partitions } = topicLayout(config)
   const written = writtenTopics(config)
@@ -100,8 +127,17 @@ export async function startGatewayPart({
   const { host, port, lingerMs, ackTimeoutMs, bufferBytes } = config.gateway
   const { requestTimeoutMs, maxConnections, addIp, trustedProxies } = config.gateway
   const outbox = parts.add(
-    new Outbox({ sender, availability, lingerMs, ackTimeoutMs, bufferBytes, ...laidOut, now: monotonicMs }),
+    new Outbox({
+      sender: counted,
+      availability,
+      lingerMs,
+      ackTimeoutMs,
+      bufferBytes,
+      ...laidOut,
+      now: monotonicMs,
+    }),
   )
+  metrics.bufferedBytesLimit.set(bufferBytes)
   const sources = new Sources(catalog, monotonicMs)
   const shared = { sources, outbox, partitions, now: Date.now }
   const server = createGatewayServer({

@@ -9,6 +9,7 @@ import { refuseTakenPort } from './listening.ts'
 import type { Parts } from './parts.ts'
 import { StartError } from './start-error.ts'
 import { openOwnTelemetry, type OwnTelemetry } from './telemetry.ts'
+import { createGatewayMetrics } from '../telemetry/gateway-metrics.ts'
 import { applyTopicTable } from './topics.ts'
 import { startMember } from './worker.ts'
 
@@ -73,11 +74,11 @@ async function startDevelopmentKafka(say: UpOptions['say']): Promise<RunningKafk
 /** A gateway and a worker, which end in this order: what is taken last is still delivered. One port for both their probes. */
 async function startRoles(options: Omit<UpOptions, 'say'>, telemetry: OwnTelemetry): Promise<Ports> {
   const { log } = options
-  const member = await startMember(options)
-  const { metrics: registry } = member
+  const member = await startMember({ ...options, role: 'up' })
+  const { metrics: registry, laidOut } = member
   const catalog = (): Catalog => member.catalog()
-  const { laidOut } = member
-  const gateway = await startGatewayPart({ ...options, laidOut, registry, catalog })
+  const metrics = createGatewayMetrics(member.common)
+  const gateway = await startGatewayPart({ ...options, laidOut, metrics, catalog })
   telemetry.tell({
     metrics() {
       member.collect()

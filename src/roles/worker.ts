@@ -21,13 +21,20 @@ import { formatWait, parseWait } from '../retry/duration.ts'
 import { type Ladder, tiersOf } from '../retry/ladder.ts'
 import { showBehind } from '../telemetry/behind.ts'
 import { showFirstSyncs } from '../telemetry/first-sync-observer.ts'
+import { buildInfo } from '../telemetry/build-info.ts'
+import type { CommonMetrics } from '../telemetry/common-metrics.ts'
 import { createMetrics, type Metrics } from '../telemetry/metrics.ts'
 import { createObserver } from '../telemetry/observer.ts'
+import { showOldestUnsettled } from '../telemetry/oldest-unsettled.ts'
 import { showRetentionUsed } from '../telemetry/retention-used.ts'
+import { showCatalog } from '../telemetry/show-catalog.ts'
+import { showOpenHooks } from '../telemetry/show-hooks.ts'
 import { askKafka, openKafka } from './ask-kafka.ts'
 import { openAudiences } from './audiences.ts'
 import { openBackfillMarks } from './backfill-marks.ts'
+import { showCertificateExpiry } from './certificate-expiry.ts'
 import { openFirstSyncs } from './first-syncs.ts'
+import { openGroupLag } from './group-lag.ts'
 import { tuneGarbageCollector } from './garbage-collector.ts'
 import { bulkheadOf } from './bulkhead.ts'
 import { goOnFromPlainGroup } from './group-of-before.ts'
@@ -51,11 +58,15 @@ export type WorkerOptions = {
   onFatal: (error: Error) => void
   /** Which of several processes this is. */
   processOf?: ProcessOf
+  /** What runs this member. */
+  role?: 'worker' | 'up'
 }
 
 /** A member of the consumer group, and all that delivers what it reads. */
 export type Member = {
   metrics: Registry
+  /** Of these, those that a gateway beside it has as well. */
+  common: CommonMetrics & { registry: Registry }
   /** The catalog in force. */
   catalog(): Catalog
   /** The retry topics that it reads. */
@@ -89,9 +100,12 @@ export async function startMember({
   parts,
   onFatal,
   processOf,
+  role = 'worker',
 }: WorkerOptions): Promise<Member> {
   parts.add(tuneGarbageCollector())
   const metrics = createMetrics({ perDestination: config.metrics.perDestination })
+  const { version, commit } = buildInfo()
+  metrics.buildInfo.set({ version, commit, role }, 1)
   let firstSyncs: FirstSyncs | undefined
   const catalog = parts.add(await openCatalog(config, metrics, log, () => firstSyncs?.catalogChanged()))
   const { settings, isOwnName } = memberKafka(config, processOf)
@@ -113,6 +127,7 @@ export async function startMember({
       kafka,
       maxRecordBytes: maxCarriedBytes(config.message.maxBytes),
       ...laidOut,
+      onFailed: () => metrics.produceFailures.inc(),
       onStalled(isStalled, reason) {
         state.stalledBy = isStalled ? reason : ''
         reportStalled()
@@ -138,6 +153,7 @@ export async function startMember({
     log,
     logAttempts: config.log.attempts,
     timeoutMs: config.delivery.timeoutMs,
+    retryLimitMs: config.retry.limitMs,
   })
   parts.defer(() => observer.flush())
   const { windowMs, messages } = config.repeats
@@ -173,6 +189,7 @@ export async function startMember({
     await audiences.stop()
   }
   parts.defer(() => ending.within(stopAudiences()))
+  const bulkhead = bulkheadOf(config, log)
   const running = createPipeline({
     catalog: () => catalog.current(),
     sender: outbound.sender,
@@ -180,7 +197,7 @@ export async function startMember({
     observer,
     ...(repeats !== undefined && { repeats }),
     ...pipelineSettings(config),
-    bulkhead: bulkheadOf(config, log),
+    bulkhead,
     onPressure: (isFull) => consumer?.setFull(isFull),
     onCongested: (isCongested) => consumer?.setCongested(isCongested),
     judge: (waiting) => audiences.judge(waiting),
@@ -234,6 +251,9 @@ export async function startMember({
   const subscribed = subscriptions.map(({ topic }) => topic)
   await goOnFromPlainGroup(kafka, { config, topics: subscribed, log })
   const retentions = parts.add(openRetentions({ kafka, topics: subscribed, log }))
+  showLimits(metrics, config, bulkhead.maxInFlight)
+  if (processOf === undefined || processOf.number === 1)
+    parts.add(await askKafka(config, openGroupLag({ kafka, config, metrics, log })))
   const member = await askKafka(
     config,
     startConsumer({
@@ -296,6 +316,7 @@ export async function startMember({
 
   return {
     metrics: metrics.registry,
+    common: metrics,
     catalog: () => catalog.current(),
     tiers: tiers.map(({ topic }) => topic),
     laidOut,
@@ -306,6 +327,9 @@ export async function startMember({
         topicPrefix: config.kafka.topicPrefix,
         nowMs: Date.now(),
       })
+      showOldestUnsettled(metrics, member.partitions, config.kafka.topicPrefix)
+      showOpenHooks(metrics, running.openHooks())
+      showCertificateExpiry(metrics, config)
       metrics.heldRecords.set(running.held.records + intake.held.records)
       metrics.heldBytes.set(running.held.bytes + intake.held.bytes)
       metrics.waitingForSchema.set(intake.held.partitions)
@@ -377,8 +401,7 @@ async function openCatalog(
     variables: catalogVariables(),
     allowAddresses: config.delivery.allowAddresses,
     onChange(catalog) {
-      metrics.catalogRefused.set(0)
-      metrics.destinations.set(catalog.destinations.size)
+      showCatalog(metrics, catalog)
       log.info(
         { version: catalog.version, destinations: catalog.destinations.size },
         'the catalog has changed',
@@ -391,7 +414,7 @@ async function openCatalog(
     },
   })
   if (!opened.ok) throw new StartError(opened.message)
-  metrics.destinations.set(opened.file.current().destinations.size)
+  showCatalog(metrics, opened.file.current())
   return opened.file
 }
 
@@ -409,6 +432,13 @@ async function tiersToConsume(
     log.warn({ topic: `${prefix}retry.${name}` }, 'a retry topic without a wait in its name is left alone')
     return []
   })
+}
+
+function showLimits(metrics: Metrics, { delivery }: Config, pacedInFlight: number): void {
+  metrics.inFlightLimit.set(delivery.maxInFlight)
+  metrics.pacedInFlightLimit.set(pacedInFlight)
+  metrics.heldRecordsLimit.set(delivery.bufferRecords)
+  metrics.heldBytesLimit.set(delivery.bufferBytes)
 }
 
 function collect(metrics: Metrics, pipeline: Pipeline, consumer: GroupConsumer, isStalled: boolean): void {

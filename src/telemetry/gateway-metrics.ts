@@ -1,4 +1,5 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client'
+import { type CommonMetrics, createCommonMetrics } from './common-metrics.ts'
 import { TallyHistogram } from './tally.ts'
 
 /** The gateway's table of metrics. Labels come from closed lists. */
@@ -6,11 +7,20 @@ export type GatewayMetrics = ReturnType<typeof createGatewayMetrics>
 
 const requestBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5]
 
-/** Adds them to `registry`, where there is one: in one process with a worker they are read together. */
-export function createGatewayMetrics(registry = defaultRegistry()) {
+/** `beside`: those of a worker in the same process, which they are added to and read together with. */
+export function createGatewayMetrics(beside: CommonMetrics & { registry: Registry } = ownMetrics()) {
+  const { registry } = beside
+  const { buildInfo, faults, catalogInfo, catalogRefused, destinations, groupLag, certificateExpiry } = beside
   const registers = [registry]
   return {
     registry,
+    buildInfo,
+    faults,
+    catalogInfo,
+    catalogRefused,
+    destinations,
+    groupLag,
+    certificateExpiry,
     requests: new Counter({
       name: 'sluice_gateway_requests_total',
       help: 'Requests that were answered, by call and status.',
@@ -66,6 +76,16 @@ export function createGatewayMetrics(registry = defaultRegistry()) {
       help: 'Messages that Kafka has not acknowledged yet.',
       registers,
     }),
+    bufferedBytesLimit: new Gauge({
+      name: 'sluice_gateway_buffered_bytes_limit',
+      help: 'The most bytes of messages that Kafka has not acknowledged, and as many of bodies that are not complete: gateway.bufferBytes. Beyond it requests are answered 503.',
+      registers,
+    }),
+    produceFailures: new Counter({
+      name: 'sluice_gateway_produce_failures_total',
+      help: 'Writes to a partition that Kafka did not take. They are made again for as long as somebody waits for the answer.',
+      registers,
+    }),
     unavailable: new Gauge({
       name: 'sluice_gateway_kafka_unavailable',
       help: '1 while no partition of the events topic takes messages, requests are answered 503, and the gateway is not ready.',
@@ -82,8 +102,8 @@ export function createGatewayMetrics(registry = defaultRegistry()) {
   }
 }
 
-function defaultRegistry(): Registry {
+function ownMetrics(): CommonMetrics & { registry: Registry } {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
-  return registry
+  return { registry, ...createCommonMetrics(registry) }
 }

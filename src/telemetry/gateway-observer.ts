@@ -68,6 +68,7 @@ export function createGatewayObserver({
       metrics.coalesced.inc(count)
     },
     failed(error) {
+      metrics.faults.inc()
       log.error({ err: error }, 'a request failed: this is a bug')
     },
   }

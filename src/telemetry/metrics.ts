@@ -1,8 +1,10 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client'
+import { createCommonMetrics } from './common-metrics.ts'
 import { TallyCounter, TallyHistogram } from './tally.ts'
 
 /**
- * The one table of metrics. Labels come from closed lists, so a series count never grows with customers;
+ * The worker's part of the one table of metrics; that of the gateway and what both tell lie beside it, and `docs/metrics.md` is made
+ * of all. Labels come from closed lists, so a series count never grows with customers;
  * `perDestination` adds a destination label to the two counters that SREs ask it of. Where several processes are read as one,
  * values are added up, or go by `aggregator`.
  */
@@ -10,6 +12,7 @@ export type Metrics = ReturnType<typeof createMetrics>
 
 const attemptBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 6]
 const lookupBuckets = [0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5]
+const usedBuckets = [0.1, 0.25, 0.5, 0.75, 0.9, 1]
 const deliveryBuckets = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3_600, 7_200, 14_400]
 
 export function createMetrics({ perDestination }: { perDestination: boolean }) {
@@ -20,6 +23,7 @@ export function createMetrics({ perDestination }: { perDestination: boolean }) {
   return {
     registry,
     perDestination,
+    ...createCommonMetrics(registry),
     records: new TallyCounter({
       name: 'sluice_records_total',
       help: 'Records taken from Kafka, by topic (without the prefix).',
@@ -85,7 +89,12 @@ export function createMetrics({ perDestination }: { perDestination: boolean }) {
     }),
     pacedInFlight: new Gauge({
       name: 'sluice_paced_requests_in_flight',
-      help: 'Requests under way to URLs that fail or asked for a pause; at most delivery.maxInFlightSick.',
+      help: 'Requests under way to URLs that fail or asked for a pause; at most sluice_paced_requests_in_flight_limit.',
+      registers,
+    }),
+    pacedInFlightLimit: new Gauge({
+      name: 'sluice_paced_requests_in_flight_limit',
+      help: 'The most requests under way to URLs that fail: delivery.maxInFlightSick, or half of the open files that the system allows.',
       registers,
     }),
     pacedQueued: new Gauge({
@@ -104,6 +113,32 @@ export function createMetrics({ perDestination }: { perDestination: boolean }) {
       name: 'sluice_produce_to_delivery_seconds',
       help: 'From the append of the message to Kafka to its successful delivery.',
       buckets: deliveryBuckets,
+      registers,
+    }),
+    firstAttemptSeconds: new TallyHistogram({
+      name: 'sluice_append_to_first_attempt_seconds',
+      help: 'From the append of the message to Kafka to its first request, by way: direct (to an endpoint that is well: this latency is ours), paced (its URLs fail or asked for a pause), parked (it had waited on a retry topic: its destination was paused or had more than it takes) or replayed.',
+      labelNames: ['way'],
+      buckets: deliveryBuckets,
+      registers,
+    }),
+    retryLimitUsed: new TallyHistogram({
+      name: 'sluice_parked_retry_limit_used_ratio',
+      help: 'How much of retry.limit (4 h) since its first attempt a delivery had used up when it was put on a retry topic; at 1 it is a dead letter. Not of those that were never tried.',
+      buckets: usedBuckets,
+      registers,
+    }),
+    openBreakers: new Gauge({
+      name: 'sluice_open_breakers',
+      help: 'URLs whose breaker is open, since most of their requests fail: of the process with the most. One that was sent nothing for 65 minutes is left out.',
+      aggregator: 'max',
+      registers,
+    }),
+    breakerOpen: new Gauge({
+      name: 'sluice_breaker_open_seconds',
+      help: 'How long the breaker has been open that is so for longest; 0 while none is.',
+      labelNames: perDestination ? ['destination', 'hook'] : [],
+      aggregator: 'max',
       registers,
     }),
     lookups: new TallyCounter({
@@ -152,6 +187,11 @@ export function createMetrics({ perDestination }: { perDestination: boolean }) {
       help: 'Deliveries with a request under way.',
       registers,
     }),
+    inFlightLimit: new Gauge({
+      name: 'sluice_deliveries_in_flight_limit',
+      help: 'The most requests under way to URLs that are well: delivery.maxInFlight.',
+      registers,
+    }),
     queued: new Gauge({
       name: 'sluice_deliveries_queued',
       help: 'Deliveries that wait in their lane, or for an older value of the same property.',
@@ -167,9 +207,19 @@ export function createMetrics({ perDestination }: { perDestination: boolean }) {
       help: 'Bytes of the messages in memory that are not settled yet.',
       registers,
     }),
+    heldRecordsLimit: new Gauge({
+      name: 'sluice_held_records_limit',
+      help: 'The most records in memory before reading pauses: delivery.bufferRecords. What waits for URLs that fail comes on top.',
+      registers,
+    }),
+    heldBytesLimit: new Gauge({
+      name: 'sluice_held_bytes_limit',
+      help: 'The same in bytes: delivery.bufferBytes.',
+      registers,
+    }),
     lag: new Gauge({
       name: 'sluice_consumer_lag_records',
-      help: 'Records not settled yet, by topic and partition, of the partitions that this member owns.',
+      help: 'Records not settled yet, by topic (with its prefix) and partition, of the partitions that this member owns: two members tell of one while it moves, so take the max by topic and partition before a sum.',
       labelNames: ['topic', 'partition'],
       aggregator: 'max',
       registers,
@@ -179,6 +229,13 @@ export function createMetrics({ perDestination }: { perDestination: boolean }) {
       help: 'Age of the oldest record not settled, as a share of how long its topic (without the prefix) keeps records: at 1 the broker may delete it undelivered. Above 0.5, start what is down or raise retention.ms of the topic. No series where the topic keeps all.',
       labelNames: ['topic'],
       aggregator: 'max',
+      registers,
+    }),
+    oldestUnsettled: new Gauge({
+      name: 'sluice_oldest_unsettled_timestamp_seconds',
+      help: 'When the oldest record that is not settled was appended to its topic (without the prefix), in Unix seconds; no series while all is settled. Of a retry topic: when the record that waits for longest was put there.',
+      labelNames: ['topic'],
+      aggregator: 'min',
       registers,
     }),
     parkedNow: new Gauge({
@@ -200,15 +257,19 @@ export function createMetrics({ perDestination }: { perDestination: boolean }) {
       aggregator: 'max',
       registers,
     }),
+    commitFailures: new Counter({
+      name: 'sluice_commit_failures_total',
+      help: 'Commits of offsets that Kafka refused or did not answer. They are made again; some come with each rebalance.',
+      registers,
+    }),
+    produceFailures: new Counter({
+      name: 'sluice_produce_failures_total',
+      help: 'Tries to write retries, dead letters or audience states that Kafka did not take. They are made again for as long as it takes.',
+      registers,
+    }),
     stalled: new Gauge({
       name: 'sluice_produce_stalled',
       help: '1 while Kafka does not take what is produced, and fetching is stopped.',
-      aggregator: 'max',
-      registers,
-    }),
-    catalogRefused: new Gauge({
-      name: 'sluice_catalog_refused',
-      help: '1 while the catalog file has faults and an earlier version is in force.',
       aggregator: 'max',
       registers,
     }),
@@ -269,12 +330,6 @@ export function createMetrics({ perDestination }: { perDestination: boolean }) {
       name: 'sluice_destination_needs_backfill',
       help: 'Destinations that have missed a value of an audience or a computed trait, since it ended in the dead letters, they were off, or they were connected later and audiences.firstSync is off, and have had no backfill of all that the space holds since.',
       labelNames: destination,
-      aggregator: 'max',
-      registers,
-    }),
-    destinations: new Gauge({
-      name: 'sluice_catalog_destinations',
-      help: 'Destinations of the catalog in force.',
       aggregator: 'max',
       registers,
     }),

@@ -5,12 +5,19 @@ import { type OmitReason, omitReasons } from '../pipeline/attempt.ts'
 import type { HookResult } from '../pipeline/decision.ts'
 import type { Delivery, HeldRecord } from '../pipeline/delivery.ts'
 import type { DropReason } from '../pipeline/identify.ts'
-import type { DeadReason, NotRoutedReason, ParkReason, PipelineObserver } from '../pipeline/pipeline.ts'
+import type {
+  DeadReason,
+  FirstTryWay,
+  NotRoutedReason,
+  ParkReason,
+  PipelineObserver,
+} from '../pipeline/pipeline.ts'
 import { formatWait } from '../retry/duration.ts'
 import { createDeliveredLog } from './attempt-line.ts'
 import { memo } from './memo.ts'
 import type { Metrics } from './metrics.ts'
 import { PacedLines } from './paced-lines.ts'
+import type { ObservedSeries } from './tally.ts'
 
 /**
  * Turns what the pipeline reports into metrics, and into one log line an attempt. Without `logAttempts` it logs of attempts only what
@@ -22,11 +29,13 @@ export function createObserver({
   log,
   logAttempts,
   timeoutMs,
+  retryLimitMs,
 }: {
   metrics: Metrics
   log: Logger
   logAttempts: boolean
   timeoutMs: number
+  retryLimitMs: number
 }): PipelineObserver & { flush(): void } {
   const { perDestination } = metrics
   const errorMessages: Partial<Record<OutcomeKind, string>> = {
@@ -70,6 +79,8 @@ export function createObserver({
     everyMs: omissionEveryMs,
   })
   const deliverySeconds = metrics.deliverySeconds.series({})
+  const firstTrySeconds = firstTrySeries(metrics)
+  const retryLimitUsed = metrics.retryLimitUsed.series({})
   const repeatsDropped = metrics.repeatsDropped.series({})
 
   function attempted(delivery: Delivery, { hookId, outcome, verdict }: HookResult, durationMs: number): void {
@@ -114,6 +125,9 @@ export function createObserver({
 
   return {
     attempted,
+    firstTried({ firstSeenMs }, way) {
+      firstTrySeconds[way].observe(Math.max(0, Date.now() - firstSeenMs) / 1000)
+    },
     delivered(delivery) {
       delivered(perDestination ? delivery.destinationId : '').inc()
       deliverySeconds.observe(Math.max(0, Date.now() - delivery.firstSeenMs) / 1000)
@@ -123,11 +137,13 @@ export function createObserver({
       const line = { destination: destinationId, hook, reason: why, messageId }
       omissions.add(JSON.stringify([why, destinationId, hook]), line)
     },
-    parked(_delivery: Delivery, why: ParkReason, waitMs: number) {
+    parked({ expiresAtMs }: Delivery, why: ParkReason, waitMs: number) {
       metrics.parked.inc({ tier: formatWait(waitMs), reason: why })
+      if (expiresAtMs > 0) retryLimitUsed.observe(Math.max(0, 1 - (expiresAtMs - Date.now()) / retryLimitMs))
     },
     deadLettered(reason: DeadReason, detail: string, where: HeldRecord, delivery: Delivery | undefined) {
       metrics.deadLetters.inc({ reason })
+      if (reason === 'internal_error') metrics.faults.inc()
       if (delivery !== undefined)
         deliveries('dead_letter')(perDestination ? delivery.destinationId : '').inc()
       log.warn(
@@ -162,12 +178,22 @@ export function createObserver({
       log.debug({ source, messageId, topic, partition, offset }, 'a repeat was dropped')
     },
     failed(error: unknown) {
+      metrics.faults.inc()
       log.error({ err: error }, 'a fault of Sluice, please report it')
     },
     flush() {
       pacedErrors.flush()
       omissions.flush()
     },
+  }
+}
+
+function firstTrySeries({ firstAttemptSeconds }: Metrics): Record<FirstTryWay, ObservedSeries> {
+  return {
+    direct: firstAttemptSeconds.series({ way: 'direct' }),
+    paced: firstAttemptSeconds.series({ way: 'paced' }),
+    parked: firstAttemptSeconds.series({ way: 'parked' }),
+    replayed: firstAttemptSeconds.series({ way: 'replayed' }),
   }
 }
 

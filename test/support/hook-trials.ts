@@ -59,12 +59,12 @@ export async function startTrials(): Promise<Trials> {
     timeoutMs: allowedMs,
     poolIdleMs: 300,
   })
-  const endpointOf = createEndpoints(breaker)
+  const endpoints = createEndpoints(breaker)
   const bulkhead = new Bulkhead(roomyBulkhead)
   const good = definitionAsWritten({ url: `${server.origin}/good`, headers: [], messageId: '' })
 
   async function attempt(definition: DestinationDefinition, messageId: string): Promise<Outcome | undefined> {
-    const endpoint = endpointOf(definition)
+    const endpoint = endpoints.of(definition)
     const released = Promise.withResolvers<void>()
     let results: readonly HookResult[] = []
     new Attempt({

@@ -533,6 +533,7 @@ export class WholeWorld {
         },
       },
       observer: {
+        firstTried() {},
         attempted() {},
         omitted() {},
         delivered() {},

@@ -68,6 +68,7 @@ async function given(
     },
     observer: {
       attempted() {},
+      firstTried() {},
       omitted() {},
       delivered() {},
       parked() {},

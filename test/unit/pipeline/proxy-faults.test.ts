@@ -82,6 +82,7 @@ function scene(
     },
     observer: {
       attempted: (_delivery, { outcome }) => attempted.push(outcome),
+      firstTried() {},
       omitted() {},
       delivered: ({ attempts }) => delivered.push(attempts),
       parked: (_delivery, why) => parked.push(why),

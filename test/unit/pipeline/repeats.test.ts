@@ -72,6 +72,7 @@ async function take(
     },
     observer: {
       attempted() {},
+      firstTried() {},
       omitted() {},
       delivered() {},
       parked() {},

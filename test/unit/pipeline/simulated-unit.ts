@@ -473,6 +473,7 @@ export class SimulatedUnit {
       },
       observer: {
         attempted() {},
+        firstTried() {},
         omitted() {},
         delivered: (delivery) => this.#forgetFresh(owner, delivery),
         parked: (delivery, why) => {

@@ -149,6 +149,7 @@ export function stage({
     },
     observer: {
       attempted() {},
+      firstTried() {},
       omitted() {},
       delivered: ({ destinationId, body }) => told.push(`delivered ${destinationId} ${String(body)}`),
       parked: ({ destinationId, body }, why) => told.push(`parked ${destinationId} ${String(body)}: ${why}`),

@@ -1,0 +1,44 @@
+import { alignTable } from '../src/config/markdown.ts'
+import { metricsTable, type TableMetric } from './metrics-table.ts'
+
+const introduction = `# Metrics
+
+Generated from the tables in \`src/telemetry\` by \`npm run generate\`.
+
+Every process answers \`/metrics\` in Prometheus' text format at \`http.port\` (9400). A worker of several processes answers for
+all of them with one page: counters and histograms are added up, gauges as the column "Processes" says. \`sluice up\` tells
+the metrics of a worker and a gateway. Labels come from closed lists: no series count grows with customers, but for the labels in brackets, which are
+there only with \`metrics.perDestination\`. Beside these there are prom-client's default metrics of the process and of Node.js: \`process_…\` and \`nodejs_…\`.
+
+- **Ages are told as times** (\`…_timestamp_seconds\`): \`time() - min by (topic) (…)\` is the age of the oldest, whoever owns it.
+- **Lag**: \`sluice_group_lag_records\` is what the brokers have, and is there while no worker runs. \`sluice_consumer_lag_records\` is newer by some seconds and goes with its
+  owner; sum it as \`sum by (topic) (max by (topic, partition) (…))\`.
+- Rules, alerts and dashboards made of these are in \`deploy/prometheus\` and \`deploy/grafana\`; each alert has a runbook in \`deploy/runbooks\`.
+`
+
+/** The text of `docs/metrics.md`. */
+export async function metricsMarkdown(): Promise<string> {
+  const own = [...(await metricsTable()).values()].filter(({ name }) => name.startsWith('sluice_'))
+  const sections = [
+    ['Of workers and gateways', own.filter(({ roles }) => roles.length === 2)],
+    ['Of workers', own.filter(({ roles }) => roles.length === 1 && roles[0] === 'worker')],
+    ['Of gateways', own.filter(({ roles }) => roles.length === 1 && roles[0] === 'gateway')],
+  ] as const
+  return (
+    introduction +
+    sections
+      .map(([title, metrics]) => `\n## ${title}\n\n${alignTable([heading, ...metrics.map(cells)])}\n`)
+      .join('')
+  )
+}
+
+const heading = ['Metric', 'Type', 'Labels', 'Processes', 'Meaning']
+
+function cells({ name, type, labels, destinationLabels, aggregator, help }: TableMetric): string[] {
+  const shown = [...labels.map(code), ...destinationLabels.map((label) => `[${code(label)}]`)]
+  return [code(name), type, shown.join(', '), aggregator, help]
+}
+
+function code(text: string): string {
+  return `\`${text}\``
+}

@@ -1,0 +1,59 @@
+import { createGatewayMetrics } from '../src/telemetry/gateway-metrics.ts'
+import { createMetrics } from '../src/telemetry/metrics.ts'
+
+/** One metric, as `/metrics` tells it. */
+export type TableMetric = {
+  readonly name: string
+  readonly type: 'counter' | 'gauge' | 'histogram' | 'summary'
+  readonly help: string
+  readonly labels: readonly string[]
+  /** Labels that it has only with `metrics.perDestination`. */
+  readonly destinationLabels: readonly string[]
+  /** What several processes of one worker make of their values: sum, max or min. */
+  readonly aggregator: string
+  /** Who tells it. */
+  readonly roles: readonly ('worker' | 'gateway')[]
+}
+
+type Registry = ReturnType<typeof createMetrics>['registry']
+
+/** All metrics of all roles by their name, those of Node.js and the process among them, in the order of the table. */
+export async function metricsTable(): Promise<ReadonlyMap<string, TableMetric>> {
+  const worker = await read(createMetrics({ perDestination: false }).registry)
+  const perDestination = await read(createMetrics({ perDestination: true }).registry)
+  const gateway = await read(createGatewayMetrics().registry)
+  const table = new Map<string, TableMetric>()
+  for (const [name, metric] of worker) {
+    const all = perDestination.get(name)?.labels ?? []
+    const destinationLabels = all.filter((label) => !metric.labels.includes(label))
+    const roles = gateway.has(name) ? (['worker', 'gateway'] as const) : (['worker'] as const)
+    table.set(name, { ...metric, destinationLabels, roles })
+  }
+  for (const [name, metric] of gateway)
+    if (!table.has(name)) table.set(name, { ...metric, destinationLabels: [], roles: ['gateway'] })
+  return table
+}
+
+type ReadMetric = Pick<TableMetric, 'name' | 'type' | 'help' | 'labels' | 'aggregator'>
+
+async function read(registry: Registry): Promise<ReadonlyMap<string, ReadMetric>> {
+  const values = await registry.getMetricsAsJSON()
+  const labels = new Map(registry.getMetricsAsArray().map((metric) => [metric.name, labelsOf(metric)]))
+  return new Map(
+    values.map(({ name, type, help, aggregator }) => [
+      name,
+      { name, type: typeOf(String(type)), help, aggregator, labels: labels.get(name) ?? [] },
+    ]),
+  )
+}
+
+/** prom-client has them in each metric, and doesn't declare it. */
+function labelsOf(metric: object): readonly string[] {
+  const labels: unknown = 'labelNames' in metric ? metric.labelNames : []
+  return Array.isArray(labels) ? labels.map(String).filter((label) => label !== 'le') : []
+}
+
+function typeOf(type: string): TableMetric['type'] {
+  if (type === 'counter' || type === 'gauge' || type === 'histogram' || type === 'summary') return type
+  throw new Error(`a metric of type ${type}`)
+}

@@ -1,0 +1,56 @@
+import { Counter, Gauge, type Registry } from 'prom-client'
+
+/** What a worker and a gateway both tell. In one process they share it. */
+export type CommonMetrics = ReturnType<typeof createCommonMetrics>
+
+export function createCommonMetrics(registry: Registry) {
+  const registers = [registry]
+  return {
+    buildInfo: new Gauge({
+      name: 'sluice_build_info',
+      help: '1, with what runs: the version, the commit that it was made of, and the role (worker, gateway or up).',
+      labelNames: ['version', 'commit', 'role'],
+      aggregator: 'max',
+      registers,
+    }),
+    faults: new Counter({
+      name: 'sluice_faults_total',
+      help: 'Faults of Sluice itself: requests, records or steps that failed by a bug. The log has each with its stack: report it.',
+      registers,
+    }),
+    catalogInfo: new Gauge({
+      name: 'sluice_catalog_info',
+      help: '1, with the version of the catalog in force: the first 12 hex digits of the SHA-256 of its text. Two at a time for more than some minutes: one process does not see the edit, or refuses it.',
+      labelNames: ['version'],
+      aggregator: 'max',
+      registers,
+    }),
+    catalogRefused: new Gauge({
+      name: 'sluice_catalog_refused',
+      help: '1 while the catalog file has faults and an earlier version is in force. The log names every fault.',
+      aggregator: 'max',
+      registers,
+    }),
+    destinations: new Gauge({
+      name: 'sluice_catalog_destinations',
+      help: 'Destinations of the catalog in force, by state: on, paused or off.',
+      labelNames: ['state'],
+      aggregator: 'max',
+      registers,
+    }),
+    groupLag: new Gauge({
+      name: 'sluice_group_lag_records',
+      help: 'Records that the consumer group has not committed yet, by topic (without the prefix), as the brokers tell it: also while no worker runs. Read every 15 s by each gateway and by one process of each worker: take the max, not the sum.',
+      labelNames: ['topic'],
+      aggregator: 'max',
+      registers,
+    }),
+    certificateExpiry: new Gauge({
+      name: 'sluice_certificate_expiry_timestamp_seconds',
+      help: 'When the client certificate that a setting names ends, in Unix seconds; no series where none is set. Put a new one into its file before: it is read again.',
+      labelNames: ['setting'],
+      aggregator: 'min',
+      registers,
+    }),
+  }
+}

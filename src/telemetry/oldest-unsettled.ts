@@ -1,0 +1,18 @@
+import type { Metrics } from './metrics.ts'
+
+type Partitions = Iterable<{ readonly topic: string; readonly oldestUnsettledMs: number }>
+
+/** Shows of each topic when the oldest record that isn't settled was appended; nothing of one where none is. */
+export function showOldestUnsettled(
+  { oldestUnsettled }: Pick<Metrics, 'oldestUnsettled'>,
+  partitions: Partitions,
+  topicPrefix: string,
+): void {
+  const oldest = new Map<string, number>()
+  for (const { topic, oldestUnsettledMs } of partitions) {
+    if (oldestUnsettledMs > 0) oldest.set(topic, Math.min(oldest.get(topic) ?? Infinity, oldestUnsettledMs))
+  }
+  oldestUnsettled.reset()
+  for (const [topic, ms] of oldest)
+    oldestUnsettled.set({ topic: topic.slice(topicPrefix.length) }, ms / 1_000)
+}

@@ -1,0 +1,21 @@
+import type { Metrics } from './metrics.ts'
+
+/** A URL whose breaker is open. */
+type OpenHook = { readonly destinationId: string; readonly hookId: string; readonly openForMs: number }
+
+/** Shows which URLs fail, and for how long the first of them has. */
+export function showOpenHooks(
+  {
+    openBreakers,
+    breakerOpen,
+    perDestination,
+  }: Pick<Metrics, 'openBreakers' | 'breakerOpen' | 'perDestination'>,
+  hooks: readonly OpenHook[],
+): void {
+  openBreakers.set(hooks.length)
+  breakerOpen.reset()
+  if (perDestination) {
+    for (const { destinationId: destination, hookId: hook, openForMs } of hooks)
+      breakerOpen.set({ destination, hook }, openForMs / 1_000)
+  } else breakerOpen.set(Math.max(0, ...hooks.map(({ openForMs }) => openForMs)) / 1_000)
+}
