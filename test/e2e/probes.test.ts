@@ -1,13 +1,11 @@
-import { readFileSync } from 'node:fs'
-import { resolve } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type CountingReceiver, startCountingReceiver } from '../support/counting-receiver.ts'
+import { metricsTable } from '../../scripts/metrics-table.ts'
 import { readAll } from '../support/kafka.ts'
 import { until } from '../support/until.ts'
 import { type LogLine, type SluiceProcess, startSluice } from '../support/worker-process.ts'
 import { newIds, unhurried, type Scene, setScene, setShopScene } from './scene.ts'
 
-const root = resolve(import.meta.dirname, '../..')
 const secret = 'shared-secret-of-crm'
 const headerSecret = 'token-of-a-header'
 const eventName = 'Order Completed'
@@ -202,13 +200,16 @@ function parseMetrics(text: string): {
 
 describe('/metrics', () => {
   test('exposes every metric of the table, each with its help', async () => {
-    const table = readFileSync(resolve(root, 'src/telemetry/metrics.ts'), 'utf8')
-    const names = [...table.matchAll(/name: '(sluice_\w+)'/g)].map(([, name = '']) => name)
-    expect(names.length).toBeGreaterThan(15)
+    const table = [...(await metricsTable()).values()].filter(({ roles }) => roles.includes('worker'))
+    const names = table.map(({ name }) => name).filter((name) => name.startsWith('sluice_'))
+    expect(names.length).toBeGreaterThan(60)
     const { helps, types, series } = parseMetrics(await getText('/metrics'))
     expect(names.filter((name) => !/\w/.test(helps.get(name) ?? ''))).toEqual([])
     const exposed = series.map(({ name }) => name)
-    expect(names.filter((name) => !exposed.some((one) => one.startsWith(name)))).toEqual([])
+    expect(names.filter((name) => !exposed.some((one) => one.startsWith(name)))).toEqual([
+      // There is no certificate here.
+      'sluice_certificate_expiry_timestamp_seconds',
+    ])
     expect([...types.keys()].filter((name) => name.startsWith('sluice_')).toSorted()).toEqual(
       names.toSorted(),
     )
@@ -234,7 +235,7 @@ describe('/metrics', () => {
       if (!name.startsWith('sluice_')) continue
       expect(name).toMatch(/^[a-z][a-z0-9_]*[a-z0-9]$/)
       expect(name.endsWith('_total'), `${name} is a ${type}`).toBe(type === 'counter')
-      if (type === 'histogram') expect(name).toMatch(/_(seconds|bytes)$/)
+      if (type === 'histogram') expect(name).toMatch(/_(seconds|bytes|ratio)$/)
       // Base units only.
       expect(name).not.toMatch(/_(ms|milliseconds|minutes|hours|kilobytes|mb)(_|$)/)
     }
@@ -252,7 +253,7 @@ describe('/metrics', () => {
       }
     }
     expect([...values.keys()].toSorted()).toEqual(
-      ['outcome', 'partition', 'reason', 'state', 'status_class', 'tier', 'topic', 'verdict'].toSorted(),
+      'commit outcome partition reason role state status_class tier topic verdict version way'.split(' '),
     )
   })
 
@@ -290,7 +291,19 @@ describe('/metrics', () => {
     )
     expect(await metric('sluice_dead_letters_total', { reason: 'unknown_source' })).toBe(unknown.length)
     expect(await metric('sluice_not_routed_total', { reason: 'no_destination' })).toBe(3)
+    expect(await metric('sluice_catalog_destinations', { state: 'on' })).toBe(3)
     expect(await metric('sluice_catalog_destinations')).toBe(3)
+    expect(await metric('sluice_catalog_info')).toBe(1)
+    expect(await metric('sluice_build_info', { role: 'worker' })).toBe(1)
+    expect(await metric('sluice_faults_total')).toBe(0)
+    const tried = delivered.length + failed.length + hung.length
+    expect(await metric('sluice_append_to_first_attempt_seconds_count', { way: 'direct' })).toBe(tried)
+    expect(await metric('sluice_append_to_first_attempt_seconds_count')).toBe(tried)
+    // Each that fails is parked twice, at once and a second later: both near the begin of its four hours.
+    const parkedTwice = { le: '0.1' }
+    expect(await metric('sluice_parked_retry_limit_used_ratio_bucket', parkedTwice)).toBe(
+      2 * (failed.length + hung.length),
+    )
     // Hung requests are given up after 1 s, and no answer took longer.
     const slowest = await metric('sluice_attempt_duration_seconds_sum', { outcome: 'timeout' })
     expect(slowest / (2 * hung.length)).toBeGreaterThanOrEqual(1)
@@ -314,6 +327,30 @@ describe('/metrics', () => {
       expect(await metric(name)).toBe(0)
     }
     expect(await metric('sluice_produce_stalled')).toBe(0)
+    const parkedAgoMs =
+      Date.now() - (await metric('sluice_oldest_unsettled_timestamp_seconds', { topic: 'retry.1h' })) * 1_000
+    expect(parkedAgoMs).toBeGreaterThan(0)
+    expect(parkedAgoMs).toBeLessThan(120_000)
+    expect(await metric('sluice_oldest_unsettled_timestamp_seconds', { topic: 'events' })).toBe(0)
+  })
+
+  test('tells the limits beside what is held', async () => {
+    expect(await metricOf('sluice_deliveries_in_flight_limit')).toBe(512)
+    expect(await metricOf('sluice_held_records_limit')).toBe(2_000)
+    expect(await metricOf('sluice_held_bytes_limit')).toBe(64 * 1024 ** 2)
+    expect(await metricOf('sluice_paced_requests_in_flight_limit')).toBeGreaterThan(0)
+  })
+
+  test('tells the lag of the whole group as the brokers have it', async () => {
+    const waiting = failed.length + hung.length
+    await until('it is read', async () => {
+      return (await metricOf('sluice_group_lag_records', { topic: 'retry.1h' })) === waiting
+    })
+    const whole = await until('what is settled is committed', async () => {
+      const lag = await metricOf('sluice_group_lag_records')
+      return lag === waiting ? { lag } : undefined
+    })
+    expect(whole.lag).toBe(waiting)
   })
 })
 

@@ -55,6 +55,18 @@ describe('a breaker', () => {
     expect(breaker.state).toBe('open')
   })
 
+  test('tells for how long it has been open, unless nothing was sent for long', () => {
+    const quietMs = 3_600_000
+    expect(new Breaker(options).openForMs(1, quietMs)).toBe(0)
+    const breaker = opened(1_000)
+    expect(breaker.openForMs(61_000, quietMs)).toBe(60_000)
+    run(breaker, 'failure', 1_801_000)
+    expect(breaker.openForMs(3_601_001, quietMs)).toBe(3_600_001)
+    expect(breaker.openForMs(5_401_000, quietMs)).toBe(0)
+    for (let i = 0; i < 10; i++) run(breaker, 'success', 5_401_000)
+    expect(breaker.openForMs(5_402_000, quietMs)).toBe(0)
+  })
+
   test('forgets what is older than its window', () => {
     const breaker = new Breaker(options)
     for (let i = 0; i < 9; i++) run(breaker, 'failure', 0)

@@ -8,6 +8,8 @@ import { createGatewayMetrics } from '../../../src/telemetry/gateway-metrics.ts'
 
 const page = readFileSync(join(import.meta.dirname, '../../../docs/gateway.md'), 'utf8')
 
+const metricsPage = readFileSync(join(import.meta.dirname, '../../../docs/metrics.md'), 'utf8')
+
 const reasons: readonly LeftOutReason[] = [...rejectedReasons, 'empty_batch', 'unknown_source']
 
 function isCode(code: string): code is ProblemCode {
@@ -32,7 +34,8 @@ describe('the page about the gateway', () => {
     const metrics = await createGatewayMetrics().registry.getMetricsAsJSON()
     const names = metrics.map(({ name }) => name).filter((name) => name.startsWith('sluice_'))
     expect(names.length).toBeGreaterThan(8)
-    expect(names.filter((name) => !page.includes(name))).toEqual([])
+    expect(names.filter((name) => !metricsPage.includes(`\`${name}\``))).toEqual([])
+    expect(page).toContain('](metrics.md)')
     const calls = apiRoutes.map(({ paths }) => paths[0].replace('/v1/', ''))
     expect(calls.filter((call) => !page.includes(call))).toEqual([])
   })

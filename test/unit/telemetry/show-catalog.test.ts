@@ -1,0 +1,23 @@
+import { expect, test } from 'vitest'
+import { createMetrics } from '../../../src/telemetry/metrics.ts'
+import { showCatalog } from '../../../src/telemetry/show-catalog.ts'
+
+const destinations = (...states: ('on' | 'paused' | 'off')[]) =>
+  new Map(states.map((state, place) => [String(place), { state }]))
+
+test('only the version in force is shown, and its destinations by state, also those of which there is none', async () => {
+  const metrics = createMetrics({ perDestination: false })
+  showCatalog(metrics, { version: 'aaaaaaaaaaaa', destinations: destinations('on', 'off', 'on') })
+  metrics.catalogRefused.set(1)
+  showCatalog(metrics, { version: 'bbbbbbbbbbbb', destinations: destinations('paused') })
+  const { values: versions } = await metrics.catalogInfo.get()
+  expect(versions.map(({ labels, value }) => [labels.version, value])).toEqual([['bbbbbbbbbbbb', 1]])
+  const { values: states } = await metrics.destinations.get()
+  expect(Object.fromEntries(states.map(({ labels, value }) => [labels.state, value]))).toEqual({
+    on: 0,
+    paused: 1,
+    off: 0,
+  })
+  const { values: refused } = await metrics.catalogRefused.get()
+  expect(refused[0]?.value).toBe(0)
+})
