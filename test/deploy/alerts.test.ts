@@ -1,0 +1,182 @@
+import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, join, resolve } from 'node:path'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { parse } from 'yaml'
+import { metricsTable, type TableMetric } from '../../scripts/metrics-table.ts'
+import { configKeys } from '../../src/config/schema.ts'
+import { namesIn, selectorsIn } from '../support/promql.ts'
+import { runTool } from './tools.ts'
+
+const root = resolve(import.meta.dirname, '../..')
+const found = (pattern: string): string[] => globSync(pattern, { cwd: root }).toSorted()
+const read = (file: string): string => readFileSync(join(root, file), 'utf8')
+
+type Rule = {
+  record?: string
+  alert?: string
+  expr: string
+  labels?: Record<string, string>
+  annotations?: Record<string, string>
+}
+
+const rules = found('deploy/prometheus/*.rules.yaml').flatMap((file) => {
+  const { groups }: { groups: { rules: Rule[] }[] } = parse(read(file))
+  return groups.flatMap((group) => group.rules)
+})
+const alerts = rules.filter(({ alert }) => alert !== undefined)
+const runbooks = found('deploy/runbooks/*.md')
+const promqlOf = (page: string): string[] => blocksOf(page, 'promql')
+const recorded = rules.flatMap(({ record }) => record ?? [])
+
+let table: ReadonlyMap<string, TableMetric>
+
+beforeAll(async () => {
+  table = await metricsTable()
+})
+
+function blocksOf(page: string, language: string): string[] {
+  const blocks = [...page.matchAll(new RegExp(`\`\`\`${language}\n(.*?)\`\`\``, 'gs'))]
+  return blocks.flatMap(([, block = '']) => block.trim().split('\n'))
+}
+
+/** Names of series that nobody tells. */
+function unknownIn(expr: string): string[] {
+  return namesIn(expr).filter((name) => {
+    if (recorded.includes(name)) return false
+    const histogram = table.get(name.replace(/_(bucket|sum|count)$/, ''))
+    return !table.has(name) && histogram?.type !== 'histogram'
+  })
+}
+
+/** Labels that Prometheus or Kubernetes add, or that rules made. */
+const added = ['namespace', 'pod', 'instance', 'le']
+
+function wrongLabelsIn(expr: string): string[] {
+  return selectorsIn(expr).flatMap(({ name, labels }) => {
+    const metric = table.get(name) ?? table.get(name.replace(/_(bucket|sum|count)$/, ''))
+    if (metric === undefined) return []
+    const known = [...metric.labels, ...metric.destinationLabels, ...added]
+    return labels.filter((label) => !known.includes(label)).map((label) => `${name}{${label}}`)
+  })
+}
+
+describe('the rules', () => {
+  test('are there', () => {
+    expect(alerts.length).toBeGreaterThan(30)
+    expect(recorded.length).toBeGreaterThan(25)
+  })
+
+  test('name metrics and labels of the table only', () => {
+    expect(rules.flatMap(({ expr }) => [...unknownIn(expr), ...wrongLabelsIn(expr)])).toEqual([])
+  })
+
+  test('each alert says how urgent it is, what it is about, and which page helps', () => {
+    for (const { alert, labels, annotations } of alerts) {
+      expect(['critical', 'warning'], alert).toContain(labels?.['severity'])
+      expect(annotations?.['summary'], alert).toMatch(/\.$/)
+      expect(annotations?.['description'], alert).toMatch(/\.$/)
+      const runbook = annotations?.['runbook'] ?? ''
+      expect(runbooks, alert).toContain(runbook)
+      expect(read(runbook), runbook).toContain(`\`${alert}\``)
+    }
+  })
+
+  test('each alert fires in a test of its own, and none while all is well', () => {
+    const tests = found('deploy/prometheus/tests/*.yaml').flatMap((file) => {
+      const page: {
+        tests: { name: string; promql_expr_test: { expr: string; exp_samples: unknown[] }[] }[]
+      } = parse(read(file))
+      return page.tests
+    })
+    const fired = tests
+      .filter(({ promql_expr_test: [first] }) => first?.exp_samples.length === 1)
+      .map(({ name }) => name)
+    expect(fired.toSorted()).toEqual(alerts.map(({ alert }) => alert).toSorted())
+    const quiet = tests.filter(({ promql_expr_test: [first] }) => first?.exp_samples.length === 0)
+    expect(quiet.length).toBeGreaterThan(0)
+  })
+
+  test('promtool runs these tests', { timeout: 240_000 }, async () => {
+    const files = found('deploy/prometheus/tests/*.yaml')
+    expect(await runTool('promtool', ['test', 'rules', ...files])).toMatchObject({ isOk: true })
+  })
+})
+
+const sections = [
+  'What it means',
+  'How bad it is',
+  'What to look at',
+  'What to do',
+  'How to know that it is over',
+]
+/** What an operator has beside `sluice`. */
+const tools = [
+  'kubectl',
+  'curl',
+  'openssl',
+  'kafka-configs.sh',
+  'kafka-consumer-groups.sh',
+  'kafka-console-consumer.sh',
+  'kafka-topics.sh',
+]
+
+describe('the runbooks', () => {
+  test('each is of an alert, and has all of its sections', () => {
+    const named = new Set(alerts.map(({ annotations }) => annotations?.['runbook']))
+    expect(runbooks.filter((file) => !named.has(file))).toEqual([])
+    for (const file of runbooks) {
+      const titles = [...read(file).matchAll(/^## (.*)$/gm)].map(([, title]) => title)
+      expect(titles, file).toEqual(sections)
+    }
+  })
+
+  test('their queries name metrics and labels of the table only, and promtool reads them', async () => {
+    const queries = runbooks.flatMap((file) => promqlOf(read(file)))
+    expect(queries.length).toBeGreaterThan(60)
+    const wrong = queries.flatMap((expr) => [...unknownIn(expr), ...wrongLabelsIn(expr)])
+    expect(wrong).toEqual([])
+    const folder = mkdtempSync(join(tmpdir(), 'runbooks-'))
+    onTestFinished(() => rmSync(folder, { recursive: true }))
+    const file = join(folder, 'queries.yaml')
+    const asRules = queries.map((expr, place) => ({ record: `query:${place}`, expr }))
+    writeFileSync(file, JSON.stringify({ groups: [{ name: 'runbooks', rules: asRules }] }))
+    expect(await runTool('promtool', ['check', 'rules', file])).toMatchObject({ isOk: true })
+  })
+
+  test('their commands exist', async () => {
+    const lines = runbooks.flatMap((file) => blocksOf(read(file), 'sh'))
+    const [own, others] = [lines.filter(isOwn), lines.filter((line) => !isOwn(line))]
+    expect(others.filter((line) => !tools.includes(line.split(' ')[0] ?? ''))).toEqual([])
+    expect(own.length).toBeGreaterThan(4)
+    for (const line of new Set(own)) {
+      const words = line.split(' ').slice(1)
+      const args = words.at(-1)?.startsWith('--') === true ? words : [...words, '--help']
+      const ran = await runTool(process.execPath, [join(root, 'src/main.ts'), ...args])
+      expect(ran.isOk, line).toBe(true)
+    }
+  })
+
+  test('what they link to and the settings that they name exist', () => {
+    const keys = new Set(configKeys.map(({ name }) => name))
+    for (const file of runbooks) {
+      const page = read(file)
+      const links = [...page.matchAll(/\]\(([\w-]+\.md)\)/g)].map(([, link = '']) => link)
+      expect(
+        links.filter((link) => !runbooks.some((one) => basename(one) === link)),
+        file,
+      ).toEqual([])
+      const settings = [
+        ...page.matchAll(/`((?:delivery|worker|gateway|kafka|registry|retry|state|metrics)\.\w+)`/g),
+      ]
+      expect(
+        settings.map(([, name = '']) => name).filter((name) => !keys.has(name)),
+        file,
+      ).toEqual([])
+    }
+  })
+})
+
+function isOwn(line: string): boolean {
+  return line.startsWith('sluice ')
+}
