@@ -56,8 +56,8 @@ function wrongLabelsIn(expr: string): string[] {
   return selectorsIn(expr).flatMap(({ name, labels }) => {
     const metric = table.get(name) ?? table.get(name.replace(/_(bucket|sum|count)$/, ''))
     if (metric === undefined) return []
-    const known = [...metric.labels, ...metric.destinationLabels, ...added]
-    return labels.filter((label) => !known.includes(label)).map((label) => `${name}{${label}}`)
+    const known = new Set([...metric.labels, ...metric.destinationLabels, ...added])
+    return labels.filter((label) => !known.has(label)).map((label) => `${name}{${label}}`)
   })
 }
 
@@ -73,12 +73,12 @@ describe('the rules', () => {
 
   test('each alert says how urgent it is, what it is about, and which page helps', () => {
     for (const { alert, labels, annotations } of alerts) {
-      expect(['critical', 'warning'], alert).toContain(labels?.['severity'])
-      expect(annotations?.['summary'], alert).toMatch(/\.$/)
-      expect(annotations?.['description'], alert).toMatch(/\.$/)
+      expect(['critical', 'warning'], `${alert}`).toContain(labels?.['severity'])
+      expect(annotations?.['summary'], `${alert}`).toMatch(/\.$/)
+      expect(annotations?.['description'], `${alert}`).toMatch(/\.$/)
       const runbook = annotations?.['runbook'] ?? ''
-      expect(runbooks, alert).toContain(runbook)
-      expect(read(runbook), runbook).toContain(`\`${alert}\``)
+      expect(runbooks, `${alert}`).toContain(runbook)
+      expect(read(runbook), `${runbook}`).toContain(`\`${alert}\``)
     }
   })
 
@@ -92,7 +92,7 @@ describe('the rules', () => {
     const fired = tests
       .filter(({ promql_expr_test: [first] }) => first?.exp_samples.length === 1)
       .map(({ name }) => name)
-    expect(fired.toSorted()).toEqual(alerts.map(({ alert }) => alert).toSorted())
+    expect(fired.toSorted()).toEqual(alerts.map(({ alert = '' }) => alert).toSorted())
     const quiet = tests.filter(({ promql_expr_test: [first] }) => first?.exp_samples.length === 0)
     expect(quiet.length).toBeGreaterThan(0)
   })
@@ -111,7 +111,7 @@ const sections = [
   'How to know that it is over',
 ]
 /** What an operator has beside `sluice`. */
-const tools = [
+const tools = new Set([
   'kubectl',
   'curl',
   'openssl',
@@ -119,7 +119,7 @@ const tools = [
   'kafka-consumer-groups.sh',
   'kafka-console-consumer.sh',
   'kafka-topics.sh',
-]
+])
 
 describe('the runbooks', () => {
   test('each is of an alert, and has all of its sections', () => {
@@ -127,7 +127,7 @@ describe('the runbooks', () => {
     expect(runbooks.filter((file) => !named.has(file))).toEqual([])
     for (const file of runbooks) {
       const titles = [...read(file).matchAll(/^## (.*)$/gm)].map(([, title]) => title)
-      expect(titles, file).toEqual(sections)
+      expect(titles, `${file}`).toEqual(sections)
     }
   })
 
@@ -147,13 +147,13 @@ describe('the runbooks', () => {
   test('their commands exist', async () => {
     const lines = runbooks.flatMap((file) => blocksOf(read(file), 'sh'))
     const [own, others] = [lines.filter(isOwn), lines.filter((line) => !isOwn(line))]
-    expect(others.filter((line) => !tools.includes(line.split(' ')[0] ?? ''))).toEqual([])
+    expect(others.filter((line) => !tools.has(line.split(' ')[0] ?? ''))).toEqual([])
     expect(own.length).toBeGreaterThan(4)
     for (const line of new Set(own)) {
       const words = line.split(' ').slice(1)
       const args = words.at(-1)?.startsWith('--') === true ? words : [...words, '--help']
       const ran = await runTool(process.execPath, [join(root, 'src/main.ts'), ...args])
-      expect(ran.isOk, line).toBe(true)
+      expect(ran.isOk, `${line}`).toBe(true)
     }
   })
 
@@ -164,14 +164,14 @@ describe('the runbooks', () => {
       const links = [...page.matchAll(/\]\(([\w-]+\.md)\)/g)].map(([, link = '']) => link)
       expect(
         links.filter((link) => !runbooks.some((one) => basename(one) === link)),
-        file,
+        `${file}`,
       ).toEqual([])
       const settings = [
         ...page.matchAll(/`((?:delivery|worker|gateway|kafka|registry|retry|state|metrics)\.\w+)`/g),
       ]
       expect(
         settings.map(([, name = '']) => name).filter((name) => !keys.has(name)),
-        file,
+        `${file}`,
       ).toEqual([])
     }
   })
