@@ -78,7 +78,7 @@ describe('the rules', () => {
       expect(annotations?.['description'], `${alert}`).toMatch(/\.$/)
       const runbook = annotations?.['runbook'] ?? ''
       expect(runbooks, `${alert}`).toContain(runbook)
-      expect(read(runbook), `${runbook}`).toContain(`\`${alert}\``)
+      expect(read(runbook), `${alert}`).toContain(`\`${alert}\``)
     }
   })
 
@@ -127,7 +127,7 @@ describe('the runbooks', () => {
     expect(runbooks.filter((file) => !named.has(file))).toEqual([])
     for (const file of runbooks) {
       const titles = [...read(file).matchAll(/^## (.*)$/gm)].map(([, title]) => title)
-      expect(titles, `${file}`).toEqual(sections)
+      expect(titles, `sections of ${file}`).toEqual(sections)
     }
   })
 
@@ -153,7 +153,7 @@ describe('the runbooks', () => {
       const words = line.split(' ').slice(1)
       const args = words.at(-1)?.startsWith('--') === true ? words : [...words, '--help']
       const ran = await runTool(process.execPath, [join(root, 'src/main.ts'), ...args])
-      expect(ran.isOk, `${line}`).toBe(true)
+      expect(ran.isOk, `runs: ${line}`).toBe(true)
     }
   })
 
@@ -164,14 +164,14 @@ describe('the runbooks', () => {
       const links = [...page.matchAll(/\]\(([\w-]+\.md)\)/g)].map(([, link = '']) => link)
       expect(
         links.filter((link) => !runbooks.some((one) => basename(one) === link)),
-        `${file}`,
+        `in ${file}`,
       ).toEqual([])
       const settings = [
         ...page.matchAll(/`((?:delivery|worker|gateway|kafka|registry|retry|state|metrics)\.\w+)`/g),
       ]
       expect(
         settings.map(([, name = '']) => name).filter((name) => !keys.has(name)),
-        `${file}`,
+        `in ${file}`,
       ).toEqual([])
     }
   })
