@@ -3,6 +3,7 @@ import { type AudienceSettings, runAudienceBenchmark } from './audience/benchmar
 import { runDestinationsBenchmark } from './destinations/benchmark.ts'
 import { runFloodBenchmark } from './flood/benchmark.ts'
 import { runGatewayBenchmark } from './gateway/benchmark.ts'
+import { type GroupSettings, runGroupBenchmark } from './group/benchmark.ts'
 import { runIdleBenchmark } from './idle/benchmark.ts'
 import { runIsolationBenchmark } from './isolation/benchmark.ts'
 import { type ParkedSettings, runParkedBenchmark } from './parked/benchmark.ts'
@@ -18,7 +19,7 @@ import { runWorkerBenchmark } from './worker/benchmark.ts'
 type Benchmark = {
   about: string
   run(
-    settings: Settings & AudienceSettings & ParkedSettings & SickSettings & SoakSettings,
+    settings: Settings & AudienceSettings & GroupSettings & ParkedSettings & SickSettings & SoakSettings,
   ): Promise<BenchmarkResult>
 }
 
@@ -43,6 +44,13 @@ const benchmarks = new Map<string, Benchmark>([
     {
       about: 'what a flood of requests that are refused costs the p99 of the others at a gateway',
       run: runRefusalsBenchmark,
+    },
+  ],
+  [
+    'group',
+    {
+      about: 'what a consumer group costs as it grows, and how long units that stay stop at a join',
+      run: runGroupBenchmark,
     },
   ],
   ['idle', { about: 'CPU of a worker that has nothing to do', run: runIdleBenchmark }],
@@ -115,7 +123,8 @@ const usage = [
   '                    sick: to each hook, for the scenes of that rate alone (5, 50, 500)',
   '  --minutes N       soak: how long it is (default 20); sick: how long messages come (default 240, 20, 2, 8)',
   '  --records N       parked: how many wait (default 500000)',
-  '  --members N       audience: how many (default 1000000)',
+  '  --members N       audience: how many (default 1000000); group: in that size alone (1, 10, 50)',
+  '  --units N         group: in that size alone (12, 200, 1000)',
   '  --destinations N  destinations: how many the many are (default 10000)',
   '  --tls             worker, isolation, destinations: the receivers speak TLS 1.3, with certificates of an authority of their own',
   '  --keep-cap        flood: the cap stays after the flood, so that delivering all takes ten times as long',
@@ -137,6 +146,7 @@ try {
       'minutes',
       'records',
       'members',
+      'units',
       'rate',
       'destinations',
       'processes',
@@ -166,6 +176,7 @@ function readArguments() {
         minutes: { type: 'string' },
         records: { type: 'string' },
         members: { type: 'string' },
+        units: { type: 'string' },
         rate: { type: 'string' },
         destinations: { type: 'string' },
         processes: { type: 'string' },
@@ -187,6 +198,7 @@ type CountName =
   | 'minutes'
   | 'records'
   | 'members'
+  | 'units'
   | 'rate'
   | 'destinations'
   | 'processes'

@@ -88,8 +88,7 @@ const configTable = {
     }),
     clientId: text({
       default: 'sluice',
-      description:
-        'What the brokers call this client in their logs and quotas; a worker with an instance id has another.',
+      description: 'What the brokers call this client in their logs and quotas.',
     }),
     instanceId: optionalText({
       shape: {
@@ -97,10 +96,10 @@ const configTable = {
         expected: 'up to 200 of A-Z a-z 0-9 . _ -',
       },
       description:
-        'Who this worker is: no other of the group that runs has it, and it has it again after a restart, as a pod has its name. ' +
-        'When it starts again after a crash it takes its former self out of the group, and the others need not wait for that session. ' +
-        'Where two that run share one, what one has in flight is delivered twice when the other starts. ' +
-        'Its client ids are CLIENT-INSTANCE-N, for process N: a quota for the plain client id does not hold for it.',
+        'Who this worker is: no other of the group that runs has it, and it has it again after a restart, as a pod of a StatefulSet has its name. ' +
+        'A restart within the session moves no partition, and the others need not join again. One that is stopped and does not come back ' +
+        'keeps its partitions until its session is over: leave it out where names do not come back. ' +
+        'Of two that run with the same one the first ends with an error. Process N is the member ID-N of the group.',
     }),
     topicPrefix: text({
       default: defaultTopicPrefix,
@@ -122,6 +121,14 @@ const configTable = {
       max: MINUTE,
       description:
         'How often offsets are committed: what was settled since is delivered again after a crash.',
+    }),
+    onTruncation: choice({
+      values: ['earliest', 'stop'],
+      default: 'earliest',
+      description:
+        'What a worker does with a partition whose log is not the one that it has read: the topic was made again or restored, or its leader was elected without ' +
+        'all records. `earliest`: reads from the first record that it may not have read, where the logs part, or from the beginning where that is not known; ' +
+        'what is delivered twice has the same messageId. `stop`: reads no further and is not ready, until somebody has set the offsets of the group and starts it again.',
     }),
     batchBytes: bytes({
       default: 880 * KIB,
@@ -397,7 +404,8 @@ const configTable = {
       default: 4 * HOUR,
       min: SECOND,
       max: 48 * HOUR,
-      description: 'No try is due later than this after the first; then the message is a dead letter.',
+      description:
+        'No try is due later than this after the first; then the message is a dead letter. Beyond 24h the retry topics keep records for longer: run `sluice topics apply` after a change.',
     }),
   },
   delivery: {

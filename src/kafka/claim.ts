@@ -10,29 +10,51 @@ export type Claim = {
   busy: readonly number[]
   /** The same, of the topics alone that need the state of their unit: with those it may begin much later. */
   busyWithState: readonly number[]
+  /** How many units its installation has; absent from versions that look at the topics instead. */
+  partitions?: number
 }
 
-export function encodeClaim(claim: Claim): Buffer {
-  return Buffer.from(JSON.stringify(claim))
+/** What a member has joined with. */
+export type Subscription = { readonly topics: readonly string[]; readonly claim: Claim }
+
+/** Of the subscription's own format: versions that use kafkajs' consumer have the same. */
+const version = 2
+
+export function writeSubscription({ topics, claim }: Subscription): Buffer {
+  const userData = Buffer.from(JSON.stringify(claim))
+  return AssignerProtocol.MemberMetadata.encode({ version, topics: [...topics], userData })
 }
 
 const noClaim: Claim = { units: [], sinceMs: 0, busy: [], busyWithState: [] }
 
-/** Reads the claim in a member's subscription. What can't be read claims nothing: the member is given its share all the same. */
-export function readClaim(memberMetadata: Buffer): Claim {
+/** What can't be read claims nothing, and subscribes to nothing. */
+export function readSubscription(metadata: Buffer): Subscription {
   try {
-    const userData = AssignerProtocol.MemberMetadata.decode(memberMetadata)?.userData
-    const claim: unknown = JSON.parse(String(userData))
+    const { topics = [], userData } = AssignerProtocol.MemberMetadata.decode(metadata) ?? {}
+    return { topics, claim: claimOf(String(userData)) }
+  } catch {
+    return { topics: [], claim: noClaim }
+  }
+}
+
+function claimOf(text: string): Claim {
+  try {
+    const claim: unknown = JSON.parse(text)
     if (!isClaim(claim)) return noClaim
-    return 'busyWithState' in claim && isUnits(claim.busyWithState)
-      ? { ...claim, busyWithState: claim.busyWithState }
-      : { ...claim, busyWithState: claim.busy }
+    const { units, sinceMs, busy } = claim
+    return {
+      units,
+      sinceMs,
+      busy,
+      busyWithState: 'busyWithState' in claim && isUnits(claim.busyWithState) ? claim.busyWithState : busy,
+      ...('partitions' in claim && isCount(claim.partitions) && { partitions: claim.partitions }),
+    }
   } catch {
     return noClaim
   }
 }
 
-function isClaim(value: unknown): value is Omit<Claim, 'busyWithState'> {
+function isClaim(value: unknown): value is Pick<Claim, 'units' | 'sinceMs' | 'busy'> {
   return (
     typeof value === 'object' &&
     value !== null &&
@@ -47,4 +69,25 @@ function isClaim(value: unknown): value is Omit<Claim, 'busyWithState'> {
 
 function isUnits(value: unknown): value is number[] {
   return Array.isArray(value) && value.every((unit) => typeof unit === 'number')
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isInteger(value) && Number(value) > 0
+}
+
+/** What a member is given: partitions by topic. */
+export type Assignment = ReadonlyMap<string, readonly number[]>
+
+export function writeAssignment(assignment: Assignment): Buffer {
+  return AssignerProtocol.MemberAssignment.encode({
+    version,
+    assignment: Object.fromEntries([...assignment].map(([topic, partitions]) => [topic, [...partitions]])),
+    userData: Buffer.alloc(0),
+  })
+}
+
+/** Empty where there is none. */
+export function readAssignment(bytes: Buffer): Assignment {
+  const decoded = bytes.length === 0 ? null : AssignerProtocol.MemberAssignment.decode(bytes)
+  return new Map(Object.entries(decoded?.assignment ?? {}))
 }

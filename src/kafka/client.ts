@@ -1,9 +1,6 @@
 import { Kafka, type KafkaConfig, type LogEntry, logLevel } from 'kafkajs'
 import { registerCodecs } from './codecs.ts'
-import { replaceFetchDecoder } from './fetch-decoder.ts'
-import { replaceGroupFetch } from './group-fetch.ts'
 import { Troubles } from './login-error.ts'
-import { replaceProduceEncoder } from './produce-encoder.ts'
 import { stillRequestQueue } from './request-queue.ts'
 import { createLogin } from './sasl.ts'
 import { createSocketFactory } from './sockets.ts'
@@ -73,9 +70,6 @@ export function createKafka(
   troubles: Troubles = new Troubles((message) => log.warn({}, `kafka: ${message}`)),
 ): Kafka {
   registerCodecs()
-  replaceFetchDecoder()
-  replaceProduceEncoder()
-  replaceGroupFetch()
   stillRequestQueue()
   const config: KafkaConfig = {
     brokers: [...settings.brokers],

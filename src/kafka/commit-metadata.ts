@@ -6,6 +6,9 @@
  * (least significant first) is offset `position + i`. The broker refuses more than 4,096 characters.
  *
  * Format 2 has a further field between header and bitmap, six bytes, big-endian: `begunBelow`.
+ *
+ * Behind all that, after a `=`, the topic's id as it was then, in 22 characters, and the low half of its CRC-32 in hexadecimal. Versions that
+ * don't know of it read no further than to the `=`, at which base64 ends.
  */
 import { crc32 } from 'node:zlib'
 
@@ -15,25 +18,31 @@ const headerBytes = 8
 const begunBytes = 6
 const maxBegunBelow = 2 ** 48 - 1
 const maxCharacters = 4096
+const topicIdCharacters = 22
+const topicCheckCharacters = 4
+/** Of what is read by versions before: a multiple of four, and room for the id behind it. */
+const maxBase64 = maxCharacters - topicIdCharacters - topicCheckCharacters - 2
 
 /** How many offsets above the watermark always fit. Past it, settled records are repeated after a restart. */
-export const maxRememberedOffsets = ((maxCharacters / 4) * 3 - headerBytes - begunBytes) * 8
+export const maxRememberedOffsets = ((maxBase64 / 4) * 3 - headerBytes - begunBytes) * 8
 
 const isFinalFlag = 1
 
 /**
  * What an owner leaves to the next one. `isFinal`: it has finished what it had in flight, and nobody has begun since.
  * `epoch` counts owners: each writes one more than it found. `begunBelow`: of the records below this offset, an owner
- * that left without a word may have begun some; absent where there are none.
+ * that left without a word may have begun some; absent where there are none. `topicId`: of the log that the offset is of, where it is
+ * known; another one under the same name has another id.
  */
 export type CommitMemory = OwnerMark & { settledAbove: number[] }
 
-export type OwnerMark = { isFinal: boolean; epoch: number; begunBelow?: number }
+export type OwnerMark = { isFinal: boolean; epoch: number; begunBelow?: number; topicId?: string }
 
+/** `settledAbove`: what lies more than `maxRememberedOffsets` above the position is left out. */
 export function encodeCommitMetadata(
   position: number,
   settledAbove: Iterable<number>,
-  { isFinal, epoch, begunBelow }: OwnerMark,
+  { isFinal, epoch, begunBelow, topicId }: OwnerMark,
 ): string {
   const bitmapAt = begunBelow === undefined ? headerBytes : headerBytes + begunBytes
   const buffer = Buffer.alloc(bitmapAt + maxRememberedOffsets / 8)
@@ -51,7 +60,18 @@ export function encodeCommitMetadata(
   buffer[1] = isFinal ? isFinalFlag : 0
   buffer.writeUInt32BE(epoch >>> 0, 2)
   buffer.writeUInt16BE(checksum(buffer.subarray(0, length)), 6)
-  return buffer.toString('base64', 0, length)
+  const memory = buffer.toString('base64', 0, length)
+  return topicId?.length === topicIdCharacters ? `${memory}=${topicId}${topicCheck(topicId)}` : memory
+}
+
+function topicCheck(topicId: string): string {
+  return (crc32(topicId) & 0xffff).toString(16).padStart(topicCheckCharacters, '0')
+}
+
+/** `undefined` where it isn't there, or damaged: nothing is concluded from it then. */
+function topicIdOf(text: string): string | undefined {
+  const topicId = text.slice(0, topicIdCharacters)
+  return text === topicId + topicCheck(topicId) && topicId.length === topicIdCharacters ? topicId : undefined
 }
 
 /**
@@ -60,7 +80,9 @@ export function encodeCommitMetadata(
  */
 export function decodeCommitMetadata(position: number, metadata: string | null): CommitMemory | undefined {
   if (!metadata || metadata.length > maxCharacters) return undefined
-  const buffer = Buffer.from(metadata, 'base64')
+  const [memory = '', behind = ''] = metadata.split(/=+/)
+  const topicId = topicIdOf(behind)
+  const buffer = Buffer.from(memory, 'base64')
   const hasBegun = buffer[0] === formatWithBegun
   if (buffer[0] !== format && !hasBegun) return undefined
   const bitmapAt = hasBegun ? headerBytes + begunBytes : headerBytes
@@ -80,6 +102,7 @@ export function decodeCommitMetadata(position: number, metadata: string | null):
     isFinal: (flags & isFinalFlag) !== 0,
     epoch: buffer.readUInt32BE(2),
     ...(hasBegun && { begunBelow: buffer.readUIntBE(headerBytes, begunBytes) }),
+    ...(topicId !== undefined && { topicId }),
   }
 }
 

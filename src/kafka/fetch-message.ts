@@ -1,13 +1,21 @@
-import { kafkajsFile } from './kafkajs-file.ts'
-import { type FetchedRecord, isRecordBatch, readRecordBatches } from './record-batch.ts'
+import { ByteReader, ByteWriter } from './bytes.ts'
+import type { WireRequest } from './wire.ts'
 
-/** Fetch requests and their answers as bytes. Source: the Kafka protocol, Fetch API, version 11. */
+/** Fetch requests and their answers as bytes. Source: the Kafka protocol, Fetch API, versions 4 to 11. */
 
-export const fetchApiKey = 1
-export const fetchVersion = 11
+const fetchApiKey = 1
+/** The first with the form of messages that is read here; what brokers before Kafka 2.3 lack is left out. */
+const lowest = 4
+const highest = 11
 
-/** From where on a partition is read. Offsets are decimal texts, as kafkajs has them. */
-export type FetchPosition = { readonly topic: string; readonly partition: number; readonly offset: string }
+/** From where on a partition is read. */
+export type FetchPosition = {
+  readonly topic: string
+  readonly partition: number
+  readonly offset: number
+  /** That of the leader, as far as known: a broker that knows of another one says so. -1: it is not to look. */
+  readonly leaderEpoch: number
+}
 
 export type FetchRequest = {
   /** How long the broker may wait for `minBytes`, in milliseconds. */
@@ -23,170 +31,101 @@ export type FetchRequest = {
   readonly forgotten: readonly Pick<FetchPosition, 'topic' | 'partition'>[]
 }
 
+export type AbortedTransaction = { readonly producerId: string; readonly firstOffset: number }
+
 export type FetchedPartition = {
   readonly partition: number
   readonly errorCode: number
-  readonly highWatermark: string
-  readonly lastStableOffset: string
-  readonly abortedTransactions: readonly { readonly producerId: string; readonly firstOffset: string }[]
-  readonly messages: readonly FetchedRecord[]
+  /** One past the last record that all in-sync replicas have. */
+  readonly highWatermark: number
+  /** The first record of the first transaction that is still open, or `highWatermark`; -1 where the broker doesn't say. */
+  readonly lastStableOffset: number
+  /** The first offset that the log still has; -1 where the broker doesn't say. */
+  readonly logStart: number
+  readonly abortedTransactions: readonly AbortedTransaction[]
+  /** Record batches, the last one perhaps not whole. A slice of the answer. */
+  readonly recordSet: Buffer
 }
 
-export type FetchResponse = {
+export type FetchAnswer = {
   readonly clientSideThrottleTime: number
   readonly errorCode: number
   readonly sessionId: number
-  readonly responses: readonly { readonly topicName: string; readonly partitions: FetchedPartition[] }[]
+  readonly responses: readonly {
+    readonly topicName: string
+    readonly partitions: readonly FetchedPartition[]
+  }[]
 }
 
-const noReplica = -1
-const unknown = -1
-const headBytes = 4 + 4 + 4 + 4 + 1 + 4 + 4
-const partitionBytes = 4 + 4 + 8 + 8 + 4
+export function fetchRequest(request: FetchRequest): WireRequest<FetchAnswer> {
+  return {
+    apiKey: fetchApiKey,
+    apiName: 'Fetch',
+    lowest,
+    highest,
+    write: (version) => writeFetchRequest(request, version),
+    read: readFetchAnswer,
+  }
+}
 
-export function writeFetchRequest(request: FetchRequest): Buffer {
-  const read = Map.groupBy(request.positions, topicOf)
-  const forgotten = Map.groupBy(request.forgotten, topicOf)
-  const bytes = Buffer.allocUnsafe(
-    headBytes +
-      4 +
-      namesLength(read) +
-      request.positions.length * partitionBytes +
-      4 +
-      namesLength(forgotten) +
-      request.forgotten.length * 4 +
-      2,
-  )
-  let at = 0
-  const int32 = (value: number): void => void (at = bytes.writeInt32BE(value, at))
-  const name = (text: string): void => {
-    at = bytes.writeInt16BE(Buffer.byteLength(text), at)
-    at += bytes.write(text, at)
-  }
-  int32(noReplica)
-  int32(request.maxWaitMs)
-  int32(request.minBytes)
-  int32(request.maxBytes)
-  at = bytes.writeInt8(request.isolationLevel, at)
-  int32(request.sessionId)
-  int32(request.sessionEpoch)
-  int32(read.size)
-  for (const [topic, positions] of read) {
-    name(topic)
-    int32(positions.length)
-    for (const { partition, offset } of positions) {
-      int32(partition)
-      // The leader's epoch, and where a follower's log begins: a consumer has neither.
-      int32(unknown)
-      at = bytes.writeBigInt64BE(BigInt(offset), at)
-      at = bytes.writeBigInt64BE(-1n, at)
-      int32(request.maxBytesPerPartition)
-    }
-  }
-  int32(forgotten.size)
-  for (const [topic, partitions] of forgotten) {
-    name(topic)
-    int32(partitions.length)
-    for (const { partition } of partitions) int32(partition)
+/** Nothing of a transaction that is still open. */
+export const readCommitted = 1
+
+const noReplica = -1
+
+export function writeFetchRequest(request: FetchRequest, version = highest): Buffer {
+  const out = new ByteWriter()
+  out.int32(noReplica).int32(request.maxWaitMs).int32(request.minBytes).int32(request.maxBytes)
+  out.int8(request.isolationLevel)
+  if (version >= 7) out.int32(request.sessionId).int32(request.sessionEpoch)
+  out.array([...Map.groupBy(request.positions, topicOf)], ([topic, positions]) => {
+    out.string(topic).array(positions, ({ partition, offset, leaderEpoch }) => {
+      out.int32(partition)
+      if (version >= 9) out.int32(leaderEpoch)
+      out.int64(offset)
+      // Where a follower's log begins: a consumer has none.
+      if (version >= 5) out.int64(-1)
+      out.int32(request.maxBytesPerPartition)
+    })
+  })
+  if (version >= 7) {
+    out.array([...Map.groupBy(request.forgotten, topicOf)], ([topic, partitions]) => {
+      out.string(topic).array(partitions, ({ partition }) => void out.int32(partition))
+    })
   }
   // No rack: the leader is asked.
-  at = bytes.writeInt16BE(0, at)
-  return bytes
+  if (version >= 11) out.string('')
+  return out.finished()
 }
 
 const topicOf = ({ topic }: { readonly topic: string }): string => topic
 
-/** With the length of each, and the number of its partitions. */
-function namesLength(topics: ReadonlyMap<string, unknown>): number {
-  let length = 0
-  for (const topic of topics.keys()) length += 2 + Buffer.byteLength(topic) + 4
-  return length
-}
-
-/** Key and value of records are slices of `bytes`. */
-export async function readFetchResponse(bytes: Buffer): Promise<FetchResponse> {
-  const reader = new ResponseReader(bytes)
-  const clientSideThrottleTime = reader.int32()
-  const errorCode = reader.int16()
-  const sessionId = reader.int32()
-  const responses: { topicName: string; partitions: FetchedPartition[] }[] = []
-  for (let topics = reader.int32(); topics > 0; topics--) {
-    const topicName = reader.text()
-    const partitions: FetchedPartition[] = []
-    for (let count = reader.int32(); count > 0; count--) partitions.push(await readPartition(reader))
-    responses.push({ topicName, partitions })
-  }
+export function readFetchAnswer(bytes: Buffer, version = highest): FetchAnswer {
+  const reader = new ByteReader(bytes)
+  const throttleMs = reader.int32()
+  // Brokers of older versions have let the time pass before they answered.
+  const clientSideThrottleTime = version >= 8 ? throttleMs : 0
+  const errorCode = version >= 7 ? reader.int16() : 0
+  const sessionId = version >= 7 ? reader.int32() : 0
+  const responses = reader.array(() => ({
+    topicName: reader.string(),
+    partitions: reader.array(() => readPartition(reader, version)),
+  }))
   return { clientSideThrottleTime, errorCode, sessionId, responses }
 }
 
-async function readPartition(reader: ResponseReader): Promise<FetchedPartition> {
+function readPartition(reader: ByteReader, version: number): FetchedPartition {
   const partition = reader.int32()
   const errorCode = reader.int16()
   const highWatermark = reader.int64()
   const lastStableOffset = reader.int64()
-  // Where the log begins.
-  reader.int64()
-  const abortedTransactions: { producerId: string; firstOffset: string }[] = []
-  for (let count = reader.int32(); count > 0; count--)
-    abortedTransactions.push({ producerId: reader.int64(), firstOffset: reader.int64() })
+  const logStart = version >= 5 ? reader.int64() : -1
+  const abortedTransactions = reader.array(() => ({
+    producerId: String(reader.bigint()),
+    firstOffset: reader.int64(),
+  }))
   // From which replica it should be read, for a consumer that has a rack.
-  reader.int32()
-  const messages = await readRecordSet(reader)
-  return { partition, errorCode, highWatermark, lastStableOffset, abortedTransactions, messages }
-}
-
-async function readRecordSet(reader: ResponseReader): Promise<readonly FetchedRecord[]> {
-  const start = reader.at
-  const length = reader.int32()
-  if (length <= 0) return none
-  const bytes = reader.slice(length)
-  return isRecordBatch(bytes) ? readRecordBatches(bytes) : readOldMessages(reader.bytes, start)
-}
-
-const none: readonly FetchedRecord[] = []
-
-/** What was written before Kafka 0.11 is left to kafkajs. */
-async function readOldMessages(bytes: Buffer, start: number): Promise<readonly FetchedRecord[]> {
-  type DecoderClass = new (bytes: Buffer) => { offset: number }
-  type DecodeMessages = (decoder: object) => Promise<readonly FetchedRecord[]>
-  const Decoder = kafkajsFile<DecoderClass>('kafkajs/src/protocol/decoder.js')
-  const decodeMessages = kafkajsFile<DecodeMessages>(
-    'kafkajs/src/protocol/requests/fetch/v4/decodeMessages.js',
-  )
-  return decodeMessages(Object.assign(new Decoder(bytes), { offset: start }))
-}
-
-class ResponseReader {
-  readonly bytes: Buffer
-  at = 0
-
-  constructor(bytes: Buffer) {
-    this.bytes = bytes
-  }
-
-  int16(): number {
-    this.at += 2
-    return this.bytes.readInt16BE(this.at - 2)
-  }
-
-  int32(): number {
-    this.at += 4
-    return this.bytes.readInt32BE(this.at - 4)
-  }
-
-  int64(): string {
-    this.at += 8
-    return String(this.bytes.readBigInt64BE(this.at - 8))
-  }
-
-  text(): string {
-    const length = this.int16()
-    this.at += length
-    return this.bytes.toString('utf8', this.at - length, this.at)
-  }
-
-  slice(length: number): Buffer {
-    this.at += length
-    return this.bytes.subarray(this.at - length, this.at)
-  }
+  if (version >= 11) reader.int32()
+  const recordSet = reader.data()
+  return { partition, errorCode, highWatermark, lastStableOffset, logStart, abortedTransactions, recordSet }
 }

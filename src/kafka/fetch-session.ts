@@ -1,16 +1,18 @@
-import type { FetchPosition, FetchRequest, FetchResponse } from './fetch-message.ts'
+import { errorCodes } from './error-codes.ts'
+import type { FetchAnswer, FetchPosition, FetchRequest } from './fetch-message.ts'
 
 /** What a session asks for: what the broker doesn't know yet. */
 export type SessionRequest = Pick<FetchRequest, 'sessionId' | 'sessionEpoch' | 'positions' | 'forgotten'>
+
+type KnownPosition = Pick<FetchPosition, 'offset' | 'leaderEpoch'>
 
 const noSession = 0
 const firstEpoch = 0
 const lastEpoch = 0x7fff_ffff
 const nothing: SessionRequest['forgotten'] = []
 
-/** Source: the Kafka protocol, error codes FETCH_SESSION_ID_NOT_FOUND and INVALID_FETCH_SESSION_EPOCH. */
-const notFound = 70
-const wrongEpoch = 71
+/** A fetch that is for once: the broker is to keep nothing of it. */
+export const withoutSession = { sessionId: noSession, sessionEpoch: -1, forgotten: nothing }
 
 /**
  * What a broker keeps of the fetches of one consumer (KIP-227): from where each partition is read. A request says only what has
@@ -21,18 +23,19 @@ const wrongEpoch = 71
 export class FetchSession {
   #id = noSession
   #epoch = firstEpoch
-  /** What the broker knows, or will with the request under way: offsets by topic and partition. */
-  readonly #known = new Map<string, Map<number, string>>()
+  /** What the broker knows, or will with the request under way, by topic and partition. */
+  readonly #known = new Map<string, Map<number, KnownPosition>>()
 
   /** The next request, for what is to be read now. Tell `answered` or `lost` of it before there is another one. */
   next(wanted: readonly FetchPosition[]): SessionRequest {
     const isWhole = this.#epoch === firstEpoch
     if (isWhole) this.#known.clear()
     const positions = shuffled(
-      wanted.filter(({ topic, partition, offset }) => {
-        const offsets = this.#offsetsOf(topic)
-        if (offsets.get(partition) === offset) return false
-        offsets.set(partition, offset)
+      wanted.filter(({ topic, partition, offset, leaderEpoch }) => {
+        const ofTopic = this.#ofTopic(topic)
+        const known = ofTopic.get(partition)
+        if (known?.offset === offset && known.leaderEpoch === leaderEpoch) return false
+        ofTopic.set(partition, { offset, leaderEpoch })
         return true
       }),
     )
@@ -41,14 +44,14 @@ export class FetchSession {
   }
 
   /** The broker has answered; where it has lost the session, or takes it for another one, with nothing but that. */
-  answered({ errorCode, sessionId }: Pick<FetchResponse, 'errorCode' | 'sessionId'>): void {
+  answered({ errorCode, sessionId }: Pick<FetchAnswer, 'errorCode' | 'sessionId'>): void {
     if (errorCode === 0 && sessionId !== noSession) {
       this.#id = sessionId
       this.#epoch = this.#epoch === lastEpoch ? 1 : this.#epoch + 1
       return
     }
     this.#epoch = firstEpoch
-    if (errorCode === 0 || errorCode === notFound) this.#id = noSession
+    if (errorCode === 0 || errorCode === errorCodes.FETCH_SESSION_ID_NOT_FOUND) this.#id = noSession
   }
 
   /** Nobody knows what the broker has heard: the next request is whole, and ends what there was. */
@@ -77,19 +80,22 @@ export class FetchSession {
     return forgotten
   }
 
-  #offsetsOf(topic: string): Map<number, string> {
-    let offsets = this.#known.get(topic)
-    if (offsets === undefined) {
-      offsets = new Map()
-      this.#known.set(topic, offsets)
+  #ofTopic(topic: string): Map<number, KnownPosition> {
+    let known = this.#known.get(topic)
+    if (known === undefined) {
+      known = new Map()
+      this.#known.set(topic, known)
     }
-    return offsets
+    return known
   }
 }
 
 /** Whether an answer says only that there is no such session (any more): the next request makes a new one. */
 export function isOfSession(errorCode: number): boolean {
-  return errorCode === notFound || errorCode === wrongEpoch
+  return (
+    errorCode === errorCodes.FETCH_SESSION_ID_NOT_FOUND ||
+    errorCode === errorCodes.INVALID_FETCH_SESSION_EPOCH
+  )
 }
 
 /**

@@ -1,8 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import kafkajs, { type Cluster, type Kafka } from 'kafkajs'
-import { openCluster, type OpenCluster } from './open-cluster.ts'
-import { isProtocolError } from './protocol-error.ts'
-import type { FetchedRecord } from './record-batch.ts'
+import kafkajs, { type Kafka } from 'kafkajs'
+import { errorCodes, protocolError } from './error-codes.ts'
+import { type FetchedPartition, fetchRequest, readCommitted } from './fetch-message.ts'
+import { withoutSession } from './fetch-session.ts'
+import { openPartwiseCluster, type PartwiseCluster } from './partwise-cluster.ts'
+import { readRecordSet, type RecordSet } from './record-batch.ts'
+import { withoutAborted } from './transactions.ts'
+import { ask as askBroker } from './wire.ts'
 
 /** Key and value are slices of a whole fetch: copy what is kept. */
 export type KeyedRecord = {
@@ -58,23 +62,13 @@ const maxBackoffMs = 2_000
  */
 const emptyAnswers = 3
 
-/** What kafkajs 2.2.4 gives for a fetch. Source: the Kafka protocol, Fetch response. */
-type FetchAnswer = { readonly responses: readonly { readonly partitions: readonly PartitionAnswer[] }[] }
-
-type PartitionAnswer = {
-  readonly highWatermark: string
-  /** -1 where the broker doesn't say. */
-  readonly lastStableOffset: string
-  readonly abortedTransactions: readonly AbortedTransaction[] | null
-  readonly messages: readonly FetchedRecord[]
-}
-
-type AbortedTransaction = { readonly producerId: string; readonly firstOffset: string }
+/** A damaged batch is fetched so often again before it is passed over: the bytes may have been damaged on their way. */
+const damagedAnswers = 3
 
 /** A piece of the log: its records, and where the next piece begins. */
 type Piece = { readonly records: KeyedRecord[]; readonly next: number }
 
-type Session = OpenCluster & { users: number }
+type Session = { readonly opened: PartwiseCluster; users: number }
 
 /**
  * The brokers' own `fetch`, of a client that joins nothing: there is no group to wait for, to be rebalanced, or to delete, and
@@ -88,7 +82,7 @@ export function createPartitionReader(kafka: Kafka): PartitionReader {
 
   /** One connection a broker for all that is read at the same time. */
   function open(): Session {
-    session ??= { ...openCluster(kafka), users: 0 }
+    session ??= { opened: openPartwiseCluster(kafka), users: 0 }
     session.users++
     return session
   }
@@ -97,7 +91,7 @@ export function createPartitionReader(kafka: Kafka): PartitionReader {
     used.users--
     if (used.users > 0) return
     if (session === used) session = undefined
-    await used.close()
+    await used.opened.close()
   }
 
   async function turn(signal: AbortSignal): Promise<void> {
@@ -129,7 +123,7 @@ export function createPartitionReader(kafka: Kafka): PartitionReader {
     async range({ topic, partition, signal, stallTimeoutMs = defaultStallTimeoutMs }) {
       const used = open()
       try {
-        return await new LogReader(used.cluster, {
+        return await new LogReader(used.opened, {
           topic,
           partition,
           stallTimeoutMs,
@@ -145,7 +139,7 @@ export function createPartitionReader(kafka: Kafka): PartitionReader {
       await turn(until)
       const used = open()
       try {
-        const log = new LogReader(used.cluster, {
+        const log = new LogReader(used.opened, {
           topic,
           partition,
           stallTimeoutMs,
@@ -161,7 +155,7 @@ export function createPartitionReader(kafka: Kafka): PartitionReader {
     },
     async stop() {
       stopping.abort(new Error('the reader is stopped'))
-      await session?.close()
+      await session?.opened.close()
     },
   }
 }
@@ -176,11 +170,11 @@ type LogOptions = {
 
 /** One reading of one partition. */
 class LogReader {
-  readonly #cluster: Cluster
+  readonly #brokers: PartwiseCluster
   readonly #options: LogOptions
 
-  constructor(cluster: Cluster, options: LogOptions) {
-    this.#cluster = cluster
+  constructor(brokers: PartwiseCluster, options: LogOptions) {
+    this.#brokers = brokers
     this.#options = options
   }
 
@@ -208,32 +202,47 @@ class LogReader {
 
   async #askRange(): Promise<LogRange> {
     const { topic, partition } = this.#options
-    const ask = async (fromBeginning: boolean): Promise<number> => {
-      const [found] = await this.#cluster.fetchTopicsOffset([
-        { topic, partitions: [{ partition }], fromBeginning },
-      ])
+    const { cluster } = this.#brokers
+    const at = async (fromBeginning: boolean): Promise<number> => {
+      const asked = [{ topic, partitions: [{ partition }], fromBeginning }]
+      const [found] = await cluster.fetchTopicsOffset(asked)
       return Number(found?.partitions[0]?.offset)
     }
-    await this.#cluster.connect()
-    await this.#cluster.addTargetTopic(topic)
-    const [start, end] = [await ask(true), await ask(false)]
+    await cluster.connect()
+    await cluster.addTargetTopic(topic)
+    this.#leader()
+    const [start, end] = [await at(true), await at(false)]
     if (Number.isNaN(start + end)) throw new kafkajs.KafkaJSError(`${topic}/${partition} has no leader`)
     return { start, end }
+  }
+
+  /** Throws what the brokers say instead. */
+  #leader(): number {
+    const { topic, partition } = this.#options
+    const told = this.#brokers.metadata?.topicMetadata.find((one) => one.topic === topic)
+    if (told !== undefined && told.topicErrorCode !== errorCodes.NONE)
+      throw protocolError(told.topicErrorCode)
+    const leader = told?.partitionMetadata.find(({ partitionId }) => partitionId === partition)?.leader ?? -1
+    if (leader < 0) throw new kafkajs.KafkaJSError(`${topic}/${partition} has no leader`)
+    return leader
   }
 
   /** The records at `position` and behind it, before `end`, as far as one fetch goes. */
   async #piece(position: number, end: number): Promise<Piece> {
     const { stallTimeoutMs, signal } = this.#options
     const deadlineMs = performance.now() + stallTimeoutMs
-    for (let empty = 0; empty < emptyAnswers;) {
+    for (let [empty, damaged] = [0, 0]; empty < emptyAnswers;) {
       const answer = await this.#patiently(() => this.#fetch(position))
       if (answer === 'gone') return { records: [], next: (await this.range()).start }
-      if (answer !== 'later' && answer.messages.length > 0) return this.#readPiece(answer, position, end)
-      if (answer !== 'later' && readableEnd(answer) >= end) {
+      if (answer !== 'later' && answer.recordSet.length > 0) {
+        const passDamaged = ++damaged > damagedAnswers
+        const read = await readRecordSet(answer.recordSet, { passDamaged, end: answer.highWatermark })
+        if (read.nextOffset > position) return this.#pieceOf(read, answer, position, end)
+      } else if (answer !== 'later' && readableEnd(answer) >= end) {
         empty++
         continue
       }
-      // A new leader doesn't know yet how far its replicas are, or our quota is used up.
+      // A new leader doesn't know yet how far its replicas are, our quota is used up, or a batch is damaged.
       empty = 0
       if (performance.now() > deadlineMs) throw new Error(this.#nothingCame(position))
       await delay(minBackoffMs, undefined, { signal })
@@ -247,44 +256,42 @@ class LogReader {
   }
 
   /** `gone`: the log begins behind this offset now. `later`: the broker says nothing of the partition, to slow us down. */
-  async #fetch(position: number): Promise<PartitionAnswer | 'gone' | 'later'> {
+  async #fetch(position: number): Promise<FetchedPartition | 'gone' | 'later'> {
     const { topic, partition } = this.#options
-    await this.#cluster.refreshMetadataIfNecessary()
-    const [nodeId] = Object.keys(this.#cluster.findLeaderForPartitions(topic, [partition]))
-    if (nodeId === undefined) throw new kafkajs.KafkaJSError(`${topic}/${partition} has no leader`)
-    const broker = await this.#cluster.findBroker({ nodeId })
-    try {
-      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kafkajs declares no type for it
-      const answer = (await broker.fetch({
-        maxWaitTime: fetchWaitMs,
-        minBytes: 1,
-        maxBytes: fetchBytes,
-        topics: [{ topic, partitions: [{ partition, fetchOffset: String(position), maxBytes: fetchBytes }] }],
-      })) as FetchAnswer
-      return answer.responses[0]?.partitions[0] ?? 'later'
-    } catch (error) {
-      if (!isProtocolError(error, outOfRange)) throw error
-      const { start } = await this.#askRange()
-      if (start > position) return 'gone'
-      // It lies behind the log's end: a leader that has lost records, or that doesn't know of them yet.
-      throw error
-    }
+    await this.#brokers.cluster.refreshMetadataIfNecessary()
+    const broker = await this.#brokers.findBroker(this.#leader())
+    const { errorCode, responses } = await askBroker(
+      broker,
+      fetchRequest({
+        ...wholeFetch,
+        positions: [{ topic, partition, offset: position, leaderEpoch: -1 }],
+      }),
+    )
+    const answer = responses[0]?.partitions[0]
+    const code = answer?.errorCode ?? errorCode
+    if (code === errorCodes.NONE) return answer ?? 'later'
+    if (code === errorCodes.OFFSET_OUT_OF_RANGE && (await this.#askRange()).start > position) return 'gone'
+    // Where it lies behind the log's end, that is a leader that has lost records, or that doesn't know of them yet.
+    throw protocolError(code)
   }
 
-  #readPiece(answer: PartitionAnswer, position: number, end: number): Piece {
+  #pieceOf(
+    { records: all, nextOffset: next }: RecordSet,
+    { abortedTransactions }: FetchedPartition,
+    position: number,
+    end: number,
+  ): Piece {
     const records: KeyedRecord[] = []
-    const isAborted = abortedBy(answer.abortedTransactions ?? [])
-    let last = position
-    for (const message of answer.messages) {
-      const offset = Number(message.offset)
-      if (offset > last) last = offset
-      if (isAborted !== undefined && isAborted(message, offset)) continue
-      if (offset < position || offset >= end || message.isControlRecord) continue
-      if (message.unreadable !== undefined) this.#options.onUnreadable?.(message.unreadable)
-      const { key, value } = message
-      if (key !== null) records.push({ offset, key, value, timestampMs: Number(message.timestamp) })
+    for (const { offset, key, value, timestampMs, unreadable } of withoutAborted(
+      all,
+      abortedTransactions,
+      position,
+    )) {
+      if (offset >= end) break
+      if (unreadable !== undefined) this.#options.onUnreadable?.(unreadable)
+      if (key !== null) records.push({ offset, key, value, timestampMs })
     }
-    return { records, next: last + 1 }
+    return { records, next }
   }
 
   /** Tries until it is answered, or for as long as nothing may happen. What isn't Kafka's fault is thrown at once. */
@@ -318,8 +325,8 @@ class LogReader {
 
   async #refresh(): Promise<void> {
     try {
-      await this.#cluster.connect()
-      await this.#cluster.refreshMetadata()
+      await this.#brokers.cluster.connect()
+      await this.#brokers.cluster.refreshMetadata()
     } catch {
       // The next try says what is wrong.
     }
@@ -327,36 +334,8 @@ class LogReader {
 }
 
 /** As far as records can be read: to the end, or to the first transaction that is still open. */
-function readableEnd({ highWatermark, lastStableOffset }: PartitionAnswer): number {
-  const stable = Number(lastStableOffset)
-  return stable < 0 ? Number(highWatermark) : stable
-}
-
-const abortMarker = Buffer.from([0, 0, 0, 0])
-
-/**
- * Tells which records belong to aborted transactions; asked of each record of an answer, in order. Such a transaction begins at
- * its first offset and ends with the marker of its producer. Source: the Kafka protocol, Fetch response and control batches.
- */
-function abortedBy(
-  transactions: readonly AbortedTransaction[],
-): ((record: FetchedRecord, offset: number) => boolean) | undefined {
-  if (transactions.length === 0) return undefined
-  const toCome = transactions
-    .map(({ producerId, firstOffset }) => ({ producerId, firstOffset: Number(firstOffset) }))
-    .sort((a, b) => a.firstOffset - b.firstOffset)
-  const open = new Set<string>()
-  return ({ isControlRecord, key, batchContext: { producerId, inTransaction } }, offset) => {
-    while (toCome[0] !== undefined && toCome[0].firstOffset <= offset) {
-      open.add(toCome[0].producerId)
-      toCome.shift()
-    }
-    if (isControlRecord) {
-      if (key?.equals(abortMarker) === true) open.delete(producerId)
-      return false
-    }
-    return inTransaction && open.has(producerId)
-  }
+function readableEnd({ highWatermark, lastStableOffset }: FetchedPartition): number {
+  return lastStableOffset < 0 ? highWatermark : lastStableOffset
 }
 
 /** Waits no longer than until `signal` fires; `work` then goes on unobserved. */
@@ -373,4 +352,11 @@ async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T
   }
 }
 
-const outOfRange: ReadonlySet<string> = new Set(['OFFSET_OUT_OF_RANGE'])
+const wholeFetch = {
+  maxWaitMs: fetchWaitMs,
+  minBytes: 1,
+  maxBytes: fetchBytes,
+  maxBytesPerPartition: fetchBytes,
+  isolationLevel: readCommitted,
+  ...withoutSession,
+}

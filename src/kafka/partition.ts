@@ -8,7 +8,20 @@ import { OldestRecord } from './oldest-record.ts'
 import { Watermark } from './watermark.ts'
 
 /** What the group has for a partition; offset -1 where it has nothing. */
-export type StoredCommit = { readonly offset: number; readonly metadata: string | null }
+export type StoredCommit = {
+  readonly offset: number
+  readonly metadata: string | null
+  /** In which the record before the offset was written; -1 or absent where that isn't known. */
+  readonly leaderEpoch?: number
+}
+
+/** The log that a partition is read from, as far as its owner knows it. */
+export type KnownLog = {
+  /** In 22 characters; `undefined` where the brokers have none. */
+  readonly topicId: string | undefined
+  /** In which the last record before `offset` was written; -1 where that isn't known. */
+  leaderEpochBefore(offset: number): number
+}
 
 export const noCommit: StoredCommit = { offset: -1, metadata: null }
 
@@ -49,9 +62,16 @@ export class Partition {
   lookAtMs = 0
   /** One past the partition's last record, as far as known. */
   endOffset = 0
-  /** What is told to the client: the desired state is `wantsPause`. */
+  /** Nothing is fetched of it. */
   isPaused = false
-  dueTimer: NodeJS.Timeout | undefined
+  /** What its owner knows of records from this offset on is void: the log has other ones there. */
+  knownBelow = Infinity
+  /** That its log isn't the one that was read before has been said, and counted. */
+  isTruncationTold = false
+  /** It has another log than before, and stands still for that. */
+  isStopped = false
+  /** Why it isn't begun, or not read: what is wrong with its log, in words; `undefined` while nothing is known to be. */
+  trouble: string | undefined
   /** Told when the last record that was out has come back. */
   onIdle: (() => void) | undefined
   /** Which owner this is; of two that commit, the later one is right. */
@@ -67,6 +87,7 @@ export class Partition {
   #endSeenMs = 0
   #oldest = new OldestRecord()
   #wasLeftOpen = false
+  #log: KnownLog | undefined
 
   constructor(
     topic: string,
@@ -97,12 +118,29 @@ export class Partition {
   }
 
   /** Goes on where the group stands, as its next owner. Commit once before anything is fetched: that ends the mark of the owner before. */
-  begin(stored: StoredCommit): void {
+  begin(stored: StoredCommit, log?: KnownLog): void {
     const memory = memoryOf(stored)
-    this.watermark = new Watermark(stored.offset, memory?.settledAbove)
+    const settledAbove = memory?.settledAbove.filter((offset) => offset < this.knownBelow)
+    this.watermark = new Watermark(stored.offset, settledAbove)
     this.#epoch = (memory?.epoch ?? 0) + 1
     this.#committed = nowhere
     this.#oldest = new OldestRecord()
+    this.#log = log
+  }
+
+  /**
+   * The same, from `offset` of a log that isn't the one that the commit was made of: what that one says of records is void. Goes on
+   * counting owners where it ends.
+   */
+  beginAnew(stored: StoredCommit, offset: number, log?: KnownLog): void {
+    this.begin(stored, log)
+    this.watermark = new Watermark(offset)
+    this.begunBelow = 0
+  }
+
+  /** Records up to `offset` were deleted before they could be read. */
+  passOver(offset: number): void {
+    this.watermark.skipTo(offset)
   }
 
   /** Invariant: where there is a window, span stays within what a commit can remember, plus one fetch. */
@@ -174,13 +212,17 @@ export class Partition {
     return position !== known.position || settledCount !== known.settledCount || isFinal !== known.isFinal
   }
 
-  commitOf({ position, isFinal }: Standing): StoredCommit {
-    const settledAbove = this.hasWindow ? this.watermark.settledAbove(maxRememberedOffsets) : []
+  /** Remembers what is settled of so many offsets above the position. */
+  commitOf({ position, isFinal }: Standing, memory = maxRememberedOffsets): StoredCommit {
+    const settledAbove = this.hasWindow ? this.watermark.settledAbove(memory) : []
+    const topicId = this.#log?.topicId
     return {
       offset: position,
+      leaderEpoch: this.#log?.leaderEpochBefore(position) ?? -1,
       metadata: encodeCommitMetadata(position, settledAbove, {
         isFinal,
         epoch: this.#epoch,
+        ...(topicId !== undefined && { topicId }),
         // The next owner has to know what is left of it, however well this one leaves.
         ...(this.begunBelow > position && { begunBelow: this.begunBelow }),
       }),

@@ -1,110 +1,64 @@
 import type { Kafka } from 'kafkajs'
-import { kafkajsFile } from './kafkajs-file.ts'
+import { errorCodes } from './error-codes.ts'
+import { type Metadata, metadataRequest, type TopicMetadata } from './metadata-request.ts'
 import { openCluster, type OpenCluster } from './open-cluster.ts'
+import { ask, type WireBroker } from './wire.ts'
+import { within } from './within.ts'
 
-/** What kafkajs 2.2.4 makes of a request: how it is written, and how its answer is read. */
-type Protocol<T> = {
-  readonly request: object
-  readonly response: {
-    readonly decode: (bytes: Buffer) => Promise<T>
-    readonly parse: (answer: T) => Promise<T>
-  }
+type BrokerPool = {
+  readonly metadata: Metadata | null
+  createBroker: (options: object) => WireBroker & { metadata(topics: readonly string[]): Promise<Metadata> }
 }
 
-type Definitions = Readonly<Record<'Metadata' | 'Produce', object>>
-
-/** What is used of kafkajs' brokers, which it declares in part. */
-type KafkajsBroker = {
-  lookupRequest<T>(apiKey: number, definition: object): (options: object) => Protocol<T>
-  readonly connectionPool: { send<T>(protocol: Protocol<T>): Promise<T> }
-  metadata(topics: readonly string[]): Promise<Metadata>
-  disconnect(): Promise<void>
+export type PartwiseCluster = OpenCluster & {
+  /** What was told last; `undefined` before that. */
+  readonly metadata: Metadata | undefined
+  findBroker(nodeId: number): Promise<WireBroker>
 }
 
-type Metadata = { readonly topicMetadata: readonly TopicMetadata[] }
-type TopicMetadata = { readonly topicErrorCode: number; readonly partitionMetadata: readonly object[] }
-
-type BrokerPool = { createBroker: (options: object) => KafkajsBroker }
-
-/** Records for one partition, as kafkajs writes them. */
-export type ProducedTopic = {
-  readonly topic: string
-  readonly partitions: readonly { readonly partition: number; readonly messages: readonly object[] }[]
-}
-
-/** What a broker says of each partition that it was sent records for; `errorCode` 0: they are written. */
-export type ProduceAnswer = {
-  readonly topics: readonly {
-    readonly topicName: string
-    readonly partitions: readonly { readonly partition: number; readonly errorCode: number }[]
-  }[]
-}
-
-const produceApiKey = 0
-const metadataApiKey = 3
+/** A broker that doesn't answer for so long is not asked again by this connection. */
+const metadataTimeoutMs = 5_000
 
 /**
  * The brokers, with errors left where they belong. kafkajs throws for the first partition or topic that an answer has an error
  * of, and nobody learns about the others: one partition without a leader would hide all topics. Here a partition without a leader
  * has the leader -1, and a topic that can't be had has no partitions.
  */
-export function openPartwiseCluster(kafka: Kafka): OpenCluster {
+export function openPartwiseCluster(kafka: Kafka): PartwiseCluster {
   const opened = openCluster(kafka)
+  const { cluster } = opened
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kafkajs declares a part of its cluster only
-  const { brokerPool } = opened.cluster as unknown as { readonly brokerPool: BrokerPool }
+  const { brokerPool } = cluster as unknown as { readonly brokerPool: BrokerPool }
   const create = brokerPool.createBroker
   brokerPool.createBroker = (options) => {
     const broker = create(options)
     broker.metadata = (topics) => readMetadata(broker, topics)
     return broker
   }
-  return opened
+  return {
+    cluster,
+    close: () => opened.close(),
+    get metadata() {
+      return brokerPool.metadata ?? undefined
+    },
+    async findBroker(nodeId) {
+      const broker: object = await cluster.findBroker({ nodeId: String(nodeId) })
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kafkajs declares a part of its brokers only
+      return broker as WireBroker
+    },
+  }
 }
 
-async function readMetadata(broker: KafkajsBroker, topics: readonly string[]): Promise<Metadata> {
-  const options = { topics, allowAutoTopicCreation: false }
-  const metadata = await ask<Metadata>(broker, metadataApiKey, 'Metadata', options)
+async function readMetadata(broker: WireBroker, topics: readonly string[]): Promise<Metadata> {
+  const answered = ask(broker, metadataRequest(topics))
+  if (!(await within(metadataTimeoutMs, answered))) {
+    void broker.disconnect()
+    throw new Error(`a broker did not tell about the cluster within ${metadataTimeoutMs} ms`)
+  }
+  const metadata = await answered
   return { ...metadata, topicMetadata: metadata.topicMetadata.map(withoutError) }
 }
 
 function withoutError(topic: TopicMetadata): TopicMetadata {
-  return topic.topicErrorCode === 0 ? topic : { ...topic, partitionMetadata: [] }
-}
-
-/**
- * Sends records to the leader of their partitions. Resolves with what it says of each; rejects when it doesn't answer. `broker` is
- * one of a cluster's `findBroker`.
- */
-export function produceTo(
-  broker: object,
-  topicData: readonly ProducedTopic[],
-  timeoutMs: number,
-): Promise<ProduceAnswer> {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kafkajs declares a part of its brokers only
-  const leader = broker as KafkajsBroker
-  return ask<ProduceAnswer>(leader, produceApiKey, 'Produce', { acks: -1, timeout: timeoutMs, topicData })
-}
-
-async function ask<T>(
-  broker: KafkajsBroker,
-  apiKey: number,
-  name: keyof Definitions,
-  options: object,
-): Promise<T> {
-  const { requests } = kafkajsFile<{ requests: Definitions }>('kafkajs/src/protocol/requests/index.js')
-  const { request, response } = broker.lookupRequest<T>(apiKey, requests[name])(options)
-  const partwise = { decode: response.decode, parse: (answer: T) => Promise.resolve(answer) }
-  try {
-    return await broker.connectionPool.send({ request, response: partwise })
-  } catch (error) {
-    if (error instanceof Error && error.name === 'KafkaJSConnectionClosedError') await broker.disconnect()
-    throw error
-  }
-}
-
-/** Kafka's name of an error code, with what kafkajs says of it. */
-export function describeErrorCode(code: number): string {
-  type ErrorFile = { createErrorFromCode(code: number): Error & { readonly type?: string } }
-  const { type, message } = kafkajsFile<ErrorFile>('kafkajs/src/protocol/error.js').createErrorFromCode(code)
-  return type === undefined ? message : `${type}: ${message}`
+  return topic.topicErrorCode === errorCodes.NONE ? topic : { ...topic, partitionMetadata: [] }
 }

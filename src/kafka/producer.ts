@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Kafka, Producer, TopicMessages } from 'kafkajs'
-import { Acknowledged, createNotingPartitioner } from './acknowledged.ts'
-import { isProtocolError } from './protocol-error.ts'
+import type { Kafka } from 'kafkajs'
+import { errorCodes } from './error-codes.ts'
+import { type ProducedRecords, ProduceLink, type ProduceOutcome } from './produce-link.ts'
 
 /**
  * A record to write. One that comes from another record keeps its partition number; a new one is placed by
@@ -58,24 +58,31 @@ const defaultBatchBytes = 900_000
 const lingerMs = 20
 const minBackoffMs = 250
 const maxBackoffMs = 5_000
-/** Topics and partitions change while this runs: so often the client looks, in milliseconds. */
-const metadataMaxAgeMs = 10_000
 /** An error names so many partitions. */
-const namedPlaces = 5
-/** The client goes on for half a minute by itself before it gives up: long before that, nothing may be begun. */
+const namedReasons = 5
+/** What isn't taken for so long says that Kafka takes nothing: until it does, nothing may be begun. */
 const stallAfterMs = 3_000
+/** Nobody waits for these but their partitions: a replica that is slow is waited for. */
+const timeouts = { replicasTimeoutMs: 10_000, sendTimeoutMs: 20_000 }
 
 type Waiting = {
   record: OutboundRecord
+  /** Where it is written; `undefined` until it is placed. */
+  partition: number | undefined
   bytes: number
   /** The offset is -1 where the record is refused. */
   resolve: (result: ProduceResult, offset: number) => void
 }
 
+/** Records of one partition that are sent together. */
+type Parcel = ProducedRecords & { readonly waiting: readonly Waiting[] }
+
+/** What is left of a batch, and why. */
+type Left = { readonly unsent: Waiting[]; readonly tooLarge: Waiting[]; readonly reasons: Set<string> }
+
 /**
- * Batches what is produced while the batch before is under way. One send at a time, not idempotent: kafkajs
- * reuses a sequence number when an acknowledgement is lost under concurrent sends, and so acknowledges what
- * was never written (kafkajs#1005). A lost acknowledgement here writes a record twice, which is allowed.
+ * Batches what is produced while the batch before is under way. One send at a time, not idempotent: so the records of a partition
+ * are written in the order of their coming. A lost acknowledgement writes a record twice, which is allowed.
  */
 export async function startProducer({
   kafka,
@@ -84,14 +91,8 @@ export async function startProducer({
   onFailed,
   onStalled,
 }: ProducerOptions): Promise<RecordProducer> {
-  const producer = kafka.producer({
-    idempotent: false,
-    createPartitioner: createNotingPartitioner,
-    allowAutoTopicCreation: false,
-    metadataMaxAge: metadataMaxAgeMs,
-    retry: { initialRetryTime: 200, maxRetryTime: 2_000, retries: 3 },
-  })
-  await producer.connect()
+  const link = new ProduceLink(kafka, timeouts)
+  await link.connect()
 
   const queue: Waiting[] = []
   const stopping = new AbortController()
@@ -115,48 +116,40 @@ export async function startProducer({
     isSending = false
   }
 
-  async function sendUntilTaken(batch: Waiting[]): Promise<void> {
-    let left: readonly Waiting[] = batch
+  async function sendUntilTaken(batch: readonly Waiting[]): Promise<void> {
+    let left = batch
+    let failingSinceMs = Infinity
     for (
       let backoffMs = minBackoffMs;
       !stopping.signal.aborted;
       backoffMs = Math.min(backoffMs * 2, maxBackoffMs)
     ) {
-      try {
-        const unsent = await sendWatched(left)
-        const hasProgress = unsent.length < left.length
-        left = unsent
-        if (left.length === 0) {
-          setStalled(false, '')
-          return
-        }
-        onFailed?.()
-        if (!hasProgress) setStalled(true, unacknowledged(left))
-      } catch (error) {
-        if (isProtocolError(error, tooLarge)) {
-          setStalled(false, '')
-          await sendSingly(left)
-          return
-        }
-        onFailed?.()
-        setStalled(true, error instanceof Error ? error.message : String(error))
+      const { unsent, tooLarge, reasons } = await sendWatched(left)
+      if (tooLarge.length > 0) await sendSingly(tooLarge)
+      if (unsent.length === 0) {
+        setStalled(false, '')
+        return
       }
-      // kafkajs passes over a partition that it doesn't know without having asked a broker: nothing else would wait.
+      onFailed?.()
+      const nowMs = performance.now()
+      failingSinceMs = unsent.length < left.length ? nowMs : Math.min(failingSinceMs, nowMs)
+      // A leader that moves is followed within this time.
+      if (nowMs - failingSinceMs >= stallAfterMs) setStalled(true, describe(reasons))
+      left = unsent
       await pause(backoffMs)
     }
   }
 
-  /** Gives those that it has not sent after all. */
-  async function sendWatched(batch: readonly Waiting[]): Promise<readonly Waiting[]> {
+  async function sendWatched(batch: readonly Waiting[]): Promise<Left> {
     const slow = setTimeout(setStalled, stallAfterMs, true, `no acknowledgement within ${stallAfterMs} ms`)
     try {
-      return await send(producer, batch)
+      return await send(link, batch)
     } finally {
       clearTimeout(slow)
     }
   }
 
-  /** One record too large for its topic makes the broker refuse the whole batch: find it. */
+  /** One record too large for its topic makes the broker refuse all that are sent with it: find it. */
   async function sendSingly(batch: readonly Waiting[]): Promise<void> {
     if (batch.length === 1) {
       batch[0]?.resolve('refused', -1)
@@ -177,7 +170,7 @@ export async function startProducer({
       resolve('refused', -1)
       return
     }
-    queue.push({ record, bytes, resolve })
+    queue.push({ record, partition: record.partition, bytes, resolve })
     if (!isSending) void sendQueued()
   }
 
@@ -195,7 +188,7 @@ export async function startProducer({
     },
     async stop() {
       stopping.abort()
-      await producer.disconnect()
+      await link.close()
     },
   }
 }
@@ -223,33 +216,88 @@ function sizeOf({ key, value, headers }: OutboundRecord): number {
   return bytes
 }
 
-/** Names the partitions; `left` has one record or more. */
-function unacknowledged(left: readonly Waiting[]): string {
-  const places = new Set(left.map(({ record: { topic, partition } }) => `${topic}/${partition ?? 'any'}`))
-  const some = [...places].slice(0, namedPlaces).join(', ')
-  const more = places.size > namedPlaces ? ` and ${places.size - namedPlaces} more` : ''
-  return `no broker takes records of ${some}${more}: the partition does not exist, or has no leader (\`sluice topics check\` says what is missing)`
+/** What keeps records from being written, of a few partitions. */
+function describe(reasons: ReadonlySet<string>): string {
+  const some = [...reasons].slice(0, namedReasons).join('; ')
+  return reasons.size > namedReasons ? `${some}; and ${reasons.size - namedReasons} more` : some
 }
 
-/** Tells those that are written; gives the others, whose partitions nobody has acknowledged. */
-async function send(producer: Producer, batch: readonly Waiting[]): Promise<readonly Waiting[]> {
-  const byTopic = new Map<string, TopicMessages>()
-  const messages = batch.map(({ record: { topic, ...message } }) => {
-    const entry = byTopic.get(topic)
-    if (entry === undefined) byTopic.set(topic, { topic, messages: [message] })
-    else entry.messages.push(message)
-    return message
-  })
-  const topicMessages = [...byTopic.values()]
-  const acknowledged = new Acknowledged(
-    await producer.sendBatch({ acks: -1, timeout: 10_000, topicMessages }),
-  )
-  return batch.filter(({ record, resolve }, index) => {
-    // Written into the message when it was placed.
-    const offset = acknowledged.next(record.topic, messages[index]?.partition)
-    if (offset !== undefined) resolve('acknowledged', offset)
-    return offset === undefined
-  })
+/** Tells those that are written; gives the others. Never rejects. */
+async function send(link: ProduceLink, batch: readonly Waiting[]): Promise<Left> {
+  const left: Left = { unsent: [], tooLarge: [], reasons: new Set() }
+  const open = new Set<Parcel>()
+  try {
+    for (const parcel of await parcelsOf(link, batch, left)) open.add(parcel)
+    await link.send([...open], (parcel, outcome) => {
+      if (open.delete(parcel)) settle(parcel, outcome, left)
+    })
+  } catch (error) {
+    left.reasons.add(error instanceof Error ? error.message : String(error))
+  }
+  for (const { waiting } of open) left.unsent.push(...waiting)
+  // What is answered from here on was given up.
+  open.clear()
+  return left
 }
 
-const tooLarge: ReadonlySet<string> = new Set(['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE'])
+/** Those that have no place yet are left. */
+async function parcelsOf(
+  link: ProduceLink,
+  batch: readonly Waiting[],
+  left: Left,
+): Promise<readonly Parcel[]> {
+  const byPlace = new Map<string, Waiting[]>()
+  for (const waiting of batch) {
+    waiting.partition ??= await placeOf(link, waiting.record, left)
+    if (waiting.partition === undefined) {
+      left.unsent.push(waiting)
+      continue
+    }
+    const place = `${waiting.record.topic}/${waiting.partition}`
+    const parcel = byPlace.get(place)
+    if (parcel === undefined) byPlace.set(place, [waiting])
+    else parcel.push(waiting)
+  }
+  return [...byPlace.values()].map(parcelOf)
+}
+
+async function placeOf(
+  link: ProduceLink,
+  { topic, key }: OutboundRecord,
+  { reasons }: Left,
+): Promise<number | undefined> {
+  try {
+    const partition = await link.placeOf(topic, key)
+    if (partition === undefined) reasons.add(`${topic} does not exist, or may not be written`)
+    return partition
+  } catch (error) {
+    reasons.add(error instanceof Error ? error.message : String(error))
+    return undefined
+  }
+}
+
+function parcelOf(waiting: readonly Waiting[]): Parcel {
+  const [first] = waiting
+  return {
+    topic: first?.record.topic ?? '',
+    partition: first?.partition ?? -1,
+    records: waiting.map(({ record }) => record),
+    waiting,
+  }
+}
+
+function settle({ waiting }: Parcel, outcome: ProduceOutcome, { unsent, tooLarge, reasons }: Left): void {
+  if (outcome.isWritten) {
+    for (const [index, { resolve }] of waiting.entries()) resolve('acknowledged', outcome.offset + index)
+    return
+  }
+  if (isTooLarge(outcome.errorCode)) tooLarge.push(...waiting)
+  else {
+    unsent.push(...waiting)
+    reasons.add(outcome.reason)
+  }
+}
+
+function isTooLarge(errorCode: number | undefined): boolean {
+  return errorCode === errorCodes.MESSAGE_TOO_LARGE || errorCode === errorCodes.RECORD_LIST_TOO_LARGE
+}

@@ -1,23 +1,40 @@
 import { decompress, tooLongCode } from './codecs.ts'
+import { crc32c } from './crc32c.ts'
 
 /** Values as they came; a list where a header is repeated. */
 export type RecordHeaders = Record<string, Buffer | null | (Buffer | null)[]>
 
-/** A record in the form in which kafkajs hands it on. */
+/** Key, value and headers are slices of a whole fetch: copy what is kept. */
 export type FetchedRecord = {
-  readonly magicByte: 2
-  readonly attributes: number
-  /** Epoch milliseconds. */
-  readonly timestamp: string
-  readonly offset: string
+  readonly offset: number
+  readonly timestampMs: number
   readonly key: Buffer | null
   readonly value: Buffer | null
   readonly headers: RecordHeaders
+  /** A marker of a transaction, or a place that compaction has left empty: nothing to be given on. */
   readonly isControlRecord: boolean
-  /** By it kafkajs leaves out what belongs to aborted transactions. */
+  /** By it one knows what belongs to aborted transactions. */
   readonly batchContext: { readonly producerId: string; readonly inTransaction: boolean }
   /** Why its content can't be read. Such a record stands for all of its batch that are not before it. */
   readonly unreadable?: string
+}
+
+/** What a fetch brought of a partition. */
+export type RecordSet = {
+  readonly records: FetchedRecord[]
+  /** From which offset on the log is of which leader's epoch, ascending: told for each batch that was read. */
+  readonly epochs: readonly { readonly from: number; readonly leaderEpoch: number }[]
+  /** One past the last batch that was read; -1 where none was. */
+  readonly nextOffset: number
+  /** Why nothing was read from `nextOffset` on, or from the beginning: the batch there isn't what was written. */
+  readonly damage: string | undefined
+}
+
+export type ReadRecordSetOptions = {
+  /** A damaged batch is one record that says so, at its last offset; else reading ends before it. */
+  readonly passDamaged: boolean
+  /** One past the last offset of the log: a damaged batch may say anything of where it ends. */
+  readonly end: number
 }
 
 /**
@@ -37,7 +54,9 @@ export const maxRecordHeaders = 1_000
 /** Positions in a batch. Source: the Kafka protocol, record batch format (magic 2). */
 const lengthAt = 8
 const afterLength = 12
+const leaderEpochAt = 12
 const magicAt = 16
+const checksumAt = 17
 const attributesAt = 21
 const lastOffsetDeltaAt = 23
 const firstTimestampAt = 27
@@ -63,28 +82,81 @@ type BatchHead = {
   readonly context: FetchedRecord['batchContext']
 }
 
-/** Whether a fetch brought record batches: what was written before Kafka 0.11 has another form. */
-export function isRecordBatch(bytes: Buffer): boolean {
+/** What was written before Kafka 0.11 has another form. */
+function isRecordBatch(bytes: Buffer): boolean {
   return bytes[magicAt] === 2
 }
 
 /**
- * Reads the record batches that a fetch brought for a partition, in place of kafkajs' own reader, which a single batch can
- * bring down, and with it each worker that the partition goes to: it fails at more than some 120,000 records, takes n² for n headers,
- * and decompresses whatever comes. Here a batch that can't be read becomes one record that says so, at its last offset.
+ * Reads the record batches that a fetch brought for a partition. The checksum of each is looked at, since a disk may give other bytes than it was given.
+ * A batch that is what was written and still can't be read (it costs too much memory, its content is garbage) becomes one record that says
+ * so, at its last offset: no batch brings a worker down, and with it each one that the partition goes to.
  *
  * Of an incomplete batch at the end nothing is read. Never rejects.
  */
-export async function readRecordBatches(bytes: Buffer): Promise<FetchedRecord[]> {
+export async function readRecordSet(
+  bytes: Buffer,
+  { passDamaged, end }: ReadRecordSetOptions,
+): Promise<RecordSet> {
   const records: FetchedRecord[] = []
+  const epochs: { from: number; leaderEpoch: number }[] = []
+  let nextOffset = -1
   let spentBytes = 0
+  let damage: string | undefined
   for (let start = 0; start + recordsAt <= bytes.length && spentBytes < maxFetchBytes;) {
-    const end = start + afterLength + bytes.readInt32BE(start + lengthAt)
-    if (end > bytes.length || end < start + recordsAt) break
-    spentBytes += await readBatch(bytes.subarray(start, end), records)
-    start = end
+    const batch = batchAt(bytes, start)
+    if (batch === undefined) break
+    damage = damageOf(batch)
+    if (damage !== undefined && (!passDamaged || nextOffset >= 0)) break
+    if (damage === undefined) {
+      epochs.push({ from: readInt64(batch, 0), leaderEpoch: batch.readInt32BE(leaderEpochAt) })
+      spentBytes += await readBatch(batch, records)
+      nextOffset = lastOffsetOf(batch) + 1
+    } else {
+      const lastOffset = lastOffsetOfDamaged(batch, bytes, start + batch.length, end)
+      records.push(damagedRecord(batch, lastOffset, damage))
+      nextOffset = lastOffset + 1
+      damage = undefined
+    }
+    start += batch.length
   }
-  return records
+  // A broker gives at least the first batch as a whole, however large it is.
+  if (nextOffset < 0 && bytes.length > 0) damage ??= 'its length is wrong'
+  return { records, epochs, nextOffset, damage }
+}
+
+/** `undefined` where it isn't whole. */
+function batchAt(bytes: Buffer, start: number): Buffer | undefined {
+  const end = start + afterLength + bytes.readInt32BE(start + lengthAt)
+  return end > bytes.length || end < start + recordsAt ? undefined : bytes.subarray(start, end)
+}
+
+function damageOf(batch: Buffer): string | undefined {
+  if (!isRecordBatch(batch)) return `its format is ${batch[magicAt]}`
+  const [written, found] = [batch.readUInt32BE(checksumAt), crc32c(batch, attributesAt, batch.length)]
+  return written === found
+    ? undefined
+    : `its checksum is ${hexOf(written)}, and its content has ${hexOf(found)}`
+}
+
+function hexOf(checksum: number): string {
+  return checksum.toString(16).padStart(8, '0')
+}
+
+function lastOffsetOf(batch: Buffer): number {
+  return readInt64(batch, 0) + Math.max(0, batch.readInt32BE(lastOffsetDeltaAt))
+}
+
+/** What it says itself may be damaged too: it ends where the batch behind it begins, and not behind the end of the log. */
+function lastOffsetOfDamaged(batch: Buffer, bytes: Buffer, next: number, end: number): number {
+  const first = readInt64(batch, 0)
+  if (next + lengthAt <= bytes.length) return Math.max(first, readInt64(bytes, next) - 1)
+  return isRecordBatch(batch) ? Math.max(first, Math.min(lastOffsetOf(batch), end - 1)) : first
+}
+
+function damagedRecord(batch: Buffer, lastOffset: number, damage: string): FetchedRecord {
+  const unreadable = `offsets ${readInt64(batch, 0)} to ${lastOffset} of the partition can't be read: their batch is damaged at the broker (${damage})`
+  return { ...emptyRecord(readHead(batch)), offset: lastOffset, isControlRecord: false, unreadable }
 }
 
 /** Gives what its records cost in memory, in bytes. */
@@ -98,7 +170,7 @@ async function readBatch(batch: Buffer, into: FetchedRecord[]): Promise<number> 
     const compressed = batch.subarray(recordsAt)
     const content = head.codec === 0 ? compressed : await decompress(head.codec, compressed, allowedBytes)
     reader.read(content, into)
-    // The last ones were compacted away. kafkajs takes it for a marker, and goes on behind it.
+    // The last ones were compacted away.
     if (reader.nextOffset <= head.lastOffset) into.push({ ...emptyRecord(head), isControlRecord: true })
   } catch (error) {
     const why = whyOf(error, allowedBytes)
@@ -110,10 +182,9 @@ async function readBatch(batch: Buffer, into: FetchedRecord[]): Promise<number> 
 
 function readHead(batch: Buffer): BatchHead {
   const attributes = batch.readInt16BE(attributesAt)
-  const baseOffset = readInt64(batch, 0)
   return {
-    baseOffset,
-    lastOffset: baseOffset + Math.max(0, batch.readInt32BE(lastOffsetDeltaAt)),
+    baseOffset: readInt64(batch, 0),
+    lastOffset: lastOffsetOf(batch),
     codec: attributes & codecMask,
     count: batch.readInt32BE(countAt),
     firstTimestampMs: readInt64(batch, firstTimestampAt),
@@ -135,10 +206,8 @@ function readInt64(bytes: Buffer, at: number): number {
 /** In the place of the last of a batch. */
 function emptyRecord(head: BatchHead): FetchedRecord {
   return {
-    magicByte: 2,
-    attributes: 0,
-    timestamp: String(head.maxTimestampMs),
-    offset: String(head.lastOffset),
+    offset: head.lastOffset,
+    timestampMs: head.maxTimestampMs,
     key: null,
     value: null,
     headers: {},
@@ -161,7 +230,6 @@ function whyOf(error: unknown, allowedBytes: number): string {
 class BatchReader {
   readonly #head: BatchHead
   readonly #allowedBytes: number
-  readonly #appendTime: string
   #bytes: Buffer = Buffer.alloc(0)
   #at = 0
   #end = 0
@@ -172,7 +240,6 @@ class BatchReader {
   constructor(head: BatchHead, allowedBytes: number) {
     this.#head = head
     this.#allowedBytes = allowedBytes
-    this.#appendTime = String(head.maxTimestampMs)
     this.nextOffset = head.baseOffset
   }
 
@@ -194,8 +261,10 @@ class BatchReader {
     const end = this.#at + length
     if (!(length > 0) || end > this.#end) throw new RangeError(`a record of ${length} bytes`)
     this.#end = end
-    const { baseOffset, lastOffset, firstTimestampMs, isAppendTime, isControl, context } = this.#head
-    const attributes = this.#byte()
+    const { baseOffset, lastOffset, firstTimestampMs, maxTimestampMs, isAppendTime, isControl, context } =
+      this.#head
+    // Attributes, of which there are none.
+    this.#byte()
     const timestampMs = firstTimestampMs + this.#varint()
     const offset = baseOffset + this.#varint()
     if (offset < this.nextOffset || offset > lastOffset) throw new RangeError(`the offset ${offset}`)
@@ -205,10 +274,8 @@ class BatchReader {
     this.#at = end
     this.nextOffset = offset + 1
     return {
-      magicByte: 2,
-      attributes,
-      timestamp: isAppendTime ? this.#appendTime : String(timestampMs),
-      offset: String(offset),
+      offset,
+      timestampMs: isAppendTime ? maxTimestampMs : timestampMs,
       key,
       value,
       headers,

@@ -1,6 +1,6 @@
 import type { Cluster, Kafka } from 'kafkajs'
-import type { OpenCluster } from './open-cluster.ts'
-import { describeErrorCode, openPartwiseCluster, type ProducedTopic, produceTo } from './partwise-cluster.ts'
+import { openPartwiseCluster } from './partwise-cluster.ts'
+import { type LinkTimeouts, ProduceLink } from './produce-link.ts'
 import { within } from './within.ts'
 
 /** A record whose place is known. Texts are written as UTF-8. */
@@ -50,10 +50,8 @@ export type RecordSender = {
   stop(): Promise<void>
 }
 
-/** How long a broker may wait for its replicas before it says that they didn't follow. */
-const replicasTimeoutMs = 1_500
-/** Then an answer is given up, and the connections with it. */
-const sendTimeoutMs = 3_000
+/** Somebody waits for each of them. */
+const timeouts: LinkTimeouts = { replicasTimeoutMs: 1_500, sendTimeoutMs: 3_000 }
 const lookTimeoutMs = 3_000
 
 /**
@@ -61,7 +59,7 @@ const lookTimeoutMs = 3_000
  * would be out of order. `kafka` should be impatient. Rejects when no broker can be reached.
  */
 export async function startRecordSender(kafka: Kafka): Promise<RecordSender> {
-  const links = { main: new Link(kafka), apart: new Link(kafka) }
+  const links = { main: new ProduceLink(kafka, timeouts), apart: new ProduceLink(kafka, timeouts) }
   let isStopped = false
   await links.main.connect()
 
@@ -74,8 +72,14 @@ export async function startRecordSender(kafka: Kafka): Promise<RecordSender> {
       const settleRest = (failure: string): void => {
         for (const item of open) settle(item, failure)
       }
-      if (isStopped) settleRest('the sender is stopped')
-      else void links[road].send(batch, settle).catch((error: unknown) => settleRest(messageOf(error)))
+      if (isStopped) {
+        settleRest('the sender is stopped')
+        return
+      }
+      const sent = links[road].send(batch, (item, outcome) => {
+        settle(item, outcome.isWritten ? undefined : outcome.reason)
+      })
+      void sent.catch((error: unknown) => settleRest(messageOf(error)))
     },
     obstacles: (topics, minInsync) => findObstacles(kafka, topics, minInsync),
     async stop() {
@@ -83,128 +87,6 @@ export async function startRecordSender(kafka: Kafka): Promise<RecordSender> {
       await Promise.all([links.main.close(), links.apart.close()])
     },
   }
-}
-
-type Settle<T> = (item: T, failure: string | undefined) => void
-
-/** Connections to the brokers, which are opened anew when they seem to be dead. */
-class Link {
-  readonly #kafka: Kafka
-  #opened: OpenCluster
-  #topics = new Set<string>()
-
-  constructor(kafka: Kafka) {
-    this.#kafka = kafka
-    this.#opened = openPartwiseCluster(kafka)
-  }
-
-  connect(): Promise<void> {
-    return this.#opened.cluster.connect()
-  }
-
-  async close(): Promise<void> {
-    await this.#opened.close()
-  }
-
-  /** Settles everything by `sendTimeoutMs`, or rejects. */
-  async send<T extends PartitionRecords>(batch: readonly T[], settle: Settle<T>): Promise<void> {
-    const opened = this.#opened
-    const sent = this.#prepare(opened.cluster, batch).then(() => this.#sendAll(opened, batch, settle))
-    try {
-      if (await within(sendTimeoutMs, sent)) return
-    } catch (error) {
-      this.#reopen(opened, sent)
-      throw error
-    }
-    this.#reopen(opened, sent)
-    throw new Error(`no answer within ${sendTimeoutMs} ms`)
-  }
-
-  async #prepare(cluster: Cluster, batch: readonly PartitionRecords[]): Promise<void> {
-    await cluster.connect()
-    const missing = batch.map(({ topic }) => topic).filter((topic) => !this.#topics.has(topic))
-    if (missing.length > 0) {
-      await cluster.addMultipleTargetTopics(missing)
-      for (const topic of missing) this.#topics.add(topic)
-    }
-    await cluster.refreshMetadataIfNecessary()
-  }
-
-  async #sendAll<T extends PartitionRecords>(
-    opened: OpenCluster,
-    batch: readonly T[],
-    settle: Settle<T>,
-  ): Promise<void> {
-    const byLeader = Map.groupBy(batch, (item) => leaderOf(opened.cluster, item))
-    const answers = [...byLeader].map(async ([leader, items]) => {
-      if (leader !== undefined) return this.#sendTo(opened, leader, items, settle)
-      for (const item of items) settle(item, `${placeOf(item)} has no leader`)
-      this.#refresh(opened)
-    })
-    await Promise.all(answers)
-  }
-
-  async #sendTo<T extends PartitionRecords>(
-    opened: OpenCluster,
-    nodeId: string,
-    items: readonly T[],
-    settle: Settle<T>,
-  ): Promise<void> {
-    try {
-      const broker = await opened.cluster.findBroker({ nodeId })
-      const { topics } = await produceTo(broker, topicDataOf(items), replicasTimeoutMs)
-      const codes = new Map<string, number>(
-        topics.flatMap(({ topicName, partitions }) =>
-          partitions.map(({ partition, errorCode }) => [`${topicName}/${partition}`, errorCode] as const),
-        ),
-      )
-      if (items.some((item) => codes.get(placeOf(item)) !== 0)) this.#refresh(opened)
-      for (const item of items) settle(item, failureOf(item, codes.get(placeOf(item))))
-    } catch (error) {
-      this.#refresh(opened)
-      for (const item of items) settle(item, messageOf(error))
-    }
-  }
-
-  /** Who leads a partition may have changed. Nobody waits for it: what failed is sent again later, if at all. */
-  #refresh(opened: OpenCluster): void {
-    if (opened !== this.#opened) return
-    const refreshed = opened.cluster.connect().then(() => opened.cluster.refreshMetadata())
-    refreshed.catch(() => this.#reopen(opened, refreshed))
-  }
-
-  /** `work`: what may be under way by the dead connections; the client goes on trying for a while, and connects again for it. */
-  #reopen(dead: OpenCluster, work: Promise<unknown>): void {
-    if (dead === this.#opened) {
-      this.#opened = openPartwiseCluster(this.#kafka)
-      this.#topics = new Set()
-    }
-    void dead.close()
-    void work.catch(() => undefined).then(() => dead.close())
-  }
-}
-
-function placeOf({ topic, partition }: PartitionRecords): string {
-  return `${topic}/${partition}`
-}
-
-function leaderOf(cluster: Cluster, { topic, partition }: PartitionRecords): string | undefined {
-  const found = cluster.findTopicPartitionMetadata(topic).find(({ partitionId }) => partitionId === partition)
-  return found === undefined || found.leader < 0 ? undefined : String(found.leader)
-}
-
-function failureOf(item: PartitionRecords, code: number | undefined): string | undefined {
-  if (code === 0) return undefined
-  if (code === undefined) return `${placeOf(item)} was not acknowledged`
-  return `${placeOf(item)}: ${describeErrorCode(code)}`
-}
-
-function topicDataOf(items: readonly PartitionRecords[]): ProducedTopic[] {
-  const byTopic = Map.groupBy(items, ({ topic }) => topic)
-  return [...byTopic].map(([topic, ofTopic]) => ({
-    topic,
-    partitions: ofTopic.map(({ partition, records }) => ({ partition, messages: records })),
-  }))
 }
 
 async function findObstacles(

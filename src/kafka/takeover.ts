@@ -10,8 +10,9 @@ export type Takeover = {
   readStored: (partitions: readonly Partition[]) => Promise<StoredCommit[]>
   /** Units that another member may have something in flight of; `undefined` while the group doesn't say. */
   readBusyUnits: () => Promise<ReadonlySet<number> | undefined>
-  /** This very member still has something in flight of it, from before. */
-  isBusyHere: (partition: Partition) => boolean
+  /** This very member, or this process as it was before it was killed, may have something in flight of it. */
+  isBusyHere: (partition: Partition, stored: StoredCommit) => boolean
+  /** Those that still wait afterwards, and aren't cleared, are looked at again. */
   begin: (ready: readonly Ready[]) => Promise<void>
   /** There has been another join, or the member stops: what wasn't begun is not begun. */
   isOver: () => boolean
@@ -21,7 +22,9 @@ export type Takeover = {
 export type Ready = { partition: Partition; stored: StoredCommit }
 
 const lookEveryMs = 100
-const lookAfterTroubleMs = 1_000
+/** While nothing changes it looks less and less often: the group has one coordinator for all that wait. */
+const lookLessOften = 1.5
+const longestPauseMs = 1_000
 
 /**
  * Begins each partition once its owner before is done with it: its commit has the final mark, or no living member has
@@ -32,28 +35,29 @@ export async function takeOver(takeover: Takeover): Promise<void> {
   const deadlineMs = performance.now() + handoverMs
   let waiting = takeover.partitions
   let busyUnits: ReadonlySet<number> | undefined
+  let pauseMs = lookEveryMs
   while (waiting.length > 0 && !isOver()) {
-    let lookAgainMs = lookEveryMs
     try {
       busyUnits ??= await readBusyUnits()
       const stored = await readStored(waiting)
       if (isOver()) return
-      const isBusy = (partition: Partition): boolean =>
-        (busyUnits?.has(partition.id) ?? true) || isBusyHere(partition)
+      const isBusy = (partition: Partition, commit: StoredCommit): boolean =>
+        isBusyHere(partition, commit) || (busyUnits?.has(partition.id) ?? true)
       const isTimeUp = performance.now() >= deadlineMs
       const ready = waiting.flatMap((partition, index) => {
         const commit = stored[index] ?? noCommit
-        const mayBegin = isTimeUp || !isBusy(partition) || memoryOf(commit)?.isFinal === true
+        const mayBegin = isTimeUp || !isBusy(partition, commit) || memoryOf(commit)?.isFinal === true
         return mayBegin ? [{ partition, stored: commit }] : []
       })
       if (ready.length > 0) await begin(ready)
-      const begun = new Set(ready.map(({ partition }) => partition))
-      waiting = waiting.filter((partition) => !begun.has(partition))
+      const left = waiting.filter(({ isWaiting, isCleared }) => isWaiting && !isCleared)
+      pauseMs = left.length < waiting.length ? lookEveryMs : Math.min(pauseMs * lookLessOften, longestPauseMs)
+      waiting = left
     } catch (error) {
       if (isOver()) return
       onTrouble(error)
-      lookAgainMs = lookAfterTroubleMs
+      pauseMs = longestPauseMs
     }
-    if (waiting.length > 0) await delay(lookAgainMs)
+    if (waiting.length > 0) await delay(pauseMs)
   }
 }

@@ -22,8 +22,8 @@ export async function openKafka(
   config: Config,
   log: Log,
   role: KafkaRole,
-  settings: KafkaSettings = kafkaSettings(config),
 ): Promise<ReturnType<typeof createKafka>> {
+  const settings = kafkaSettings(config)
   const troubles = new Troubles(() => undefined)
   const { saslMechanism } = settings
   const withinMs =

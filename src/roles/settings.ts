@@ -25,23 +25,22 @@ export type ProcessOf = { number: number; count: number }
 const onlyProcess: ProcessOf = { number: 1, count: 1 }
 
 /**
- * The same for a process of a worker, where there is an instance id with a client id of its own. The first one has also been those
- * for which there is no process any more.
+ * Who a process of a worker is in the group, where there is an instance id. The first one knows those that it has no process for any
+ * more.
  */
-export function memberKafka(
-  config: Config,
+export function staticMember(
+  { kafka: { instanceId } }: Config,
   { number, count } = onlyProcess,
-): { settings: KafkaSettings; isOwnName?: (clientId: string) => boolean } {
-  const settings = kafkaSettings(config)
-  const { instanceId } = config.kafka
-  if (instanceId === undefined) return { settings }
-  const prefix = `${settings.clientId}-${instanceId}-`
+): { instanceId?: string; isFormerProcess?: (instanceId: string) => boolean } {
+  if (instanceId === undefined) return {}
+  const prefix = `${instanceId}-`
+  const own = { instanceId: `${prefix}${number}` }
+  if (number > 1) return own
   return {
-    settings: { ...settings, clientId: `${prefix}${number}` },
-    isOwnName(clientId) {
-      const suffix = clientId.startsWith(prefix) ? clientId.slice(prefix.length) : ''
-      if (!/^[1-9]\d*$/.test(suffix)) return false
-      return Number(suffix) === number || (number === 1 && Number(suffix) > count)
+    ...own,
+    isFormerProcess(other) {
+      const suffix = other.startsWith(prefix) ? other.slice(prefix.length) : ''
+      return /^[1-9]\d*$/.test(suffix) && Number(suffix) > count
     },
   }
 }

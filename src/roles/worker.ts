@@ -43,7 +43,7 @@ import type { Parts } from './parts.ts'
 import { openRetentions } from './retentions.ts'
 import { openIntake } from './schema-registry.ts'
 import { StartError } from './start-error.ts'
-import { ladderOf, memberKafka, pipelineSettings, type ProcessOf, topicNames } from './settings.ts'
+import { ladderOf, pipelineSettings, type ProcessOf, staticMember, topicNames } from './settings.ts'
 import { openOwnTelemetry } from './telemetry.ts'
 import { type LaidOut, refuseWrongTopics } from './topic-layout.ts'
 
@@ -108,8 +108,7 @@ export async function startMember({
   metrics.buildInfo.set({ version, commit, role }, 1)
   let firstSyncs: FirstSyncs | undefined
   const catalog = parts.add(await openCatalog(config, metrics, log, () => firstSyncs?.catalogChanged()))
-  const { settings, isOwnName } = memberKafka(config, processOf)
-  const kafka = await openKafka(config, log, 'worker', settings)
+  const kafka = await openKafka(config, log, 'worker')
   const laidOut = await refuseWrongTopics(kafka, config, log)
 
   const topics = topicNames(config)
@@ -216,12 +215,14 @@ export async function startMember({
     { topic: topics.replays, waitMs: 0, needsState: true },
     ...tiers.map((tier) => ({ ...tier, needsState: true })),
   ]
+  const shortNameOf = (topic: string): string => topic.slice(config.kafka.topicPrefix.length)
   const recordCounters = new Map(
-    subscriptions.map(({ topic }) => [
-      topic,
-      metrics.records.series({ topic: topic.slice(config.kafka.topicPrefix.length) }),
-    ]),
+    subscriptions.map(({ topic }) => [topic, metrics.records.series({ topic: shortNameOf(topic) })]),
   )
+  for (const { topic } of subscriptions) {
+    metrics.recordsLost.inc({ topic: shortNameOf(topic) }, 0)
+    metrics.truncations.inc({ topic: shortNameOf(topic) }, 0)
+  }
   function take(record: InboundRecord, content: RecordContent): void {
     switch (record.topic) {
       case topics.audienceChanges:
@@ -259,7 +260,9 @@ export async function startMember({
     startConsumer({
       kafka,
       groupId: config.kafka.groupId,
-      isOwnName,
+      ...staticMember(config, processOf),
+      partitions: config.topics.partitions,
+      onTruncation: config.kafka.onTruncation,
       sessionTimeoutMs: config.kafka.sessionTimeoutMs,
       commitIntervalMs: config.kafka.commitIntervalMs,
       topics: subscriptions,
@@ -283,6 +286,10 @@ export async function startMember({
         await firsts.release(unit)
         await audiences.release(unit)
       },
+      onLost: (topic, count) => metrics.recordsLost.inc({ topic: shortNameOf(topic) }, count),
+      onTruncated: (topic) => metrics.truncations.inc({ topic: shortNameOf(topic) }),
+      onRebalanced: () => metrics.rebalances.inc(),
+      onCommitFailed: () => metrics.commitFailures.inc(),
       onFatal,
       log,
     }),
@@ -309,6 +316,7 @@ export async function startMember({
     else if (member.isResting)
       reasons.push('waiting for the end of what this worker had in flight when it was killed')
     else if (!member.isJoined) reasons.push('not joined to the consumer group')
+    reasons.push(...member.obstacles)
     if (state.stalledBy !== '') reasons.push(`Kafka does not take what is produced: ${state.stalledBy}`)
     if (state.unreachableBy !== '') reasons.push(`the proxy can not be used: ${state.unreachableBy}`)
     return reasons
@@ -327,6 +335,8 @@ export async function startMember({
         topicPrefix: config.kafka.topicPrefix,
         nowMs: Date.now(),
       })
+      for (const [topic, count] of member.troubled)
+        metrics.partitionsInTrouble.set({ topic: shortNameOf(topic) }, count)
       showOldestUnsettled(metrics, member.partitions, config.kafka.topicPrefix)
       showOpenHooks(metrics, running.openHooks())
       showCertificateExpiry(metrics, config)

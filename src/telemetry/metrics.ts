@@ -231,6 +231,29 @@ export function createMetrics({ perDestination }: { perDestination: boolean }) {
       aggregator: 'max',
       registers,
     }),
+    recordsLost: new Counter({
+      name: 'sluice_records_lost_total',
+      help: 'Records that Kafka deleted (retention, DeleteRecords) before they were settled, by topic (without the prefix). They are not delivered.',
+      labelNames: ['topic'],
+      registers,
+    }),
+    truncations: new Counter({
+      name: 'sluice_truncations_total',
+      help: 'How often the log of a partition was found to be another one or to end before what was read of it, by topic (without the prefix).',
+      labelNames: ['topic'],
+      registers,
+    }),
+    partitionsInTrouble: new Gauge({
+      name: 'sluice_partitions_in_trouble',
+      help: 'Partitions of this member that can not be read now, by topic (without the prefix). The log says which and why.',
+      labelNames: ['topic'],
+      registers,
+    }),
+    rebalances: new Counter({
+      name: 'sluice_rebalances_total',
+      help: 'Joins of the consumer group that this member has completed after its first one.',
+      registers,
+    }),
     oldestUnsettled: new Gauge({
       name: 'sluice_oldest_unsettled_timestamp_seconds',
       help: 'When the oldest record that is not settled was appended to its topic (without the prefix), in Unix seconds; no series while all is settled. Of a retry topic: when the record that waits for longest was put there.',

@@ -1,5 +1,7 @@
 import { gzipSync, zstdCompressSync } from 'node:zlib'
 import kafkajs, { CompressionTypes, Partitioners } from 'kafkajs'
+import { crc32c } from '../../src/kafka/crc32c.ts'
+import { type FetchedRecord, readRecordSet } from '../../src/kafka/record-batch.ts'
 import { otherProgram } from './kafka.ts'
 
 /**
@@ -60,7 +62,7 @@ export type BatchFields = {
   producerId?: number
 }
 
-/** A batch as a fetch brings it. Its checksum is 0: no client of Node looks at it. */
+/** A batch as a fetch brings it. */
 export function encodeBatch(content: Buffer, fields: BatchFields & { count: number }): Buffer {
   const { baseOffset = 0, count, lastOffsetDelta = count - 1, attributes = 0 } = fields
   const { firstTimestampMs = 0, maxTimestampMs = firstTimestampMs, producerId = -1 } = fields
@@ -76,7 +78,18 @@ export function encodeBatch(content: Buffer, fields: BatchFields & { count: numb
   head.writeInt16BE(-1, 51)
   head.writeInt32BE(-1, 53)
   head.writeInt32BE(count, 57)
-  return Buffer.concat([head, content])
+  return sealed(Buffer.concat([head, content]))
+}
+
+/** Writes the checksum that belongs to a batch, as whoever writes one with such a content does. */
+export function sealed(batch: Buffer): Buffer {
+  batch.writeUInt32BE(crc32c(batch, 21, batch.length), 17)
+  return batch
+}
+
+/** The records of batches as a worker reads them, up to the first that is damaged. */
+export async function readBatches(bytes: Buffer): Promise<FetchedRecord[]> {
+  return (await readRecordSet(bytes, { passDamaged: false, end: Number.MAX_SAFE_INTEGER })).records
 }
 
 const compressors = { gzip: gzipSync, zstd: zstdCompressSync }

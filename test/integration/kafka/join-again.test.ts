@@ -1,7 +1,8 @@
 import { connect, type Socket } from 'node:net'
 import { type ISocketFactory, Kafka, logLevel } from 'kafkajs'
 import { afterEach, describe, expect, test } from 'vitest'
-import { CoordinatorLink } from '../../../src/kafka/coordinator-link.ts'
+import { Coordinator } from '../../../src/kafka/coordinator.ts'
+import { describeGroup, leaveGroup } from '../../../src/kafka/group-messages.ts'
 import { createTopic, produce, randomPrefix, testKafka } from '../../support/kafka.ts'
 import { until } from '../../support/until.ts'
 import { committedOffsets, type Member, startMember, workerKafka } from './member.ts'
@@ -41,8 +42,6 @@ class Scissors {
 }
 
 function cutKafka({ connect: socketFactory }: Scissors): Kafka {
-  // Puts our way to fetch in the place of kafkajs' own.
-  workerKafka()
   return new Kafka({
     brokers: testKafka(),
     clientId: 'sluice',
@@ -53,9 +52,11 @@ function cutKafka({ connect: socketFactory }: Scissors): Kafka {
 }
 
 async function expelAll(groupId: string, topic: string): Promise<void> {
-  const link = new CoordinatorLink(workerKafka(), groupId, topic)
-  for (const one of await link.readMembers()) await link.leave(one)
-  link.close()
+  const coordinator = new Coordinator(workerKafka(), groupId, topic)
+  const { members } = await coordinator.ask(describeGroup(groupId))
+  for (const { memberId } of members)
+    await coordinator.ask(leaveGroup(groupId, { memberId, instanceId: undefined }))
+  coordinator.close()
 }
 
 describe('a member that its group does not know any more', () => {

@@ -45,10 +45,12 @@ export function workerKafka(clientId = 'sluice') {
   )
 }
 
-export type MemberOptions = Pick<
-  ConsumerOptions,
-  'groupId' | 'topics' | 'prepare' | 'released' | 'isOwnName'
-> & {
+export type MemberOptions = Pick<ConsumerOptions, 'groupId' | 'topics' | 'prepare' | 'released'> & {
+  instanceId?: string
+  /** Default: as many as the topics have. */
+  partitions?: number
+  onTruncation?: ConsumerOptions['onTruncation']
+  onFatal?: (error: Error) => void
   kafka?: ConsumerOptions['kafka']
   onRecord?: (record: InboundRecord) => void
   commitIntervalMs?: number
@@ -74,6 +76,11 @@ export async function beginMember(options: MemberOptions): Promise<Member> {
     commitIntervalMs: 500,
     handoverMs: 8_000,
     log: quiet,
+    partitions: options.partitions ?? (await mostPartitions(options.topics.map(({ topic }) => topic))),
+    onTruncation: 'earliest',
+    onFatal(error) {
+      throw error
+    },
     ...options,
     onRecord(record, { value }) {
       const { topic, partition, offset, timestampMs, mayHaveBegun } = record
@@ -90,14 +97,25 @@ export async function beginMember(options: MemberOptions): Promise<Member> {
       onRecord(record)
     },
     onAssigned() {},
-    onFatal(error) {
-      throw error
-    },
   })
   return {
     consumer,
     received,
     owned: () => [...consumer.partitions].map(({ topic, id }) => `${topic}/${id}`).sort(),
+  }
+}
+
+async function mostPartitions(topics: readonly string[]): Promise<number> {
+  const admin = otherProgram().admin()
+  await admin.connect()
+  try {
+    const existing = new Set(await admin.listTopics())
+    const { topics: found } = await admin.fetchTopicMetadata({
+      topics: topics.filter((topic) => existing.has(topic)),
+    })
+    return Math.max(...found.map(({ partitions }) => partitions.length))
+  } finally {
+    await admin.disconnect()
   }
 }
 

@@ -1,34 +1,58 @@
 import { AssignerProtocol } from 'kafkajs'
-import { expect, test } from 'vitest'
-import { encodeClaim, readClaim } from '../../../src/kafka/claim.ts'
+import { describe, expect, test } from 'vitest'
+import {
+  type Claim,
+  readAssignment,
+  readSubscription,
+  writeAssignment,
+  writeSubscription,
+} from '../../../src/kafka/claim.ts'
 
-function metadata(userData: Buffer): Buffer {
-  return AssignerProtocol.MemberMetadata.encode({ version: 2, topics: ['events'], userData })
-}
+const subscriptionOf = (userData: Buffer) =>
+  AssignerProtocol.MemberMetadata.encode({ version: 2, topics: ['events'], userData })
 
-const nothing = { units: [], sinceMs: 0, busy: [], busyWithState: [] }
+const nothing: Claim = { units: [], sinceMs: 0, busy: [], busyWithState: [] }
 
-test('a claim is read back from the subscription that carries it', () => {
-  const claim = { units: [0, 3], sinceMs: 1_795_281_192_253, busy: [0, 3, 7], busyWithState: [3] }
-  expect(readClaim(metadata(encodeClaim(claim)))).toEqual(claim)
+describe('the claim in a subscription', () => {
+  test('is read as it was written', () => {
+    const claim = { units: [1, 4], sinceMs: 5, busy: [1, 2], busyWithState: [2], partitions: 6 }
+    const topics = ['events', 'retry.1s']
+    expect(readSubscription(writeSubscription({ topics, claim }))).toEqual({ topics, claim })
+  })
+
+  test('of a version that knew less counts for what it says, and for the rest as busy', () => {
+    const before = Buffer.from('{"units":[1],"sinceMs":5,"busy":[1,2]}')
+    expect(readSubscription(subscriptionOf(before)).claim).toEqual({
+      units: [1],
+      sinceMs: 5,
+      busy: [1, 2],
+      busyWithState: [1, 2],
+    })
+  })
+
+  test.each([
+    ['nothing', Buffer.alloc(0)],
+    ['no JSON', Buffer.from('{')],
+    ['a list', Buffer.from('[]')],
+    ['null', Buffer.from('null')],
+    ['a part of it', Buffer.from('{"units":[1],"sinceMs":0}')],
+    ['another shape', Buffer.from('{"units":["1"],"sinceMs":5,"busy":[]}')],
+  ])('that is %s claims nothing', (_name, userData) => {
+    expect(readSubscription(subscriptionOf(userData))).toEqual({ topics: ['events'], claim: nothing })
+  })
+
+  test('that is no subscription claims nothing', () => {
+    expect(readSubscription(Buffer.from([1]))).toEqual({ topics: [], claim: nothing })
+  })
 })
 
-test('a claim of a member that knows of no states is busy with all that it is busy with', () => {
-  const text = '{"units":[0],"sinceMs":1,"busy":[0,3]}'
-  expect(readClaim(metadata(Buffer.from(text)))).toMatchObject({ busy: [0, 3], busyWithState: [0, 3] })
-})
+describe('an assignment', () => {
+  test('is read as it was written', () => {
+    const assignment = new Map([['events', [0, 3]]])
+    expect(readAssignment(writeAssignment(assignment))).toEqual(assignment)
+  })
 
-test('what another program put there, or a damaged subscription, claims nothing', () => {
-  for (const text of [
-    '',
-    'x',
-    '{}',
-    '[]',
-    'null',
-    '{"units":[1],"sinceMs":0}',
-    '{"units":["1"],"sinceMs":0,"busy":[]}',
-  ])
-    expect(readClaim(metadata(Buffer.from(text)))).toEqual(nothing)
-  expect(readClaim(Buffer.alloc(0))).toEqual(nothing)
-  expect(readClaim(Buffer.from('not a subscription'))).toEqual(nothing)
+  test('that is none has nothing', () => {
+    expect(readAssignment(Buffer.alloc(0))).toEqual(new Map())
+  })
 })

@@ -2,11 +2,12 @@ import { createRequire } from 'node:module'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import {
+  type FetchAnswer,
   type FetchRequest,
-  type FetchResponse,
-  readFetchResponse,
+  readFetchAnswer,
   writeFetchRequest,
 } from '../../../src/kafka/fetch-message.ts'
+import { readBatches } from '../../support/raw-batch.ts'
 
 /** kafkajs' own writer and reader of the same version say what is right. */
 
@@ -39,7 +40,10 @@ const request: fc.Arbitrary<FetchRequest> = fc.record({
   isolationLevel: fc.constantFrom(0, 1),
   sessionId: int32,
   sessionEpoch: int32,
-  positions: fc.uniqueArray(fc.record({ topic, partition, offset }), where),
+  positions: fc.uniqueArray(
+    fc.record({ topic, partition, offset: offset.map(Number), leaderEpoch: int32 }),
+    where,
+  ),
   forgotten: fc.uniqueArray(fc.record({ topic, partition }), where),
 })
 
@@ -51,8 +55,9 @@ test('a request is written as kafkajs would write it', async () => {
         ...same,
         replicaId: -1,
         maxWaitTime: maxWaitMs,
-        topics: grouped(positions, ({ partition: id, offset: fetchOffset }) => ({
+        topics: grouped(positions, ({ partition: id, offset: fetchOffset, leaderEpoch }) => ({
           partition: id,
+          currentLeaderEpoch: leaderEpoch,
           fetchOffset,
           maxBytes: maxBytesPerPartition,
         })),
@@ -91,8 +96,8 @@ test('an answer is read as kafkajs would read it', async () => {
   await fc.assert(
     fc.asyncProperty(response, async (one) => {
       const bytes = await written(one)
-      const ours = await readFetchResponse(bytes)
-      expect(comparable(ours)).toEqual(await responseFile.decode(bytes).then(comparableOfTheirs))
+      const ours = await comparable(readFetchAnswer(bytes))
+      expect(ours).toEqual(comparableOfTheirs(await responseFile.decode(bytes)))
       for (const { partitions } of ours.responses)
         for (const { messages: read } of partitions) records += read.length
     }),
@@ -145,47 +150,59 @@ async function recordSet(
   return buffer
 }
 
-function comparable({ responses, ...head }: FetchResponse): object {
+async function comparable({ responses, ...head }: FetchAnswer) {
+  const read = responses.map(async ({ topicName, partitions }) => ({
+    topicName,
+    partitions: await Promise.all(
+      partitions.map(async ({ recordSet: set, logStart: _always, ...one }) => ({
+        ...one,
+        messages: (await readBatches(set)).map(({ offset: at, key, value }) => [
+          at,
+          String(key),
+          String(value),
+        ]),
+      })),
+    ),
+  }))
+  return { ...head, responses: await Promise.all(read) }
+}
+
+/** What of an answer of kafkajs is read here. */
+type TheirAnswer = Omit<FetchAnswer, 'responses'> & {
+  responses: { topicName: string; partitions: TheirPartition[] }[]
+}
+
+type TheirPartition = {
+  partition: number
+  errorCode: number
+  highWatermark: string
+  lastStableOffset: string
+  abortedTransactions: readonly { producerId: string; firstOffset: string }[]
+  messages: { offset: string; key: Buffer | null; value: Buffer | null }[]
+}
+
+function comparableOfTheirs(answer: object) {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- as kafkajs gives it
+  const { clientSideThrottleTime, errorCode, sessionId, responses } = answer as TheirAnswer
   return {
-    ...head,
+    clientSideThrottleTime,
+    errorCode,
+    sessionId,
     responses: responses.map(({ topicName, partitions }) => ({
       topicName,
-      partitions: partitions.map(({ messages: read, ...one }) => ({
-        ...one,
-        messages: read.map(({ offset: at, key, value }) => [at, String(key), String(value)]),
+      partitions: partitions.map((one) => ({
+        partition: one.partition,
+        errorCode: one.errorCode,
+        highWatermark: Number(one.highWatermark),
+        lastStableOffset: Number(one.lastStableOffset),
+        abortedTransactions: one.abortedTransactions.map(({ producerId, firstOffset }) => ({
+          producerId,
+          firstOffset: Number(firstOffset),
+        })),
+        messages: one.messages.map(({ offset: at, key, value }) => [Number(at), String(key), String(value)]),
       })),
     })),
   }
-}
-
-/** Without what nobody here reads. */
-function comparableOfTheirs(answer: object): object {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- as kafkajs gives it
-  const { throttleTime: _always, ...theirs } = answer as FetchResponse & { throttleTime: number }
-  return comparable({
-    ...theirs,
-    responses: theirs.responses.map(({ topicName, partitions }) => ({
-      topicName,
-      partitions: partitions.map((one) => {
-        const {
-          partition: id,
-          errorCode,
-          highWatermark,
-          lastStableOffset,
-          abortedTransactions,
-          messages: read,
-        } = one
-        return {
-          partition: id,
-          errorCode,
-          highWatermark,
-          lastStableOffset,
-          abortedTransactions,
-          messages: read,
-        }
-      }),
-    })),
-  })
 }
 
 function grouped<P extends { topic: string }, T>(all: readonly P[], of: (one: P) => T) {

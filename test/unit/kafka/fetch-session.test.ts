@@ -6,7 +6,7 @@ import { FetchSession, isOfSession, type SessionRequest } from '../../../src/kaf
 /** What a broker does with fetches by sessions, as KIP-227 has it. */
 class SessionBroker {
   hasRoom = true
-  readonly #sessions = new Map<number, { epoch: number; offsets: Map<string, string> }>()
+  readonly #sessions = new Map<number, { epoch: number; offsets: Map<string, number> }>()
   #lastId = 0
 
   /** What it reads from, or why it doesn't. */
@@ -39,7 +39,8 @@ function nameOf({ topic, partition }: Pick<FetchPosition, 'topic' | 'partition'>
 const position = fc.record({
   topic: fc.constantFrom('events', 'retry.1m', 'é'),
   partition: fc.nat({ max: 3 }),
-  offset: fc.nat({ max: 3 }).map(String),
+  offset: fc.nat({ max: 3 }),
+  leaderEpoch: fc.constant(0),
 })
 const wanted = fc.uniqueArray(position, { minLength: 1, maxLength: 8, selector: nameOf })
 const round = fc.record({
@@ -79,7 +80,7 @@ describe('a fetch session', () => {
           session.answered(answer)
           if (answer.offsets === undefined) expect(isOfSession(answer.errorCode)).toBe(true)
           else {
-            const expected = positions.map((one): [string, string] => [nameOf(one), one.offset])
+            const expected = positions.map((one): [string, number] => [nameOf(one), one.offset])
             expect(sorted(answer.offsets)).toEqual(sorted(expected))
           }
         }
@@ -98,32 +99,39 @@ describe('a fetch session', () => {
   test('says nothing of what has not changed', () => {
     const session = new FetchSession()
     const broker = new SessionBroker()
-    const positions = [at('a', 0, '5'), at('a', 1, '7'), at('b', 0, '0')]
+    const positions = [at('a', 0, 5), at('a', 1, 7), at('b', 0, 0)]
     session.answered(broker.fetch(session.next(positions)))
     expect(session.next(positions)).toEqual({ sessionId: 1, sessionEpoch: 1, positions: [], forgotten: [] })
     session.answered({ errorCode: 0, sessionId: 1 })
-    expect(session.next([at('a', 0, '6'), at('b', 0, '0')])).toEqual({
+    expect(session.next([at('a', 0, 6), at('b', 0, 0)])).toEqual({
       sessionId: 1,
       sessionEpoch: 2,
-      positions: [at('a', 0, '6')],
+      positions: [at('a', 0, 6)],
       forgotten: [{ topic: 'a', partition: 1 }],
     })
   })
 
+  test('tells of another leader, whose epoch the broker compares with its own', () => {
+    const session = new FetchSession()
+    session.answered(new SessionBroker().fetch(session.next([at('a', 0, 5), at('a', 1, 5)])))
+    const { positions } = session.next([at('a', 0, 5, 1), at('a', 1, 5)])
+    expect(positions).toEqual([at('a', 0, 5, 1)])
+  })
+
   test('ends the one before where nobody knows what the broker has heard', () => {
     const session = new FetchSession()
-    session.answered(new SessionBroker().fetch(session.next([at('a', 0, '5')])))
-    session.next([at('a', 0, '6')])
+    session.answered(new SessionBroker().fetch(session.next([at('a', 0, 5)])))
+    session.next([at('a', 0, 6)])
     session.lost()
-    expect(session.next([at('a', 0, '6')])).toMatchObject({ sessionId: 1, sessionEpoch: 0 })
+    expect(session.next([at('a', 0, 6)])).toMatchObject({ sessionId: 1, sessionEpoch: 0 })
   })
 
   test.each([
     ['a session', 1],
     ['none, since the broker has no room', 0],
   ])('with %s has all partitions served where an answer has room for one', (_what, sessionId) => {
-    const idle = Array.from({ length: 48 }, (_, partition) => at('idle', partition, '0'))
-    const busy = Array.from({ length: 6 }, (_, partition) => at('busy', partition, '0'))
+    const idle = Array.from({ length: 48 }, (_, partition) => at('idle', partition, 0))
+    const busy = Array.from({ length: 6 }, (_, partition) => at('busy', partition, 0))
     const session = new FetchSession()
     const served = new Map(busy.map((one) => [nameOf(one), 0]))
     /** As the broker has them: what is served goes to the end, and so does what is told anew. */
@@ -132,7 +140,7 @@ describe('a fetch session', () => {
       // All that are behind are paused together, and resumed.
       const now = fetch % 3 === 2 ? idle : [...idle, ...busy]
       const { positions, forgotten, sessionEpoch } = session.next(
-        now.map((one) => ({ ...one, offset: String(served.get(nameOf(one)) ?? 0) })),
+        now.map((one) => ({ ...one, offset: served.get(nameOf(one)) ?? 0 })),
       )
       const told = positions.map(nameOf)
       const gone = new Set(sessionEpoch === 0 ? order : forgotten.map(nameOf))
@@ -152,10 +160,10 @@ describe('a fetch session', () => {
   })
 })
 
-function at(topic: string, partition: number, offset: string): FetchPosition {
-  return { topic, partition, offset }
+function at(topic: string, partition: number, offset: number, leaderEpoch = 0): FetchPosition {
+  return { topic, partition, offset, leaderEpoch }
 }
 
-function sorted(entries: Iterable<[string, string]>): [string, string][] {
+function sorted(entries: Iterable<[string, number]>): [string, number][] {
   return [...entries].sort(([a], [b]) => (a < b ? -1 : 1))
 }

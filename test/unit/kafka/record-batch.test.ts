@@ -5,12 +5,13 @@ import { compressFrameSync } from 'lz4-napi'
 import { compressSync as compressSnappySync } from 'snappy'
 import { describe, expect, test } from 'vitest'
 import { registerCodecs } from '../../../src/kafka/codecs.ts'
-import { type FetchedRecord, maxRecordHeaders, readRecordBatches } from '../../../src/kafka/record-batch.ts'
+import { type FetchedRecord, maxRecordHeaders, readRecordSet } from '../../../src/kafka/record-batch.ts'
 import {
   type BatchFields,
   encodeBatch,
   encodeRecords,
   type RawRecord,
+  readBatches,
   varint,
 } from '../../support/raw-batch.ts'
 
@@ -31,30 +32,30 @@ describe('a batch is read', () => {
       { key: null, value: null },
       { key: '', value: '', headers: [['x', null] as const] },
     ]
-    const read = await readRecordBatches(
+    const read = await readBatches(
       batchOf(records, { baseOffset: 2 ** 40, firstTimestampMs: 1_700_000_000_000 }),
     )
     expect(read).toMatchObject([
       {
-        offset: String(2 ** 40),
-        timestamp: '1700000000000',
+        offset: 2 ** 40,
+        timestampMs: 1_700_000_000_000,
         key: Buffer.from('k'),
         value: Buffer.from('a'),
         headers: { 'source-id': Buffer.from('shop') },
       },
-      { offset: String(2 ** 40 + 1), key: null, value: null, headers: {} },
-      { offset: String(2 ** 40 + 2), key: Buffer.from(''), value: Buffer.from(''), headers: { x: null } },
+      { offset: 2 ** 40 + 1, key: null, value: null, headers: {} },
+      { offset: 2 ** 40 + 2, key: Buffer.from(''), value: Buffer.from(''), headers: { x: null } },
     ])
   })
 
   test('with the time of its append, where the topic keeps that', async () => {
-    const read = await readRecordBatches(batchOf([good('a')], { attributes: 8, maxTimestampMs: 5 }))
-    expect(read[0]?.timestamp).toBe('5')
+    const read = await readBatches(batchOf([good('a')], { attributes: 8, maxTimestampMs: 5 }))
+    expect(read[0]?.timestampMs).toBe(5)
   })
 
   test('with a time before 1970', async () => {
-    const read = await readRecordBatches(batchOf([good('a')], { firstTimestampMs: -1 }))
-    expect(read[0]?.timestamp).toBe('-1')
+    const read = await readBatches(batchOf([good('a')], { firstTimestampMs: -1 }))
+    expect(read[0]?.timestampMs).toBe(-1)
   })
 
   test.each([
@@ -66,7 +67,7 @@ describe('a batch is read', () => {
   ])('in %s', async (_name, attributes, compress) => {
     const records = Array.from({ length: 3_000 }, (_, index) => good(`${index} ${'text '.repeat(20)}`))
     const batch = encodeBatch(compress(encodeRecords(records)), { count: records.length, attributes })
-    expect(texts(await readRecordBatches(batch))).toEqual(records.map(({ value }) => value))
+    expect(texts(await readBatches(batch))).toEqual(records.map(({ value }) => value))
   })
 
   test('and those behind it, but not an incomplete one at the end', async () => {
@@ -75,19 +76,19 @@ describe('a batch is read', () => {
       batchOf([good('b')], { baseOffset: 1 }),
       batchOf([good('c')]),
     ])
-    expect(texts(await readRecordBatches(all.subarray(0, -1)))).toEqual(['a', 'b'])
+    expect(texts(await readBatches(all.subarray(0, -1)))).toEqual(['a', 'b'])
   })
 
   test('with 130,000 records', async () => {
     const count = 130_000
-    const read = await readRecordBatches(batchOf(Array.from({ length: count }, () => ({ value: null }))))
+    const read = await readBatches(batchOf(Array.from({ length: count }, () => ({ value: null }))))
     expect(read).toHaveLength(count)
-    expect(read.at(-1)?.offset).toBe(String(count - 1))
+    expect(read.at(-1)?.offset).toBe(count - 1)
   })
 })
 
 async function headersOf(headers: RawRecord['headers'] = []) {
-  return (await readRecordBatches(batchOf([{ value: 'a', headers }])))[0]?.headers
+  return (await readBatches(batchOf([{ value: 'a', headers }])))[0]?.headers
 }
 
 describe('headers', () => {
@@ -128,11 +129,11 @@ describe('headers', () => {
     const many = Array.from({ length: 300_000 }, (_, index) => [`h${index}`, null] as const)
     const batch = batchOf([{ value: 'a', headers: many }, good('b')])
     const startedMs = performance.now()
-    const read = await readRecordBatches(batch)
+    const read = await readBatches(batch)
     expect(performance.now() - startedMs).toBeLessThan(1_000)
     expect(Object.keys(read[0]?.headers ?? {})).toHaveLength(maxRecordHeaders)
     expect(read[1]).toMatchObject({
-      offset: '1',
+      offset: 1,
       value: Buffer.from('b'),
       headers: { 'source-id': Buffer.from('shop') },
     })
@@ -148,31 +149,31 @@ describe('a batch that can not be read is one record that says so, at its last o
     const records = [good('a'), { value: Buffer.alloc(100 * MIB, ' ') }, good('c')]
     const bomb = encodeBatch(compress(encodeRecords(records)), { count: 3, attributes, baseOffset: 7 })
     const before = process.memoryUsage().rss
-    const read = await readRecordBatches(Buffer.concat([bomb, batchOf([good('behind')], { baseOffset: 10 })]))
+    const read = await readBatches(Buffer.concat([bomb, batchOf([good('behind')], { baseOffset: 10 })]))
     expect(process.memoryUsage().rss - before).toBeLessThan(90 * MIB)
     expect(read).toMatchObject([
       {
-        offset: '9',
+        offset: 9,
         key: null,
         value: null,
         unreadable: expect.stringMatching(
           /^offsets 7 to 9 of the partition can't be read: .* more than 67108864 bytes .* smaller batches$/,
         ),
       },
-      { offset: '10', value: Buffer.from('behind') },
+      { offset: 10, value: Buffer.from('behind') },
     ])
   })
 
   test('when snappy claims to become 4 GiB', async () => {
     const claim = Buffer.from([0xff, 0xff, 0xff, 0xff, 0x0f, 0x00, 0x61])
-    const [record] = await readRecordBatches(encodeBatch(claim, { count: 1, attributes: 2 }))
+    const [record] = await readBatches(encodeBatch(claim, { count: 1, attributes: 2 }))
     expect(record?.unreadable).toContain('bytes of memory')
   })
 
   test('when it holds more records than memory should', async () => {
     const records = zstdCompressSync(Buffer.from('\u000c\0\0\0\u0001\u0001\0'.repeat(300_000), 'latin1'))
-    const [record] = await readRecordBatches(encodeBatch(records, { count: 300_000, attributes: 4 }))
-    expect(record).toMatchObject({ offset: '299999', unreadable: expect.stringContaining('bytes of memory') })
+    const [record] = await readBatches(encodeBatch(records, { count: 300_000, attributes: 4 }))
+    expect(record).toMatchObject({ offset: 299999, unreadable: expect.stringContaining('bytes of memory') })
   })
 
   test.each([
@@ -190,10 +191,10 @@ describe('a batch that can not be read is one record that says so, at its last o
     ['a key that is longer than its record', 0, Buffer.from([10, 0, 0, 0, 100, 0])],
   ])('when it is %s', async (_name, attributes, content) => {
     const batch = encodeBatch(content, { count: 1, baseOffset: 3, attributes })
-    const read = await readRecordBatches(Buffer.concat([batch, batchOf([good('b')], { baseOffset: 4 })]))
+    const read = await readBatches(Buffer.concat([batch, batchOf([good('b')], { baseOffset: 4 })]))
     expect(read).toHaveLength(2)
     expect(read[0]).toMatchObject({
-      offset: '3',
+      offset: 3,
       unreadable: expect.stringMatching(
         /^offsets 3 to 3 of the partition can't be read: their batch is damaged \(/,
       ),
@@ -203,9 +204,9 @@ describe('a batch that can not be read is one record that says so, at its last o
 
   test('from the first damaged record on', async () => {
     const content = Buffer.concat([encodeRecords([good('a'), good('b')]), varint(-1), Buffer.alloc(20)])
-    const read = await readRecordBatches(encodeBatch(content, { count: 4, baseOffset: 10 }))
+    const read = await readBatches(encodeBatch(content, { count: 4, baseOffset: 10 }))
     expect(texts(read)).toEqual(['a', 'b', null])
-    expect(read[2]).toMatchObject({ offset: '13', unreadable: expect.stringContaining('offsets 12 to 13') })
+    expect(read[2]).toMatchObject({ offset: 13, unreadable: expect.stringContaining('offsets 12 to 13') })
   })
 
   test.each([
@@ -225,35 +226,35 @@ describe('a batch that can not be read is one record that says so, at its last o
         return Buffer.concat([varint(body.length), body])
       }),
     )
-    const read = await readRecordBatches(encodeBatch(content, { count: 3 }))
-    expect(read.map(({ offset }) => offset)).toEqual(['0', '1', '2'])
+    const read = await readBatches(encodeBatch(content, { count: 3 }))
+    expect(read.map(({ offset }) => offset)).toEqual([0, 1, 2])
     expect(read[2]?.unreadable).toContain('offsets 2 to 2')
   })
 
   test('also when it says that it holds fewer than no records', async () => {
-    const [record] = await readRecordBatches(encodeBatch(Buffer.alloc(0), { count: -1, lastOffsetDelta: 2 }))
-    expect(record).toMatchObject({ offset: '2', unreadable: expect.stringContaining('offsets 0 to 2') })
+    const [record] = await readBatches(encodeBatch(Buffer.alloc(0), { count: -1, lastOffsetDelta: 2 }))
+    expect(record).toMatchObject({ offset: 2, unreadable: expect.stringContaining('offsets 0 to 2') })
   })
 
   test('but a control batch stays one', async () => {
-    const [record] = await readRecordBatches(encodeBatch(varint(-1), { count: 1, attributes: 0x30 }))
+    const [record] = await readBatches(encodeBatch(varint(-1), { count: 1, attributes: 0x30 }))
     expect(record).toMatchObject({ isControlRecord: true, batchContext: { inTransaction: true } })
   })
 })
 
 describe('of a batch whose last records were compacted away', () => {
   test('the rest is read, and a marker says where it ends', async () => {
-    const read = await readRecordBatches(batchOf([good('a')], { baseOffset: 5, lastOffsetDelta: 4 }))
+    const read = await readBatches(batchOf([good('a')], { baseOffset: 5, lastOffsetDelta: 4 }))
     expect(read).toMatchObject([
-      { offset: '5', isControlRecord: false },
-      { offset: '9', isControlRecord: true },
+      { offset: 5, isControlRecord: false },
+      { offset: 9, isControlRecord: true },
     ])
     expect(read[1]?.unreadable).toBeUndefined()
   })
 
   test('when all were, the marker remains', async () => {
-    const read = await readRecordBatches(batchOf([], { baseOffset: 5, lastOffsetDelta: 4 }))
-    expect(read).toMatchObject([{ offset: '9', isControlRecord: true }])
+    const read = await readBatches(batchOf([], { baseOffset: 5, lastOffsetDelta: 4 }))
+    expect(read).toMatchObject([{ offset: 9, isControlRecord: true }])
   })
 })
 
@@ -262,12 +263,95 @@ test('of a fetch that would take much memory, the first batches are read', async
   const batches = Array.from({ length: 10 }, (_, baseOffset) =>
     encodeBatch(zstdCompressSync(encodeRecords([{ value }])), { count: 1, baseOffset, attributes: 4 }),
   )
-  expect(await readRecordBatches(Buffer.concat(batches))).toHaveLength(3)
+  expect(await readBatches(Buffer.concat(batches))).toHaveLength(3)
 })
 
-function plain({ offset, timestamp, key, value, headers, isControlRecord, batchContext }: FetchedRecord) {
+/** Four records, the two in the middle in one batch. */
+function threeBatches(): Buffer[] {
+  return [
+    batchOf([good('a')]),
+    batchOf([good('b'), good('c')], { baseOffset: 1 }),
+    batchOf([good('d')], { baseOffset: 3 }),
+  ]
+}
+
+function readUpTo10(batches: readonly Buffer[], passDamaged = false) {
+  return readRecordSet(Buffer.concat(batches), { passDamaged, end: 10 })
+}
+
+describe('a batch that is not what was written', () => {
+  test('is seen, whichever bit of it was turned', async () => {
+    const length = batchOf([good('a')]).length
+    for (let bit = 16 * 8; bit < length * 8; bit++) {
+      const batch = batchOf([good('a')])
+      batch[bit >> 3] = (batch[bit >> 3] ?? 0) ^ (1 << (bit & 7))
+      const { records, nextOffset, damage } = await readUpTo10([batch])
+      expect({ records, nextOffset }).toEqual({ records: [], nextOffset: -1 })
+      expect(damage).toMatch(/its (checksum|format) is/)
+    }
+  })
+
+  test('ends the reading before it, and is passed over only where that is wanted', async () => {
+    const [first = none, second = none, third = none] = threeBatches()
+    second[70] = (second[70] ?? 0) ^ 1
+    const before = await readUpTo10([first, second, third])
+    expect(texts(before.records)).toEqual(['a'])
+    expect(before).toMatchObject({ nextOffset: 1, damage: expect.stringContaining('checksum') })
+    expect(await readUpTo10([second, third])).toMatchObject({ records: [], nextOffset: -1 })
+
+    const passed = await readUpTo10([second, third], true)
+    expect(passed).toMatchObject({ nextOffset: 4, damage: undefined })
+    expect(passed.records).toMatchObject([
+      { offset: 2, key: null, unreadable: expect.stringMatching(/^offsets 1 to 2 .* damaged at the broker/) },
+      { offset: 3, value: Buffer.from('d') },
+    ])
+  })
+
+  test('may lie about where it ends: what is behind it is read nevertheless', async () => {
+    const [, second = none, third = none] = threeBatches()
+    second.writeInt32BE(2 ** 30, 23)
+    expect((await readUpTo10([second, third], true)).records.map(({ offset }) => offset)).toEqual([2, 3])
+    expect((await readUpTo10([second], true)).records.map(({ offset }) => offset)).toEqual([9])
+  })
+
+  test('is said where it has no end', async () => {
+    const [first = none] = threeBatches()
+    first.writeInt32BE(2 ** 30, 8)
+    expect(await readUpTo10([first], true)).toMatchObject({
+      records: [],
+      nextOffset: -1,
+      damage: 'its length is wrong',
+    })
+    expect(await readUpTo10([])).toMatchObject({ records: [], nextOffset: -1, damage: undefined })
+  })
+})
+
+test('each batch says of which leader it is', async () => {
+  const later = batchOf([good('b')], { baseOffset: 1 })
+  // Not covered by the checksum: the leader writes it.
+  later.writeInt32BE(7, 12)
+  const { epochs } = await readRecordSet(Buffer.concat([batchOf([good('a')]), later]), {
+    passDamaged: false,
+    end: 2,
+  })
+  expect(epochs).toEqual([
+    { from: 0, leaderEpoch: 0 },
+    { from: 1, leaderEpoch: 7 },
+  ])
+})
+
+const none = Buffer.alloc(0)
+
+/** As kafkajs gives them. */
+type TheirRecord = Omit<FetchedRecord, 'offset' | 'timestampMs'> & { offset: string; timestamp: string }
+
+function plainOfTheirs({ offset, timestamp, ...record }: TheirRecord) {
+  return plain({ ...record, offset: Number(offset), timestampMs: Number(timestamp) })
+}
+
+function plain({ offset, timestampMs, key, value, headers, isControlRecord, batchContext }: FetchedRecord) {
   const { producerId, inTransaction } = batchContext
-  return { offset, timestamp, key, value, headers, isControlRecord, producerId, inTransaction }
+  return { offset, timestampMs, key, value, headers, isControlRecord, producerId, inTransaction }
 }
 
 describe('kafkajs’ own reader', () => {
@@ -276,7 +360,7 @@ describe('kafkajs’ own reader', () => {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kafkajs declares no types for it
   const readAsKafkajs = require('kafkajs/src/protocol/requests/fetch/v4/decodeMessages.js') as (
     decoder: unknown,
-  ) => Promise<FetchedRecord[]>
+  ) => Promise<TheirRecord[]>
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the same
   const Decoder = require('kafkajs/src/protocol/decoder.js') as new (bytes: Buffer) => unknown
   const byKafkajs = (batches: Buffer) => {
@@ -330,7 +414,7 @@ describe('kafkajs’ own reader', () => {
       fc.asyncProperty(fc.array(batch, { maxLength: 3 }), async (batches) => {
         const all = Buffer.concat(batches)
         const expected = await byKafkajs(all)
-        expect((await readRecordBatches(all)).map(plain)).toEqual(expected.map(plain))
+        expect((await readBatches(all)).map(plain)).toEqual(expected.map(plainOfTheirs))
       }),
       { numRuns: 1_000 },
     )

@@ -1,0 +1,285 @@
+import { randomBytes } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Kafka, RequestEvent } from 'kafkajs'
+import { startKafka } from '../../src/development/kafka.ts'
+import { createKafka } from '../../src/kafka/client.ts'
+import { type GroupConsumer, startConsumer } from '../../src/kafka/consumer.ts'
+import { plainKafka } from '../support/plain-kafka.ts'
+import { say } from '../support/say.ts'
+import type { BenchmarkResult, Settings } from '../support/settings.ts'
+import { round } from '../support/statistics.ts'
+import { rowOf } from '../support/table.ts'
+import { removeTopics } from '../support/topics.ts'
+
+export type GroupSettings = {
+  /** Members of the group, for one size alone. */
+  members?: number
+  /** Partitions of each topic, for one size alone. */
+  units?: number
+}
+
+/** What one size of a group costs. */
+type Measured = {
+  members: number
+  units: number
+  /** Until all of them had begun with all, from the start of the first. */
+  startMs: number
+  /** Of units that stay, when one more member joins: the longest time without a record, beyond the time between two of them. */
+  joinStopMs: number
+  idleCpuMsPerMember: number
+  coordinatorRequestsPerMember: number
+}
+
+const sizes = [
+  [1, 12],
+  [10, 12],
+  [1, 200],
+  [10, 200],
+  [50, 200],
+  [1, 1_000],
+  [10, 1_000],
+  [50, 1_000],
+] as const
+const periodMs = 250
+/** Until what a start leaves behind is done. */
+const settleMs = 5_000
+
+/** What a group costs as it grows: members in one process, a topic that is read at once and one whose records wait. */
+export async function runGroupBenchmark(settings: Settings & GroupSettings): Promise<BenchmarkResult> {
+  const { seconds = 10, members, units } = settings
+  const kafka = await startKafka({ heapMb: 1024, report: say })
+  const measured: Measured[] = []
+  try {
+    const chosen = sizes.filter((size) => (members ?? size[0]) === size[0] && (units ?? size[1]) === size[1])
+    for (const [memberCount, unitCount] of chosen) {
+      const one = await measure(kafka.brokers, memberCount, unitCount, seconds)
+      measured.push(one)
+      say(JSON.stringify(one))
+    }
+  } finally {
+    await kafka.stop()
+  }
+  return {
+    table: tableOf(measured),
+    figures: {
+      join_stop_ms: Math.max(...measured.map(({ joinStopMs }) => joinStopMs)),
+      sizes: measured,
+      period_ms: periodMs,
+      node: process.version,
+    },
+  }
+}
+
+function tableOf(measured: readonly Measured[]): string {
+  return [
+    '',
+    `a group of that many members in one process, Node ${process.version}; a member`,
+    '',
+    rowOf('members, units', ['start ms', 'join stop ms', 'idle CPU ms/s', 'requests/s']),
+    ...measured.map((one) =>
+      rowOf(`${one.members}, ${one.units}`, [
+        String(one.startMs),
+        String(one.joinStopMs),
+        one.idleCpuMsPerMember.toFixed(1),
+        one.coordinatorRequestsPerMember.toFixed(2),
+      ]),
+    ),
+  ].join('\n')
+}
+
+async function measure(
+  brokers: readonly string[],
+  memberCount: number,
+  units: number,
+  seconds: number,
+): Promise<Measured> {
+  const prefix = `bench-${randomBytes(3).toString('hex')}.`
+  const topics = [`${prefix}events`, `${prefix}retry.1h`] as const
+  await createTopics(brokers, topics, units)
+  const group = new Group(brokers, prefix, topics, units)
+  try {
+    const startedMs = performance.now()
+    for (let count = 0; count < memberCount; count++) await group.add()
+    await group.settled()
+    const startMs = Math.round(performance.now() - startedMs)
+    await delay(settleMs)
+    const idle = await group.idle(seconds)
+    const joinStopMs = Math.round(await group.joinStopMs())
+    return { members: memberCount, units, startMs, joinStopMs, ...idle }
+  } finally {
+    await group.stop()
+    await removeTopics(brokers, prefix)
+  }
+}
+
+async function createTopics(
+  brokers: readonly string[],
+  topics: readonly string[],
+  partitions: number,
+): Promise<void> {
+  const admin = plainKafka(brokers).admin()
+  await admin.connect()
+  try {
+    for (const topic of topics)
+      await admin.createTopics({ waitForLeaders: true, topics: [{ topic, numPartitions: partitions }] })
+  } finally {
+    await admin.disconnect()
+  }
+}
+
+/** Source: the Kafka protocol: what a group's coordinator is asked. */
+const ofCoordinator: ReadonlySet<string> = new Set([
+  'FindCoordinator',
+  'JoinGroup',
+  'SyncGroup',
+  'Heartbeat',
+  'LeaveGroup',
+  'DescribeGroups',
+  'OffsetCommit',
+  'OffsetFetch',
+])
+
+const quiet = { info() {}, warn() {}, error() {}, debug() {} }
+
+type Arrivals = { owner: number; atMs: number; longestMs: number; hasMoved: boolean }
+
+class Group {
+  readonly #brokers: readonly string[]
+  readonly #prefix: string
+  readonly #topics: readonly [string, string]
+  readonly #units: number
+  readonly #members: GroupConsumer[] = []
+  readonly #arrivals = new Map<number, Arrivals>()
+  #requests = 0
+
+  constructor(brokers: readonly string[], prefix: string, topics: readonly [string, string], units: number) {
+    this.#brokers = brokers
+    this.#prefix = prefix
+    this.#topics = topics
+    this.#units = units
+  }
+
+  async add(): Promise<void> {
+    const number = this.#members.length
+    const member = await startConsumer({
+      kafka: this.#kafka(),
+      groupId: `${this.#prefix}group`,
+      sessionTimeoutMs: 30_000,
+      commitIntervalMs: 1_000,
+      handoverMs: 8_000,
+      partitions: this.#units,
+      onTruncation: 'earliest',
+      topics: [
+        { topic: this.#topics[0], waitMs: 0 },
+        { topic: this.#topics[1], waitMs: 3_600_000 },
+      ],
+      onRecord: (record) => {
+        this.#arrived(number, record.partition)
+        record.settle()
+      },
+      onAssigned() {},
+      onFatal(error) {
+        throw error
+      },
+      log: quiet,
+    })
+    this.#members.push(member)
+  }
+
+  /** All have begun with all that there is. */
+  async settled(): Promise<void> {
+    for (;;) {
+      const owned = this.#members.reduce((sum, { partitions }) => sum + [...partitions].length, 0)
+      if (owned === this.#topics.length * this.#units && this.#members.every(({ isJoined }) => isJoined))
+        return
+      await delay(50)
+    }
+  }
+
+  async idle(
+    seconds: number,
+  ): Promise<Pick<Measured, 'idleCpuMsPerMember' | 'coordinatorRequestsPerMember'>> {
+    const before = { cpu: process.cpuUsage(), requests: this.#requests }
+    await delay(seconds * 1_000)
+    const { user, system } = process.cpuUsage(before.cpu)
+    const each = seconds * this.#members.length
+    return {
+      idleCpuMsPerMember: round((user + system) / 1_000 / each, 2),
+      coordinatorRequestsPerMember: round((this.#requests - before.requests) / each, 2),
+    }
+  }
+
+  async joinStopMs(): Promise<number> {
+    const producing = await this.#produce()
+    try {
+      await delay(settleMs)
+      for (const arrivals of this.#arrivals.values())
+        Object.assign(arrivals, { longestMs: 0, hasMoved: false })
+      await this.add()
+      await this.settled()
+      await delay(2 * periodMs)
+    } finally {
+      await producing.stop()
+    }
+    const stayed = [...this.#arrivals.values()].filter(({ hasMoved }) => !hasMoved)
+    return Math.max(0, ...stayed.map(({ longestMs }) => longestMs - periodMs))
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#members.map((member) => member.stop()))
+  }
+
+  #arrived(owner: number, unit: number): void {
+    const atMs = performance.now()
+    const arrivals = this.#arrivals.get(unit)
+    if (arrivals === undefined) {
+      this.#arrivals.set(unit, { owner, atMs, longestMs: 0, hasMoved: false })
+      return
+    }
+    arrivals.longestMs = Math.max(arrivals.longestMs, atMs - arrivals.atMs)
+    arrivals.hasMoved ||= owner !== arrivals.owner
+    Object.assign(arrivals, { atMs, owner })
+  }
+
+  /** A client that counts what its consumers ask the coordinator. */
+  #kafka(): Kafka {
+    const kafka = createKafka(
+      {
+        brokers: this.#brokers,
+        clientId: 'bench',
+        ssl: false,
+        saslMechanism: 'none',
+        saslUsername: undefined,
+        saslPassword: undefined,
+      },
+      quiet,
+    )
+    const make = kafka.consumer.bind(kafka)
+    kafka.consumer = (config) => {
+      const consumer = make(config)
+      consumer.on(consumer.events.REQUEST, ({ payload: { apiName } }: RequestEvent) => {
+        if (ofCoordinator.has(apiName)) this.#requests++
+      })
+      return consumer
+    }
+    return kafka
+  }
+
+  /** A record to each unit, every so often. */
+  async #produce(): Promise<{ stop(): Promise<void> }> {
+    const producer = plainKafka(this.#brokers).producer()
+    await producer.connect()
+    let isSending: Promise<unknown> = Promise.resolve()
+    const timer = setInterval(() => {
+      const messages = Array.from({ length: this.#units }, (_, partition) => ({ partition, value: 'x' }))
+      isSending = producer.send({ topic: this.#topics[0], messages })
+    }, periodMs)
+    return {
+      async stop() {
+        clearInterval(timer)
+        await isSending
+        await producer.disconnect()
+      },
+    }
+  }
+}

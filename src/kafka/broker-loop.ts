@@ -1,0 +1,289 @@
+import { describeErrorCode, errorCodes } from './error-codes.ts'
+import type { ClusterView } from './cluster-view.ts'
+import type { FetchedBatch, PartitionHandle } from './fetch-handle.ts'
+import { type FetchAnswer, type FetchedPartition, fetchRequest, readCommitted } from './fetch-message.ts'
+import { FetchSession, isOfSession } from './fetch-session.ts'
+import { readRecordSet } from './record-batch.ts'
+import { withoutAborted } from './transactions.ts'
+import { ask } from './wire.ts'
+
+/**
+ * A fetch waits at the broker for so many bytes, but no longer than this: one that brings a handful of records costs as
+ * much as one that brings hundreds. Also the longest that a resumed partition waits.
+ */
+const minFetchBytes = 16 * 1024
+export const fetchWaitMs = 25
+const maxFetchBytes = 10 * 1024 ** 2
+/**
+ * What is fetched beyond a full buffer is fetched again, and so is what stands behind the head of a waiting topic, each
+ * time the head is looked at: not much more than is worth a request.
+ */
+const maxBytesPerPartition = 64 * 1024
+const minBackoffMs = 100
+const maxBackoffMs = 2_000
+/** A damaged batch is fetched so often again before it is taken for what the disk has. */
+const damagedTries = 3
+
+export type BrokerLoopOptions = {
+  readonly nodeId: number
+  readonly view: ClusterView
+  readonly longestWaitMs: () => number
+  /** It is to be found out whether the log of this handle is still the same. */
+  readonly check: (handle: PartitionHandle) => void
+}
+
+type Asked = {
+  readonly handle: PartitionHandle
+  readonly offset: number
+  readonly turn: number
+  /** The answer says something of it. */
+  isNamed: boolean
+}
+
+/** Reads the partitions that one broker leads, one request after the other. */
+export class BrokerLoop {
+  readonly #options: BrokerLoopOptions
+  readonly #handles = new Set<PartitionHandle>()
+  readonly #session = new FetchSession()
+  #broughtNothing = false
+  #failures = 0
+  #isEnded = false
+  #woken = Promise.withResolvers<void>()
+  /** Resolves when nothing is under way any more. */
+  readonly ended: Promise<void>
+
+  constructor(options: BrokerLoopOptions) {
+    this.#options = options
+    this.ended = this.#run()
+  }
+
+  add(handle: PartitionHandle): void {
+    this.#handles.add(handle)
+    this.wake()
+  }
+
+  remove(handle: PartitionHandle): void {
+    this.#handles.delete(handle)
+  }
+
+  wake(): void {
+    this.#woken.resolve()
+  }
+
+  end(): void {
+    this.#isEnded = true
+    this.wake()
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#isEnded) {
+      const wanted = this.#wanted()
+      if (wanted.length === 0) await this.#rest(this.#restMs())
+      else {
+        try {
+          await this.#fetch(wanted)
+          this.#failures = 0
+        } catch (error) {
+          this.#failed(wanted, error)
+          await this.#rest(this.#backoffMs(), { isLight: false })
+        }
+      }
+    }
+  }
+
+  #wanted(): PartitionHandle[] {
+    const nowMs = Date.now()
+    const wanted: PartitionHandle[] = []
+    for (const handle of this.#handles) if (handle.isReady(nowMs)) wanted.push(handle)
+    return wanted
+  }
+
+  /** Until something is to be read; `undefined`: until it is woken. */
+  #restMs(): number | undefined {
+    let soonestMs = Infinity
+    for (const { isPaused, isWatched, mustCheck, waitUntilMs } of this.#handles)
+      if (!isPaused && isWatched && !mustCheck) soonestMs = Math.min(soonestMs, waitUntilMs)
+    return soonestMs === Infinity ? undefined : Math.max(1, soonestMs - Date.now())
+  }
+
+  /** `isLight`: whoever wakes it ends it. */
+  async #rest(forMs: number | undefined, { isLight = true } = {}): Promise<void> {
+    const rested = Promise.withResolvers<void>()
+    const timer = forMs === undefined ? undefined : setTimeout(rested.resolve, forMs)
+    this.#woken = Promise.withResolvers<void>()
+    await (isLight || this.#isEnded ? Promise.race([this.#woken.promise, rested.promise]) : rested.promise)
+    clearTimeout(timer)
+  }
+
+  #backoffMs(): number {
+    const backoffMs = Math.min(maxBackoffMs, minBackoffMs * 2 ** Math.min(this.#failures, 16))
+    return backoffMs * (0.5 + Math.random() / 2)
+  }
+
+  /** The broker as a whole: what it leads is perhaps led by another one now. */
+  #failed(wanted: readonly PartitionHandle[], error: unknown): void {
+    this.#failures++
+    const { view, nodeId } = this.#options
+    const message = error instanceof Error ? error.message : String(error)
+    for (const handle of wanted)
+      handle.failed(`its leader, the broker ${nodeId}, can not be asked: ${message}`)
+    void view.refresh()
+  }
+
+  async #fetch(wanted: readonly PartitionHandle[]): Promise<void> {
+    const { view, nodeId } = this.#options
+    const broker = await view.broker(nodeId)
+    const asked = wanted.map((handle) => ({
+      handle,
+      offset: handle.offset,
+      turn: handle.turn,
+      isNamed: false,
+    }))
+    const askedAtMs = Date.now()
+    let answer: FetchAnswer
+    try {
+      answer = await ask(broker, fetchRequest(this.#request(wanted)))
+    } catch (error) {
+      this.#session.lost()
+      throw error
+    }
+    this.#session.answered(answer)
+    if (isOfSession(answer.errorCode)) return
+    if (answer.errorCode !== errorCodes.NONE) throw new Error(describeErrorCode(answer.errorCode))
+    await this.#take(asked, answer, askedAtMs)
+  }
+
+  #request(wanted: readonly PartitionHandle[]): Parameters<typeof fetchRequest>[0] {
+    const longestWaitMs = this.#broughtNothing ? this.#options.longestWaitMs() : undefined
+    return {
+      ...this.#session.next(wanted),
+      maxWaitMs: longestWaitMs ?? fetchWaitMs,
+      // After a silence the first record comes at once; from then on they come together.
+      minBytes: longestWaitMs === undefined ? minFetchBytes : 1,
+      maxBytes: maxFetchBytes,
+      maxBytesPerPartition,
+      isolationLevel: readCommitted,
+    }
+  }
+
+  async #take(asked: readonly Asked[], { responses }: FetchAnswer, askedAtMs: number): Promise<void> {
+    const askedOf = indexed(asked)
+    this.#broughtNothing = responses.every(({ partitions }) =>
+      partitions.every(({ recordSet }) => recordSet.length === 0),
+    )
+    for (const { topicName, partitions } of responses) {
+      for (const answer of partitions) {
+        const one = askedOf.get(topicName)?.get(answer.partition)
+        if (one === undefined) continue
+        one.isNamed = true
+        await this.#takePartition(one, answer, askedAtMs)
+      }
+    }
+    // What a session doesn't name is as it was.
+    for (const one of asked) {
+      if (one.isNamed || !this.#isCurrent(one)) continue
+      one.handle.stillEnds(askedAtMs)
+      one.handle.succeeded()
+    }
+  }
+
+  async #takePartition(asked: Asked, answer: FetchedPartition, askedAtMs: number): Promise<void> {
+    const { handle } = asked
+    if (!this.#isCurrent(asked)) return
+    if (answer.errorCode !== errorCodes.NONE) {
+      this.#refused(handle, answer.errorCode)
+      return
+    }
+    handle.endsAt(answer.highWatermark, askedAtMs)
+    if (answer.logStart >= 0) handle.logStart = answer.logStart
+    if (handle.isPaused) return
+    if (answer.recordSet.length === 0) handle.succeeded()
+    else await this.#takeRecords(asked, answer)
+  }
+
+  /** It still stands where this was asked for, and this broker still leads it, as far as known. */
+  #isCurrent({ handle, offset, turn }: Asked): boolean {
+    return (
+      handle.isWatched &&
+      handle.turn === turn &&
+      handle.position === offset &&
+      !handle.mustCheck &&
+      handle.nodeId === this.#options.nodeId
+    )
+  }
+
+  async #takeRecords(asked: Asked, answer: FetchedPartition): Promise<void> {
+    const { handle, offset: from } = asked
+    const { recordSet, highWatermark, abortedTransactions } = answer
+    const passDamaged = handle.damaged >= damagedTries
+    const { records, epochs, nextOffset, damage } = await readRecordSet(recordSet, {
+      passDamaged,
+      end: highWatermark,
+    })
+    if (!this.#isCurrent(asked) || handle.isPaused) return
+    if (nextOffset <= from) {
+      handle.damaged++
+      handle.failed(`its batch at offset ${from} came damaged: ${damage ?? 'it ends before that'}`, {
+        isCertain: passDamaged,
+      })
+      return
+    }
+    handle.succeeded()
+    if (passDamaged) handle.sayDamaged(nextOffset)
+    handle.learn(epochs)
+    handle.advance(nextOffset)
+    handOver(handle, { from, records: withoutAborted(records, abortedTransactions, from), nextOffset })
+  }
+
+  #refused(handle: PartitionHandle, errorCode: number): void {
+    const { view, check } = this.#options
+    const { topic, partition } = handle
+    const reason =
+      view.troubleOf(topic, partition) ?? `${topic}/${partition}: ${describeErrorCode(errorCode)}`
+    switch (errorCode) {
+      case errorCodes.OFFSET_OUT_OF_RANGE:
+        handle.failed(`${topic}/${partition} has no offset ${handle.position}`)
+        check(handle)
+        return
+      case errorCodes.TOPIC_AUTHORIZATION_FAILED:
+        handle.failed(`${topic} may not be read: grant this client READ on it`, { isCertain: true })
+        return
+      case errorCodes.CORRUPT_MESSAGE:
+        handle.failed(
+          `its leader finds the log damaged at offset ${handle.position}: repair it, or have another replica lead`,
+          {
+            isCertain: true,
+          },
+        )
+        return
+      default:
+        // It is led by another one, or by the same in another epoch, or not at all.
+        handle.failed(reason)
+        void view.refresh()
+    }
+  }
+}
+
+/** By topic and partition. */
+function indexed(asked: readonly Asked[]): Map<string, Map<number, Asked>> {
+  const byTopic = new Map<string, Map<number, Asked>>()
+  for (const one of asked) {
+    const { topic, partition } = one.handle
+    const ofTopic = byTopic.get(topic)
+    if (ofTopic === undefined) byTopic.set(topic, new Map([[partition, one]]))
+    else ofTopic.set(partition, one)
+  }
+  return byTopic
+}
+
+/** A listener that throws has lost what it was given: nothing may go on as if it had taken it. */
+function handOver(handle: PartitionHandle, batch: FetchedBatch): void {
+  try {
+    handle.on.batch(batch)
+  } catch (error) {
+    handle.close()
+    queueMicrotask(() => {
+      throw error
+    })
+  }
+}

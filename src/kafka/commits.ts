@@ -1,0 +1,174 @@
+import { maxRememberedOffsets } from './commit-metadata.ts'
+import type { Coordinator } from './coordinator.ts'
+import { describeErrorCode, errorCodes, errorName, protocolError } from './error-codes.ts'
+import { type CommitEntry, commitOffsets, fetchCommits, type Identity } from './group-messages.ts'
+import { noCommit, type Partition, type Standing, type StoredCommit } from './partition.ts'
+
+export type CommitsOptions = {
+  readonly coordinator: Pick<Coordinator, 'ask'>
+  readonly groupId: string
+  readonly log: Record<'warn' | 'error', (fields: object, message: string) => void>
+}
+
+/** Where a partition stands, to be committed. */
+export type News = { readonly partition: Partition; readonly standing: Standing }
+
+/** Of one request, by its estimated size: a broker keeps it as one batch, which is refused over its limit, 1 MB by default. */
+const firstRequestBytes = 400_000
+const leastRequestBytes = 20_000
+const entryBytes = 80
+const mostPartitionsPerFetch = 2_000
+/** Less than this isn't worth being remembered. */
+const leastMemory = 512
+
+/**
+ * Reads and writes where the group stands. Requests are as large as a broker takes them, and what is refused of one partition changes
+ * nothing for the others.
+ */
+export class Commits {
+  readonly #options: CommitsOptions
+  #requestBytes = firstRequestBytes
+  /** Of so many offsets above the position is remembered what is settled. */
+  #memory = maxRememberedOffsets
+  /** Partitions whose commits are refused, which is said once. */
+  readonly #refused = new Set<string>()
+
+  constructor(options: CommitsOptions) {
+    this.#options = options
+  }
+
+  /** In the order of `partitions`; `noCommit` where the group has none. Throws when the coordinator can't say it of all. */
+  async read(partitions: readonly Partition[]): Promise<StoredCommit[]> {
+    const { coordinator, groupId } = this.#options
+    const stored = new Map<string, StoredCommit>()
+    for (let from = 0; from < partitions.length; from += mostPartitionsPerFetch) {
+      const part = partitions.slice(from, from + mostPartitionsPerFetch)
+      const wanted = part.map(({ topic, id }) => ({ topic, partition: id }))
+      const fetched = await coordinator.ask(fetchCommits(groupId, wanted))
+      if (fetched.errorCode !== errorCodes.NONE) throw protocolError(fetched.errorCode)
+      for (const { topic, partition, errorCode, offset, leaderEpoch, metadata } of fetched.partitions) {
+        // Of a topic that is gone: there is no commit of it.
+        if (errorCode !== errorCodes.NONE && errorCode !== errorCodes.UNKNOWN_TOPIC_OR_PARTITION)
+          throw protocolError(errorCode)
+        stored.set(`${topic}/${partition}`, { offset, leaderEpoch, metadata })
+      }
+    }
+    return partitions.map(({ topic, id }) => stored.get(`${topic}/${id}`) ?? noCommit)
+  }
+
+  /**
+   * Commits as that member, and tells each partition of which the commit was taken. Gives those that were refused for a reason of their
+   * own, which is logged. Throws the coordinator's refusal of the member, with what was taken before it taken.
+   */
+  async write(news: readonly News[], identity: Identity): Promise<ReadonlySet<Partition>> {
+    const refused = new Set<Partition>()
+    for (let left = news; left.length > 0;) {
+      const { now, later } = this.#part(left)
+      const codes = await this.#send(now, identity)
+      const smaller = this.#makeSmaller(codes)
+      const again: News[] = []
+      for (const { one, code } of codes) {
+        const { partition, standing } = one
+        if (code === errorCodes.NONE) this.#taken(partition, standing)
+        else if (smaller.has(code)) again.push(one)
+        else if (ofPartition.has(code)) {
+          refused.add(partition)
+          this.#refuse(partition, code)
+        } else throw protocolError(code)
+      }
+      left = [...again, ...later]
+    }
+    return refused
+  }
+
+  #taken(partition: Partition, standing: Standing): void {
+    partition.committed(standing)
+    this.#refused.delete(`${partition.topic}/${partition.id}`)
+  }
+
+  #refuse({ topic, id }: Partition, code: number): void {
+    const name = `${topic}/${id}`
+    if (this.#refused.has(name)) return
+    this.#refused.add(name)
+    const { log } = this.#options
+    log.error(
+      { topic, partition: id, error: errorName(code) },
+      `${commitRefused}: ${describeErrorCode(code)}`,
+    )
+  }
+
+  /** As much as fits into a request, at least one. */
+  #part(news: readonly News[]): { now: readonly Sized[]; later: readonly News[] } {
+    const now: Sized[] = []
+    let bytes = 0
+    for (const one of news) {
+      const commit = one.partition.commitOf(one.standing, this.#memory)
+      bytes += sizeOf(one.partition, commit, this.#options.groupId)
+      if (now.length > 0 && bytes > this.#requestBytes) break
+      now.push({ one, commit })
+    }
+    return { now, later: news.slice(now.length) }
+  }
+
+  async #send(sized: readonly Sized[], identity: Identity): Promise<readonly { one: News; code: number }[]> {
+    const entries = sized.map(({ one: { partition }, commit }): CommitEntry => ({
+      topic: partition.topic,
+      partition: partition.id,
+      leaderEpoch: -1,
+      ...commit,
+    }))
+    const { coordinator, groupId } = this.#options
+    const answers = await coordinator.ask(commitOffsets(groupId, identity, entries))
+    const codes = new Map(
+      answers.map(({ topic, partition, errorCode }) => [`${topic}/${partition}`, errorCode]),
+    )
+    return sized.map(({ one }) => {
+      const code = codes.get(`${one.partition.topic}/${one.partition.id}`)
+      return { one, code: code ?? errorCodes.UNKNOWN_SERVER_ERROR }
+    })
+  }
+
+  /** Gives the errors of commits that were too large and may be taken when they are sent again. */
+  #makeSmaller(answers: readonly { code: number }[]): ReadonlySet<number> {
+    const { log } = this.#options
+    const codes = new Set(answers.map(({ code }) => code))
+    const smaller = new Set<number>()
+    const wasTooLarge = tooLarge.filter((code) => codes.has(code))
+    if (wasTooLarge.length > 0 && answers.length > 1 && this.#requestBytes > leastRequestBytes) {
+      for (const code of wasTooLarge) smaller.add(code)
+      this.#requestBytes = Math.floor(this.#requestBytes / 2)
+      log.warn(
+        { bytes: this.#requestBytes },
+        'the broker takes smaller commits only: they are sent in smaller parts',
+      )
+    }
+    if (codes.has(errorCodes.OFFSET_METADATA_TOO_LARGE) && this.#memory > 0) {
+      smaller.add(errorCodes.OFFSET_METADATA_TOO_LARGE)
+      if (this.#memory === maxRememberedOffsets) log.warn({}, metadataTooLarge)
+      this.#memory = this.#memory > leastMemory ? Math.floor(this.#memory / 4) : 0
+    }
+    return smaller
+  }
+}
+
+type Sized = { readonly one: News; readonly commit: StoredCommit }
+
+function sizeOf({ topic }: Partition, { metadata }: StoredCommit, groupId: string): number {
+  return entryBytes + topic.length + groupId.length + (metadata?.length ?? 0)
+}
+
+/** Kafka 4 doesn't say what is wrong with a commit that it can't keep as one batch. */
+const tooLarge = [errorCodes.INVALID_COMMIT_OFFSET_SIZE, errorCodes.UNKNOWN_SERVER_ERROR]
+
+/** What is wrong with one partition, and not with the member. */
+const ofPartition: ReadonlySet<number> = new Set([
+  errorCodes.UNKNOWN_TOPIC_OR_PARTITION,
+  errorCodes.TOPIC_AUTHORIZATION_FAILED,
+  errorCodes.OFFSET_METADATA_TOO_LARGE,
+  errorCodes.INVALID_COMMIT_OFFSET_SIZE,
+])
+
+const commitRefused =
+  'the broker refuses the commits of this partition, which will be delivered again by its next owner'
+const metadataTooLarge =
+  'the broker takes shorter commits only: what is settled above a record that is not will be delivered again after a restart; raise its offset.metadata.max.bytes to 4096'

@@ -1,0 +1,60 @@
+import { kafkajsFile } from './kafkajs-file.ts'
+
+/** Kafka's error codes that something here depends on, by the names that Kafka has for them. Source: the Kafka protocol, error codes. */
+export const errorCodes = {
+  UNKNOWN_SERVER_ERROR: -1,
+  NONE: 0,
+  OFFSET_OUT_OF_RANGE: 1,
+  CORRUPT_MESSAGE: 2,
+  UNKNOWN_TOPIC_OR_PARTITION: 3,
+  LEADER_NOT_AVAILABLE: 5,
+  NOT_LEADER_OR_FOLLOWER: 6,
+  REQUEST_TIMED_OUT: 7,
+  BROKER_NOT_AVAILABLE: 8,
+  REPLICA_NOT_AVAILABLE: 9,
+  MESSAGE_TOO_LARGE: 10,
+  OFFSET_METADATA_TOO_LARGE: 12,
+  NETWORK_EXCEPTION: 13,
+  COORDINATOR_LOAD_IN_PROGRESS: 14,
+  COORDINATOR_NOT_AVAILABLE: 15,
+  NOT_COORDINATOR: 16,
+  RECORD_LIST_TOO_LARGE: 18,
+  ILLEGAL_GENERATION: 22,
+  INCONSISTENT_GROUP_PROTOCOL: 23,
+  UNKNOWN_MEMBER_ID: 25,
+  INVALID_SESSION_TIMEOUT: 26,
+  REBALANCE_IN_PROGRESS: 27,
+  INVALID_COMMIT_OFFSET_SIZE: 28,
+  TOPIC_AUTHORIZATION_FAILED: 29,
+  GROUP_AUTHORIZATION_FAILED: 30,
+  UNSUPPORTED_VERSION: 35,
+  KAFKA_STORAGE_ERROR: 56,
+  FETCH_SESSION_ID_NOT_FOUND: 70,
+  INVALID_FETCH_SESSION_EPOCH: 71,
+  FENCED_LEADER_EPOCH: 74,
+  UNKNOWN_LEADER_EPOCH: 75,
+  OFFSET_NOT_AVAILABLE: 78,
+  MEMBER_ID_REQUIRED: 79,
+  GROUP_MAX_SIZE_REACHED: 81,
+  FENCED_INSTANCE_ID: 82,
+  UNKNOWN_TOPIC_ID: 100,
+  INCONSISTENT_TOPIC_ID: 103,
+} as const
+
+const namesByCode = new Map<number, string>(Object.entries(errorCodes).map(([name, code]) => [code, name]))
+
+/** Kafka's name of an error code; that of kafkajs where it isn't in the table above. */
+export function errorName(code: number): string {
+  return namesByCode.get(code) ?? protocolError(code).type ?? `error ${code}`
+}
+
+/** Kafka's name of an error code, with what it means. */
+export function describeErrorCode(code: number): string {
+  return `${errorName(code)}: ${protocolError(code).message}`
+}
+
+/** As kafkajs throws it: `isProtocolError` knows it. */
+export function protocolError(code: number): Error & { readonly type?: string } {
+  type ErrorFile = { createErrorFromCode(code: number): Error & { readonly type?: string } }
+  return kafkajsFile<ErrorFile>('kafkajs/src/protocol/error.js').createErrorFromCode(code)
+}

@@ -1,0 +1,269 @@
+import { BrokerLoop } from './broker-loop.ts'
+import type { ClusterView } from './cluster-view.ts'
+import { type FetchHandle, type FetchOrder, type HandleOwner, PartitionHandle } from './fetch-handle.ts'
+import { listEnds, locate, type Location } from './positions.ts'
+
+export type TroubledPartition = {
+  readonly topic: string
+  readonly partition: number
+  readonly trouble: string
+}
+
+export type Fetcher = {
+  /** Begins with the next request. Throws when the same partition is open already. */
+  open(order: FetchOrder): FetchHandle
+  readonly troubled: readonly TroubledPartition[]
+  /** Closes all handles; resolves when nothing is under way any more. Never rejects. */
+  stop(): Promise<void>
+}
+
+export type FetcherOptions = {
+  readonly view: ClusterView
+  /** How long a fetch may wait at a broker that had nothing the last time, in milliseconds. Asked before each. */
+  readonly longestWaitMs: () => number
+  readonly log: FetcherLog
+}
+
+type FetcherLog = Record<'info' | 'warn' | 'error', (fields: object, message: string) => void>
+
+const tendEveryMs = 500
+/** Where a log ends that isn't read now is asked for after this time. */
+const endKnownForMs = 5_000
+const listEveryMs = 2_000
+
+/**
+ * Reads partitions from their leaders. What is wrong with one of them concerns no other: it waits, says so once, and is tried again. A leader that
+ * moves is followed. No two requests are under way at one broker.
+ */
+export function createFetcher(options: FetcherOptions): Fetcher {
+  return new LogFetcher(options)
+}
+
+/** For whoever finds at the beginning what a fetcher finds later. */
+export function sayLost(
+  log: Pick<FetcherLog, 'error'>,
+  { topic, partition }: { readonly topic: string; readonly partition: number },
+  from: number,
+  to: number,
+): void {
+  const message =
+    'records were deleted from Kafka before they were read, and are lost: retention is shorter than this worker was away or behind'
+  log.error({ topic, partition, from, to, lost: to - from }, message)
+}
+
+class LogFetcher implements Fetcher, HandleOwner {
+  readonly log: FetcherLog
+  readonly #view: ClusterView
+  readonly #longestWaitMs: () => number
+  readonly #handles = new Map<string, PartitionHandle>()
+  readonly #loops = new Map<number, BrokerLoop>()
+  readonly #ending: Promise<void>[] = []
+  readonly #timer: NodeJS.Timeout
+  readonly #unwatch: () => void
+  #isStopped = false
+  #isChecking = false
+  #isListing = false
+  #listedAtMs = 0
+
+  constructor({ view, longestWaitMs, log }: FetcherOptions) {
+    this.log = log
+    this.#view = view
+    this.#longestWaitMs = longestWaitMs
+    this.#unwatch = view.onChange(() => this.#lookAround())
+    this.#timer = setInterval(() => this.#tend(), tendEveryMs)
+  }
+
+  open(order: FetchOrder): FetchHandle {
+    const name = nameOf(order)
+    if (this.#isStopped) throw new Error('the fetcher is stopped')
+    if (this.#handles.has(name)) throw new Error(`${name} is being read already`)
+    const handle = new PartitionHandle(order, this)
+    this.#handles.set(name, handle)
+    this.#place(handle)
+    return handle
+  }
+
+  get troubled(): readonly TroubledPartition[] {
+    return [...this.#handles.values()].flatMap(({ topic, partition, trouble }) =>
+      trouble === undefined ? [] : [{ topic, partition, trouble }],
+    )
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    clearInterval(this.#timer)
+    this.#unwatch()
+    for (const handle of this.#handles.values()) handle.close()
+    for (const loop of this.#loops.values()) this.#endLoop(loop)
+    this.#loops.clear()
+    await Promise.all(this.#ending)
+  }
+
+  wake({ nodeId }: PartitionHandle): void {
+    if (nodeId !== undefined) this.#loops.get(nodeId)?.wake()
+  }
+
+  topicIdOf(topic: string): string | undefined {
+    return this.#view.topicIdOf(topic)
+  }
+
+  closed(handle: PartitionHandle): void {
+    this.#handles.delete(nameOf(handle))
+    if (handle.nodeId !== undefined) this.#loops.get(handle.nodeId)?.remove(handle)
+  }
+
+  #lookAround(): void {
+    for (const handle of this.#handles.values()) this.#place(handle)
+    this.#endIdleLoops()
+    void this.#checkDue()
+  }
+
+  /** Gives it to the loop of its leader. Under another leader, or another id of the topic, the log may be another one. */
+  #place(handle: PartitionHandle): void {
+    const { topic, partition } = handle
+    const leader = this.#view.leaderOf(topic, partition)
+    const topicId = this.#view.topicIdOf(topic)
+    handle.topicId ??= topicId
+    if (topicId !== undefined && topicId !== handle.topicId) handle.mustCheck = true
+    const isNewEpoch = leader !== undefined && leader.leaderEpoch !== handle.leaderEpoch
+    if (isNewEpoch) {
+      if (handle.leaderEpoch >= 0) handle.mustCheck = true
+      handle.leaderEpoch = leader.leaderEpoch
+    }
+    if (isNewEpoch || leader?.nodeId !== handle.nodeId) handle.hurry()
+    this.#move(handle, leader?.nodeId)
+  }
+
+  #move(handle: PartitionHandle, nodeId: number | undefined): void {
+    const before = handle.nodeId
+    handle.nodeId = nodeId
+    if (before === nodeId) {
+      this.wake(handle)
+      return
+    }
+    if (before !== undefined) this.#loops.get(before)?.remove(handle)
+    if (nodeId !== undefined) this.#loopOf(nodeId).add(handle)
+  }
+
+  #loopOf(nodeId: number): BrokerLoop {
+    let loop = this.#loops.get(nodeId)
+    if (loop === undefined) {
+      loop = new BrokerLoop({
+        nodeId,
+        view: this.#view,
+        longestWaitMs: this.#longestWaitMs,
+        check: (handle) => this.#check(handle),
+      })
+      this.#loops.set(nodeId, loop)
+    }
+    return loop
+  }
+
+  /** A broker that leads nothing here any more may be gone for good. */
+  #endIdleLoops(): void {
+    const led = new Set([...this.#handles.values()].map(({ nodeId }) => nodeId))
+    for (const [nodeId, loop] of this.#loops) {
+      if (led.has(nodeId)) continue
+      this.#loops.delete(nodeId)
+      this.#endLoop(loop)
+    }
+  }
+
+  #endLoop(loop: BrokerLoop): void {
+    loop.end()
+    this.#ending.push(loop.ended)
+    void loop.ended.then(() => this.#ending.splice(this.#ending.indexOf(loop.ended), 1))
+  }
+
+  #tend(): void {
+    const nowMs = Date.now()
+    let mustLook = false
+    for (const handle of this.#handles.values()) {
+      const { topic, partition, nodeId, waitUntilMs } = handle
+      if (nodeId !== undefined || !handle.isWatched) continue
+      if (waitUntilMs > nowMs) continue
+      mustLook = true
+      handle.failed(this.#view.troubleOf(topic, partition) ?? `${topic}/${partition} has no leader`)
+    }
+    if (mustLook) void this.#view.refresh()
+    void this.#checkDue()
+    void this.#listEnds(nowMs)
+  }
+
+  #check(handle: PartitionHandle): void {
+    handle.mustCheck = true
+    // Where the topic was made anew, nobody has asked since.
+    void this.#view.refresh().then(() => this.#checkDue())
+  }
+
+  /** Finds out of those that have to be checked whether their logs are still the same. */
+  async #checkDue(): Promise<void> {
+    if (this.#isChecking) return
+    const nowMs = Date.now()
+    const due = [...this.#handles.values()].filter(
+      ({ mustCheck, isWatched, nodeId, waitUntilMs }) =>
+        mustCheck && isWatched && nodeId !== undefined && waitUntilMs <= nowMs,
+    )
+    if (due.length === 0) return
+    this.#isChecking = true
+    const asked = due.map((handle) => ({ handle, turn: handle.turn, leaderEpoch: handle.leaderEpoch }))
+    const locations = await locate(
+      this.#view,
+      due.map((handle) => ({
+        topic: handle.topic,
+        partition: handle.partition,
+        offset: handle.position,
+        leaderEpoch: handle.leaderEpochBefore(handle.position),
+        topicId: handle.topicId,
+      })),
+    )
+    this.#isChecking = false
+    for (const [index, { handle, turn, leaderEpoch }] of asked.entries()) {
+      const location = locations[index]
+      const isCurrent = handle.isWatched && handle.turn === turn && handle.leaderEpoch === leaderEpoch
+      if (location !== undefined && isCurrent) this.#located(handle, location)
+    }
+  }
+
+  #located(handle: PartitionHandle, location: Location): void {
+    switch (location.kind) {
+      case 'later':
+        handle.failed(location.reason)
+        return
+      case 'goOn':
+        handle.mustCheck = false
+        break
+      case 'retentionWon': {
+        const { from, to } = location
+        handle.mustCheck = false
+        handle.seek(to)
+        sayLost(this.log, handle, from, to)
+        handle.on.lost(from, to)
+        break
+      }
+      case 'truncated':
+        handle.rest(location)
+        return
+    }
+    this.wake(handle)
+  }
+
+  /** Of what isn't read now, since it is paused: whoever measures lags wants to know where it ends. */
+  async #listEnds(nowMs: number): Promise<void> {
+    if (this.#isListing || nowMs - this.#listedAtMs < listEveryMs) return
+    const unknown = [...this.#handles.values()].filter(
+      ({ endAtMs, isPaused, nodeId, isWatched }) =>
+        isPaused && isWatched && nodeId !== undefined && endAtMs < nowMs - endKnownForMs,
+    )
+    if (unknown.length === 0) return
+    this.#isListing = true
+    this.#listedAtMs = nowMs
+    for (const { topic, partition, offset } of await listEnds(this.#view, unknown))
+      this.#handles.get(nameOf({ topic, partition }))?.endsAt(offset, nowMs)
+    this.#isListing = false
+  }
+}
+
+function nameOf({ topic, partition }: { readonly topic: string; readonly partition: number }): string {
+  return `${topic}/${partition}`
+}

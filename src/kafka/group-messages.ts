@@ -1,0 +1,325 @@
+import { ByteReader, ByteWriter } from './bytes.ts'
+import type { WireRequest } from './wire.ts'
+
+/**
+ * What a member asks its group's coordinator, in the versions up to the last ones that aren't flexible (KIP-482). Each error code is
+ * left where the broker has put it. Source: the Kafka protocol, and KIP-345 for what concerns instance ids.
+ */
+
+const apiKeys = {
+  OffsetCommit: 8,
+  OffsetFetch: 9,
+  FindCoordinator: 10,
+  JoinGroup: 11,
+  Heartbeat: 12,
+  LeaveGroup: 13,
+  SyncGroup: 14,
+  DescribeGroups: 15,
+} as const
+
+/** Who asks: the coordinator refuses those whose id or generation has passed. */
+export type Identity = {
+  readonly memberId: string
+  readonly generationId: number
+  readonly instanceId: string | undefined
+}
+
+export type Answer = { readonly errorCode: number }
+
+function request<A>(
+  apiName: keyof typeof apiKeys,
+  [lowest, highest]: readonly [number, number],
+  write: (out: ByteWriter, version: number) => void,
+  read: (from: ByteReader, version: number) => A,
+  timeoutMs?: number,
+): WireRequest<A> {
+  return {
+    apiKey: apiKeys[apiName],
+    apiName,
+    lowest,
+    highest,
+    ...(timeoutMs !== undefined && { timeoutMs }),
+    write(version) {
+      const out = new ByteWriter()
+      write(out, version)
+      return out.finished()
+    },
+    read: (bytes, version) => read(new ByteReader(bytes), version),
+  }
+}
+
+/** Since which version of a request a member may have an instance id: brokers of Kafka 2.3 and later. */
+const withInstance = { join: 5, sync: 3, heartbeat: 3, leave: 3, commit: 7 } as const
+
+function versions(
+  of: keyof typeof withInstance,
+  lowest: number,
+  instanceId: string | undefined,
+): readonly [number, number] {
+  return [instanceId === undefined ? lowest : withInstance[of], withInstance[of]]
+}
+
+export type Coordinator = Answer & { readonly nodeId: number }
+
+export function findCoordinator(groupId: string): WireRequest<Coordinator> {
+  return request(
+    'FindCoordinator',
+    [1, 2],
+    (out) => out.string(groupId).int8(0),
+    (from) => {
+      from.int32()
+      const errorCode = from.int16()
+      from.string()
+      return { errorCode, nodeId: from.int32() }
+    },
+  )
+}
+
+export type JoinRequest = {
+  readonly groupId: string
+  readonly memberId: string
+  readonly instanceId: string | undefined
+  readonly sessionTimeoutMs: number
+  readonly rebalanceTimeoutMs: number
+  readonly protocol: string
+  /** The member's subscription, as the protocol of consumers has it. */
+  readonly metadata: Buffer
+}
+
+export type JoinedMember = { readonly memberId: string; readonly metadata: Buffer }
+
+export type JoinAnswer = Answer & {
+  readonly generationId: number
+  readonly leaderId: string
+  readonly memberId: string
+  /** Of all members, for the leader alone. */
+  readonly members: readonly JoinedMember[]
+}
+
+/** A broker holds the answer back until all members have joined. */
+const joinSlackMs = 5_000
+
+export function joinGroup(join: JoinRequest): WireRequest<JoinAnswer> {
+  const { instanceId } = join
+  return request(
+    'JoinGroup',
+    versions('join', 2, instanceId),
+    (out, version) => {
+      out.string(join.groupId).int32(join.sessionTimeoutMs).int32(join.rebalanceTimeoutMs)
+      out.string(join.memberId)
+      if (version >= withInstance.join) out.string(instanceId ?? null)
+      out.string('consumer').array([join], ({ protocol, metadata }) => out.string(protocol).bytes(metadata))
+    },
+    (from, version) => {
+      from.int32()
+      const errorCode = from.int16()
+      const generationId = from.int32()
+      from.string()
+      const leaderId = from.string()
+      const memberId = from.string()
+      const members = from.array(() => {
+        const joined = from.string()
+        if (version >= withInstance.join) from.nullableString()
+        return { memberId: joined, metadata: from.data() }
+      })
+      return { errorCode, generationId, leaderId, memberId, members }
+    },
+    Math.max(join.rebalanceTimeoutMs, join.sessionTimeoutMs) + joinSlackMs,
+  )
+}
+
+export type SyncAnswer = Answer & { readonly assignment: Buffer }
+
+/** `assignments`: by member id, from the leader; empty from all others. */
+export function syncGroup(
+  groupId: string,
+  { memberId, generationId, instanceId }: Identity,
+  assignments: ReadonlyMap<string, Buffer>,
+): WireRequest<SyncAnswer> {
+  return request(
+    'SyncGroup',
+    versions('sync', 1, instanceId),
+    (out, version) => {
+      out.string(groupId).int32(generationId).string(memberId)
+      if (version >= withInstance.sync) out.string(instanceId ?? null)
+      out.array([...assignments], ([member, assignment]) => out.string(member).bytes(assignment))
+    },
+    (from) => {
+      from.int32()
+      return { errorCode: from.int16(), assignment: from.data() }
+    },
+  )
+}
+
+export function heartbeat(
+  groupId: string,
+  { memberId, generationId, instanceId }: Identity,
+): WireRequest<Answer> {
+  return request(
+    'Heartbeat',
+    versions('heartbeat', 1, instanceId),
+    (out, version) => {
+      out.string(groupId).int32(generationId).string(memberId)
+      if (version >= withInstance.heartbeat) out.string(instanceId ?? null)
+    },
+    (from) => {
+      from.int32()
+      return { errorCode: from.int16() }
+    },
+  )
+}
+
+/** For a member by its id; or for whoever has the instance id, where the member id is empty. */
+export function leaveGroup(
+  groupId: string,
+  { memberId, instanceId }: Pick<Identity, 'memberId' | 'instanceId'>,
+): WireRequest<Answer> {
+  return request(
+    'LeaveGroup',
+    versions('leave', 1, instanceId),
+    (out, version) => {
+      out.string(groupId)
+      if (version < withInstance.leave) out.string(memberId)
+      else out.array([memberId], (member) => out.string(member).string(instanceId ?? null))
+    },
+    (from, version) => {
+      from.int32()
+      const errorCode = from.int16()
+      if (version < withInstance.leave || errorCode !== 0) return { errorCode }
+      const codes = from.array(() => {
+        from.string()
+        from.nullableString()
+        return from.int16()
+      })
+      return { errorCode: codes[0] ?? 0 }
+    },
+  )
+}
+
+export type DescribedMember = {
+  readonly memberId: string
+  readonly instanceId: string | null
+  readonly clientId: string
+  /** Its subscription at its last join. Empty while the group joins anew. */
+  readonly metadata: Buffer
+}
+
+export type Described = Answer & { readonly state: string; readonly members: readonly DescribedMember[] }
+
+export function describeGroup(groupId: string): WireRequest<Described> {
+  return request(
+    'DescribeGroups',
+    [1, 4],
+    (out, version) => {
+      out.array([groupId], (group) => out.string(group))
+      if (version >= 3) out.bool(false)
+    },
+    (from, version) => {
+      from.int32()
+      const [described] = from.array(() => readDescribed(from, version))
+      return described ?? { errorCode: 0, state: 'Dead', members: [] }
+    },
+  )
+}
+
+function readDescribed(from: ByteReader, version: number): Described {
+  const errorCode = from.int16()
+  from.string()
+  const state = from.string()
+  from.string()
+  from.string()
+  const members = from.array(() => {
+    const memberId = from.string()
+    const instanceId = version >= 4 ? from.nullableString() : null
+    const clientId = from.string()
+    from.string()
+    const metadata = from.data()
+    from.data()
+    return { memberId, instanceId, clientId, metadata }
+  })
+  if (version >= 3) from.int32()
+  return { errorCode, state, members }
+}
+
+export type CommitEntry = {
+  readonly topic: string
+  readonly partition: number
+  readonly offset: number
+  /** In which the record before the offset was written; -1 where that isn't known, or the broker keeps none. */
+  readonly leaderEpoch: number
+  readonly metadata: string | null
+}
+
+export type PartitionCode = {
+  readonly topic: string
+  readonly partition: number
+  readonly errorCode: number
+}
+
+export function commitOffsets(
+  groupId: string,
+  { memberId, generationId, instanceId }: Identity,
+  entries: readonly CommitEntry[],
+): WireRequest<readonly PartitionCode[]> {
+  return request(
+    'OffsetCommit',
+    versions('commit', 3, instanceId),
+    (out, version) => {
+      out.string(groupId).int32(generationId).string(memberId)
+      if (version >= withInstance.commit) out.string(instanceId ?? null)
+      // As long as the broker keeps them by default.
+      if (version < 5) out.int64(-1)
+      out.array([...Map.groupBy(entries, ({ topic }) => topic)], ([topic, ofTopic]) => {
+        out.string(topic).array(ofTopic, ({ partition, offset, leaderEpoch, metadata }) => {
+          out.int32(partition).int64(offset)
+          if (version >= 6) out.int32(leaderEpoch)
+          out.string(metadata)
+        })
+      })
+    },
+    (from) => {
+      from.int32()
+      return from
+        .array(() => {
+          const topic = from.string()
+          return from.array(() => ({ topic, partition: from.int32(), errorCode: from.int16() }))
+        })
+        .flat()
+    },
+  )
+}
+
+export type FetchedCommit = CommitEntry & Answer
+
+export type FetchedCommits = Answer & { readonly partitions: readonly FetchedCommit[] }
+
+export function fetchCommits(
+  groupId: string,
+  wanted: readonly Pick<CommitEntry, 'topic' | 'partition'>[],
+): WireRequest<FetchedCommits> {
+  return request(
+    'OffsetFetch',
+    [3, 5],
+    (out) => {
+      out.string(groupId)
+      out.array([...Map.groupBy(wanted, ({ topic }) => topic)], ([topic, ofTopic]) =>
+        out.string(topic).array(ofTopic, ({ partition }) => out.int32(partition)),
+      )
+    },
+    (from, version) => {
+      from.int32()
+      const partitions = from.array(() => readCommits(from, version)).flat()
+      return { errorCode: from.int16(), partitions }
+    },
+  )
+}
+
+function readCommits(from: ByteReader, version: number): FetchedCommit[] {
+  const topic = from.string()
+  return from.array(() => {
+    const partition = from.int32()
+    const offset = from.int64()
+    const leaderEpoch = version >= 5 ? from.int32() : -1
+    return { topic, partition, offset, leaderEpoch, metadata: from.nullableString(), errorCode: from.int16() }
+  })
+}

@@ -1,0 +1,135 @@
+import { foreignTopics } from './assignment.ts'
+import { type Claim, readSubscription } from './claim.ts'
+import type { Coordinator } from './coordinator.ts'
+import { errorCodes, protocolError } from './error-codes.ts'
+import { type Described, type DescribedMember, describeGroup, leaveGroup } from './group-messages.ts'
+
+export type GroupWatchOptions = {
+  readonly coordinator: Coordinator
+  readonly groupId: string
+  readonly topics: readonly string[]
+  readonly ownMemberId: () => string | undefined
+  /** Whether a member with this instance id was a process of this worker, for which there is none any more. */
+  readonly isFormerProcess: ((instanceId: string) => boolean) | undefined
+  /** So long after the start of this process nothing is under way any more of what those had begun that ran before it. */
+  readonly settleMs: number
+  readonly log: Record<'info' | 'warn' | 'error', (fields: object, message: string) => void>
+}
+
+const againMs = 60_000
+const afterTroubleMs = 5_000
+
+/** Who else is in the group, as it is after its last join. */
+export class GroupWatch {
+  readonly #options: GroupWatchOptions
+  #look: Promise<Described> | undefined
+  #foreign: readonly string[] = []
+  #timer: NodeJS.Timeout | undefined
+  #isStopped = false
+
+  constructor(options: GroupWatchOptions) {
+    this.#options = options
+  }
+
+  /** Topics of others who share the group by mistake; empty where there are none. Sorted. */
+  get foreign(): readonly string[] {
+    return this.#foreign
+  }
+
+  /** The group has a new generation. */
+  joined(): void {
+    this.#look = undefined
+    void this.#lookAround()
+  }
+
+  /** What the others came with to the last join; `undefined` while the group joins again, and has none to show. */
+  async claims(): Promise<readonly Claim[] | undefined> {
+    const { state, members } = await this.#described()
+    if (state !== stable) {
+      this.#look = undefined
+      return undefined
+    }
+    return this.#others(members).map(({ metadata }) => readSubscription(metadata).claim)
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    clearTimeout(this.#timer)
+  }
+
+  #others(members: readonly DescribedMember[]): readonly DescribedMember[] {
+    const own = this.#options.ownMemberId()
+    return members.filter(({ memberId }) => memberId !== own)
+  }
+
+  /** Asked for once a generation, by whoever is first. */
+  async #described(): Promise<Described> {
+    this.#look ??= this.#describe()
+    const look = this.#look
+    try {
+      return await look
+    } catch (error) {
+      if (this.#look === look) this.#look = undefined
+      throw error
+    }
+  }
+
+  async #describe(): Promise<Described> {
+    const { coordinator, groupId } = this.#options
+    const described = await coordinator.ask(describeGroup(groupId))
+    if (described.errorCode !== errorCodes.NONE) throw protocolError(described.errorCode)
+    return described
+  }
+
+  async #lookAround(): Promise<void> {
+    clearTimeout(this.#timer)
+    let nextMs: number | undefined
+    try {
+      const { state, members } = await this.#described()
+      if (state === stable) {
+        const left = await this.#dismiss(members)
+        nextMs = this.#tellForeign(members) ? againMs : undefined
+        if (left > 0) nextMs = afterTroubleMs
+      } else nextMs = afterTroubleMs
+    } catch (error) {
+      if (!this.#isStopped)
+        this.#options.log.warn({ err: error }, 'who is in the group was not found out, trying again')
+      nextMs = afterTroubleMs
+    }
+    if (this.#isStopped || nextMs === undefined) return
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => this.joined(), nextMs)
+  }
+
+  #tellForeign(members: readonly DescribedMember[]): boolean {
+    const { groupId, topics, log } = this.#options
+    this.#foreign = foreignTopics(
+      members.map(({ metadata }) => readSubscription(metadata)),
+      topics,
+    )
+    if (this.#foreign.length === 0) return false
+    log.error({ groupId, topics: this.#foreign }, foreignSubscription)
+    return true
+  }
+
+  /** Gives how many are to be taken out later. */
+  async #dismiss(members: readonly DescribedMember[]): Promise<number> {
+    const { coordinator, groupId, isFormerProcess, settleMs, log } = this.#options
+    const former = members.flatMap(({ instanceId }) =>
+      instanceId !== null && isFormerProcess?.(instanceId) === true ? [instanceId] : [],
+    )
+    if (process.uptime() * 1000 < settleMs) return former.length
+    for (const instanceId of former) {
+      const { errorCode } = await coordinator.ask(leaveGroup(groupId, { memberId: '', instanceId }))
+      if (errorCode !== errorCodes.NONE && errorCode !== errorCodes.UNKNOWN_MEMBER_ID)
+        throw protocolError(errorCode)
+      log.info({ instanceId }, 'took a process of before out of the group, of which there is none any more')
+    }
+    return 0
+  }
+}
+
+const stable = 'Stable'
+
+const foreignSubscription =
+  'workers of another installation are in this consumer group: give each installation a kafka.groupId of its own, or partitions of both are begun late after each change of the other'

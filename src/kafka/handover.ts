@@ -1,0 +1,229 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Claim } from './claim.ts'
+import type { ClusterView } from './cluster-view.ts'
+import type { News } from './commits.ts'
+import { Feed, type FeedOptions } from './feed.ts'
+import { memoryOf, noCommit, type Partition, type StoredCommit } from './partition.ts'
+import { locate, type Location, type LogPlace, type Truncation } from './positions.ts'
+import { type Ready, takeOver } from './takeover.ts'
+import type { UnitStates } from './unit-states.ts'
+
+/** What is done where the log isn't the one that was read before: it is begun where the two differ, or stands still. */
+export type OnTruncation = 'earliest' | 'stop'
+
+export type HandoverOptions = {
+  readonly handoverMs: number
+  readonly onTruncation: OnTruncation
+  readonly view: ClusterView
+  readonly units: UnitStates
+  /** Those that are this member's. */
+  readonly owned: () => readonly Partition[]
+  /** Which join of the group it is: what was begun in an earlier one must not touch the partitions of this one. */
+  readonly joins: () => number
+  /** False while a join is under way: whoever is given a partition by it takes for idle here what wasn't begun before. */
+  readonly mayBegin: () => boolean
+  /** Nothing more is begun. */
+  readonly isQuiet: () => boolean
+  /** This very member, or this process as it was before, may have something in flight of it. */
+  readonly isBusyHere: (partition: Partition, stored: StoredCommit) => boolean
+  /** What other members have said at the last join; `undefined` while the group doesn't tell. */
+  readonly readClaims: () => Promise<readonly Claim[] | undefined>
+  readonly readStored: (partitions: readonly Partition[]) => Promise<StoredCommit[]>
+  /** Gives those whose commits were refused. */
+  readonly commit: (news: readonly News[]) => Promise<ReadonlySet<Partition>>
+  readonly feed: (partition: Partition) => FeedOptions
+  readonly onBegun: (partition: Partition, feed: Feed) => void
+  readonly onLost: (partition: Partition, from: number, to: number, count: number) => void
+  readonly onTruncated: (partition: Partition, truncation: Truncation) => void
+  readonly log: Record<'warn' | 'error', (fields: object, message: string) => void>
+}
+
+const lookAgainMs = 100
+const lookLessOften = 1.5
+const longestPauseMs = 1_000
+
+/** Begins the partitions that a join has given to this member, each once its owner before is done with it. */
+export class Handover {
+  readonly #options: HandoverOptions
+  /** Units whose partitions are being begun with the state that is ready. */
+  readonly #beginning = new Set<number>()
+
+  constructor(options: HandoverOptions) {
+    this.#options = options
+  }
+
+  /** For all that wait, after each join; and for those that begin anew. */
+  takeOver(waiting: readonly Partition[]): void {
+    void this.#takeOver(
+      waiting.filter(({ needsState }) => !needsState),
+      ({ busy }) => busy,
+      (ready) => this.#begin(ready),
+    )
+    void this.#takeOver(
+      waiting.filter(({ needsState, isCleared }) => needsState && !isCleared),
+      ({ busyWithState }) => busyWithState,
+      (ready) => this.#clear(ready),
+    )
+  }
+
+  #takeOver(
+    partitions: readonly Partition[],
+    busyOf: (claim: Claim) => readonly number[],
+    begin: (ready: readonly Ready[]) => Promise<void>,
+  ): Promise<void> {
+    const { handoverMs, readStored, readClaims, isBusyHere, joins, isQuiet } = this.#options
+    const join = joins()
+    return takeOver({
+      partitions,
+      handoverMs,
+      readStored,
+      readBusyUnits: async () => {
+        const claims = await readClaims()
+        return claims && new Set(claims.flatMap(busyOf))
+      },
+      isBusyHere,
+      begin,
+      isOver: () => join !== joins() || isQuiet(),
+      onTrouble: (error) =>
+        this.#options.log.warn({ err: error }, 'taking over partitions failed, trying again'),
+    })
+  }
+
+  /** Others are done with these: they are begun as soon as the states of their units are there. */
+  #clear(ready: readonly Ready[]): Promise<void> {
+    for (const { partition, stored } of ready) partition.clear(stored)
+    for (const unit of new Set(ready.map(({ partition }) => partition.id))) this.#prepare(unit)
+    return Promise.resolve()
+  }
+
+  /** Not before all its partitions are cleared: an owner before may still write what belongs to the state. */
+  #prepare(unit: number): void {
+    const needing = this.#options.owned().filter(({ id, needsState }) => id === unit && needsState)
+    if (needing.length === 0 || !needing.every(({ isCleared }) => isCleared)) return
+    this.#options.units.prepare(unit)
+    void this.beginPrepared(unit)
+  }
+
+  /** Tries until it is done, through rejoins, for as long as the unit is ours. */
+  async beginPrepared(unit: number): Promise<void> {
+    const { units, isQuiet, log } = this.#options
+    if (this.#beginning.has(unit)) return
+    this.#beginning.add(unit)
+    for (let pauseMs = lookAgainMs; units.isPrepared(unit) && !isQuiet();) {
+      const due = this.#dueOf(unit)
+      if (due.length === 0) break
+      try {
+        await this.#beginNow(due)
+      } catch (error) {
+        log.warn({ err: error }, 'kafka: not now, trying again')
+        pauseMs = longestPauseMs
+      }
+      if (due.some(({ isWaiting }) => isWaiting)) await delay(pauseMs)
+      pauseMs = Math.min(pauseMs * lookLessOften, longestPauseMs)
+    }
+    this.#beginning.delete(unit)
+  }
+
+  #dueOf(unit: number): readonly Partition[] {
+    return this.#options
+      .owned()
+      .filter(({ id, isCleared, isWaiting }) => id === unit && isCleared && isWaiting)
+  }
+
+  async #beginNow(due: readonly Partition[]): Promise<void> {
+    const { joins, mayBegin, readStored } = this.#options
+    if (!mayBegin()) return
+    const join = joins()
+    const found = await readStored(due)
+    const ready = due.map((partition, index) => ({ partition, stored: found[index] ?? noCommit }))
+    if (join === joins() && mayBegin()) await this.#begin(ready)
+  }
+
+  #checkMayBegin(): void {
+    if (!this.#options.mayBegin()) throw new Error('nothing is begun while the group is being joined')
+  }
+
+  async #begin(ready: readonly Ready[]): Promise<void> {
+    const { joins, isQuiet, view, commit, onBegun } = this.#options
+    const join = joins()
+    const locations = await locate(view, ready.map(placeOf))
+    if (join !== joins()) return
+    this.#checkMayBegin()
+    const begun = ready.flatMap((one, index) => {
+      const location = locations[index]
+      const feed = location && this.#place(one, location)
+      if (location === undefined || feed === undefined) return []
+      return [{ partition: one.partition, standing: one.partition.standing(false), feed, one, location }]
+    })
+    const refused = await commit(begun)
+    if (join !== joins() || isQuiet()) return
+    this.#checkMayBegin()
+    for (const { partition, feed, one, location } of begun) {
+      if (refused.has(partition)) continue
+      partition.isWaiting = false
+      this.#tell(one, location)
+      onBegun(partition, feed)
+    }
+  }
+
+  /** Once it is begun: until then it may be tried several times. */
+  #tell({ partition, stored }: Ready, location: Location): void {
+    const { onLost, onTruncated } = this.#options
+    if (location.kind === 'truncated' && !partition.isTruncationTold) onTruncated(partition, location)
+    if (location.kind !== 'retentionWon') return
+    const { from, to } = location
+    // What was settled of it before it was deleted isn't lost.
+    const settled = memoryOf(stored)?.settledAbove.filter((offset) => offset >= from && offset < to) ?? []
+    onLost(partition, from, to, to - from - settled.length)
+  }
+
+  /** Where it is begun; `undefined` where it can't be now. */
+  #place({ partition, stored }: Ready, location: Location): Feed | undefined {
+    if (location.kind === 'later') {
+      this.#trouble(partition, location.reason)
+      return undefined
+    }
+    const { log } = location
+    const isOther = location.kind === 'truncated' || partition.isTruncationTold
+    if (isOther && this.#options.onTruncation === 'stop') {
+      this.#stop(partition, location)
+      return undefined
+    }
+    partition.isStopped = false
+    partition.trouble = undefined
+    if (partition.wasLeftOpen) partition.begunBelow = Math.max(partition.begunBelow, log.end)
+    const offset = location.kind === 'truncated' ? location.at : stored.offset < 0 ? log.start : stored.offset
+    const to = location.kind === 'retentionWon' ? location.to : offset
+    const leaderEpoch = offset === stored.offset && to === offset ? (stored.leaderEpoch ?? -1) : -1
+    const begins = { offset, leaderEpoch, topicId: log.topicId }
+    const feed = new Feed(this.#options.feed(partition), begins)
+    if (location.kind === 'truncated') partition.beginAnew(stored, offset, feed)
+    else partition.begin({ ...stored, offset }, feed)
+    if (location.kind === 'retentionWon') partition.passOver(to)
+    feed.startAt(partition.watermark.position)
+    return feed
+  }
+
+  #stop(partition: Partition, location: Location): void {
+    const isTold = partition.isStopped || partition.isTruncationTold
+    if (location.kind === 'truncated' && !isTold) this.#options.onTruncated(partition, location)
+    partition.isStopped = true
+    partition.trouble = `${partition.topic}/${partition.id} is not the log that was read before, and kafka.onTruncation is stop`
+  }
+
+  #trouble(partition: Partition, trouble: string): void {
+    if (partition.trouble === undefined) {
+      const { topic, id } = partition
+      this.#options.log.warn(
+        { topic, partition: id, trouble },
+        'a partition can not be begun now, trying again',
+      )
+    }
+    partition.trouble = trouble
+  }
+}
+
+function placeOf({ partition: { topic, id }, stored }: Ready): LogPlace {
+  const { offset, leaderEpoch } = stored
+  return { topic, partition: id, offset, leaderEpoch, topicId: memoryOf(stored)?.topicId }
+}

@@ -1,0 +1,40 @@
+import type { InboundRecord } from './consumer.ts'
+import type { Partition } from './partition.ts'
+
+export class LoanedRecord implements InboundRecord {
+  readonly #partition: Partition
+  readonly offset: number
+  readonly timestampMs: number
+  readonly isLate: boolean
+
+  constructor(partition: Partition, offset: number, timestampMs: number) {
+    this.#partition = partition
+    this.offset = offset
+    this.timestampMs = timestampMs
+    this.isLate = partition.isBehind
+  }
+
+  get topic(): string {
+    return this.#partition.topic
+  }
+
+  get partition(): number {
+    return this.#partition.id
+  }
+
+  get isAbandoned(): boolean {
+    return this.#partition.isLost
+  }
+
+  get mayHaveBegun(): boolean {
+    return this.offset < this.#partition.begunBelow
+  }
+
+  settle(): void {
+    this.#partition.settle(this.offset)
+  }
+
+  giveBack(): void {
+    this.#partition.giveBack()
+  }
+}

@@ -1,0 +1,89 @@
+import type { TopicSubscription } from './consumer.ts'
+import type { Feed } from './feed.ts'
+import { Partition } from './partition.ts'
+
+/** The partitions that are a member's now, and the feeds of those that were begun. */
+export class OwnedPartitions {
+  readonly #subscriptions: readonly TopicSubscription[]
+  readonly #partitions = new Map<string, Partition>()
+  readonly #feeds = new Map<Partition, Feed>()
+  /** Partitions that it was given since its start. */
+  #taken = 0
+
+  constructor(subscriptions: readonly TopicSubscription[]) {
+    this.#subscriptions = subscriptions
+  }
+
+  get all(): readonly Partition[] {
+    return [...this.#partitions.values()]
+  }
+
+  /** The same, without a list made of them. */
+  get each(): Iterable<Partition> {
+    return this.#partitions.values()
+  }
+
+  get waiting(): readonly Partition[] {
+    return this.all.filter(({ isWaiting }) => isWaiting)
+  }
+
+  get begun(): readonly Partition[] {
+    return this.all.filter(({ isWaiting }) => !isWaiting)
+  }
+
+  get feeds(): Iterable<Feed> {
+    return this.#feeds.values()
+  }
+
+  get(topic: string, id: number): Partition | undefined {
+    return this.#partitions.get(nameOf(topic, id))
+  }
+
+  feedOf(partition: Partition): Feed | undefined {
+    return this.#feeds.get(partition)
+  }
+
+  /** The one that is there already; else a new one, which waits. */
+  add(topic: string, id: number): Partition {
+    const known = this.get(topic, id)
+    if (known !== undefined) return known
+    const subscription = this.#subscriptions.find((one) => one.topic === topic)
+    const partition = new Partition(topic, id, subscription?.waitMs ?? 0, subscription)
+    partition.turn = turnOf(this.#taken++)
+    this.#partitions.set(nameOf(topic, id), partition)
+    return partition
+  }
+
+  begin(partition: Partition, feed: Feed): void {
+    this.#feeds.set(partition, feed)
+    feed.open()
+  }
+
+  /** Nothing more is read of it. */
+  remove(partition: Partition): void {
+    this.#partitions.delete(nameOf(partition.topic, partition.id))
+    this.#feeds.get(partition)?.close()
+    this.#feeds.delete(partition)
+  }
+
+  /** How many can't be read now, by topic. */
+  get troubled(): ReadonlyMap<string, number> {
+    const counts = new Map<string, number>()
+    for (const partition of this.#partitions.values()) {
+      const trouble = this.#feeds.get(partition)?.trouble ?? partition.trouble
+      counts.set(partition.topic, (counts.get(partition.topic) ?? 0) + (trouble === undefined ? 0 : 1))
+    }
+    return counts
+  }
+}
+
+/**
+ * The n-th of a sequence between 0 and 1 of which any part is spread evenly (by the golden ratio, as in Fibonacci hashing).
+ */
+function turnOf(n: number): number {
+  return (n * 0.618_033_988_749_895) % 1
+}
+
+function nameOf(topic: string, partition: number): string {
+  return `${topic}/${partition}`
+}

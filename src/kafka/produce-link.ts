@@ -1,0 +1,179 @@
+import { type Cluster, type Kafka, type PartitionMetadata, Partitioners } from 'kafkajs'
+import { describeErrorCode, errorCodes } from './error-codes.ts'
+import { openPartwiseCluster, type PartwiseCluster } from './partwise-cluster.ts'
+import { produceRequest, type ProducedTopic, type WrittenRecord } from './produce-request.ts'
+import { ask } from './wire.ts'
+import { within } from './within.ts'
+
+/** Records of one partition, in the order in which they are written. */
+export type ProducedRecords = {
+  readonly topic: string
+  readonly partition: number
+  readonly records: readonly WrittenRecord[]
+}
+
+/** `offset`: of the first record. Records that were not acknowledged may have been written nevertheless. */
+export type ProduceOutcome =
+  | { readonly isWritten: true; readonly offset: number }
+  | { readonly isWritten: false; readonly reason: string; readonly errorCode: number | undefined }
+
+export type LinkTimeouts = {
+  /** How long a broker may wait for its replicas before it says that they didn't follow, in milliseconds. */
+  readonly replicasTimeoutMs: number
+  /** Then an answer is given up, and the connections with it, in milliseconds. */
+  readonly sendTimeoutMs: number
+}
+
+type Settle<T> = (item: T, outcome: ProduceOutcome) => void
+
+/** Connections to the brokers that records are written by, each partition for itself. They are opened anew when they seem to be dead. */
+export class ProduceLink {
+  readonly #kafka: Kafka
+  readonly #timeouts: LinkTimeouts
+  readonly #place = Partitioners.DefaultPartitioner()
+  #opened: PartwiseCluster
+  #topics = new Set<string>()
+
+  constructor(kafka: Kafka, timeouts: LinkTimeouts) {
+    this.#kafka = kafka
+    this.#timeouts = timeouts
+    this.#opened = openPartwiseCluster(kafka)
+  }
+
+  /** Rejects when no broker can be reached. */
+  connect(): Promise<void> {
+    return this.#opened.cluster.connect()
+  }
+
+  async close(): Promise<void> {
+    await this.#opened.close()
+  }
+
+  /** Where Java's clients place a record with this key; `undefined` while the topic has no partitions. Rejects when no broker answers. */
+  async placeOf(topic: string, key: Buffer | null): Promise<number | undefined> {
+    const { cluster } = this.#opened
+    await this.#prepare(cluster, [topic])
+    const partitionMetadata: PartitionMetadata[] = cluster.findTopicPartitionMetadata(topic)
+    if (partitionMetadata.length > 0)
+      return this.#place({ topic, partitionMetadata, message: { key, value: null } })
+    this.#refresh(this.#opened)
+    return undefined
+  }
+
+  /** Sends those of one partition once. Settles everything by `sendTimeoutMs`, or rejects. Nothing is tried again. */
+  async send<T extends ProducedRecords>(batch: readonly T[], settle: Settle<T>): Promise<void> {
+    const opened = this.#opened
+    const { sendTimeoutMs } = this.#timeouts
+    const topics = batch.map(({ topic }) => topic)
+    const sent = this.#prepare(opened.cluster, topics).then(() => this.#sendAll(opened, batch, settle))
+    try {
+      if (await within(sendTimeoutMs, sent)) return
+    } catch (error) {
+      this.#reopen(opened, sent)
+      throw error
+    }
+    this.#reopen(opened, sent)
+    throw new Error(`no answer within ${sendTimeoutMs} ms`)
+  }
+
+  async #prepare(cluster: Cluster, topics: readonly string[]): Promise<void> {
+    await cluster.connect()
+    const missing = topics.filter((topic) => !this.#topics.has(topic))
+    if (missing.length > 0) {
+      await cluster.addMultipleTargetTopics(missing)
+      for (const topic of missing) this.#topics.add(topic)
+    }
+    await cluster.refreshMetadataIfNecessary()
+  }
+
+  async #sendAll<T extends ProducedRecords>(
+    opened: PartwiseCluster,
+    batch: readonly T[],
+    settle: Settle<T>,
+  ): Promise<void> {
+    const byLeader = Map.groupBy(batch, (item) => leaderOf(opened.cluster, item))
+    const answers = [...byLeader].map(async ([leader, items]) => {
+      if (leader !== undefined) return this.#sendTo(opened, leader, items, settle)
+      for (const item of items) settle(item, unwritten(`${nameOf(item)} has no leader, or does not exist`))
+      this.#refresh(opened)
+    })
+    await Promise.all(answers)
+  }
+
+  async #sendTo<T extends ProducedRecords>(
+    opened: PartwiseCluster,
+    nodeId: number,
+    items: readonly T[],
+    settle: Settle<T>,
+  ): Promise<void> {
+    try {
+      const broker = await opened.findBroker(nodeId)
+      const { topics } = await ask(
+        broker,
+        produceRequest(topicDataOf(items), this.#timeouts.replicasTimeoutMs),
+      )
+      const answers = new Map<string, PartitionAnswer>(
+        topics.flatMap(({ topicName, partitions }) =>
+          partitions.map((answer) => [`${topicName}/${answer.partition}`, answer] as const),
+        ),
+      )
+      const outcomes = items.map((item) => outcomeOf(item, answers.get(nameOf(item))))
+      if (outcomes.some(({ isWritten }) => !isWritten)) this.#refresh(opened)
+      for (const [index, item] of items.entries()) settle(item, outcomes[index] ?? unwritten('no outcome'))
+    } catch (error) {
+      this.#refresh(opened)
+      for (const item of items) settle(item, unwritten(messageOf(error)))
+    }
+  }
+
+  /** Who leads a partition may have changed. Nobody waits for it: what failed is sent again later, if at all. */
+  #refresh(opened: PartwiseCluster): void {
+    if (opened !== this.#opened) return
+    const refreshed = opened.cluster.connect().then(() => opened.cluster.refreshMetadata())
+    refreshed.catch(() => this.#reopen(opened, refreshed))
+  }
+
+  /** `work`: what may be under way by the dead connections; the client goes on trying for a while, and connects again for it. */
+  #reopen(dead: PartwiseCluster, work: Promise<unknown>): void {
+    if (dead === this.#opened) {
+      this.#opened = openPartwiseCluster(this.#kafka)
+      this.#topics = new Set()
+    }
+    void dead.close()
+    void work.catch(() => undefined).then(() => dead.close())
+  }
+}
+
+function nameOf({ topic, partition }: Pick<ProducedRecords, 'topic' | 'partition'>): string {
+  return `${topic}/${partition}`
+}
+
+function leaderOf(cluster: Cluster, { topic, partition }: ProducedRecords): number | undefined {
+  const found = cluster.findTopicPartitionMetadata(topic).find(({ partitionId }) => partitionId === partition)
+  return found === undefined || found.leader < 0 ? undefined : found.leader
+}
+
+type PartitionAnswer = { readonly errorCode: number; readonly baseOffset: number }
+
+function outcomeOf(item: ProducedRecords, answer: PartitionAnswer | undefined): ProduceOutcome {
+  if (answer === undefined) return unwritten(`${nameOf(item)} was not acknowledged`)
+  const { errorCode, baseOffset } = answer
+  if (errorCode === errorCodes.NONE) return { isWritten: true, offset: baseOffset }
+  return unwritten(`${nameOf(item)}: ${describeErrorCode(errorCode)}`, errorCode)
+}
+
+function unwritten(reason: string, errorCode?: number): ProduceOutcome {
+  return { isWritten: false, reason, errorCode }
+}
+
+function topicDataOf(items: readonly ProducedRecords[]): ProducedTopic[] {
+  const byTopic = Map.groupBy(items, ({ topic }) => topic)
+  return [...byTopic].map(([topic, ofTopic]) => ({
+    topic,
+    partitions: ofTopic.map(({ partition, records }) => ({ partition, messages: records })),
+  }))
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

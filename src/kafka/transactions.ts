@@ -1,0 +1,45 @@
+import type { AbortedTransaction } from './fetch-message.ts'
+import type { FetchedRecord } from './record-batch.ts'
+
+const abortMarker = Buffer.from([0, 0, 0, 0])
+
+/**
+ * The records of a fetch that are to be given on: from `from` on, without the markers of transactions and without what belongs to aborted ones. Such a
+ * transaction begins at its first offset and ends with the marker of its producer. `records` are all of the fetch, in order.
+ * Source: the Kafka protocol, Fetch response and control batches.
+ */
+export function withoutAborted(
+  records: readonly FetchedRecord[],
+  transactions: readonly AbortedTransaction[],
+  from: number,
+): readonly FetchedRecord[] {
+  if (isPlain(records, transactions, from)) return records
+  const isAborted = abortedBy(transactions)
+  // Asked of each, since markers end transactions.
+  return records.filter((record) => !isAborted(record) && record.offset >= from && !record.isControlRecord)
+}
+
+/** As nearly always: no record is left out, and none is copied. */
+function isPlain(
+  records: readonly FetchedRecord[],
+  transactions: readonly AbortedTransaction[],
+  from: number,
+): boolean {
+  if (transactions.length > 0 || (records[0]?.offset ?? from) < from) return false
+  return !records.some(({ isControlRecord }) => isControlRecord)
+}
+
+function abortedBy(transactions: readonly AbortedTransaction[]): (record: FetchedRecord) => boolean {
+  const toCome = transactions.toSorted((a, b) => a.firstOffset - b.firstOffset)
+  const open = new Set<string>()
+  let next = 0
+  return ({ offset, isControlRecord, key, batchContext: { producerId, inTransaction } }) => {
+    for (let one = toCome[next]; one !== undefined && one.firstOffset <= offset; one = toCome[++next])
+      open.add(one.producerId)
+    if (isControlRecord) {
+      if (key?.equals(abortMarker) === true) open.delete(producerId)
+      return false
+    }
+    return inTransaction && open.has(producerId)
+  }
+}

@@ -1,0 +1,153 @@
+import { setTimeout as passTime } from 'node:timers/promises'
+import kafkajs from 'kafkajs'
+import { expect, onTestFinished, test } from 'vitest'
+import { type SentRecord, startLoad } from '../support/partition-load.ts'
+import { joinsOf, openShop, probe, type Shop, troubleOf } from '../support/shop.ts'
+import { startThreeBrokers } from '../support/three-brokers.ts'
+import { until } from '../support/until.ts'
+import type { SluiceProcess } from '../support/worker-process.ts'
+
+const partitions = [0, 1, 2, 3, 4, 5]
+
+async function sendTo(shop: Shop, which: readonly number[], count: number): Promise<string[]> {
+  return (await Promise.all(which.map((partition) => shop.send(partition, count)))).flat()
+}
+
+const threeCopies = {
+  SLUICE_TOPICS_DEVELOPMENT: 'false',
+  SLUICE_TOPICS_REPLICATION: '3',
+  SLUICE_TOPICS_MIN_INSYNC: '2',
+}
+
+test('partitions without a leader wait and say so, once each; all others go on; they go on when their broker is back', async () => {
+  const cluster = await startThreeBrokers()
+  const shop = await openShop({ brokers: cluster.brokers, variables: threeCopies })
+  const topic = shop.topic('events')
+  await shop.admin((admin) => admin.deleteTopics({ topics: [topic] }))
+  await until('it is gone', () => shop.admin(async (admin) => !(await admin.listTopics()).includes(topic)))
+  await cluster.createTopic(topic, [[1], [2], [3], [1], [2], [3]], { 'min.insync.replicas': '1' })
+  const oneCopy = { SLUICE_TOPICS_REPLICATION: '1', SLUICE_TOPICS_MIN_INSYNC: '1' }
+  await shop.applyTopics(oneCopy)
+  const worker = await shop.start({ variables: oneCopy })
+  await shop.untilArrived(await sendTo(shop, partitions, 10))
+  await cluster.node(3).kill('SIGKILL')
+  await until('it is told', () => troubleOf(worker, { topic, partition: 2 }).length > 0)
+  await shop.untilArrived(await sendTo(shop, [0, 1, 3, 4], 50))
+  expect(await probe(worker, '/livez')).toMatchObject({ status: 200 })
+  expect(await worker.metric('sluice_partitions_in_trouble', { topic: 'events' })).toBe(2)
+
+  await cluster.node(3).start()
+  await shop.untilArrived(await sendTo(shop, partitions, 10))
+  await until('nothing is in trouble', async () => {
+    return (await worker.metric('sluice_partitions_in_trouble')) === 0
+  })
+  for (const partition of [2, 5]) expect(troubleOf(worker, { topic, partition })).toHaveLength(1)
+  expect(joinsOf(worker)).toBe(1)
+}, 180_000)
+
+test('after an unclean election that cut off what was delivered, all that is written then is delivered, though the log has grown past the position', async () => {
+  const cluster = await startThreeBrokers()
+  const shop = await openShop({
+    brokers: cluster.brokers,
+    variables: { ...threeCopies, SLUICE_KAFKA_SESSION_TIMEOUT: '60s' },
+  })
+  const topic = shop.topic('events')
+  await shop.admin((admin) => admin.deleteTopics({ topics: [topic] }))
+  await until('it is gone', () => shop.admin(async (admin) => !(await admin.listTopics()).includes(topic)))
+  await cluster.createTopic(
+    topic,
+    partitions.map(() => [1, 2]),
+    { 'min.insync.replicas': '1' },
+  )
+  const twoCopies = { SLUICE_TOPICS_REPLICATION: '2', SLUICE_TOPICS_MIN_INSYNC: '1' }
+  await shop.applyTopics({ ...twoCopies })
+  const worker = await shop.start({ variables: twoCopies })
+  await shop.untilArrived(await sendTo(shop, partitions, 20))
+  await cluster.untilInSync(shop.scene.prefix)
+  await allowUncleanElection(shop, topic)
+
+  await cluster.node(2).kill('SIGKILL')
+  await until('the copies on broker 2 are behind', () =>
+    shop.admin(async (admin) => {
+      const { topics } = await admin.fetchTopicMetadata({ topics: [topic] })
+      return topics[0]?.partitions.every(({ isr }) => isr.length === 1)
+    }),
+  )
+  await shop.untilArrived(await sendTo(shop, partitions, 30))
+  await until('it is committed', async () => (await shop.scene.lag()) === 0, { timeoutMs: 60_000 })
+  process.kill(worker.pid, 'SIGSTOP')
+  onTestFinished(() => {
+    if (worker.isRunning) process.kill(worker.pid, 'SIGCONT')
+  })
+  await cluster.node(1).kill('SIGKILL')
+  await cluster.node(2).start()
+  await until('broker 2 leads', () => isLedBy(shop, topic, 2), { timeoutMs: 60_000 })
+  const written = await sendTo(shop, partitions, 60)
+  process.kill(worker.pid, 'SIGCONT')
+  await shop.untilArrived(written, { timeoutMs: 60_000 })
+  expect(await worker.metric('sluice_truncations_total', { topic: 'events' })).toBe(partitions.length)
+  for (const partition of partitions)
+    expect(troubleOf(worker, { topic, partition }).some(({ level }) => level === 'error')).toBe(true)
+}, 240_000)
+
+/** From now on a copy that lacks records may lead, as an operator wants who prefers that to waiting. */
+async function allowUncleanElection(shop: Shop, topic: string): Promise<void> {
+  const settings = {
+    'unclean.leader.election.enable': 'true',
+    'min.insync.replicas': '1',
+    'message.timestamp.type': 'LogAppendTime',
+  }
+  const configEntries = Object.entries(settings).map(([name, value]) => ({ name, value }))
+  await shop.admin((admin) =>
+    admin.alterConfigs({
+      validateOnly: false,
+      resources: [{ type: kafkajs.ConfigResourceTypes.TOPIC, name: topic, configEntries }],
+    }),
+  )
+}
+
+async function isLedBy(shop: Shop, topic: string, id: number): Promise<boolean> {
+  const { topics } = await shop.admin((admin) => admin.fetchTopicMetadata({ topics: [topic] }))
+  return topics[0]?.partitions.every(({ leader }) => leader === id) ?? false
+}
+
+test('a rolling restart of three brokers under load moves no partition among three workers and loses nothing', async () => {
+  const cluster = await startThreeBrokers()
+  const shop = await openShop({
+    brokers: cluster.brokers,
+    variables: { ...threeCopies, SLUICE_KAFKA_SESSION_TIMEOUT: '30s' },
+  })
+  const workers = [await shop.start(), await shop.start(), await shop.start()]
+  await until('each has its share', () => areShared(workers))
+  const joins = workers.map(joinsOf)
+  const load = await startLoad({ brokers: cluster.brokers, topic: shop.topic('events'), partitions })
+  await passTime(2_000)
+  for (const id of [1, 2, 3]) {
+    await cluster.node(id).kill('SIGTERM')
+    await cluster.node(id).start()
+    await cluster.untilInSync(shop.scene.prefix)
+  }
+  await passTime(2_000)
+  const sent = await load.stop()
+  await shop.untilArrived(
+    sent.map(({ id }) => id),
+    { timeoutMs: 60_000 },
+  )
+  const standstillMs = longestStandstill(sent, await shop.receiver.arrivals(shop.path))
+  const { repeats } = await shop.receiver.count(shop.path)
+  process.stdout.write(
+    `rolling restart: ${sent.length} records, longest time without progress of a partition that had records ${standstillMs} ms, ${repeats} repeats\n`,
+  )
+  expect(workers.map(joinsOf)).toEqual(joins)
+}, 300_000)
+
+function areShared(workers: readonly SluiceProcess[]): boolean {
+  return workers.every(
+    ({ log }) => log.findLast(({ msg }) => msg === 'joined the group')?.['gained'] !== undefined,
+  )
+}
+
+/** Of all records the longest time from when one was there to its first arrival, in milliseconds. */
+function longestStandstill(sent: readonly SentRecord[], arrivals: Map<string, number[]>): number {
+  return Math.max(...sent.map(({ id, atMs }) => Math.min(...(arrivals.get(id) ?? [Infinity])) - atMs))
+}
