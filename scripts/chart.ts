@@ -14,6 +14,12 @@ export function chartFiles(root: string): Record<string, string> {
   }
 }
 
+/** Copies of what is no longer there: a chart would install them. */
+export function leftCopies(root: string): string[] {
+  const wanted = chartFiles(root)
+  return globSync('deploy/helm/sluice/files/*/*', { cwd: root }).filter((file) => !(file in wanted))
+}
+
 /** Helm reads no file outside of the chart. */
 function copies(root: string, pattern: string, folder: string): Record<string, string> {
   const files = globSync(pattern, { cwd: root }).toSorted()

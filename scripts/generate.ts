@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { catalogSchema } from '../src/catalog/schema.ts'
 import { configMarkdown } from '../src/config/markdown.ts'
@@ -8,7 +8,7 @@ import { aclsMarkdown } from '../src/roles/acls.ts'
 import { deletionAvro, eventAvro, membershipAvro, syncAvro, traitAvro } from '../src/message/avro.ts'
 import { deletionSchema } from '../src/message/deletion.ts'
 import { eventSchema } from '../src/message/schema.ts'
-import { chartFiles } from './chart.ts'
+import { chartFiles, leftCopies } from './chart.ts'
 import { metricsMarkdown } from './metrics-markdown.ts'
 
 /**
@@ -39,10 +39,15 @@ const stale = Object.entries(generated).filter(([file, text]) => {
   const path = join(root, file)
   return !existsSync(path) || readFileSync(path, 'utf8') !== text
 })
-if (!isCheck) for (const [file, text] of stale) writeFileSync(join(root, file), text)
+const left = leftCopies(root)
+if (!isCheck) {
+  for (const [file, text] of stale) writeFileSync(join(root, file), text)
+  for (const file of left) rmSync(join(root, file))
+}
 
 for (const [file] of stale) console.log(isCheck ? `stale: ${file}` : `wrote ${file}`)
-if (isCheck && stale.length > 0) {
+for (const file of left) console.log(isCheck ? `left behind: ${file}` : `removed ${file}`)
+if (isCheck && stale.length + left.length > 0) {
   console.log('Run `npm run generate` and commit what it wrote.')
   process.exitCode = 1
 }
