@@ -9,6 +9,7 @@ import { deletionAvro, eventAvro, membershipAvro, syncAvro, traitAvro } from '..
 import { deletionSchema } from '../src/message/deletion.ts'
 import { eventSchema } from '../src/message/schema.ts'
 import { chartFiles, leftCopies } from './chart.ts'
+import { dashboardFiles } from './dashboards.ts'
 import { metricsMarkdown } from './metrics-markdown.ts'
 
 /**
@@ -30,6 +31,8 @@ const generated: Record<string, string> = {
   'schemas/catalog.schema.json': asJson(catalogSchema),
   'docs/configuration.md': configMarkdown(),
   ...chartFiles(root),
+  ...under('deploy/grafana/dashboards', dashboardFiles()),
+  ...under('deploy/helm/sluice/files/dashboards', dashboardFiles()),
   'docs/acls.md': aclsMarkdown(),
   'docs/metrics.md': await metricsMarkdown(),
 }
@@ -50,6 +53,10 @@ for (const file of left) console.log(isCheck ? `left behind: ${file}` : `removed
 if (isCheck && stale.length + left.length > 0) {
   console.log('Run `npm run generate` and commit what it wrote.')
   process.exitCode = 1
+}
+
+function under(folder: string, files: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.entries(files).map(([name, text]) => [`${folder}/${name}`, text]))
 }
 
 function asJson(schema: object): string {

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { basename, join, resolve } from 'node:path'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { parse } from 'yaml'
+import { boards } from '../../scripts/dashboard-panels.ts'
 import { metricsTable, type TableMetric } from '../../scripts/metrics-table.ts'
 import { configKeys } from '../../src/config/schema.ts'
 import { namesIn, selectorsIn } from '../support/promql.ts'
@@ -100,6 +101,19 @@ describe('the rules', () => {
   test('promtool runs these tests', { timeout: 240_000 }, async () => {
     const files = found('deploy/prometheus/tests/*.yaml')
     expect(await runTool('promtool', ['test', 'rules', ...files])).toMatchObject({ isOk: true })
+  })
+})
+
+describe('the dashboards', () => {
+  test('name metrics and labels of the table only, and have a panel for most metrics', () => {
+    const exprs = boards.flatMap(({ panels }) =>
+      panels.flatMap(({ queries }) => queries.map(({ expr }) => expr)),
+    )
+    expect(exprs.length).toBeGreaterThan(60)
+    expect(exprs.flatMap((expr) => [...unknownIn(expr), ...wrongLabelsIn(expr)])).toEqual([])
+    const shown = new Set(exprs.flatMap(namesIn).map((name) => name.replace(/_bucket$/, '')))
+    const own = [...table.keys()].filter((name) => name.startsWith('sluice_'))
+    expect(own.filter((name) => shown.has(name)).length / own.length).toBeGreaterThan(0.75)
   })
 })
 

@@ -1,0 +1,93 @@
+import { boards } from './dashboard-panels.ts'
+import type { Board, Panel } from './dashboard-panels.ts'
+
+/** Grafana's dashboards, of the one description in `dashboard-panels.ts`: by file name, the JSON. */
+export function dashboardFiles(): Record<string, string> {
+  return Object.fromEntries(
+    boards.map((board) => [`sluice-${board.id}.json`, `${JSON.stringify(dashboardOf(board), null, 2)}\n`]),
+  )
+}
+
+const datasource = { type: 'prometheus', uid: '${datasource}' }
+const columns = 24
+const height = 8
+
+function dashboardOf({ id, title, about, panels }: Board): object {
+  return {
+    uid: `sluice-${id}`,
+    title: `Sluice: ${title}`,
+    description: about,
+    tags: ['sluice'],
+    timezone: 'browser',
+    schemaVersion: 39,
+    version: 1,
+    refresh: '30s',
+    time: { from: 'now-6h', to: 'now' },
+    links: [
+      {
+        type: 'dashboards',
+        title: 'Sluice',
+        tags: ['sluice'],
+        asDropdown: true,
+        keepTime: true,
+        includeVars: true,
+      },
+    ],
+    templating: { list: [datasourceVariable, namespaceVariable] },
+    panels: panels.map((panel, place) => panelOf(panel, place)),
+  }
+}
+
+const datasourceVariable = {
+  name: 'datasource',
+  label: 'Data source',
+  type: 'datasource',
+  query: 'prometheus',
+  current: {},
+}
+
+/** Outside of Kubernetes there is no such label: `.*` matches that too. */
+const namespaceVariable = {
+  name: 'namespace',
+  label: 'Namespace',
+  type: 'query',
+  datasource,
+  definition: 'label_values(sluice_build_info, namespace)',
+  query: { query: 'label_values(sluice_build_info, namespace)', refId: 'namespaces' },
+  refresh: 2,
+  multi: true,
+  includeAll: true,
+  allValue: '.*',
+  current: { text: 'All', value: '$__all' },
+}
+
+function panelOf({ title, about, unit, max, queries }: Panel, place: number): object {
+  const width = columns / 3
+  return {
+    id: place + 1,
+    type: 'timeseries',
+    title,
+    description: about,
+    datasource,
+    gridPos: { x: (place % 3) * width, y: Math.floor(place / 3) * height, w: width, h: height },
+    fieldConfig: {
+      defaults: {
+        unit,
+        min: 0,
+        ...(max !== undefined && { max }),
+        custom: { lineWidth: 2, fillOpacity: 10, showPoints: 'never' },
+      },
+      overrides: [],
+    },
+    options: {
+      legend: { displayMode: 'list', placement: 'bottom' },
+      tooltip: { mode: 'multi', sort: 'desc' },
+    },
+    targets: queries.map(({ legend, expr }, index) => ({
+      refId: String.fromCodePoint(65 + index),
+      datasource,
+      expr,
+      legendFormat: legend,
+    })),
+  }
+}
