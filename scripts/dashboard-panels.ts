@@ -486,6 +486,28 @@ export const boards: readonly Board[] = [
         ],
       },
       {
+        title: 'Rebalances',
+        about: 'How often a worker has joined the group anew, a second.',
+        unit: 'cps',
+        queries: [rate('sluice_rebalances_total', '')],
+      },
+      {
+        title: 'Partitions in trouble',
+        about: 'That can not be read, by topic. The log says which and why.',
+        unit: 'short',
+        queries: [sum('sluice_partitions_in_trouble', 'topic')],
+      },
+      {
+        title: 'Lost records and other logs',
+        about:
+          'Records that Kafka deleted before they were delivered, and logs that are shorter than was read or made anew.',
+        unit: 'cps',
+        queries: [
+          { ...rate('sluice_records_lost_total', ''), legend: 'records' },
+          { ...rate('sluice_truncations_total', ''), legend: 'logs' },
+        ],
+      },
+      {
         title: 'Limits used',
         about: 'In the process that is nearest to each.',
         unit: 'percentunit',

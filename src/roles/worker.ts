@@ -223,6 +223,11 @@ export async function startMember({
     metrics.recordsLost.inc({ topic: shortNameOf(topic) }, 0)
     metrics.truncations.inc({ topic: shortNameOf(topic) }, 0)
   }
+  // An alert on what has not happened yet needs a series to look at.
+  for (const { topic } of subscriptions) {
+    metrics.recordsLost.inc({ topic: shortNameOf(topic) }, 0)
+    metrics.truncations.inc({ topic: shortNameOf(topic) }, 0)
+  }
   function take(record: InboundRecord, content: RecordContent): void {
     switch (record.topic) {
       case topics.audienceChanges:
@@ -335,6 +340,7 @@ export async function startMember({
         topicPrefix: config.kafka.topicPrefix,
         nowMs: Date.now(),
       })
+      metrics.partitionsInTrouble.reset()
       for (const [topic, count] of member.troubled)
         metrics.partitionsInTrouble.set({ topic: shortNameOf(topic) }, count)
       showOldestUnsettled(metrics, member.partitions, config.kafka.topicPrefix)
