@@ -19,6 +19,7 @@ describe('readConfig', () => {
       kafka: {
         brokers: [],
         groupId: 'sluice',
+        instanceId: undefined,
         clientId: 'sluice',
         topicPrefix: 'sluice.',
         sessionTimeoutMs: 30_000,
@@ -31,6 +32,7 @@ describe('readConfig', () => {
         keyPassword: undefined,
         keyPasswordFile: undefined,
         serverName: undefined,
+        onTruncation: 'earliest',
         saslMechanism: 'none',
         saslUsername: undefined,
         saslPassword: undefined,
