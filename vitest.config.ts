@@ -15,7 +15,7 @@ export default defineConfig({
           setupFiles: ['test/support/seed.ts'],
           // A thousand runs of a property take seconds on a busy machine.
           testTimeout: 60_000,
-          // They only compute. The others wait for the clock and measure: they run one file after the other, behind these.
+          // They only compute. The others wait for the clock most of the time: they run behind these, two files side by side.
           maxWorkers: 2,
           sequence: { groupOrder: 0 },
         },
@@ -26,7 +26,7 @@ export default defineConfig({
       {
         test: {
           name: 'integration',
-          maxWorkers: 1,
+          maxWorkers: 2,
           sequence: { groupOrder: 1 },
           include: ['test/integration/**/*.test.ts'],
           globalSetup: ['test/support/global-kafka.ts'],
@@ -37,7 +37,7 @@ export default defineConfig({
       {
         test: {
           name: 'e2e',
-          maxWorkers: 1,
+          maxWorkers: 2,
           sequence: { groupOrder: 1 },
           include: ['test/e2e/**/*.test.ts'],
           globalSetup: ['test/support/global-kafka.ts'],
