@@ -120,8 +120,9 @@ async function createTopics(
   const admin = plainKafka(brokers).admin()
   await admin.connect()
   try {
+    // kafkajs gives up where the broker hasn't heard of its own topic yet; a member waits for its partitions.
     for (const topic of topics)
-      await admin.createTopics({ waitForLeaders: true, topics: [{ topic, numPartitions: partitions }] })
+      await admin.createTopics({ waitForLeaders: false, topics: [{ topic, numPartitions: partitions }] })
   } finally {
     await admin.disconnect()
   }
