@@ -1,5 +1,6 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { request as httpsRequest, type RequestOptions } from 'node:https'
+import { readAnswer } from '../http/read-answer.ts'
 import { LoginError } from './login-error.ts'
 import { tlsAdvice } from './tls-advice.ts'
 import type { Token } from './tokens.ts'
@@ -63,7 +64,7 @@ async function post(asked: TokenRequest): Promise<{ status: number; text: string
       signal: deadline,
       ...(ca !== undefined && { ca: [...ca] }),
     })
-    return { status: response.statusCode ?? 0, text: await readAll(response) }
+    return { status: response.statusCode ?? 0, text: await readAnswer(response, maxAnswerBytes) }
   } catch (cause) {
     throw new LoginError(
       `the token endpoint ${url} gave no token: ${failureOf(cause, deadline, timeoutMs)}`,
@@ -98,19 +99,6 @@ function open(url: URL, body: string, options: RequestOptions): Promise<Incoming
     request.once('error', reject)
     request.end(body)
   })
-}
-
-/** Rejects when the connection ends before the body does. */
-async function readAll(response: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of response) {
-    const part = Buffer.from(chunk)
-    bytes += part.length
-    if (bytes > maxAnswerBytes) throw new Error(`its answer is over ${maxAnswerBytes} bytes`)
-    chunks.push(part)
-  }
-  return Buffer.concat(chunks).toString()
 }
 
 function objectOf(text: string): Readonly<Record<string, unknown>> {

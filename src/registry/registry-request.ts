@@ -1,5 +1,6 @@
 import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http'
 import { request as httpsRequest } from 'node:https'
+import { readAnswer } from '../http/read-answer.ts'
 
 export type RegistryAnswer =
   | { readonly ok: true; readonly status: number; readonly body: unknown }
@@ -46,7 +47,11 @@ export async function askRegistry(
       ...(ca !== undefined && { ca: [...ca] }),
     }
     const response = await open(new URL(url), options)
-    return { ok: true, status: response.statusCode ?? 0, body: parse(await readAll(response)) }
+    return {
+      ok: true,
+      status: response.statusCode ?? 0,
+      body: parse(await readAnswer(response, maxAnswerBytes)),
+    }
   } catch (error) {
     if (deadline.aborted) return { ok: false, why: `it did not answer within ${timeoutMs} ms` }
     return { ok: false, why: describe(error) }
@@ -59,19 +64,6 @@ function open(url: URL, options: RequestOptions): Promise<IncomingMessage> {
     request.once('error', reject)
     request.end()
   })
-}
-
-/** Rejects when the connection ends before the body does. */
-async function readAll(response: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of response) {
-    const part = Buffer.from(chunk)
-    bytes += part.length
-    if (bytes > maxAnswerBytes) throw new Error(`its answer is over ${maxAnswerBytes} bytes`)
-    chunks.push(part)
-  }
-  return Buffer.concat(chunks).toString()
 }
 
 function parse(text: string): unknown {
