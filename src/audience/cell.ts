@@ -107,6 +107,17 @@ export function isUntold(cell: Cell | undefined, upTo: Version | undefined): cel
   return upTo !== undefined && cell?.kind === 'property' && compareVersions(cell.state.since, upTo) < 0
 }
 
+/** Whether a deletion up to that time, in epoch milliseconds, covers it. */
+export function isDead(cell: Cell, deletedUpToMs: number): cell is PropertyCell {
+  return cell.kind === 'property' && cell.state.version.atMs <= deletedUpToMs
+}
+
+/** Whether it is newer than the deletion floor, and was last told before: receivers don't have it any more. */
+export function isToldBefore(cell: Cell, deletedUpToMs: number): boolean {
+  if (cell.kind !== 'property' || cell.state.since.atMs > deletedUpToMs) return false
+  return !isDead(cell, deletedUpToMs)
+}
+
 /** The same, to be told anew: its record has to be loud. */
 export function toldAnew(cell: PropertyCell): PropertyCell {
   return { ...cell, state: { ...cell.state, since: cell.state.version } }

@@ -144,6 +144,13 @@ export class Ledger {
     return stored === undefined ? undefined : decodeCell(stored)
   }
 
+  /** What Kafka has of a key, whatever is in flight. `stored` is what the store had when it was last read. */
+  acknowledged(key: string, stored: string | undefined): Cell | undefined {
+    const flight = this.flightOf(key)
+    const cell = flight === undefined ? this.held(key, stored) : flight.held
+    return cell?.kind === 'gone' ? undefined : cell
+  }
+
   /** Whether anything is known beyond what the store has: mostly not, where nothing changes. */
   get #isAhead(): boolean {
     return this.#fresh.size + this.#storing.size + this.#lingering.size + this.foreignCount > 0

@@ -15,7 +15,8 @@ import type { StatesPage, StatesQuery } from './states-page.ts'
 import { levelStores, type StateStore, type StoreOperation, type Stores } from './store.ts'
 import { anyStaged, metaKey } from './store-keys.ts'
 import { readSyncFloors } from './sync-floors.ts'
-import { AudienceUnit, type JudgedProperty, type Judgement } from './unit.ts'
+import type { JudgedProperty, Judgement } from './judge-property.ts'
+import { AudienceUnit } from './unit.ts'
 
 export type AudienceOptions = {
   /** Each unit's store is a folder in it. */

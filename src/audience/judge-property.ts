@@ -1,0 +1,63 @@
+import { type Cell, isToldBefore, type PropertyCell, toldAnew } from './cell.ts'
+import { deleteOf, identifyOf } from './identify.ts'
+import type { DeletionFloor, PropertySubject } from './state-record.ts'
+import { compareVersions, formatVersion, parseVersion } from './version.ts'
+
+/** What a waiting Identify was sent for: `since` is the version of the value that it tells. */
+export type JudgedProperty = {
+  readonly userId: string
+  readonly spaceId: string
+  readonly property: string
+  readonly since: string
+}
+
+/** What to do with a delivery that waited. */
+export type Judgement =
+  | { kind: 'send' }
+  | { kind: 'superseded' }
+  | { kind: 'suppressed' }
+  /** Send what holds now instead. */
+  | { kind: 'send_current'; messageId: string; body: Buffer; since: string }
+
+/** What is known of the property at the time of the judgement. */
+export type KnownOfProperty = {
+  /** What Kafka has of the property. */
+  readonly held: Cell | undefined
+  /** What Kafka has of the user's deletion. */
+  readonly floor: Cell | undefined
+  /** A server may still act on an earlier attempt. */
+  readonly isUncertain: boolean
+}
+
+/** Judges an Identify that waited: whether to send it, to drop it, or to send what holds now instead. */
+export function judgeProperty(
+  { userId, spaceId, property, since }: JudgedProperty,
+  { held, floor, isUncertain }: KnownOfProperty,
+): Judgement {
+  const subject: PropertySubject = { kind: 'property', userId, spaceId, property }
+  const told = parseVersion(since)
+  if (told === undefined) return { kind: 'send' }
+  const upToMs = floor?.kind === 'deletion' ? floor.state.requestedAtMs : -Infinity
+  const alive = held?.kind === 'property' && held.state.version.atMs > upToMs ? held : undefined
+  if (floor?.kind === 'deletion' && told.atMs <= upToMs) {
+    if (!isUncertain) return { kind: 'suppressed' }
+    // The server may have acted on it after the delete.
+    if (alive === undefined) return deleteAfter(subject, floor.state, since)
+    return sendCurrent(subject, isToldBefore(alive, upToMs) ? toldAnew(alive) : alive)
+  }
+  if (alive === undefined) return { kind: 'send' }
+  const order = compareVersions(told, alive.state.since)
+  if (order === 0 || compareVersions(told, alive.state.version) > 0) return { kind: 'send' }
+  // Another owner told it, between two that say the same: perhaps nobody has told the last one yet.
+  if (order > 0) return sendCurrent(subject, toldAnew(alive))
+  return isUncertain ? sendCurrent(subject, alive) : { kind: 'superseded' }
+}
+
+function deleteAfter({ userId, spaceId }: PropertySubject, floor: DeletionFloor, since: string): Judgement {
+  const { messageId, body } = deleteOf({ userId, sourceId: spaceId }, floor)
+  return { kind: 'send_current', messageId, body, since }
+}
+
+function sendCurrent(subject: PropertySubject, { state }: PropertyCell): Judgement {
+  return { kind: 'send_current', ...identifyOf(subject, state), since: formatVersion(state.since) }
+}

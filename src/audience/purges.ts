@@ -1,0 +1,116 @@
+import { partitionOf } from '../message/partition.ts'
+import { type Cell, isDead, isToldBefore, toldAnew } from './cell.ts'
+import type { Reading } from './reading.ts'
+import type { PropertySubject } from './state-record.ts'
+import { deletionKeyOf, knownPropertiesPrefix, knownPropertyOf, rangeOf, subjectKey } from './store-keys.ts'
+import type { Purge, UnitContext } from './unit-context.ts'
+
+/** Properties of one user that are purged in one turn. */
+const mostAtOnce = 1_000
+
+/** Carries out the purges of one unit, and walks through all that it holds of a user. */
+export class Purges {
+  readonly #context: UnitContext
+
+  constructor(context: UnitContext) {
+    this.#context = context
+  }
+
+  /** Asks for what `carryOut` looks at. */
+  want({ deletionKey, subjects }: Purge, reading: Reading): void {
+    reading.want(deletionKey)
+    for (const subject of subjects) reading.want(subjectKey(subject))
+  }
+
+  carryOut({ deletionKey, subjects, deadAt, done }: Purge, reading: Reading): void {
+    const floor = reading.acknowledged(deletionKey)
+    if (floor?.kind !== 'deletion') {
+      done()
+      return
+    }
+    const upToMs = floor.state.requestedAtMs
+    let left = 1
+    const ended = (): void => {
+      left--
+      if (left === 0) done()
+    }
+    for (const subject of subjects) {
+      left++
+      this.#purgeOne(subject, { upToMs, deadAt, onEnd: ended }, reading)
+    }
+    ended()
+  }
+
+  #purgeOne(
+    subject: PropertySubject,
+    { upToMs, deadAt, onEnd }: { upToMs: number; deadAt: number; onEnd: () => void },
+    reading: Reading,
+  ): void {
+    const { ledger } = this.#context
+    const key = subjectKey(subject)
+    const bury = (held: Cell | undefined): void => {
+      const cell =
+        held === undefined && deadAt === -1 ? undefined : this.#replacementOf(subject, held, upToMs)
+      if (cell === undefined) onEnd()
+      else ledger.launch({ subject, key, cell, isLoud: cell.kind === 'property', held, onEnd })
+    }
+    const flight = ledger.flightOf(key)
+    if (flight === undefined) bury(reading.cell(key))
+    else flight.wait({ resume: bury, giveBack: onEnd })
+  }
+
+  /** What to write in place of what is held of a deleted user; `undefined`: leave it. */
+  #replacementOf({ spaceId }: PropertySubject, held: Cell | undefined, upToMs: number): Cell | undefined {
+    if (held?.kind !== 'property') return { kind: 'gone', upToMs, offset: -1 }
+    const { state } = held
+    // A newer version of a value that was told before: the delete takes it from the receivers, so they are told again.
+    if (!isDead(held, upToMs)) {
+      return isToldBefore(held, upToMs) ? { ...toldAnew(held), offset: -1 } : undefined
+    }
+    // The last sync has confirmed a member, and left the record as it was.
+    const syncedAt =
+      state.kind === 'audience' && state.value === 'true'
+        ? this.#context.ledger.syncedAt(spaceId, state.id)
+        : undefined
+    if (syncedAt === undefined || syncedAt.atMs <= upToMs) return { kind: 'gone', upToMs, offset: -1 }
+    return { kind: 'property', state: { ...state, version: syncedAt, since: syncedAt }, offset: -1 }
+  }
+
+  /** Purges all that is held of a user in a space. Resolves with false where the unit was left before it was done. */
+  async purgeUser(userId: string, spaceId: string): Promise<boolean> {
+    const { unit, partitions, store, ledger, isEnding } = this.#context
+    if (isEnding()) return false
+    // Each unit has the floor, and only one the user.
+    if (partitionOf(userId, partitions) !== unit) return true
+    // A property is known once a state of it is stored.
+    await ledger.stored()
+    const known = store.range(rangeOf(knownPropertiesPrefix(spaceId)))
+    let lastProperty: string | undefined
+    try {
+      for (
+        let entries = await known.next(mostAtOnce);
+        entries.length > 0;
+        entries = await known.next(mostAtOnce)
+      ) {
+        const subjects: PropertySubject[] = []
+        for (const [key] of entries) {
+          const { property } = knownPropertyOf(key)
+          if (property === lastProperty) continue
+          lastProperty = property
+          subjects.push({ kind: 'property', userId, spaceId, property })
+        }
+        if (isEnding()) return false
+        await this.#purged(subjects, deletionKeyOf({ userId, spaceId }))
+      }
+    } finally {
+      await known.close()
+    }
+    return !isEnding()
+  }
+
+  #purged(subjects: readonly PropertySubject[], deletionKey: string): Promise<void> {
+    return new Promise<void>((done) => {
+      this.#context.enqueuePurge({ deletionKey, subjects, deadAt: -1, done })
+    })
+  }
+}

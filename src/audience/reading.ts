@@ -1,0 +1,77 @@
+import type { Cell } from './cell.ts'
+import type { KeyFilter } from './key-filter.ts'
+import type { Ledger } from './ledger.ts'
+import type { PropertySubject } from './state-record.ts'
+import type { StateStore } from './store.ts'
+import { deletionKeyOf } from './store-keys.ts'
+
+/** The place of an item that no turn has asked the store for yet. */
+export const unread = -1
+/** The place of an item whose record holds all that the store has of its key. */
+export const sameAsRead = -2
+
+/**
+ * What one turn of a unit knows of its keys: the store's texts, read all at once, below what the ledger has that isn't stored yet.
+ * Collect keys with `add`, `want` and `wantFloor`, call `read` once, then ask.
+ */
+export class Reading {
+  readonly #ledger: Ledger
+  readonly #deletions: KeyFilter
+  readonly #keys: string[] = []
+  #texts: readonly (string | undefined)[] = []
+  /** Places of keys that are asked for by their name. */
+  readonly #places = new Map<string, number>()
+
+  constructor(ledger: Ledger, deletions: KeyFilter) {
+    this.#ledger = ledger
+    this.#deletions = deletions
+  }
+
+  /** Asks for a key that mostly comes once. Returns the place at which `at` finds it. */
+  add(key: string): number {
+    return this.#keys.push(key) - 1
+  }
+
+  /** Asks for a key that several items ask for, or that is looked up by its name: the store is asked for it once. */
+  want(key: string): void {
+    if (!this.#places.has(key)) this.#places.set(key, this.add(key))
+  }
+
+  /** Asks for the deletion floor of a user, where there may be one. */
+  wantFloor(subject: Pick<PropertySubject, 'userId' | 'spaceId'>): void {
+    if (this.#deletions.isEmpty) return
+    const key = deletionKeyOf(subject)
+    if (this.#deletions.mayHold(key)) this.want(key)
+  }
+
+  async read(store: StateStore): Promise<void> {
+    if (this.#keys.length > 0) this.#texts = await store.getMany(this.#keys)
+  }
+
+  /** The store's text at a place that `add` returned. */
+  at(place: number): string | undefined {
+    return this.#texts[place]
+  }
+
+  /** What a wanted key holds, once the writes in flight have landed or not: what is acknowledged and not overtaken. */
+  cell(key: string): Cell | undefined {
+    return this.#ledger.held(key, this.#textOf(key))
+  }
+
+  /** What Kafka has of a wanted key, whatever is in flight. */
+  acknowledged(key: string): Cell | undefined {
+    return this.#ledger.acknowledged(key, this.#textOf(key))
+  }
+
+  /** The time up to which a user's data in a space is deleted, in epoch milliseconds; -Infinity: nothing is. Call `wantFloor` before. */
+  deletedUpToMs(subject: Pick<PropertySubject, 'userId' | 'spaceId'>): number {
+    if (this.#deletions.isEmpty) return -Infinity
+    const floor = this.cell(deletionKeyOf(subject))
+    return floor?.kind === 'deletion' ? floor.state.requestedAtMs : -Infinity
+  }
+
+  #textOf(key: string): string | undefined {
+    const place = this.#places.get(key)
+    return place === undefined ? undefined : this.#texts[place]
+  }
+}

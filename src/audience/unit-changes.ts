@@ -1,0 +1,268 @@
+import { type Cell, compareStored } from './cell.ts'
+import type { Change, Part } from './change.ts'
+import { decideChange, type Known } from './decide.ts'
+import { Fifo } from './fifo.ts'
+import { Intake } from './intake.ts'
+import type { Flight, Waiting, WriteEnd } from './ledger.ts'
+import type { ChangeOutcome, HeldRecord, RecordContent } from './ports.ts'
+import { type Reading, unread } from './reading.ts'
+import { subjectKey } from './store-keys.ts'
+import type { UnitContext } from './unit-context.ts'
+import { compareVersions } from './version.ts'
+
+export type ChangeItem = {
+  readonly kind: 'change'
+  readonly record: HeldRecord
+  content: RecordContent | undefined
+  readonly bytes: number
+  readonly change: Change
+  readonly key: string
+  /** Where the turn finds what the store has of it. */
+  place: number
+  deletedUpToMs: number
+  syncedAt: Known['syncedAt']
+}
+
+export type PartItem = {
+  readonly kind: 'part'
+  readonly record: HeldRecord
+  readonly content: RecordContent
+  readonly bytes: number
+  readonly part: Part
+}
+
+const noContent: RecordContent = { key: null, value: null }
+
+/** The changes of one unit, in the order of their topic, and the parts of syncs between them. */
+export class UnitChanges {
+  readonly #context: UnitContext
+  readonly intake: Intake
+  readonly #waiting = new Fifo<ChangeItem | PartItem>()
+  /** When the last record that was decided was appended, in epoch milliseconds. */
+  #latestMs = 0
+  #lastSync = { spaceId: '', audienceId: '', key: '' }
+
+  constructor(context: UnitContext) {
+    this.#context = context
+    const { ports, unit } = context
+    this.intake = new Intake((topic, isFull) => ports.setUnitFull(topic, unit, isFull))
+  }
+
+  get length(): number {
+    return this.#waiting.length
+  }
+
+  get latestMs(): number {
+    return this.#latestMs
+  }
+
+  accept(record: HeldRecord, content: RecordContent, change: Change): void {
+    const bytes = content.value?.length ?? 0
+    this.intake.add(record.topic, bytes)
+    this.#waiting.push({
+      kind: 'change',
+      record,
+      content,
+      bytes,
+      change,
+      key: subjectKey(change.subject),
+      place: unread,
+      deletedUpToMs: -Infinity,
+      syncedAt: undefined,
+    })
+  }
+
+  acceptPart(record: HeldRecord, content: RecordContent, part: Part): void {
+    const bytes = content.value?.length ?? 0
+    this.intake.add(record.topic, bytes)
+    this.#waiting.push({ kind: 'part', record, content, bytes, part })
+  }
+
+  /** Gives back what was not begun. */
+  letGo(isToGo: (record: HeldRecord) => boolean): void {
+    for (const item of this.#waiting.take(({ record }) => isToGo(record))) this.#giveBack(item)
+  }
+
+  /** Takes changes up to the next part, which is taken alone; `most` at most. Asks for what `decide` looks at. */
+  take(reading: Reading, most: number): ChangeItem[] {
+    const taken: ChangeItem[] = []
+    for (let item = this.#waiting.peek(); item?.kind === 'change'; item = this.#waiting.peek()) {
+      this.#waiting.shift()
+      taken.push(item)
+      item.place = reading.add(item.key)
+      reading.wantFloor(item.change.subject)
+      if (taken.length === most) break
+    }
+    return taken
+  }
+
+  /** Takes the part that is next, if one is and it is still ours. Call `partDone` once it is taken in. */
+  takePart(): PartItem | undefined {
+    const item = this.#waiting.peek()
+    if (item?.kind !== 'part') return undefined
+    this.#waiting.shift()
+    this.#latestMs = Math.max(this.#latestMs, item.record.timestampMs)
+    if (!item.record.isAbandoned) return item
+    this.#giveBack(item)
+    return undefined
+  }
+
+  partDone({ bytes }: PartItem): void {
+    this.intake.remove(bytes)
+  }
+
+  decide(item: ChangeItem, reading: Reading): void {
+    const { record, change, key } = item
+    const { ledger, syncFloors } = this.#context
+    this.#latestMs = Math.max(this.#latestMs, record.timestampMs)
+    if (record.isAbandoned) {
+      this.#giveBack(item)
+      return
+    }
+    item.deletedUpToMs = reading.deletedUpToMs(change.subject)
+    const flight = ledger.flightOf(key)
+    const stored = reading.at(item.place)
+    if (flight === undefined && item.deletedUpToMs === -Infinity) {
+      const why = this.#whyLate(item, stored)
+      if (why !== undefined) {
+        this.#drop(item, why)
+        return
+      }
+    }
+    if (change.kind === 'audience') {
+      item.syncedAt = syncFloors.get(this.#syncKeyOf(change.subject.spaceId, change.id))
+    }
+    if (flight === undefined) this.#apply(item, ledger.held(key, stored))
+    else this.#await(flight, item)
+  }
+
+  /** Finds changes that come too late, as `decideChange` does too, where the text of the store tells: most changes end here. */
+  #whyLate({ change, key }: ChangeItem, stored: string | undefined): 'repeated' | 'outdated' | undefined {
+    const { ledger, isEnding } = this.#context
+    if (stored === undefined || isEnding() || ledger.isKnown(key)) return undefined
+    const order = compareStored(stored, change)
+    if (order === undefined || order < 0) return undefined
+    return order === 0 ? 'repeated' : 'outdated'
+  }
+
+  /** Keeps the last key: there are few audiences, and changes one after the other are of the same. */
+  #syncKeyOf(spaceId: string, audienceId: string): string {
+    if (this.#lastSync.audienceId !== audienceId || this.#lastSync.spaceId !== spaceId)
+      this.#lastSync = { spaceId, audienceId, key: subjectKey({ kind: 'sync', spaceId, audienceId }) }
+    return this.#lastSync.key
+  }
+
+  /** Waits for the key to be free. Of those that wait for it and are of one audience or trait, the newest counts. */
+  #await(flight: Flight, item: ChangeItem): void {
+    const last = flight.waiting?.at(-1)
+    if (last instanceof WaitingChange && last.isReplaceableBy(item)) {
+      const order = compareVersions(item.change.version, last.item.change.version)
+      const older = order > 0 ? last.item : item
+      if (order > 0) last.item = item
+      this.#drop(older, order === 0 ? 'repeated' : 'outdated')
+      return
+    }
+    flight.wait(
+      new WaitingChange(
+        item,
+        (waiting, held) => this.#apply(waiting, held),
+        (waiting) => this.#giveBack(waiting),
+      ),
+    )
+  }
+
+  #apply(item: ChangeItem, cell: Cell | undefined): void {
+    const { change, record, content, key, deletedUpToMs, syncedAt } = item
+    const { ledger, ports, isEnding } = this.#context
+    if (isEnding() || record.isAbandoned) {
+      this.#giveBack(item)
+      return
+    }
+    const held = cell?.kind === 'property' ? cell.state : undefined
+    // Most users have nothing of another audience.
+    const ownerSyncedAt =
+      held !== undefined && held.id !== change.id
+        ? ledger.syncedAt(change.subject.spaceId, held.id)
+        : undefined
+    const decision = decideChange(change, { held, deletedUpToMs, syncedAt, ownerSyncedAt })
+    switch (decision.kind) {
+      case 'drop':
+        this.#drop(item, decision.why)
+        return
+      case 'taken':
+        this.intake.remove(item.bytes)
+        ports.refuse(
+          record,
+          content ?? noContent,
+          'bad_property_name',
+          `Set another ${change.kind}Key: of this user the property is another audience’s or trait’s.`,
+        )
+        return
+      case 'write':
+        item.content = undefined
+        ledger.launch({
+          subject: change.subject,
+          key,
+          cell: { kind: 'property', state: decision.state, offset: -1 },
+          isLoud: decision.isLoud,
+          held: cell,
+          onEnd: (end) => this.#written(item, end, decision.isLoud ? 'changed' : 'confirmed'),
+        })
+    }
+  }
+
+  #written(item: ChangeItem, end: WriteEnd, outcome: ChangeOutcome): void {
+    switch (end) {
+      case 'acknowledged':
+        this.#drop(item, outcome)
+        return
+      case 'refused':
+        this.intake.remove(item.bytes)
+        this.#context.ports.refuse(item.record, noContent, 'record_too_large', 'Send a smaller value.')
+        return
+      case 'given_back':
+        this.#giveBack(item)
+    }
+  }
+
+  /** Settles a change for which nothing more is owed. */
+  #drop(item: ChangeItem, outcome: ChangeOutcome): void {
+    this.intake.remove(item.bytes)
+    item.record.settle()
+    this.#context.ports.observer.changed(outcome, item.change.subject.spaceId)
+  }
+
+  #giveBack({ record, bytes }: ChangeItem | PartItem): void {
+    this.intake.remove(bytes)
+    record.giveBack()
+  }
+}
+
+/** A change that waits until its key is free. */
+class WaitingChange implements Waiting {
+  item: ChangeItem
+  readonly #apply: (item: ChangeItem, held: Cell | undefined) => void
+  readonly #giveBack: (item: ChangeItem) => void
+
+  constructor(
+    item: ChangeItem,
+    apply: (item: ChangeItem, held: Cell | undefined) => void,
+    giveBack: (item: ChangeItem) => void,
+  ) {
+    this.item = item
+    this.#apply = apply
+    this.#giveBack = giveBack
+  }
+
+  isReplaceableBy({ change }: ChangeItem): boolean {
+    return this.item.change.id === change.id && this.item.change.kind === change.kind
+  }
+
+  resume(held: Cell | undefined): void {
+    this.#apply(this.item, held)
+  }
+
+  giveBack(): void {
+    this.#giveBack(this.item)
+  }
+}

@@ -1,0 +1,149 @@
+import type { Cell } from './cell.ts'
+import type { DeletionRequest } from './deletion-request.ts'
+import { Fifo } from './fifo.ts'
+import { deleteOf } from './identify.ts'
+import { Intake } from './intake.ts'
+import type { HeldRecord } from './ports.ts'
+import type { Purges } from './purges.ts'
+import {
+  type DeletionFloor,
+  type DeletionSubject,
+  encodeDeletionFloor,
+  encodeSubject,
+} from './state-record.ts'
+import { subjectKey } from './store-keys.ts'
+import type { UnitContext } from './unit-context.ts'
+
+type Item = {
+  readonly record: HeldRecord
+  readonly request: DeletionRequest
+  readonly bytes: number
+  /** Its record is settled, handed on or given back. */
+  isOver: boolean
+}
+
+/** Floors that are written to other units at the same time. */
+const writesAtOnce = 256
+
+/** The deletion requests of one unit, taken one after the other. */
+export class UnitDeletions {
+  readonly #context: UnitContext
+  readonly #purges: Purges
+  readonly #intake: Intake
+  readonly #waiting = new Fifo<Item>()
+  #current: Item | undefined
+
+  constructor(context: UnitContext, purges: Purges) {
+    this.#context = context
+    this.#purges = purges
+    const { ports, unit } = context
+    this.#intake = new Intake((topic, isFull) => ports.setUnitFull(topic, unit, isFull))
+  }
+
+  accept(record: HeldRecord, request: DeletionRequest, bytes: number): void {
+    this.#intake.add(record.topic, bytes)
+    this.#waiting.push({ record, request, bytes, isOver: false })
+    this.#next()
+  }
+
+  /** Gives back requests that were not begun. */
+  letGo(isToGo: (record: HeldRecord) => boolean): void {
+    for (const { record, bytes } of this.#waiting.take((item) => isToGo(item.record))) {
+      this.#intake.remove(bytes)
+      record.giveBack()
+    }
+  }
+
+  /** Gives back the request that was begun and has not come to its end. */
+  letGoCurrent(): void {
+    if (this.#current !== undefined) giveBack(this.#current)
+  }
+
+  #next(): void {
+    const { isEnding, fail } = this.#context
+    if (this.#current !== undefined || isEnding()) return
+    const item = this.#waiting.shift()
+    if (item === undefined) return
+    this.#current = item
+    void this.#carryOut(item)
+      .catch(fail)
+      .finally(() => {
+        giveBack(item)
+        this.#current = undefined
+        this.#intake.remove(item.bytes)
+        this.#next()
+      })
+  }
+
+  /** Writes floors to every unit first, the user's own last: once it has one, all have. Then tombstones, then the messages. */
+  async #carryOut(item: Item): Promise<void> {
+    const { record, request } = item
+    const { ports, readAcknowledged, isEnding } = this.#context
+    const { requestId, requestedAtMs, userId } = request
+    const { partition, offset } = record
+    const subjects = request.sources.map((sourceId): DeletionSubject => ({
+      kind: 'deletion',
+      userId,
+      sourceId,
+    }))
+    const floors = await readAcknowledged(subjects.map(subjectKey))
+    if (isEnding()) return
+    const floor: DeletionFloor = { requestedAtMs, requestId, partition, offset }
+    const toTell: DeletionSubject[] = []
+    for (const [index, subject] of subjects.entries()) {
+      const held = floors[index]
+      const known = held?.kind === 'deletion' ? held.state : undefined
+      const isRepeat =
+        known?.requestId === requestId && (known.partition !== partition || known.offset !== offset)
+      if (isRepeat) continue
+      toTell.push(subject)
+      if (known === undefined || known.requestedAtMs < requestedAtMs) await this.#writeFloors(subject, floor)
+      const isPurged = await this.#purges.purgeUser(userId, subject.sourceId)
+      if (!isPurged) return
+    }
+    if (item.isOver) return
+    item.isOver = true
+    if (toTell.length === 0) record.settle()
+    else ports.deliverDelete(record, { userId, deletes: toTell.map((subject) => deleteOf(subject, request)) })
+  }
+
+  async #writeFloors(subject: DeletionSubject, floor: DeletionFloor): Promise<void> {
+    const { unit, partitions, ports, readAcknowledged, isEnding } = this.#context
+    const key = encodeSubject(subject)
+    const value = encodeDeletionFloor(floor)
+    const others = Array.from({ length: partitions }, (_, partition) => partition).filter(
+      (one) => one !== unit,
+    )
+    for (let at = 0; at < others.length; at += writesAtOnce) {
+      const some = others.slice(at, at + writesAtOnce)
+      await Promise.all(some.map((partition) => ports.writeState({ partition, key, value })))
+    }
+    const [held] = await readAcknowledged([subjectKey(subject)])
+    if (!isEnding()) await this.#writeOwnFloor(subject, floor, held)
+  }
+
+  #writeOwnFloor(subject: DeletionSubject, floor: DeletionFloor, held: Cell | undefined): Promise<void> {
+    const { ledger } = this.#context
+    const key = subjectKey(subject)
+    return new Promise<void>((resolve) => {
+      const launch = (now: Cell | undefined): void =>
+        ledger.launch({
+          subject,
+          key,
+          cell: { kind: 'deletion', state: floor, offset: -1 },
+          isLoud: false,
+          held: now,
+          onEnd: () => resolve(),
+        })
+      const flight = ledger.flightOf(key)
+      if (flight === undefined) launch(held)
+      else flight.wait({ resume: launch, giveBack: resolve })
+    })
+  }
+}
+
+function giveBack(item: Item): void {
+  if (item.isOver) return
+  item.isOver = true
+  item.record.giveBack()
+}

@@ -1,0 +1,242 @@
+import { type Cell, isDead, isToldBefore, isUntold, saysSame } from './cell.ts'
+import { identifyOf } from './identify.ts'
+import { Intake } from './intake.ts'
+import type { Waiting } from './ledger.ts'
+import type { HeldRecord } from './ports.ts'
+import type { Purges } from './purges.ts'
+import { type Reading, sameAsRead, unread } from './reading.ts'
+import { type Amiss, cellOf } from './restore.ts'
+import type { DeletionSubject, PropertyState, PropertySubject, StateRecord } from './state-record.ts'
+import { deletionKeyOf, subjectKey, subjectOf } from './store-keys.ts'
+import type { UnitContext } from './unit-context.ts'
+import { compareVersions, endOf, formatVersion, laterOf, type Version } from './version.ts'
+
+/** A record of `memberships` that the group has read. */
+export type StateItem = {
+  readonly kind: 'state'
+  readonly record: HeldRecord
+  readonly bytes: number
+  readonly state: StateRecord
+  readonly key: string
+  /** Where the turn finds what the store has of it. */
+  place: number
+}
+
+type PropertyRecord = Extract<StateRecord, { isQuiet: boolean }>
+
+/** Nobody waits for the write. */
+const nobody: Waiting = { resume: () => undefined, giveBack: () => undefined }
+
+/** Takes in the records of a unit's `memberships`, which this owner or another one wrote, and sends what they tell. */
+export class UnitStates {
+  readonly #context: UnitContext
+  readonly #purges: Purges
+  readonly #intake: Intake
+  /** Purges on account of floors that were read: the floors' records come to their ends with them. */
+  readonly #purging = new Set<Promise<void>>()
+
+  constructor(context: UnitContext, purges: Purges) {
+    this.#context = context
+    this.#purges = purges
+    const { ports, unit } = context
+    this.#intake = new Intake((topic, isFull) => ports.setUnitFull(topic, unit, isFull))
+  }
+
+  /** Counts a record in, and makes the item that a turn takes. */
+  accept(record: HeldRecord, state: StateRecord, bytes: number): StateItem {
+    this.#intake.add(record.topic, bytes)
+    return { kind: 'state', record, bytes, state, key: subjectKey(state.subject), place: unread }
+  }
+
+  giveBack({ record, bytes }: StateItem): void {
+    this.#intake.remove(bytes)
+    record.giveBack()
+  }
+
+  /** Resolves once the purges that were begun have ended. */
+  async purged(): Promise<void> {
+    await Promise.all(this.#purging)
+  }
+
+  /** Asks for what `decide` looks at. */
+  want(item: StateItem, reading: Reading): void {
+    if (this.#isTakenIn(item)) return
+    if (this.#isOnly(item)) {
+      item.place = sameAsRead
+      return
+    }
+    item.place = reading.add(item.key)
+    const { subject } = item.state
+    if (subject.kind === 'property') reading.wantFloor(subject)
+  }
+
+  /** Whether a quiet record was written here, and acknowledged: nothing is to be learnt from it, or to be sent. */
+  #isTakenIn({ record, state }: StateItem): boolean {
+    const { checkpoint, deletions } = this.#context
+    const isQuiet = 'isQuiet' in state && state.isQuiet
+    return isQuiet && deletions.isEmpty && record.offset < checkpoint.position
+  }
+
+  /** Whether a record was written here, and is all that is known of its key: the store needs not be asked for it. */
+  #isOnly({ record, state, key }: StateItem): boolean {
+    const { ledger, deletions } = this.#context
+    const isLoud = 'isQuiet' in state && !state.isQuiet
+    return isLoud && deletions.isEmpty && ledger.isOnly(key, record.offset)
+  }
+
+  decide(item: StateItem, reading: Reading): void {
+    const { record, state: read, key, bytes } = item
+    const { ledger, isEnding } = this.#context
+    const { offset } = record
+    this.#intake.remove(bytes)
+    if (record.isAbandoned || isEnding()) {
+      // From here on nothing is adopted any more: how far the store is stays where it is.
+      record.giveBack()
+      return
+    }
+    if (item.place === unread) {
+      record.settle()
+      ledger.read(offset)
+      return
+    }
+    const { subject } = read
+    const deletedUpToMs = subject.kind === 'property' ? reading.deletedUpToMs(subject) : -Infinity
+    const incoming = cellOf(read, offset, deletedUpToMs)
+    const held = this.#heldOf(item, incoming, reading)
+    if (subject.kind === 'property' && isDead(incoming, deletedUpToMs)) {
+      if (held === undefined || isDead(held, deletedUpToMs)) {
+        this.#bury(subject, key, record, read)
+        ledger.read(offset)
+        return
+      }
+    }
+    this.#adopt(item, { incoming, held, deletedUpToMs })
+  }
+
+  #heldOf({ place, key }: StateItem, incoming: Cell, reading: Reading): Cell | undefined {
+    const { ledger } = this.#context
+    const isStillOnly = place === sameAsRead && !ledger.isKnown(key) && ledger.flightOf(key) === undefined
+    return isStillOnly ? incoming : ledger.acknowledged(key, reading.at(place))
+  }
+
+  #adopt(
+    { record, state: read, key }: StateItem,
+    { incoming, held, deletedUpToMs }: { incoming: Cell; held: Cell | undefined; deletedUpToMs: number },
+  ): void {
+    const { ledger } = this.#context
+    const { offset } = record
+    const { best, isOutOfOrder, toldBetween } = ledger.adopt(key, incoming, held)
+    const deleted = isToldBefore(best, deletedUpToMs) ? endOf(deletedUpToMs) : undefined
+    const flight = ledger.flightOf(key)
+    if (flight !== undefined && deleted !== undefined) ledger.mustTell(flight, deleted, offset)
+    const untold = flight === undefined ? laterUntold(toldBetween?.state.version, deleted) : flight.untold
+    // What is done about it stands in the log before the record is settled.
+    if (isOutOfOrder || untold !== undefined) {
+      const waiting: Waiting = {
+        resume: (now) => this.#end(record, read, now),
+        giveBack: () => record.giveBack(),
+      }
+      const why = { olderAt: isOutOfOrder ? offset : -1, untold, untoldAt: toldBetween?.offset ?? offset }
+      if (flight === undefined) ledger.writeAgain(key, read.subject, best, why, waiting)
+      else flight.wait(waiting)
+      ledger.read(offset)
+      return
+    }
+    ledger.read(offset)
+    this.#end(record, read, best)
+  }
+
+  /** Puts a key in order that `restore` found amiss. Call once the key is read. */
+  putInOrder(key: string, amiss: Amiss, reading: Reading): void {
+    const { ledger, checkpoint } = this.#context
+    const { olderAt, untold, untoldAt, blockedAt } = amiss
+    const held = reading.acknowledged(key)
+    const subject = subjectOf(key)
+    const flight = ledger.flightOf(key)
+    if (flight !== undefined) {
+      if (olderAt !== -1) ledger.olderThan(flight, olderAt)
+      if (untold !== undefined) ledger.mustTell(flight, untold, untoldAt)
+    } else if (held !== undefined && subject !== undefined) {
+      const isAmiss = held.offset < olderAt || isUntold(held, untold)
+      if (isAmiss) ledger.writeAgain(key, subject, held, amiss, nobody)
+    }
+    checkpoint.unblock(blockedAt)
+  }
+
+  /** Buries a state of the deleted user that came after all: it is neither kept nor sent. */
+  #bury(subject: PropertySubject, key: string, record: HeldRecord, read: StateRecord): void {
+    const { ledger, enqueuePurge, isEnding } = this.#context
+    const flight = ledger.flightOf(key)
+    if (flight !== undefined) ledger.olderThan(flight, record.offset)
+    enqueuePurge({
+      deletionKey: deletionKeyOf(subject),
+      subjects: [subject],
+      deadAt: record.offset,
+      done: () => (isEnding() ? record.giveBack() : this.#endBuried(record, read)),
+    })
+  }
+
+  /** Sends it where an owner before may have sent it just before the delete: then the delete has to be the last once more. */
+  #endBuried(record: HeldRecord, read: StateRecord): void {
+    if ('isQuiet' in read && !read.isQuiet && record.mayHaveBegun === true) {
+      this.#deliver(record, read, true)
+      return
+    }
+    this.#context.ports.observer.notSent('suppressed')
+    record.settle()
+  }
+
+  /** Does what a record asks for once the state is in order. `now` is what holds by then: newer values may have been told. */
+  #end(record: HeldRecord, read: StateRecord, now: Cell | undefined): void {
+    if (read.subject.kind === 'deletion' && read.state !== null) {
+      const purging = this.#purgeFor(record, read.subject).finally(() => this.#purging.delete(purging))
+      this.#purging.add(purging)
+      return
+    }
+    if (!('isQuiet' in read) || read.isQuiet) {
+      record.settle()
+      return
+    }
+    const isSuperseded = now?.kind !== 'property' || supersedes(now.state, read.state)
+    if (isSuperseded && record.mayHaveBegun !== true) {
+      this.#context.ports.observer.notSent('superseded')
+      record.settle()
+      return
+    }
+    this.#deliver(record, read, isSuperseded)
+  }
+
+  #deliver(record: HeldRecord, { subject, state }: PropertyRecord, isSuperseded: boolean): void {
+    const { userId, spaceId, property } = subject
+    const since = formatVersion(state.since)
+    this.#context.ports.deliver(record, {
+      kind: 'identify',
+      userId,
+      spaceId,
+      property,
+      since,
+      ...identifyOf(subject, state),
+      isSuperseded,
+    })
+  }
+
+  async #purgeFor(record: HeldRecord, { userId, sourceId }: DeletionSubject): Promise<void> {
+    try {
+      const isDone = await this.#purges.purgeUser(userId, sourceId)
+      if (isDone) record.settle()
+      else record.giveBack()
+    } catch (error) {
+      this.#context.fail(error)
+    }
+  }
+}
+
+/** Whether a state is no longer told, since another one holds. */
+function supersedes(now: PropertyState, state: PropertyState): boolean {
+  if (compareVersions(now.since, state.since) > 0) return true
+  return compareVersions(now.version, state.version) > 0 && !saysSame(now, state)
+}
+
+function laterUntold(a: Version | undefined, b: Version | undefined): Version | undefined {
+  return a === undefined || b === undefined ? (a ?? b) : laterOf(a, b)
+}
