@@ -104,6 +104,14 @@ export function registryFaults({
   return faults
 }
 
+/** What doesn't fit together of the delivery log, a line each. */
+export function attemptsFaults({ userKey, userKeyFile }: Config['attempts']): readonly string[] {
+  if (userKey === undefined || userKeyFile === undefined) return []
+  return [
+    'attempts.userKeyFile (SLUICE_ATTEMPTS_USER_KEY_FILE): is set beside attempts.userKey; expected one of them',
+  ]
+}
+
 const allKeys: readonly Key[] = [
   ...new Set(Object.values(needsOf).flatMap(({ needed, optional }) => [...needed.flat(), ...optional])),
 ]

@@ -1,5 +1,5 @@
 import process from 'node:process'
-import { loginFaults, registryFaults } from './login.ts'
+import { attemptsFaults, loginFaults, registryFaults } from './login.ts'
 import { nearest } from './nearest.ts'
 import { configKeys, type Config, type ConfigKey, groupIdFor } from './schema.ts'
 
@@ -44,6 +44,7 @@ export function readConfig({ env = process.env, flags = {} }: ConfigInput = {}):
   if (!faultySections.has('kafka')) faults.push(...loginFaults(config.kafka))
   if (!faultySections.has('topics')) faults.push(...replicationFaults(config.topics))
   if (!faultySections.has('registry')) faults.push(...registryFaults(config.registry))
+  if (!faultySections.has('attempts')) faults.push(...attemptsFaults(config.attempts))
   faults.push(...unknownVariables(env))
   if (faults.length === 0) return { ok: true, config, sources }
 

@@ -546,6 +546,40 @@ const configTable = {
         'Write one line for each attempt of a delivery. If not, only of its errors: timeouts, certificates and addresses that are refused, at most one line a second for each hook.',
     }),
   },
+  attempts: {
+    enabled: boolean({
+      default: true,
+      description:
+        'Write what becomes of each delivery to the topic `attempts` (docs/delivery-log.md). It is beside delivery: what Kafka does not take in time is dropped and counted.',
+    }),
+    retention: duration({
+      default: 7 * 24 * HOUR,
+      min: HOUR,
+      max: 366 * 24 * HOUR,
+      description:
+        'How long that topic keeps its records, and the index with it. Run `sluice topics apply` after a change.',
+    }),
+    successes: integer({
+      default: 100,
+      min: 1,
+      max: 1_000_000,
+      description:
+        'How many deliveries a second that succeed at once have a record of their own, for each URL and process; of those above every tenth, hundredth and so on, which stands for the others. Failures and ends always have one.',
+    }),
+    bufferBytes: bytes({
+      default: 4 * MIB,
+      min: 64 * KIB,
+      max: 1024 * MIB,
+      description: 'What may wait to be written, in each process; past it, records are dropped.',
+    }),
+    userKey: optionalText({
+      isSecret: true,
+      shape: { accepts: (given) => given.length >= 16, expected: 'at least 16 characters' },
+      description:
+        'The key that users are hashed with, so that they can be searched for and no record says who they are. The same for all workers and for whoever searches. Not set: records have no user.',
+    }),
+    userKeyFile: optionalText({ description: 'A file that holds that key. Read at the start.' }),
+  },
   metrics: {
     perDestination: boolean({
       default: false,

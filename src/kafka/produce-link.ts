@@ -1,8 +1,13 @@
 import { type Cluster, type Kafka, type PartitionMetadata, Partitioners } from 'kafkajs'
 import { describeErrorCode, errorCodes } from './error-codes.ts'
 import { openPartwiseCluster, type PartwiseCluster } from './partwise-cluster.ts'
-import { produceRequest, type ProducedTopic, type WrittenRecord } from './produce-request.ts'
-import { ask } from './wire.ts'
+import {
+  type ProduceAnswer,
+  produceRequest,
+  type ProducedTopic,
+  type WrittenRecord,
+} from './produce-request.ts'
+import { ask, type WireRequest } from './wire.ts'
 import { within } from './within.ts'
 
 /** Records of one partition, in the order in which they are written. */
@@ -24,19 +29,27 @@ export type LinkTimeouts = {
   readonly sendTimeoutMs: number
 }
 
+/** How the records of a request are written. Default: so that all in-sync replicas are to have them. */
+export type MakeRequest = (
+  topicData: readonly ProducedTopic[],
+  replicasTimeoutMs: number,
+) => WireRequest<ProduceAnswer>
+
 type Settle<T> = (item: T, outcome: ProduceOutcome) => void
 
 /** Connections to the brokers that records are written by, each partition for itself. They are opened anew when they seem to be dead. */
 export class ProduceLink {
   readonly #kafka: Kafka
   readonly #timeouts: LinkTimeouts
+  readonly #requestOf: MakeRequest
   readonly #place = Partitioners.DefaultPartitioner()
   #opened: PartwiseCluster
   #topics = new Set<string>()
 
-  constructor(kafka: Kafka, timeouts: LinkTimeouts) {
+  constructor(kafka: Kafka, timeouts: LinkTimeouts, requestOf: MakeRequest = produceRequest) {
     this.#kafka = kafka
     this.#timeouts = timeouts
+    this.#requestOf = requestOf
     this.#opened = openPartwiseCluster(kafka)
   }
 
@@ -94,7 +107,7 @@ export class ProduceLink {
     const byLeader = Map.groupBy(batch, (item) => leaderOf(opened.cluster, item))
     const answers = [...byLeader].map(async ([leader, items]) => {
       if (leader !== undefined) return this.#sendTo(opened, leader, items, settle)
-      for (const item of items) settle(item, unwritten(`${nameOf(item)} has no leader, or does not exist`))
+      for (const item of items) settle(item, withoutLeader(item))
       this.#refresh(opened)
     })
     await Promise.all(answers)
@@ -110,7 +123,7 @@ export class ProduceLink {
       const broker = await opened.findBroker(nodeId)
       const { topics } = await ask(
         broker,
-        produceRequest(topicDataOf(items), this.#timeouts.replicasTimeoutMs),
+        this.#requestOf(topicDataOf(items), this.#timeouts.replicasTimeoutMs),
       )
       const answers = new Map<string, PartitionAnswer>(
         topics.flatMap(({ topicName, partitions }) =>
@@ -164,6 +177,10 @@ function outcomeOf(item: ProducedRecords, answer: PartitionAnswer | undefined): 
 
 function unwritten(reason: string, errorCode?: number): ProduceOutcome {
   return { isWritten: false, reason, errorCode }
+}
+
+function withoutLeader(item: ProducedRecords): ProduceOutcome {
+  return unwritten(`${nameOf(item)} has no leader, or does not exist`, errorCodes.LEADER_NOT_AVAILABLE)
 }
 
 function topicDataOf(items: readonly ProducedRecords[]): ProducedTopic[] {

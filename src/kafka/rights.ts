@@ -7,6 +7,8 @@ export type Right = {
   readonly resource: 'Topic' | 'Group'
   readonly name: string
   readonly operation: Operation
+  /** What it is for is left undone without it, and the rest works. */
+  readonly isOptional?: true
 }
 
 /** What runs against a cluster, and needs rights of its own. */
@@ -39,6 +41,7 @@ const ofWorker: Uses = {
   replays: both,
   'dead-letters': ['WRITE'],
   backfills: both,
+  attempts: ['WRITE'],
 }
 const ofGateway: Uses = { events: ['WRITE'], 'audience-changes': ['WRITE'], deletions: ['WRITE'] }
 
@@ -75,13 +78,12 @@ export type RightsScope = {
 }
 
 /**
- * All that a role may need to do, from the table of topics: none of it can be done without. READ and WRITE of a topic, and READ of a
+ * All that a role may need to do, from the table of topics: but for what is optional, none of it can be done without. READ and WRITE of a topic, and READ of a
  * group, allow to DESCRIBE it, ALTER_CONFIGS to DESCRIBE_CONFIGS.
  */
 export function rightsOf(role: KafkaRole, { layout, groupId, withSettings }: RightsScope): Right[] {
   const { uses, settings, isMember = false, creates = false } = needsOf[role]
-  const topics = topicTable(layout).map(({ topic }) => topic)
-  const rights = topics.flatMap((topic): Right[] => {
+  const rights = topicTable(layout).flatMap(({ topic, isOptional }): Right[] => {
     const name = topic.slice(layout.prefix.length)
     const access = uses[name.startsWith('retry.') ? 'retry' : name] ?? []
     const operations: Operation[] = [...access]
@@ -90,7 +92,8 @@ export function rightsOf(role: KafkaRole, { layout, groupId, withSettings }: Rig
     // Who may alter settings may read them.
     if (withSettings && (settings === 'all' || (settings === 'used' && access.length > 0)))
       operations.push(creates ? 'ALTER_CONFIGS' : 'DESCRIBE_CONFIGS')
-    return operations.map((operation) => ({ resource: 'Topic', name: topic, operation }))
+    const optional = isOptional && !creates && role === 'worker' ? ({ isOptional } as const) : undefined
+    return operations.map((operation) => ({ resource: 'Topic', name: topic, operation, ...optional }))
   })
   return isMember ? [...rights, { resource: 'Group', name: groupId, operation: 'READ' }] : rights
 }

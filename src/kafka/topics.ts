@@ -14,6 +14,8 @@ export type TopicLayout = {
   tiers: readonly string[]
   /** The largest message that is delivered, with its key, in bytes. */
   maxMessageBytes: number
+  /** How long the delivery log is kept, in milliseconds. */
+  attemptsKeptMs: number
 }
 
 export type TopicSetting = {
@@ -29,6 +31,8 @@ export type TopicDefinition = {
   partitions: number
   replication: number
   settings: readonly TopicSetting[]
+  /** Nothing is delivered otherwise without it: a role that can't use it says so, and starts. */
+  isOptional?: true
 }
 
 /**
@@ -69,7 +73,8 @@ function carriedKeptMs(retryLimitMs: number): number {
 
 /** The one table of topics. The worker checks it at its start, `sluice topics apply` makes it so. */
 export function topicTable(layout: TopicLayout): TopicDefinition[] {
-  const { prefix, partitions, replication, minInsync, retryLimitMs, tiers, maxMessageBytes } = layout
+  const { prefix, partitions, replication, minInsync, retryLimitMs, tiers, maxMessageBytes, attemptsKeptMs } =
+    layout
   const carriedMs = carriedKeptMs(retryLimitMs)
   const carriedBytes = maxCarriedBytes(maxMessageBytes)
   const define = (
@@ -133,7 +138,21 @@ export function topicTable(layout: TopicLayout): TopicDefinition[] {
       kafkaDefaultBytes,
       1,
     ),
+    {
+      ...define(
+        'attempts',
+        'the delivery log: what became of each delivery',
+        { forMs: attemptsKeptMs },
+        kafkaDefaultBytes,
+      ),
+      isOptional: true,
+    },
   ]
+}
+
+/** Topics that are beside delivery. */
+export function optionalTopics(layout: TopicLayout): ReadonlySet<string> {
+  return new Set(topicTable(layout).flatMap(({ topic, isOptional }) => (isOptional ? [topic] : [])))
 }
 
 function keepingSettings(kept: Keeping): TopicSetting[] {

@@ -134,6 +134,8 @@ export class Delivery implements Carried {
   isNewlyUncertain = false
   /** A hook has taken what it carries now: it has only to outlast what may still be done late. */
   isDelivered: boolean
+  /** The delivery log has something of it, and so must have its end. */
+  isInLog = false
   /** What it has for itself until it comes to its end; only ever with a property. */
   subject: Subject<Delivery> | undefined
   /** Who waits for the same subject behind it. */

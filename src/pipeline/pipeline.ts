@@ -26,7 +26,7 @@ import {
 } from '../retry/carried.ts'
 import { formatWait } from '../retry/duration.ts'
 import { type Ladder, nextParkingStep } from '../retry/ladder.ts'
-import { route } from '../routing/route.ts'
+import { route, type SkipReason } from '../routing/route.ts'
 import { Attempt, type AttemptListener, type Omitted, type OmitReason, type Way } from './attempt.ts'
 import { describeDeath } from './death.ts'
 import {
@@ -134,6 +134,8 @@ export type PipelineObserver = {
   parked(delivery: Delivery, why: ParkReason, waitMs: number): void
   deadLettered(reason: DeadReason, detail: string, where: HeldRecord, delivery: Delivery | undefined): void
   notRouted(reason: NotRoutedReason): void
+  /** After that, of a destination that is connected to the source of a message: it doesn't get it. */
+  filtered?(reason: SkipReason, message: FilteredMessage, where: HeldRecord): void
   /** A delivery has ended, and nothing was sent: that is as it should be. */
   dropped(delivery: Delivery, why: DropReason): void
   /** A deletion names a source that the catalog doesn't have: it goes to nobody for that one. */
@@ -142,6 +144,15 @@ export type PipelineObserver = {
   repeated(where: HeldRecord, sourceId: string, messageId: string): void
   /** A fault of ours, that has not harmed any message. */
   failed(error: unknown): void
+}
+
+/** A message that a destination doesn't get. */
+export type FilteredMessage = {
+  readonly destinationId: string
+  readonly sourceId: string
+  readonly messageId: string
+  /** The message's `type`. */
+  readonly kind: string
 }
 
 /** Knows which messages came before. */
@@ -342,7 +353,8 @@ class DeliveryPipeline implements Pipeline {
       return
     }
     if (!space.enabled) observer.notRouted('source_disabled')
-    const to = space.enabled ? this.#route({ type: 'identify' }, connected) : []
+    const about = { sourceId: spaceId, messageId, record }
+    const to = space.enabled ? this.#route({ type: 'identify' }, connected, about) : []
     // A superseded one too: where it may have been sent, nothing is sent after its late effect.
     const told = to.length < connected.length ? this.#tellBehind(connected, to, spaceId) : []
     const message: OwnMessage = {
@@ -370,7 +382,11 @@ class DeliveryPipeline implements Pipeline {
         return []
       }
       const message: OwnMessage = { sourceId, messageId, kind: 'delete' }
-      const to = this.#route({ type: 'delete' }, destinationsBySource.get(sourceId) ?? [])
+      const to = this.#route({ type: 'delete' }, destinationsBySource.get(sourceId) ?? [], {
+        sourceId,
+        messageId,
+        record,
+      })
       return to.map((destination) => ({ message, body, destination }))
     })
     const bodyBytes = deletes.reduce((sum, { body }) => sum + body.length, 0)
@@ -463,7 +479,11 @@ class DeliveryPipeline implements Pipeline {
       return
     }
     const { message } = entered
-    const destinations = this.#route(message, destinationsBySource.get(sourceId) ?? [])
+    const destinations = this.#route(message, destinationsBySource.get(sourceId) ?? [], {
+      sourceId,
+      messageId: message.messageId,
+      record,
+    })
     if (destinations.length === 0) {
       record.settle()
       return
@@ -528,13 +548,27 @@ class DeliveryPipeline implements Pipeline {
   #route(
     message: Parameters<typeof route>[0],
     connected: readonly DestinationDefinition[],
+    about: RoutedRecord,
   ): readonly DestinationDefinition[] {
-    const { to, skipped } = route(message, connected)
-    const { observer } = this.#options
-    if (connected.length === 0) observer.notRouted('no_destination')
-    for (let i = 0; i < skipped.destination_off; i++) observer.notRouted('destination_off')
-    for (let i = 0; i < skipped.filtered_by_integrations; i++) observer.notRouted('filtered_by_integrations')
+    const { to } = route(message, connected)
+    if (connected.length === 0) this.#options.observer.notRouted('no_destination')
+    else if (to.length < connected.length) this.#tellSkipped(message.type, connected, to, about)
     return to
+  }
+
+  #tellSkipped(
+    kind: string,
+    connected: readonly DestinationDefinition[],
+    to: readonly DestinationDefinition[],
+    { sourceId, messageId, record }: RoutedRecord,
+  ): void {
+    const { observer } = this.#options
+    for (const destination of connected) {
+      if (to.includes(destination)) continue
+      const reason = destination.state === 'off' ? 'destination_off' : 'filtered_by_integrations'
+      observer.notRouted(reason)
+      observer.filtered?.(reason, { destinationId: destination.id, sourceId, messageId, kind }, record)
+    }
   }
 
   /** A record of a retry topic that has come due. */
@@ -1171,6 +1205,9 @@ class DeliveryPipeline implements Pipeline {
 
 /** How long a lane rests when one of its deliveries has found the proxy down. */
 const proxyPauseMs = 1_000
+
+/** The message that is routed, and the record that it came with. */
+type RoutedRecord = { readonly sourceId: string; readonly messageId: string; readonly record: HeldRecord }
 
 /** What is delivered of a message that is made here. */
 type OwnMessage = Pick<Carried, 'sourceId' | 'messageId' | 'kind' | 'property' | 'isUncertain'>

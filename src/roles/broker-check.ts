@@ -12,7 +12,7 @@ export async function refuseUnfitBroker(
   config: Config,
   role: KafkaRole,
   settings: KafkaSettings,
-  log: { debug(fields: object, message: string): void },
+  log: Record<'debug' | 'warn', (fields: object, message: string) => void>,
 ): Promise<void> {
   const layout = topicLayout(config)
   const withSettings = config.topics.check !== 'off'
@@ -22,7 +22,13 @@ export async function refuseUnfitBroker(
   const look = await lookAtBroker(kafka, { topics, groupId: group?.name })
   if (look.problem !== undefined)
     throw new StartError(`Kafka at ${config.kafka.brokers.join(',')} can not be used: ${look.problem}.`)
-  const missing = rights.filter((right) => isMissing(right, look))
+  const lacking = rights.filter((right) => isMissing(right, look))
+  const missing = lacking.filter(({ isOptional }) => isOptional !== true)
+  for (const { operation, name } of lacking.filter(({ isOptional }) => isOptional === true))
+    log.warn(
+      { operation, topic: name },
+      'this principal may not do that: there is no delivery log without it',
+    )
   if (missing.length > 0) throw new StartError(describe(missing, role, settings))
   if (look.topics.size === 0) log.debug({}, 'this Kafka does not tell what its clients may do')
 }

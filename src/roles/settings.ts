@@ -80,6 +80,7 @@ export function topicLayout(config: Config): TopicLayout {
     retryLimitMs: config.retry.limitMs,
     tiers: tiersOf(ladderOf(config)).map(formatWait),
     maxMessageBytes: config.message.maxBytes,
+    attemptsKeptMs: config.attempts.retentionMs,
   }
 }
 
@@ -91,7 +92,8 @@ export type TopicNames = Record<
   | 'retryPrefix'
   | 'replays'
   | 'deadLetters'
-  | 'backfills',
+  | 'backfills'
+  | 'attempts',
   string
 >
 
@@ -106,5 +108,6 @@ export function topicNames({ kafka }: Config): TopicNames {
     replays: `${topicPrefix}replays`,
     deadLetters: `${topicPrefix}dead-letters`,
     backfills: `${topicPrefix}backfills`,
+    attempts: `${topicPrefix}attempts`,
   }
 }

@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import type { Config } from '../config/schema.ts'
 import type { createKafka } from '../kafka/client.ts'
 import { checkTopics, type TopicFault } from '../kafka/topic-check.ts'
+import { optionalTopics } from '../kafka/topics.ts'
 import { askKafka } from './ask-kafka.ts'
 import { topicLayout } from './settings.ts'
 import { StartError } from './start-error.ts'
@@ -32,11 +33,19 @@ export async function refuseWrongTopics(
       ...(topics !== undefined && { isWanted: (topic: string) => topics.includes(topic) }),
     }),
   )
-  const { fatal, tolerated } = judgeFaults(config, faults)
+  const optional = optionalTopics(topicLayout(config))
+  const { fatal, tolerated } = judgeFaults(
+    config,
+    faults.filter(({ topic }) => !optional.has(topic)),
+  )
   if (fatal.length > 0) throw new StartError(describeTopicFaults(fatal))
   for (const { topic, problem } of tolerated)
     log.warn({ topic, problem }, 'the topic is not as it should be; topics.check is warn')
-  const most = Math.min(...maxMessageBytes.values()) - batchOverheadBytes
+  for (const { topic, problem } of config.attempts.enabled ? faults : [])
+    if (optional.has(topic))
+      log.warn({ topic, problem }, 'the delivery log needs this topic: run sluice topics apply')
+  const needed = [...maxMessageBytes].filter(([topic]) => !optional.has(topic)).map(([, bytes]) => bytes)
+  const most = Math.min(...needed) - batchOverheadBytes
   return { batchBytes: Math.min(config.kafka.batchBytes, Math.max(most, batchOverheadBytes)) }
 }
 

@@ -15,6 +15,7 @@ import {
 import { startProducer } from '../kafka/producer.ts'
 import { existingRetryTiers, maxCarriedBytes } from '../kafka/topics.ts'
 import { within } from '../kafka/within.ts'
+import { bothObservers } from '../pipeline/both-observers.ts'
 import { createPipeline, type Pipeline } from '../pipeline/pipeline.ts'
 import { Repeats } from '../repeats/repeats.ts'
 import { formatWait, parseWait } from '../retry/duration.ts'
@@ -30,6 +31,7 @@ import { showRetentionUsed } from '../telemetry/retention-used.ts'
 import { showCatalog } from '../telemetry/show-catalog.ts'
 import { showOpenHooks } from '../telemetry/show-hooks.ts'
 import { askKafka, openKafka } from './ask-kafka.ts'
+import { openAttemptLog } from './attempt-log.ts'
 import { openAudiences } from './audiences.ts'
 import { openBackfillMarks } from './backfill-marks.ts'
 import { showCertificateExpiry } from './certificate-expiry.ts'
@@ -155,6 +157,8 @@ export async function startMember({
     retryLimitMs: config.retry.limitMs,
   })
   parts.defer(() => observer.flush())
+  const attemptLog = openAttemptLog({ config, kafka, metrics, log })
+  if (attemptLog !== undefined) parts.add(attemptLog)
   const { windowMs, messages } = config.repeats
   const repeats = windowMs === 0 ? undefined : new Repeats({ windowMs, messages })
   const { units: audiences, reader } = await openAudiences({
@@ -193,7 +197,7 @@ export async function startMember({
     catalog: () => catalog.current(),
     sender: outbound.sender,
     outlet: producer,
-    observer,
+    observer: attemptLog === undefined ? observer : bothObservers(observer, attemptLog.observer),
     ...(repeats !== undefined && { repeats }),
     ...pipelineSettings(config),
     bulkhead,

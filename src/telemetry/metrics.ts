@@ -82,6 +82,17 @@ export function createMetrics({ perDestination }: { perDestination: boolean }) {
       labelNames: ['reason', ...(perDestination ? ['destination', 'hook'] : [])],
       registers,
     }),
+    logRecords: new TallyCounter({
+      name: 'sluice_log_records_total',
+      help: 'Records written to the delivery log (topic attempts).',
+      registers,
+    }),
+    logRecordsDropped: new Counter({
+      name: 'sluice_log_records_dropped_total',
+      help: 'Records that the delivery log lacks, by reason: full (Kafka can not keep up), refused (it did not take them), unknown (its answer did not come). Deliveries are not concerned.',
+      labelNames: ['reason'],
+      registers,
+    }),
     pacedHooks: new Gauge({
       name: 'sluice_paced_hooks',
       help: 'URLs that fail, or asked for a pause, and have something that waits or is under way: they are sent requests at a pace of their own.',

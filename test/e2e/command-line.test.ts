@@ -165,6 +165,7 @@ describe('topics', () => {
         'replays',
         'dead-letters',
         'backfills',
+        'attempts',
       ].map((name) => `created    ${variables['SLUICE_KAFKA_TOPIC_PREFIX']}${name}`),
     )
     expect((await runSluice(['topics', 'check'], variables)).stdout).toBe('All topics are as they must be.\n')

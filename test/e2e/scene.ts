@@ -111,7 +111,7 @@ async function lagOf(brokers: readonly string[], groupId: string, prefix: string
   await admin.connect()
   try {
     const all = await admin.listTopics()
-    const unread = new Set([`${prefix}dead-letters`, `${prefix}backfills`])
+    const unread = new Set([`${prefix}dead-letters`, `${prefix}backfills`, `${prefix}attempts`])
     const topics = all.filter((topic) => topic.startsWith(prefix) && !unread.has(topic))
     const committed = new Map(
       (await admin.fetchOffsets({ groupId, topics })).flatMap(({ topic, partitions }) =>

@@ -24,6 +24,7 @@ const allowedFolders: Record<string, readonly string[]> = {
   kafka: ['http'],
   registry: ['http', 'message'],
   pipeline: ['message', 'routing', 'retry', 'delivery', 'pacing'],
+  'delivery-log': ['delivery', 'pipeline'],
   telemetry: ['audience', 'backfill', 'delivery', 'gateway', 'pipeline', 'retry'],
   development: [],
   roles: [
@@ -33,6 +34,7 @@ const allowedFolders: Record<string, readonly string[]> = {
     'catalog',
     'config',
     'delivery',
+    'delivery-log',
     'development',
     'gateway',
     'kafka',

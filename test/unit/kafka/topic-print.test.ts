@@ -11,6 +11,7 @@ const table = topicTable({
   retryLimitMs: 14_400_000,
   tiers: ['1m', '1h'],
   maxMessageBytes: 1_048_576,
+  attemptsKeptMs: 7 * 86_400_000,
 })
 const options = { brokers: ['kafka:9092'], strimziCluster: 'main' }
 

@@ -11,6 +11,7 @@ const layout = {
   retryLimitMs: 4 * hour,
   tiers: ['1m', '1h'],
   maxMessageBytes: 512 * 1024,
+  attemptsKeptMs: 7 * 86_400_000,
 }
 const table = topicTable(layout)
 

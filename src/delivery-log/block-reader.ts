@@ -1,0 +1,194 @@
+import {
+  blockFormat,
+  type LogKind,
+  logKinds,
+  type LogOutcome,
+  logOutcomes,
+  type LogRecord,
+  type LogVerdict,
+  logVerdicts,
+} from './log-record.ts'
+
+/** The records of a block, one after the other, without an object for each: `next`, and then what it stands at. */
+export class BlockReader {
+  #bytes: Buffer = empty
+  #at = 0
+  #left = 0
+  #sinceMs = 0
+  kind = 0
+  atMs = 0
+  isEnd = false
+  weight = 1
+  destination = ''
+  hook = ''
+  source = ''
+  messageId = ''
+  messageType = ''
+  originTopic = ''
+  originPartition = 0
+  originOffset = 0
+  attempt = 0
+  verdict = 0
+  outcome = 0
+  status = 0
+  durationMicros = 0
+  reason = ''
+  error = ''
+  waitMs = 0
+  ageMs = 0
+  /** Where its hash is in `bytes`; `userEnd` equals it where there is none. */
+  userAt = 0
+  userEnd = 0
+  job = ''
+  answerAt = 0
+  answerEnd = 0
+
+  get bytes(): Buffer {
+    return this.#bytes
+  }
+
+  /** Gives false where nothing here can read it: it is of another version. Throws a `RangeError` at what is damaged. */
+  open(block: Buffer): boolean {
+    this.#bytes = block
+    this.#at = 0
+    this.#left = 0
+    if (this.#int() !== blockFormat) return false
+    this.#sinceMs = this.#int()
+    return true
+  }
+
+  /** Gives false behind the last one. */
+  next(): boolean {
+    if (this.#left === 0 && !this.#nextPart()) return false
+    this.#left--
+    this.kind = this.#int()
+    this.atMs = this.#sinceMs + this.#int()
+    this.isEnd = this.#byte() !== 0
+    this.weight = this.#int()
+    this.destination = this.#text()
+    this.hook = this.#text()
+    this.source = this.#text()
+    this.messageId = this.#text()
+    this.messageType = this.#text()
+    this.originTopic = this.#text()
+    this.originPartition = this.#int()
+    this.originOffset = this.#int()
+    this.attempt = this.#int()
+    this.verdict = this.#int()
+    this.outcome = this.#int()
+    this.status = this.#int()
+    this.durationMicros = this.#int()
+    this.reason = this.#text()
+    this.error = this.#text()
+    this.waitMs = this.#int()
+    this.ageMs = this.#int()
+    this.userEnd = this.#skip()
+    this.userAt = this.#start
+    this.job = this.#text()
+    this.answerEnd = this.#skip()
+    this.answerAt = this.#start
+    return true
+  }
+
+  /** What it stands at, as an object of its own memory. */
+  record(unit: number): LogRecord {
+    return {
+      atMs: this.atMs,
+      kind: kindOf(this.kind),
+      isEnd: this.isEnd,
+      weight: this.weight,
+      destination: this.destination,
+      hook: this.hook,
+      source: this.source,
+      messageId: this.messageId,
+      messageType: this.messageType,
+      origin: { topic: this.originTopic, partition: this.originPartition, offset: this.originOffset },
+      unit,
+      attempt: this.attempt,
+      verdict: verdictOf(this.verdict),
+      outcome: outcomeOf(this.outcome),
+      status: this.status,
+      durationMs: this.durationMicros / 1_000,
+      reason: this.reason,
+      error: this.error,
+      dueMs: kindOf(this.kind) === 'parked' ? this.atMs + this.waitMs : 0,
+      firstSeenMs: this.atMs - this.ageMs,
+      user: this.#bytes.toString('hex', this.userAt, this.userEnd),
+      job: this.job,
+      answer: this.#bytes.toString('utf8', this.answerAt, this.answerEnd),
+    }
+  }
+
+  /** An array comes in parts, each behind its count; one of 0 is the end. */
+  #nextPart(): boolean {
+    const count = this.#int()
+    if (count === 0) return false
+    // Where it is negative, the bytes of the part follow.
+    if (count < 0) this.#int()
+    this.#left = Math.abs(count)
+    return true
+  }
+
+  #byte(): number {
+    const byte = this.#bytes[this.#at++]
+    if (byte === undefined) throw new RangeError('a block of the delivery log ends too soon')
+    return byte
+  }
+
+  #int(): number {
+    const bytes = this.#bytes
+    let byte = bytes[this.#at++] ?? endless
+    let value = byte & 0x7f
+    // Most are of one or two bytes.
+    for (let scale = 128; byte >= 0x80; scale *= 128) {
+      byte = bytes[this.#at++] ?? endless
+      if (byte === endless || scale > 2 ** 56)
+        throw new RangeError('a block of the delivery log ends too soon')
+      value += (byte & 0x7f) * scale
+    }
+    return value % 2 === 0 ? value / 2 : -(value + 1) / 2
+  }
+
+  #start = 0
+
+  /** Passes over bytes behind their length; gives their end. */
+  #skip(): number {
+    const length = this.#int()
+    this.#start = this.#at
+    this.#at += length
+    if (length < 0 || this.#at > this.#bytes.length)
+      throw new RangeError(`a field of ${length} bytes in a block of the delivery log`)
+    return this.#at
+  }
+
+  #text(): string {
+    const end = this.#skip()
+    const start = this.#start
+    return start === end ? '' : this.#bytes.toString('utf8', start, end)
+  }
+}
+
+/** All records of a block; none of one of another version. Throws a `RangeError` at what is damaged. */
+export function readBlock(block: Buffer, unit: number): readonly LogRecord[] {
+  const reader = new BlockReader()
+  const records: LogRecord[] = []
+  if (reader.open(block)) while (reader.next()) records.push(reader.record(unit))
+  return records
+}
+
+/** Words that a later version has written are taken for the first: nothing is lost of the rest. */
+export function kindOf(index: number): LogKind {
+  return logKinds[index] ?? 'attempted'
+}
+
+export function verdictOf(index: number): LogVerdict {
+  return logVerdicts[index] ?? ''
+}
+
+export function outcomeOf(index: number): LogOutcome {
+  return logOutcomes[index] ?? ''
+}
+
+const empty = Buffer.alloc(0)
+/** In the place of a byte that isn't there. */
+const endless = 0x100

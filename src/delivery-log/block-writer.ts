@@ -1,0 +1,183 @@
+import { blockFormat } from './log-record.ts'
+
+/** What is written of a record, in the order of the schema. Indices stand for the words of `log-record.ts`. */
+export type WrittenState = {
+  kind: number
+  atMs: number
+  isEnd: boolean
+  weight: number
+  destination: string
+  hook: string
+  source: string
+  messageId: string
+  messageType: string
+  originTopic: string
+  originPartition: number
+  originOffset: number
+  attempt: number
+  verdict: number
+  outcome: number
+  status: number
+  durationMs: number
+  reason: string
+  error: string
+  waitMs: number
+  firstSeenMs: number
+  /** Its keyed hash, one byte a character; empty without a key. */
+  user: string
+  job: string
+  answer: Uint8Array | undefined
+}
+
+const initialBytes = 4_096
+/** All that a record has beside its texts: at most ten bytes each. */
+const fixedBytes = 240
+/** Longer texts are cut: none of Sluice's own is. */
+const maxTextCharacters = 1_024
+/** The format, the time of the block and the count, in front of the records; and the end of the array behind them. */
+const headBytes = 32
+
+/**
+ * Writes the records of one unit as one block: Avro's binary encoding of `schemas/attempts.avsc`, by hand, into a buffer that stays. It makes no object.
+ */
+export class BlockWriter {
+  #bytes = Buffer.allocUnsafeSlow(initialBytes)
+  #at = headBytes
+  #endAt = 0
+  #sinceMs = 0
+  #count = 0
+
+  /** Bytes that it holds. */
+  get length(): number {
+    return this.#at - headBytes
+  }
+
+  get count(): number {
+    return this.#count
+  }
+
+  add(state: WrittenState): void {
+    if (this.#count === 0) this.#sinceMs = state.atMs
+    this.#count++
+    this.#makeRoom(state)
+    this.#int(state.kind)
+    this.#int(state.atMs - this.#sinceMs)
+    this.#endAt = this.#at
+    this.#bytes[this.#at++] = state.isEnd ? 1 : 0
+    this.#int(state.weight)
+    this.#text(state.destination)
+    this.#text(state.hook)
+    this.#text(state.source)
+    this.#text(state.messageId)
+    this.#text(state.messageType)
+    this.#text(state.originTopic)
+    this.#int(state.originPartition)
+    this.#int(state.originOffset)
+    this.#int(state.attempt)
+    this.#int(state.verdict)
+    this.#int(state.outcome)
+    this.#int(state.status)
+    this.#int(Math.round(state.durationMs * 1_000))
+    this.#text(state.reason)
+    this.#text(state.error)
+    this.#int(state.waitMs)
+    this.#int(state.atMs - state.firstSeenMs)
+    this.#binary(state.user)
+    this.#text(state.job)
+    this.#data(state.answer)
+  }
+
+  /** The delivery of the record that was added last has come to its end with it. */
+  markEnd(): void {
+    this.#bytes[this.#endAt] = 1
+  }
+
+  /** What was added, as the value of a Kafka record of its own memory; the writer is empty then. */
+  take(): Buffer {
+    const end = this.#at
+    this.#bytes[end] = 0
+    this.#at = 0
+    this.#int(blockFormat)
+    this.#int(this.#sinceMs)
+    this.#int(this.#count)
+    const head = this.#at
+    const block = Buffer.allocUnsafe(head + end - headBytes + 1)
+    this.#bytes.copy(block, 0, 0, head)
+    this.#bytes.copy(block, head, headBytes, end + 1)
+    this.#at = headBytes
+    this.#count = 0
+    return block
+  }
+
+  #makeRoom(state: WrittenState): void {
+    const characters =
+      Math.min(state.messageId.length, maxTextCharacters) +
+      Math.min(state.source.length, maxTextCharacters) +
+      Math.min(state.reason.length, maxTextCharacters) +
+      Math.min(state.error.length, maxTextCharacters) +
+      Math.min(state.messageType.length, maxTextCharacters) +
+      Math.min(state.job.length, maxTextCharacters) +
+      state.destination.length +
+      state.hook.length +
+      state.originTopic.length +
+      state.user.length
+    const wanted = this.#at + fixedBytes + 3 * characters + (state.answer?.length ?? 0)
+    if (wanted <= this.#bytes.length) return
+    const grown = Buffer.allocUnsafeSlow(2 * wanted)
+    this.#bytes.copy(grown, 0, 0, this.#at)
+    this.#bytes = grown
+  }
+
+  /** Zigzag, up to 2^52. */
+  #int(value: number): void {
+    const bytes = this.#bytes
+    let at = this.#at
+    let left = value < 0 ? -2 * value - 1 : 2 * value
+    while (left > 0x7fff_ffff) {
+      bytes[at++] = (left % 128) | 0x80
+      left = Math.floor(left / 128)
+    }
+    while (left > 0x7f) {
+      bytes[at++] = (left & 0x7f) | 0x80
+      left >>>= 7
+    }
+    bytes[at++] = left
+    this.#at = at
+  }
+
+  #text(given: string): void {
+    const text = given.length > maxTextCharacters ? given.slice(0, maxTextCharacters) : given
+    const start = this.#at
+    this.#binary(text)
+    // Nearly all are ASCII, which is written faster a character at a time.
+    if (this.#isWide) {
+      this.#at = start
+      this.#int(Buffer.byteLength(text))
+      this.#at += this.#bytes.write(text, this.#at)
+    }
+  }
+
+  #isWide = false
+
+  /** One byte a character; tells whether one was none of ASCII. */
+  #binary(text: string): void {
+    this.#int(text.length)
+    const bytes = this.#bytes
+    let at = this.#at
+    let all = 0
+    for (let index = 0; index < text.length; index++) {
+      const code = text.charCodeAt(index)
+      all |= code
+      bytes[at++] = code
+    }
+    this.#at = at
+    this.#isWide = all > 0x7f
+  }
+
+  #data(data: Uint8Array | undefined): void {
+    this.#int(data?.length ?? 0)
+    if (data === undefined) return
+    this.#bytes.set(data, this.#at)
+    this.#at += data.length
+  }
+}

@@ -1,0 +1,319 @@
+import type { Outcome } from '../delivery/outcome.ts'
+import type { HookResult } from '../pipeline/decision.ts'
+import type { Delivery, HeldRecord } from '../pipeline/delivery.ts'
+import type { FilteredMessage, PipelineObserver } from '../pipeline/pipeline.ts'
+import { BlockWriter, type WrittenState } from './block-writer.ts'
+import { type LogKind, logOutcomes, logVerdicts } from './log-record.ts'
+import { SuccessSampler } from './successes.ts'
+import type { UserHash } from './user-hash.ts'
+
+/** Where blocks go. */
+export type BlockOutlet = {
+  /** It holds all that it may: what is given to it now is dropped. */
+  readonly isFull: boolean
+  offer(partition: number, block: Buffer, records: number): void
+}
+
+export type LogObserverOptions = {
+  readonly outlet: BlockOutlet
+  /** How many successes of a URL get a record of their own in each second. */
+  readonly successesPerSecond: number
+  /** Absent: no user is told of. */
+  readonly hashUser?: UserHash | undefined
+  /** Told of records that are dropped, since there is no room. */
+  readonly onDropped: (count: number) => void
+  /** Epoch milliseconds. */
+  readonly now: () => number
+}
+
+export type LogObserver = Pick<
+  PipelineObserver,
+  'attempted' | 'delivered' | 'omitted' | 'parked' | 'deadLettered' | 'dropped'
+> &
+  Required<Pick<PipelineObserver, 'filtered'>> & {
+    /** Gives away what was written. To be called a few times a second. */
+    flush(): void
+    /** The same at the end, with what stands for successes that have no record. */
+    finish(): void
+  }
+
+/** A block that has grown to this is given away. */
+const blockBytes = 32 * 1024
+
+const kindIndex = {
+  attempted: 0,
+  parked: 1,
+  delivered: 2,
+  dead: 3,
+  superseded: 4,
+  suppressed: 5,
+  omitted: 6,
+  filtered: 7,
+} as const satisfies Record<LogKind, number>
+const verdictIndex = new Map<string, number>(logVerdicts.map((verdict, index) => [verdict, index]))
+const outcomeIndex = new Map<string, number>(logOutcomes.map((outcome, index) => [outcome, index]))
+
+/**
+ * Writes down what becomes of each delivery, as blocks of records of its unit. It never waits and never throws: where the outlet is full, records are
+ * dropped and counted. Failures and ends are all written, and so are the successes of deliveries that have a record already; of other successes a share.
+ */
+export function createLogObserver(options: LogObserverOptions): LogObserver {
+  return new StateWriter(options)
+}
+
+class StateWriter implements LogObserver {
+  readonly #options: LogObserverOptions
+  readonly #sampler: SuccessSampler<Delivery>
+  readonly #filtered: SuccessSampler<FilteredMessage>
+  readonly #writers = new Map<number, BlockWriter>()
+  /** Whose attempt was written last, and where. */
+  #lastOf: Delivery | undefined
+  #lastIn: BlockWriter | undefined
+  /** Filled in anew for each record. */
+  readonly #state: WrittenState = emptyState()
+
+  constructor(options: LogObserverOptions) {
+    this.#options = options
+    this.#sampler = new SuccessSampler(options.successesPerSecond)
+    this.#filtered = new SuccessSampler(options.successesPerSecond)
+  }
+
+  attempted(delivery: Delivery, result: HookResult, durationMs: number): void {
+    const { outcome, verdict, hookId } = result
+    const atMs = this.#options.now()
+    let weight = 1
+    const isSuccess = verdict.kind === 'delivered'
+    if (isSuccess && isOrdinary(delivery)) {
+      weight = this.#sampler.weightOf(delivery, hookId, statusOf(outcome), durationMs, atMs)
+      if (weight === 0) return
+    }
+    const state = this.#stateOf(delivery, atMs)
+    state.kind = kindIndex.attempted
+    state.hook = hookId
+    state.weight = weight
+    state.verdict = verdictIndex.get(verdict.kind) ?? 0
+    state.outcome = outcomeIndex.get(outcome.kind) ?? 0
+    state.status = statusOf(outcome)
+    state.durationMs = durationMs
+    state.error = errorOf(outcome)
+    this.#write(delivery.debt.record.partition, delivery)
+  }
+
+  delivered(delivery: Delivery): void {
+    if (this.#lastOf === delivery && this.#lastIn !== undefined) {
+      // Its attempt has only just been written, and was the end.
+      this.#lastIn.markEnd()
+      this.#lastOf = undefined
+      return
+    }
+    if (!delivery.isInLog) return
+    const state = this.#stateOf(delivery, this.#options.now())
+    state.kind = kindIndex.delivered
+    state.isEnd = true
+    this.#write(delivery.debt.record.partition, delivery)
+  }
+
+  omitted(delivery: Delivery, hookId: string, why: string): void {
+    const state = this.#stateOf(delivery, this.#options.now())
+    state.kind = kindIndex.omitted
+    state.hook = hookId
+    state.reason = why
+    this.#write(delivery.debt.record.partition, delivery)
+  }
+
+  parked(delivery: Delivery, why: string, waitMs: number): void {
+    const state = this.#stateOf(delivery, this.#options.now())
+    state.kind = kindIndex.parked
+    state.reason = why
+    state.waitMs = waitMs
+    this.#write(delivery.debt.record.partition, delivery)
+  }
+
+  deadLettered(reason: string, _detail: string, where: HeldRecord, delivery: Delivery | undefined): void {
+    const atMs = this.#options.now()
+    const state = delivery === undefined ? this.#stateOfRecord(where, atMs) : this.#stateOf(delivery, atMs)
+    state.kind = kindIndex.dead
+    state.reason = reason
+    state.isEnd = true
+    this.#write(where.partition, delivery)
+  }
+
+  dropped(delivery: Delivery, why: 'superseded' | 'suppressed'): void {
+    const state = this.#stateOf(delivery, this.#options.now())
+    state.kind = kindIndex[why]
+    state.isEnd = true
+    this.#write(delivery.debt.record.partition, delivery)
+  }
+
+  filtered(reason: string, message: FilteredMessage, record: HeldRecord): void {
+    const { destinationId, sourceId, messageId, kind } = message
+    const atMs = this.#options.now()
+    const weight = this.#filtered.weightOf(message, reason, 0, 0, atMs)
+    if (weight === 0) return
+    const state = this.#stateOfRecord(record, atMs)
+    state.weight = weight
+    state.kind = kindIndex.filtered
+    state.isEnd = true
+    state.reason = reason
+    state.destination = destinationId
+    state.source = sourceId
+    state.messageId = messageId
+    state.messageType = kind
+    this.#write(record.partition, undefined)
+  }
+
+  flush(): void {
+    this.#tellLeftover(this.#options.now())
+    for (const [unit, writer] of this.#writers) if (writer.count > 0) this.#giveAway(unit, writer)
+  }
+
+  finish(): void {
+    this.#tellLeftover(Infinity)
+    this.flush()
+  }
+
+  #tellLeftover(atMs: number): void {
+    this.#sampler.leftover(atMs, ({ hook, untold, lastStatus, lastDurationMs, lastAtMs }, delivery) => {
+      const state = this.#stateOf(delivery, lastAtMs)
+      state.kind = kindIndex.attempted
+      state.hook = hook
+      state.weight = untold
+      state.isEnd = true
+      state.verdict = verdictIndex.get('delivered') ?? 0
+      state.outcome = outcomeIndex.get('answer') ?? 0
+      state.status = lastStatus
+      state.durationMs = lastDurationMs
+      this.#write(delivery.debt.record.partition, undefined)
+    })
+  }
+
+  #stateOf(delivery: Delivery, atMs: number): WrittenState {
+    const state = this.#state
+    const { origin } = delivery
+    state.atMs = atMs
+    state.isEnd = false
+    state.weight = 1
+    state.destination = delivery.destinationId
+    state.hook = ''
+    state.source = delivery.sourceId
+    state.messageId = delivery.messageId
+    state.messageType = delivery.kind
+    state.originTopic = origin.topic
+    state.originPartition = origin.partition
+    state.originOffset = origin.offset
+    state.attempt = delivery.attempts
+    state.verdict = 0
+    state.outcome = 0
+    state.status = 0
+    state.durationMs = 0
+    state.reason = ''
+    state.error = ''
+    state.waitMs = 0
+    state.firstSeenMs = delivery.firstSeenMs
+    const { hashUser } = this.#options
+    state.user = hashUser === undefined || delivery.key === null ? '' : hashUser(delivery.key)
+    state.job = ''
+    state.answer = undefined
+    return state
+  }
+
+  /** Of one that is no delivery. */
+  #stateOfRecord({ topic, partition, offset, timestampMs }: HeldRecord, atMs: number): WrittenState {
+    return Object.assign(this.#state, emptyState(), {
+      atMs,
+      originTopic: topic,
+      originPartition: partition,
+      originOffset: offset,
+      firstSeenMs: timestampMs,
+    })
+  }
+
+  #write(unit: number, delivery: Delivery | undefined): void {
+    const { outlet, onDropped } = this.#options
+    this.#lastOf = undefined
+    if (outlet.isFull) {
+      onDropped(this.#state.weight)
+      return
+    }
+    if (delivery !== undefined) delivery.isInLog = true
+    const writer = this.#writerOf(unit)
+    writer.add(this.#state)
+    if (writer.length >= blockBytes) {
+      // The end of its delivery gets a record of its own.
+      this.#giveAway(unit, writer)
+      return
+    }
+    this.#lastOf = delivery
+    this.#lastIn = writer
+  }
+
+  #writerOf(unit: number): BlockWriter {
+    let writer = this.#writers.get(unit)
+    if (writer === undefined) {
+      writer = new BlockWriter()
+      this.#writers.set(unit, writer)
+    }
+    return writer
+  }
+
+  #giveAway(unit: number, writer: BlockWriter): void {
+    this.#lastOf = undefined
+    const { count } = writer
+    this.#options.outlet.offer(unit, writer.take(), count)
+  }
+}
+
+/** Nothing of it is in the log, and most likely nothing but this success will be. */
+function isOrdinary({ laneClass, attempts, isInLog }: Delivery): boolean {
+  return laneClass !== 'retry' && attempts <= 1 && !isInLog
+}
+
+function emptyState(): WrittenState {
+  return {
+    kind: 0,
+    atMs: 0,
+    isEnd: false,
+    weight: 1,
+    destination: '',
+    hook: '',
+    source: '',
+    messageId: '',
+    messageType: '',
+    originTopic: '',
+    originPartition: 0,
+    originOffset: 0,
+    attempt: 0,
+    verdict: 0,
+    outcome: 0,
+    status: 0,
+    durationMs: 0,
+    reason: '',
+    error: '',
+    waitMs: 0,
+    firstSeenMs: 0,
+    user: '',
+    job: '',
+    answer: undefined,
+  }
+}
+
+function statusOf(outcome: Outcome): number {
+  return outcome.kind === 'answer' ? outcome.status : 0
+}
+
+/** Never a URL or a header: of a request that can't be sent nothing is told. */
+function errorOf(outcome: Outcome): string {
+  switch (outcome.kind) {
+    case 'connection':
+    case 'dns':
+    case 'proxy':
+    case 'certificate':
+      return outcome.code
+    case 'address':
+      return outcome.address
+    case 'answer':
+    case 'timeout':
+    case 'request':
+      return ''
+  }
+}

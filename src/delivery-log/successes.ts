@@ -1,0 +1,91 @@
+/** The successes of one URL within the present second, and what stands for those that got no record. */
+export class Successes<D> {
+  readonly hook: string
+  /** The next URL of the same destination. */
+  next: Successes<D> | undefined
+  second = 0
+  written = 0
+  /** One of so many gets a record. */
+  every = 1
+  /** Those since the last record that have none. */
+  untold = 0
+  /** The last of them. */
+  last: D | undefined
+  lastStatus = 0
+  lastDurationMs = 0
+  lastAtMs = 0
+
+  constructor(hook: string) {
+    this.hook = hook
+  }
+}
+
+/** How many times fewer get a record, each time that as many records as the limit were written within a second. */
+const thinning = 10
+
+/**
+ * Which successes get a record: in each second the first `perSecond` of a URL, then every tenth, after as many records again every hundredth,
+ * and so on. A record stands for those before it that got none, so that no count is lost: what is left of a second is told by `leftover`.
+ */
+export class SuccessSampler<D extends { readonly destinationId: string }> {
+  readonly #perSecond: number
+  readonly #byDestination = new Map<string, Successes<D>>()
+  /** Those with something untold. */
+  #open: Successes<D>[] = []
+
+  constructor(perSecond: number) {
+    this.#perSecond = perSecond
+  }
+
+  /** How many successes the record of this one stands for; 0: it gets none. */
+  weightOf(delivery: D, hook: string, status: number, durationMs: number, atMs: number): number {
+    const of = this.#of(delivery.destinationId, hook)
+    const second = Math.floor(atMs / 1_000)
+    if (of.second !== second) {
+      of.second = second
+      of.written = 0
+      of.every = 1
+    }
+    if (of.untold + 1 < of.every) {
+      if (of.untold === 0) this.#open.push(of)
+      of.untold++
+      of.last = delivery
+      of.lastStatus = status
+      of.lastDurationMs = durationMs
+      of.lastAtMs = atMs
+      return 0
+    }
+    const weight = of.untold + 1
+    of.untold = 0
+    of.last = undefined
+    of.written++
+    if (of.written % this.#perSecond === 0) of.every *= thinning
+    return weight
+  }
+
+  /** Tells of those that are untold, and of a second before this one. */
+  leftover(atMs: number, tell: (of: Successes<D>, last: D) => void): void {
+    if (this.#open.length === 0) return
+    const second = Math.floor(atMs / 1_000)
+    const still: Successes<D>[] = []
+    for (const of of this.#open) {
+      if (of.last === undefined) continue
+      if (of.second >= second) still.push(of)
+      else {
+        tell(of, of.last)
+        of.untold = 0
+        of.last = undefined
+      }
+    }
+    this.#open = still
+  }
+
+  #of(destination: string, hook: string): Successes<D> {
+    const first = this.#byDestination.get(destination)
+    for (let one = first; one !== undefined; one = one.next) if (one.hook === hook) return one
+    const made = new Successes<D>(hook)
+    made.next = first
+    this.#byDestination.set(destination, made)
+    return made
+  }
+}

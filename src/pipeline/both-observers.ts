@@ -1,0 +1,55 @@
+import type { PipelineObserver } from './pipeline.ts'
+
+/** What deliveries tell, told to a second one as well, after the first. */
+export function bothObservers(first: PipelineObserver, second: Partial<PipelineObserver>): PipelineObserver {
+  return {
+    firstTried(delivery, way) {
+      first.firstTried(delivery, way)
+      second.firstTried?.(delivery, way)
+    },
+    attempted(delivery, result, durationMs) {
+      first.attempted(delivery, result, durationMs)
+      second.attempted?.(delivery, result, durationMs)
+    },
+    delivered(delivery) {
+      first.delivered(delivery)
+      second.delivered?.(delivery)
+    },
+    omitted(delivery, hookId, why) {
+      first.omitted(delivery, hookId, why)
+      second.omitted?.(delivery, hookId, why)
+    },
+    parked(delivery, why, waitMs) {
+      first.parked(delivery, why, waitMs)
+      second.parked?.(delivery, why, waitMs)
+    },
+    deadLettered(reason, detail, where, delivery) {
+      first.deadLettered(reason, detail, where, delivery)
+      second.deadLettered?.(reason, detail, where, delivery)
+    },
+    notRouted(reason) {
+      first.notRouted(reason)
+      second.notRouted?.(reason)
+    },
+    filtered(reason, message, where) {
+      first.filtered?.(reason, message, where)
+      second.filtered?.(reason, message, where)
+    },
+    dropped(delivery, why) {
+      first.dropped(delivery, why)
+      second.dropped?.(delivery, why)
+    },
+    unknownSource(sourceId, where) {
+      first.unknownSource(sourceId, where)
+      second.unknownSource?.(sourceId, where)
+    },
+    repeated(where, sourceId, messageId) {
+      first.repeated(where, sourceId, messageId)
+      second.repeated?.(where, sourceId, messageId)
+    },
+    failed(error) {
+      first.failed(error)
+      second.failed?.(error)
+    },
+  }
+}

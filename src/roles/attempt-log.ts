@@ -1,0 +1,83 @@
+import { readFileSync } from 'node:fs'
+import type { Logger } from 'pino'
+import type { Config } from '../config/schema.ts'
+import { createLogObserver, type LogObserver } from '../delivery-log/log-observer.ts'
+import { createUserHash, type UserHash } from '../delivery-log/user-hash.ts'
+import type { createKafka } from '../kafka/client.ts'
+import { startLossyProducer } from '../kafka/lossy-producer.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import { topicNames } from './settings.ts'
+import { StartError } from './start-error.ts'
+
+export type AttemptLogOptions = {
+  config: Config
+  kafka: ReturnType<typeof createKafka>
+  metrics: Metrics
+  log: Logger
+}
+
+/** What hears of deliveries for the delivery log, and is to be stopped after them. */
+export type AttemptLog = { readonly observer: LogObserver; stop(): Promise<void> }
+
+/** How long a record waits for others, which are written with it. */
+const flushEveryMs = 250
+/** What is left at the end has so long to be written. */
+const stopWithinMs = 1_000
+
+/** The delivery log of this process; `undefined` where it is switched off. It connects when it has something to write. */
+export function openAttemptLog({ config, kafka, metrics, log }: AttemptLogOptions): AttemptLog | undefined {
+  const { enabled, successes, bufferBytes } = config.attempts
+  if (!enabled) return undefined
+  const written = metrics.logRecords.series({})
+  const topic = topicNames(config).attempts
+  for (const reason of ['full', 'refused', 'unknown']) metrics.logRecordsDropped.inc({ reason }, 0)
+  const producer = startLossyProducer({
+    kafka,
+    topic,
+    maxBytes: bufferBytes,
+    onWritten: (records) => written.add(records),
+    onDropped: (records, reason) => metrics.logRecordsDropped.inc({ reason }, records),
+    onTrouble(reason) {
+      if (reason === undefined) log.info({ topic }, 'the delivery log is written again')
+      else log.warn({ topic, reason }, 'the delivery log is not written; deliveries go on without it')
+    },
+  })
+  const observer = createLogObserver({
+    outlet: producer,
+    successesPerSecond: successes,
+    hashUser: userHashOf(config),
+    onDropped: (count) => metrics.logRecordsDropped.inc({ reason: 'full' }, count),
+    now: Date.now,
+  })
+  const timer = setInterval(() => observer.flush(), flushEveryMs)
+  return {
+    observer,
+    async stop() {
+      clearInterval(timer)
+      observer.finish()
+      await producer.stop(stopWithinMs)
+    },
+  }
+}
+
+/** What users are hashed with; `undefined` without a key. Throws where its file can't be used. */
+export function userHashOf({ attempts }: Config): UserHash | undefined {
+  const key = attempts.userKey ?? keyInFile(attempts.userKeyFile)
+  return key === undefined ? undefined : createUserHash(key)
+}
+
+const minKeyCharacters = 16
+
+function keyInFile(path: string | undefined): string | undefined {
+  if (path === undefined) return undefined
+  const refuse = (why: string, cause?: unknown): never => {
+    throw new StartError(`attempts.userKeyFile (SLUICE_ATTEMPTS_USER_KEY_FILE): ${path} ${why}`, { cause })
+  }
+  let key = ''
+  try {
+    key = readFileSync(path, 'utf8').trim()
+  } catch (cause) {
+    return refuse(`can not be read (${cause instanceof Error ? cause.message : String(cause)})`, cause)
+  }
+  return key.length >= minKeyCharacters ? key : refuse(`has fewer than ${minKeyCharacters} characters`)
+}

@@ -1,0 +1,55 @@
+import * as fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { SuccessSampler } from '../../../src/delivery-log/successes.ts'
+
+type Success = { destinationId: string }
+
+/** Gives the weights of what is written, by URL. */
+function sample(
+  successes: readonly { atMs: number; hook: string }[],
+  perSecond: number,
+): { weights: Map<string, number[]>; sampler: SuccessSampler<Success> } {
+  const sampler = new SuccessSampler<Success>(perSecond)
+  const weights = new Map<string, number[]>()
+  const add = (hook: string, weight: number): void => {
+    if (weight > 0) weights.set(hook, [...(weights.get(hook) ?? []), weight])
+  }
+  for (const { atMs, hook } of successes) {
+    sampler.leftover(atMs, (of) => add(of.hook, of.untold))
+    add(hook, sampler.weightOf({ destinationId: 'crm' }, hook, 200, 1, atMs))
+  }
+  sampler.leftover(Infinity, (of) => add(of.hook, of.untold))
+  return { weights, sampler }
+}
+
+test('the weights of a URL add up to its successes, whatever their times', () => {
+  const success = fc.record({ gapMs: fc.nat(30), hook: fc.constantFrom('a', 'b') })
+  fc.assert(
+    fc.property(
+      fc.array(success, { maxLength: 2_000 }),
+      fc.integer({ min: 1, max: 20 }),
+      (given, perSecond) => {
+        let atMs = 1_000_000
+        const successes = given.map(({ gapMs, hook }) => ({ hook, atMs: (atMs += gapMs) }))
+        const { weights } = sample(successes, perSecond)
+        for (const hook of ['a', 'b']) {
+          const sum = (weights.get(hook) ?? []).reduce((total, weight) => total + weight, 0)
+          expect(sum).toBe(successes.filter((one) => one.hook === hook).length)
+        }
+      },
+    ),
+  )
+})
+
+test('of ten thousand in a second a hundred have a record of their own, and a few hundred in all', () => {
+  const successes = Array.from({ length: 10_000 }, (_, index) => ({ hook: 'a', atMs: 5_000 + index / 20 }))
+  const written = sample(successes, 100).weights.get('a') ?? []
+  expect(written.filter((weight) => weight === 1)).toHaveLength(100)
+  expect(written.length).toBeLessThan(400)
+})
+
+test('a second later each has a record again', () => {
+  const successes = Array.from({ length: 5_000 }, () => ({ hook: 'a', atMs: 5_000 }))
+  const { sampler } = sample(successes, 10)
+  expect(sampler.weightOf({ destinationId: 'crm' }, 'a', 200, 1, 6_000)).toBe(1)
+})
