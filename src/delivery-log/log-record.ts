@@ -35,9 +35,6 @@ export const blockFormat = 1
 /** Bytes of a keyed hash of a user. */
 export const userHashBytes = 6
 
-/** How much of an answer is kept, in bytes. */
-export const maxAnswerBytes = 2_048
-
 /** One state of one delivery. Texts are empty where they don't apply. */
 export type LogRecord = {
   /** When it came about, in epoch milliseconds. */

@@ -43,7 +43,7 @@ export function compressedRequest(
 }
 
 /** The same request, with the records of each of its batches compressed. */
-export function withCompressedBatches(request: Buffer, topicData: readonly ProducedTopic[]): Buffer {
+function withCompressedBatches(request: Buffer, topicData: readonly ProducedTopic[]): Buffer {
   const pieces: Buffer[] = []
   let at = topicsAt
   let keptFrom = 0

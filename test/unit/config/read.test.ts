@@ -101,6 +101,14 @@ describe('readConfig', () => {
       http: { host: '0.0.0.0', port: 9400 },
       shutdown: { timeoutMs: 10_000 },
       log: { level: 'info', attempts: true },
+      attempts: {
+        enabled: true,
+        retentionMs: 604_800_000,
+        successes: 100,
+        bufferBytes: 4_194_304,
+        userKey: undefined,
+        userKeyFile: undefined,
+      },
       metrics: { perDestination: false },
     })
   })
