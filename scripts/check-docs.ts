@@ -1,0 +1,100 @@
+import { execFile } from 'node:child_process'
+import { existsSync, globSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { promisify } from 'node:util'
+import { parse } from 'yaml'
+import { configKeys } from '../src/config/schema.ts'
+import { decisionFaults } from './decisions.ts'
+import { type CommandTree, docFaults } from './docs-faults.ts'
+import { blocksOf, type Page } from './markdown-page.ts'
+import { diagramFault } from './mermaid.ts'
+import { metricsTable } from './metrics-table.ts'
+
+/**
+ * `npm run check:docs`: fails when a page names a file, an anchor, a command, a flag, a metric, a variable or a
+ * setting that doesn't exist, when a diagram can't be read, and when a decision is too long or not in the index.
+ */
+const root = resolve(import.meta.dirname, '..')
+const run = promisify(execFile)
+const read = (file: string): string => readFileSync(join(root, file), 'utf8')
+const found = (pattern: string): string[] =>
+  globSync(pattern, { cwd: root, exclude: ['**/node_modules', 'dist'] }).toSorted()
+
+const [program, series] = await Promise.all([readProgram(), readSeries()])
+const facts = {
+  program,
+  series,
+  scripts: new Set(Object.keys(readManifestScripts())),
+  benchmarks: new Set(found('bench/*/benchmark.ts').map((file) => file.split('/')[1] ?? '')),
+  variables: new Set([...configKeys.map(({ variable }) => variable), ...testVariables()]),
+  settings: new Set([...configKeys.map(({ name }) => name), ...chartValues()]),
+  exists: (path: string) => existsSync(join(root, path)),
+  read,
+}
+const pages = found('**/*.md').map(pageOf)
+const faults = [
+  ...pages.flatMap((page) => docFaults(page, facts)),
+  ...(await Promise.all(pages.map(diagramFaults))).flat(),
+  ...decisionFaults(found('docs/decisions/[0-9]*.md').map(pageOf), pageOf('docs/decisions/README.md')),
+]
+
+for (const fault of faults) console.log(fault)
+// A check that saw nothing has checked nothing.
+const isBlind = pages.length < 10 || facts.series.size < 50 || facts.program.commands.length < 5
+if (isBlind) console.log('no pages, metrics or commands were found')
+if (faults.length > 0 || isBlind) process.exitCode = 1
+
+function pageOf(file: string): Page {
+  return { file, text: read(file) }
+}
+
+async function diagramFaults({ file, text }: Page): Promise<string[]> {
+  const diagrams = blocksOf(text).filter(({ language }) => language === 'mermaid')
+  const told = await Promise.all(
+    diagrams.map(async ({ text: diagram, line }) => {
+      const fault = await diagramFault(diagram)
+      return fault === undefined ? [] : [`${file}:${line} holds a diagram that Mermaid can't read: ${fault}`]
+    }),
+  )
+  return told.flat()
+}
+
+async function readProgram(): Promise<CommandTree> {
+  const { stdout } = await run(process.execPath, ['--import', './scripts/print-commands.ts', 'src/main.ts'], {
+    cwd: root,
+  })
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- print-commands.ts has written it
+  return JSON.parse(stdout) as CommandTree
+}
+
+async function readSeries(): Promise<ReadonlySet<string>> {
+  const told = [...(await metricsTable()).values()].flatMap(({ name, type }) =>
+    type === 'histogram' ? [name, `${name}_bucket`, `${name}_sum`, `${name}_count`] : [name],
+  )
+  const rules = [...found('deploy/prometheus/*.rules.yaml'), ...found('deploy/helm/sluice/templates/*.yaml')]
+  const recorded = rules.flatMap((file) =>
+    [...read(file).matchAll(/- record: (\S+)/g)].map(([, name = '']) => name),
+  )
+  return new Set([...told, ...recorded])
+}
+
+/** Those that tests read themselves: they aren't settings. */
+function testVariables(): string[] {
+  const texts = ['test', 'scripts', 'bench', 'vitest.config.ts'].flatMap((folder) =>
+    found(folder.endsWith('.ts') ? folder : `${folder}/**/*.ts`).map(read),
+  )
+  return texts.flatMap((text) => text.match(/\bSLUICE_TEST_[A-Z_]+\b/g) ?? [])
+}
+
+function readManifestScripts(): Readonly<Record<string, string>> {
+  const { scripts = {} }: { scripts?: Record<string, string> } = JSON.parse(read('package.json'))
+  return scripts
+}
+
+/** Of the Helm chart: `worker.replicas`. Pages on Kubernetes name them beside settings. */
+function chartValues(): string[] {
+  const values: Record<string, unknown> = parse(read('deploy/helm/sluice/values.yaml'))
+  return Object.entries(values).flatMap(([section, inner]) =>
+    typeof inner === 'object' && inner !== null ? Object.keys(inner).map((name) => `${section}.${name}`) : [],
+  )
+}

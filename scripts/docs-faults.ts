@@ -1,0 +1,149 @@
+import { posix } from 'node:path'
+import { anchorsOf, blocksOf, type Code, linksOf, type Page, spansOf } from './markdown-page.ts'
+
+/** A command of `sluice`, as commander knows it. */
+export type CommandTree = {
+  readonly name: string
+  /** `--processes`, `-V`. */
+  readonly flags: readonly string[]
+  readonly commands: readonly CommandTree[]
+}
+
+/** What exists, for pages to name. */
+export type DocFacts = {
+  readonly scripts: ReadonlySet<string>
+  readonly benchmarks: ReadonlySet<string>
+  readonly program: CommandTree
+  /** Names of series as Prometheus has them, those of histograms' parts and of recording rules among them. */
+  readonly series: ReadonlySet<string>
+  /** `SLUICE_KAFKA_BROKERS` */
+  readonly variables: ReadonlySet<string>
+  /** `kafka.brokers` */
+  readonly settings: ReadonlySet<string>
+  /** Whether a file or folder exists; its path is from the root of the project. */
+  readonly exists: (path: string) => boolean
+  /** The text of a Markdown file that exists. */
+  readonly read: (path: string) => string
+}
+
+/** Names what a page promises and what isn't there: one line each, `docs/kafka.md:12 …`. */
+export function docFaults({ file, text }: Page, facts: DocFacts): string[] {
+  const code = [...blocksOf(text), ...spansOf(text)].filter(({ language }) => language !== 'mermaid')
+  return [
+    ...linksOf(text).flatMap(({ target, line }) => at(line, linkFault({ file, text }, target, facts))),
+    ...code.flatMap((piece) => codeFaults(piece, facts)),
+    ...text.split('\n').flatMap((row, index) => at(index + 1, ...seriesFaults(row, facts))),
+  ].map((fault) => `${file}:${fault}`)
+}
+
+function at(line: number, ...faults: readonly (string | undefined)[]): string[] {
+  return faults.flatMap((fault) => (fault === undefined ? [] : [`${line} ${fault}`]))
+}
+
+function linkFault({ file, text }: Page, target: string, { exists, read }: DocFacts): string | undefined {
+  if (/^[a-z][a-z+.-]*:/i.test(target)) return undefined
+  const [path = '', anchor] = target.split('#')
+  const found = path === '' ? file : posix.normalize(posix.join(posix.dirname(file), decodeURI(path)))
+  if (found !== file && !exists(found)) return `links to ${target}, which doesn't exist`
+  if (anchor === undefined || !found.endsWith('.md')) return undefined
+  return anchorsOf(found === file ? text : read(found)).has(anchor)
+    ? undefined
+    : `links to ${target}, but ${found} has no heading of that name`
+}
+
+function codeFaults({ text, line }: Code, facts: DocFacts): string[] {
+  return logicalRows(text).flatMap(({ row, index }) =>
+    at(
+      line + index,
+      ...npmFaults(row, facts),
+      ...commandFaults(row, facts),
+      ...nameFaults(row, facts),
+      ...pathFaults(row, facts),
+    ),
+  )
+}
+
+/** Joins what a backslash at the end of a line continues. `index`: of the first of these lines. */
+function logicalRows(text: string): { row: string; index: number }[] {
+  const rows: { row: string; index: number }[] = []
+  let isContinued = false
+  for (const [index, line] of text.split('\n').entries()) {
+    const last = rows.at(-1)
+    const row = line.replace(/\\$/, ' ')
+    if (isContinued && last !== undefined) last.row += row.trimStart()
+    else rows.push({ row, index })
+    isContinued = line.endsWith('\\')
+  }
+  return rows
+}
+
+function npmFaults(row: string, { scripts, benchmarks }: DocFacts): string[] {
+  const unknown = [...row.matchAll(/npm run (?:-s )?([a-z][\w:-]*)/g)].flatMap(([, name = '']) =>
+    scripts.has(name) ? [] : [`names \`npm run ${name}\`, which package.json doesn't have`],
+  )
+  const unmeasured = [...row.matchAll(/npm run bench -- ([a-z]\w*)/g)].flatMap(([, name = '']) =>
+    benchmarks.has(name) ? [] : [`names the benchmark ${name}, which bench doesn't have`],
+  )
+  return [...unknown, ...unmeasured]
+}
+
+/** `sluice` at the beginning of a command: of a line, behind `npx`, a pipe or an assignment. */
+const call = /(?:^|[|;&(]\s*|npx |[A-Z_]+=\S+ )sluice ([^|;&<>)]+)/g
+
+function commandFaults(row: string, { program }: DocFacts): string[] {
+  return [...row.trim().matchAll(call)].flatMap(([, rest = '']) =>
+    callFaults(rest.split('#')[0] ?? '', program),
+  )
+}
+
+function callFaults(rest: string, program: CommandTree): string[] {
+  const words = rest.trim().split(/\s+/)
+  let command = program
+  for (const word of words) {
+    const next = command.commands.find(({ name }) => name === word)
+    if (next === undefined) break
+    command = next
+  }
+  const first = words[command === program ? 0 : 1] ?? ''
+  if (command.commands.length > 0 && /^[a-z]/.test(first) && first !== command.name)
+    return [`names \`sluice ${rest.trim()}\`, but there is no such command`]
+  return words
+    .map((word) => /^--[a-z][a-z-]*/.exec(word)?.[0])
+    .filter((flag) => flag !== undefined)
+    .filter((flag) => flag !== '--help' && !command.flags.includes(flag))
+    .map((flag) => `names ${flag}, which \`sluice ${command.name}\` doesn't take`)
+}
+
+function nameFaults(row: string, { variables, settings }: DocFacts): string[] {
+  const unset = [...row.matchAll(/\bSLUICE_[A-Z][A-Z_]*[A-Z]\b(?!_)/g)].flatMap(([name]) =>
+    variables.has(name) ? [] : [`names the variable ${name}, which nothing reads`],
+  )
+  const sections = new Set([...settings].map((name) => name.split('.')[0]))
+  const [, key = '', section = ''] = /^((\w+)\.[a-z][A-Za-z]*)(?:$|[=: ])/.exec(row.trim()) ?? []
+  const isSetting = sections.has(section) && !fileEnding.test(key)
+  return isSetting && !settings.has(key) ? [...unset, `names the setting ${key}, which doesn't exist`] : unset
+}
+
+const fileEnding = /\.(yaml|yml|json|ts|md|go|avsc|js|log|sqlite)$/
+
+/** What Sluice's own folders hold. */
+const path =
+  /(?<![\w./:@-])(?:src|test|scripts|docs|deploy|bench|demo|schemas|clients|bin)\/[\w./-]*\w(?![\w*{/])/g
+
+function pathFaults(row: string, { exists }: DocFacts): string[] {
+  const inSrc = /^[a-z-]+\/[\w/-]+\.ts$/.exec(row.trim())?.[0]
+  const names = [...row.matchAll(path)].map(([name]) => name)
+  return [...names, ...(inSrc === undefined || names.length > 0 ? [] : [inSrc])].flatMap((name) =>
+    exists(name) || exists(`src/${name}`) ? [] : [`names ${name}, which doesn't exist`],
+  )
+}
+
+/** A name that ends with `_`, or that a glob follows, stands for all that begin so. */
+function seriesFaults(row: string, { series }: DocFacts): string[] {
+  return [...row.matchAll(/\bsluice(?:_|:(?=\w*[_:]))[a-z0-9_:]+(?:…|\.[+*]|\*)?/g)].flatMap(([name]) => {
+    const prefix = /^(.*[_:])(?:…|\.[+*]|\*)?$/.exec(name)?.[1]
+    const isKnown =
+      series.has(name) || (prefix !== undefined && [...series].some((known) => known.startsWith(prefix)))
+    return isKnown ? [] : [`names the metric ${name}, which nobody tells`]
+  })
+}

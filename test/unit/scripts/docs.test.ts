@@ -1,0 +1,160 @@
+import { expect, test } from 'vitest'
+import { decisionFaults } from '../../../scripts/decisions.ts'
+import { docFaults, type DocFacts } from '../../../scripts/docs-faults.ts'
+import { anchorsOf } from '../../../scripts/markdown-page.ts'
+import { diagramFault } from '../../../scripts/mermaid.ts'
+
+const pages = new Map([
+  ['docs/kafka.md', '# Kafka\n\n## Who may do what?\n\n## Rights\n\n## Rights\n'],
+  ['src/kafka/claim.ts', ''],
+  ['docs', ''],
+])
+
+const facts: DocFacts = {
+  scripts: new Set(['check', 'bench', 'check:docs']),
+  benchmarks: new Set(['worker']),
+  program: {
+    name: 'sluice',
+    flags: ['--version'],
+    commands: [
+      { name: 'worker', flags: ['--processes'], commands: [] },
+      {
+        name: 'topics',
+        flags: [],
+        commands: [{ name: 'apply', flags: ['--topics-check'], commands: [] }],
+      },
+    ],
+  },
+  series: new Set(['sluice_up', 'sluice_wait_seconds', 'sluice_wait_seconds_bucket', 'sluice:rate:5m']),
+  variables: new Set(['SLUICE_HTTP_PORT']),
+  settings: new Set(['http.port', 'topics.check']),
+  exists: (path) => pages.has(path),
+  read: (path) => pages.get(path) ?? '',
+}
+
+function faultsOf(text: string, file = 'docs/page.md'): string[] {
+  return docFaults({ file, text }, facts)
+}
+
+const block = (text: string, language = ''): string => `\`\`\`${language}\n${text}\n\`\`\`\n`
+
+test('a page that names only what exists has no fault', () => {
+  expect(
+    faultsOf(
+      [
+        '[rights](kafka.md#who-may-do-what), [again](./kafka.md#rights-1), [here](#top), [out](https://example.com/x)',
+        '# Top',
+        '`npm run check`, `npm run bench -- worker`, `npx sluice worker --processes 4`, `http.port`, `catalog.yaml`',
+        '`sluice_up`, `sluice_wait_…`, sluice:rate:5m, `SLUICE_HTTP_PORT`, `src/kafka/claim.ts`, `kafka/claim.ts`',
+        block('KAFKA_BROKERS=x npx sluice topics apply \\\n  --topics-check warn\nsluice --version'),
+        block('helm install sluice deploy --set a=b'),
+      ].join('\n'),
+    ).filter((fault) => !fault.includes('deploy')),
+  ).toEqual([])
+})
+
+test.each([
+  ['a file', '[x](gone.md)', "docs/page.md:1 links to gone.md, which doesn't exist"],
+  [
+    'an anchor',
+    '[x](kafka.md#gone)',
+    'docs/page.md:1 links to kafka.md#gone, but docs/kafka.md has no heading of that name',
+  ],
+  ['an anchor of its own', '# A\n[x](#b)', undefined],
+  [
+    'a script of npm',
+    'Run `npm run gone`.',
+    "docs/page.md:1 names `npm run gone`, which package.json doesn't have",
+  ],
+  [
+    'a benchmark',
+    '`npm run bench -- gone`',
+    "docs/page.md:1 names the benchmark gone, which bench doesn't have",
+  ],
+  ['a command', '`sluice gone`', 'docs/page.md:1 names `sluice gone`, but there is no such command'],
+  [
+    'a command below another',
+    '`sluice topics gone`',
+    'docs/page.md:1 names `sluice topics gone`, but there is no such command',
+  ],
+  [
+    'a flag',
+    block('x\nnpx sluice worker --gone 4'),
+    "docs/page.md:3 names --gone, which `sluice worker` doesn't take",
+  ],
+  [
+    'a flag on a line of its own',
+    block('sluice topics apply \\\n  --gone'),
+    "docs/page.md:2 names --gone, which `sluice apply` doesn't take",
+  ],
+  [
+    'a metric',
+    'See sluice_gone_total.',
+    'docs/page.md:1 names the metric sluice_gone_total, which nobody tells',
+  ],
+  ['metrics by their beginning', '`sluice_gone_*`', undefined],
+  ['a variable', '`SLUICE_GONE=1`', 'docs/page.md:1 names the variable SLUICE_GONE, which nothing reads'],
+  ['a setting', 'Set `http.gone`.', "docs/page.md:1 names the setting http.gone, which doesn't exist"],
+  ['a path', '`src/gone.ts`', "docs/page.md:1 names src/gone.ts, which doesn't exist"],
+  ['a path within src', '`kafka/gone.ts`', "docs/page.md:1 names kafka/gone.ts, which doesn't exist"],
+])('%s that does not exist is a fault', (_, text, fault) => {
+  const faults = faultsOf(text)
+  expect(faults).toHaveLength(1)
+  if (fault !== undefined) expect(faults).toEqual([fault])
+})
+
+test('an anchor is what GitHub makes of a heading', () => {
+  expect([...anchorsOf('# `a.b`: C & d_e\n## X\n## X\n```\n# not one\n```\n## [Y](z)')]).toEqual([
+    'ab-c--d_e',
+    'x',
+    'x-1',
+    'y',
+  ])
+})
+
+test('a diagram that Mermaid can read has no fault, and one that it can’t has one', async () => {
+  expect(await diagramFault('flowchart LR\n a[one] -->|two| b{three}')).toBeUndefined()
+  expect(await diagramFault('sequenceDiagram\n A->>B: hi')).toBeUndefined()
+  expect(await diagramFault('stateDiagram-v2\n [*] --> A: x')).toBeUndefined()
+  expect(await diagramFault('flowchart LR\n a[one --> b')).toMatch(/^Parse error/)
+  expect(await diagramFault('flowchort LR')).toMatch(/No diagram type/)
+})
+
+const index = (rows: string): { file: string; text: string } => ({
+  file: 'docs/decisions/README.md',
+  text: `# Decisions\n\n|   | decision | status | answers |\n|---|---|---|---|\n${rows}`,
+})
+const first = { file: 'docs/decisions/001-one.md', text: '# 1. One\n\n**Context.** Short.\n' }
+const second = {
+  file: 'docs/decisions/002-two.md',
+  text: '# 2. Two\n\nStatus: superseded by [1](001-one.md): it is shorter.\n\n**Context.**\n',
+}
+const rowOfFirst = '| 1 | [One](001-one.md) | accepted | why |\n'
+const rowOfSecond = '| 2 | [Two](002-two.md) | superseded by 1 | why |\n'
+
+test('decisions that the index tells as they are have no fault', () => {
+  expect(decisionFaults([first, second], index(rowOfFirst + rowOfSecond))).toEqual([])
+})
+
+test.each([
+  ['is too long', [{ ...first, text: first.text + ' word'.repeat(250) }], rowOfFirst, /has 25\d words/],
+  ['is not in the index', [first, second], rowOfFirst, /002-two\.md: is not in/],
+  ['has another title', [first], rowOfFirst.replace('One', 'Uno'), /tells title "Uno"; here it is "One"/],
+  [
+    'has another status',
+    [first, second],
+    rowOfFirst + rowOfSecond.replace('superseded by 1', 'accepted'),
+    /tells status/,
+  ],
+  ['is gone', [first], rowOfFirst + rowOfSecond, /lists 002-two\.md, which doesn't exist/],
+  ['gives way to one that is gone', [second], rowOfSecond, /names decision 1, which doesn't exist/],
+  ['stands in the wrong place', [first, second], rowOfSecond + rowOfFirst, /sort the rows/],
+  [
+    'has a name of another number',
+    [{ ...first, file: 'docs/decisions/003-one.md' }],
+    rowOfFirst.replace('001', '003'),
+    /another number/,
+  ],
+])('a decision that %s is a fault', (_, decisions, rows, fault) => {
+  expect(decisionFaults(decisions, index(rows))).toEqual([expect.stringMatching(fault)])
+})
