@@ -479,6 +479,11 @@ const configTable = {
       description:
         'The HTTP proxy that all deliveries go through, by CONNECT. It resolves the names of URLs, and has to refuse private addresses.',
     }),
+    traceparent: boolean({
+      default: false,
+      description:
+        'Where tracing is on (docs/tracing.md), requests to URLs have the header `traceparent`, whose ids say nothing to who does not have the trace. A URL that has a `traceparent` of its own in the catalog keeps that.',
+    }),
   },
   breaker: {
     failurePercent: integer({

@@ -66,6 +66,10 @@ export class Parcel {
   /** The last part of each partition. */
   readonly #last = new Map<number, Part>()
 
+  get records(): number {
+    return this.parts.reduce((sum, { records }) => sum + records.length, 0)
+  }
+
   /** `maxPartBytes`: as `maxPartRecords`. */
   constructor(topic: string, occasion: Occasion, flights: Map<string, Part>, maxPartBytes: number) {
     this.#maxPartBytes = maxPartBytes

@@ -12,6 +12,7 @@ import { maxBatchBytes, maxBatchMessages, maxMessageBytes } from './limits.ts'
 import type { Outbox } from './outbox.ts'
 import { type Parcel, recordBytes } from './parcel.ts'
 import type { Sources } from './sources.ts'
+import type { RequestTrace } from './tracing.ts'
 import { rateLimited, undelivered, unreadable } from './tracking.ts'
 import { keysOf } from './write-key.ts'
 
@@ -32,8 +33,8 @@ export type ServerCallsOptions = {
 export type ServerCalls = {
   /** What a request is answered whatever its body says; `undefined` where that counts. */
   refusal(authorization: string | undefined): Answer | undefined
-  deletion(sent: Buffer, authorization: string | undefined): Promise<Answer>
-  audienceChanges(sent: Buffer, authorization: string | undefined): Promise<Answer>
+  deletion(sent: Buffer, authorization: string | undefined, trace?: RequestTrace): Promise<Answer>
+  audienceChanges(sent: Buffer, authorization: string | undefined, trace?: RequestTrace): Promise<Answer>
 }
 
 export function createServerCalls(options: ServerCallsOptions): ServerCalls {
@@ -65,7 +66,7 @@ export function createServerCalls(options: ServerCallsOptions): ServerCalls {
       return sources.withServerKey(keysOf(authorization)).length === 0 ? unknownServerKey : undefined
     },
 
-    async deletion(sent, authorization) {
+    async deletion(sent, authorization, trace) {
       const request = read(sent, authorization)
       if (!request.ok) return request.answer
       const { body, allowed } = request
@@ -80,13 +81,15 @@ export function createServerCalls(options: ServerCallsOptions): ServerCalls {
       if (!covers(allowed, deletion.sources)) return sourceNotAllowed
 
       const parcel = outbox.parcel(topics.deletions, '', occasionOf(undefined, arrival))
-      add(parcel, deletion.userId, JSON.stringify(deletion), {})
+      const sending = trace?.sends(topics.deletions, undefined)
+      add(parcel, deletion.userId, JSON.stringify(deletion), { ...sending?.headers })
       const delivered = await outbox.submit(parcel)
+      sending?.end(parcel.records, delivered)
       if (delivered !== 'acknowledged') return undelivered(delivered)
       return { status: 200, body: JSON.stringify({ success: true, requestId: deletion.requestId }) }
     },
 
-    async audienceChanges(sent, authorization) {
+    async audienceChanges(sent, authorization, trace) {
       const request = read(sent, authorization)
       if (!request.ok) return request.answer
       const { body, allowed } = request
@@ -102,9 +105,11 @@ export function createServerCalls(options: ServerCallsOptions): ServerCalls {
       if (waitMs > 0) return rateLimited(waitMs)
 
       const parcel = outbox.parcel(topics.audienceChanges, '', occasionOf(undefined, arrival))
-      const headers = { 'source-id': space.id }
+      const sending = trace?.sends(topics.audienceChanges, space.id)
+      const headers = { 'source-id': space.id, ...sending?.headers }
       for (const { userId, text } of changes.texts) add(parcel, userId, text, headers)
       const delivered = await outbox.submit(parcel)
+      sending?.end(parcel.records, delivered)
       if (delivered === 'acknowledged') return success
       sources.giveBack(space, given.length)
       return undelivered(delivered)

@@ -15,6 +15,7 @@ import { preflightHeaders } from './preflight.ts'
 import { type Received, Receiver, type Reception, RefusedBody } from './receive.ts'
 import type { ServerCalls } from './server-calls.ts'
 import type { Sources } from './sources.ts'
+import type { GatewayTracing, RequestTrace } from './tracing.ts'
 import type { Tracking } from './tracking.ts'
 
 declare module 'fastify' {
@@ -28,6 +29,8 @@ export type GatewayServerOptions = {
   readonly tracking: Tracking
   readonly serverCalls: ServerCalls
   readonly observer: GatewayObserver
+  /** Absent: nothing is traced. */
+  readonly tracing?: GatewayTracing | undefined
   /** Most bytes of bodies that are being received, of all requests together. */
   readonly receiveBytes: number
   /** How long a client may take for a whole request. */
@@ -70,7 +73,8 @@ const quietMs = 200
  * calls the type of its body says nothing (SEGMENT.md), so all types are read as JSON.
  */
 export function createGatewayServer(options: GatewayServerOptions): GatewayServer {
-  const { sources, tracking, serverCalls, observer, requestTimeoutMs, maxConnections, addIp } = options
+  const { sources, tracking, serverCalls, observer, tracing } = options
+  const { requestTimeoutMs, maxConnections, addIp } = options
   const receiver = new Receiver(options.receiveBytes)
   const state = { isRetired: false, open: 0 }
   const answers = new OpenAnswers()
@@ -134,7 +138,11 @@ export function createGatewayServer(options: GatewayServerOptions): GatewayServe
     }
   }
 
-  async function handle(call: CallName, request: FastifyRequest<ReceivedRequest>): Promise<Answer> {
+  async function handle(
+    call: CallName,
+    request: FastifyRequest<ReceivedRequest>,
+    trace?: RequestTrace,
+  ): Promise<Answer> {
     const sent = request.body ?? Buffer.alloc(0)
     // Refused by its head: no error of Fastify's, after which it would close the connection.
     if (!Buffer.isBuffer(sent)) return sent
@@ -145,12 +153,12 @@ export function createGatewayServer(options: GatewayServerOptions): GatewayServe
       case 'metrics':
         return success
       case 'deletions':
-        return serverCalls.deletion(sent, authorization)
+        return serverCalls.deletion(sent, authorization, trace)
       case 'audience_changes':
-        return serverCalls.audienceChanges(sent, authorization)
+        return serverCalls.audienceChanges(sent, authorization, trace)
       default:
         return isTrackingKind(call) || call === 'batch'
-          ? tracking.handle(call, sent, authorization, ipOf(request))
+          ? tracking.handle(call, sent, authorization, ipOf(request), trace)
           : notFound
     }
   }
@@ -171,7 +179,12 @@ export function createGatewayServer(options: GatewayServerOptions): GatewayServe
     for (const path of paths) {
       server.post<ReceivedRequest>(path, { config: { call } }, async (request, reply) => {
         const startMs = performance.now()
-        const answer = await handle(call, request)
+        const answer =
+          tracing === undefined
+            ? await handle(call, request)
+            : await traced(tracing.begin('POST', path, request.headers), (trace) =>
+                handle(call, request, trace),
+              )
         observer.answered(call, answer.status, performance.now() - startMs)
         return send(reply, answer)
       })
@@ -194,9 +207,11 @@ export function createGatewayServer(options: GatewayServerOptions): GatewayServe
     async (request, reply) => {
       const startMs = performance.now()
       const { call } = request.params
-      const answer = isTrackingKind(call)
-        ? await tracking.handle(call, bodyOfPixel(request.query.data), undefined, ipOf(request))
-        : notFound
+      const answer = await traced(tracing?.begin('GET', pixel.path, request.headers), async (trace) =>
+        isTrackingKind(call)
+          ? tracking.handle(call, bodyOfPixel(request.query.data), undefined, ipOf(request), trace)
+          : notFound,
+      )
       // The image can't tell.
       observer.answered('pixel', answer.status, performance.now() - startMs)
       if (state.isRetired) reply.header('connection', 'close')
@@ -243,6 +258,21 @@ export function createGatewayServer(options: GatewayServerOptions): GatewayServe
       server.server.closeAllConnections()
       await closed
     },
+  }
+}
+
+/** Does the work of a request, and tells its trace how it was answered. */
+async function traced(
+  trace: RequestTrace | undefined,
+  work: (trace: RequestTrace | undefined) => Promise<Answer>,
+): Promise<Answer> {
+  let status: number = internalError.status
+  try {
+    const answer = await work(trace)
+    status = answer.status
+    return answer
+  } finally {
+    trace?.end(status)
   }
 }
 

@@ -19,6 +19,7 @@ import { type Delivered, type Parcel, recordBytes } from './parcel.ts'
 import { SharedObject } from './shared.ts'
 import type { Sources } from './sources.ts'
 import { Tally } from './tally.ts'
+import type { RequestTrace, SendTrace } from './tracing.ts'
 import { keysIn, keysOf, saysKey } from './write-key.ts'
 
 /** What a path of the tracking API takes: one message of a kind, or a list of messages of any. */
@@ -45,7 +46,13 @@ export type Tracking = {
    * `sent` is the body as it came, `ip` what `context.ip` is filled in with, if anything. 200 says that Kafka has every message of it
    * that isn't left out.
    */
-  handle(call: Call, sent: Buffer, authorization: string | undefined, ip: string | undefined): Promise<Answer>
+  handle(
+    call: Call,
+    sent: Buffer,
+    authorization: string | undefined,
+    ip: string | undefined,
+    trace?: RequestTrace,
+  ): Promise<Answer>
 }
 
 export function createTracking(options: TrackingOptions): Tracking {
@@ -63,11 +70,17 @@ export function createTracking(options: TrackingOptions): Tracking {
   }
 
   /** Between this and `submit` nothing may wait, so that what is in flight stays so. */
-  function pack(source: Source, { items, spoiled, lostDigits, surroundings }: ReadCall): Packed {
+  function pack(
+    source: Source,
+    { items, spoiled, lostDigits, surroundings }: ReadCall,
+    sending: SendTrace | undefined,
+  ): Packed {
     const tally = new Tally()
     tally.lostDigits = lostDigits
     const { arrival, sentAt, leadMs } = surroundings
     const parcel = outbox.parcel(options.topic, source.id, { arrival, sentAt, leadMs })
+    const own = headersOf(source)
+    const all = sending === undefined ? own : { ...own, ...sending.headers }
     let written = 0
     for (const [index, item] of items.entries()) {
       const checked = spoiled.has(index) ? notJson : checkItem(item, surroundings)
@@ -84,13 +97,13 @@ export function createTracking(options: TrackingOptions): Tracking {
       }
       const { key, text, bytes, givenId } = checked
       const partition = partitionOf(key, options.partitions)
-      const size = recordBytes(key, bytes)
-      parcel.add({ partition, key, value: text, headers: headersOf(source), bytes: size }, givenId)
+      const size = recordBytes(key, bytes) + (sending?.bytes ?? 0)
+      parcel.add({ partition, key, value: text, headers: all, bytes: size }, givenId)
     }
-    return { ok: true, parcel, tally }
+    return { ok: true, parcel, tally, sending }
   }
 
-  function accept(source: Source, call: ReadCall): Answer | Promise<Answer> {
+  function accept(source: Source, call: ReadCall, trace: RequestTrace | undefined): Answer | Promise<Answer> {
     const { items, surroundings } = call
     if (!source.enabled) return leaveOutAll(source, items)
     if (items.length === 0) {
@@ -101,7 +114,7 @@ export function createTracking(options: TrackingOptions): Tracking {
     if (obstacle !== undefined) return undelivered(obstacle)
     const waitMs = sources.take(source, items.length)
     if (waitMs > 0) return rateLimited(waitMs)
-    const packed = pack(source, call)
+    const packed = pack(source, call, trace?.sends(options.topic, source.id))
     if (!packed.ok) return packed.answer
     return deliver(packed, source, items.length, surroundings.kind !== undefined)
   }
@@ -143,12 +156,13 @@ export function createTracking(options: TrackingOptions): Tracking {
 
   /** Nothing of the request is kept while it waits but its records: what it was parsed into takes several times as much. */
   async function deliver(
-    { parcel, tally }: PackedCall,
+    { parcel, tally, sending }: PackedCall,
     source: Source,
     messages: number,
     isSingle: boolean,
   ): Promise<Answer> {
     const delivered = await outbox.submit(parcel)
+    if (parcel.parts.length > 0) sending?.end(parcel.records, delivered)
     if (delivered !== 'acknowledged') {
       sources.giveBack(source, messages)
       return undelivered(delivered)
@@ -159,7 +173,7 @@ export function createTracking(options: TrackingOptions): Tracking {
 
   return {
     refusal,
-    async handle(call, sent, authorization, ip) {
+    async handle(call, sent, authorization, ip, trace) {
       const refused = refusal(authorization)
       if (refused !== undefined) return refused
       const isBatch = call === 'batch'
@@ -173,12 +187,17 @@ export function createTracking(options: TrackingOptions): Tracking {
       const source = ofHead ?? sources.withWriteKey(keysOf(undefined, read.body['writeKey']))
       if (source === undefined) return refuseUnknown()
       const called = readCall(call, read, ip, options)
-      return called.ok ? accept(source, called) : called.answer
+      return called.ok ? accept(source, called, trace) : called.answer
     },
   }
 }
 
-type PackedCall = { readonly ok: true; readonly parcel: Parcel; readonly tally: Tally }
+type PackedCall = {
+  readonly ok: true
+  readonly parcel: Parcel
+  readonly tally: Tally
+  readonly sending: SendTrace | undefined
+}
 type Packed = PackedCall | { readonly ok: false; readonly answer: Answer }
 
 type ReadCall = {

@@ -6,6 +6,7 @@ import type { Exchange, Sender } from '../delivery/sender.ts'
 import type { SignedMessage } from '../delivery/signature.ts'
 import { judge, type Verdict } from '../delivery/verdict.ts'
 import type { HookResult } from './decision.ts'
+import type { DeliveryTrace } from './tracing.ts'
 
 /** Why a hook got no request in an attempt. `proxy`: our proxy failed. */
 export type OmitReason = DropWhy | 'proxy'
@@ -71,7 +72,12 @@ type AttemptParts<D> = {
   now: () => number
 }
 
-export type Attempted = SignedMessage & { readonly body: Uint8Array; readonly isAbandoned: boolean }
+export type Attempted = SignedMessage & {
+  readonly body: Uint8Array
+  readonly isAbandoned: boolean
+  /** Only where tracing is on. */
+  readonly trace?: Pick<DeliveryTrace, 'posting'> | undefined
+}
 
 /**
  * One attempt of a delivery: a request to each hook, those that aren't well in their own time; the first success concludes it.
@@ -155,7 +161,13 @@ export class Attempt<D extends Attempted> {
       way === 'paced'
         ? endpoint.sign(delivery, now())
         : (this.#signatureHeaders ??= endpoint.sign(delivery, startedMs))
-    sender.post(hook.target, delivery.body, headers, exchange)
+    const { trace } = delivery
+    sender.post(
+      hook.target,
+      delivery.body,
+      trace === undefined ? headers : trace.posting(hook, headers),
+      exchange,
+    )
   }
 
   answered(result: HookResult, durationMs: number): void {

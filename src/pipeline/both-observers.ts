@@ -1,7 +1,11 @@
 import type { PipelineObserver } from './pipeline.ts'
 
-/** What deliveries tell, told to a second one as well, after the first. */
-export function bothObservers(first: PipelineObserver, second: Partial<PipelineObserver>): PipelineObserver {
+/** What deliveries tell, told to a second one as well, after the first; the first alone where there is no second. */
+export function bothObservers(
+  first: PipelineObserver,
+  second: Partial<PipelineObserver> | undefined,
+): PipelineObserver {
+  if (second === undefined) return first
   return {
     firstTried(delivery, way) {
       first.firstTried(delivery, way)

@@ -3,6 +3,7 @@ import type { Lane, LaneClass } from '../delivery/lane.ts'
 import type { Rate } from '../pacing/token-bucket.ts'
 import type { Carried, Origin, PropertyHeader } from '../retry/carried.ts'
 import type { Subject } from './subjects.ts'
+import type { DeliveryTrace } from './tracing.ts'
 
 /** A record that was taken from a topic and isn't settled yet. */
 export type HeldRecord = {
@@ -140,6 +141,8 @@ export class Delivery implements Carried {
   subject: Subject<Delivery> | undefined
   /** Who waits for the same subject behind it. */
   behind: Delivery | undefined
+  /** Only where tracing is on. */
+  trace: DeliveryTrace | undefined
 
   constructor(
     carried: Carried,
@@ -169,6 +172,7 @@ export class Delivery implements Carried {
     this.isDelivered = carried.isDelivered ?? false
     this.subject = undefined
     this.behind = undefined
+    this.trace = undefined
   }
 
   /** It waits for nothing but hooks that aren't well. */
@@ -186,12 +190,14 @@ export class Delivery implements Carried {
 
   /** It has come to its end. */
   pay(): void {
+    this.trace?.end()
     this.moveIn()
     this.debt.pay()
   }
 
   /** It is let go, undelivered. */
   void(): void {
+    this.trace?.end()
     this.moveIn()
     this.debt.void()
   }

@@ -42,6 +42,7 @@ import { type Creditor, Debt, Delivery, type HeldRecord, type LaneTerms } from '
 import type { DeleteToDeliver, DropReason, IdentifyToDeliver, Judgement, Waiting } from './identify.ts'
 import { formsOf, type OutboundRecord } from './outbound.ts'
 import { Subjects } from './subjects.ts'
+import type { PipelineTracing } from './tracing.ts'
 
 /**
  * What a record holds. Apart from the record itself, which is kept until it is settled: these are slices of a whole
@@ -193,6 +194,8 @@ export type PipelineOptions = {
    * record isn't settled before that resolves: until then the end of this process would have it forgotten.
    */
   onBehind?: (destinationId: string, spaceId: string) => Promise<void> | undefined
+  /** Absent: nothing is traced. */
+  tracing?: PipelineTracing | undefined
   /** Epoch milliseconds. */
   now: () => number
 }
@@ -510,10 +513,8 @@ class DeliveryPipeline implements Pipeline {
         lastOutcome: '',
         origin: record,
       }
-      this.#enqueue(
-        new Delivery(carried, { debt, key, body: message.body, lane: this.#laneTerms(destination, 'fresh') }),
-        destination,
-      )
+      const lane = this.#laneTerms(destination, 'fresh')
+      this.#enqueue(this.#deliveryOf(carried, { debt, key, body: message.body, lane }), destination)
     }
   }
 
@@ -583,7 +584,7 @@ class DeliveryPipeline implements Pipeline {
     const { carried } = decoded
     const { catalog, ladder, now, topics } = this.#options
     const destination = catalog().destinations.get(carried.destinationId)
-    const delivery = new Delivery(carried, {
+    const delivery = this.#deliveryOf(carried, {
       debt: this.#hold(record, 1, (key?.length ?? 0) + value.length),
       key: key === null ? null : Buffer.from(key),
       body: Buffer.from(value),
@@ -723,7 +724,7 @@ class DeliveryPipeline implements Pipeline {
         lastOutcome: '',
         origin: record,
       }
-      const delivery = new Delivery(carried, {
+      const delivery = this.#deliveryOf(carried, {
         debt,
         key,
         body,
@@ -732,6 +733,13 @@ class DeliveryPipeline implements Pipeline {
       delivery.isNewlyUncertain = delivery.isUncertain
       return [delivery, destination]
     })
+  }
+
+  #deliveryOf(carried: Carried, begun: ConstructorParameters<typeof Delivery>[1]): Delivery {
+    const delivery = new Delivery(carried, begun)
+    const { tracing } = this.#options
+    if (tracing !== undefined) delivery.trace = tracing.begin(delivery)
+    return delivery
   }
 
   #enqueue(delivery: Delivery, destination: DestinationDefinition | undefined): void {
@@ -1042,14 +1050,14 @@ class DeliveryPipeline implements Pipeline {
   #produceRetry(delivery: Delivery, waitMs: number, why: ParkReason): void {
     const { topics, observer } = this.#options
     observer.parked(delivery, why, waitMs)
-    void this.#produce(delivery, topics.retryPrefix + formatWait(waitMs), encodeCarried(delivery))
+    void this.#produce(delivery, topics.retryPrefix + formatWait(waitMs), headersOf(delivery))
   }
 
   #bury(delivery: Delivery, reason: DeadReason, detail: string): void {
     const { topics, observer } = this.#options
     observer.deadLettered(reason, detail, delivery.debt.record, delivery)
     this.#missed(delivery)
-    void this.#produce(delivery, topics.deadLetters, { ...encodeCarried(delivery), reason, detail })
+    void this.#produce(delivery, topics.deadLetters, { ...headersOf(delivery), reason, detail })
   }
 
   #isCurrent({ destinationId, seenIn }: Delivery, definition: DestinationDefinition): boolean {
@@ -1103,7 +1111,7 @@ class DeliveryPipeline implements Pipeline {
     detail: string,
     keep = record.topic === this.#options.topics.events ? keptOfEvent : keptOfCarried,
   ): Debt {
-    const { topics, observer } = this.#options
+    const { topics, observer, tracing } = this.#options
     observer.deadLettered(reason, detail, record, undefined)
     const { topic, partition, offset, timestampMs } = record
     const debt = this.#hold(record, 0, (key?.length ?? 0) + (value?.length ?? 0))
@@ -1115,6 +1123,7 @@ class DeliveryPipeline implements Pipeline {
       value: value === null ? null : Buffer.from(value),
       headers: {
         ...keep(headers),
+        ...tracing?.headersOf(record),
         reason,
         detail,
         origin: `${topic}/${partition}/${offset}`,
@@ -1261,6 +1270,11 @@ function internalFault(error: unknown): InternalFault {
     reason: 'internal_error',
     detail: `a fault of Sluice, please report it with the record: ${name} ${place}`,
   }
+}
+
+function headersOf(delivery: Delivery): CarriedHeaders {
+  const carried = encodeCarried(delivery)
+  return delivery.trace === undefined ? carried : { ...carried, ...delivery.trace.headers }
 }
 
 function keptOfEvent(headers: ReceivedHeaders): CarriedHeaders {

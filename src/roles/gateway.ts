@@ -9,6 +9,7 @@ import { Outbox, type ProduceSender } from '../gateway/outbox.ts'
 import { createGatewayServer } from '../gateway/server.ts'
 import { createServerCalls } from '../gateway/server-calls.ts'
 import { Sources } from '../gateway/sources.ts'
+import type { GatewayTracing } from '../gateway/tracing.ts'
 import { createTracking } from '../gateway/tracking.ts'
 import { startRecordSender } from '../kafka/record-sender.ts'
 import { within } from '../kafka/within.ts'
@@ -25,6 +26,7 @@ import type { Parts } from './parts.ts'
 import { StartError } from './start-error.ts'
 import { kafkaSettings, topicLayout, topicNames } from './settings.ts'
 import { openOwnTelemetry } from './telemetry.ts'
+import { openTracing } from './tracing.ts'
 import { type LaidOut, refuseWrongTopics } from './topic-layout.ts'
 
 type Registry = GatewayMetrics['registry']
@@ -53,12 +55,14 @@ export async function startGateway({ config, log, parts }: GatewayOptions): Prom
   const metrics = createGatewayMetrics()
   const { version, commit } = buildInfo()
   metrics.buildInfo.set({ version, commit, role: 'gateway' }, 1)
+  const tracing = await openTracing({ config, log, parts, metrics, role: 'gateway' })
   const file = parts.add(await openCatalog(config, metrics, log))
   const kafka = await openKafka(config, log, 'gateway')
   const laidOut = await refuseWrongTopics(kafka, config, log, writtenTopics(config))
   parts.add(await askKafka(config, openGroupLag({ kafka, config, metrics, log })))
   const catalog = () => file.current()
-  const part = await startGatewayPart({ config, log, parts, laidOut, catalog, metrics })
+  const traced = { tracing: tracing?.gateway }
+  const part = await startGatewayPart({ config, log, parts, laidOut, catalog, metrics, ...traced })
   telemetry.tell({
     metrics() {
       showCertificateExpiry(metrics, config)
@@ -97,10 +101,13 @@ export async function startGatewayPart({
   catalog,
   laidOut,
   metrics,
+  tracing,
 }: GatewayOptions & {
   catalog: () => Catalog
   laidOut: LaidOut
   metrics: GatewayMetrics
+  /** Absent: nothing is traced. */
+  tracing: GatewayTracing | undefined
 }): Promise<GatewayPart> {
   const observer = createGatewayObserver({ metrics, log, now: monotonicMs })
   const sender = await askKafka(config, startRecordSender(clientOf(kafkaSettings(config), log, 'impatient')))
@@ -145,6 +152,7 @@ export async function startGatewayPart({
     tracking: createTracking({ ...shared, observer, topic: topics.events, limits: config.message }),
     serverCalls: createServerCalls({ ...shared, topics }),
     observer,
+    tracing,
     receiveBytes: bufferBytes,
     requestTimeoutMs,
     maxConnections,

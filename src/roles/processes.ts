@@ -8,6 +8,7 @@ import { refuseFaultyCatalog } from './faulty-catalog.ts'
 import { type Parts, unwindMs } from './parts.ts'
 import { StartError } from './start-error.ts'
 import { openTelemetry } from './telemetry.ts'
+import { flushMs } from './tracing.ts'
 import { type Ending, WorkerProcess } from './worker-process.ts'
 
 /** How many processes `sluice worker` is to be. `auto` respects affinity and the quota of the container. */
@@ -26,8 +27,8 @@ export type ProcessesOptions = {
 
 /** A question to a process is given up after this: a probe or a scrape waits no longer than 5 s. */
 const answerWithinMs = 4_000
-/** A process keeps to the shutdown timeout by itself; one that is so much over it hangs. */
-const overdueMs = 1_000
+/** A process keeps to the shutdown timeout by itself, and then exports its last spans; one that is so much over it hangs. */
+const overdueMs = 1_000 + flushMs
 
 /**
  * The primary of several processes, each a member of the group. It reads no record: it starts them, passes on

@@ -76,9 +76,10 @@ async function startRoles(options: Omit<UpOptions, 'say'>, telemetry: OwnTelemet
   const { log } = options
   const member = await startMember({ ...options, role: 'up' })
   const { metrics: registry, laidOut } = member
+  const tracing = member.tracing?.gateway
   const catalog = (): Catalog => member.catalog()
   const metrics = createGatewayMetrics(member.common)
-  const gateway = await startGatewayPart({ ...options, laidOut, metrics, catalog })
+  const gateway = await startGatewayPart({ ...options, laidOut, metrics, catalog, tracing })
   telemetry.tell({
     metrics() {
       member.collect()

@@ -30,6 +30,7 @@ import { showOldestUnsettled } from '../telemetry/oldest-unsettled.ts'
 import { showRetentionUsed } from '../telemetry/retention-used.ts'
 import { showCatalog } from '../telemetry/show-catalog.ts'
 import { showOpenHooks } from '../telemetry/show-hooks.ts'
+import type { Tracing } from '../tracing/start.ts'
 import { askKafka, openKafka } from './ask-kafka.ts'
 import { openAttemptLog } from './attempt-log.ts'
 import { openAudiences } from './audiences.ts'
@@ -47,6 +48,7 @@ import { openIntake } from './schema-registry.ts'
 import { StartError } from './start-error.ts'
 import { ladderOf, pipelineSettings, type ProcessOf, staticMember, topicNames } from './settings.ts'
 import { openOwnTelemetry } from './telemetry.ts'
+import { openTracing } from './tracing.ts'
 import { type LaidOut, refuseWrongTopics } from './topic-layout.ts'
 
 type Registry = Metrics['registry']
@@ -73,6 +75,8 @@ export type Member = {
   catalog(): Catalog
   /** The retry topics that it reads. */
   tiers: readonly string[]
+  /** Which a gateway beside it shares; absent: nothing is traced. */
+  tracing: Tracing | undefined
   /** How the topics are, which a gateway beside it writes to. */
   laidOut: LaidOut
   /** Brings the gauges of `metrics` up to date. */
@@ -108,6 +112,8 @@ export async function startMember({
   const metrics = createMetrics({ perDestination: config.metrics.perDestination })
   const { version, commit } = buildInfo()
   metrics.buildInfo.set({ version, commit, role }, 1)
+  const tracing = await openTracing({ config, log, parts, metrics, role })
+  const traces = tracing?.worker
   let firstSyncs: FirstSyncs | undefined
   const catalog = parts.add(await openCatalog(config, metrics, log, () => firstSyncs?.catalogChanged()))
   const kafka = await openKafka(config, log, 'worker')
@@ -197,7 +203,8 @@ export async function startMember({
     catalog: () => catalog.current(),
     sender: outbound.sender,
     outlet: producer,
-    observer: attemptLog === undefined ? observer : bothObservers(observer, attemptLog.observer),
+    observer: bothObservers(bothObservers(observer, attemptLog?.observer), traces?.observer),
+    tracing: traces,
     ...(repeats !== undefined && { repeats }),
     ...pipelineSettings(config),
     bulkhead,
@@ -277,6 +284,7 @@ export async function startMember({
       topics: subscriptions,
       onRecord(record, content) {
         recordCounters.get(record.topic)?.inc()
+        if (traces !== undefined) traces.received(record, content.headers)
         intake.accept(record, content)
       },
       handoverMs: config.delivery.timeoutMs + handoverSlackMs,
@@ -335,6 +343,7 @@ export async function startMember({
     metrics: metrics.registry,
     common: metrics,
     catalog: () => catalog.current(),
+    tracing,
     tiers: tiers.map(({ topic }) => topic),
     laidOut,
     collect() {

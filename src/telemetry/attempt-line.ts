@@ -10,6 +10,8 @@ export type AttemptLine = {
   attempt: number
   status: number
   durationMs: number
+  /** Of a delivery that is traced. */
+  traceId?: string | undefined
 }
 
 /**
@@ -23,9 +25,10 @@ export function createDeliveredLog(log: Logger): (line: AttemptLine) => void {
   const stream = (log as unknown as Record<symbol, DestinationStream>)[symbols.streamSym]
   const bindings = JSON.stringify(log.bindings()).slice(1, -1)
   const afterTime = bindings === '' ? ',"destination":"' : `,${bindings},"destination":"`
-  return ({ destination, hook, messageId, type, attempt, status, durationMs }) => {
+  return ({ destination, hook, messageId, type, attempt, status, durationMs, traceId }) => {
+    const last = traceId === undefined ? '' : `,"traceId":"${traceId}"`
     stream?.write(
-      `{"level":"info"${timeMember()}${afterTime}${destination}","hook":"${hook}","messageId":"${escape(messageId)}","type":"${escape(type)}","attempt":${attempt},"verdict":"delivered","outcome":"answer","status":${status},"durationMs":${durationMs},"msg":"attempt"}\n`,
+      `{"level":"info"${timeMember()}${afterTime}${destination}","hook":"${hook}","messageId":"${escape(messageId)}","type":"${escape(type)}","attempt":${attempt},"verdict":"delivered","outcome":"answer","status":${status},"durationMs":${durationMs}${last},"msg":"attempt"}\n`,
     )
   }
 }

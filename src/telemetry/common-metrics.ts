@@ -18,6 +18,12 @@ export function createCommonMetrics(registry: Registry) {
       help: 'Faults of Sluice itself: requests, records or steps that failed by a bug. The log has each with its stack: report it.',
       registers,
     }),
+    spans: new Counter({
+      name: 'sluice_trace_spans_total',
+      help: 'Spans that were recorded, by fate: exported, failed (the collector did not take them; the log says why) or dropped (more waited than OTEL_BSP_MAX_QUEUE_SIZE). No series where tracing is off.',
+      labelNames: ['fate'],
+      registers,
+    }),
     catalogInfo: new Gauge({
       name: 'sluice_catalog_info',
       help: '1, with the version of the catalog in force: the first 12 hex digits of the SHA-256 of its text. Two at a time for more than some minutes: one process does not see the edit, or refuses it.',

@@ -104,6 +104,7 @@ export function createObserver({
         attempt: delivery.attempts,
         status: outcome.status,
         durationMs: roundMs,
+        traceId: delivery.trace?.traceId,
       })
       return
     }
@@ -117,6 +118,7 @@ export function createObserver({
       outcome: outcome.kind,
       ...detailOf(outcome),
       durationMs: roundMs,
+      traceId: delivery.trace?.traceId,
     }
     if (isError) logError(line)
     else if (outcome.kind === 'proxy') log.warn(line, 'the proxy has failed: nothing was sent')
@@ -153,6 +155,7 @@ export function createObserver({
           destination: delivery?.destinationId,
           messageId: delivery?.messageId,
           attempts: delivery?.attempts,
+          traceId: delivery?.trace?.traceId,
           topic: where.topic,
           partition: where.partition,
           offset: where.offset,

@@ -25,6 +25,7 @@ const allowedFolders: Record<string, readonly string[]> = {
   registry: ['http', 'message'],
   pipeline: ['message', 'routing', 'retry', 'delivery', 'pacing'],
   'delivery-log': ['delivery', 'pipeline'],
+  tracing: ['config', 'delivery', 'gateway', 'pipeline', 'retry'],
   telemetry: ['audience', 'backfill', 'delivery', 'gateway', 'pipeline', 'retry'],
   development: [],
   roles: [
@@ -46,6 +47,7 @@ const allowedFolders: Record<string, readonly string[]> = {
     'retry',
     'routing',
     'telemetry',
+    'tracing',
     'upstream',
   ],
   '.': ['roles', 'config', 'telemetry'],
@@ -68,6 +70,7 @@ const packageOwners: Record<string, readonly string[]> = {
   avsc: ['registry'],
   testcontainers: ['development'],
   'prom-client': ['telemetry'],
+  '@opentelemetry': ['tracing'],
   'csv-parse': ['upstream'],
   commander: ['.'],
 }

@@ -90,6 +90,7 @@ describe('readConfig', () => {
         allowAddresses: [],
         dnsServers: [],
         proxy: undefined,
+        traceparent: false,
       },
       breaker: {
         failurePercent: 50,

@@ -38,12 +38,16 @@ test('the line is the one that pino writes of the same members', () => {
       fc.nat(),
       fc.nat(999),
       fc.nat(60_000),
-      (messageId, type, tries, status, tenths) => {
+      fc.constantFrom(undefined, '0af7651916cd43dd8448eb211c80319c'),
+      (messageId, type, tries, status, tenths, traceId) => {
         const { log, lines } = listen()
-        const line = { ...attempt, messageId, type, attempt: tries, status, durationMs: tenths / 10 }
+        const line = { ...attempt, messageId, type, attempt: tries, status, durationMs: tenths / 10, traceId }
         createDeliveredLog(log)(line)
-        const { durationMs, status: code, ...before } = line
-        log.info({ ...before, verdict: 'delivered', outcome: 'answer', status: code, durationMs }, 'attempt')
+        const { durationMs, status: code, traceId: _traceId, ...before } = line
+        log.info(
+          { ...before, verdict: 'delivered', outcome: 'answer', status: code, durationMs, traceId },
+          'attempt',
+        )
         const [ours, theirs] = lines
         expect(ours?.endsWith('}\n')).toBe(true)
         expect(withoutTime(ours)).toEqual(withoutTime(theirs))

@@ -1,0 +1,95 @@
+import process from 'node:process'
+
+/** Which traces are recorded, as OpenTelemetry names it. `ratio`: of those that begin here, 0 to 1. */
+export type TraceSampler = {
+  readonly isParentBased: boolean
+  readonly root: 'always_on' | 'always_off' | 'traceidratio'
+  readonly ratio: number
+}
+
+/** Of OpenTelemetry's variables those that its exporter does not read by itself. */
+export type TracingSettings = {
+  /** Where spans go, to be told; without a login or a query. */
+  readonly endpoint: string
+  readonly sampler: TraceSampler
+  /** Spans that may wait for their export; what comes beyond is dropped. */
+  readonly queueSize: number
+  readonly batchSize: number
+  readonly scheduleDelayMs: number
+  readonly exportTimeoutMs: number
+}
+
+/** `faults`: variables that can't be followed, each with what to do; tracing is off then. */
+export type ReadTracing =
+  | { readonly kind: 'off' }
+  | { readonly kind: 'on'; readonly settings: TracingSettings }
+  | { readonly kind: 'faulty'; readonly faults: readonly string[] }
+
+type Variables = Readonly<Record<string, string | undefined>>
+
+/**
+ * Reads the `OTEL_…` variables. Tracing is on where an endpoint is set, and neither `OTEL_SDK_DISABLED=true` nor
+ * `OTEL_TRACES_EXPORTER=none` is. An empty variable counts as unset.
+ */
+export function readTracing(env: Variables = process.env): ReadTracing {
+  const given = (...names: readonly string[]): string | undefined =>
+    names.map((name) => env[name]?.trim()).find((value) => value !== undefined && value !== '')
+  const endpoint = given('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'OTEL_EXPORTER_OTLP_ENDPOINT')
+  const exporter = given('OTEL_TRACES_EXPORTER') ?? 'otlp'
+  const isDisabled = given('OTEL_SDK_DISABLED')?.toLowerCase() === 'true'
+  if (endpoint === undefined || isDisabled || exporter === 'none') return { kind: 'off' }
+
+  const faults: string[] = []
+  if (exporter !== 'otlp') faults.push('OTEL_TRACES_EXPORTER: set otlp or none')
+  const protocol = given('OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'OTEL_EXPORTER_OTLP_PROTOCOL')
+  if (protocol !== undefined && protocol !== 'http/protobuf') faults.push(protocolFault)
+  const shown = shownEndpoint(endpoint)
+  if (shown === undefined) faults.push(endpointFault)
+  const count = (name: string, otherwise: number, least: number): number => {
+    const text = given(name)
+    const value = text === undefined ? otherwise : Number(text)
+    if (Number.isSafeInteger(value) && value >= least) return value
+    faults.push(`${name}: set a whole number from ${least}`)
+    return otherwise
+  }
+  const settings = {
+    endpoint: shown ?? '',
+    sampler: readSampler(given, faults),
+    queueSize: count('OTEL_BSP_MAX_QUEUE_SIZE', 2_048, 1),
+    batchSize: count('OTEL_BSP_MAX_EXPORT_BATCH_SIZE', 512, 1),
+    scheduleDelayMs: count('OTEL_BSP_SCHEDULE_DELAY', 5_000, 0),
+    exportTimeoutMs: count('OTEL_BSP_EXPORT_TIMEOUT', 30_000, 1),
+  }
+  return faults.length === 0 ? { kind: 'on', settings } : { kind: 'faulty', faults }
+}
+
+const protocolFault =
+  'OTEL_EXPORTER_OTLP_PROTOCOL: set http/protobuf, which collectors take on port 4318; Sluice does not speak grpc or http/json'
+const endpointFault =
+  'OTEL_EXPORTER_OTLP_ENDPOINT: set a URL with http or https, such as http://collector:4318'
+
+function shownEndpoint(given: string): string | undefined {
+  const url = URL.parse(given)
+  return url?.protocol === 'http:' || url?.protocol === 'https:' ? `${url.origin}${url.pathname}` : undefined
+}
+
+const roots: Readonly<Record<string, TraceSampler['root']>> = {
+  always_on: 'always_on',
+  always_off: 'always_off',
+  traceidratio: 'traceidratio',
+}
+
+function readSampler(given: (name: string) => string | undefined, faults: string[]): TraceSampler {
+  const name = given('OTEL_TRACES_SAMPLER') ?? 'parentbased_always_on'
+  const isParentBased = name.startsWith('parentbased_')
+  const root = roots[isParentBased ? name.slice('parentbased_'.length) : name]
+  if (root === undefined) {
+    const known = Object.keys(roots)
+    faults.push(`OTEL_TRACES_SAMPLER: set ${known.join(', ')}, or one of them behind parentbased_`)
+  }
+  const ratio = Number(given('OTEL_TRACES_SAMPLER_ARG') ?? 1)
+  const isRatio = ratio >= 0 && ratio <= 1
+  if (root === 'traceidratio' && !isRatio)
+    faults.push('OTEL_TRACES_SAMPLER_ARG: set the share of traces to record, from 0 to 1')
+  return { isParentBased, root: root ?? 'always_off', ratio: isRatio ? ratio : 0 }
+}

@@ -1,0 +1,23 @@
+import type { EndpointHook } from '../delivery/endpoint.ts'
+import type { CarriedHeaders } from '../retry/carried.ts'
+import type { Delivery, HeldRecord } from './delivery.ts'
+
+/** What the pipeline needs of tracing. Where tracing is off there is none of it, and nothing is done for it. */
+export type PipelineTracing = {
+  /** A delivery of a record was made: it goes on with the record's trace, or begins one. */
+  begin(delivery: Delivery): DeliveryTrace
+  /** By which readers of another topic go on with the trace of a record that has no delivery. */
+  headersOf(record: HeldRecord): CarriedHeaders
+}
+
+/** The trace of one delivery, until it comes to its end here. */
+export type DeliveryTrace = {
+  /** Of one that is recorded: log lines name it. */
+  readonly traceId: string | undefined
+  /** By which the reader of a retry topic or the dead letters goes on with it. */
+  readonly headers: CarriedHeaders
+  /** A request to a hook is about to be made. Gives the headers that it is to have beside the hook's own: `headers`, and maybe more. */
+  posting(hook: EndpointHook, headers: readonly string[]): readonly string[]
+  /** It has come to its end here: delivered, on another topic, or left to the next owner of its record. */
+  end(): void
+}

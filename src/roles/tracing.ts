@@ -1,0 +1,68 @@
+import type { Logger } from 'pino'
+import type { Config } from '../config/schema.ts'
+import { readTracing } from '../config/tracing.ts'
+import { within } from '../kafka/within.ts'
+import { buildInfo } from '../telemetry/build-info.ts'
+import type { CommonMetrics } from '../telemetry/common-metrics.ts'
+import { PacedLines } from '../telemetry/paced-lines.ts'
+import type { Tracing } from '../tracing/start.ts'
+import type { Parts } from './parts.ts'
+
+export type OpenTracingOptions = {
+  config: Config
+  log: Logger
+  parts: Parts
+  metrics: CommonMetrics
+  /** What runs. */
+  role: 'worker' | 'gateway' | 'up'
+}
+
+/** How long the last spans may take at the end, in milliseconds. */
+export const flushMs = 2_000
+const tellEveryMs = 60_000
+const tooMany =
+  'more spans wait than OTEL_BSP_MAX_QUEUE_SIZE: record fewer (OTEL_TRACES_SAMPLER), or let more wait'
+
+/**
+ * Starts tracing where OpenTelemetry's variables ask for it; gives nothing, and loads nothing, where they don't. Variables that can't
+ * be followed are told, and stop nothing: what delivers doesn't depend on who watches it.
+ */
+export async function openTracing(options: OpenTracingOptions): Promise<Tracing | undefined> {
+  const { config, log, parts, metrics, role } = options
+  const read = readTracing()
+  if (read.kind === 'off') return undefined
+  if (read.kind === 'faulty') {
+    log.error({ faults: read.faults }, 'nothing is traced: variables of OpenTelemetry can not be followed')
+    return undefined
+  }
+  const { settings } = read
+  const failures = new PacedLines<{ endpoint: string; reason: string }>({
+    write: (line) => log.warn(line, 'spans could not be exported, and are lost; deliveries go on'),
+    everyMs: tellEveryMs,
+  })
+  for (const fate of ['exported', 'failed', 'dropped'] as const) metrics.spans.inc({ fate }, 0)
+  const { startTracing } = await import('../tracing/start.ts')
+  const tracing = startTracing({
+    settings,
+    serviceName: role === 'up' ? 'sluice' : `sluice-${role}`,
+    serviceVersion: buildInfo().version,
+    groupId: config.kafka.groupId,
+    isForwarded: config.delivery.traceparent,
+    onSpans(fate, count) {
+      metrics.spans.inc({ fate }, count)
+      if (fate === 'dropped') failures.add(fate, { endpoint: settings.endpoint, reason: tooMany })
+    },
+    onFailed: (reason) => failures.add('failed', { endpoint: settings.endpoint, reason }),
+  })
+  parts.defer(async () => {
+    const isDone = await within(flushMs, tracing.stop())
+    failures.flush()
+    if (!isDone)
+      log.warn(
+        { endpoint: settings.endpoint, waitedMs: flushMs },
+        'the last spans are lost: their export takes too long',
+      )
+  })
+  log.info({ endpoint: settings.endpoint, sampler: settings.sampler }, 'tracing is on')
+  return tracing
+}

@@ -1,0 +1,44 @@
+import { type Context, ROOT_CONTEXT, type Span, trace } from '@opentelemetry/api'
+import { W3CTraceContextPropagator } from '@opentelemetry/core'
+
+const propagator = new W3CTraceContextPropagator()
+
+/** Headers of a Kafka record or an HTTP request. */
+export type Carrier = Readonly<Record<string, unknown>>
+
+/** Longer ones are no trace context: W3C asks for 512 characters of a `tracestate`. */
+const maxBytes = 4_096
+
+/** The trace that `traceparent` and `tracestate` name; the root where they name none. Whatever they hold, it does not throw. */
+export function contextIn(headers: Carrier | undefined): Context {
+  if (headers?.['traceparent'] === undefined) return ROOT_CONTEXT
+  return propagator.extract(ROOT_CONTEXT, headers, reader)
+}
+
+const reader = {
+  keys: (carrier: Carrier): string[] => Object.keys(carrier),
+  get(carrier: Carrier, name: string): string | undefined {
+    const given = carrier[name]
+    const first: unknown = Array.isArray(given) ? given[0] : given
+    if (typeof first === 'string') return first.length <= maxBytes ? first : undefined
+    return Buffer.isBuffer(first) && first.length <= maxBytes ? first.toString('latin1') : undefined
+  },
+}
+
+/** The headers that name a trace, for those who go on with it. */
+export function headersOf(context: Context): Record<string, string> {
+  const headers: Record<string, string> = {}
+  propagator.inject(context, headers, writer)
+  return headers
+}
+
+const writer = {
+  set(carrier: Record<string, string>, name: string, value: string): void {
+    if (value !== '') carrier[name] = value
+  },
+}
+
+/** `traceparent` of what follows from a span. */
+export function parentOf(span: Span): string | undefined {
+  return headersOf(trace.setSpan(ROOT_CONTEXT, span))['traceparent']
+}

@@ -1,0 +1,130 @@
+import {
+  type Context,
+  ROOT_CONTEXT,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+  TraceFlags,
+  type Tracer,
+} from '@opentelemetry/api'
+import type { EndpointHook } from '../delivery/endpoint.ts'
+import type { Outcome } from '../delivery/outcome.ts'
+import type { HookResult } from '../pipeline/decision.ts'
+import type { Delivery } from '../pipeline/delivery.ts'
+import type { DeliveryTrace } from '../pipeline/tracing.ts'
+import type { CarriedHeaders } from '../retry/carried.ts'
+import { headersOf, parentOf } from './carrier.ts'
+import { names } from './names.ts'
+
+export type DeliverySpanOptions = {
+  readonly tracer: Tracer
+  readonly groupId: string
+  /** Whether requests to endpoints name the trace. */
+  readonly isForwarded: boolean
+}
+
+/** What is recorded of a delivery: a span for its processing here, and below it one for each request. */
+export class DeliverySpan implements DeliveryTrace {
+  readonly #options: DeliverySpanOptions
+  readonly #delivery: Delivery
+  readonly #span: Span
+  readonly #context: Context
+  /** Requests that have no outcome yet, by their hooks; a hook has one at a time. */
+  readonly #requests = new Map<string, Span>()
+
+  constructor(options: DeliverySpanOptions, delivery: Delivery, parent: Context) {
+    this.#options = options
+    this.#delivery = delivery
+    const { topic } = delivery.debt.record
+    this.#span = options.tracer.startSpan(`process ${topic}`, { kind: SpanKind.CONSUMER }, parent)
+    this.#context = trace.setSpan(ROOT_CONTEXT, this.#span)
+    if (this.#span.isRecording()) this.#span.setAttributes(attributesOf(delivery, options.groupId))
+  }
+
+  get traceId(): string | undefined {
+    const { traceId, traceFlags } = this.#span.spanContext()
+    return (traceFlags & TraceFlags.SAMPLED) === 0 ? undefined : traceId
+  }
+
+  get headers(): CarriedHeaders {
+    return headersOf(this.#context)
+  }
+
+  posting(hook: EndpointHook, headers: readonly string[]): readonly string[] {
+    const span = this.#span.isRecording() ? this.#startRequest(hook) : this.#span
+    if (!this.#options.isForwarded || namesTrace(hook.target.headers)) return headers
+    const parent = parentOf(span)
+    return parent === undefined ? headers : [...headers, 'traceparent', parent]
+  }
+
+  #startRequest(hook: EndpointHook): Span {
+    const { attempts } = this.#delivery
+    const { hostname, port, protocol } = new URL(hook.target.origin)
+    const attributes = {
+      [names.method]: 'POST',
+      [names.scheme]: protocol.slice(0, -1),
+      [names.serverAddress]: hostname,
+      [names.serverPort]: Number(port) || (protocol === 'https:' ? 443 : 80),
+      [names.hook]: hook.id,
+      [names.attempt]: attempts,
+      ...(attempts > 1 && { [names.resendCount]: attempts - 1 }),
+    }
+    const options = { kind: SpanKind.CLIENT, attributes }
+    const span = this.#options.tracer.startSpan('POST', options, this.#context)
+    this.#requests.set(hook.id, span)
+    return span
+  }
+
+  answered({ hookId, outcome, verdict }: HookResult): void {
+    const span = this.#requests.get(hookId)
+    if (span === undefined) return
+    this.#requests.delete(hookId)
+    span.setAttribute(names.verdict, verdict.kind)
+    if (outcome.kind === 'answer') span.setAttribute(names.status, outcome.status)
+    const error = errorOf(outcome)
+    if (error !== undefined)
+      span.setAttribute(names.errorType, error).setStatus({ code: SpanStatusCode.ERROR })
+    span.end()
+  }
+
+  tell(event: string, attributes: Record<string, string | number>): void {
+    this.#span.addEvent(event, attributes)
+  }
+
+  failed(reason: string): void {
+    this.#span.setAttribute(names.errorType, reason).setStatus({ code: SpanStatusCode.ERROR })
+  }
+
+  end(): void {
+    this.#span.end()
+  }
+}
+
+function attributesOf(delivery: Delivery, groupId: string): Record<string, string | number> {
+  const { topic, partition, offset } = delivery.debt.record
+  return {
+    [names.system]: 'kafka',
+    [names.operation]: 'process',
+    [names.operationType]: 'process',
+    [names.topic]: topic,
+    [names.partition]: String(partition),
+    [names.offset]: offset,
+    [names.group]: groupId,
+    [names.messageId]: delivery.messageId,
+    [names.type]: delivery.kind,
+    [names.source]: delivery.sourceId,
+    [names.destination]: delivery.destinationId,
+  }
+}
+
+/** As the conventions want it of a client: a status from 400 on is an error, named by itself. */
+function errorOf(outcome: Outcome): string | undefined {
+  if (outcome.kind !== 'answer') return outcome.kind
+  return outcome.status >= 400 ? String(outcome.status) : undefined
+}
+
+/** What the owner of a hook has set in the catalog is sent as it is. */
+function namesTrace(headers: readonly string[]): boolean {
+  return headers.some((text, at) => at % 2 === 0 && text.toLowerCase() === 'traceparent')
+}

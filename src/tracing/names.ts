@@ -1,0 +1,32 @@
+/**
+ * Names of attributes: those of OpenTelemetry's semantic conventions for HTTP and messaging, and our own. What could name a user or
+ * hold a key isn't among them: no key of a record, no path or query of a hook, no address of a client.
+ */
+export const names = {
+  method: 'http.request.method',
+  route: 'http.route',
+  status: 'http.response.status_code',
+  resendCount: 'http.request.resend_count',
+  scheme: 'url.scheme',
+  serverAddress: 'server.address',
+  serverPort: 'server.port',
+  errorType: 'error.type',
+  system: 'messaging.system',
+  operation: 'messaging.operation.name',
+  operationType: 'messaging.operation.type',
+  topic: 'messaging.destination.name',
+  partition: 'messaging.destination.partition.id',
+  offset: 'messaging.kafka.offset',
+  group: 'messaging.consumer.group.name',
+  messageId: 'messaging.message.id',
+  batchSize: 'messaging.batch.message_count',
+  source: 'sluice.source.id',
+  destination: 'sluice.destination.id',
+  hook: 'sluice.hook.id',
+  type: 'sluice.message.type',
+  attempt: 'sluice.attempt',
+  verdict: 'sluice.verdict',
+  reason: 'sluice.reason',
+  tier: 'sluice.retry.tier',
+  due: 'sluice.retry.due',
+} as const

@@ -1,0 +1,80 @@
+import {
+  type Context,
+  ROOT_CONTEXT,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+  type Tracer,
+} from '@opentelemetry/api'
+import type { Delivered } from '../gateway/parcel.ts'
+import type { GatewayTracing, RequestTrace, SendTrace } from '../gateway/tracing.ts'
+import { contextIn, headersOf } from './carrier.ts'
+import { names } from './names.ts'
+
+/** Tracing of a gateway: a span for each request, and one for what it writes to Kafka. */
+export function createGatewayTracing(tracer: Tracer): GatewayTracing {
+  return {
+    begin(method, route, headers) {
+      const options = { kind: SpanKind.SERVER, attributes: { [names.method]: method, [names.route]: route } }
+      return new RequestSpan(tracer, tracer.startSpan(`${method} ${route}`, options, contextIn(headers)))
+    },
+  }
+}
+
+class RequestSpan implements RequestTrace {
+  readonly #tracer: Tracer
+  readonly #span: Span
+  readonly #context: Context
+
+  constructor(tracer: Tracer, span: Span) {
+    this.#tracer = tracer
+    this.#span = span
+    this.#context = trace.setSpan(ROOT_CONTEXT, span)
+  }
+
+  sends(topic: string, sourceId: string | undefined): SendTrace {
+    const attributes = {
+      [names.system]: 'kafka',
+      [names.operation]: 'send',
+      [names.operationType]: 'send',
+      [names.topic]: topic,
+      ...(sourceId !== undefined && { [names.source]: sourceId }),
+    }
+    const options = { kind: SpanKind.PRODUCER, attributes }
+    return new SendSpan(this.#tracer.startSpan(`send ${topic}`, options, this.#context))
+  }
+
+  /** As the conventions want it of a server: only what is its own fault is an error. */
+  end(status: number): void {
+    this.#span.setAttribute(names.status, status)
+    if (status >= 500)
+      this.#span.setAttribute(names.errorType, String(status)).setStatus({ code: SpanStatusCode.ERROR })
+    this.#span.end()
+  }
+}
+
+/** Of a name and a value in a record: their lengths, each at most two bytes. */
+const framingBytes = 4
+
+class SendSpan implements SendTrace {
+  readonly #span: Span
+  readonly headers: Readonly<Record<string, string>>
+  readonly bytes: number
+
+  constructor(span: Span) {
+    this.#span = span
+    this.headers = headersOf(trace.setSpan(ROOT_CONTEXT, span))
+    this.bytes = Object.entries(this.headers).reduce(
+      (sum, [name, value]) => sum + name.length + value.length + framingBytes,
+      0,
+    )
+  }
+
+  end(records: number, delivered: Delivered): void {
+    this.#span.setAttribute(names.batchSize, records)
+    if (delivered !== 'acknowledged')
+      this.#span.setAttribute(names.errorType, delivered).setStatus({ code: SpanStatusCode.ERROR })
+    this.#span.end()
+  }
+}

@@ -1,0 +1,71 @@
+import { type Context, ROOT_CONTEXT, SpanKind, SpanStatusCode } from '@opentelemetry/api'
+import type { Delivery, HeldRecord } from '../pipeline/delivery.ts'
+import type { PipelineObserver } from '../pipeline/pipeline.ts'
+import type { PipelineTracing } from '../pipeline/tracing.ts'
+import { formatWait } from '../retry/duration.ts'
+import { type Carrier, contextIn, headersOf } from './carrier.ts'
+import { DeliverySpan, type DeliverySpanOptions } from './delivery-span.ts'
+import { names } from './names.ts'
+
+/** Tracing of a worker: each delivery is a span that goes on with the trace that its record names. */
+export type WorkerTracing = PipelineTracing & {
+  /** A record came from Kafka, with headers that may name a trace. */
+  received(record: HeldRecord, headers: Carrier | undefined): void
+  /** Makes events of spans of what it is told. */
+  readonly observer: Partial<PipelineObserver>
+}
+
+export function createWorkerTracing(options: DeliverySpanOptions): WorkerTracing {
+  /** Where the traces of records go on, of those that name one. */
+  const parents = new WeakMap<HeldRecord, Context>()
+  const spans = new WeakMap<Delivery, DeliverySpan>()
+  const parentOf = (record: HeldRecord): Context => parents.get(record) ?? ROOT_CONTEXT
+
+  function refused({ topic, partition, offset }: HeldRecord, parent: Context, reason: string): void {
+    const attributes = {
+      [names.system]: 'kafka',
+      [names.operation]: 'process',
+      [names.operationType]: 'process',
+      [names.topic]: topic,
+      [names.partition]: String(partition),
+      [names.offset]: offset,
+      [names.group]: options.groupId,
+      [names.errorType]: reason,
+    }
+    const span = options.tracer.startSpan(`process ${topic}`, { kind: SpanKind.CONSUMER, attributes }, parent)
+    span.setStatus({ code: SpanStatusCode.ERROR }).end()
+  }
+
+  return {
+    received(record, headers) {
+      const context = contextIn(headers)
+      if (context !== ROOT_CONTEXT) parents.set(record, context)
+    },
+    begin(delivery) {
+      const span = new DeliverySpan(options, delivery, parentOf(delivery.debt.record))
+      spans.set(delivery, span)
+      return span
+    },
+    headersOf: (record) => headersOf(parentOf(record)),
+    observer: {
+      attempted: (delivery, result) => spans.get(delivery)?.answered(result),
+      delivered: (delivery) => spans.get(delivery)?.tell('delivered', {}),
+      omitted: (delivery, hookId, why) =>
+        spans.get(delivery)?.tell('omitted', { [names.hook]: hookId, [names.reason]: why }),
+      parked: (delivery, why, waitMs) =>
+        spans.get(delivery)?.tell('parked', {
+          [names.reason]: why,
+          [names.tier]: formatWait(waitMs),
+          [names.due]: new Date(Date.now() + waitMs).toISOString(),
+        }),
+      deadLettered(reason, _detail, where, delivery) {
+        if (delivery === undefined) refused(where, parentOf(where), reason)
+        else {
+          spans.get(delivery)?.tell('dead letter', { [names.reason]: reason })
+          spans.get(delivery)?.failed(reason)
+        }
+      },
+      dropped: (delivery, why) => spans.get(delivery)?.tell('dropped', { [names.reason]: why }),
+    },
+  }
+}
