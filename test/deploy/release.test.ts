@@ -1,0 +1,125 @@
+import { execFile } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { installTools, type Ran, runTool } from './tools.ts'
+
+/** `npm run release`, in a clone of this repository as it is committed. */
+
+const root = resolve(import.meta.dirname, '../..')
+
+let scratch: string
+let clone: string
+let helm: string
+
+beforeAll(async () => {
+  helm = (await installTools()).helm
+  scratch = mkdtempSync(join(tmpdir(), 'sluice-release-test-'))
+  clone = join(scratch, 'clone')
+  await promisify(execFile)('git', ['clone', '--quiet', '--no-tags', root, clone])
+  symlinkSync(join(root, 'node_modules'), join(clone, 'node_modules'))
+  await git('config', 'user.name', 'Nobody')
+  await git('config', 'user.email', 'nobody@example.com')
+  await git('remote', 'set-url', 'origin', 'https://me:key@git.example/team/sluice.git')
+}, 10 * 60_000)
+
+afterAll(() => rmSync(scratch, { recursive: true, force: true }))
+
+async function git(...args: readonly string[]): Promise<string> {
+  const { stdout } = await promisify(execFile)('git', [...args], { cwd: clone })
+  return stdout.trim()
+}
+
+function release(...args: readonly string[]): Promise<Ran> {
+  // What runs the tests may be a workflow.
+  const env = { HELM: helm, GITHUB_RUN_ID: '' }
+  return runTool(process.execPath, [join(clone, 'scripts/release.ts'), ...args], { env })
+}
+
+function sha256(bytes: Buffer): string {
+  return createHash('sha256').update(bytes).digest('hex')
+}
+
+test('a release is prepared, tried, made and tagged; its files are whole, and say where they are from', async () => {
+  expect(await release('--prepare', '9.8.7')).toMatchObject({ isOk: true })
+  const unready = await release('--dry-run')
+  expect(unready.isOk).toBe(false)
+  expect(unready.text).toContain('the tree has changes')
+  await git('commit', '--quiet', '-am', 'chore: release 9.8.7')
+
+  expect(await release('--dry-run')).toMatchObject({ isOk: true })
+  expect(await git('status', '--porcelain')).toBe('')
+  expect(await git('tag')).toBe('')
+
+  const made = await release()
+  expect(made).toMatchObject({ isOk: true })
+  expect(await git('status', '--porcelain')).toBe('')
+  const head = await git('rev-parse', 'HEAD')
+  expect(await git('rev-parse', 'v9.8.7^{commit}')).toBe(head)
+  expect(await git('cat-file', '-t', 'v9.8.7')).toBe('tag')
+  const folder = join(clone, 'release/9.8.7')
+  expect(readdirSync(folder).toSorted()).toEqual([
+    'SHA256SUMS',
+    'notes.md',
+    'sluice-9.8.7.cdx.json',
+    'sluice-9.8.7.intoto.json',
+    'sluice-9.8.7.tgz',
+    'sluice-chart-9.8.7.tgz',
+  ])
+  const { isOk: areSumsRight } = await runTool('sh', ['-c', `cd '${folder}' && sha256sum --check SHA256SUMS`])
+  expect(areSumsRight).toBe(true)
+  expect(await git('tag', '-l', '--format=%(contents)', 'v9.8.7')).toContain(
+    readFileSync(join(folder, 'notes.md'), 'utf8').split('\n')[2],
+  )
+
+  const read = (name: string) => JSON.parse(readFileSync(join(folder, name), 'utf8'))
+  const statement = read('sluice-9.8.7.intoto.json')
+  expect(statement).toMatchObject({
+    _type: 'https://in-toto.io/Statement/v1',
+    predicateType: 'https://slsa.dev/provenance/v1',
+    predicate: { runDetails: { builder: { id: 'urn:sluice:by-hand' } } },
+  })
+  expect(statement.predicate.buildDefinition.resolvedDependencies).toEqual([
+    { uri: 'git+https://git.example/team/sluice@refs/tags/v9.8.7', digest: { gitCommit: head } },
+    { uri: 'package-lock.json', digest: { sha256: sha256(readFileSync(join(clone, 'package-lock.json'))) } },
+  ])
+  for (const { name, digest } of statement.subject)
+    expect([name, digest.sha256]).toEqual([name, sha256(readFileSync(join(folder, name)))])
+  expect(statement.subject).toHaveLength(4)
+  expect(read('sluice-9.8.7.cdx.json').metadata.component).toMatchObject({ name: 'sluice', version: '9.8.7' })
+
+  const { text: chart } = await runTool(helm, ['show', 'chart', join(folder, 'sluice-chart-9.8.7.tgz')])
+  expect(chart).toMatch(/^appVersion: 9\.8\.7$/m)
+  const { text: packed } = await runTool('tar', [
+    '-xOzf',
+    join(folder, 'sluice-9.8.7.tgz'),
+    'package/package.json',
+    'package/dist/build.json',
+  ])
+  expect(packed).toContain('"version": "9.8.7"')
+  expect(packed).toContain(`"commit":"${head.slice(0, 12)}"`)
+
+  const again = await release('--dry-run')
+  expect(again.isOk).toBe(false)
+  expect(again.text).toContain('the tag v9.8.7 exists')
+  expect(await release('--tagged', 'v9.8.7', '--out', join(scratch, 'files'))).toMatchObject({ isOk: true })
+  expect(readdirSync(join(scratch, 'files'))).toHaveLength(6)
+  await git('commit', '--quiet', '--allow-empty', '-m', 'later')
+  expect((await release('--tagged', 'v9.8.7')).text).toContain('the tag v9.8.7 is not on')
+}, 300_000)
+
+test('a version that the chart does not have is not released', async () => {
+  writeFileSync(
+    join(clone, 'package.json'),
+    readFileSync(join(clone, 'package.json'), 'utf8').replace(/"version": ".*"/, '"version": "9.9.0"'),
+  )
+  const { isOk, text } = await release()
+  expect(isOk).toBe(false)
+  expect(text).toContain('Chart.yaml (version) says 9.8.7, package.json 9.9.0')
+  expect(text).toContain('CHANGELOG.md has no section "## 9.9.0 - DATE"')
+  expect(text).toContain('the tree has changes')
+  expect(await git('tag')).toBe('v9.8.7')
+})
