@@ -89,13 +89,16 @@ function planHere(): ReleasePlan {
 }
 
 function readFiles(): VersionFiles {
-  const read = (file: string): string => readFileSync(join(root, file), 'utf8')
   return {
     'package.json': read('package.json'),
     'package-lock.json': read('package-lock.json'),
     'deploy/helm/sluice/Chart.yaml': read('deploy/helm/sluice/Chart.yaml'),
     'CHANGELOG.md': read('CHANGELOG.md'),
   }
+}
+
+function read(file: string): string {
+  return readFileSync(join(root, file), 'utf8')
 }
 
 /** Tarball, chart, bill of materials and notes; then a statement of where they are from, and checksums of all. */

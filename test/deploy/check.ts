@@ -35,9 +35,10 @@ try {
   rmSync(scratch, { recursive: true, force: true })
 }
 
-function fileChecks({ hadolint, yamllint, compose, promtool }: Tools): Check[] {
+function fileChecks({ hadolint, yamllint, actionlint, compose, promtool }: Tools): Check[] {
   const rules = found('deploy/prometheus/*.rules.yaml')
-  const yamls = ['docker-compose.yml', ...found('deploy/**/*.{yaml,yml}')].filter(
+  const workflows = found('.github/workflows/*.yml')
+  const yamls = ['docker-compose.yml', ...workflows, ...found('deploy/**/*.{yaml,yml}')].filter(
     (file) => !file.startsWith(`${chart}/templates`),
   )
   return [
@@ -51,6 +52,7 @@ function fileChecks({ hadolint, yamllint, compose, promtool }: Tools): Check[] {
         return runTool('python3', [yamllint, ...args], { env: { PYTHONPATH: packages } })
       },
     },
+    { name: 'actionlint', run: () => runTool(actionlint, ['-no-color', ...workflows]) },
     { name: 'compose-go docker-compose.yml', run: () => runTool(compose, ['docker-compose.yml']) },
     { name: 'promtool check rules', run: () => runTool(promtool, ['check', 'rules', ...rules]) },
     {

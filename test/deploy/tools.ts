@@ -13,6 +13,7 @@ export type Tools = {
   compose: string
   hadolint: string
   yamllint: string
+  actionlint: string
   promtool: string
   /** The JSON Schemas of Kubernetes, a file each kind. */
   kubernetesSchemas: string
@@ -47,6 +48,11 @@ export async function installTools(): Promise<Tools> {
       name: 'compose-go',
       package: 'github.com/compose-spec/compose-go/v2/cmd',
       version: 'v2.16.2',
+    }),
+    actionlint: await goProgram({
+      name: 'actionlint',
+      package: 'github.com/rhysd/actionlint/cmd/actionlint',
+      version: 'v1.7.12',
     }),
     hadolint: join(hadolint, 'bin/hadolint'),
     yamllint: join(yamllint, 'bin/yamllint'),
