@@ -22,6 +22,7 @@ import {
   printFormats,
   printTopicTable,
 } from './roles/topics.ts'
+import { growTopics } from './roles/topics-grow.ts'
 import { startUp } from './roles/up.ts'
 import { startWorker } from './roles/worker.ts'
 import { runRole } from './run-role.ts'
@@ -61,6 +62,7 @@ Examples:
   sluice worker                               a member of the consumer group for each CPU
   sluice worker --processes 4                 four of them
   sluice topics apply                         create the topics, correct their settings
+  sluice topics grow 48                       more partitions, with the state and all that waits
   sluice send --source shop '{"type":"track","userId":"u1","event":"Hello"}'
   sluice audience sync vips.csv --space personas --audience aud_1 --name "Big spenders"
   sluice audience change --space personas --audience aud_1 --name "Big spenders" --user u1 --member true
@@ -101,6 +103,37 @@ command('apply', 'create missing topics and correct settings', { parent: topics 
 command('check', 'compare the topics with what they must be; exit code 1 if they differ', {
   parent: topics,
 }).action((flags: Flags) => runOnce(flags, checkTopicTable))
+command('grow', 'take the installation to more partitions: workers are stopped for it, producers may go on', {
+  parent: topics,
+})
+  .argument('[partitions]', 'how many there are to be; killed, it goes on where it was when it is run again')
+  .option('--dry-run', 'say what would be done, how long it takes and what it needs, and write nothing')
+  .option('--abandon', 'give up a growth that is under way: all is as it was')
+  .option('--clean', 'remove the topics of before, once the workers run with the new ones')
+  .addHelpText(
+    'after',
+    `
+Examples:
+  sluice topics grow 48 --dry-run
+  sluice topics grow 48
+
+docs/growing.md tells what it does, and what upstream has to know.`,
+  )
+  .action((partitions: string | undefined, flags: Flags) =>
+    runOnce(flags, (config, log) =>
+      growTopics(
+        config,
+        log,
+        {
+          partitions,
+          isDryRun: flags['dryRun'] === true,
+          isAbandoned: flags['abandon'] === true,
+          isClean: flags['clean'] === true,
+        },
+        errorScreen,
+      ),
+    ),
+  )
 command('list', 'show the topics and what they are for', { parent: topics }).action((flags: Flags) =>
   runOnce(flags, async (config) => listTopicTable(config)),
 )

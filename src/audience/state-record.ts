@@ -112,7 +112,8 @@ function parseState(key: Buffer | null, value: Buffer | null): DecodedState {
   return { ok: true, record }
 }
 
-function parseSubject(key: Buffer): Subject | undefined {
+/** What a record is of, by its key; `undefined` where that is none of ours. Never throws. */
+export function parseSubject(key: Buffer): Subject | undefined {
   const parsed = parseJson(key.toString())
   if (!parsed.ok || !Array.isArray(parsed.value)) return undefined
   const [first, second, third, ...rest]: unknown[] = parsed.value

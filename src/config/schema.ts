@@ -203,7 +203,14 @@ const configTable = {
       min: 1,
       max: 1000,
       description:
-        'Partitions of each data topic, the same for all: at most so many processes share the load.',
+        'Partitions of each data topic, the same for all: at most so many processes share the load. `sluice topics grow` takes an installation to more of them (docs/growing.md).',
+    }),
+    generation: integer({
+      default: 1,
+      min: 1,
+      max: 1000,
+      description:
+        'Which of the topics that only Sluice writes are in use: each growth makes new ones, and says what to set here. A start ends where it is not the one that the last growth has made.',
     }),
     replication: integer({ default: 3, min: 1, max: 15, description: 'Copies of each partition.' }),
     minInsync: integer({

@@ -153,6 +153,8 @@ const bits: readonly (readonly [Operation, number])[] = [
   ['READ', 3],
   ['WRITE', 4],
   ['CREATE', 5],
+  ['DELETE', 6],
+  ['ALTER', 7],
   ['DESCRIBE', 8],
   ['DESCRIBE_CONFIGS', 10],
   ['ALTER_CONFIGS', 11],

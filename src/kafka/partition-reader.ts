@@ -4,7 +4,7 @@ import { errorCodes, protocolError } from './error-codes.ts'
 import { type FetchedPartition, fetchRequest, readCommitted } from './fetch-message.ts'
 import { withoutSession } from './fetch-session.ts'
 import { openPartwiseCluster, type PartwiseCluster } from './partwise-cluster.ts'
-import { readRecordSet, type RecordSet } from './record-batch.ts'
+import { type FetchedRecord, readRecordSet, type RecordHeaders, type RecordSet } from './record-batch.ts'
 import { withoutAborted } from './transactions.ts'
 import { ask as askBroker } from './wire.ts'
 
@@ -16,6 +16,18 @@ export type KeyedRecord = {
   readonly value: Buffer | null
   /** Epoch milliseconds. */
   readonly timestampMs: number
+}
+
+/** A record as it is in the log, to be copied; all of it slices of a whole fetch. */
+export type WholeRecord = {
+  readonly offset: number
+  readonly key: Buffer | null
+  readonly value: Buffer | null
+  readonly headers: RecordHeaders
+  /** Epoch milliseconds. */
+  readonly timestampMs: number
+  /** Why its content can't be read. It then stands for all of its batch that are not before it. */
+  readonly unreadable?: string
 }
 
 export type ReadOptions = {
@@ -43,12 +55,14 @@ export type PartitionReader = {
    * read at a time, others wait for their turn. Throws when Kafka gives nothing for too long.
    */
   read(options: ReadOptions): AsyncGenerator<readonly KeyedRecord[], void>
+  /** The same with headers, and with the records that have no key. */
+  readWhole(options: ReadOptions): AsyncGenerator<readonly WholeRecord[], void>
   /** Ends what is being read with an error. */
   stop(): Promise<void>
 }
 
 /** What one fetch may bring of a partition. */
-const fetchBytes = 1024 ** 2
+const defaultFetchBytes = 1024 ** 2
 /** How long a broker keeps a fetch for which there is nothing. */
 const fetchWaitMs = 200
 /** Each holds two fetches in memory. */
@@ -66,15 +80,36 @@ const emptyAnswers = 3
 const damagedAnswers = 3
 
 /** A piece of the log: its records, and where the next piece begins. */
-type Piece = { readonly records: KeyedRecord[]; readonly next: number }
+type Piece<T> = { readonly records: T[]; readonly next: number }
+
+/** What is made of a record; `undefined`: it is left out. */
+type Take<T> = (record: FetchedRecord) => T | undefined
+
+function keyed({ offset, key, value, timestampMs }: FetchedRecord): KeyedRecord | undefined {
+  return key === null ? undefined : { offset, key, value, timestampMs }
+}
+
+function whole(record: FetchedRecord): WholeRecord {
+  return record
+}
 
 type Session = { readonly opened: PartwiseCluster; users: number }
+
+export type ReaderOptions = {
+  /** So many partitions are read at the same time, each with two fetches in memory; others wait for their turn. */
+  readonly atATime?: number
+  /** What one fetch may bring of a partition, but for a batch that is larger. */
+  readonly fetchBytes?: number
+}
 
 /**
  * The brokers' own `fetch`, of a client that joins nothing: there is no group to wait for, to be rebalanced, or to delete, and
  * the answer to each fetch can be told apart from no answer.
  */
-export function createPartitionReader(kafka: Kafka): PartitionReader {
+export function createPartitionReader(
+  kafka: Kafka,
+  { atATime = readsAtATime, fetchBytes = defaultFetchBytes }: ReaderOptions = {},
+): PartitionReader {
   const stopping = new AbortController()
   const queue: (() => void)[] = []
   let reading = 0
@@ -96,7 +131,7 @@ export function createPartitionReader(kafka: Kafka): PartitionReader {
 
   async function turn(signal: AbortSignal): Promise<void> {
     reading++
-    if (reading <= readsAtATime) return
+    if (reading <= atATime) return
     const { promise, resolve } = Promise.withResolvers<void>()
     queue.push(resolve)
     try {
@@ -119,6 +154,31 @@ export function createPartitionReader(kafka: Kafka): PartitionReader {
     return signal === undefined ? stopping.signal : AbortSignal.any([signal, stopping.signal])
   }
 
+  async function* readAs<T>(
+    { topic, partition, from, signal, stallTimeoutMs = defaultStallTimeoutMs, onUnreadable }: ReadOptions,
+    take: Take<T>,
+  ): AsyncGenerator<readonly T[], void> {
+    const done = new AbortController()
+    const until = AbortSignal.any([signalOf(signal), done.signal])
+    await turn(until)
+    const used = open()
+    try {
+      const log = new LogReader(used.opened, {
+        topic,
+        partition,
+        stallTimeoutMs,
+        fetchBytes,
+        signal: until,
+        onUnreadable,
+      })
+      yield* log.read(from, take)
+    } finally {
+      done.abort(new Error('the reading is over'))
+      endTurn()
+      await close(used)
+    }
+  }
+
   return {
     async range({ topic, partition, signal, stallTimeoutMs = defaultStallTimeoutMs }) {
       const used = open()
@@ -127,32 +187,15 @@ export function createPartitionReader(kafka: Kafka): PartitionReader {
           topic,
           partition,
           stallTimeoutMs,
+          fetchBytes,
           signal: signalOf(signal),
         }).range()
       } finally {
         await close(used)
       }
     },
-    async *read({ topic, partition, from, signal, stallTimeoutMs = defaultStallTimeoutMs, onUnreadable }) {
-      const done = new AbortController()
-      const until = AbortSignal.any([signalOf(signal), done.signal])
-      await turn(until)
-      const used = open()
-      try {
-        const log = new LogReader(used.opened, {
-          topic,
-          partition,
-          stallTimeoutMs,
-          signal: until,
-          onUnreadable,
-        })
-        yield* log.read(from)
-      } finally {
-        done.abort(new Error('the reading is over'))
-        endTurn()
-        await close(used)
-      }
-    },
+    read: (options) => readAs(options, keyed),
+    readWhole: (options) => readAs(options, whole),
     async stop() {
       stopping.abort(new Error('the reader is stopped'))
       await session?.opened.close()
@@ -165,6 +208,7 @@ type LogOptions = {
   readonly partition: number
   readonly signal: AbortSignal
   readonly stallTimeoutMs: number
+  readonly fetchBytes: number
   readonly onUnreadable?: ReadOptions['onUnreadable']
 }
 
@@ -182,16 +226,16 @@ class LogReader {
     return this.#patiently(() => this.#askRange())
   }
 
-  async *read(from: number): AsyncGenerator<readonly KeyedRecord[], void> {
+  async *read<T>(from: number, take: Take<T>): AsyncGenerator<readonly T[], void> {
     const { start, end } = await this.range()
     let position = Math.max(from, start)
     if (position >= end) return
-    let coming = this.#piece(position, end)
+    let coming = this.#piece(position, end, take)
     while (position < end) {
       const { records, next } = await coming
       position = next
       if (position < end) {
-        coming = this.#piece(position, end)
+        coming = this.#piece(position, end, take)
         // Whoever stops reading here doesn't wait for it.
         coming.catch(() => undefined)
       }
@@ -228,7 +272,7 @@ class LogReader {
   }
 
   /** The records at `position` and behind it, before `end`, as far as one fetch goes. */
-  async #piece(position: number, end: number): Promise<Piece> {
+  async #piece<T>(position: number, end: number, take: Take<T>): Promise<Piece<T>> {
     const { stallTimeoutMs, signal } = this.#options
     const deadlineMs = performance.now() + stallTimeoutMs
     for (let [empty, damaged] = [0, 0]; empty < emptyAnswers;) {
@@ -237,7 +281,7 @@ class LogReader {
       if (answer !== 'later' && answer.recordSet.length > 0) {
         const passDamaged = ++damaged > damagedAnswers
         const read = await readRecordSet(answer.recordSet, { passDamaged, end: answer.highWatermark })
-        if (read.nextOffset > position) return this.#pieceOf(read, answer, position, end)
+        if (read.nextOffset > position) return this.#pieceOf(read, answer, { position, end, take })
       } else if (answer !== 'later' && readableEnd(answer) >= end) {
         empty++
         continue
@@ -257,13 +301,15 @@ class LogReader {
 
   /** `gone`: the log begins behind this offset now. `later`: the broker says nothing of the partition, to slow us down. */
   async #fetch(position: number): Promise<FetchedPartition | 'gone' | 'later'> {
-    const { topic, partition } = this.#options
+    const { topic, partition, fetchBytes } = this.#options
     await this.#brokers.cluster.refreshMetadataIfNecessary()
     const broker = await this.#brokers.findBroker(this.#leader())
     const { errorCode, responses } = await askBroker(
       broker,
       fetchRequest({
         ...wholeFetch,
+        maxBytes: fetchBytes,
+        maxBytesPerPartition: fetchBytes,
         positions: [{ topic, partition, offset: position, leaderEpoch: -1 }],
       }),
     )
@@ -275,21 +321,17 @@ class LogReader {
     throw protocolError(code)
   }
 
-  #pieceOf(
+  #pieceOf<T>(
     { records: all, nextOffset: next }: RecordSet,
     { abortedTransactions }: FetchedPartition,
-    position: number,
-    end: number,
-  ): Piece {
-    const records: KeyedRecord[] = []
-    for (const { offset, key, value, timestampMs, unreadable } of withoutAborted(
-      all,
-      abortedTransactions,
-      position,
-    )) {
-      if (offset >= end) break
-      if (unreadable !== undefined) this.#options.onUnreadable?.(unreadable)
-      if (key !== null) records.push({ offset, key, value, timestampMs })
+    { position, end, take }: { position: number; end: number; take: Take<T> },
+  ): Piece<T> {
+    const records: T[] = []
+    for (const record of withoutAborted(all, abortedTransactions, position)) {
+      if (record.offset >= end) break
+      if (record.unreadable !== undefined) this.#options.onUnreadable?.(record.unreadable)
+      const taken = take(record)
+      if (taken !== undefined) records.push(taken)
     }
     return { records, next }
   }
@@ -355,8 +397,6 @@ async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T
 const wholeFetch = {
   maxWaitMs: fetchWaitMs,
   minBytes: 1,
-  maxBytes: fetchBytes,
-  maxBytesPerPartition: fetchBytes,
   isolationLevel: readCommitted,
   ...withoutSession,
 }

@@ -1,7 +1,15 @@
-import { type TopicLayout, topicTable } from './topics.ts'
+import { shortTopicName, type TopicLayout, topicTable } from './topics.ts'
 
 /** As Kafka's authorizers name them. */
-export type Operation = 'READ' | 'WRITE' | 'CREATE' | 'DESCRIBE' | 'DESCRIBE_CONFIGS' | 'ALTER_CONFIGS'
+export type Operation =
+  | 'READ'
+  | 'WRITE'
+  | 'CREATE'
+  | 'DELETE'
+  | 'ALTER'
+  | 'DESCRIBE'
+  | 'DESCRIBE_CONFIGS'
+  | 'ALTER_CONFIGS'
 
 export type Right = {
   readonly resource: 'Topic' | 'Group'
@@ -18,6 +26,8 @@ export const kafkaRoles = [
   'up',
   'topics apply',
   'topics check',
+  'topics grow',
+  'topics grow --clean',
   'send',
   'audience sync',
   'audience change',
@@ -53,7 +63,10 @@ type Needs = {
   readonly creates?: true
 }
 
-const needsOf: Readonly<Record<KafkaRole, Needs>> = {
+/** Of those that grow an installation their own function tells. */
+type Growing = 'topics grow' | 'topics grow --clean'
+
+const needsOf: Readonly<Record<Exclude<KafkaRole, Growing>, Needs>> = {
   worker: { uses: ofWorker, settings: 'all', isMember: true },
   gateway: { uses: ofGateway, settings: 'used' },
   up: {
@@ -62,10 +75,10 @@ const needsOf: Readonly<Record<KafkaRole, Needs>> = {
     isMember: true,
     creates: true,
   },
-  'topics apply': { uses: {}, settings: 'all', creates: true },
-  'topics check': { uses: {}, settings: 'all' },
+  'topics apply': { uses: { backfills: ['READ'] }, settings: 'all', creates: true },
+  'topics check': { uses: { backfills: ['READ'] }, settings: 'all' },
   send: { uses: { events: ['WRITE'] } },
-  'audience sync': { uses: { 'audience-changes': ['WRITE'] } },
+  'audience sync': { uses: { 'audience-changes': ['WRITE'], backfills: ['READ'] } },
   'audience change': { uses: { 'audience-changes': ['WRITE'] } },
   'audience backfill': { uses: { memberships: ['READ'], replays: ['WRITE'], backfills: both } },
 }
@@ -81,10 +94,13 @@ export type RightsScope = {
  * All that a role may need to do, from the table of topics: but for what is optional, none of it can be done without. READ and WRITE of a topic, and READ of a
  * group, allow to DESCRIBE it, ALTER_CONFIGS to DESCRIBE_CONFIGS.
  */
-export function rightsOf(role: KafkaRole, { layout, groupId, withSettings }: RightsScope): Right[] {
+export function rightsOf(role: KafkaRole, scope: RightsScope): Right[] {
+  if (role === 'topics grow') return rightsToGrow(scope)
+  if (role === 'topics grow --clean') return rightsToClean(scope)
+  const { layout, groupId, withSettings } = scope
   const { uses, settings, isMember = false, creates = false } = needsOf[role]
   const rights = topicTable(layout).flatMap(({ topic, isOptional }): Right[] => {
-    const name = topic.slice(layout.prefix.length)
+    const name = shortTopicName(topic, layout.prefix)
     const access = uses[name.startsWith('retry.') ? 'retry' : name] ?? []
     const operations: Operation[] = [...access]
     if (access.length === 0 && settings === 'all') operations.push('DESCRIBE')
@@ -98,6 +114,54 @@ export function rightsOf(role: KafkaRole, { layout, groupId, withSettings }: Rig
   return isMember ? [...rights, { resource: 'Group', name: groupId, operation: 'READ' }] : rights
 }
 
+/** What is copied is read; what is new is made and written; what others write gets more partitions. */
+function rightsToGrow({ layout, groupId }: RightsScope): Right[] {
+  const { present, next } = ownTopics(layout)
+  const ofTopics: [string, Operation[]][] = [
+    ...topicTable(layout)
+      .map(({ topic }) => topic)
+      .filter((topic) => !present.includes(topic))
+      .map((topic): [string, Operation[]] => [topic, sharedRights(shortTopicName(topic, layout.prefix))]),
+    ...present.map((topic): [string, Operation[]] => [topic, ['READ']]),
+    ...next.map((topic): [string, Operation[]] => [topic, ['READ', 'WRITE', 'CREATE', 'ALTER_CONFIGS']]),
+  ]
+  return [
+    ...ofTopics.flatMap(([name, operations]) =>
+      operations.map((operation): Right => ({ resource: 'Topic', name, operation })),
+    ),
+    { resource: 'Group', name: groupId, operation: 'READ' },
+  ]
+}
+
+/** Of a topic that keeps its name. */
+function sharedRights(name: string): Operation[] {
+  if (name === 'backfills') return ['READ', 'WRITE']
+  return name === 'audience-changes' ? ['READ', 'ALTER'] : ['DESCRIBE', 'ALTER']
+}
+
+function rightsToClean({ layout }: RightsScope): Right[] {
+  const { present, next } = ownTopics(layout)
+  return [
+    ...[...present, ...next].map((name): Right => ({ resource: 'Topic', name, operation: 'DELETE' })),
+    ...(['READ', 'WRITE'] as const).map((operation): Right => ({
+      resource: 'Topic',
+      name: `${layout.prefix}backfills`,
+      operation,
+    })),
+  ]
+}
+
+/** The topics that a growth copies, as they are and as they will be. */
+function ownTopics(layout: TopicLayout): { present: string[]; next: string[] } {
+  const namesOf = (generation: number): string[] => topicTable({ ...layout, generation }).map(({ topic }) => topic)
+  const shared = namesOf(layout.generation + 1)
+  const present = namesOf(layout.generation)
+  return {
+    present: present.filter((topic) => !shared.includes(topic)),
+    next: shared.filter((topic) => !present.includes(topic)),
+  }
+}
+
 /** The same as a page of documentation, for the topics of `scope`. */
 export function rightsMarkdown(scope: RightsScope): string {
   return kafkaRoles.map((role) => `\n## ${headings[role]}\n\n${tableOf(rightsOf(role, scope))}\n`).join('')
@@ -109,6 +173,8 @@ const headings: Readonly<Record<KafkaRole, string>> = {
   up: '`sluice up`',
   'topics apply': '`sluice topics apply`',
   'topics check': '`sluice topics check`',
+  'topics grow': '`sluice topics grow`',
+  'topics grow --clean': '`sluice topics grow --clean` and `--abandon`',
   send: '`sluice send`',
   'audience sync': '`sluice audience sync`',
   'audience change': '`sluice audience change`',

@@ -76,7 +76,7 @@ async function createTopics(
   const refused: Refusal[] = []
   for (const definition of missing) {
     const { topic, settings } = definition
-    const problem = await create(admin, definition, settings)
+    const problem = await tryToCreate(admin, definition, settings)
     if (problem === undefined) {
       created.push(topic)
       continue
@@ -85,7 +85,7 @@ async function createTopics(
     for (const { name, value } of unwanted) refused.push({ topic, problem: `${name}=${value} is refused` })
     const left = settings.filter((setting) => !unwanted.includes(setting))
     const isCreated =
-      mayLeaveOut && unwanted.length > 0 && (await create(admin, definition, left)) === undefined
+      mayLeaveOut && unwanted.length > 0 && (await tryToCreate(admin, definition, left)) === undefined
     if (isCreated) created.push(topic)
     else if (unwanted.length === 0) refused.push({ topic, problem: `can not be created: ${problem}` })
   }
@@ -95,16 +95,16 @@ async function createTopics(
 
 /** Which of them the cluster would not create the topic with: each is tried by itself, and nothing is made. */
 async function refusedSettings(admin: Admin, definition: TopicDefinition): Promise<TopicSetting[]> {
-  if ((await create(admin, definition, [], true)) !== undefined) return []
+  if ((await tryToCreate(admin, definition, [], true)) !== undefined) return []
   const refused: TopicSetting[] = []
   for (const setting of definition.settings) {
-    if ((await create(admin, definition, [setting], true)) !== undefined) refused.push(setting)
+    if ((await tryToCreate(admin, definition, [setting], true)) !== undefined) refused.push(setting)
   }
   return refused
 }
 
 /** Gives why the cluster would not; throws where it could not be asked. */
-async function create(
+export async function tryToCreate(
   admin: Admin,
   { topic, partitions, replication }: TopicDefinition,
   settings: readonly TopicSetting[],
@@ -136,7 +136,7 @@ const servedWithinMs = 30_000
 const notServedTypes: ReadonlySet<string> = new Set(['UNKNOWN_TOPIC_OR_PARTITION', 'LEADER_NOT_AVAILABLE'])
 
 /** The controller has made the topics; the brokers learn of it a moment later. */
-async function untilServed(admin: Admin, topics: string[]): Promise<void> {
+export async function untilServed(admin: Admin, topics: string[]): Promise<void> {
   const deadlineMs = performance.now() + servedWithinMs
   while (topics.length > 0 && !(await areServed(admin, topics))) {
     if (performance.now() > deadlineMs) {
@@ -156,7 +156,8 @@ async function areServed(admin: Admin, topics: string[]): Promise<boolean> {
   }
 }
 
-async function correctSettings(
+/** Sets what isn't as the table says; settings that it doesn't have stay. */
+export async function correctSettings(
   admin: Admin,
   { topic, settings }: TopicDefinition,
 ): Promise<'right' | 'corrected' | { readonly problem: string }> {

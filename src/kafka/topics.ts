@@ -6,6 +6,8 @@ export type TopicLayout = {
   prefix: string
   /** Of every topic that is read by the group: a record keeps its partition number from topic to topic. */
   partitions: number
+  /** Of the topics that only Sluice writes: each growth makes new ones. The first has no name of its own. */
+  generation: number
   replication: number
   minInsync: number
   /** How long after the first try another may be due, in milliseconds. */
@@ -71,20 +73,31 @@ function carriedKeptMs(retryLimitMs: number): number {
   return sourceKeptMs + Math.max(day, retryLimitMs)
 }
 
+/** What the names of topics begin with that only Sluice writes, and that hold what belongs to a unit: a growth copies them. */
+export function ownPrefix({ prefix, generation }: Pick<TopicLayout, 'prefix' | 'generation'>): string {
+  return generation === 1 ? prefix : `${prefix}g${generation}.`
+}
+
+/** A topic's name without what it has of the prefix and of the generation, as metrics and rights call it. */
+export function shortTopicName(topic: string, prefix: string): string {
+  return topic.slice(prefix.length).replace(/^g\d+\./, '')
+}
+
 /** The one table of topics. The worker checks it at its start, `sluice topics apply` makes it so. */
 export function topicTable(layout: TopicLayout): TopicDefinition[] {
   const { prefix, partitions, replication, minInsync, retryLimitMs, tiers, maxMessageBytes, attemptsKeptMs } =
     layout
   const carriedMs = carriedKeptMs(retryLimitMs)
   const carriedBytes = maxCarriedBytes(maxMessageBytes)
+  const own = { begins: ownPrefix(layout) }
   const define = (
     name: string,
     purpose: string,
     kept: Keeping,
     maxBytes: number,
-    partitionCount = partitions,
+    { begins = prefix, partitionCount = partitions }: { begins?: string; partitionCount?: number } = {},
   ): TopicDefinition => ({
-    topic: prefix + name,
+    topic: begins + name,
     purpose,
     partitions: partitionCount,
     replication,
@@ -120,23 +133,31 @@ export function topicTable(layout: TopicLayout): TopicDefinition[] {
       'what audiences and computed traits hold, and so what is to be delivered of them',
       { latestOfKey: true, noneBeforeMs: sourceKeptMs, deletionsForMs: deletionsKeptMs },
       carriedBytes,
+      own,
     ),
     ...tiers.map((tier) =>
-      define(`retry.${tier}`, `deliveries to try again after ${tier}`, { forMs: carriedMs }, carriedBytes),
+      define(
+        `retry.${tier}`,
+        `deliveries to try again after ${tier}`,
+        { forMs: carriedMs },
+        carriedBytes,
+        own,
+      ),
     ),
     define(
       'replays',
       'deliveries asked for again, by replay or backfill',
       { forMs: carriedMs },
       carriedBytes,
+      own,
     ),
     define('dead-letters', 'what can not be delivered, with the reason', { forMs: 14 * day }, carriedBytes),
     define(
       'backfills',
-      'which destinations have missed a value of an audience, and need a backfill',
+      'which destinations have missed a value of an audience, and need a backfill; how far a growth is',
       { latestOfKey: true, noneBeforeMs: 0, deletionsForMs: day },
       kafkaDefaultBytes,
-      1,
+      { partitionCount: 1 },
     ),
     {
       ...define(
@@ -171,9 +192,8 @@ function keepingSettings(kept: Keeping): TopicSetting[] {
   ]
 }
 
-/** Every retry topic that exists, also those of a ladder that was configured before: all are consumed until empty. */
-export async function existingRetryTiers(kafka: Kafka, prefix: string): Promise<string[]> {
-  const retryPrefix = `${prefix}retry.`
+/** The tiers of every retry topic that exists, also those of a ladder that was configured before: all are consumed until empty. */
+export async function existingRetryTiers(kafka: Kafka, retryPrefix: string): Promise<string[]> {
   return withAdmin(kafka, async (admin) => {
     const topics = await admin.listTopics()
     return topics

@@ -19,6 +19,7 @@ import { createPartitionReader, type PartitionReader } from '../kafka/partition-
 import { countPartitions } from '../kafka/topic-partitions.ts'
 import { TokenBucket } from '../pacing/token-bucket.ts'
 import { askKafka, openKafka } from './ask-kafka.ts'
+import { refuseOtherLayout } from './growth-journal.ts'
 import { counted, grouped, Progress, type Screen } from './progress.ts'
 import { kafkaSettings, type TopicNames, topicNames } from './settings.ts'
 import { StartError } from './start-error.ts'
@@ -66,6 +67,7 @@ export async function backfill(
   const topics = topicNames(config)
   refuseUselessTarget(await readCatalog(config), options)
   const kafka = await openKafka(config, log, 'audience backfill')
+  await refuseOtherLayout(kafka, config)
   const partitions = await partitionsOf(config, kafka, topics)
   const scope: BackfillScope = {
     prefix: config.kafka.topicPrefix,

@@ -11,6 +11,7 @@ import { type PartitionPlan, type PlacedPart, Sync, type SyncHead } from '../ups
 import { readUsers, type UserFormat } from '../upstream/users.ts'
 import { askKafka, openKafka } from './ask-kafka.ts'
 import { counted, grouped, Progress, type Screen } from './progress.ts'
+import { refuseWhileGrowing } from './growth-journal.ts'
 import { kafkaSettings, topicNames } from './settings.ts'
 import { StartError } from './start-error.ts'
 import { openInput, readingInput, readingLines, type UpstreamInput } from './upstream-input.ts'
@@ -65,10 +66,9 @@ export async function syncAudience(
   kafkaSettings(config)
   const input = await openInput(options.file)
   warnOfAge(input, options, head, screen)
-  const partitions = await askKafka(
-    config,
-    countPartitions(await openKafka(config, log, 'audience sync'), topic),
-  )
+  const kafka = await openKafka(config, log, 'audience sync')
+  await refuseWhileGrowing(kafka, config)
+  const partitions = await askKafka(config, countPartitions(kafka, topic))
   if (partitions === undefined) {
     throw new StartError(`${topic} does not exist: \`sluice topics apply\` creates it.`)
   }
@@ -88,6 +88,10 @@ export async function syncAudience(
     const what = `${counted(total.parts, 'part')} to ${counted(partitions, 'partition')} of ${topic}`
     const about = `audience ${head.audienceId} of space ${spaceId}, property ${property}, as of ${head.snapshotAt}`
     if (isDryRun) return [about, read, `nothing sent: it would be ${what}`]
+    // Reading may have taken long: parts for another number of partitions would be refused.
+    await refuseWhileGrowing(kafka, config)
+    if ((await askKafka(config, countPartitions(kafka, topic))) !== partitions)
+      throw new StartError(`${topic} has got more partitions meanwhile: run the command again. Nothing was sent.`)
     await send(config, log, { sync, plans, total, topic, spaceId, screen })
     return [about, read, `sent     ${what}`, `sync     ${head.syncId}`]
   } finally {

@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import type { Config } from '../config/schema.ts'
 import type { createKafka } from '../kafka/client.ts'
 import { readGroupLag } from '../kafka/group-lag.ts'
+import { shortTopicName } from '../kafka/topics.ts'
 import { within } from '../kafka/within.ts'
 import type { CommonMetrics } from '../telemetry/common-metrics.ts'
 import type { Part } from './parts.ts'
@@ -29,7 +30,7 @@ export async function openGroupLag(deps: {
   function show(lag: ReadonlyMap<string, number>): void {
     metrics.groupLag.reset()
     for (const [topic, records] of lag)
-      metrics.groupLag.set({ topic: topic.slice(topicPrefix.length) }, records)
+      metrics.groupLag.set({ topic: shortTopicName(topic, topicPrefix) }, records)
   }
   function tell(failures: ReadonlyMap<string, unknown>): void {
     const [first] = failures

@@ -1,6 +1,6 @@
 import type { Config } from '../config/schema.ts'
 import type { KafkaSettings } from '../kafka/client.ts'
-import type { TopicLayout } from '../kafka/topics.ts'
+import { ownPrefix, type TopicLayout } from '../kafka/topics.ts'
 import { formatWait } from '../retry/duration.ts'
 import { type Ladder, tiersOf } from '../retry/ladder.ts'
 import { StartError } from './start-error.ts'
@@ -75,6 +75,7 @@ export function topicLayout(config: Config): TopicLayout {
   return {
     prefix: kafka.topicPrefix,
     partitions: topics.partitions,
+    generation: topics.generation,
     replication: topics.development ? 1 : topics.replication,
     minInsync: topics.development ? 1 : topics.minInsync,
     retryLimitMs: config.retry.limitMs,
@@ -97,15 +98,16 @@ export type TopicNames = Record<
   string
 >
 
-export function topicNames({ kafka }: Config): TopicNames {
+export function topicNames({ kafka, topics }: Config): TopicNames {
   const { topicPrefix } = kafka
+  const own = ownPrefix({ prefix: topicPrefix, generation: topics.generation })
   return {
     events: `${topicPrefix}events`,
     audienceChanges: `${topicPrefix}audience-changes`,
     deletions: `${topicPrefix}deletions`,
-    memberships: `${topicPrefix}memberships`,
-    retryPrefix: `${topicPrefix}retry.`,
-    replays: `${topicPrefix}replays`,
+    memberships: `${own}memberships`,
+    retryPrefix: `${own}retry.`,
+    replays: `${own}replays`,
     deadLetters: `${topicPrefix}dead-letters`,
     backfills: `${topicPrefix}backfills`,
     attempts: `${topicPrefix}attempts`,

@@ -5,6 +5,7 @@ import { checkTopics } from '../kafka/topic-check.ts'
 import { type PrintFormat, printFormats, printTopics } from '../kafka/topic-print.ts'
 import { topicTable } from '../kafka/topics.ts'
 import { askKafka, openKafka } from './ask-kafka.ts'
+import { refuseOtherLayout } from './growth-journal.ts'
 import { topicLayout } from './settings.ts'
 import { StartError } from './start-error.ts'
 import { describeTopicFaults, judgeFaults } from './topic-layout.ts'
@@ -16,9 +17,11 @@ type Log = Parameters<typeof createKafka>[1]
 /** Makes the topics as they must be, and says what was done. Throws when something can't be corrected. */
 export async function applyTopicTable(config: Config, log: Log): Promise<string[]> {
   const { check } = config.topics
+  const kafka = await openKafka(config, log, 'topics apply')
+  await refuseOtherLayout(kafka, config)
   const { created, corrected, refused, report } = await askKafka(
     config,
-    applyTopics(await openKafka(config, log, 'topics apply'), topicLayout(config), {
+    applyTopics(kafka, topicLayout(config), {
       mayLeaveOut: check !== 'strict',
       withSettings: check !== 'off',
     }),
@@ -37,10 +40,9 @@ export async function applyTopicTable(config: Config, log: Log): Promise<string[
 /** Compares; throws with every difference that is a reason not to start. */
 export async function checkTopicTable(config: Config, log: Log): Promise<string[]> {
   const withSettings = config.topics.check !== 'off'
-  const { faults } = await askKafka(
-    config,
-    checkTopics(await openKafka(config, log, 'topics check'), topicLayout(config), { withSettings }),
-  )
+  const kafka = await openKafka(config, log, 'topics check')
+  await refuseOtherLayout(kafka, config)
+  const { faults } = await askKafka(config, checkTopics(kafka, topicLayout(config), { withSettings }))
   const { fatal, tolerated } = judgeFaults(config, faults)
   if (fatal.length > 0) throw new StartError(describeTopicFaults(fatal))
   if (tolerated.length > 0) return tolerated.map(({ topic, problem }) => `differs    ${topic} ${problem}`)

@@ -13,7 +13,7 @@ import {
   type TopicSubscription,
 } from '../kafka/consumer.ts'
 import { startProducer } from '../kafka/producer.ts'
-import { existingRetryTiers, maxCarriedBytes } from '../kafka/topics.ts'
+import { existingRetryTiers, maxCarriedBytes, shortTopicName } from '../kafka/topics.ts'
 import { within } from '../kafka/within.ts'
 import { bothObservers } from '../pipeline/both-observers.ts'
 import { createPipeline, type Pipeline } from '../pipeline/pipeline.ts'
@@ -38,6 +38,7 @@ import { openBackfillMarks } from './backfill-marks.ts'
 import { showCertificateExpiry } from './certificate-expiry.ts'
 import { openFirstSyncs } from './first-syncs.ts'
 import { openGroupLag } from './group-lag.ts'
+import { refuseOtherLayout } from './growth-journal.ts'
 import { tuneGarbageCollector } from './garbage-collector.ts'
 import { bulkheadOf } from './bulkhead.ts'
 import { goOnFromPlainGroup } from './group-of-before.ts'
@@ -117,11 +118,12 @@ export async function startMember({
   let firstSyncs: FirstSyncs | undefined
   const catalog = parts.add(await openCatalog(config, metrics, log, () => firstSyncs?.catalogChanged()))
   const kafka = await openKafka(config, log, 'worker')
+  await refuseOtherLayout(kafka, config)
   const laidOut = await refuseWrongTopics(kafka, config, log)
 
   const topics = topicNames(config)
   const ladder = ladderOf(config)
-  const tiers = await askKafka(config, tiersToConsume(kafka, ladder, config.kafka.topicPrefix, log))
+  const tiers = await askKafka(config, tiersToConsume(kafka, ladder, topics.retryPrefix, log))
   let pipeline: Pipeline | undefined
   let consumer: GroupConsumer | undefined
   const state = { stalledBy: '', unreachableBy: '', isStopping: false }
@@ -226,7 +228,7 @@ export async function startMember({
     { topic: topics.replays, waitMs: 0, needsState: true },
     ...tiers.map((tier) => ({ ...tier, needsState: true })),
   ]
-  const shortNameOf = (topic: string): string => topic.slice(config.kafka.topicPrefix.length)
+  const shortNameOf = (topic: string): string => shortTopicName(topic, config.kafka.topicPrefix)
   const recordCounters = new Map(
     subscriptions.map(({ topic }) => [topic, metrics.records.series({ topic: shortNameOf(topic) })]),
   )
@@ -350,13 +352,13 @@ export async function startMember({
       collect(metrics, running, member, state.stalledBy !== '')
       showRetentionUsed(metrics, member.partitions, {
         retentions: retentions.current,
-        topicPrefix: config.kafka.topicPrefix,
+        shortNameOf,
         nowMs: Date.now(),
       })
       metrics.partitionsInTrouble.reset()
       for (const [topic, count] of member.troubled)
         metrics.partitionsInTrouble.set({ topic: shortNameOf(topic) }, count)
-      showOldestUnsettled(metrics, member.partitions, config.kafka.topicPrefix)
+      showOldestUnsettled(metrics, member.partitions, shortNameOf)
       showOpenHooks(metrics, running.openHooks())
       showCertificateExpiry(metrics, config)
       metrics.heldRecords.set(running.held.records + intake.held.records)
@@ -451,14 +453,14 @@ async function openCatalog(
 async function tiersToConsume(
   kafka: Parameters<typeof existingRetryTiers>[0],
   ladder: Ladder,
-  prefix: string,
+  retryPrefix: string,
   log: Logger,
 ): Promise<{ topic: string; waitMs: number }[]> {
-  const names = new Set([...tiersOf(ladder).map(formatWait), ...(await existingRetryTiers(kafka, prefix))])
+  const names = new Set([...tiersOf(ladder).map(formatWait), ...(await existingRetryTiers(kafka, retryPrefix))])
   return [...names].flatMap((name) => {
     const waitMs = parseWait(name)
-    if (waitMs !== undefined) return [{ topic: `${prefix}retry.${name}`, waitMs }]
-    log.warn({ topic: `${prefix}retry.${name}` }, 'a retry topic without a wait in its name is left alone')
+    if (waitMs !== undefined) return [{ topic: `${retryPrefix}${name}`, waitMs }]
+    log.warn({ topic: `${retryPrefix}${name}` }, 'a retry topic without a wait in its name is left alone')
     return []
   })
 }

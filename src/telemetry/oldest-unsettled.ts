@@ -6,7 +6,7 @@ type Partitions = Iterable<{ readonly topic: string; readonly oldestUnsettledMs:
 export function showOldestUnsettled(
   { oldestUnsettled }: Pick<Metrics, 'oldestUnsettled'>,
   partitions: Partitions,
-  topicPrefix: string,
+  shortNameOf: (topic: string) => string,
 ): void {
   const oldest = new Map<string, number>()
   for (const { topic, oldestUnsettledMs } of partitions) {
@@ -14,5 +14,5 @@ export function showOldestUnsettled(
   }
   oldestUnsettled.reset()
   for (const [topic, ms] of oldest)
-    oldestUnsettled.set({ topic: topic.slice(topicPrefix.length) }, ms / 1_000)
+    oldestUnsettled.set({ topic: shortNameOf(topic) }, ms / 1_000)
 }

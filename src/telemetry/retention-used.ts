@@ -6,9 +6,9 @@ type Partitions = Iterable<{ readonly topic: string; readonly oldestUnsettledMs:
 export function showRetentionUsed(
   { retentionUsed }: Pick<Metrics, 'retentionUsed'>,
   partitions: Partitions,
-  deps: { retentions: ReadonlyMap<string, number>; topicPrefix: string; nowMs: number },
+  deps: { retentions: ReadonlyMap<string, number>; shortNameOf: (topic: string) => string; nowMs: number },
 ): void {
-  const { retentions, topicPrefix, nowMs } = deps
+  const { retentions, shortNameOf, nowMs } = deps
   const used = new Map<string, number>()
   for (const { topic, oldestUnsettledMs } of partitions) {
     const retentionMs = retentions.get(topic)
@@ -17,5 +17,5 @@ export function showRetentionUsed(
     used.set(topic, Math.max(used.get(topic) ?? 0, ageMs / retentionMs))
   }
   retentionUsed.reset()
-  for (const [topic, ratio] of used) retentionUsed.set({ topic: topic.slice(topicPrefix.length) }, ratio)
+  for (const [topic, ratio] of used) retentionUsed.set({ topic: shortNameOf(topic) }, ratio)
 }

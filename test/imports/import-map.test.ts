@@ -21,6 +21,7 @@ const allowedFolders: Record<string, readonly string[]> = {
   audience: ['message'],
   upstream: ['audience', 'message'],
   backfill: ['audience', 'pacing', 'retry', 'upstream'],
+  growth: ['audience', 'backfill', 'message', 'retry'],
   kafka: ['http'],
   registry: ['http', 'message'],
   pipeline: ['message', 'routing', 'retry', 'delivery', 'pacing'],
@@ -38,6 +39,7 @@ const allowedFolders: Record<string, readonly string[]> = {
     'delivery-log',
     'development',
     'gateway',
+    'growth',
     'kafka',
     'message',
     'pacing',
@@ -54,7 +56,7 @@ const allowedFolders: Record<string, readonly string[]> = {
 }
 
 /** Folders without a socket, a file or a clock of their own. */
-const pureFolders = new Set(['message', 'routing', 'retry', 'pacing', 'repeats', 'address'])
+const pureFolders = new Set(['message', 'routing', 'retry', 'pacing', 'repeats', 'address', 'growth'])
 
 /** Packages that belong to one folder. */
 const packageOwners: Record<string, readonly string[]> = {

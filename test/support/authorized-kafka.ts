@@ -21,6 +21,8 @@ const operations = {
   READ: AclOperationTypes.READ,
   WRITE: AclOperationTypes.WRITE,
   CREATE: AclOperationTypes.CREATE,
+  DELETE: AclOperationTypes.DELETE,
+  ALTER: AclOperationTypes.ALTER,
   DESCRIBE: AclOperationTypes.DESCRIBE,
   DESCRIBE_CONFIGS: AclOperationTypes.DESCRIBE_CONFIGS,
   ALTER_CONFIGS: AclOperationTypes.ALTER_CONFIGS,

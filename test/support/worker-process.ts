@@ -74,15 +74,15 @@ export type Ended = { code: number | null; stdout: string; stderr: string; tookM
 /** One that hasn't ended by then hangs. */
 const hangsAfterMs = 45_000
 
-/** Runs a command to its end, whatever that is. Without `isRead` nobody reads what it prints. */
+/** Runs a command to its end, whatever that is. Without `isRead` nobody reads what it prints. `killAfterMs`: `kill -9` then, if it still runs. */
 export async function runToEnd(
   args: readonly string[],
   variables: Record<string, string>,
-  { input = '', isRead = true } = {},
+  { input = '', isRead = true, killAfterMs = hangsAfterMs } = {},
 ): Promise<Ended> {
   const startedMs = performance.now()
   const child = spawn(process.execPath, [inject('program'), ...args], { env: environment(variables) })
-  const timer = setTimeout(() => child.kill('SIGKILL'), hangsAfterMs)
+  const timer = setTimeout(() => child.kill('SIGKILL'), killAfterMs)
   child.stdin.end(input)
   let stdout = ''
   let stderr = ''

@@ -6,6 +6,7 @@ import { type TopicDefinition, topicTable } from '../../../src/kafka/topics.ts'
 const table = topicTable({
   prefix: 'Team_A.',
   partitions: 12,
+  generation: 1,
   replication: 3,
   minInsync: 2,
   retryLimitMs: 14_400_000,

@@ -6,6 +6,7 @@ const hour = 3_600_000
 const layout = {
   prefix: 'sluice.',
   partitions: 12,
+  generation: 1,
   replication: 3,
   minInsync: 2,
   retryLimitMs: 4 * hour,

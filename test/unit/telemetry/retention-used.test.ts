@@ -8,7 +8,8 @@ const hoursAgo = (hours: number) => nowMs - hours * 3_600_000
 async function shown(partitions: { topic: string; oldestUnsettledMs: number }[]) {
   const metrics = createMetrics({ perDestination: false })
   const retentions = new Map([['eu.events', 10 * 3_600_000]])
-  showRetentionUsed(metrics, partitions, { retentions, topicPrefix: 'eu.', nowMs })
+  const shortNameOf = (topic: string): string => topic.replace('eu.', '')
+  showRetentionUsed(metrics, partitions, { retentions, shortNameOf, nowMs })
   const { values } = await metrics.retentionUsed.get()
   return values.map(({ labels, value }) => [labels.topic, value])
 }

@@ -1,0 +1,149 @@
+import type { Change, Layout } from './layout.ts'
+
+/**
+ * How far a growth is: one record of the topic `backfills`, under a key that no mark has. Compaction leaves the last.
+ *
+ * - `copying`: what only Sluice writes is being copied to new topics. All that was there before is as it was.
+ * - `switching`: from here on the new layout holds, and what is left to be done for it is done by whoever runs the command.
+ * - `grown`: the new layout is complete.
+ * - `abandoned`: the old layout holds.
+ */
+export type Growth = Change & {
+  readonly state: 'copying' | 'switching' | 'grown' | 'abandoned'
+  readonly groupId: string
+  /** Of what the copied topics held, and the group's commits of them, when it began: both are to stay as they are. */
+  readonly digest: string
+  /** Topics that are copied in the order of their records' times, by the end of their names. */
+  readonly waiting: readonly string[]
+  readonly done: readonly GrowthStep[]
+  /** Where, in each partition of the new `memberships`, begins what the group has not settled; empty until that is known. */
+  readonly bounds: readonly number[]
+}
+
+/** `waiting/` and a topic of those that are copied by time. */
+export type GrowthStep =
+  'topics' | 'states' | 'open-states' | `waiting/${string}` | 'stamps' | 'commits' | 'partitions' | 'marks'
+
+const key = '[null,"grow"]'
+
+export function encodeGrowth(growth: Growth): { key: Buffer; value: Buffer } {
+  return { key: Buffer.from(key), value: Buffer.from(JSON.stringify({ version: 1, ...growth })) }
+}
+
+export type DecodedGrowth =
+  | { readonly ok: true; readonly growth: Growth }
+  /** A record of a growth, in a form that this version doesn't know. */
+  | { readonly ok: false }
+
+/** `undefined` for a record of something else. Never throws. */
+export function decodeGrowth(recordKey: Buffer, value: Buffer | null): DecodedGrowth | undefined {
+  if (recordKey.toString() !== key || value === null) return undefined
+  const fields = parse(value)
+  if (fields?.['version'] !== 1) return { ok: false }
+  const { state, from, to, groupId, digest, waiting, done, bounds } = fields
+  if (state !== 'copying' && state !== 'switching' && state !== 'grown' && state !== 'abandoned')
+    return { ok: false }
+  if (!isLayout(from) || !isLayout(to)) return { ok: false }
+  if (typeof groupId !== 'string' || typeof digest !== 'string') return { ok: false }
+  if (!isListOf(waiting, isText) || !isListOf(done, isStep) || !isListOf(bounds, isCount)) return { ok: false }
+  return { ok: true, growth: { state, from, to, groupId, digest, waiting, done, bounds } }
+}
+
+/** The layout in force; `undefined` where none was ever made by a growth. */
+export function layoutOf(growth: Growth | undefined): Layout | undefined {
+  switch (growth?.state) {
+    case undefined:
+      return undefined
+    case 'copying':
+    case 'abandoned':
+      return growth.from
+    case 'switching':
+    case 'grown':
+      return growth.to
+  }
+}
+
+/** No two growths make topics of the same names, also where one of them was abandoned. */
+export function nextGeneration(growth: Growth | undefined, current: number): number {
+  return Math.max(current, growth?.from.generation ?? 0, growth?.to.generation ?? 0) + 1
+}
+
+/** Why nothing may run with the layout that is configured, and what to do; `undefined`: it may. */
+export function faultOf(growth: Growth | undefined, configured: Layout): string | undefined {
+  switch (growth?.state) {
+    case 'copying':
+    case 'switching':
+      return underWay(growth)
+    case undefined:
+    case 'abandoned':
+    case 'grown':
+      return misfit(layoutOf(growth), configured)
+  }
+}
+
+/** For those who write syncs alone, whatever they are configured to. */
+export function underWay({ state, from, to }: Growth): string {
+  const again = `run \`sluice topics grow ${to.partitions}\` again until it ends, it goes on where it was`
+  const back =
+    state === 'copying' ? `, or \`sluice topics grow --abandon\` to stay at ${from.partitions}` : ''
+  return `This installation is being grown from ${from.partitions} to ${to.partitions} partitions: ${again}${back}.`
+}
+
+function misfit(layout: Layout | undefined, configured: Layout): string | undefined {
+  if (layout === undefined) {
+    return configured.generation === 1
+      ? undefined
+      : 'No growth of this installation is known: set SLUICE_TOPICS_GENERATION=1.'
+  }
+  if (layout.partitions === configured.partitions && layout.generation === configured.generation)
+    return undefined
+  return (
+    `This installation has ${layout.partitions} partitions, in generation ${layout.generation} of its topics: ${settingsOf(layout)} ` +
+    `(they are ${configured.partitions} and ${configured.generation}).`
+  )
+}
+
+export function settingsOf({ partitions, generation }: Layout): string {
+  return `set SLUICE_TOPICS_PARTITIONS=${partitions} and SLUICE_TOPICS_GENERATION=${generation}`
+}
+
+function parse(bytes: Buffer): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(bytes.toString())
+    return typeof value === 'object' && value !== null ? { ...value } : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function isLayout(value: unknown): value is Layout {
+  if (typeof value !== 'object' || value === null) return false
+  const { partitions, generation }: { partitions?: unknown; generation?: unknown } = value
+  return isCount(partitions) && partitions >= 1 && isCount(generation) && generation >= 1
+}
+
+function isListOf<T>(value: unknown, isItem: (item: unknown) => item is T): value is T[] {
+  return Array.isArray(value) && value.every(isItem)
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string'
+}
+
+const steps: ReadonlySet<string> = new Set([
+  'topics',
+  'states',
+  'open-states',
+  'stamps',
+  'commits',
+  'partitions',
+  'marks',
+] satisfies GrowthStep[])
+
+function isStep(value: unknown): value is GrowthStep {
+  return isText(value) && (steps.has(value) || value.startsWith('waiting/'))
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
+}

@@ -1,0 +1,80 @@
+import type { Change } from './layout.ts'
+
+/** What is counted of a topic that is copied. */
+export type TopicCount = {
+  readonly topic: string
+  readonly copy: string
+  /** Records that are written to the copy, and their keys, values and headers. */
+  readonly records: number
+  readonly bytes: number
+  /** Those that wait for their delivery. */
+  readonly waiting: number
+}
+
+export type Plan = {
+  readonly change: Change
+  readonly counts: readonly TopicCount[]
+  /** Users with a state, more or less. */
+  readonly users: number
+  /** Topics that get more partitions. */
+  readonly extended: readonly string[]
+  readonly replication: number
+  /** As READ on Topic sluice.memberships. */
+  readonly rights: readonly string[]
+  readonly minutesOfRefresh: number
+}
+
+/** A growth writes so much a second at least, where a broker isn't far away; it is told how fast it is while it runs. */
+const recordsPerSecond = 15_000
+const bytesPerSecond = 10 * 1024 ** 2
+/** A start of the command, the topics, the commits. */
+const overheadSeconds = 20
+
+export function secondsOf(counts: readonly TopicCount[]): number {
+  const records = sumOf(counts, ({ records: one }) => one)
+  const bytes = sumOf(counts, ({ bytes: one }) => one)
+  return Math.ceil(overheadSeconds + Math.max(records / recordsPerSecond, bytes / bytesPerSecond))
+}
+
+/** What a growth will do, in lines. */
+export function linesOf({ change, counts, users, extended, replication, rights, minutesOfRefresh }: Plan): string[] {
+  const { from, to } = change
+  const bytes = sumOf(counts, ({ bytes: one }) => one)
+  return [
+    `grow       from ${from.partitions} to ${to.partitions} partitions, to generation ${to.generation} of the topics that only Sluice writes`,
+    ...counts.map(
+      ({ topic, copy, records, bytes: size, waiting }) =>
+        `copy       ${topic} to ${copy}: ${grouped(records)} records, ${inBytes(size)}, ${grouped(waiting)} of them wait for their delivery`,
+    ),
+    `users      about ${grouped(users)} with a state`,
+    ...extended.map((topic) => `partitions ${topic}: ${to.partitions}, in place`),
+    `disk       brokers ${inBytes(bytes * replication)} more (${replication} copies, uncompressed) until \`sluice topics grow --clean\`; workers read their state again`,
+    `time       about ${inTime(secondsOf(counts))}, at ${grouped(recordsPerSecond)} records or ${inBytes(bytesPerSecond)} a second; all workers are stopped as long`,
+    `upstream   may go on; no sync of an audience from now until the workers run again: its parts are for ${from.partitions} partitions, and would end in the dead letters`,
+    `upstream   producers see the new partitions within ${minutesOfRefresh} minutes by themselves (metadata.max.age.ms); who counts them for syncs has to ask again`,
+    'upstream   events of one user from before and after may be delivered in either order until the backlog is done: stop producers as long as workers if that matters',
+    ...rights.map((right) => `right      ${right}`),
+  ]
+}
+
+function sumOf(counts: readonly TopicCount[], of: (count: TopicCount) => number): number {
+  return counts.reduce((sum, count) => sum + of(count), 0)
+}
+
+export function grouped(count: number): string {
+  return count.toLocaleString('en-US')
+}
+
+const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const
+
+export function inBytes(bytes: number): string {
+  let size = bytes
+  let at = 0
+  for (; size >= 1024 && at < units.length - 1; at++) size /= 1024
+  return `${at === 0 ? size : size.toFixed(1)} ${units[at]}`
+}
+
+export function inTime(seconds: number): string {
+  if (seconds < 90) return `${seconds} s`
+  return seconds < 5_400 ? `${Math.ceil(seconds / 60)} minutes` : `${(seconds / 3_600).toFixed(1)} hours`
+}

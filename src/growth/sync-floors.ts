@@ -1,0 +1,54 @@
+import { decodeState, type SyncFloor } from '../audience/state-record.ts'
+import { compareVersions } from '../audience/version.ts'
+
+/** An audience whose last sync was not applied by all units. */
+export type UnevenAudience = {
+  readonly spaceId: string
+  readonly audienceId: string
+  /** Units that have another last sync than most, or none. */
+  readonly units: readonly number[]
+}
+
+type Audience = { spaceId: string; audienceId: string; floors: Map<number, SyncFloor> }
+
+/**
+ * The last sync of each audience, by the units that have applied it. Users that come together in a new unit have one floor there, so that
+ * it has to be the same for all of them.
+ */
+export class SyncFloors {
+  readonly #audiences = new Map<string, Audience>()
+
+  /** Takes a record of `memberships`. */
+  take(unit: number, key: Buffer | null, value: Buffer | null): void {
+    if (key === null || !key.subarray(0, syncKeyBegins.length).equals(syncKeyBegins)) return
+    const decoded = decodeState(key, value)
+    if (!decoded.ok || decoded.record.subject.kind !== 'sync') return
+    const { subject, state } = decoded.record
+    const name = key.toString()
+    const audience = this.#audiences.get(name) ?? { ...subject, floors: new Map<number, SyncFloor>() }
+    this.#audiences.set(name, audience)
+    const held = audience.floors.get(unit)
+    if (state === null) audience.floors.delete(unit)
+    else if ('syncId' in state && (held === undefined || compareVersions(state.version, held.version) >= 0))
+      audience.floors.set(unit, state)
+  }
+
+  /** Of so many units. */
+  uneven(units: number): readonly UnevenAudience[] {
+    return [...this.#audiences.values()].flatMap(({ spaceId, audienceId, floors }) => {
+      if (floors.size === 0) return []
+      const latest = [...floors.values()].reduce((a, b) => (compareVersions(a.version, b.version) >= 0 ? a : b))
+      const others = Array.from({ length: units }, (_, unit) => unit).filter(
+        (unit) => !isSame(floors.get(unit), latest),
+      )
+      return others.length === 0 ? [] : [{ spaceId, audienceId, units: others }]
+    })
+  }
+}
+
+/** As `encodeSubject` writes those of syncs. */
+const syncKeyBegins = Buffer.from('[null,')
+
+function isSame(a: SyncFloor | undefined, b: SyncFloor): boolean {
+  return a?.syncId === b.syncId && a.version.atMs === b.version.atMs
+}

@@ -1,0 +1,99 @@
+import { type Kafka, type Message, Partitioners } from 'kafkajs'
+
+/** A record with its place. Texts are written as UTF-8. */
+export type CopiedRecord = {
+  readonly partition: number
+  readonly key: Buffer | null
+  readonly value: Buffer | null
+  readonly headers: Readonly<Record<string, Buffer | string | null | (Buffer | null)[] | undefined>>
+  /** Epoch milliseconds. A topic whose times are its producers' keeps it. `undefined`: now. */
+  readonly timestampMs: number | undefined
+}
+
+/** Writes records of one topic in the order of the calls, with the times that they are given. */
+export type CopyWriter = {
+  /** Resolves when there is room for more. Rejects when Kafka takes none of it for a minute. */
+  write(record: CopiedRecord): Promise<void>
+  /** Resolves when all in-sync replicas have all of it. */
+  flush(): Promise<void>
+}
+
+export type CopyProducer = {
+  to(topic: string): CopyWriter
+  stop(): Promise<void>
+}
+
+const mostRecords = 5_000
+const mostBytes = 8 * 1024 ** 2
+/** What a record has beside its key, its value and its headers, at the most. */
+const recordOverheadBytes = 64
+const headerOverheadBytes = 16
+
+/**
+ * One request of a partition at a time: what stands before a record in its partition was written before. What is sent again after a lost
+ * answer may be there twice.
+ *
+ * @param batchBytes what is written to a partition at once, but for a record that is larger
+ */
+export async function startCopyProducer(
+  kafka: Kafka,
+  { batchBytes }: { batchBytes: number },
+): Promise<CopyProducer> {
+  const producer = kafka.producer({
+    allowAutoTopicCreation: false,
+    createPartitioner: Partitioners.DefaultPartitioner,
+  })
+  await producer.connect()
+  return {
+    to(topic) {
+      let messages: Message[] = []
+      let bytes = 0
+      const ofPartition = new Map<number, number>()
+      async function flush(): Promise<void> {
+        if (messages.length === 0) return
+        const batch = messages
+        messages = []
+        bytes = 0
+        ofPartition.clear()
+        await producer.send({ topic, acks: -1, messages: batch })
+      }
+      return {
+        flush,
+        async write(record) {
+          const size = sizeOf(record)
+          if ((ofPartition.get(record.partition) ?? 0) + size > batchBytes) await flush()
+          messages.push(messageOf(record))
+          bytes += size
+          ofPartition.set(record.partition, (ofPartition.get(record.partition) ?? 0) + size)
+          if (messages.length >= mostRecords || bytes >= mostBytes) await flush()
+        },
+      }
+    },
+    stop: () => producer.disconnect(),
+  }
+}
+
+function messageOf({ partition, key, value, headers, timestampMs }: CopiedRecord): Message {
+  return {
+    partition,
+    key,
+    value,
+    headers: Object.fromEntries(Object.entries(headers).map(([name, given]) => [name, valuesOf(given)])),
+    ...(timestampMs !== undefined && { timestamp: String(timestampMs) }),
+  }
+}
+
+/** Null has no form in the client; whoever reads these headers takes an empty one for it. */
+function valuesOf(given: CopiedRecord['headers'][string]): Buffer | string | (Buffer | string)[] {
+  if (Array.isArray(given)) return given.map((one) => one ?? '')
+  return given ?? ''
+}
+
+function sizeOf({ key, value, headers }: CopiedRecord): number {
+  let bytes = recordOverheadBytes + (key?.length ?? 0) + (value?.length ?? 0)
+  for (const [name, given] of Object.entries(headers)) {
+    const values = Array.isArray(given) ? given : [given]
+    for (const one of values) bytes += headerOverheadBytes + name.length + (one?.length ?? 0) * 3
+  }
+  return bytes
+}

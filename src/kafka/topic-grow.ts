@@ -1,0 +1,152 @@
+import type { Admin, Kafka } from 'kafkajs'
+import kafkajs from 'kafkajs'
+import { openPartwiseCluster } from './partwise-cluster.ts'
+import { isProtocolError } from './protocol-error.ts'
+import { correctSettings, type Refusal, tryToCreate, untilServed } from './topic-apply.ts'
+import { readSettings } from './topic-settings.ts'
+import type { TopicDefinition } from './topics.ts'
+import { withAdmin } from './with-admin.ts'
+
+/** What a growth does to topics. What a cluster would not do is given back in its words. */
+
+const timeType = 'message.timestamp.type'
+
+/** A topic as long as it is copied to: its records have the times that they are written with. */
+function withOwnTimes(definition: TopicDefinition): TopicDefinition {
+  const settings = definition.settings.map((setting) =>
+    setting.name === timeType ? { ...setting, value: 'CreateTime' } : setting,
+  )
+  return { ...definition, settings }
+}
+
+/** Makes the topics that are not there yet, so that records keep their times in them. `validateOnly`: nothing is made. */
+export function makeCopies(
+  kafka: Kafka,
+  definitions: readonly TopicDefinition[],
+  { validateOnly }: { validateOnly: boolean },
+): Promise<Refusal[]> {
+  return withAdmin(kafka, async (admin) => {
+    const existing = new Set(await admin.listTopics())
+    const refusals: Refusal[] = []
+    for (const definition of definitions) {
+      const { topic } = definition
+      if (existing.has(topic)) continue
+      const made = withOwnTimes(definition)
+      const problem = await tryToCreate(admin, made, made.settings, validateOnly)
+      if (problem !== undefined) refusals.push({ topic, problem: `can not be created: ${problem}` })
+    }
+    if (validateOnly || refusals.length > 0) return refusals
+    await untilServed(
+      admin,
+      definitions.map(({ topic }) => topic),
+    )
+    return timesUntold(admin, definitions)
+  })
+}
+
+/** Topics whose records may not keep their times, for all that the cluster says. */
+async function timesUntold(admin: Admin, definitions: readonly TopicDefinition[]): Promise<Refusal[]> {
+  const refusals: Refusal[] = []
+  for (const { topic } of definitions) {
+    const told = await readSettings(admin, topic)
+    const value = typeof told === 'string' ? told : told.get(timeType)?.value
+    if (value !== 'CreateTime')
+      refusals.push({ topic, problem: `does not have ${timeType}=CreateTime (${value ?? 'not told'})` })
+  }
+  return refusals
+}
+
+/** From here on the brokers give records their times, as in every topic of the table. */
+export function endOwnTimes(kafka: Kafka, definitions: readonly TopicDefinition[]): Promise<Refusal[]> {
+  return withAdmin(kafka, async (admin) => {
+    const refusals: Refusal[] = []
+    for (const definition of definitions) {
+      const corrected = await correctSettings(admin, definition)
+      if (typeof corrected !== 'string') refusals.push({ topic: definition.topic, ...corrected })
+    }
+    return refusals
+  })
+}
+
+/** Gives topics that have fewer so many partitions. `validateOnly`: it is only asked whether the cluster would. */
+export function addPartitions(
+  kafka: Kafka,
+  { topics, partitions, validateOnly }: { topics: readonly string[]; partitions: number; validateOnly: boolean },
+): Promise<Refusal[]> {
+  return withAdmin(kafka, async (admin) => {
+    const refusals: Refusal[] = []
+    for (const topic of topics) {
+      const { topics: told } = await admin.fetchTopicMetadata({ topics: [topic] })
+      if ((told[0]?.partitions.length ?? 0) >= partitions) continue
+      const topicPartitions = [{ topic, count: partitions }]
+      try {
+        await admin.createPartitions({ validateOnly, timeout: 30_000, topicPartitions })
+      } catch (error) {
+        if (!isRefusal(error)) throw error
+        const reason = error instanceof Error ? error.message : String(error)
+        refusals.push({ topic, problem: `can not get ${partitions} partitions: ${reason}` })
+      }
+    }
+    return refusals
+  })
+}
+
+function isRefusal(error: unknown): boolean {
+  return isProtocolError(error, refusalTypes) || error instanceof kafkajs.KafkaJSAggregateError
+}
+
+const refusalTypes: ReadonlySet<string> = new Set([
+  'INVALID_PARTITIONS',
+  'INVALID_REPLICA_ASSIGNMENT',
+  'INVALID_REPLICATION_FACTOR',
+  'INVALID_REQUEST',
+  'POLICY_VIOLATION',
+  'REASSIGNMENT_IN_PROGRESS',
+  'THROTTLING_QUOTA_EXCEEDED',
+  'TOPIC_AUTHORIZATION_FAILED',
+  'CLUSTER_AUTHORIZATION_FAILED',
+  'UNSUPPORTED_VERSION',
+  'UNKNOWN',
+])
+
+/** Of these, those that are there. */
+export function existingOf(kafka: Kafka, topics: readonly string[]): Promise<string[]> {
+  return withAdmin(kafka, async (admin) => {
+    const existing = new Set(await admin.listTopics())
+    return topics.filter((topic) => existing.has(topic))
+  })
+}
+
+/** Removes those that are there, with all that is in them, and the group's commits of them. */
+export async function removeTopics(kafka: Kafka, topics: readonly string[]): Promise<string[]> {
+  const present = await existingOf(kafka, topics)
+  if (present.length > 0)
+    await withAdmin(kafka, (admin) => admin.deleteTopics({ topics: present, timeout: 30_000 }))
+  return present
+}
+
+/** All topics that begin so. */
+export function topicsBeginning(kafka: Kafka, begins: string): Promise<string[]> {
+  return withAdmin(kafka, async (admin) =>
+    (await admin.listTopics()).filter((topic) => topic.startsWith(begins)),
+  )
+}
+
+/** The ids of topics, of those that the cluster tells; another log of the same name has another one. */
+export async function topicIdsOf(
+  kafka: Kafka,
+  topics: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const opened = openPartwiseCluster(kafka)
+  try {
+    await opened.cluster.connect()
+    await opened.cluster.addMultipleTargetTopics([...topics])
+    return new Map(
+      (opened.metadata?.topicMetadata ?? []).flatMap(({ topic, topicId }) =>
+        topicId === undefined ? [] : [[topic, topicId] as const],
+      ),
+    )
+  } finally {
+    await opened.close()
+  }
+}

@@ -1,0 +1,239 @@
+import type { Change } from '../growth/layout.ts'
+import { merged } from '../growth/merged.ts'
+import { decodePlace, encodePlace, type Place, placeHeader } from '../growth/place.ts'
+import { unitOfWaiting, unitsOfState } from '../growth/targets.ts'
+import type { CopyProducer, CopyWriter } from '../kafka/copy-writer.ts'
+import { commitOf } from '../kafka/group-place.ts'
+import type { GroupCommit } from '../kafka/group-state.ts'
+import type { PartitionReader, WholeRecord } from '../kafka/partition-reader.ts'
+import { headerText } from '../retry/carried.ts'
+import { isSettled, type SourcePartition } from './growth-source.ts'
+import { StartError } from './start-error.ts'
+
+export type CopyOptions = {
+  readonly change: Change
+  readonly reader: PartitionReader
+  readonly producer: CopyProducer
+  /** Told how many offsets of a source have been passed. */
+  readonly onPassed: (offsets: number) => void
+}
+
+/** A record of a log that is read to be copied. */
+type Read = { readonly partition: number; readonly orderMs: number; readonly record: WholeRecord }
+
+/**
+ * Copies topics to those of another layout. Whatever was written before, by a run that was killed, is found in the copy, by where its records
+ * are from: it isn't written again.
+ */
+export class GrowthCopy {
+  readonly #options: CopyOptions
+
+  constructor(options: CopyOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Of `memberships`, first what the group has settled, and then the rest, so that the group begins between the two. One log after the
+   * other: all of a key stays in its order. `bounds`: where the rest begins in the copy, once that is known.
+   */
+  async states(
+    source: readonly SourcePartition[],
+    copy: string,
+    bounds: readonly number[] | undefined,
+  ): Promise<void> {
+    const { change, producer, onPassed } = this.#options
+    const units = numbers(change.to.partitions)
+    const lasts = await Promise.all(units.map((unit) => this.#lastOf(copy, unit, bounds?.[unit] ?? 0)))
+    const writer = producer.to(copy)
+    for (const log of source) {
+      const { start, position, end } = log
+      const [from, to] = bounds === undefined ? [start, position] : [position, end]
+      if (from < to && lasts.some((last) => last === undefined || last.partition <= log.partition))
+        await this.#statesOf(log, { from, to, isOpen: bounds !== undefined }, { lasts, writer })
+      else onPassed(to - from)
+    }
+    await writer.flush()
+    await this.#checkTimes(copy)
+  }
+
+  async #statesOf(
+    { topic, partition }: SourcePartition,
+    { from, to, isOpen }: { from: number; to: number; isOpen: boolean },
+    { lasts, writer }: { lasts: readonly (Place | undefined)[]; writer: CopyWriter },
+  ): Promise<void> {
+    const { change, reader, onPassed } = this.#options
+    let passed = from
+    for await (const records of reader.readWhole({ topic, partition, from })) {
+      for (const record of records) {
+        if (record.offset >= to) break
+        if (isUnreadable(record, { topic, partition, isOpen })) continue
+        for (const unit of unitsOfState(record.key, partition, change)) {
+          if (!isBehind({ partition, offset: record.offset }, lasts[unit]))
+            await writer.write(copyOf(record, partition, unit))
+        }
+      }
+      const next = Math.min(to, (records.at(-1)?.offset ?? passed - 1) + 1)
+      onPassed(next - passed)
+      passed = next
+      if (passed >= to) return
+    }
+    onPassed(to - passed)
+  }
+
+  /** What waits of a topic, in the order in which its records were appended, whatever partition that was: so they fall due in it. */
+  async waiting(source: readonly SourcePartition[], copy: string): Promise<void> {
+    const { change, producer, onPassed } = this.#options
+    const copied = await this.#copiedTo(copy)
+    const writer = producer.to(copy)
+    const logs = source.map((log) => this.#openRecords(log))
+    for await (const { partition, record } of merged(logs, (a, b) => a.orderMs - b.orderMs)) {
+      const unit = unitOfWaiting(record, partition, change)
+      if (record.offset > (copied[unit]?.get(partition) ?? -1))
+        await writer.write(copyOf(record, partition, unit))
+      onPassed(1)
+    }
+    await writer.flush()
+    await this.#checkTimes(copy)
+  }
+
+  async *#openRecords(log: SourcePartition): AsyncGenerator<readonly Read[], void> {
+    const { topic, partition, position } = log
+    let orderMs = 0
+    for await (const records of this.#options.reader.readWhole({ topic, partition, from: position })) {
+      const read: Read[] = []
+      for (const record of records) {
+        if (isSettled(log, record.offset)) continue
+        isUnreadable(record, { topic, partition, isOpen: true })
+        // The broker's clock may have been put back: the log's order holds.
+        orderMs = Math.max(orderMs, record.timestampMs)
+        read.push({ partition, orderMs, record })
+      }
+      yield read
+    }
+  }
+
+  /** Where the group is to stand in the copy of `memberships`: what it has settled of the rest stays settled. */
+  async placesOfStates(
+    source: readonly SourcePartition[],
+    copy: string,
+    bounds: readonly number[],
+  ): Promise<GroupCommit[]> {
+    const commits: GroupCommit[] = []
+    for (const [partition, offset] of bounds.entries()) {
+      const settledAbove = new Set<number>()
+      for await (const records of this.#options.reader.readWhole({ topic: copy, partition, from: offset })) {
+        for (const record of records) {
+          const place = placeOf(record, copy, partition)
+          const log = source[place.partition]
+          if (log !== undefined && isSettled(log, place.offset)) settledAbove.add(record.offset)
+        }
+      }
+      commits.push(commitOf({ topic: copy, partition, offset, settledAbove, ...markOf(source) }))
+    }
+    return commits
+  }
+
+  /** The same of what has nothing settled in it. */
+  placesOfWaiting(source: readonly SourcePartition[], copy: string): GroupCommit[] {
+    return numbers(this.#options.change.to.partitions).map((partition) =>
+      commitOf({ topic: copy, partition, offset: 0, settledAbove: new Set(), ...markOf(source) }),
+    )
+  }
+
+  /** One past the last record of each partition of a copy. */
+  async endsOf(copy: string): Promise<number[]> {
+    const { change, reader } = this.#options
+    const ranges = await Promise.all(
+      numbers(change.to.partitions).map((partition) => reader.range({ topic: copy, partition })),
+    )
+    return ranges.map(({ end }) => end)
+  }
+
+  async #lastOf(copy: string, partition: number, above: number): Promise<Place | undefined> {
+    const { reader } = this.#options
+    const { end } = await reader.range({ topic: copy, partition })
+    if (end <= above) return undefined
+    let last: WholeRecord | undefined
+    for await (const records of reader.readWhole({ topic: copy, partition, from: end - 1 }))
+      last = records.at(-1) ?? last
+    if (last === undefined) throw new StartError(`The last record of ${copy}/${partition} can not be read.`)
+    return placeOf(last, copy, partition)
+  }
+
+  /** By unit, up to which offset of each log its records are there: each log stays in its order. */
+  async #copiedTo(copy: string): Promise<readonly ReadonlyMap<number, number>[]> {
+    const { change, reader } = this.#options
+    const copied: Map<number, number>[] = []
+    for (const unit of numbers(change.to.partitions)) {
+      const ofLogs = new Map<number, number>()
+      for await (const records of reader.readWhole({ topic: copy, partition: unit, from: 0 })) {
+        for (const record of records) {
+          const { partition, offset } = placeOf(record, copy, unit)
+          ofLogs.set(partition, Math.max(offset, ofLogs.get(partition) ?? -1))
+        }
+      }
+      copied.push(ofLogs)
+    }
+    return copied
+  }
+
+  /** That the brokers have kept the times: retries would wait anew, and deletions of old records be late. */
+  async #checkTimes(copy: string): Promise<void> {
+    const { change, reader } = this.#options
+    for (const partition of numbers(change.to.partitions)) {
+      const { end } = await reader.range({ topic: copy, partition })
+      if (end === 0) continue
+      for await (const records of reader.readWhole({ topic: copy, partition, from: end - 1 })) {
+        for (const record of records) {
+          if (placeOf(record, copy, partition).timestampMs === record.timestampMs) continue
+          throw new StartError(
+            `${copy} does not keep the times of records that are copied to it, though it was made with message.timestamp.type=CreateTime: this cluster can not be grown so. Run \`sluice topics grow --abandon\`.`,
+          )
+        }
+      }
+    }
+  }
+}
+
+function copyOf({ key, value, headers, offset, timestampMs }: WholeRecord, partition: number, unit: number) {
+  const place = encodePlace({ partition, offset, timestampMs })
+  return { partition: unit, key, value, headers: { ...headers, [placeHeader]: place }, timestampMs }
+}
+
+function placeOf({ headers, offset }: WholeRecord, copy: string, partition: number): Place {
+  const place = decodePlace(headerText(headers, placeHeader))
+  if (place !== undefined) return place
+  throw new StartError(
+    `${copy}/${partition} has a record at offset ${offset} that this growth has not written: see who writes there, run \`sluice topics grow --abandon\`, and begin again.`,
+  )
+}
+
+/** Whether it was written before, in the order of logs, and of offsets in each. */
+function isBehind({ partition, offset }: Omit<Place, 'timestampMs'>, last: Place | undefined): boolean {
+  if (last === undefined) return false
+  return partition < last.partition || (partition === last.partition && offset <= last.offset)
+}
+
+/** Throws where something is still owed for it. */
+function isUnreadable(
+  { unreadable }: WholeRecord,
+  { topic, partition, isOpen }: { topic: string; partition: number; isOpen: boolean },
+): boolean {
+  if (unreadable === undefined) return false
+  if (!isOpen) return true
+  throw new StartError(
+    `A batch of ${topic}/${partition} can not be read: ${unreadable}. Run \`sluice topics grow --abandon\`, start the workers, which put it in the dead letters, stop them and begin again.`,
+  )
+}
+
+/** Whoever had begun something without finishing it had so in any of the units. */
+function markOf(source: readonly SourcePartition[]): { isFinal: boolean; epoch: number } {
+  return {
+    isFinal: source.every(({ place }) => place.isFinal),
+    epoch: Math.max(0, ...source.map(({ place }) => place.epoch)),
+  }
+}
+
+function numbers(count: number): number[] {
+  return Array.from({ length: count }, (_, index) => index)
+}

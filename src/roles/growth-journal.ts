@@ -1,0 +1,58 @@
+import type { Config } from '../config/schema.ts'
+import { decodeGrowth, type DecodedGrowth, encodeGrowth, faultOf, type Growth, underWay } from '../growth/journal.ts'
+import type { createKafka } from '../kafka/client.ts'
+import type { CopyProducer } from '../kafka/copy-writer.ts'
+import { createPartitionReader } from '../kafka/partition-reader.ts'
+import { countPartitions } from '../kafka/topic-partitions.ts'
+import { askKafka } from './ask-kafka.ts'
+import { topicNames } from './settings.ts'
+import { StartError } from './start-error.ts'
+
+type Kafka = ReturnType<typeof createKafka>
+
+const readStallMs = 10_000
+
+/** How far the last growth of the installation is; `undefined` where there was none. */
+export async function readGrowth(kafka: Kafka, config: Config): Promise<Growth | undefined> {
+  const topic = topicNames(config).backfills
+  if ((await askKafka(config, countPartitions(kafka, topic))) === undefined) return undefined
+  const reader = createPartitionReader(kafka)
+  let last: DecodedGrowth | undefined
+  try {
+    const where = { topic, partition: 0, from: 0, stallTimeoutMs: readStallMs }
+    for await (const records of reader.read(where))
+      for (const { key, value } of records) last = decodeGrowth(key, value) ?? last
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    throw new StartError(`Whether this installation is being grown can not be read in ${topic}: ${reason}.`, {
+      cause,
+    })
+  } finally {
+    await reader.stop()
+  }
+  if (last?.ok === false)
+    throw new StartError(
+      `${topic} tells of a growth in a form that this version does not know: run the version that has grown the installation, or a later one.`,
+    )
+  return last?.growth
+}
+
+/** Throws where the installation has another layout than is configured, or is being grown: what runs then would be lost or told twice. */
+export async function refuseOtherLayout(kafka: Kafka, config: Config): Promise<void> {
+  const growth = await readGrowth(kafka, config)
+  const fault = faultOf(growth, config.topics)
+  if (fault !== undefined) throw new StartError(fault)
+}
+
+/** For what is of one number of partitions, whatever is configured. */
+export async function refuseWhileGrowing(kafka: Kafka, config: Config): Promise<void> {
+  const growth = await readGrowth(kafka, config)
+  if (growth?.state === 'copying' || growth?.state === 'switching') throw new StartError(underWay(growth))
+}
+
+/** Resolves when all in-sync replicas have it. */
+export async function writeGrowth(producer: CopyProducer, config: Config, growth: Growth): Promise<void> {
+  const writer = producer.to(topicNames(config).backfills)
+  await writer.write({ partition: 0, ...encodeGrowth(growth), headers: {}, timestampMs: undefined })
+  await writer.flush()
+}

@@ -1,0 +1,208 @@
+import { Marks, decodeMark, encodeMark } from '../backfill/marks.ts'
+import type { Config } from '../config/schema.ts'
+import type { Growth, GrowthStep } from '../growth/journal.ts'
+import { inTime } from '../growth/plan.ts'
+import { standingsAfter } from '../growth/standings.ts'
+import type { createKafka } from '../kafka/client.ts'
+import type { CopyProducer } from '../kafka/copy-writer.ts'
+import { commitAsNobody } from '../kafka/group-state.ts'
+import type { PartitionReader } from '../kafka/partition-reader.ts'
+import type { Refusal } from '../kafka/topic-apply.ts'
+import { addPartitions, endOwnTimes, makeCopies } from '../kafka/topic-grow.ts'
+import type { TopicDefinition } from '../kafka/topics.ts'
+import { GrowthCopy } from './growth-copy.ts'
+import { writeGrowth } from './growth-journal.ts'
+import { digestOf, openOf, type SourcePartition } from './growth-source.ts'
+import { beginningOf, ownDefinitions, sharedTopics } from './growth-topics.ts'
+import { grouped, Progress, type Screen } from './progress.ts'
+import { topicNames } from './settings.ts'
+import { StartError } from './start-error.ts'
+
+type Source = ReadonlyMap<string, readonly SourcePartition[]>
+
+export type GrowthRunOptions = {
+  readonly config: Config
+  readonly kafka: ReturnType<typeof createKafka>
+  readonly reader: PartitionReader
+  readonly producer: CopyProducer
+  readonly screen: Screen
+  /** Written down already. */
+  readonly growth: Growth
+  /** How the topics that are copied are now, by the ends of their names. */
+  readonly readCopied: () => Promise<Source>
+  /** Throws while somebody is in the group. */
+  readonly refuseMembers: () => Promise<void>
+}
+
+/** Takes a growth from where it is to its end, a step at a time, each of which is written down when it is done. */
+export class GrowthRun {
+  readonly #options: GrowthRunOptions
+  #growth: Growth
+
+  constructor(options: GrowthRunOptions) {
+    this.#options = options
+    this.#growth = options.growth
+  }
+
+  async go(): Promise<Growth> {
+    if (this.#growth.state === 'copying') {
+      await this.#copy()
+      // What holds from here on is the new layout, whatever becomes of us.
+      await this.#note({ state: 'switching' })
+    }
+    await this.#step('partitions', () => this.#extend())
+    await this.#step('marks', () => this.#writeMarks())
+    await this.#note({ state: 'grown' })
+    return this.#growth
+  }
+
+  async #copy(): Promise<void> {
+    const source = await this.#source()
+    const progress = this.#progressOf(source)
+    const copy = new GrowthCopy({
+      change: this.#growth,
+      reader: this.#options.reader,
+      producer: this.#options.producer,
+      onPassed: (offsets) => progress.passed(offsets),
+    })
+    try {
+      await this.#copyAll(source, copy)
+    } catch (error) {
+      progress.abandon()
+      throw error
+    }
+    progress.end()
+    await this.#source()
+  }
+
+  async #copyAll(source: Source, copy: GrowthCopy): Promise<void> {
+    const { kafka } = this.#options
+    const begins = beginningOf(this.#options.config, this.#growth.to)
+    const states = source.get('memberships') ?? []
+    const statesCopy = `${begins}memberships`
+    await this.#step('topics', () => refuse(makeCopies(kafka, this.#definitions, { validateOnly: false })))
+    await this.#step('states', async () => {
+      await copy.states(states, statesCopy, undefined)
+      return { bounds: await copy.endsOf(statesCopy) }
+    })
+    await this.#step('open-states', () => copy.states(states, statesCopy, this.#growth.bounds))
+    for (const name of this.#growth.waiting)
+      await this.#step(`waiting/${name}`, () => copy.waiting(source.get(name) ?? [], begins + name))
+    await this.#step('stamps', () => refuse(endOwnTimes(kafka, this.#definitions)))
+    await this.#step('commits', async () => {
+      const commits = await copy.placesOfStates(states, statesCopy, this.#growth.bounds)
+      for (const name of this.#growth.waiting)
+        commits.push(...copy.placesOfWaiting(source.get(name) ?? [], begins + name))
+      await commitAsNobody(kafka, this.#growth.groupId, commits)
+    })
+  }
+
+  get #definitions(): readonly TopicDefinition[] {
+    return ownDefinitions(this.#options.config, this.#growth.to, this.#growth.waiting)
+  }
+
+  /** Throws where something is not as it was when the growth began: a worker ran, or somebody wrote. */
+  async #source(): Promise<Source> {
+    await this.#options.refuseMembers()
+    const source = await this.#options.readCopied()
+    if (digestOf([...source.values()].flat()) === this.#growth.digest) return source
+    throw new StartError(
+      'The topics that are copied, or the commits of the group, have changed since the growth began: a worker or a command has run meanwhile. ' +
+        'Run `sluice topics grow --abandon`, see that nothing of this installation runs but gateways, and begin again.',
+    )
+  }
+
+  /** In place: producers go on meanwhile, and see the new partitions by themselves. */
+  #extend(): Promise<void> {
+    const { config, kafka } = this.#options
+    const { partitions } = this.#growth.to
+    return refuse(addPartitions(kafka, { topics: sharedTopics(config), partitions, validateOnly: false }))
+  }
+
+  async #writeMarks(): Promise<void> {
+    const { config, reader, producer } = this.#options
+    const topic = topicNames(config).backfills
+    const marks = new Marks(this.#growth.from.partitions)
+    for await (const records of reader.read({ topic, partition: 0, from: 0 })) {
+      for (const { offset, key, value } of records) {
+        const mark = decodeMark(key, value)
+        if (mark !== undefined) marks.take(mark, offset)
+      }
+    }
+    const writer = producer.to(topic)
+    for (const mark of standingsAfter(marks, this.#growth))
+      await writer.write({ partition: 0, ...encodeMark(mark), headers: {}, timestampMs: undefined })
+    await writer.flush()
+  }
+
+  async #step(step: GrowthStep, work: () => Promise<Pick<Growth, 'bounds'> | void>): Promise<void> {
+    if (this.#growth.done.includes(step)) return
+    const found = await work()
+    await this.#note({ ...found, done: [...this.#growth.done, step] })
+  }
+
+  async #note(news: Partial<Growth>): Promise<void> {
+    const growth = { ...this.#growth, ...news }
+    await writeGrowth(this.#options.producer, this.#options.config, growth)
+    this.#growth = growth
+  }
+
+  #progressOf(source: Source): CopyProgress {
+    const { done, waiting } = this.#growth
+    let total = 0
+    for (const log of source.get('memberships') ?? []) {
+      if (!done.includes('states')) total += log.position - log.start
+      if (!done.includes('open-states')) total += log.end - log.position
+    }
+    for (const name of waiting) {
+      if (done.includes(`waiting/${name}`)) continue
+      for (const log of source.get(name) ?? []) total += openOf(log)
+    }
+    return new CopyProgress(this.#options.screen, total)
+  }
+}
+
+async function refuse(refusals: Promise<readonly Refusal[]>): Promise<void> {
+  const found = await refusals
+  if (found.length === 0) return
+  throw new StartError(`${describeRefusals(found)}\nRun the command again once it does.`)
+}
+
+export function describeRefusals(refusals: readonly Refusal[]): string {
+  const lines = refusals.map(({ topic, problem }) => `  ${topic} ${problem}`)
+  return ['The cluster does not do what a growth needs:', ...lines].join('\n')
+}
+
+/** How far the copying is, how fast, and how long it takes yet. */
+class CopyProgress {
+  readonly #progress: Progress
+  readonly #total: number
+  readonly #startedMs = performance.now()
+  #passed = 0
+
+  constructor(screen: Screen, total: number) {
+    this.#progress = new Progress(screen, 'copying', total)
+    this.#total = total
+  }
+
+  passed(offsets: number): void {
+    this.#passed += offsets
+    this.#progress.at(this.#passed, () => this.#detail())
+  }
+
+  end(): void {
+    this.#progress.end(this.#passed, this.#detail())
+  }
+
+  abandon(): void {
+    this.#progress.abandon()
+  }
+
+  #detail(): string {
+    const seconds = (performance.now() - this.#startedMs) / 1_000
+    const perSecond = this.#passed / Math.max(seconds, 0.001)
+    const left = perSecond > 0 ? Math.ceil((this.#total - this.#passed) / perSecond) : 0
+    const rate = grouped(Math.round(perSecond))
+    return `${grouped(this.#passed)} of ${grouped(this.#total)} records, ${rate} a second, ${inTime(Math.max(0, left))} left`
+  }
+}

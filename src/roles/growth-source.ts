@@ -1,0 +1,71 @@
+import { hash } from 'node:crypto'
+import type { createKafka } from '../kafka/client.ts'
+import { type GroupPlace, placeOf } from '../kafka/group-place.ts'
+import { readCommits } from '../kafka/group-state.ts'
+import type { PartitionReader } from '../kafka/partition-reader.ts'
+import { topicIdsOf } from '../kafka/topic-grow.ts'
+import { withAdmin } from '../kafka/with-admin.ts'
+import { StartError } from './start-error.ts'
+
+/** A partition that is copied, or looked at. */
+export type SourcePartition = {
+  readonly topic: string
+  readonly partition: number
+  /** Before the first record that is there. */
+  readonly start: number
+  /** One past the last one. */
+  readonly end: number
+  /** All records below are settled. */
+  readonly position: number
+  readonly place: GroupPlace
+}
+
+/** Records of a partition that may not be settled: rather too many than too few. */
+export function openOf({ position, end, place }: SourcePartition): number {
+  return Math.max(0, end - position - place.settledAbove.size)
+}
+
+export function isSettled({ position, place }: SourcePartition, offset: number): boolean {
+  return offset < position || place.settledAbove.has(offset)
+}
+
+/** How the topics, and the group in them, are: by topic, each in the order of its partitions. */
+export async function readSource(
+  kafka: ReturnType<typeof createKafka>,
+  reader: PartitionReader,
+  { groupId, topics }: { groupId: string; topics: readonly string[] },
+): Promise<ReadonlyMap<string, readonly SourcePartition[]>> {
+  const commits = await withAdmin(kafka, (admin) => readCommits(admin, groupId, topics))
+  const ids = await topicIdsOf(kafka, topics)
+  const byTopic = Map.groupBy(commits, ({ topic }) => topic)
+  const source = new Map<string, readonly SourcePartition[]>()
+  for (const topic of topics) {
+    const places = (byTopic.get(topic) ?? []).map(placeOf).sort((a, b) => a.partition - b.partition)
+    source.set(topic, await Promise.all(places.map((place) => partitionOf(reader, place, ids.get(topic)))))
+  }
+  return source
+}
+
+async function partitionOf(
+  reader: PartitionReader,
+  place: GroupPlace,
+  topicId: string | undefined,
+): Promise<SourcePartition> {
+  const { topic, partition, offset } = place
+  const { start, end } = await reader.range({ topic, partition })
+  const isOther = place.topicId !== undefined && topicId !== undefined && place.topicId !== topicId
+  if (offset > end || isOther) {
+    throw new StartError(
+      `The group stands at offset ${offset} of ${topic}/${partition}, which is another log (it ends at ${end}): start the workers, which go on as kafka.onTruncation says, and stop them again first.`,
+    )
+  }
+  return { topic, partition, start, end, position: Math.max(offset, start), place }
+}
+
+/** The same for the same records, and the same places of the group among them. Retention and compaction change nothing. */
+export function digestOf(partitions: Iterable<SourcePartition>): string {
+  const lines = [...partitions].map(({ topic, partition, end, place: { offset, settledAbove } }) =>
+    [topic, partition, end, offset, [...settledAbove].sort((a, b) => a - b).join(' ')].join('/'),
+  )
+  return hash('sha256', lines.sort().join('\n'), 'base64url')
+}

@@ -1,0 +1,52 @@
+import type { Config } from '../config/schema.ts'
+import type { Layout } from '../growth/layout.ts'
+import { ownPrefix, type TopicDefinition, topicTable } from '../kafka/topics.ts'
+import { parseWait } from '../retry/duration.ts'
+import { topicLayout } from './settings.ts'
+
+/** The configuration as it is for a layout. */
+export function configOf(config: Config, layout: Layout): Config {
+  return { ...config, topics: { ...config.topics, ...layout } }
+}
+
+/** What the names of the topics of a layout begin with that only Sluice writes. */
+export function beginningOf({ kafka }: Config, { generation }: Layout): string {
+  return ownPrefix({ prefix: kafka.topicPrefix, generation })
+}
+
+const retry = 'retry.'
+
+/** The topics of a layout that are copied, by the ends of their names: those of its table, with retry topics of earlier ladders. */
+export function ownDefinitions(
+  config: Config,
+  layout: Layout,
+  waiting: readonly string[],
+): readonly TopicDefinition[] {
+  const begins = beginningOf(config, layout)
+  const tiers = waiting.filter((name) => name.startsWith(retry)).map((name) => name.slice(retry.length))
+  const names = new Set(['memberships', ...waiting].map((name) => begins + name))
+  return topicTable({ ...topicLayout(configOf(config, layout)), tiers }).filter(({ topic }) => names.has(topic))
+}
+
+/** Of the topics that are there, those of a layout that hold what waits, by the ends of their names. */
+export function waitingNames(config: Config, layout: Layout, existing: readonly string[]): string[] {
+  const begins = beginningOf(config, layout)
+  return existing
+    .filter((topic) => topic.startsWith(begins))
+    .map((topic) => topic.slice(begins.length))
+    .filter((name) => name === 'replays' || isTier(name))
+}
+
+function isTier(name: string): boolean {
+  return name.startsWith(retry) && parseWait(name.slice(retry.length)) !== undefined
+}
+
+/** The tiers of the ladder: they are made whether anything waits in them or not. */
+export function isOfLadder(config: Config, name: string): boolean {
+  return name === 'replays' || topicLayout(config).tiers.some((tier) => name === retry + tier)
+}
+
+/** Topics that others write, or read, by their names: they stay, and get more partitions. */
+export function sharedTopics({ kafka: { topicPrefix } }: Config): readonly string[] {
+  return ['events', 'audience-changes', 'deletions', 'dead-letters'].map((name) => topicPrefix + name)
+}

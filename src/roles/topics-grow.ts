@@ -1,0 +1,370 @@
+import type { Logger } from 'pino'
+import type { Config } from '../config/schema.ts'
+import { faultOf, type Growth, nextGeneration, settingsOf } from '../growth/journal.ts'
+import type { Layout } from '../growth/layout.ts'
+import { linesOf } from '../growth/plan.ts'
+import type { createKafka } from '../kafka/client.ts'
+import { type CopyProducer, startCopyProducer } from '../kafka/copy-writer.ts'
+import { readMembers } from '../kafka/group-state.ts'
+import { createPartitionReader, type PartitionReader } from '../kafka/partition-reader.ts'
+import { type Right, rightsOf } from '../kafka/rights.ts'
+import { addPartitions, existingOf, makeCopies, removeTopics, topicsBeginning } from '../kafka/topic-grow.ts'
+import type { Refusal } from '../kafka/topic-apply.ts'
+import { checkTopics } from '../kafka/topic-check.ts'
+import { withAdmin } from '../kafka/with-admin.ts'
+import { askKafka, openKafka } from './ask-kafka.ts'
+import { goOnFromPlainGroup } from './group-of-before.ts'
+import { countStates, countWaiting, findSyncParts } from './growth-count.ts'
+import { readGrowth, writeGrowth } from './growth-journal.ts'
+import { digestOf, openOf, readSource, type SourcePartition } from './growth-source.ts'
+import { describeRefusals, GrowthRun } from './growth-run.ts'
+import {
+  beginningOf,
+  isOfLadder,
+  ownDefinitions,
+  sharedTopics,
+  waitingNames,
+} from './growth-topics.ts'
+import { grouped, Progress, type Screen } from './progress.ts'
+import { topicLayout } from './settings.ts'
+import { StartError } from './start-error.ts'
+import { describeTopicFaults } from './topic-layout.ts'
+
+type Kafka = ReturnType<typeof createKafka>
+export type GrowOptions = {
+  /** How many partitions there are to be; `undefined`: as many as a growth that is under way says. */
+  readonly partitions: string | undefined
+  readonly isDryRun: boolean
+  /** What a growth has made that hasn't switched is removed. */
+  readonly isAbandoned: boolean
+  /** What the last growth has left of the layout before is removed. */
+  readonly isClean: boolean
+}
+
+const mostPartitions = 1_000
+/** Of Java's client: so long it may not see new partitions. */
+const minutesOfRefresh = 5
+/** All logs of a topic are read side by side, each with two of these in memory. */
+const fetchBytesOfAll = 64 * 1024 ** 2
+const leastFetchBytes = 64 * 1024
+const mostFetchBytes = 1024 ** 2
+/** A group that is joined has members whatever becomes of it. */
+const groupPatienceMs = 10_000
+
+/**
+ * Takes an installation to more partitions. What only Sluice writes is copied to new topics; those that others write get more partitions in
+ * place, in the end. Killed, it goes on where it was when it is run again. Gives what was done, in lines.
+ */
+export async function growTopics(
+  config: Config,
+  log: Logger,
+  options: GrowOptions,
+  screen: Screen,
+): Promise<string[]> {
+  const isRemoving = options.isAbandoned || options.isClean
+  const kafka = await openKafka(config, log, isRemoving ? 'topics grow --clean' : 'topics grow')
+  const growth = await readGrowth(kafka, config)
+  if (options.isAbandoned) return abandon(kafka, config, growth)
+  if (options.isClean) return clean(kafka, config, growth)
+  const isUnderWay = growth?.state === 'copying' || growth?.state === 'switching'
+  const partitions = partitionsOf(options.partitions, isUnderWay ? growth : undefined)
+  const { from } = isUnderWay ? growth : { from: config.topics }
+  const reader = createPartitionReader(kafka, {
+    atATime: from.partitions + 1,
+    fetchBytes: Math.min(mostFetchBytes, Math.max(leastFetchBytes, fetchBytesOfAll / from.partitions)),
+  })
+  const given: Given = { config, kafka, log, reader, screen }
+  try {
+    return await askAgain(async () => {
+      if (isUnderWay) return goOn(given, growth, options)
+      if (growth?.state === 'grown' && growth.to.partitions === partitions) return done(growth)
+      return begin(given, growth, partitions, options)
+    })
+  } finally {
+    await reader.stop()
+  }
+}
+
+type Given = {
+  readonly config: Config
+  readonly kafka: Kafka
+  readonly log: Logger
+  readonly reader: PartitionReader
+  readonly screen: Screen
+}
+
+function partitionsOf(given: string | undefined, underWay: Growth | undefined): number {
+  if (given === undefined) {
+    if (underWay !== undefined) return underWay.to.partitions
+    throw new StartError('Say to how many partitions: `sluice topics grow N`.')
+  }
+  const partitions = Number(given)
+  if (!Number.isInteger(partitions) || partitions < 1 || partitions > mostPartitions)
+    throw new StartError(`The number of partitions has to be a whole number up to ${grouped(mostPartitions)}.`)
+  if (underWay !== undefined && partitions !== underWay.to.partitions)
+    throw new StartError(
+      `A growth to ${underWay.to.partitions} partitions is under way: run \`sluice topics grow ${underWay.to.partitions}\` until it ends.`,
+    )
+  return partitions
+}
+
+/** What Kafka says is told in one line: the command goes on where it was. */
+async function askAgain(work: () => Promise<string[]>): Promise<string[]> {
+  try {
+    return await work()
+  } catch (cause) {
+    if (!(cause instanceof Error) || cause instanceof StartError) throw cause
+    throw new StartError(`${cause.message}. Run the command again: it goes on where it was.`, { cause })
+  }
+}
+
+/** The first run: all is looked at before anything is written. */
+async function begin(
+  given: Given,
+  before: Growth | undefined,
+  partitions: number,
+  { isDryRun }: GrowOptions,
+): Promise<string[]> {
+  const { config, kafka, screen } = given
+  const fault = faultOf(before, config.topics)
+  if (fault !== undefined) throw new StartError(fault)
+  const { partitions: present, generation } = config.topics
+  if (partitions <= present)
+    throw new StartError(
+      `There are ${present} partitions: they can only become more, and ${partitions} is not more. Fewer need a new SLUICE_KAFKA_TOPIC_PREFIX.`,
+    )
+  await refuseOtherTopics(kafka, config)
+  await refuseMembers(kafka, config)
+  const change = {
+    from: { partitions: present, generation },
+    to: { partitions, generation: nextGeneration(before, generation) },
+  }
+  const existing = await topicsBeginning(kafka, beginningOf(config, change.from))
+  const all = waitingNames(config, change.from, existing)
+  const source = await readCopied(given, change.from, all)
+  const waiting = all.filter((name) => isOfLadder(config, name) || openIn(source.get(name)) > 0)
+  const growth: Growth = {
+    ...change,
+    state: 'copying',
+    groupId: config.kafka.groupId,
+    digest: digestOf([...source.values()].flat()),
+    waiting,
+    done: [],
+    bounds: [],
+  }
+  await refuseImpossible(kafka, config, growth)
+  const plan = await planOf(given, growth, source)
+  if (isDryRun) return [...plan, 'nothing written']
+  for (const line of plan) screen.write(`${line}\n`)
+  return withProducer(given, async (producer) => {
+    await writeGrowth(producer, config, growth)
+    return run(given, growth, producer)
+  })
+}
+
+async function goOn(given: Given, growth: Growth, { isDryRun }: GrowOptions): Promise<string[]> {
+  const { state, from, to, done: steps } = growth
+  if (isDryRun)
+    return [`under way  from ${from.partitions} to ${to.partitions} partitions, ${state}; done: ${steps.join(', ')}`]
+  given.screen.write(`going on   from ${from.partitions} to ${to.partitions} partitions, ${state}\n`)
+  return withProducer(given, (producer) => run(given, growth, producer))
+}
+
+async function run(given: Given, growth: Growth, producer: CopyProducer): Promise<string[]> {
+  const { config, kafka } = given
+  await refuseMembers(kafka, config, growth.groupId)
+  const grown = await new GrowthRun({
+    ...given,
+    producer,
+    growth,
+    readCopied: () => readCopied(given, growth.from, growth.waiting, growth.groupId),
+    refuseMembers: () => refuseMembers(kafka, config, growth.groupId),
+  }).go()
+  return done(grown)
+}
+
+function done({ from, to }: Growth): string[] {
+  return [
+    `grown      from ${from.partitions} to ${to.partitions} partitions`,
+    `next       ${settingsOf(to)} for workers, gateways and commands, and start the workers`,
+    'then       `sluice topics grow --clean` removes the topics of before; until then they stay, and take their room',
+  ]
+}
+
+async function withProducer(
+  { config, kafka }: Given,
+  work: (producer: CopyProducer) => Promise<string[]>,
+): Promise<string[]> {
+  const producer = await askKafka(
+    config,
+    startCopyProducer(kafka, { batchBytes: config.kafka.batchBytes }),
+  )
+  try {
+    return await work(producer)
+  } finally {
+    await producer.stop()
+  }
+}
+
+/** Where the group stands in what is copied, by the ends of the topics' names. */
+async function readCopied(
+  { config, kafka, reader, log }: Given,
+  from: Layout,
+  waiting: readonly string[],
+  groupId = config.kafka.groupId,
+): Promise<ReadonlyMap<string, readonly SourcePartition[]>> {
+  const begins = beginningOf(config, from)
+  const names = ['memberships', ...waiting]
+  const topics = names.map((name) => begins + name)
+  if (groupId === config.kafka.groupId) await goOnFromPlainGroup(kafka, { config, topics, log })
+  const source = await readSource(kafka, reader, { groupId, topics })
+  return new Map(names.map((name) => [name, source.get(begins + name) ?? []]))
+}
+
+function openIn(source: readonly SourcePartition[] | undefined): number {
+  return (source ?? []).reduce((sum, log) => sum + openOf(log), 0)
+}
+
+async function refuseOtherTopics(kafka: Kafka, config: Config): Promise<void> {
+  const { faults } = await askKafka(config, checkTopics(kafka, topicLayout(config), { withSettings: false }))
+  if (faults.length === 0) return
+  if (faults.every(({ problem }) => problem === 'does not exist'))
+    throw new StartError(
+      'There is nothing to grow: none of the topics exists. Set SLUICE_TOPICS_PARTITIONS, and run `sluice topics apply`.',
+    )
+  throw new StartError(describeTopicFaults(faults))
+}
+
+async function refuseMembers(kafka: Kafka, config: Config, groupId = config.kafka.groupId): Promise<void> {
+  const members = await askKafka(
+    config,
+    withAdmin(kafka, (admin) => readMembers(admin, groupId, { patienceMs: groupPatienceMs })),
+  )
+  if (members.length === 0) return
+  throw new StartError(
+    [
+      `Workers are in the group ${groupId}: ${members.join(', ')}.`,
+      `Stop them all first. One with an instance id, or that was killed, leaves when its session is over: ${config.kafka.sessionTimeoutMs / 1_000} s.`,
+    ].join('\n'),
+  )
+}
+
+/** Topics that are there though nothing has made them, and what the brokers would not do. */
+async function refuseImpossible(kafka: Kafka, config: Config, growth: Growth): Promise<void> {
+  const definitions = ownDefinitions(config, growth.to, growth.waiting)
+  const copies = definitions.map(({ topic }) => topic)
+  const foreign = await askKafka(config, existingOf(kafka, copies))
+  if (foreign.length > 0)
+    throw new StartError(
+      `These topics are there already, and no growth that is known has made them: ${foreign.join(', ')}. See what they are, and delete them.`,
+    )
+  const { partitions } = growth.to
+  const refusals: readonly Refusal[] = [
+    ...(await askKafka(config, makeCopies(kafka, definitions, { validateOnly: true }))),
+    ...(await askKafka(
+      config,
+      addPartitions(kafka, { topics: sharedTopics(config), partitions, validateOnly: true }),
+    )),
+  ]
+  if (refusals.length > 0) throw new StartError(describeRefusals(refusals))
+}
+
+async function planOf(
+  given: Given,
+  growth: Growth,
+  source: ReadonlyMap<string, readonly SourcePartition[]>,
+): Promise<string[]> {
+  const { config, kafka, reader, screen } = given
+  const begins = beginningOf(config, growth.to)
+  const logs = [...source.values()].flat()
+  const total = logs.reduce((sum, { topic, start, position, end }) => {
+    return sum + end - (topic.endsWith('memberships') ? start : position)
+  }, 0)
+  const progress = new Progress(screen, 'counting', total)
+  let passed = 0
+  const onPassed = (offsets: number): void => {
+    passed += offsets
+    progress.at(passed, () => `${grouped(passed)} of ${grouped(total)} records`)
+  }
+  const counting = { reader, change: growth, onPassed }
+  const states = await countStates(source.get('memberships') ?? [], `${begins}memberships`, counting)
+  const counts = [states.count]
+  for (const name of growth.waiting)
+    counts.push(await countWaiting(source.get(name) ?? [], begins + name, counting))
+  progress.end(passed, `${grouped(passed)} records`)
+  const topic = `${config.kafka.topicPrefix}audience-changes`
+  const { groupId } = config.kafka
+  const changes = await readSource(kafka, reader, { groupId, topics: [topic] })
+  const faults = [...states.faults, ...(await findSyncParts(changes.get(topic) ?? [], reader))]
+  if (faults.length > 0)
+    throw new StartError(['It can not be grown now:', ...faults.map((fault) => `  ${fault}`)].join('\n'))
+  return linesOf({
+    change: growth,
+    counts,
+    users: states.users,
+    extended: sharedTopics(config),
+    replication: topicLayout(config).replication,
+    rights: rightsInLines(config),
+    minutesOfRefresh,
+  })
+}
+
+function rightsInLines(config: Config): string[] {
+  const layout = topicLayout(config)
+  const rights = rightsOf('topics grow', { layout, groupId: config.kafka.groupId, withSettings: true })
+  const nameOf = ({ resource, name }: Right): string => `${resource} ${name}`
+  return [...Map.groupBy(rights, nameOf)].map(
+    ([name, ofIt]) => `${ofIt.map(({ operation }) => operation).join(', ')} on ${name}`,
+  )
+}
+
+/** The old layout is as it was. */
+async function abandon(kafka: Kafka, config: Config, growth: Growth | undefined): Promise<string[]> {
+  if (growth === undefined || growth.state === 'abandoned' || growth.state === 'grown')
+    return ['There is no growth to abandon.']
+  if (growth.state === 'switching')
+    throw new StartError(
+      `The new layout holds already: run \`sluice topics grow ${growth.to.partitions}\` until it ends.`,
+    )
+  const copies = ownDefinitions(config, growth.to, growth.waiting).map(({ topic }) => topic)
+  const removed = await askKafka(config, removeTopics(kafka, copies))
+  await noteState(kafka, config, { ...growth, state: 'abandoned' })
+  return [...removed.map((topic) => `removed    ${topic}`), 'abandoned  all is as it was: start the workers']
+}
+
+async function noteState(kafka: Kafka, config: Config, growth: Growth): Promise<void> {
+  const producer = await askKafka(
+    config,
+    startCopyProducer(kafka, { batchBytes: config.kafka.batchBytes }),
+  )
+  try {
+    await askKafka(config, writeGrowth(producer, config, growth))
+  } finally {
+    await producer.stop()
+  }
+}
+
+/** Removes the topics of the layouts before the one in force. */
+async function clean(kafka: Kafka, config: Config, growth: Growth | undefined): Promise<string[]> {
+  const fault = faultOf(growth, config.topics)
+  if (fault !== undefined) throw new StartError(fault)
+  if (growth === undefined) return ['There is nothing to remove: this installation has not been grown.']
+  const removed: string[] = []
+  for (let generation = 1; generation < config.topics.generation; generation++) {
+    const layout = { partitions: 1, generation }
+    const begins = beginningOf(config, layout)
+    const existing = await askKafka(config, topicsBeginning(kafka, begins))
+    const names = ['memberships', ...waitingNames(config, layout, existing)]
+    removed.push(
+      ...(await askKafka(
+        config,
+        removeTopics(
+          kafka,
+          names.map((name) => begins + name),
+        ),
+      )),
+    )
+  }
+  return removed.length === 0 ? ['There is nothing to remove.'] : removed.map((topic) => `removed    ${topic}`)
+}
+
