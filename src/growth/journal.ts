@@ -22,7 +22,14 @@ export type Growth = Change & {
 
 /** `waiting/` and a topic of those that are copied by time. */
 export type GrowthStep =
-  'topics' | 'states' | 'open-states' | `waiting/${string}` | 'stamps' | 'commits' | 'partitions' | 'marks'
+  | 'topics'
+  | 'states'
+  | 'open-states'
+  | `waiting/${string}`
+  | 'stamps'
+  | 'commits'
+  | 'partitions'
+  | 'marks'
 
 const key = '[null,"grow"]'
 
@@ -45,12 +52,13 @@ export function decodeGrowth(recordKey: Buffer, value: Buffer | null): DecodedGr
     return { ok: false }
   if (!isLayout(from) || !isLayout(to)) return { ok: false }
   if (typeof groupId !== 'string' || typeof digest !== 'string') return { ok: false }
-  if (!isListOf(waiting, isText) || !isListOf(done, isStep) || !isListOf(bounds, isCount)) return { ok: false }
+  if (!isListOf(waiting, isText) || !isListOf(done, isStep) || !isListOf(bounds, isCount))
+    return { ok: false }
   return { ok: true, growth: { state, from, to, groupId, digest, waiting, done, bounds } }
 }
 
 /** The layout in force; `undefined` where none was ever made by a growth. */
-export function layoutOf(growth: Growth | undefined): Layout | undefined {
+function layoutOf(growth: Growth | undefined): Layout | undefined {
   switch (growth?.state) {
     case undefined:
       return undefined

@@ -21,10 +21,7 @@ export async function* merged<T>(
   }
 }
 
-function lowestOf<T>(
-  cursors: readonly Cursor<T>[],
-  compare: (a: T, b: T) => number,
-): Cursor<T> | undefined {
+function lowestOf<T>(cursors: readonly Cursor<T>[], compare: (a: T, b: T) => number): Cursor<T> | undefined {
   let lowest: Cursor<T> | undefined
   for (const cursor of cursors) {
     if (cursor.head === undefined) continue

@@ -30,14 +30,22 @@ const bytesPerSecond = 10 * 1024 ** 2
 /** A start of the command, the topics, the commits. */
 const overheadSeconds = 20
 
-export function secondsOf(counts: readonly TopicCount[]): number {
+function secondsOf(counts: readonly TopicCount[]): number {
   const records = sumOf(counts, ({ records: one }) => one)
   const bytes = sumOf(counts, ({ bytes: one }) => one)
   return Math.ceil(overheadSeconds + Math.max(records / recordsPerSecond, bytes / bytesPerSecond))
 }
 
 /** What a growth will do, in lines. */
-export function linesOf({ change, counts, users, extended, replication, rights, minutesOfRefresh }: Plan): string[] {
+export function linesOf({
+  change,
+  counts,
+  users,
+  extended,
+  replication,
+  rights,
+  minutesOfRefresh,
+}: Plan): string[] {
   const { from, to } = change
   const bytes = sumOf(counts, ({ bytes: one }) => one)
   return [
@@ -61,13 +69,13 @@ function sumOf(counts: readonly TopicCount[], of: (count: TopicCount) => number)
   return counts.reduce((sum, count) => sum + of(count), 0)
 }
 
-export function grouped(count: number): string {
+function grouped(count: number): string {
   return count.toLocaleString('en-US')
 }
 
 const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const
 
-export function inBytes(bytes: number): string {
+function inBytes(bytes: number): string {
   let size = bytes
   let at = 0
   for (; size >= 1024 && at < units.length - 1; at++) size /= 1024

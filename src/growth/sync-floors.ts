@@ -37,7 +37,9 @@ export class SyncFloors {
   uneven(units: number): readonly UnevenAudience[] {
     return [...this.#audiences.values()].flatMap(({ spaceId, audienceId, floors }) => {
       if (floors.size === 0) return []
-      const latest = [...floors.values()].reduce((a, b) => (compareVersions(a.version, b.version) >= 0 ? a : b))
+      const latest = [...floors.values()].reduce((a, b) =>
+        compareVersions(a.version, b.version) >= 0 ? a : b,
+      )
       const others = Array.from({ length: units }, (_, unit) => unit).filter(
         (unit) => !isSame(floors.get(unit), latest),
       )

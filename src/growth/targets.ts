@@ -10,11 +10,7 @@ import type { Change } from './layout.ts'
  * (deletion floors, and the last sync of an audience) goes from one unit to those whose number has the same remainder; a user's own unit
  * has its floor from the one that was the user's own, among the states that it is about.
  */
-export function unitsOfState(
-  key: Buffer | null,
-  partition: number,
-  { from, to }: Change,
-): readonly number[] {
+export function unitsOfState(key: Buffer | null, partition: number, { from, to }: Change): readonly number[] {
   const subject = key === null ? undefined : parseSubject(key)
   switch (subject?.kind) {
     case undefined:

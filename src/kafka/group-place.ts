@@ -32,7 +32,13 @@ export function placeOf({ topic, partition, offset: text, metadata }: GroupCommi
 }
 
 /** What `placeOf` reads as the same place. Of what is settled far above the offset nothing is remembered. */
-export function commitOf({ topic, partition, offset, settledAbove, ...mark }: Omit<GroupPlace, 'topicId'>): GroupCommit {
+export function commitOf({
+  topic,
+  partition,
+  offset,
+  settledAbove,
+  ...mark
+}: Omit<GroupPlace, 'topicId'>): GroupCommit {
   const metadata = encodeCommitMetadata(offset, settledAbove, mark)
   return { topic, partition, offset: String(offset), metadata }
 }

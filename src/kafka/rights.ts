@@ -27,6 +27,7 @@ export const kafkaRoles = [
   'topics apply',
   'topics check',
   'topics grow',
+  'topics grow --abandon',
   'topics grow --clean',
   'send',
   'audience sync',
@@ -64,7 +65,7 @@ type Needs = {
 }
 
 /** Of those that grow an installation their own function tells. */
-type Growing = 'topics grow' | 'topics grow --clean'
+type Growing = Extract<KafkaRole, `topics grow${string}`>
 
 const needsOf: Readonly<Record<Exclude<KafkaRole, Growing>, Needs>> = {
   worker: { uses: ofWorker, settings: 'all', isMember: true },
@@ -96,6 +97,7 @@ export type RightsScope = {
  */
 export function rightsOf(role: KafkaRole, scope: RightsScope): Right[] {
   if (role === 'topics grow') return rightsToGrow(scope)
+  if (role === 'topics grow --abandon') return rightsToAbandon(scope)
   if (role === 'topics grow --clean') return rightsToClean(scope)
   const { layout, groupId, withSettings } = scope
   const { uses, settings, isMember = false, creates = false } = needsOf[role]
@@ -136,24 +138,40 @@ function rightsToGrow({ layout, groupId }: RightsScope): Right[] {
 /** Of a topic that keeps its name. */
 function sharedRights(name: string): Operation[] {
   if (name === 'backfills') return ['READ', 'WRITE']
-  return name === 'audience-changes' ? ['READ', 'ALTER'] : ['DESCRIBE', 'ALTER']
+  return name === 'audience-changes' ? ['READ', 'ALTER'] : ['ALTER']
 }
 
-function rightsToClean({ layout }: RightsScope): Right[] {
-  const { present, next } = ownTopics(layout)
+function rightsToAbandon({ layout }: RightsScope): Right[] {
+  const ofTopics = ownTopics(layout).next.map((name): Right => toDelete(name))
+  const marks = `${layout.prefix}backfills`
   return [
-    ...[...present, ...next].map((name): Right => ({ resource: 'Topic', name, operation: 'DELETE' })),
+    ...ofTopics,
     ...(['READ', 'WRITE'] as const).map((operation): Right => ({
       resource: 'Topic',
-      name: `${layout.prefix}backfills`,
+      name: marks,
       operation,
     })),
   ]
 }
 
+/** With the layout after a growth. */
+function rightsToClean({ layout }: RightsScope): Right[] {
+  const { prefix, generation } = layout
+  const before = Array.from({ length: generation - 1 }, (_, index) => index + 1)
+  return [
+    ...before.flatMap((one) => ownTopics({ ...layout, generation: one }).present).map(toDelete),
+    { resource: 'Topic', name: `${prefix}backfills`, operation: 'READ' },
+  ]
+}
+
+function toDelete(name: string): Right {
+  return { resource: 'Topic', name, operation: 'DELETE' }
+}
+
 /** The topics that a growth copies, as they are and as they will be. */
 function ownTopics(layout: TopicLayout): { present: string[]; next: string[] } {
-  const namesOf = (generation: number): string[] => topicTable({ ...layout, generation }).map(({ topic }) => topic)
+  const namesOf = (generation: number): string[] =>
+    topicTable({ ...layout, generation }).map(({ topic }) => topic)
   const shared = namesOf(layout.generation + 1)
   const present = namesOf(layout.generation)
   return {
@@ -164,7 +182,15 @@ function ownTopics(layout: TopicLayout): { present: string[]; next: string[] } {
 
 /** The same as a page of documentation, for the topics of `scope`. */
 export function rightsMarkdown(scope: RightsScope): string {
-  return kafkaRoles.map((role) => `\n## ${headings[role]}\n\n${tableOf(rightsOf(role, scope))}\n`).join('')
+  return kafkaRoles
+    .map((role) => `\n## ${headings[role]}\n\n${tableOf(rightsOf(role, scopeOf(role, scope)))}\n`)
+    .join('')
+}
+
+/** What a growth has left is removed with the settings of after it. */
+function scopeOf(role: KafkaRole, scope: RightsScope): RightsScope {
+  if (role !== 'topics grow --clean') return scope
+  return { ...scope, layout: { ...scope.layout, generation: scope.layout.generation + 1 } }
 }
 
 const headings: Readonly<Record<KafkaRole, string>> = {
@@ -174,7 +200,8 @@ const headings: Readonly<Record<KafkaRole, string>> = {
   'topics apply': '`sluice topics apply`',
   'topics check': '`sluice topics check`',
   'topics grow': '`sluice topics grow`',
-  'topics grow --clean': '`sluice topics grow --clean` and `--abandon`',
+  'topics grow --abandon': '`sluice topics grow --abandon`',
+  'topics grow --clean': '`sluice topics grow --clean`',
   send: '`sluice send`',
   'audience sync': '`sluice audience sync`',
   'audience change': '`sluice audience change`',

@@ -71,7 +71,11 @@ export function endOwnTimes(kafka: Kafka, definitions: readonly TopicDefinition[
 /** Gives topics that have fewer so many partitions. `validateOnly`: it is only asked whether the cluster would. */
 export function addPartitions(
   kafka: Kafka,
-  { topics, partitions, validateOnly }: { topics: readonly string[]; partitions: number; validateOnly: boolean },
+  {
+    topics,
+    partitions,
+    validateOnly,
+  }: { topics: readonly string[]; partitions: number; validateOnly: boolean },
 ): Promise<Refusal[]> {
   return withAdmin(kafka, async (admin) => {
     const refusals: Refusal[] = []

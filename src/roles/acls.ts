@@ -5,11 +5,11 @@ import { topicLayout } from './settings.ts'
 const introduction = `# Rights at the brokers
 
 Generated from \`src/kafka/rights.ts\` and the table of topics by \`npm run generate\`, for the default settings: \`kafka.topicPrefix\`, \`kafka.groupId\` and
-\`retry.ladder\` change the names. With \`topics.check=off\` nobody needs DESCRIBE_CONFIGS or ALTER_CONFIGS.
+\`retry.ladder\` change the names, and so does each growth: \`sluice.g2.memberships\` ([growing.md](growing.md)). With \`topics.check=off\` nobody needs DESCRIBE_CONFIGS or ALTER_CONFIGS.
 
 Each start compares what its principal may do with what the role needs, where the cluster tells (Apache Kafka does), and ends with all that is missing: the
-operation, the resource, the principal. READ and WRITE of a topic and READ of a group include DESCRIBE, and ALTER_CONFIGS includes DESCRIBE_CONFIGS. No role needs a right on the cluster, a transactional id, or
-to delete. A prefixed rule covers all topics at once:
+operation, the resource, the principal. READ and WRITE of a topic and READ of a group include DESCRIBE, and ALTER_CONFIGS includes DESCRIBE_CONFIGS. No role needs a right on the cluster, or a transactional id, and none that runs
+for long needs to delete. A prefixed rule covers all topics at once:
 
 \`\`\`
 kafka-acls.sh --bootstrap-server HOST:PORT --add --allow-principal User:sluice-worker \\

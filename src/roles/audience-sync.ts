@@ -91,7 +91,9 @@ export async function syncAudience(
     // Reading may have taken long: parts for another number of partitions would be refused.
     await refuseWhileGrowing(kafka, config)
     if ((await askKafka(config, countPartitions(kafka, topic))) !== partitions)
-      throw new StartError(`${topic} has got more partitions meanwhile: run the command again. Nothing was sent.`)
+      throw new StartError(
+        `${topic} has got more partitions meanwhile: run the command again. Nothing was sent.`,
+      )
     await send(config, log, { sync, plans, total, topic, spaceId, screen })
     return [about, read, `sent     ${what}`, `sync     ${head.syncId}`]
   } finally {

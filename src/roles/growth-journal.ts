@@ -1,5 +1,12 @@
 import type { Config } from '../config/schema.ts'
-import { decodeGrowth, type DecodedGrowth, encodeGrowth, faultOf, type Growth, underWay } from '../growth/journal.ts'
+import {
+  decodeGrowth,
+  type DecodedGrowth,
+  encodeGrowth,
+  faultOf,
+  type Growth,
+  underWay,
+} from '../growth/journal.ts'
 import type { createKafka } from '../kafka/client.ts'
 import type { CopyProducer } from '../kafka/copy-writer.ts'
 import { createPartitionReader } from '../kafka/partition-reader.ts'

@@ -5,7 +5,7 @@ import { parseWait } from '../retry/duration.ts'
 import { topicLayout } from './settings.ts'
 
 /** The configuration as it is for a layout. */
-export function configOf(config: Config, layout: Layout): Config {
+function configOf(config: Config, layout: Layout): Config {
   return { ...config, topics: { ...config.topics, ...layout } }
 }
 
@@ -25,7 +25,9 @@ export function ownDefinitions(
   const begins = beginningOf(config, layout)
   const tiers = waiting.filter((name) => name.startsWith(retry)).map((name) => name.slice(retry.length))
   const names = new Set(['memberships', ...waiting].map((name) => begins + name))
-  return topicTable({ ...topicLayout(configOf(config, layout)), tiers }).filter(({ topic }) => names.has(topic))
+  return topicTable({ ...topicLayout(configOf(config, layout)), tiers }).filter(({ topic }) =>
+    names.has(topic),
+  )
 }
 
 /** Of the topics that are there, those of a layout that hold what waits, by the ends of their names. */

@@ -7,7 +7,7 @@ import type { createKafka } from '../kafka/client.ts'
 import { type CopyProducer, startCopyProducer } from '../kafka/copy-writer.ts'
 import { readMembers } from '../kafka/group-state.ts'
 import { createPartitionReader, type PartitionReader } from '../kafka/partition-reader.ts'
-import { type Right, rightsOf } from '../kafka/rights.ts'
+import { type KafkaRole, type Right, rightsOf } from '../kafka/rights.ts'
 import { addPartitions, existingOf, makeCopies, removeTopics, topicsBeginning } from '../kafka/topic-grow.ts'
 import type { Refusal } from '../kafka/topic-apply.ts'
 import { checkTopics } from '../kafka/topic-check.ts'
@@ -18,13 +18,7 @@ import { countStates, countWaiting, findSyncParts } from './growth-count.ts'
 import { readGrowth, writeGrowth } from './growth-journal.ts'
 import { digestOf, openOf, readSource, type SourcePartition } from './growth-source.ts'
 import { describeRefusals, GrowthRun } from './growth-run.ts'
-import {
-  beginningOf,
-  isOfLadder,
-  ownDefinitions,
-  sharedTopics,
-  waitingNames,
-} from './growth-topics.ts'
+import { beginningOf, isOfLadder, ownDefinitions, sharedTopics, waitingNames } from './growth-topics.ts'
 import { grouped, Progress, type Screen } from './progress.ts'
 import { topicLayout } from './settings.ts'
 import { StartError } from './start-error.ts'
@@ -61,8 +55,7 @@ export async function growTopics(
   options: GrowOptions,
   screen: Screen,
 ): Promise<string[]> {
-  const isRemoving = options.isAbandoned || options.isClean
-  const kafka = await openKafka(config, log, isRemoving ? 'topics grow --clean' : 'topics grow')
+  const kafka = await openKafka(config, log, roleOf(options))
   const growth = await readGrowth(kafka, config)
   if (options.isAbandoned) return abandon(kafka, config, growth)
   if (options.isClean) return clean(kafka, config, growth)
@@ -85,6 +78,11 @@ export async function growTopics(
   }
 }
 
+function roleOf({ isAbandoned, isClean }: GrowOptions): KafkaRole {
+  if (isAbandoned) return 'topics grow --abandon'
+  return isClean ? 'topics grow --clean' : 'topics grow'
+}
+
 type Given = {
   readonly config: Config
   readonly kafka: Kafka
@@ -100,7 +98,9 @@ function partitionsOf(given: string | undefined, underWay: Growth | undefined): 
   }
   const partitions = Number(given)
   if (!Number.isInteger(partitions) || partitions < 1 || partitions > mostPartitions)
-    throw new StartError(`The number of partitions has to be a whole number up to ${grouped(mostPartitions)}.`)
+    throw new StartError(
+      `The number of partitions has to be a whole number up to ${grouped(mostPartitions)}.`,
+    )
   if (underWay !== undefined && partitions !== underWay.to.partitions)
     throw new StartError(
       `A growth to ${underWay.to.partitions} partitions is under way: run \`sluice topics grow ${underWay.to.partitions}\` until it ends.`,
@@ -165,7 +165,9 @@ async function begin(
 async function goOn(given: Given, growth: Growth, { isDryRun }: GrowOptions): Promise<string[]> {
   const { state, from, to, done: steps } = growth
   if (isDryRun)
-    return [`under way  from ${from.partitions} to ${to.partitions} partitions, ${state}; done: ${steps.join(', ')}`]
+    return [
+      `under way  from ${from.partitions} to ${to.partitions} partitions, ${state}; done: ${steps.join(', ')}`,
+    ]
   given.screen.write(`going on   from ${from.partitions} to ${to.partitions} partitions, ${state}\n`)
   return withProducer(given, (producer) => run(given, growth, producer))
 }
@@ -195,10 +197,7 @@ async function withProducer(
   { config, kafka }: Given,
   work: (producer: CopyProducer) => Promise<string[]>,
 ): Promise<string[]> {
-  const producer = await askKafka(
-    config,
-    startCopyProducer(kafka, { batchBytes: config.kafka.batchBytes }),
-  )
+  const producer = await askKafka(config, startCopyProducer(kafka, { batchBytes: config.kafka.batchBytes }))
   try {
     return await work(producer)
   } finally {
@@ -309,10 +308,13 @@ async function planOf(
   })
 }
 
+function nameOf({ resource, name }: Right): string {
+  return `${resource} ${name}`
+}
+
 function rightsInLines(config: Config): string[] {
   const layout = topicLayout(config)
   const rights = rightsOf('topics grow', { layout, groupId: config.kafka.groupId, withSettings: true })
-  const nameOf = ({ resource, name }: Right): string => `${resource} ${name}`
   return [...Map.groupBy(rights, nameOf)].map(
     ([name, ofIt]) => `${ofIt.map(({ operation }) => operation).join(', ')} on ${name}`,
   )
@@ -333,10 +335,7 @@ async function abandon(kafka: Kafka, config: Config, growth: Growth | undefined)
 }
 
 async function noteState(kafka: Kafka, config: Config, growth: Growth): Promise<void> {
-  const producer = await askKafka(
-    config,
-    startCopyProducer(kafka, { batchBytes: config.kafka.batchBytes }),
-  )
+  const producer = await askKafka(config, startCopyProducer(kafka, { batchBytes: config.kafka.batchBytes }))
   try {
     await askKafka(config, writeGrowth(producer, config, growth))
   } finally {
@@ -365,6 +364,7 @@ async function clean(kafka: Kafka, config: Config, growth: Growth | undefined): 
       )),
     )
   }
-  return removed.length === 0 ? ['There is nothing to remove.'] : removed.map((topic) => `removed    ${topic}`)
+  return removed.length === 0
+    ? ['There is nothing to remove.']
+    : removed.map((topic) => `removed    ${topic}`)
 }
-

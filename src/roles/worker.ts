@@ -456,7 +456,10 @@ async function tiersToConsume(
   retryPrefix: string,
   log: Logger,
 ): Promise<{ topic: string; waitMs: number }[]> {
-  const names = new Set([...tiersOf(ladder).map(formatWait), ...(await existingRetryTiers(kafka, retryPrefix))])
+  const names = new Set([
+    ...tiersOf(ladder).map(formatWait),
+    ...(await existingRetryTiers(kafka, retryPrefix)),
+  ])
   return [...names].flatMap((name) => {
     const waitMs = parseWait(name)
     if (waitMs !== undefined) return [{ topic: `${retryPrefix}${name}`, waitMs }]

@@ -13,6 +13,5 @@ export function showOldestUnsettled(
     if (oldestUnsettledMs > 0) oldest.set(topic, Math.min(oldest.get(topic) ?? Infinity, oldestUnsettledMs))
   }
   oldestUnsettled.reset()
-  for (const [topic, ms] of oldest)
-    oldestUnsettled.set({ topic: shortNameOf(topic) }, ms / 1_000)
+  for (const [topic, ms] of oldest) oldestUnsettled.set({ topic: shortNameOf(topic) }, ms / 1_000)
 }

@@ -125,7 +125,7 @@ describe('scaling', () => {
     const { triggers }: { triggers: { metadata: { query: string; threshold: string } }[] } = Object(spec)
     expect(triggers.map(({ metadata }) => [metadata.query, metadata.threshold])).toEqual([
       [
-        `sum(max by (topic, partition) (sluice_consumer_lag_records{namespace="sluice",topic=~"a\\\\.b\\\\.(events|replays)"}))`,
+        `sum(max by (topic, partition) (sluice_consumer_lag_records{namespace="sluice",topic=~"a\\\\.b\\\\.(events|(g[0-9]+\\\\.)?replays)"}))`,
         '5000',
       ],
       [

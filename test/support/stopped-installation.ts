@@ -1,10 +1,16 @@
-import { encodeDeletionFloor, encodeState, encodeSubject, encodeSyncFloor, type Subject } from '../../src/audience/state-record.ts'
+import {
+  encodeDeletionFloor,
+  encodeState,
+  encodeSubject,
+  encodeSyncFloor,
+  type Subject,
+} from '../../src/audience/state-record.ts'
 import { commitOf, placeOf } from '../../src/kafka/group-place.ts'
 import { commitAsNobody, readCommits } from '../../src/kafka/group-state.ts'
 import { partitionOf } from '../../src/message/partition.ts'
 import { encodeCarried } from '../../src/retry/carried.ts'
 import { otherProgram, produce, readAll, type SeenRecord } from './kafka.ts'
-import { Random } from './mutation.ts'
+import type { Random } from './mutation.ts'
 
 /** An installation as workers have left it: states, floors and retries, of which the group has settled some. */
 
@@ -93,9 +99,7 @@ function headersOf(userId: string, index: number, isProperty: boolean): Record<s
     notBeforeMs: new Map(),
     lastOutcome: '',
     origin: { topic: 'events', partition: 0, offset: index },
-    property: isProperty
-      ? { userId, spaceId: 'space', property: 'plan', since: '2.1.0.0' }
-      : undefined,
+    property: isProperty ? { userId, spaceId: 'space', property: 'plan', since: '2.1.0.0' } : undefined,
     isUncertain: false,
   })
 }

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readConfig } from '../../../src/config/read.ts'
 import type { Config } from '../../../src/config/schema.ts'
 import { type KafkaRole, kafkaRoles, type Right, rightsOf } from '../../../src/kafka/rights.ts'
+import { applyTopics } from '../../../src/kafka/topic-apply.ts'
 import { openKafka } from '../../../src/roles/ask-kafka.ts'
 import { topicLayout } from '../../../src/roles/settings.ts'
 import { applyTopicTable } from '../../../src/roles/topics.ts'
@@ -12,12 +13,18 @@ import { until } from '../../support/until.ts'
 let kafka: AuthorizedKafka
 
 const quiet = { warn() {}, debug() {} }
-const nameOf = (role: KafkaRole): string => role.replace(' ', '-')
+const nameOf = (role: KafkaRole): string => role.replaceAll(/[^a-z]+/g, '-')
 
 beforeAll(async () => {
   kafka = await startAuthorizedKafka(kafkaRoles.map(nameOf))
   const all = configOf({ SLUICE_KAFKA_BROKERS: kafka.direct })
   await applyTopicTable(all, quiet)
+  // What a growth would make: of what isn't there no rights are told.
+  const next = { ...topicLayout(all), generation: 2 }
+  await applyTopics(await openKafka(all, quiet, 'topics apply'), next, {
+    mayLeaveOut: false,
+    withSettings: true,
+  })
   for (const role of kafkaRoles) await kafka.allow(nameOf(role), rights(role))
 })
 

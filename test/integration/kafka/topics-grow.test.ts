@@ -26,14 +26,24 @@ const grownTo = (partitions: number, generation = 2) => ({
   SLUICE_TOPICS_GENERATION: String(generation),
 })
 
+/** Kills a growth to 7 partitions once it has begun. */
+async function growUntilBegun({ prefix, variables }: Awaited<ReturnType<typeof install>>): Promise<void> {
+  for (let killAfterMs = 1_000; ; killAfterMs += 200) {
+    const { code } = await runToEnd(['topics', 'grow', '7'], variables, { killAfterMs })
+    expect(code).toBe(null)
+    if ((await readAll(`${prefix}backfills`)).length > 0) return
+  }
+}
+
 const identityOf = ({ key, value, timestamp, isSettled }: Standing): string =>
   JSON.stringify([key, String(value), timestamp, isSettled])
+
+const kindOf = ({ key }: Standing) => parseSubject(Buffer.from(key ?? ''))?.kind
 
 /** Each of a log's records once, as it was. */
 async function expectCopied(prefix: string, groupId: string, from: number, to: number): Promise<void> {
   const before = await standingOf(`${prefix}memberships`, groupId)
   const after = await standingOf(`${prefix}g2.memberships`, groupId)
-  const kindOf = ({ key }: Standing) => parseSubject(Buffer.from(key ?? ''))?.kind
   const properties = (all: readonly Standing[]) => all.filter((record) => kindOf(record) === 'property')
   expect(properties(after).map(identityOf).sort()).toEqual(properties(before).map(identityOf).sort())
   for (const { key, partition } of properties(after))
@@ -44,7 +54,9 @@ async function expectCopied(prefix: string, groupId: string, from: number, to: n
     expect(states.map(({ value }) => JSON.parse(String(value)).value)).toEqual([1, 2])
   for (const kind of ['deletion', 'sync']) {
     const keys = new Set(before.filter((record) => kindOf(record) === kind).map(({ key }) => key))
-    const ofUnits = after.filter((record) => kindOf(record) === kind).map(({ key, partition }) => `${partition} ${key}`)
+    const ofUnits = after
+      .filter((record) => kindOf(record) === kind)
+      .map(({ key, partition }) => `${partition} ${key}`)
     expect(ofUnits.toSorted()).toEqual(
       [...keys].flatMap((key) => Array.from({ length: to }, (_, unit) => `${unit} ${key}`)).toSorted(),
     )
@@ -69,12 +81,21 @@ test('an installation without a record grows in one run: each topic has the new 
   const grown = await grow('7')
   expect(grown).toMatchObject({ code: 0 })
   expect(grown.stdout).toContain('set SLUICE_TOPICS_PARTITIONS=7 and SLUICE_TOPICS_GENERATION=2')
-  for (const name of ['events', 'audience-changes', 'deletions', 'dead-letters', 'g2.memberships', 'g2.retry.1s'])
+  for (const name of [
+    'events',
+    'audience-changes',
+    'deletions',
+    'dead-letters',
+    'g2.memberships',
+    'g2.retry.1s',
+  ])
     expect(await partitionsOf(prefix + name)).toBe(7)
   for (const command of [['worker'], ['topics', 'apply'], ['topics', 'check']]) {
     const stale = await runToEnd(command, variables)
     expect(stale.code).toBe(1)
-    expect(stale.stderr).toContain('set SLUICE_TOPICS_PARTITIONS=7 and SLUICE_TOPICS_GENERATION=2 (they are 3 and 1)')
+    expect(stale.stderr).toContain(
+      'set SLUICE_TOPICS_PARTITIONS=7 and SLUICE_TOPICS_GENERATION=2 (they are 3 and 1)',
+    )
   }
   const checked = await runSluice(['topics', 'check'], { ...variables, ...grownTo(7) })
   expect(checked.stdout).toContain('All topics are as they must be.')
@@ -135,14 +156,7 @@ test('a growth that has begun can be abandoned: all is as it was, and the next o
   const { prefix, groupId, variables, grow } = installation
   await fill(installation, { users: 4_000, waiting: 1_000, random: new Random(4) })
   const before = await standingOf(`${prefix}retry.1s`, groupId)
-  let killAfterMs = 1_000
-  for (;;) {
-    const { code } = await runToEnd(['topics', 'grow', '7'], variables, { killAfterMs })
-    expect(code).toBe(null)
-    const { stderr } = await runToEnd(['worker'], variables, { killAfterMs: 10_000 })
-    if (stderr.includes('is being grown from 3 to 7')) break
-    killAfterMs += 200
-  }
+  await growUntilBegun(installation)
   const blocked = await runToEnd(['worker'], variables)
   expect(blocked.code).toBe(1)
   expect(blocked.stderr).toContain('`sluice topics grow 7`')
@@ -178,7 +192,13 @@ test('topics of the next generation that nobody knows of are not touched', async
 
 test('parts of a sync that are not applied hold it up, and so does a sync that some units have not had', async () => {
   const first = await install(3)
-  const part = { type: 'sync', audienceId: 'a', audienceName: 'A', syncId: 's', snapshotAt: new Date().toISOString() }
+  const part = {
+    type: 'sync',
+    audienceId: 'a',
+    audienceName: 'A',
+    syncId: 's',
+    snapshotAt: new Date().toISOString(),
+  }
   await produce(`${first.prefix}audience-changes`, [
     { partition: 1, key: null, value: JSON.stringify({ ...part, part: 1, parts: 2, userIds: [] }) },
   ])
@@ -190,7 +210,20 @@ test('parts of a sync that are not applied hold it up, and so does a sync that s
   await fill(second, { users: 10, waiting: 10, random: new Random(5), withoutSync: [2] })
   const uneven = await second.grow('7')
   expect(uneven.code).toBe(1)
-  expect(uneven.stderr).toContain('the last sync of audience vips of space was not applied in 1 of 3 units (2)')
+  expect(uneven.stderr).toContain(
+    'the last sync of audience vips of space was not applied in 1 of 3 units (2)',
+  )
+})
+
+test('what the brokers would not do is told before anything is written', async () => {
+  const { prefix, variables } = await install(3)
+  const { code, stderr } = await runToEnd(['topics', 'grow', '7'], {
+    ...variables,
+    SLUICE_TOPICS_DEVELOPMENT: 'false',
+  })
+  expect(code).toBe(1)
+  expect(stderr).toMatch(/g2\.memberships can not be created: .*[Rr]eplication/)
+  expect(await readAll(`${prefix}backfills`)).toEqual([])
 })
 
 test('while somebody is in the group it is refused, and names who', async () => {
@@ -211,12 +244,9 @@ test('while somebody is in the group it is refused, and names who', async () => 
 
 test('where somebody wrote to what is copied it goes no further', async () => {
   const installation = await install(3)
-  const { prefix, variables, grow } = installation
+  const { prefix, grow } = installation
   await fill(installation, { users: 4_000, waiting: 1_000, random: new Random(6) })
-  for (let killAfterMs = 1_000; ; killAfterMs += 200) {
-    await runToEnd(['topics', 'grow', '7'], variables, { killAfterMs })
-    if ((await readAll(`${prefix}backfills`)).length > 0) break
-  }
+  await growUntilBegun(installation)
   await produce(`${prefix}replays`, [{ partition: 0, value: 'late' }])
   const { code, stderr } = await grow('7')
   expect(code).toBe(1)

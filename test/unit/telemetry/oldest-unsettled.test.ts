@@ -4,7 +4,8 @@ import { showOldestUnsettled } from '../../../src/telemetry/oldest-unsettled.ts'
 
 async function shown(...times: { topic: string; oldestUnsettledMs: number }[][]) {
   const metrics = createMetrics({ perDestination: false })
-  for (const partitions of times) showOldestUnsettled(metrics, partitions, (topic) => topic.replace('eu.', ''))
+  for (const partitions of times)
+    showOldestUnsettled(metrics, partitions, (topic) => topic.replace('eu.', ''))
   const { values } = await metrics.oldestUnsettled.get()
   return values.map(({ labels, value }) => [labels.topic, value])
 }

@@ -5,10 +5,13 @@ import { showRetentionUsed } from '../../../src/telemetry/retention-used.ts'
 const nowMs = 100 * 3_600_000
 const hoursAgo = (hours: number) => nowMs - hours * 3_600_000
 
+function shortNameOf(topic: string): string {
+  return topic.replace('eu.', '')
+}
+
 async function shown(partitions: { topic: string; oldestUnsettledMs: number }[]) {
   const metrics = createMetrics({ perDestination: false })
   const retentions = new Map([['eu.events', 10 * 3_600_000]])
-  const shortNameOf = (topic: string): string => topic.replace('eu.', '')
   showRetentionUsed(metrics, partitions, { retentions, shortNameOf, nowMs })
   const { values } = await metrics.retentionUsed.get()
   return values.map(({ labels, value }) => [labels.topic, value])

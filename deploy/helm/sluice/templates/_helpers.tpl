@@ -125,6 +125,8 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 - name: SLUICE_TOPICS_PARTITIONS
   value: {{ .Values.topics.partitions | quote }}
+- name: SLUICE_TOPICS_GENERATION
+  value: {{ .Values.topics.generation | quote }}
 - name: SLUICE_TOPICS_REPLICATION
   value: {{ .Values.topics.replication | quote }}
 - name: SLUICE_TOPICS_MIN_INSYNC
@@ -297,7 +299,7 @@ priorityClassName: {{ . }}
 
 {{/* A partition that moves is told by two pods for a moment, and counts once. */}}
 {{- define "sluice.lagQuery" -}}
-sum(max by (topic, partition) (sluice_consumer_lag_records{namespace="{{ .Release.Namespace }}",topic=~"{{ include "sluice.prefixPattern" . }}(events|replays)"}))
+sum(max by (topic, partition) (sluice_consumer_lag_records{namespace="{{ .Release.Namespace }}",topic=~"{{ include "sluice.prefixPattern" . }}(events|(g[0-9]+\\.)?replays)"}))
 {{- end -}}
 
 {{- define "sluice.overdueQuery" -}}
