@@ -68,7 +68,7 @@ export function endOwnTimes(kafka: Kafka, definitions: readonly TopicDefinition[
   })
 }
 
-/** Gives topics that have fewer so many partitions. `validateOnly`: it is only asked whether the cluster would. */
+/** Gives topics that are there, and have fewer, so many partitions. `validateOnly`: it is only asked whether the cluster would. */
 export function addPartitions(
   kafka: Kafka,
   {
@@ -78,8 +78,9 @@ export function addPartitions(
   }: { topics: readonly string[]; partitions: number; validateOnly: boolean },
 ): Promise<Refusal[]> {
   return withAdmin(kafka, async (admin) => {
+    const existing = new Set(await admin.listTopics())
     const refusals: Refusal[] = []
-    for (const topic of topics) {
+    for (const topic of topics.filter((one) => existing.has(one))) {
       const { topics: told } = await admin.fetchTopicMetadata({ topics: [topic] })
       if ((told[0]?.partitions.length ?? 0) >= partitions) continue
       const topicPartitions = [{ topic, count: partitions }]

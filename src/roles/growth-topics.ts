@@ -2,7 +2,7 @@ import type { Config } from '../config/schema.ts'
 import type { Layout } from '../growth/layout.ts'
 import { ownPrefix, type TopicDefinition, topicTable } from '../kafka/topics.ts'
 import { parseWait } from '../retry/duration.ts'
-import { topicLayout } from './settings.ts'
+import { topicLayout, topicNames } from './settings.ts'
 
 /** The configuration as it is for a layout. */
 function configOf(config: Config, layout: Layout): Config {
@@ -49,6 +49,11 @@ export function isOfLadder(config: Config, name: string): boolean {
 }
 
 /** Topics that others write, or read, by their names: they stay, and get more partitions. */
-export function sharedTopics({ kafka: { topicPrefix } }: Config): readonly string[] {
-  return ['events', 'audience-changes', 'deletions', 'dead-letters'].map((name) => topicPrefix + name)
+export function sharedTopics(config: Config): readonly string[] {
+  const layout = topicLayout(config)
+  const next = new Set(topicTable({ ...layout, generation: layout.generation + 1 }).map(({ topic }) => topic))
+  return topicTable(layout)
+    .filter(({ topic, partitions }) => next.has(topic) && partitions === layout.partitions)
+    .map(({ topic }) => topic)
+    .filter((topic) => topic !== topicNames(config).backfills)
 }

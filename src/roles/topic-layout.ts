@@ -66,7 +66,7 @@ export function describeTopicFaults(faults: readonly Pick<TopicFault, 'topic' | 
   const lines = faults.map(({ topic, problem }) => `  ${topic} ${problem}`)
   const advice = [
     '`sluice topics apply` creates what is missing and corrects settings; `sluice topics print` writes them down for others who may.',
-    'Partitions and replicas can not be changed in place: set SLUICE_TOPICS_PARTITIONS and SLUICE_TOPICS_REPLICATION',
+    'Partitions and replicas can not be changed in place (`sluice topics grow` goes to more): set SLUICE_TOPICS_PARTITIONS and SLUICE_TOPICS_REPLICATION',
     'to what the cluster has (SLUICE_TOPICS_DEVELOPMENT=true for a single broker), or choose a new SLUICE_KAFKA_TOPIC_PREFIX.',
     'A cluster that does not tell or take a setting: SLUICE_TOPICS_CHECK=warn (docs/kafka.md says what is lost).',
   ]

@@ -11,6 +11,7 @@ import { type KafkaRole, type Right, rightsOf } from '../kafka/rights.ts'
 import { addPartitions, existingOf, makeCopies, removeTopics, topicsBeginning } from '../kafka/topic-grow.ts'
 import type { Refusal } from '../kafka/topic-apply.ts'
 import { checkTopics } from '../kafka/topic-check.ts'
+import { optionalTopics } from '../kafka/topics.ts'
 import { withAdmin } from '../kafka/with-admin.ts'
 import { askKafka, openKafka } from './ask-kafka.ts'
 import { goOnFromPlainGroup } from './group-of-before.ts'
@@ -225,7 +226,10 @@ function openIn(source: readonly SourcePartition[] | undefined): number {
 }
 
 async function refuseOtherTopics(kafka: Kafka, config: Config): Promise<void> {
-  const { faults } = await askKafka(config, checkTopics(kafka, topicLayout(config), { withSettings: false }))
+  const layout = topicLayout(config)
+  const optional = optionalTopics(layout)
+  const isWanted = (topic: string): boolean => !optional.has(topic)
+  const { faults } = await askKafka(config, checkTopics(kafka, layout, { withSettings: false, isWanted }))
   if (faults.length === 0) return
   if (faults.every(({ problem }) => problem === 'does not exist'))
     throw new StartError(

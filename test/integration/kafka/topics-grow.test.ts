@@ -40,11 +40,12 @@ const identityOf = ({ key, value, timestamp, isSettled }: Standing): string =>
 
 const kindOf = ({ key }: Standing) => parseSubject(Buffer.from(key ?? ''))?.kind
 
+const properties = (all: readonly Standing[]) => all.filter((record) => kindOf(record) === 'property')
+
 /** Each of a log's records once, as it was. */
 async function expectCopied(prefix: string, groupId: string, from: number, to: number): Promise<void> {
   const before = await standingOf(`${prefix}memberships`, groupId)
   const after = await standingOf(`${prefix}g2.memberships`, groupId)
-  const properties = (all: readonly Standing[]) => all.filter((record) => kindOf(record) === 'property')
   expect(properties(after).map(identityOf).sort()).toEqual(properties(before).map(identityOf).sort())
   for (const { key, partition } of properties(after))
     expect(partition).toBe(partitionOf(String(JSON.parse(String(key))[0]), to))
