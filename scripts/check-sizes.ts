@@ -1,0 +1,32 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { type Baseline, baselineOf, compareWithBaseline } from './ratchet.ts'
+import { measureSizes, type SizeLimits } from './sizes.ts'
+
+/**
+ * `npm run check:sizes`: fails when a file has more lines, a function more lines, or a function more parameters
+ * than the limits and `scripts/size-baseline.json` allow. `--shrink` writes a baseline of what is left; it refuses
+ * to let anything grow.
+ */
+const root = resolve(import.meta.dirname, '..')
+const baselineFile = join(root, 'scripts/size-baseline.json')
+const limits: SizeLimits = { 'max-lines': 400, 'max-lines-per-function': 60, 'max-params': 4 }
+
+const all = await measureSizes(root, limits, ['src', 'bench', 'demo', 'scripts', 'test'])
+// A group of tests is one function.
+const found = all.filter(({ file, rule }) => rule !== 'max-lines-per-function' || !file.startsWith('test/'))
+const baseline: Baseline = JSON.parse(readFileSync(baselineFile, 'utf8'))
+const { grown, shrunk } = compareWithBaseline(found, baseline, limits)
+
+for (const fault of grown) console.log(fault)
+if (grown.length > 0) {
+  console.log('Split what has grown. scripts/size-baseline.json only shrinks.')
+  process.exitCode = 1
+} else if (shrunk && process.argv.includes('--shrink')) {
+  writeFileSync(baselineFile, `${JSON.stringify(baselineOf(found), null, 2)}\n`)
+  console.log('wrote scripts/size-baseline.json')
+} else if (shrunk) {
+  console.log(
+    'Something has become smaller: `npm run check:sizes -- --shrink` and commit scripts/size-baseline.json.',
+  )
+}
