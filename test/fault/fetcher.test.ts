@@ -4,12 +4,12 @@ import { join } from 'node:path'
 import type { Admin } from 'kafkajs'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { type KafkaNode, type RunningKafka, startKafka } from '../../src/development/kafka.ts'
-import { createKafka } from '../../src/kafka/client.ts'
 import { locate } from '../../src/kafka/positions.ts'
 import { withAdmin } from '../../src/kafka/with-admin.ts'
 import { beginReading, numbered, numbers, type Reader, type Reading } from '../integration/kafka/readers.ts'
 import { otherProgram, randomPrefix } from '../support/kafka.ts'
 import { until } from '../support/until.ts'
+import { workerKafka } from '../support/worker-kafka.ts'
 
 /** Three brokers whose files can be looked at, and which are killed. */
 
@@ -32,20 +32,6 @@ afterAll(async () => {
   await cluster.stop()
   await rm(folder, { recursive: true, force: true, maxRetries: 3 })
 })
-
-function kafka() {
-  return createKafka(
-    {
-      brokers: cluster.brokers,
-      clientId: 'sluice',
-      ssl: false,
-      saslMechanism: 'none',
-      saslUsername: undefined,
-      saslPassword: undefined,
-    },
-    { warn() {}, debug() {} },
-  )
-}
 
 function admin<T>(work: (admin: Admin) => Promise<T>): Promise<T> {
   return withAdmin(otherProgram(cluster.brokers), work)
@@ -94,7 +80,7 @@ test('a leader that moves is followed: nothing is lost, and nothing comes twice'
     [2, 3, 1],
     [3, 1, 2],
   ])
-  reading = await beginReading([topic], { kafka: kafka() })
+  reading = await beginReading([topic], { kafka: workerKafka({ brokers: cluster.brokers }) })
   const { lines, view } = reading
   const readers = readAll(reading)
   let count = 0
@@ -123,7 +109,7 @@ test('a leader that moves is followed: nothing is lost, and nothing comes twice'
 
 test('an offline partition waits and is told of once, the others go on; it is read when its broker is back', async () => {
   const topic = await createTopic([[1], [2], [3]])
-  reading = await beginReading([topic], { kafka: kafka() })
+  reading = await beginReading([topic], { kafka: workerKafka({ brokers: cluster.brokers }) })
   const { lines, fetcher } = reading
   const readers = readAll(reading)
   for (const partition of [0, 1, 2]) await produce(topic, 0, 10, { partition })
@@ -149,7 +135,7 @@ test('an offline partition waits and is told of once, the others go on; it is re
 test('a log that its new leader has lost the end of is told of, and read on from where they part', async () => {
   const settings = { 'min.insync.replicas': '1', 'unclean.leader.election.enable': 'true' }
   const topic = await createTopic([[1, 2]], settings)
-  reading = await beginReading([topic], { kafka: kafka() })
+  reading = await beginReading([topic], { kafka: workerKafka({ brokers: cluster.brokers }) })
   const reader = reading.read()
   await produce(topic, 0, 100)
   await until('it is read', () => reader.texts.length === 100)
@@ -186,7 +172,7 @@ test('a batch that is damaged on disk is one record that says so; those around i
   // The last value of the second batch; a broker looks at none.
   await disk.write(Buffer.from('x'), 0, 1, third - 2)
   await disk.close()
-  reading = await beginReading([topic], { kafka: kafka() })
+  reading = await beginReading([topic], { kafka: workerKafka({ brokers: cluster.brokers }) })
   const [damaged, well] = [reading.read(), reading.read({ partition: 1 })]
   await produce(topic, 0, 10, { partition: 1 })
   await until('the other is read', () => well.texts.length === 10)

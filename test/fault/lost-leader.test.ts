@@ -2,10 +2,10 @@ import { setTimeout as passTime } from 'node:timers/promises'
 import type { Kafka } from 'kafkajs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type RunningKafka, startKafka } from '../../src/development/kafka.ts'
-import { createKafka } from '../../src/kafka/client.ts'
 import { createPartitionReader } from '../../src/kafka/partition-reader.ts'
 import { startProducer } from '../../src/kafka/producer.ts'
 import { randomPrefix } from '../support/kafka.ts'
+import { workerKafka } from '../support/worker-kafka.ts'
 
 const partitions = 12
 const everyMs = 10
@@ -17,17 +17,7 @@ let kafka: Kafka
 
 beforeAll(async () => {
   cluster = await startKafka({ brokers: [], ways: ['java'], count: 3 })
-  kafka = createKafka(
-    {
-      brokers: cluster.brokers,
-      clientId: 'sluice',
-      ssl: false,
-      saslMechanism: 'none',
-      saslUsername: undefined,
-      saslPassword: undefined,
-    },
-    { warn() {}, debug() {} },
-  )
+  kafka = workerKafka({ brokers: cluster.brokers })
   const admin = kafka.admin()
   await admin.connect()
   const configEntries = [{ name: 'min.insync.replicas', value: '2' }]

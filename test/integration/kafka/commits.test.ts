@@ -5,7 +5,8 @@ import { memoryOf, Partition } from '../../../src/kafka/partition.ts'
 import { describeGroup } from '../../../src/kafka/group-messages.ts'
 import { createTopic, randomPrefix } from '../../support/kafka.ts'
 import { until } from '../../support/until.ts'
-import { committedOffsets, workerKafka } from './member.ts'
+import { workerKafka } from '../../support/worker-kafka.ts'
+import { committedOffsets } from './member.ts'
 
 /** Who commits for a group without members. */
 const nobody = { memberId: '', generationId: -1, instanceId: undefined }

@@ -2,7 +2,8 @@ import type { Kafka, RequestEvent } from 'kafkajs'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createTopic, produce, randomPrefix } from '../../support/kafka.ts'
 import { until } from '../../support/until.ts'
-import { type Member, startMember, workerKafka } from './member.ts'
+import { workerKafka } from '../../support/worker-kafka.ts'
+import { type Member, startMember } from './member.ts'
 
 /** What a member asks its broker for. That it gets all there is, whatever happens, the tests of the consumer say. */
 

@@ -5,7 +5,8 @@ import { Coordinator } from '../../../src/kafka/coordinator.ts'
 import { describeGroup, leaveGroup } from '../../../src/kafka/group-messages.ts'
 import { createTopic, produce, randomPrefix, testKafka } from '../../support/kafka.ts'
 import { until } from '../../support/until.ts'
-import { committedOffsets, type Member, startMember, workerKafka } from './member.ts'
+import { workerKafka } from '../../support/worker-kafka.ts'
+import { committedOffsets, type Member, startMember } from './member.ts'
 
 /** Source: the Kafka protocol, API keys. */
 const apiKeys = { FindCoordinator: 10, JoinGroup: 11, SyncGroup: 14 }

@@ -1,12 +1,12 @@
-import { createKafka } from '../../../src/kafka/client.ts'
 import {
   type ConsumerOptions,
   type GroupConsumer,
   type InboundRecord,
   startConsumer,
 } from '../../../src/kafka/consumer.ts'
-import { otherProgram, testKafka } from '../../support/kafka.ts'
+import { otherProgram } from '../../support/kafka.ts'
 import { until } from '../../support/until.ts'
+import { workerKafka } from '../../support/worker-kafka.ts'
 
 /** A member of a group in this process, with what it was given. */
 export type Member = {
@@ -28,22 +28,7 @@ export type ReceivedRecord = {
   settle(): void
 }
 
-const quiet = { info() {}, warn() {}, error() {}, debug() {} }
-
-/** The client as the worker makes it. */
-export function workerKafka(clientId = 'sluice') {
-  return createKafka(
-    {
-      brokers: testKafka(),
-      clientId,
-      ssl: false,
-      saslMechanism: 'none',
-      saslUsername: undefined,
-      saslPassword: undefined,
-    },
-    quiet,
-  )
-}
+const quiet = { info() {}, warn() {}, error() {} }
 
 export type MemberOptions = Pick<ConsumerOptions, 'groupId' | 'topics' | 'prepare' | 'released'> & {
   instanceId?: string

@@ -6,7 +6,7 @@ import { GroupWatch } from '../../../src/kafka/group-watch.ts'
 import { type Assigned, Membership } from '../../../src/kafka/membership.ts'
 import { createTopic, randomPrefix } from '../../support/kafka.ts'
 import { until } from '../../support/until.ts'
-import { workerKafka } from './member.ts'
+import { workerKafka } from '../../support/worker-kafka.ts'
 
 let prefix = ''
 let groupId = ''

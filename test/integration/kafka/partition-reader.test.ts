@@ -1,6 +1,5 @@
 import { CompressionTypes, type Message } from 'kafkajs'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { createKafka } from '../../../src/kafka/client.ts'
 import {
   createPartitionReader,
   type KeyedRecord,
@@ -8,7 +7,7 @@ import {
   type ReadOptions,
 } from '../../../src/kafka/partition-reader.ts'
 import { createTopic, otherProgram, produce, randomPrefix } from '../../support/kafka.ts'
-import { workerKafka } from './member.ts'
+import { workerKafka } from '../../support/worker-kafka.ts'
 
 let topic = ''
 let reader: PartitionReader
@@ -213,7 +212,9 @@ describe('reading ends', () => {
     ['there is no Kafka', '127.0.0.1:1', 'did not answer'],
     ['there is no such topic', undefined, 'does not host this topic-partition'],
   ])('when %s for as long as it may take', async (_why, broker, message) => {
-    const lost = createPartitionReader(broker === undefined ? workerKafka() : kafkaAt(broker))
+    const lost = createPartitionReader(
+      broker === undefined ? workerKafka() : workerKafka({ brokers: [broker] }),
+    )
     const reading = (async () => {
       for await (const _batch of lost.read({ topic, partition: 0, from: 0, stallTimeoutMs: 1_500 })) break
     })()
@@ -221,18 +222,6 @@ describe('reading ends', () => {
     await lost.stop()
   })
 })
-
-function kafkaAt(broker: string) {
-  const settings = {
-    brokers: [broker],
-    clientId: 'sluice',
-    ssl: false,
-    saslMechanism: 'none',
-    saslUsername: undefined,
-    saslPassword: undefined,
-  } as const
-  return createKafka(settings, { warn() {}, debug() {} })
-}
 
 test('a reader can be used again when it has rested', async () => {
   await createTopic(topic)

@@ -3,7 +3,7 @@ import { type RecordProducer, startProducer } from '../../../src/kafka/producer.
 import { withAdmin } from '../../../src/kafka/with-admin.ts'
 import { createTopic, randomPrefix, readAll } from '../../support/kafka.ts'
 import { until } from '../../support/until.ts'
-import { workerKafka } from './member.ts'
+import { workerKafka } from '../../support/worker-kafka.ts'
 
 /** From the tests of Apache Kafka's own client (UtilsTest.testMurmur2). */
 const murmur2: Readonly<Record<string, number>> = {

@@ -2,7 +2,7 @@ import { type ClusterView, createClusterView } from '../../../src/kafka/cluster-
 import type { FetchedBatch, FetchHandle, FetchOrder } from '../../../src/kafka/fetch-handle.ts'
 import { createFetcher, type Fetcher } from '../../../src/kafka/fetcher.ts'
 import type { Truncation } from '../../../src/kafka/positions.ts'
-import { workerKafka } from './member.ts'
+import { workerKafka } from '../../support/worker-kafka.ts'
 
 /** What a reader of one partition was told. */
 export type Reader = {
