@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Kafka, RequestEvent } from 'kafkajs'
+import type { Admin, Kafka, RequestEvent } from 'kafkajs'
 import { startKafka } from '../../src/development/kafka.ts'
 import { createKafka } from '../../src/kafka/client.ts'
-import { type GroupConsumer, startConsumer } from '../../src/kafka/consumer.ts'
+import { type GroupConsumer, type InboundRecord, startConsumer } from '../../src/kafka/consumer.ts'
 import { plainKafka } from '../support/plain-kafka.ts'
 import { say } from '../support/say.ts'
 import type { BenchmarkResult, Settings } from '../support/settings.ts'
@@ -24,7 +24,7 @@ type Measured = {
   units: number
   /** Until all of them had begun with all, from the start of the first. */
   startMs: number
-  /** Of units that stay, when one more member joins: the longest time without a record, beyond the time between two of them. */
+  /** Of units that stay, when one more member joins: the longest time from when a record was there to when it was taken. */
   joinStopMs: number
   idleCpuMsPerMember: number
   coordinatorRequestsPerMember: number
@@ -120,11 +120,25 @@ async function createTopics(
   const admin = plainKafka(brokers).admin()
   await admin.connect()
   try {
-    // kafkajs gives up where the broker hasn't heard of its own topic yet; a member waits for its partitions.
+    // From when the broker has them: how fast they are written is no matter of the group.
+    const configEntries = [{ name: 'message.timestamp.type', value: 'LogAppendTime' }]
     for (const topic of topics)
-      await admin.createTopics({ waitForLeaders: false, topics: [{ topic, numPartitions: partitions }] })
+      await admin.createTopics({
+        waitForLeaders: false,
+        topics: [{ topic, numPartitions: partitions, configEntries }],
+      })
+    // kafkajs' own wait gives up where the broker hasn't heard of its own topic yet.
+    for (const topic of topics) while (!(await isServed(admin, topic))) await delay(50)
   } finally {
     await admin.disconnect()
+  }
+}
+
+async function isServed(admin: Admin, topic: string): Promise<boolean> {
+  try {
+    return (await admin.fetchTopicOffsets(topic)).length > 0
+  } catch {
+    return false
   }
 }
 
@@ -142,7 +156,7 @@ const ofCoordinator: ReadonlySet<string> = new Set([
 
 const quiet = { info() {}, warn() {}, error() {}, debug() {} }
 
-type Arrivals = { owner: number; atMs: number; longestMs: number; hasMoved: boolean }
+type Arrivals = { owner: number; longestMs: number; hasMoved: boolean }
 
 class Group {
   readonly #brokers: readonly string[]
@@ -175,7 +189,7 @@ class Group {
         { topic: this.#topics[1], waitMs: 3_600_000 },
       ],
       onRecord: (record) => {
-        this.#arrived(number, record.partition)
+        this.#arrived(number, record)
         record.settle()
       },
       onAssigned() {},
@@ -223,23 +237,23 @@ class Group {
       await producing.stop()
     }
     const stayed = [...this.#arrivals.values()].filter(({ hasMoved }) => !hasMoved)
-    return Math.max(0, ...stayed.map(({ longestMs }) => longestMs - periodMs))
+    return Math.max(0, ...stayed.map(({ longestMs }) => longestMs))
   }
 
   async stop(): Promise<void> {
     await Promise.all(this.#members.map((member) => member.stop()))
   }
 
-  #arrived(owner: number, unit: number): void {
-    const atMs = performance.now()
-    const arrivals = this.#arrivals.get(unit)
+  #arrived(owner: number, { partition, timestampMs }: InboundRecord): void {
+    const afterMs = Date.now() - timestampMs
+    const arrivals = this.#arrivals.get(partition)
     if (arrivals === undefined) {
-      this.#arrivals.set(unit, { owner, atMs, longestMs: 0, hasMoved: false })
+      this.#arrivals.set(partition, { owner, longestMs: afterMs, hasMoved: false })
       return
     }
-    arrivals.longestMs = Math.max(arrivals.longestMs, atMs - arrivals.atMs)
+    arrivals.longestMs = Math.max(arrivals.longestMs, afterMs)
     arrivals.hasMoved ||= owner !== arrivals.owner
-    Object.assign(arrivals, { atMs, owner })
+    arrivals.owner = owner
   }
 
   /** A client that counts what its consumers ask the coordinator. */
