@@ -1,11 +1,15 @@
 import { setTimeout as passTime } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { type Scene, setScene, unhurried } from '../e2e/scene.ts'
-import { type Change, ChangingGroup, type ChangeKind } from '../support/changing-group.ts'
-import { type Delivery, type DeliveryBook, keyOf, startDeliveryBook } from '../support/delivery-book.ts'
-import { startSteadyProducer } from '../support/steady-producer.ts'
-import { createTrust } from '../support/trust.ts'
-import { until } from '../support/until.ts'
+import type { Change, ChangeKind, ChangingGroup } from '../support/changing-group.ts'
+import type { Delivery } from '../support/delivery-book.ts'
+import {
+  commitIntervalMs,
+  destinations,
+  perSecond,
+  type Report,
+  sessionTimeoutMs,
+  underLoad,
+} from '../support/group-load.ts'
 
 /** How long the group changes by all means; for half as long it changes by planned ones. */
 const minutes = Number(process.env['SLUICE_TEST_GROUP_MINUTES'] ?? 10)
@@ -15,18 +19,11 @@ const seed = Number(process.env['SLUICE_TEST_GROUP_SEED'] ?? 1)
 const isLogShown = process.env['SLUICE_TEST_GROUP_LOG'] === 'true'
 const timeoutMs = minutes * 60_000 + 300_000
 
-const perSecond = 250
-const sessionTimeoutMs = 6_000
-const commitIntervalMs = 1_000
-/** There are always requests in flight: about 10 for the one, 30 for the other. */
-const latencies = { crm: { least: 20, most: 60 }, mail: { least: 50, most: 200 } }
-const destinations = Object.keys(latencies)
-
 test(
   'while workers join, leave and are replaced under load, nothing is lost and nothing is repeated',
   { timeout: timeoutMs },
   async () => {
-    const { gaps, repeats, changes } = await underLoad({
+    const { gaps, repeats, changes } = await underSchedule({
       forMs: minutes * 30_000,
       choose: (group) => {
         if (group.awake === 1) return ['join']
@@ -43,7 +40,7 @@ test(
   'while workers are also killed, and stopped for longer than their session, nothing is lost, and only what they had begun is repeated',
   { timeout: timeoutMs },
   async () => {
-    const { gaps, repeats, changes, deliveries } = await underLoad({
+    const { gaps, repeats, changes, deliveries } = await underSchedule({
       forMs: minutes * 60_000,
       choose: (group) => {
         const joins: ChangeKind[] = group.size < 3 ? ['join'] : []
@@ -69,17 +66,8 @@ const inFlightMs = 5_000
 /** No more of them in a failure's text. */
 const shownRepeats = 20
 
-type Report = {
-  /** `destination/messageId` of what was never answered with 200. */
-  gaps: string[]
-  /** All deliveries of a message to a destination, where there is more than one. */
-  repeats: (readonly Delivery[])[]
-  changes: readonly Change[]
-  deliveries: number
-}
-
-/** Changes the group by a seeded schedule while messages are produced, and waits until all is settled. */
-async function underLoad({
+/** Changes the group by a seeded schedule. */
+async function underSchedule({
   forMs,
   choose,
 }: {
@@ -87,57 +75,11 @@ async function underLoad({
   /** What may be done now; at least one thing, unless the group has to wait. */
   choose: (group: ChangingGroup) => readonly ChangeKind[]
 }): Promise<Report> {
-  const trust = createTrust('https')
-  const book = await startDeliveryBook(latencies, trust.secured)
-  const scene = await setScene({
-    catalog: {
-      sources: [{ id: 'shop' }],
-      destinations: destinations.map((id) => ({
-        id,
-        sources: ['shop'],
-        maxInFlight: 200,
-        // oxlint-disable-next-line no-template-curly-in-string -- a variable of the catalog
-        hooks: [{ url: book.url(id), headers: { 'X-Worker': '${CATALOG_WORKER}' } }],
-      })),
-    },
-    variables: {
-      ...unhurried,
-      ...trust.variables,
-      SLUICE_KAFKA_SESSION_TIMEOUT: `${sessionTimeoutMs}ms`,
-      SLUICE_KAFKA_COMMIT_INTERVAL: `${commitIntervalMs}ms`,
-      SLUICE_RETRY_LADDER: '1s',
-      SLUICE_RETRY_THEN: '1s',
-      SLUICE_LOG_ATTEMPTS: 'false',
-      // A request that a busy machine makes late would be tried again, which is no repeat of the group's.
-      SLUICE_DELIVERY_TIMEOUT: '30s',
-    },
+  const report = await underLoad({
+    change: (group, startedMs) => change(group, { untilMs: startedMs + forMs, choose }),
   })
-  const group = new ChangingGroup(scene.variables)
-  try {
-    await Promise.all([group.join(), group.join()])
-    const producer = await startSteadyProducer({
-      topic: `${scene.prefix}events`,
-      sourceId: 'shop',
-      perSecond,
-    })
-    const startedMs = Date.now()
-    try {
-      await change(group, { untilMs: startedMs + forMs, choose })
-    } finally {
-      await producer.stop()
-    }
-    await group.thaw()
-    await allSettled(scene)
-    await group.close()
-    const report = compare(producer.ids, book, group.changes)
-    print(report, { group, startedMs, produced: producer.ids.length })
-    return report
-  } finally {
-    await group.destroy()
-    scene.close()
-    await book.stop()
-    trust.remove()
-  }
+  print(report)
+  return report
 }
 
 async function change(
@@ -169,7 +111,12 @@ function rarest(
   return kind
 }
 
-async function apply(group: ChangingGroup, kind: ChangeKind, pick: number, frozenMs: number): Promise<void> {
+async function apply(
+  group: ChangingGroup,
+  kind: ChangeKind,
+  pick: number,
+  frozenMs: number,
+): Promise<unknown> {
   switch (kind) {
     case 'join':
       return group.join()
@@ -182,25 +129,6 @@ async function apply(group: ChangingGroup, kind: ChangeKind, pick: number, froze
     case 'freeze':
       return group.freeze(pick, frozenMs)
   }
-}
-
-async function allSettled(scene: Scene): Promise<void> {
-  await until('all is committed', async () => (await scene.lag()) === 0, {
-    timeoutMs: 120_000,
-    everyMs: 250,
-  })
-}
-
-function compare(ids: readonly string[], book: DeliveryBook, changes: readonly Change[]): Report {
-  const gaps: string[] = []
-  for (const destination of destinations) {
-    for (const id of ids) {
-      const key = keyOf(destination, id)
-      if (book.deliveries.get(key)?.some(({ isAnswered }) => isAnswered) !== true) gaps.push(key)
-    }
-  }
-  const repeats = [...book.deliveries.values()].filter(({ length }) => length > 1)
-  return { gaps, repeats, changes, deliveries: book.requests }
 }
 
 function kindsOf(changes: readonly Change[]): Set<Change['kind']> {
@@ -223,10 +151,7 @@ function faultsOf(repeat: readonly Delivery[], faults: readonly Change[]): Chang
   )
 }
 
-function print(
-  { gaps, repeats, changes, deliveries }: Report,
-  { group, startedMs, produced }: { group: ChangingGroup; startedMs: number; produced: number },
-): void {
+function print({ gaps, repeats, changes, deliveries, produced, startedMs, log }: Report): void {
   const at = (ms: number) => `${((ms - startedMs) / 1000).toFixed(2)} s`
   const describeChange = (one: Change): string => {
     const across = repeats.filter((repeat) => faultsOf(repeat, [one]).length > 0).length
@@ -244,7 +169,7 @@ function print(
         (repeat) =>
           `${repeat[0]?.destination}/${repeat[0]?.messageId}: ${repeat.map(describeDelivery).join(', ')}`,
       ),
-    ...(isLogShown ? group.log().map(({ ms, text }) => `${at(ms)} ${text}`) : []),
+    ...(isLogShown ? log.map(({ ms, text }) => `${at(ms)} ${text}`) : []),
   ]
   process.stdout.write(`${lines.join('\n  ')}\n`)
 }

@@ -45,16 +45,18 @@ export class ChangingGroup {
     return this.#awake().length
   }
 
-  async join(): Promise<void> {
+  /** Gives its name. `program`: what it runs, where that isn't this one. */
+  async join(program?: string): Promise<string> {
     const name = `w${++this.#joins}`
     const joined = this.#timed('join', name, async () => {
       const variables = { ...this.#variables, CATALOG_WORKER: name }
-      const process = await startSluice(variables, { readyMs })
+      const process = await startSluice(variables, { readyMs, ...(program !== undefined && { program }) })
       this.#logs.set(name, process.log)
       this.#members.add({ name, process, state: 'awake' })
     }).finally(() => this.#joining.delete(joined))
     this.#joining.add(joined)
     await joined
+    return name
   }
 
   /** SIGTERM. Throws when that didn't end it well. */
@@ -70,9 +72,10 @@ export class ChangingGroup {
     })
   }
 
-  /** One ends by SIGTERM while another starts. */
-  async replace(pick: number): Promise<void> {
-    await Promise.all([this.leave(pick), this.join()])
+  /** One ends by SIGTERM while another starts, whose name it gives. */
+  async replace(pick: number, program?: string): Promise<string> {
+    const [, name] = await Promise.all([this.leave(pick), this.join(program)])
+    return name
   }
 
   /** `kill -9`. */
