@@ -14,6 +14,8 @@ export type InboundRecord = {
   readonly isLate: boolean
   /** True when the partition has moved to another member: start nothing more for it. */
   readonly isAbandoned: boolean
+  /** It is abandoned, and the next owner has not waited for us: it delivers all of it, whatever was done here. */
+  readonly isElsewhere: boolean
   /**
    * An owner before this one left without a word, and may have begun with it. Told for topics with `needsState` only, and
    * rather too often than not.

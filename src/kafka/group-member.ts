@@ -297,6 +297,7 @@ export class GroupMember implements GroupConsumer {
 
   /** The group has gone on without this member, and gave its partitions to others: nothing more is begun of them. */
   #expelled(): void {
+    for (const partition of [...this.#owned.all, ...this.#leaving.all]) partition.isElsewhere = true
     this.#lose(this.#owned.all)
     this.#options.onAssigned([])
   }

@@ -4,7 +4,7 @@ import type { ClusterView } from './cluster-view.ts'
 import type { News } from './commits.ts'
 import { Feed, type FeedOptions } from './feed.ts'
 import { memoryOf, noCommit, type Partition, type StoredCommit } from './partition.ts'
-import { locate, type Location, type LogPlace, type Truncation } from './positions.ts'
+import { judgeSettled, locate, type Location, type LogPlace, type Truncation } from './positions.ts'
 import { type Ready, takeOver } from './takeover.ts'
 import type { UnitStates } from './unit-states.ts'
 
@@ -147,6 +147,8 @@ export class Handover {
     const { joins, isQuiet, view, commit, onBegun } = this.#options
     const join = joins()
     const locations = await locate(view, ready.map(placeOf))
+    // Else it would be heard of with the next look that comes by itself, half a minute later.
+    if (locations.some(({ kind }) => kind === 'later')) void view.refresh()
     if (join !== joins()) return
     this.#checkMayBegin()
     const begun = ready.flatMap((one, index) => {
@@ -167,9 +169,11 @@ export class Handover {
   }
 
   /** Once it is begun: until then it may be tried several times. */
-  #tell({ partition, stored }: Ready, location: Location): void {
+  #tell(one: Ready, location: Location): void {
     const { onLost, onTruncated } = this.#options
-    if (location.kind === 'truncated' && !partition.isTruncationTold) onTruncated(partition, location)
+    const { partition, stored } = one
+    const truncation = truncationOf(one, location)
+    if (truncation !== undefined && !partition.isTruncationTold) onTruncated(partition, truncation)
     if (location.kind !== 'retentionWon') return
     const { from, to } = location
     // What was settled of it before it was deleted isn't lost.
@@ -178,19 +182,21 @@ export class Handover {
   }
 
   /** Where it is begun; `undefined` where it can't be now. */
-  #place({ partition, stored }: Ready, location: Location): Feed | undefined {
+  #place(one: Ready, location: Location): Feed | undefined {
+    const { partition, stored } = one
     if (location.kind === 'later') {
       this.#trouble(partition, location.reason)
       return undefined
     }
     const { log } = location
-    const isOther = location.kind === 'truncated' || partition.isTruncationTold
-    if (isOther && this.#options.onTruncation === 'stop') {
-      this.#stop(partition, location)
+    const truncation = truncationOf(one, location)
+    if ((truncation !== undefined || partition.isTruncationTold) && this.#options.onTruncation === 'stop') {
+      this.#stop(partition, truncation)
       return undefined
     }
     partition.isStopped = false
     partition.trouble = undefined
+    partition.knownBelow = Math.min(partition.knownBelow, judgeSettled(placeOf(one), log).below)
     if (partition.wasLeftOpen) partition.begunBelow = Math.max(partition.begunBelow, log.end)
     const offset = location.kind === 'truncated' ? location.at : stored.offset < 0 ? log.start : stored.offset
     const to = location.kind === 'retentionWon' ? location.to : offset
@@ -204,9 +210,9 @@ export class Handover {
     return feed
   }
 
-  #stop(partition: Partition, location: Location): void {
+  #stop(partition: Partition, truncation: Truncation | undefined): void {
     const isTold = partition.isStopped || partition.isTruncationTold
-    if (location.kind === 'truncated' && !isTold) this.#options.onTruncated(partition, location)
+    if (truncation !== undefined && !isTold) this.#options.onTruncated(partition, truncation)
     partition.isStopped = true
     partition.trouble = `${partition.topic}/${partition.id} is not the log that was read before, and kafka.onTruncation is stop`
   }
@@ -225,5 +231,25 @@ export class Handover {
 
 function placeOf({ partition: { topic, id }, stored }: Ready): LogPlace {
   const { offset, leaderEpoch } = stored
-  return { topic, partition: id, offset, leaderEpoch, topicId: memoryOf(stored)?.topicId }
+  const memory = memoryOf(stored)
+  const last = memory?.settledAbove.at(-1)
+  return {
+    topic,
+    partition: id,
+    offset,
+    leaderEpoch,
+    topicId: memory?.topicId,
+    settled: last === undefined ? undefined : { last, leaderEpoch: memory?.settledEpoch ?? -1 },
+  }
+}
+
+/** How the log differs from the one that the commit was made of, at its position or behind that; `undefined` where it doesn't, as far as known. */
+function truncationOf(one: Ready, location: Location): Truncation | undefined {
+  if (location.kind === 'later') return undefined
+  if (location.kind === 'truncated') return location
+  const place = placeOf(one)
+  const { below, isCutOff } = judgeSettled(place, location.log)
+  if (!isCutOff || place.settled === undefined) return undefined
+  const { last } = place.settled
+  return { at: below, from: last + 1, reason: location.log.end <= last ? 'shorter' : 'diverged' }
 }

@@ -26,6 +26,10 @@ export class LoanedRecord implements InboundRecord {
     return this.#partition.isLost
   }
 
+  get isElsewhere(): boolean {
+    return this.#partition.isElsewhere
+  }
+
   get mayHaveBegun(): boolean {
     return this.offset < this.#partition.begunBelow
   }

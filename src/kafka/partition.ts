@@ -51,6 +51,8 @@ export class Partition {
   readonly #fullFor = new Set<string>()
   /** It belongs to another member now; what is in flight ends here, what waits is let go. */
   isLost = false
+  /** The group has gone on without this member: the next owner waits for nothing of it, and delivers all again that isn't committed. */
+  isElsewhere = false
   /** The last record taken was long there to be taken: this partition has a backlog. */
   isBehind = false
   lostAtMs = 0
@@ -88,6 +90,8 @@ export class Partition {
   #oldest = new OldestRecord()
   #wasLeftOpen = false
   #log: KnownLog | undefined
+  /** Of the last record that an owner before has left as settled, which may not have been read here yet. */
+  #rememberedEpoch = -1
 
   constructor(
     topic: string,
@@ -126,6 +130,7 @@ export class Partition {
     this.#committed = nowhere
     this.#oldest = new OldestRecord()
     this.#log = log
+    this.#rememberedEpoch = memory?.settledEpoch ?? -1
   }
 
   /**
@@ -215,6 +220,7 @@ export class Partition {
   /** Remembers what is settled of so many offsets above the position. */
   commitOf({ position, isFinal }: Standing, memory = maxRememberedOffsets): StoredCommit {
     const settledAbove = this.hasWindow ? this.watermark.settledAbove(memory) : []
+    const settledEpoch = this.hasWindow ? this.#epochOf(this.watermark.lastSettledAbove(memory)) : -1
     const topicId = this.#log?.topicId
     return {
       offset: position,
@@ -223,10 +229,19 @@ export class Partition {
         isFinal,
         epoch: this.#epoch,
         ...(topicId !== undefined && { topicId }),
+        ...(settledEpoch >= 0 && { settledEpoch }),
         // The next owner has to know what is left of it, however well this one leaves.
         ...(this.begunBelow > position && { begunBelow: this.begunBelow }),
       }),
     }
+  }
+
+  /** Of the leader who wrote a record that is settled; -1 where that isn't known. */
+  #epochOf(offset: number): number {
+    if (offset < 0) return -1
+    return offset < this.watermark.top
+      ? (this.#log?.leaderEpochBefore(offset + 1) ?? -1)
+      : this.#rememberedEpoch
   }
 
   committed(standing: Standing): void {

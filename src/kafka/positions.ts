@@ -19,7 +19,11 @@ export type LogPlace = {
   readonly leaderEpoch?: number | undefined
   /** In 22 characters; `undefined` where it isn't known. */
   readonly topicId?: string | undefined
+  /** The last record from `offset` on that is remembered as settled, and its leader's epoch, -1 where that isn't known. */
+  readonly settled?: { readonly last: number; readonly leaderEpoch: number } | undefined
 }
+
+type EpochEnd = { readonly leaderEpoch: number; readonly endOffset: number }
 
 /** What the leader says of a log. */
 export type LogFacts = {
@@ -32,7 +36,9 @@ export type LogFacts = {
    * Of the epoch that is remembered: the latest epoch of the log that is not after it, and where that ends. `undefined` where nobody
    * remembers an epoch, or the broker can't tell; -1 and -1: the log has nothing of such an epoch.
    */
-  readonly epochEnd: { readonly leaderEpoch: number; readonly endOffset: number } | undefined
+  readonly epochEnd: EpochEnd | undefined
+  /** The same for the epoch of the last record that is remembered as settled. */
+  readonly settledEpochEnd?: EpochEnd | undefined
 }
 
 export type TruncationReason =
@@ -87,7 +93,33 @@ export function judgePlace({ offset, topicId, leaderEpoch = -1 }: LogPlace, log:
   return { kind: 'goOn', offset }
 }
 
-/** Asks the leaders, in three requests each; answers in the order of `places`. Never rejects. */
+/** What of that which is remembered as settled is of the log that is there. */
+export type KnownSettled = {
+  /** From this offset on the log may have other records: nothing is known of them. Infinity: all of it holds. */
+  readonly below: number
+  /** The log has lost records that were read: it is another one from there on. */
+  readonly isCutOff: boolean
+}
+
+/** Pure. For a place that is gone on from: behind it records may have been lost, with others at their offsets now. */
+export function judgeSettled({ offset, leaderEpoch, settled }: LogPlace, log: LogFacts): KnownSettled {
+  if (settled === undefined) return allKnown
+  const { epochEnd, settledEpochEnd } = log
+  if (settledEpochEnd !== undefined) {
+    // The log that ended with a record of that epoch is not there at all: who knows how far it is the same.
+    const isThere = settledEpochEnd.leaderEpoch === settled.leaderEpoch
+    const below = isThere ? settledEpochEnd.endOffset : offset
+    return below > settled.last ? allKnown : { below, isCutOff: true }
+  }
+  // Versions before don't say the epoch: what is of a later one than the place may be known or not.
+  const ends = epochEnd?.leaderEpoch === leaderEpoch ? [log.end, epochEnd?.endOffset ?? log.end] : [log.end]
+  const below = Math.min(...ends)
+  return below > settled.last ? allKnown : { below, isCutOff: false }
+}
+
+const allKnown: KnownSettled = { below: Infinity, isCutOff: false }
+
+/** Asks the leaders, in four requests each at the most; answers in the order of `places`. Never rejects. */
 export async function locate(view: ClusterView, places: readonly LogPlace[]): Promise<readonly Location[]> {
   const locations = new Map<LogPlace, Location>()
   const byLeader = Map.groupBy(places, ({ topic, partition }) => view.leaderOf(topic, partition)?.nodeId)
@@ -121,12 +153,13 @@ async function locateAt(
   try {
     const broker = await view.broker(nodeId)
     const questions = places.map(({ topic, partition }) => questionOf(view, topic, partition))
-    const [starts, ends, epochs] = await Promise.all([
+    const [starts, ends, epochs, settledEpochs] = await Promise.all([
       ask(broker, listOffsetsRequest(questions, 'start')).then(byName),
       ask(broker, listOffsetsRequest(questions, 'end')).then(byName),
-      askEpochs(broker, view, places),
+      askEpochs(broker, view, places, ({ leaderEpoch = -1 }) => leaderEpoch),
+      askEpochs(broker, view, places, ({ settled }) => settled?.leaderEpoch ?? -1),
     ])
-    return places.map((place) => locationOf(view, place, starts, ends, epochs))
+    return places.map((place) => locationOf(view, place, { starts, ends, epochs, settledEpochs }))
   } catch (error) {
     void view.refresh()
     const reason = `its leader, the broker ${nodeId}, does not answer: ${messageOf(error)}`
@@ -142,10 +175,12 @@ async function askEpochs(
   broker: WireBroker,
   view: ClusterView,
   places: readonly LogPlace[],
+  epochOf: (place: LogPlace) => number,
 ): Promise<ReadonlyMap<string, EpochAnswer>> {
-  const questions = places.flatMap(({ topic, partition, leaderEpoch = -1 }) =>
-    leaderEpoch < 0 ? [] : [{ ...questionOf(view, topic, partition), leaderEpoch }],
-  )
+  const questions = places.flatMap((place) => {
+    const leaderEpoch = epochOf(place)
+    return leaderEpoch < 0 ? [] : [{ ...questionOf(view, place.topic, place.partition), leaderEpoch }]
+  })
   const none = new Map<string, EpochAnswer>()
   if (questions.length === 0) return none
   try {
@@ -169,17 +204,23 @@ function nameOf({ topic, partition }: { readonly topic: string; readonly partiti
   return `${topic}/${partition}`
 }
 
+type Answered = {
+  readonly starts: Answers<OffsetAnswer>
+  readonly ends: Answers<OffsetAnswer>
+  readonly epochs: Answers<EpochAnswer>
+  readonly settledEpochs: Answers<EpochAnswer>
+}
+
 function locationOf(
   view: ClusterView,
   place: LogPlace,
-  starts: Answers<OffsetAnswer>,
-  ends: Answers<OffsetAnswer>,
-  epochs: Answers<EpochAnswer>,
+  { starts, ends, epochs, settledEpochs }: Answered,
 ): Location {
   const name = nameOf(place)
   const [start, end, epoch] = [starts.get(name), ends.get(name), epochs.get(name)]
+  const settledEpoch = settledEpochs.get(name)
   if (start === undefined || end === undefined) return later(`the leader of ${name} did not answer for it`)
-  const errorCode = [start, end, epoch].find(
+  const errorCode = [start, end, epoch, settledEpoch].find(
     (answer) => answer !== undefined && answer.errorCode !== 0,
   )?.errorCode
   if (errorCode !== undefined) {
@@ -190,10 +231,14 @@ function locationOf(
     start: start.offset,
     end: end.offset,
     topicId: view.topicIdOf(place.topic),
-    epochEnd:
-      epoch === undefined ? undefined : { leaderEpoch: epoch.leaderEpoch, endOffset: epoch.endOffset },
+    epochEnd: epochEndOf(epoch),
+    settledEpochEnd: epochEndOf(settledEpoch),
   }
   return { ...judgePlace(place, log), log }
+}
+
+function epochEndOf(answer: EpochAnswer | undefined): EpochEnd | undefined {
+  return answer && { leaderEpoch: answer.leaderEpoch, endOffset: answer.endOffset }
 }
 
 function isOfAuthorization(errorCode: number): boolean {

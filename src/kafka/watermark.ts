@@ -118,6 +118,19 @@ export class Watermark {
     }
   }
 
+  /** The last of these; -1 where there is none. */
+  lastSettledAbove(limit: number): number {
+    const end = this.#base + limit
+    const remembered = this.#remembered.findLast((offset) => offset < end) ?? -1
+    if (remembered >= this.#top) return remembered
+    for (let n = this.#count - 1; n > 0; n--) {
+      const index = (this.#head + n) & this.#mask
+      const offset = this.#offsets[index] ?? end
+      if (offset < end && this.#settled[index] === 1) return offset
+    }
+    return -1
+  }
+
   /** A record that comes once more, from below the top. */
   #again(offset: number): Receipt {
     const index = this.#find(offset)

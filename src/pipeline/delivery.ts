@@ -14,6 +14,8 @@ export type HeldRecord = {
   /** It came to us long after it could have: we are catching up. */
   readonly isLate: boolean
   readonly isAbandoned: boolean
+  /** Its next owner has begun it without waiting for what is done here: it delivers all of it again. */
+  readonly isElsewhere?: boolean
   /** An owner before may have begun it, and left without a word. */
   readonly mayHaveBegun?: boolean
   settle(): void

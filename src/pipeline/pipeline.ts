@@ -444,8 +444,9 @@ class DeliveryPipeline implements Pipeline {
 
   /** A delivery that was not begun stays behind, for the next owner of its record. */
   #letGo(delivery: Delivery, why: 'shutdown' | 'handover'): void {
-    // Its record's other deliveries were begun: if this one stayed behind, they would be made again.
-    if (delivery.debt.isBegun || delivery.isNewlyUncertain) {
+    const { isBegun, record } = delivery.debt
+    // Its record's other deliveries were begun: if this one stayed behind, they would be made again. Where they are in any case, so is this one.
+    if ((isBegun && record.isElsewhere !== true) || delivery.isNewlyUncertain) {
       this.#park(delivery, why)
       return
     }

@@ -1,9 +1,10 @@
 import { setTimeout as passTime } from 'node:timers/promises'
 import kafkajs from 'kafkajs'
 import { expect, onTestFinished, test } from 'vitest'
+import { decodeCommitMetadata } from '../../src/kafka/commit-metadata.ts'
 import { type SentRecord, startLoad } from '../support/partition-load.ts'
 import { joinsOf, openShop, probe, type Shop, troubleOf } from '../support/shop.ts'
-import { startThreeBrokers } from '../support/three-brokers.ts'
+import { startThreeBrokers, type ThreeBrokers } from '../support/three-brokers.ts'
 import { until } from '../support/until.ts'
 import type { SluiceProcess } from '../support/worker-process.ts'
 
@@ -45,12 +46,11 @@ test('partitions without a leader wait and say so, once each; all others go on; 
   expect(joinsOf(worker)).toBe(1)
 }, 180_000)
 
-test('after an unclean election that cut off what was delivered, all that is written then is delivered, though the log has grown past the position', async () => {
-  const cluster = await startThreeBrokers()
-  const shop = await openShop({
-    brokers: cluster.brokers,
-    variables: { ...threeCopies, SLUICE_KAFKA_SESSION_TIMEOUT: '60s' },
-  })
+const twoCopies = { SLUICE_TOPICS_REPLICATION: '2', SLUICE_TOPICS_MIN_INSYNC: '1' }
+
+/** `events` is on brokers 1 and 2 alone, and broker 1 leads it. */
+async function openOnTwo(cluster: ThreeBrokers, variables: Record<string, string>): Promise<Shop> {
+  const shop = await openShop({ brokers: cluster.brokers, variables: { ...threeCopies, ...variables } })
   const topic = shop.topic('events')
   await shop.admin((admin) => admin.deleteTopics({ topics: [topic] }))
   await until('it is gone', () => shop.admin(async (admin) => !(await admin.listTopics()).includes(topic)))
@@ -59,13 +59,15 @@ test('after an unclean election that cut off what was delivered, all that is wri
     partitions.map(() => [1, 2]),
     { 'min.insync.replicas': '1' },
   )
-  const twoCopies = { SLUICE_TOPICS_REPLICATION: '2', SLUICE_TOPICS_MIN_INSYNC: '1' }
   await shop.applyTopics({ ...twoCopies })
-  const worker = await shop.start({ variables: twoCopies })
-  await shop.untilArrived(await sendTo(shop, partitions, 20))
+  return shop
+}
+
+/** What is written from now on is on broker 1 alone. */
+async function leaveBehind(cluster: ThreeBrokers, shop: Shop): Promise<void> {
+  const topic = shop.topic('events')
   await cluster.untilInSync(shop.scene.prefix)
   await allowUncleanElection(shop, topic)
-
   await cluster.node(2).kill('SIGKILL')
   await until('the copies on broker 2 are behind', () =>
     shop.admin(async (admin) => {
@@ -73,22 +75,83 @@ test('after an unclean election that cut off what was delivered, all that is wri
       return topics[0]?.partitions.every(({ isr }) => isr.length === 1)
     }),
   )
+}
+
+/** Broker 2 leads, and nobody has what it lacks. */
+async function cutOff(cluster: ThreeBrokers, shop: Shop): Promise<void> {
+  await cluster.node(1).kill('SIGKILL')
+  await cluster.node(2).start()
+  await until('broker 2 leads', () => isLedBy(shop, shop.topic('events'), 2), { timeoutMs: 60_000 })
+}
+
+test('after an unclean election that cut off what was delivered, all that is written then is delivered, though the log has grown past the position', async () => {
+  const cluster = await startThreeBrokers()
+  const shop = await openOnTwo(cluster, { SLUICE_KAFKA_SESSION_TIMEOUT: '60s' })
+  const topic = shop.topic('events')
+  const worker = await shop.start({ variables: twoCopies })
+  await shop.untilArrived(await sendTo(shop, partitions, 20))
+  await leaveBehind(cluster, shop)
   await shop.untilArrived(await sendTo(shop, partitions, 30))
   await until('it is committed', async () => (await shop.scene.lag()) === 0, { timeoutMs: 60_000 })
   process.kill(worker.pid, 'SIGSTOP')
   onTestFinished(() => {
     if (worker.isRunning) process.kill(worker.pid, 'SIGCONT')
   })
-  await cluster.node(1).kill('SIGKILL')
-  await cluster.node(2).start()
-  await until('broker 2 leads', () => isLedBy(shop, topic, 2), { timeoutMs: 60_000 })
+  await cutOff(cluster, shop)
   const written = await sendTo(shop, partitions, 60)
   process.kill(worker.pid, 'SIGCONT')
   await shop.untilArrived(written, { timeoutMs: 60_000 })
   expect(await worker.metric('sluice_truncations_total', { topic: 'events' })).toBe(partitions.length)
-  for (const partition of partitions)
-    expect(troubleOf(worker, { topic, partition }).some(({ level }) => level === 'error')).toBe(true)
+  await until('each is told', () =>
+    partitions.every((partition) => troubleOf(worker, { topic, partition, level: 'error' }).length > 0),
+  )
 }, 240_000)
+
+test('after an unclean election while no worker ran, all that is written then is delivered, at offsets too that were delivered above the commit', async () => {
+  const cluster = await startThreeBrokers()
+  const shop = await openOnTwo(cluster, { SLUICE_DELIVERY_TIMEOUT: '60s' })
+  const { receiver, path } = shop
+  const topic = shop.topic('events')
+  const worker = await shop.start({ variables: twoCopies })
+  await shop.untilArrived(await sendTo(shop, partitions, 20))
+  await until('it is committed', async () => (await shop.scene.lag()) === 0, { timeoutMs: 60_000 })
+  // One that gets no answer keeps the commit where it is.
+  await receiver.behave(path, { isHung: true })
+  const hung = await sendTo(shop, partitions, 1)
+  await shop.untilArrived(hung)
+  await receiver.behave(path, {})
+  const kept = await sendTo(shop, partitions, 10)
+  await shop.untilArrived(kept)
+  await leaveBehind(cluster, shop)
+  await shop.untilArrived(await sendTo(shop, partitions, 30))
+  await until('all but those is in the commit', async () =>
+    (await settledAbove(shop, topic)).every((count) => count === 40),
+  )
+  await worker.kill()
+  await cutOff(cluster, shop)
+  const written = await sendTo(shop, partitions, 60)
+
+  const next = await shop.start({ variables: { ...twoCopies, SLUICE_TOPICS_CHECK: 'warn' } })
+  await shop.untilArrived(written, { timeoutMs: 60_000 })
+  const arrivals = await receiver.arrivals(path)
+  for (const id of hung) expect(arrivals.get(id)).toHaveLength(2)
+  for (const id of [...kept, ...written]) expect(arrivals.get(id)).toHaveLength(1)
+  expect(await next.metric('sluice_truncations_total', { topic: 'events' })).toBe(partitions.length)
+  await until('each is told', () =>
+    partitions.every((partition) => troubleOf(next, { topic, partition, at: 31, from: 61 }).length === 1),
+  )
+}, 240_000)
+
+/** How many records above its position the commit of each partition says to be settled. */
+async function settledAbove(shop: Shop, topic: string): Promise<number[]> {
+  const groupId = shop.scene.variables['SLUICE_KAFKA_GROUP_ID'] ?? ''
+  const fetched = await shop.admin((admin) => admin.fetchOffsets({ groupId, topics: [topic] }))
+  return fetched.flatMap(({ partitions: committed }) =>
+    committed.map(
+      ({ offset, metadata }) => decodeCommitMetadata(Number(offset), metadata)?.settledAbove.length ?? 0,
+    ),
+  )
+}
 
 /** From now on a copy that lacks records may lead, as an operator wants who prefers that to waiting. */
 async function allowUncleanElection(shop: Shop, topic: string): Promise<void> {

@@ -238,7 +238,7 @@ function unsettledBy({ position, settledAbove }: Commit, log: readonly number[])
 function checkLook(group: SimulatedGroup, taken: Look): void {
   const { holding, found, isTimeUp, isGroupSilent, isOtherBusy, isBusyHere, hasBegun } = taken
   const isFinal = found?.isFinal === true
-  const isNobodyBusy = !isGroupSilent && !isOtherBusy && !isBusyHere
+  const isNobodyBusy = !isBusyHere && (found === undefined || (!isGroupSilent && !isOtherBusy))
   expect(hasBegun, 'may begin').toBe(isTimeUp || isFinal || isNobodyBusy)
   if (!hasBegun) return
   group.seen.add(

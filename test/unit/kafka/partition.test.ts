@@ -131,6 +131,43 @@ describe('a partition that was taken over', () => {
   })
 })
 
+const settledEpoch = (partition: Partition) =>
+  memoryOf(partition.commitOf(partition.standing(false)))?.settledEpoch
+
+describe('the epoch of the last record above its watermark that is settled', () => {
+  const log = {
+    topicId: undefined,
+    leaderEpochBefore: (offset: number) => (offset <= 20 ? 3 : 4),
+  }
+  test('is committed: of what was read here, as it was read', () => {
+    const partition = new Partition('events', 0, 0)
+    partition.begin({ offset: 10, metadata: null }, log)
+    expect(settledEpoch(partition)).toBeUndefined()
+    for (const offset of [10, 15, 25]) partition.take(offset)
+    partition.settle(15)
+    expect(settledEpoch(partition)).toBe(3)
+    partition.settle(25)
+    expect(settledEpoch(partition)).toBe(4)
+  })
+
+  test('is committed: of what was not read again yet, as the owner before has left it', () => {
+    const partition = new Partition('events', 0, 0)
+    const metadata = encodeCommitMetadata(10, [12, 30], { isFinal: true, epoch: 1, settledEpoch: 9 })
+    partition.begin({ offset: 10, metadata }, log)
+    for (const offset of [10, 12]) partition.take(offset)
+    expect(settledEpoch(partition)).toBe(9)
+    partition.take(30)
+    expect(settledEpoch(partition)).toBe(4)
+  })
+
+  test('is not committed where the owner before has not left it', () => {
+    const partition = new Partition('events', 0, 0)
+    const metadata = encodeCommitMetadata(10, [12, 30], { isFinal: true, epoch: 1 })
+    partition.begin({ offset: 10, metadata }, log)
+    expect(settledEpoch(partition)).toBeUndefined()
+  })
+})
+
 test('a partition that two have no room for is full until both have', () => {
   const partition = new Partition('events', 0, 0)
   partition.setFull('schema', true)

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { judgePlace, type LogFacts, type LogPlace } from '../../../src/kafka/positions.ts'
+import { judgePlace, judgeSettled, type LogFacts, type LogPlace } from '../../../src/kafka/positions.ts'
 
 const topicId = 'AAAAAAAAAAAAAAAAAAAAAA'
 const otherId = 'BBBBBBBBBBBBBBBBBBBBBB'
@@ -14,6 +14,9 @@ function log(start: number, end: number, facts: Partial<LogFacts> = {}): LogFact
 }
 
 const epoch = (leaderEpoch: number, endOffset: number) => ({ epochEnd: { leaderEpoch, endOffset } })
+const settledEpoch = (leaderEpoch: number, endOffset: number) => ({
+  settledEpochEnd: { leaderEpoch, endOffset },
+})
 
 describe('a place in a log', () => {
   test.each([
@@ -86,6 +89,43 @@ describe('where the epoch of the last record that was read is known', () => {
   test('and the replicas are behind, it is gone on: the leader has it', () => {
     expect(judgePlace(read, log(0, 45, epoch(3, 60)))).toEqual({ kind: 'goOn', offset: 50 })
   })
+})
+
+describe('what is remembered as settled behind a place', () => {
+  const known = place(50, { topicId, leaderEpoch: 3, settled: { last: 70, leaderEpoch: 4 } })
+
+  test.each([
+    ['nothing is', place(50, { leaderEpoch: 3 }), log(0, 60, epoch(3, 60))],
+    ['the epoch of its last record is the latest', known, log(0, 100, settledEpoch(4, 100))],
+    ['that epoch ended behind it', known, log(0, 100, settledEpoch(4, 71))],
+    ['the replicas are behind, and the leader has it', known, log(0, 60, settledEpoch(4, 71))],
+  ])('holds where %s', (_what, one, facts) => {
+    expect(judgeSettled(one, facts)).toEqual({ below: Infinity, isCutOff: false })
+  })
+
+  test.each([
+    ['that epoch ended before its last record', settledEpoch(4, 70), 70],
+    ['that epoch ended far before it', settledEpoch(4, 55), 55],
+    ['the log has an earlier epoch, and then later ones', settledEpoch(3, 60), 50],
+    ['the log has no such epoch', settledEpoch(-1, -1), 50],
+  ])('is cut off where %s', (_what, facts, below) => {
+    expect(judgeSettled(known, log(0, 100, facts))).toEqual({ below, isCutOff: true })
+  })
+
+  const unknown = place(50, { topicId, leaderEpoch: 3, settled: { last: 70, leaderEpoch: -1 } })
+
+  test.each([
+    ['the epoch of the place goes on', epoch(3, 100), 100, Infinity],
+    ['the epoch of the place has ended before', epoch(3, 60), 100, 60],
+    ['the log ends before', epoch(3, 100), 60, 60],
+    ['nobody tells of epochs', {}, 100, Infinity],
+    ['nobody tells of epochs, and the log ends before', {}, 60, 60],
+  ])(
+    'holds as far as is certain where a version before has not left its epoch, and %s',
+    (_what, facts, end, below) => {
+      expect(judgeSettled(unknown, log(0, end, facts))).toEqual({ below, isCutOff: false })
+    },
+  )
 })
 
 test('whatever is known: it is gone on within the log, and nothing is passed over but what the log has no more', () => {

@@ -187,6 +187,8 @@ test('for any history: the position never goes back nor past a held record, and 
         if (held.length > 0) expect(watermark.position).toBeLessThanOrEqual(Math.min(...held))
         if (firstUnsettled !== undefined) expect(watermark.position).toBeLessThanOrEqual(firstUnsettled)
         highestPosition = watermark.position
+        for (const limit of [3, maxRememberedOffsets])
+          expect(watermark.lastSettledAbove(limit)).toBe([...watermark.settledAbove(limit)].at(-1) ?? -1)
       }
       // Once everything has come and settled, nothing is left to commit.
       for (const offset of offsets.slice(next)) if (watermark.receive(offset) === 'new') held.push(offset)
@@ -205,10 +207,17 @@ describe('commit metadata', () => {
         fc.uniqueArray(fc.nat({ max: maxRememberedOffsets - 1 }), { maxLength: 300 }),
         fc.boolean(),
         fc.nat({ max: 2 ** 32 - 1 }),
-        fc.option(fc.nat({ max: 2 ** 41 }), { nil: undefined }),
-        (position, relative, isFinal, epoch, begunBelow) => {
+        fc.record(
+          {
+            begunBelow: fc.nat({ max: 2 ** 41 }),
+            topicId: fc.constant('AAAAAAAAAAAAAAAAAAAAAA'),
+            settledEpoch: fc.nat({ max: 2 ** 31 - 1 }),
+          },
+          { requiredKeys: [] },
+        ),
+        (position, relative, isFinal, epoch, rest) => {
           const settledAbove = relative.sort((a, b) => a - b).map((offset) => position + offset)
-          const mark = { isFinal, epoch, ...(begunBelow !== undefined && { begunBelow }) }
+          const mark = { isFinal, epoch, ...rest }
           const metadata = encodeCommitMetadata(position, settledAbove, mark)
           expect(metadata.length).toBeLessThanOrEqual(4_096)
           expect(decodeCommitMetadata(position, metadata)).toStrictEqual({ settledAbove, ...mark })
@@ -222,12 +231,45 @@ describe('commit metadata', () => {
     const all = Array.from({ length: maxRememberedOffsets }, (_, index) => index)
     for (const mark of [
       { isFinal: false, epoch: 0 },
-      { isFinal: true, epoch: 2 ** 32 - 1, begunBelow: 2 ** 48 - 1 },
+      {
+        isFinal: true,
+        epoch: 2 ** 32 - 1,
+        begunBelow: 2 ** 48 - 1,
+        topicId: 'AAAAAAAAAAAAAAAAAAAAAA',
+        settledEpoch: 2 ** 31 - 1,
+      },
     ]) {
       const metadata = encodeCommitMetadata(0, all, mark)
       expect(metadata.length).toBeLessThanOrEqual(4_096)
       expect(decodeCommitMetadata(0, metadata)).toEqual({ settledAbove: all, ...mark })
     }
+  })
+
+  test('versions before read what they know of it: the base64 up to the first =, and the id of the topic behind it', () => {
+    for (const settledAbove of [[], [12], [12, 30], [12, 30, 41]]) {
+      for (const topicId of [undefined, 'AAAAAAAAAAAAAAAAAAAAAA']) {
+        const mark = { isFinal: true, epoch: 3, ...(topicId !== undefined && { topicId }) }
+        const before = encodeCommitMetadata(10, settledAbove, mark)
+        const now = encodeCommitMetadata(10, settledAbove, { ...mark, settledEpoch: 7 })
+        expect(Buffer.from(now, 'base64')).toEqual(Buffer.from(before, 'base64'))
+        const [, behind = ''] = now.split(/=+/)
+        expect(behind).toBe(topicId === undefined ? '-' : before.split(/=+/)[1])
+      }
+    }
+  })
+
+  test('an epoch or an id that is damaged is not known, and all else is', () => {
+    const mark = { isFinal: false, epoch: 1, topicId: 'AAAAAAAAAAAAAAAAAAAAAA', settledEpoch: 12 }
+    const metadata = encodeCommitMetadata(0, [3, 9], mark)
+    const known = { settledAbove: [3, 9], isFinal: false, epoch: 1 }
+    expect(decodeCommitMetadata(0, metadata.replace('12.', '13.'))).toStrictEqual({
+      ...known,
+      topicId: mark.topicId,
+    })
+    expect(decodeCommitMetadata(0, metadata.replace('=AAAA', '=AAAB'))).toStrictEqual({
+      ...known,
+      settledEpoch: 12,
+    })
   })
 
   test('what is not ours, or damaged, is not believed', { timeout: 30_000 }, () => {

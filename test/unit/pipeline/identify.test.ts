@@ -673,6 +673,19 @@ describe('a partition that has moved', () => {
     await all.settle()
     expect([second.settled, second.givenBack]).toEqual([1, 0])
   })
+
+  test('leaves one behind where the next owner delivers all of it again', async () => {
+    const all = stage({ destinations: [destinationOf('crm'), destinationOf('ads')] })
+    all.identify('v1')
+    await all.answer(taken, 'v1')
+    const second = all.identify('v2')
+    Object.assign(second, { isAbandoned: true, isElsewhere: true })
+    all.pipeline.letGoAbandoned()
+    while (all.posted.length > 0) all.posted[0]?.answer(taken)
+    await all.settle()
+    expect(all.written).toEqual([])
+    expect([second.settled, second.givenBack]).toEqual([0, 1])
+  })
 })
 
 describe('when it stops', () => {

@@ -52,6 +52,7 @@ export class TestRecord implements HeldRecord {
   readonly timestampMs: number
   readonly isLate = false
   isAbandoned = false
+  isElsewhere = false
   mayHaveBegun = false
   settled = 0
   givenBack = 0
