@@ -1,0 +1,118 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { expect, test } from 'vitest'
+import { ensureJars } from '../../src/development/jars.ts'
+import { encodeCommitMetadata } from '../../src/kafka/commit-metadata.ts'
+import { openCluster } from '../../src/kafka/open-cluster.ts'
+import { otherProgram, testKafka } from '../support/kafka.ts'
+import { openShop, type Shop, troubleOf } from '../support/shop.ts'
+import { until } from '../support/until.ts'
+
+/** What docs/operations.md says of commits that are lost, and of a cluster that mirrors another. */
+
+const partition = 2
+
+/** A version of Kafka whose jars have the tools. */
+const withTools = '3.3.2'
+
+/** `kafka-consumer-groups.sh`, as the page has it. */
+async function consumerGroups(...args: readonly string[]): Promise<string> {
+  const jars = await ensureJars(() => undefined, withTools)
+  const tool = ['-XX:TieredStopAtLevel=1', '-cp', `${jars}/*`, 'kafka.admin.ConsumerGroupCommand']
+  const { stdout } = await promisify(execFile)('java', [
+    ...tool,
+    '--bootstrap-server',
+    testKafka().join(','),
+    ...args,
+  ])
+  return stdout
+}
+
+function groupOf(shop: Shop): string {
+  return String(shop.scene.variables['SLUICE_KAFKA_GROUP_ID'])
+}
+
+/** Delivered before a moment, and written after it. */
+async function deliverThenWrite(
+  shop: Shop,
+): Promise<{ delivered: string[]; since: Date; written: string[] }> {
+  const worker = await shop.start()
+  const delivered = await shop.send(partition, 20)
+  await shop.untilArrived(delivered)
+  await worker.terminate()
+  // Append times have milliseconds: the next ones are later than this.
+  const since = new Date(Date.now() + 1)
+  await until('the clock has gone on', () => Date.now() > since.getTime())
+  return { delivered, since, written: await shop.send(partition, 20) }
+}
+
+async function timesOf(shop: Shop, ids: readonly string[]): Promise<Set<number>> {
+  const arrivals = await shop.receiver.arrivals(shop.path)
+  return new Set(ids.map((id) => arrivals.get(id)?.length ?? 0))
+}
+
+test('a group whose commits are lost goes on from the time that it is set to: what came before is not repeated', async () => {
+  const shop = await openShop()
+  const { delivered, since, written } = await deliverThenWrite(shop)
+  const group = groupOf(shop)
+  await consumerGroups('--delete', '--group', group)
+  const topics = ['events', 'audience-changes', 'deletions', 'memberships', 'replays', 'retry.1s']
+  await consumerGroups(
+    '--group',
+    group,
+    '--reset-offsets',
+    '--to-datetime',
+    since.toISOString(),
+    ...topics.flatMap((topic) => ['--topic', shop.topic(topic)]),
+    '--execute',
+  )
+  const worker = await shop.start()
+  await shop.untilArrived(written)
+  await until('all is settled', async () => (await worker.metric('sluice_consumer_lag_records')) === 0)
+  expect(await timesOf(shop, delivered)).toEqual(new Set([1]))
+  expect(await timesOf(shop, written)).toEqual(new Set([1]))
+  expect(troubleOf(worker, { topic: shop.topic('events') })).toEqual([])
+})
+
+test('one that is not set delivers all that the topics have once more', async () => {
+  const shop = await openShop()
+  const { delivered, written } = await deliverThenWrite(shop)
+  await consumerGroups('--delete', '--group', groupOf(shop))
+  await shop.start()
+  await shop.untilArrived(written)
+  await until('the first ones came again', async () => {
+    const times = await timesOf(shop, delivered)
+    return times.size === 1 && times.has(2)
+  })
+})
+
+test('a commit that a mirror has copied with what it remembers is of another log: nothing is passed over, all comes again, and it is told', async () => {
+  const shop = await openShop()
+  const { delivered, written } = await deliverThenWrite(shop)
+  // In the offsets of the other cluster the last ten were settled beyond the position.
+  const metadata = encodeCommitMetadata(
+    20,
+    Array.from({ length: 10 }, (_, nth) => 30 + nth),
+    { isFinal: true, epoch: 7, topicId: 'AAAAAAAAAAAAAAAAAAAAAA' },
+  )
+  await commitAs(shop, '20', metadata)
+  const worker = await shop.start()
+  await shop.untilArrived(written)
+  await until('the first ones came again', async () => (await timesOf(shop, delivered)).has(2))
+  expect(await worker.metric('sluice_truncations_total', { topic: 'events' })).toBe(1)
+})
+
+/** What MirrorMaker does: it writes the commit of a group that has no member there, with the metadata that it had. */
+async function commitAs(shop: Shop, offset: string, metadata: string): Promise<void> {
+  const opened = openCluster(otherProgram())
+  try {
+    await opened.cluster.connect()
+    await opened.cluster.addTargetTopic(shop.topic('events'))
+    const groupId = groupOf(shop)
+    const coordinator = await opened.cluster.findGroupCoordinator({ groupId })
+    const topics = [{ topic: shop.topic('events'), partitions: [{ partition, offset, metadata }] }]
+    await coordinator.offsetCommit({ groupId, memberId: '', groupGenerationId: -1, topics })
+  } finally {
+    await opened.close()
+  }
+}
