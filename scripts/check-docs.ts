@@ -6,7 +6,7 @@ import { parse } from 'yaml'
 import { configKeys } from '../src/config/schema.ts'
 import { decisionFaults } from './decisions.ts'
 import { type CommandTree, docFaults } from './docs-faults.ts'
-import { blocksOf, type Page } from './markdown-page.ts'
+import { blocksOf, linksOf, type Page } from './markdown-page.ts'
 import { diagramFault } from './mermaid.ts'
 import { metricsTable } from './metrics-table.ts'
 
@@ -35,6 +35,7 @@ const pages = found('**/*.md').map(pageOf)
 const faults = [
   ...pages.flatMap((page) => docFaults(page, facts)),
   ...(await Promise.all(pages.map(diagramFaults))).flat(),
+  ...indexFaults(),
   ...decisionFaults(found('docs/decisions/[0-9]*.md').map(pageOf), pageOf('docs/decisions/README.md')),
 ]
 
@@ -46,6 +47,15 @@ if (faults.length > 0 || isBlind) process.exitCode = 1
 
 function pageOf(file: string): Page {
   return { file, text: read(file) }
+}
+
+/** Pages of `docs` that no reader would find. */
+function indexFaults(): string[] {
+  const index = pageOf('docs/README.md')
+  const linked = new Set(linksOf(index.text).map(({ target }) => `docs/${target.split('#')[0]}`))
+  return found('docs/*.md')
+    .filter((file) => file !== index.file && !linked.has(file))
+    .map((file) => `${file} is not in docs/README.md: add a row`)
 }
 
 async function diagramFaults({ file, text }: Page): Promise<string[]> {

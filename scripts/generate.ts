@@ -8,6 +8,7 @@ import { aclsMarkdown } from '../src/roles/acls.ts'
 import { deletionAvro, eventAvro, membershipAvro, syncAvro, traitAvro } from '../src/message/avro.ts'
 import { deletionSchema } from '../src/message/deletion.ts'
 import { eventSchema } from '../src/message/schema.ts'
+import { architectureMarkdown } from './architecture-markdown.ts'
 import { chartFiles, leftCopies } from './chart.ts'
 import { dashboardFiles } from './dashboards.ts'
 import { metricsMarkdown } from './metrics-markdown.ts'
@@ -34,6 +35,7 @@ const generated: Record<string, string> = {
   ...under('deploy/grafana/dashboards', dashboardFiles()),
   ...under('deploy/helm/sluice/files/dashboards', dashboardFiles()),
   'docs/acls.md': aclsMarkdown(),
+  'docs/architecture.md': architectureMarkdown(readFileSync(join(root, 'docs/architecture.md'), 'utf8')),
   'docs/metrics.md': await metricsMarkdown(),
 }
 

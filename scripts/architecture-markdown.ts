@@ -1,0 +1,37 @@
+import { alignTable } from '../src/config/markdown.ts'
+import { type Folder, folders } from './folders.ts'
+
+const begin = '<!-- folders: written by `npm run generate` from scripts/folders.ts -->'
+const end = '<!-- end of folders -->'
+
+/** `docs/architecture.md` with its table and graph of folders made anew. Throws where their place isn't marked. */
+export function architectureMarkdown(page: string): string {
+  const [before = '', rest] = page.split(`${begin}\n`)
+  const after = rest?.split(`${end}\n`)[1]
+  if (after === undefined) throw new Error('docs/architecture.md has lost the marks around its folders')
+  return `${before}${begin}\n\n${folderTable()}\n\n${folderGraph()}\n\n${end}\n${after}`
+}
+
+function folderTable(): string {
+  const rows = Object.entries(folders).map(([name, { about, imports, packages = [], isPure }]) => [
+    name === '.' ? '`src`' : `\`${name}/\``,
+    about + (isPure ? ' (pure)' : ''),
+    name === 'roles' ? 'every folder' : imports.map((one) => `\`${one}\``).join(' '),
+    packages.map((one) => `\`${one}\``).join(' '),
+  ])
+  return alignTable([['folder', 'what', 'imports', 'packages of its own'], ...rows])
+}
+
+/** Without `src` and `roles`, which would hide the rest: they import from everywhere. */
+function folderGraph(): string {
+  const shown = Object.entries(folders).filter(([name]) => name !== '.' && name !== 'roles')
+  const lines = shown.flatMap(([name, folder]) => [
+    nodeOf(name, folder),
+    ...folder.imports.map((to) => `${name} --> ${to}`),
+  ])
+  return ['```mermaid', 'flowchart LR', ...lines.map((line) => `  ${line}`), '```'].join('\n')
+}
+
+function nodeOf(name: string, { isPure }: Folder): string {
+  return isPure ? `${name}([${name}])` : `${name}[${name}]`
+}

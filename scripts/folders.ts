@@ -1,0 +1,110 @@
+/** A folder of `src`, for the import map and for `docs/architecture.md`. */
+export type Folder = {
+  /** One line for a newcomer. */
+  readonly about: string
+  /** Folders that it may import from. Arrows go one way. */
+  readonly imports: readonly string[]
+  /** It has no socket, no file and no clock of its own. */
+  readonly isPure?: true
+  /** Packages that no other folder imports. `@scope` stands for all of its packages. */
+  readonly packages?: readonly string[]
+}
+
+/** The parts. A folder imports nothing that isn't named here. */
+const parts: Readonly<Record<string, Folder>> = {
+  message: {
+    about: "a message's canonical form, limits, schemas and partition",
+    imports: [],
+    isPure: true,
+  },
+  routing: { about: 'source and message → deliveries', imports: ['message'], isPure: true },
+  retry: {
+    about: 'the ladder of waits, and what a delivery carries while it waits',
+    imports: [],
+    isPure: true,
+  },
+  pacing: { about: 'token buckets: rates of sources, destinations and syncs', imports: [], isPure: true },
+  repeats: { about: 'which messages came before', imports: [], isPure: true },
+  address: { about: 'which addresses are public or allowed', imports: [], isPure: true },
+  http: { about: 'reads the answer to a request of ours, up to a limit', imports: [] },
+  config: {
+    about: 'one table of settings; the one reader of the environment',
+    imports: ['catalog', 'retry'],
+  },
+  catalog: { about: 'sources and destinations: a file, its rules, and a live view', imports: ['address'] },
+  delivery: {
+    about: 'lanes, breakers, connections, deadlines, names, proxy, signatures, verdicts',
+    imports: ['address', 'catalog', 'pacing'],
+    packages: ['undici'],
+  },
+  gateway: {
+    about: "Segment's tracking API over HTTP, and the outbox to Kafka",
+    imports: ['address', 'catalog', 'message', 'pacing'],
+  },
+  audience: {
+    about: "changes, syncs and deletions → a unit's state and its store",
+    imports: ['message'],
+    packages: ['classic-level', 'change-case'],
+  },
+  upstream: {
+    about: 'what `sluice audience sync` and `change` read and write',
+    imports: ['audience', 'message'],
+    packages: ['csv-parse'],
+  },
+  backfill: {
+    about: 'first syncs, backfills, and the marks of destinations that lack values',
+    imports: ['audience', 'pacing', 'retry', 'upstream'],
+  },
+  growth: {
+    about: 'takes an installation to more partitions',
+    imports: ['audience', 'backfill', 'message', 'retry'],
+    isPure: true,
+  },
+  kafka: {
+    about: 'group member, fetches, watermark, commits, produces, topics, logins, rights',
+    imports: ['http'],
+    packages: ['kafkajs', 'aws-msk-iam-sasl-signer-js', 'snappy', 'lz4-napi'],
+  },
+  registry: {
+    about: 'framed values → JSON, by the schemas of a registry',
+    imports: ['http', 'message'],
+    packages: ['@kafkajs/confluent-schema-registry', 'ajv', 'avsc'],
+  },
+  pipeline: {
+    about: 'record → deliveries → attempts → settlement',
+    imports: ['message', 'routing', 'retry', 'delivery', 'pacing'],
+  },
+  'delivery-log': {
+    about: 'what became of each delivery, on the topic `attempts`',
+    imports: ['delivery', 'pipeline'],
+  },
+  tracing: {
+    about: 'spans by OpenTelemetry, where an endpoint is set',
+    imports: ['config', 'delivery', 'gateway', 'pipeline', 'retry'],
+    packages: ['@opentelemetry'],
+  },
+  telemetry: {
+    about: 'metrics table, log lines, probes, what was built',
+    imports: ['audience', 'backfill', 'delivery', 'gateway', 'pipeline', 'retry'],
+    packages: ['prom-client'],
+  },
+  development: {
+    about: 'a real Kafka for tests, the demo and `sluice up`',
+    imports: [],
+    packages: ['testcontainers'],
+  },
+}
+
+/** Every folder of `src` by its name; `.` is `src` itself. */
+export const folders: Readonly<Record<string, Folder>> = {
+  ...parts,
+  roles: {
+    about: 'joins the parts; what starts here stops here, in reverse',
+    imports: Object.keys(parts),
+  },
+  '.': {
+    about: '`main.ts` and `run-role.ts`: argv → role → run → exit code',
+    imports: ['roles', 'config', 'telemetry'],
+    packages: ['commander'],
+  },
+}
