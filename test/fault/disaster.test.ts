@@ -28,6 +28,12 @@ async function consumerGroups(...args: readonly string[]): Promise<string> {
   return stdout
 }
 
+async function resetTo(shop: Shop, time: Date, topics: readonly string[]): Promise<void> {
+  const named = topics.flatMap((topic) => ['--topic', shop.topic(topic)])
+  const when = ['--to-datetime', time.toISOString()]
+  await consumerGroups('--group', groupOf(shop), '--reset-offsets', ...when, ...named, '--execute')
+}
+
 function groupOf(shop: Shop): string {
   return String(shop.scene.variables['SLUICE_KAFKA_GROUP_ID'])
 }
@@ -54,18 +60,10 @@ async function timesOf(shop: Shop, ids: readonly string[]): Promise<Set<number>>
 test('a group whose commits are lost goes on from the time that it is set to: what came before is not repeated', async () => {
   const shop = await openShop()
   const { delivered, since, written } = await deliverThenWrite(shop)
-  const group = groupOf(shop)
-  await consumerGroups('--delete', '--group', group)
-  const topics = ['events', 'audience-changes', 'deletions', 'memberships', 'replays', 'retry.1s']
-  await consumerGroups(
-    '--group',
-    group,
-    '--reset-offsets',
-    '--to-datetime',
-    since.toISOString(),
-    ...topics.flatMap((topic) => ['--topic', shop.topic(topic)]),
-    '--execute',
-  )
+  await consumerGroups('--delete', '--group', groupOf(shop))
+  await resetTo(shop, since, ['events', 'deletions', 'memberships'])
+  const earlier = new Date(since.getTime() - 2 * 3_600_000)
+  await resetTo(shop, earlier, ['audience-changes', 'replays', 'retry.1s'])
   const worker = await shop.start()
   await shop.untilArrived(written)
   await until('all is settled', async () => (await worker.metric('sluice_consumer_lag_records')) === 0)
