@@ -1,5 +1,5 @@
 import type { OutboundRecord } from '../../src/pipeline/outbound.ts'
-import type { RecordContent } from '../../src/pipeline/pipeline.ts'
+import type { RecordContent } from '../../src/pipeline/ports.ts'
 
 /** What is written of a record: `null` of a key or value is written as nothing. */
 export type WrittenRecord = Pick<OutboundRecord, 'key' | 'value' | 'headers'>

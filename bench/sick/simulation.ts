@@ -1,13 +1,8 @@
 import { readConfig } from '../../src/config/read.ts'
 import type { DestinationDefinition } from '../../src/delivery/endpoint.ts'
 import type { OutboundRecord } from '../../src/pipeline/outbound.ts'
-import {
-  type CatalogView,
-  createPipeline,
-  type Outlet,
-  type Pipeline,
-  type PipelineOptions,
-} from '../../src/pipeline/pipeline.ts'
+import { createPipeline } from '../../src/pipeline/pipeline.ts'
+import type { CatalogView, Outlet, Pipeline, PipelineOptions } from '../../src/pipeline/ports.ts'
 import { formatWait } from '../../src/retry/duration.ts'
 import { type Ladder, tiersOf } from '../../src/retry/ladder.ts'
 import { bulkheadWith } from '../../src/roles/bulkhead.ts'

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
+import { internalFault } from '../message/internal-fault.ts'
 import { parseJson } from '../message/json.ts'
 import type { MessageLimits } from '../message/limits.ts'
 import { type Change, type ReadChange, readChange } from './change.ts'
@@ -463,16 +464,12 @@ async function clearStaged(store: StateStore): Promise<void> {
 /** Few at once: each may be a whole part. */
 const staged = 8
 
-/** A throw would be a fault of ours, and must not stop the unit. Tells where, and nothing of the record. */
+/** A throw would be a fault of ours, and must not stop the unit. */
 function guarded<T>(read: () => T): T | AudienceRefusal {
   try {
     return read()
   } catch (error) {
-    const stack = error instanceof Error ? (error.stack ?? '') : ''
-    const place = /^ +at .*$/m.exec(stack)?.[0].trim() ?? 'nowhere'
-    const name = error instanceof Error ? error.name : typeof error
-    const detail = `a fault of Sluice, please report it with the record: ${name} ${place}`
-    return { ok: false, reason: 'internal_error', detail }
+    return internalFault(error)
   }
 }
 

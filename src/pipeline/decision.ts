@@ -111,3 +111,7 @@ export function dueHooks<H extends { readonly id: string }>(
   const remaining = hooks.filter(({ id }) => !failedHooks.includes(id))
   return { due: remaining.filter(({ id }) => (notBeforeMs.get(id) ?? 0) <= nowMs), remaining }
 }
+
+export function idsOf(hooks: readonly { readonly id: string }[]): readonly string[] {
+  return hooks.map(({ id }) => id)
+}

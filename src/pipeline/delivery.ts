@@ -2,6 +2,7 @@ import type { Endpoint } from '../delivery/endpoint.ts'
 import type { Lane, LaneClass } from '../delivery/lane.ts'
 import type { Rate } from '../pacing/token-bucket.ts'
 import type { Carried, Origin, PropertyHeader } from '../retry/carried.ts'
+import type { Progress } from './decision.ts'
 import type { Subject } from './subjects.ts'
 import type { DeliveryTrace } from './tracing.ts'
 
@@ -204,6 +205,28 @@ export class Delivery implements Carried {
     this.debt.void()
   }
 
+  /** Takes over what an attempt, or a wait, has changed. */
+  progress({ nextRung, expiresAtMs, failedHooks, notBeforeMs }: Progress): void {
+    this.nextRung = nextRung
+    this.expiresAtMs = expiresAtMs
+    this.failedHooks = failedHooks
+    this.notBeforeMs = notBeforeMs
+  }
+
+  /** It is delivered, and has only to outlast what may still be done late: what is sent then, if anything, begins at the first rung. */
+  outlast(): void {
+    this.isDelivered = true
+    this.progress({ nextRung: 0, expiresAtMs: 0, failedHooks: this.failedHooks, notBeforeMs: nowhere })
+  }
+
+  /** What holds now goes in place of what it carried. */
+  replaceBy({ messageId, body, since }: { messageId: string; body: Buffer; since: string }): void {
+    this.isDelivered = false
+    this.messageId = messageId
+    this.body = body
+    if (this.property !== undefined) this.property = { ...this.property, since }
+  }
+
   becomeUncertain(): void {
     if (this.isUncertain) return
     this.isUncertain = true
@@ -222,3 +245,5 @@ export class Delivery implements Carried {
     return this.debt.record.isAbandoned
   }
 }
+
+const nowhere: ReadonlyMap<string, number> = new Map()

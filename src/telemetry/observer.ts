@@ -11,7 +11,7 @@ import type {
   NotRoutedReason,
   ParkReason,
   PipelineObserver,
-} from '../pipeline/pipeline.ts'
+} from '../pipeline/ports.ts'
 import { formatWait } from '../retry/duration.ts'
 import { createDeliveredLog } from './attempt-line.ts'
 import { memo } from './memo.ts'

@@ -1,6 +1,6 @@
 import { type Context, ROOT_CONTEXT, SpanKind, SpanStatusCode } from '@opentelemetry/api'
 import type { Delivery, HeldRecord } from '../pipeline/delivery.ts'
-import type { PipelineObserver } from '../pipeline/pipeline.ts'
+import type { PipelineObserver } from '../pipeline/ports.ts'
 import type { PipelineTracing } from '../pipeline/tracing.ts'
 import { formatWait } from '../retry/duration.ts'
 import { type Carrier, contextIn, headersOf } from './carrier.ts'

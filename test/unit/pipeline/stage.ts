@@ -6,7 +6,8 @@ import { defaultLimits } from '../../../src/message/limits.ts'
 import type { HeldRecord } from '../../../src/pipeline/delivery.ts'
 import type { IdentifyToDeliver, Judgement, Waiting } from '../../../src/pipeline/identify.ts'
 import type { OutboundRecord } from '../../../src/pipeline/outbound.ts'
-import { createPipeline, type Pipeline, type PipelineOptions } from '../../../src/pipeline/pipeline.ts'
+import { createPipeline } from '../../../src/pipeline/pipeline.ts'
+import type { Pipeline, PipelineOptions } from '../../../src/pipeline/ports.ts'
 
 /** A pipeline with its real lanes, where customers, Kafka and the judge answer when a test says so. */
 

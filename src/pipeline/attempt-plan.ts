@@ -1,0 +1,89 @@
+import type { TryClass } from '../delivery/breaker.ts'
+import type { Endpoint, EndpointHook } from '../delivery/endpoint.ts'
+import type { Ladder } from '../retry/ladder.ts'
+import { dueHooks, idsOf, tryClassOf, waitOn } from './decision.ts'
+import type { Delivery } from './delivery.ts'
+
+type Hooks = Endpoint['hooks']
+
+/** Which hooks an attempt is for. */
+export type AttemptPlan = {
+  /** In the order in which they have their turn. */
+  readonly hooks: Hooks
+  /** Of these, those that aren't well. */
+  readonly sick: Hooks
+  readonly tryClass: TryClass
+}
+
+export type PlanOptions = {
+  readonly ladder: Ladder
+  /** How long a request to a hook that isn't well may wait for its turn, in milliseconds. */
+  readonly sickWaitMs: number
+}
+
+const noHooks: Hooks = []
+
+/** Plans an attempt that begins at `startedMs` (epoch milliseconds); or says which hooks are to be waited for: none, where all have failed for good. */
+export function planAttempt(
+  delivery: Delivery,
+  { definition, hooks: all }: Endpoint,
+  options: PlanOptions,
+  startedMs: number,
+): AttemptPlan | { readonly waitFor: Hooks } {
+  const { due, remaining } = dueHooks(all, delivery, startedMs)
+  const hooks = due.length > 0 ? due : hooksAtLastTry(delivery, remaining, options.ladder, startedMs)
+  if (hooks.length === 0) return { waitFor: remaining }
+  const nowMs = performance.now()
+  const isWell = ({ breaker }: EndpointHook): boolean => breaker.isWell(nowMs)
+  if (hooks.every(isWell)) return { hooks, sick: noHooks, tryClass: 'first' }
+  const sick = hooks.filter((hook) => !isWell(hook))
+  const tryClass = due.length === 0 ? 'last' : tryClassFor(delivery, hooks, options, startedMs)
+  const ordered = definition.strategy === 'failover' ? failoverOrder(hooks, sick, nowMs) : hooks
+  return { hooks: ordered, sick, tryClass }
+}
+
+/** Whether this is a try in between of which nothing says that any hook is ready for it. */
+export function hasNoChance(
+  delivery: Delivery,
+  { hooks }: Endpoint,
+  options: PlanOptions,
+  startedMs: number,
+): boolean {
+  if (delivery.attempts === 0) return false
+  const nowMs = performance.now()
+  const isHopeless = hooks.every(
+    ({ id, breaker }) => delivery.failedHooks.includes(id) || breaker.advise('between', nowMs) === 'skip',
+  )
+  return isHopeless && tryClassFor(delivery, hooks, options, startedMs) !== 'last'
+}
+
+/** How long hooks that work have asked to be left alone, in milliseconds from now; `undefined`: that doesn't keep this try from them. */
+export function askedPauseMs({ hooks, sick, tryClass }: AttemptPlan): number | undefined {
+  if (sick.length < hooks.length || tryClass === 'last' || tryClass === 'only') return undefined
+  if (sick.some(({ breaker }) => breaker.state === 'open')) return undefined
+  return Math.min(...sick.map(({ breaker }) => breaker.heldUntilMs)) - performance.now()
+}
+
+function tryClassFor(
+  delivery: Delivery,
+  hooks: Hooks,
+  { ladder, sickWaitMs }: PlanOptions,
+  startedMs: number,
+): TryClass {
+  const remaining = hooks.filter(({ id }) => !delivery.failedHooks.includes(id))
+  return tryClassOf(ladder, delivery, idsOf(remaining), startedMs + sickWaitMs)
+}
+
+/** Hooks asked for a later time than any try is left for: unless they are broken, they are tried now, rather than never. */
+function hooksAtLastTry(delivery: Delivery, remaining: Hooks, ladder: Ladder, startedMs: number): Hooks {
+  if (remaining.length === 0) return remaining
+  const step = waitOn(ladder, delivery, idsOf(remaining), startedMs)
+  return step.kind === 'dead' ? remaining : noHooks
+}
+
+/** Those that aren't well follow the others; before these, where it is time to see whether one is well again. */
+function failoverOrder(hooks: Hooks, sick: Hooks, nowMs: number): Hooks {
+  const isLater = (hook: EndpointHook): boolean =>
+    sick.includes(hook) && hook.breaker.advise('between', nowMs) !== 'go'
+  return [...hooks.filter((hook) => !isLater(hook)), ...hooks.filter(isLater)]
+}

@@ -1,0 +1,270 @@
+import type { DestinationDefinition } from '../delivery/endpoint.ts'
+import type { LaneClass } from '../delivery/lane.ts'
+import { enter, type EnterResult } from '../message/enter.ts'
+import { type InternalFault, internalFault } from '../message/internal-fault.ts'
+import { type Carried, decodeCarried, headerText } from '../retry/carried.ts'
+import { route } from '../routing/route.ts'
+import type { Account } from './account.ts'
+import { Delivery, type HeldRecord, type LaneTerms } from './delivery.ts'
+import { type Exits, quote } from './exits.ts'
+import type { DeleteToDeliver, IdentifyToDeliver } from './identify.ts'
+import type { DeadReason, PipelineOptions, RecordContent } from './ports.ts'
+
+type EntranceOptions = Pick<
+  PipelineOptions,
+  'catalog' | 'limits' | 'topics' | 'observer' | 'repeats' | 'ladder' | 'tracing' | 'now'
+> & {
+  readonly account: Account
+  readonly exits: Exits
+  readonly laneTerms: (destination: DestinationDefinition | undefined, laneClass: LaneClass) => LaneTerms
+}
+
+/** A delivery that was made of a record, and where it goes. */
+export type Entered = { readonly delivery: Delivery; readonly destination: DestinationDefinition }
+
+/** The message that is routed, and the record that it came with. */
+type RoutedRecord = { readonly sourceId: string; readonly messageId: string; readonly record: HeldRecord }
+
+/** What is delivered of a message that is made here. */
+type OwnMessage = Pick<Carried, 'sourceId' | 'messageId' | 'kind' | 'property' | 'isUncertain'>
+
+type Routed = {
+  readonly message: OwnMessage
+  readonly body: Buffer
+  readonly destination: DestinationDefinition
+}
+
+/** Makes deliveries of records, or settles or refuses records of which there are none. Holds no state of its own. */
+export class Entrance {
+  readonly #options: EntranceOptions
+
+  constructor(options: EntranceOptions) {
+    this.#options = options
+  }
+
+  /** A record of `events`. */
+  event(record: HeldRecord, content: RecordContent): readonly Entered[] {
+    const { catalog, observer, account } = this.#options
+    const sourceId = headerText(content.headers, 'source-id')
+    if (sourceId === undefined || sourceId === '') {
+      const detail = 'the record has no header source-id: send the id of a source of the catalog'
+      return this.#refuse(record, content, 'no_source', detail)
+    }
+    const { sources, destinationsBySource } = catalog()
+    const source = sources.get(sourceId)
+    if (source === undefined)
+      return this.#refuse(record, content, 'unknown_source', `the catalog has no source ${quote(sourceId)}`)
+    if (!source.enabled) {
+      observer.notRouted('source_disabled')
+      record.settle()
+      return none
+    }
+    const entered = this.#enter(record, content)
+    if (!entered.ok) return this.#refuse(record, content, entered.reason, entered.detail)
+    const { messageId, type: kind, body, isIdGiven } = entered.message
+    const connected = destinationsBySource.get(sourceId) ?? []
+    const destinations = this.#route(entered.message, connected, { sourceId, messageId, record })
+    if (destinations.length === 0) {
+      record.settle()
+      return none
+    }
+    if (isIdGiven && this.#isRepeat(record, sourceId, messageId)) {
+      observer.repeated(record, sourceId, messageId)
+      record.settle()
+      return none
+    }
+    const debt = account.hold(record, destinations.length, (content.key?.length ?? 0) + body.length)
+    const key = content.key === null ? null : Buffer.from(content.key)
+    return destinations.map((destination) => {
+      const carried = freshOf({ sourceId, messageId, kind }, destination, record)
+      const lane = this.#options.laneTerms(destination, 'fresh')
+      return { delivery: this.#deliveryOf(carried, { debt, key, body, lane }), destination }
+    })
+  }
+
+  /** An Identify that a record of `memberships` or `replays` causes. */
+  identify(record: HeldRecord, identify: IdentifyToDeliver): readonly Entered[] {
+    const { spaceId, userId, property, since, messageId, body } = identify
+    const { catalog, observer, exits, account } = this.#options
+    const { sources, destinationsBySource } = catalog()
+    const space = sources.get(spaceId)
+    const connected = destinationsBySource.get(spaceId) ?? []
+    if (space === undefined || space.kind === 'events') {
+      const debt = exits.refuseIdentify(record, identify)
+      for (const told of exits.missedBy(connected, none, spaceId)) account.oweUntil(told, debt)
+      return none
+    }
+    if (!space.enabled) observer.notRouted('source_disabled')
+    const about = { sourceId: spaceId, messageId, record }
+    const to = space.enabled ? this.#route({ type: 'identify' }, connected, about) : []
+    // A superseded one too: where it may have been sent, nothing is sent after its late effect.
+    const told = to.length < connected.length ? exits.missedBy(connected, to, spaceId) : []
+    const message: OwnMessage = {
+      sourceId: spaceId,
+      messageId,
+      kind: 'identify',
+      property: { userId, spaceId, property, since },
+      isUncertain: identify.isSuperseded === true || record.mayHaveBegun === true,
+    }
+    const routed = to.map((destination) => ({ message, body, destination }))
+    return this.#deliveriesOf(record, routed, { userId, bodyBytes: body.length }, told)
+  }
+
+  /** A deletion request: a `delete` for each destination of each of its sources. */
+  deletion(record: HeldRecord, { userId, deletes }: DeleteToDeliver): readonly Entered[] {
+    const { catalog, observer } = this.#options
+    const { sources, destinationsBySource } = catalog()
+    const routed = deletes.flatMap(({ sourceId, messageId, body }): readonly Routed[] => {
+      // One that is switched off has sent something before: what came of that is to be deleted too.
+      if (!sources.has(sourceId)) {
+        observer.unknownSource(sourceId, record)
+        return []
+      }
+      const message: OwnMessage = { sourceId, messageId, kind: 'delete' }
+      const connected = destinationsBySource.get(sourceId) ?? []
+      const to = this.#route({ type: 'delete' }, connected, { sourceId, messageId, record })
+      return to.map((destination) => ({ message, body, destination }))
+    })
+    const bodyBytes = deletes.reduce((sum, { body }) => sum + body.length, 0)
+    return this.#deliveriesOf(record, routed, { userId, bodyBytes })
+  }
+
+  /** A record of a retry topic that has come due, or of `replays`. `undefined`: it was refused. */
+  carried(record: HeldRecord, content: RecordContent): Delivery | undefined {
+    const { key, value, headers } = content
+    const decoded = decodeCarried(headers)
+    if (!decoded.ok || value === null || value.length === 0) {
+      const detail = decoded.ok ? 'the record has no value' : decoded.detail
+      this.#refuse(record, content, 'bad_retry_headers', detail)
+      return undefined
+    }
+    const { carried } = decoded
+    const { account, catalog, ladder, now, topics, laneTerms } = this.#options
+    const destination = catalog().destinations.get(carried.destinationId)
+    const delivery = this.#deliveryOf(carried, {
+      debt: account.hold(record, 1, (key?.length ?? 0) + value.length),
+      key: key === null ? null : Buffer.from(key),
+      body: Buffer.from(value),
+      lane: laneTerms(destination, record.topic === topics.replays ? 'backfill' : 'retry'),
+    })
+    // No record of ours is later; one that says so would go round for ever.
+    delivery.expiresAtMs = Math.min(delivery.expiresAtMs, now() + ladder.limitMs)
+    if (carried.property !== undefined && record.mayHaveBegun === true) delivery.becomeUncertain()
+    return delivery
+  }
+
+  #refuse(
+    record: HeldRecord,
+    content: RecordContent,
+    reason: DeadReason,
+    detail: string,
+  ): readonly Entered[] {
+    this.#options.exits.refuse(record, content, { reason, detail })
+    return none
+  }
+
+  /** A throw would be a fault of ours, and must not stop the partition. */
+  #enter(record: HeldRecord, { key, value }: RecordContent): EnterResult | InternalFault {
+    const { limits, topics } = this.#options
+    const { partition, offset, timestampMs } = record
+    let entered: EnterResult
+    try {
+      entered = enter(value, { topic: topics.events, partition, offset, timestampMs }, limits)
+    } catch (error) {
+      return internalFault(error)
+    }
+    const keyBytes = key?.length ?? 0
+    if (!entered.ok || keyBytes + entered.message.body.length <= limits.maxBytes) return entered
+    const detail = `Send less: with its key of ${keyBytes} bytes the message is over ${limits.maxBytes} bytes.`
+    return { ok: false, reason: 'body_too_large', detail }
+  }
+
+  /** Asked last, so that nothing is remembered of what was refused or went to nobody: that may be sent again. */
+  #isRepeat(record: HeldRecord, sourceId: string, messageId: string): boolean {
+    const { repeats, observer } = this.#options
+    try {
+      return repeats?.isRepeat(record, sourceId, messageId) ?? false
+    } catch (error) {
+      // A repeat too many does no harm: receivers know it by its id.
+      observer.failed(error)
+      return false
+    }
+  }
+
+  #route(
+    message: Parameters<typeof route>[0],
+    connected: readonly DestinationDefinition[],
+    about: RoutedRecord,
+  ): readonly DestinationDefinition[] {
+    const { to } = route(message, connected)
+    if (connected.length === 0) this.#options.observer.notRouted('no_destination')
+    else if (to.length < connected.length) this.#tellSkipped(message.type, connected, to, about)
+    return to
+  }
+
+  #tellSkipped(
+    kind: string,
+    connected: readonly DestinationDefinition[],
+    to: readonly DestinationDefinition[],
+    { sourceId, messageId, record }: RoutedRecord,
+  ): void {
+    const { observer } = this.#options
+    for (const destination of connected) {
+      if (to.includes(destination)) continue
+      const reason = destination.state === 'off' ? 'destination_off' : 'filtered_by_integrations'
+      observer.notRouted(reason)
+      observer.filtered?.(reason, { destinationId: destination.id, sourceId, messageId, kind }, record)
+    }
+  }
+
+  /** Settles a record of which there are none, once all is `told`. */
+  #deliveriesOf(
+    record: HeldRecord,
+    routed: readonly Routed[],
+    { userId, bodyBytes }: { userId: string; bodyBytes: number },
+    told: readonly Promise<void>[] = [],
+  ): readonly Entered[] {
+    if (routed.length === 0 && told.length === 0) {
+      record.settle()
+      return none
+    }
+    const { account, laneTerms } = this.#options
+    const key = Buffer.from(userId)
+    const debt = account.hold(record, routed.length, key.length + bodyBytes)
+    for (const one of told) account.oweUntil(one, debt)
+    return routed.map(({ message, body, destination }) => {
+      const lane = laneTerms(destination, 'fresh')
+      const carried = freshOf(message, destination, record)
+      const delivery = this.#deliveryOf(carried, { debt, key, body, lane })
+      delivery.isNewlyUncertain = delivery.isUncertain
+      return { delivery, destination }
+    })
+  }
+
+  #deliveryOf(carried: Carried, begun: ConstructorParameters<typeof Delivery>[1]): Delivery {
+    const delivery = new Delivery(carried, begun)
+    const { tracing } = this.#options
+    if (tracing !== undefined) delivery.trace = tracing.begin(delivery)
+    return delivery
+  }
+}
+
+/** What a delivery carries that nobody has tried to make. */
+function freshOf(message: OwnMessage, { id }: DestinationDefinition, record: HeldRecord): Carried {
+  return {
+    ...message,
+    destinationId: id,
+    nextRung: 0,
+    attempts: 0,
+    firstSeenMs: record.timestampMs,
+    expiresAtMs: 0,
+    failedHooks: noHooks,
+    notBeforeMs: nowhere,
+    lastOutcome: '',
+    origin: record,
+  }
+}
+
+const none: readonly never[] = []
+const noHooks: readonly string[] = []
+const nowhere: ReadonlyMap<string, number> = new Map()

@@ -1,0 +1,76 @@
+import type { Outcome } from '../delivery/outcome.ts'
+import { nextParkingStep } from '../retry/ladder.ts'
+import { describeDeath } from './death.ts'
+import { type Decision, idsOf, waitForTurn, waitOn } from './decision.ts'
+import type { Delivery } from './delivery.ts'
+import type { Exits } from './exits.ts'
+import type { ParkReason, PipelineOptions } from './ports.ts'
+
+type ParkingOptions = Pick<PipelineOptions, 'catalog' | 'ladder' | 'observer' | 'now'> & {
+  readonly exits: Exits
+}
+
+/** Sends deliveries on by the ladder: after an attempt, or without one. */
+export class Parking {
+  readonly #options: ParkingOptions
+
+  constructor(options: ParkingOptions) {
+    this.#options = options
+  }
+
+  /** Does what was decided. `last` is the outcome that a dead letter names. */
+  follow(delivery: Delivery, decision: Decision, why: ParkReason, last?: Outcome): void {
+    const { observer, exits } = this.#options
+    if (decision.kind === 'delivered') {
+      observer.delivered(delivery)
+      exits.settle(delivery)
+      return
+    }
+    delivery.progress(decision.next)
+    if (decision.kind === 'wait') exits.retry(delivery, decision.waitMs, why)
+    else this.expire(delivery, decision.reason, last)
+  }
+
+  expire(delivery: Delivery, reason: 'failed_for_good' | 'expired', last?: Outcome): void {
+    const { ladder, exits } = this.#options
+    const isUntried = reason === 'expired' && delivery.attempts === 0
+    const named = isUntried ? 'expired_untried' : reason
+    exits.bury(delivery, named, describeDeath(named, delivery, { limitMs: ladder.limitMs, last }))
+  }
+
+  /** Sends a delivery on without an attempt. One that was never tried, or whose destination pauses, doesn't expire. */
+  park(delivery: Delivery, why: Exclude<ParkReason, 'failed' | 'not_before'>): void {
+    const { ladder, now, exits } = this.#options
+    if (why === 'paused') delivery.expiresAtMs = 0
+    // The four hours run while the customer is down, whether we tried or knew better.
+    const doesExpire = why === 'paced' || why === 'proxy'
+    if (doesExpire && delivery.expiresAtMs === 0) delivery.expiresAtMs = now() + ladder.limitMs
+    if (delivery.expiresAtMs === 0) {
+      const { rung, waitMs } = nextParkingStep(ladder, delivery.nextRung)
+      delivery.nextRung = rung + 1
+      exits.retry(delivery, waitMs, why)
+      return
+    }
+    const hooks = this.#options.catalog().destinations.get(delivery.destinationId)?.hooks ?? []
+    const remaining = idsOf(hooks.filter(({ id }) => !delivery.failedHooks.includes(id)))
+    if (why === 'paced') this.#waitForTurn(delivery, remaining)
+    else this.follow(delivery, waitOn(ladder, delivery, remaining, now()), why)
+  }
+
+  /** Waits for hooks that asked for a later time than now. */
+  waitForHooks(delivery: Delivery, hookIds: readonly string[], nowMs: number): void {
+    if (hookIds.length === 0) this.expire(delivery, 'failed_for_good')
+    else this.follow(delivery, waitOn(this.#options.ladder, delivery, hookIds, nowMs), 'not_before')
+  }
+
+  #waitForTurn(delivery: Delivery, hookIds: readonly string[]): void {
+    const { ladder, now, exits } = this.#options
+    const step = waitForTurn(ladder, delivery, hookIds, now())
+    if (step.kind === 'expired') {
+      this.expire(delivery, 'expired')
+      return
+    }
+    delivery.waits = step.waits
+    exits.retry(delivery, step.waitMs, 'paced')
+  }
+}
