@@ -79,16 +79,16 @@ const configTable = {
       default: [],
       item: { accepts: isBroker, expected: 'host:port' },
       alias: 'KAFKA_BROKERS',
-      description: 'Where to begin: a few brokers, the client learns of the others.',
+      description: 'A few brokers to connect to first. The client learns the others from them.',
     }),
     groupId: text({
       default: groupIdFor(defaultTopicPrefix),
       description:
-        'The consumer group of the workers: of one installation alone. With another `kafka.topicPrefix` its default is that prefix and `workers`: `eu.workers` for `eu.`.',
+        'The consumer group of the workers. No other installation may use it. With another `kafka.topicPrefix` the default is that prefix and `workers`: `eu.workers` for `eu.`.',
     }),
     clientId: text({
       default: 'sluice',
-      description: 'What the brokers call this client in their logs and quotas.',
+      description: 'The name of this client in the logs and quotas of the brokers.',
     }),
     instanceId: optionalText({
       shape: {
@@ -96,10 +96,10 @@ const configTable = {
         expected: 'up to 200 of A-Z a-z 0-9 . _ -',
       },
       description:
-        'Who this worker is: no other of the group that runs has it, and it has it again after a restart, as a pod of a StatefulSet has its name. ' +
-        'A restart within the session moves no partition, and the others need not join again. One that is stopped and does not come back ' +
-        'keeps its partitions until its session is over: leave it out where names do not come back. ' +
-        'Of two that run with the same one the first ends with an error. Process N is the member ID-N of the group.',
+        'The name of this worker in its group (static membership). It is unique in the group, and the same after a restart, as the name of a pod of a StatefulSet. ' +
+        'A restart within the session moves no partition. A worker that stops and does not come back keeps its partitions until its session is over: ' +
+        'leave this out where names do not come back. ' +
+        'When two workers run with the same name the first one ends with an error. Process N is the member NAME-N of the group.',
     }),
     topicPrefix: text({
       default: defaultTopicPrefix,
@@ -107,7 +107,7 @@ const configTable = {
         accepts: (given) => /^[A-Za-z0-9._-]{0,100}$/.test(given),
         expected: 'up to 100 of A-Z a-z 0-9 . _ -',
       },
-      description: 'Begins the name of every topic.',
+      description: 'The beginning of the name of every topic.',
     }),
     sessionTimeout: duration({
       default: 30 * SECOND,
@@ -120,31 +120,31 @@ const configTable = {
       min: 100,
       max: MINUTE,
       description:
-        'How often offsets are committed: what was settled since is delivered again after a crash.',
+        'How often offsets are committed. After a crash, deliveries that were settled since the last commit are repeated.',
     }),
     onTruncation: choice({
       values: ['earliest', 'stop'],
       default: 'earliest',
       description:
-        'What a worker does with a partition whose log is not the one that it has read: the topic was made again or restored, or its leader was elected without ' +
-        'all records. `earliest`: reads from the first record that it may not have read, where the logs part, or from the beginning where that is not known; ' +
-        'what is delivered twice has the same messageId. `stop`: reads no further and is not ready, until somebody has set the offsets of the group and starts it again.',
+        'What a worker does when the log of a partition is not the one that it has read: the topic was made again or restored, or its leader was elected without ' +
+        'all records. `earliest`: it reads on from where the logs part, or from the beginning where that is not known. Messages that are delivered twice have ' +
+        'the same messageId. `stop`: it stops reading and is not ready. Set the offsets of the group, and restart it.',
     }),
     batchBytes: bytes({
       default: 880 * KIB,
       min: 16 * KIB,
       max: 8 * MIB,
       description:
-        'The most that is written to a partition at once, but for a message that is larger. Where a topic tells a smaller `max.message.bytes`, that counts: lower it where the cluster has a limit that it does not tell.',
+        'The most bytes that are written to a partition at once, except for a single larger message. A smaller `max.message.bytes` of the topic takes precedence. Lower this setting where the cluster has a limit that it does not report.',
     }),
     ssl: boolean({ default: false, description: 'Connect to the brokers over TLS.' }),
     caFile: optionalText({
       description:
-        'A PEM file with certificates that the certificates of the brokers, and that of the token endpoint, may be signed by, beside those that Node trusts. Read again when it changes.',
+        'A PEM file of certificate authorities to trust for the brokers and the token endpoint, beside those that Node trusts. Read again when it changes.',
     }),
     certFile: optionalText({
       description:
-        'A PEM file with the certificate that Sluice shows the brokers (mTLS), and those between it and its authority. Read again when it changes.',
+        'A PEM file with the client certificate for the brokers (mTLS) and its intermediate certificates. Read again when it changes.',
     }),
     keyFile: optionalText({ description: 'A PEM file with the private key of that certificate.' }),
     keyPassword: optionalText({ description: 'The password of that key, where it has one.', isSecret: true }),
@@ -154,7 +154,7 @@ const configTable = {
     serverName: optionalText({
       shape: { accepts: (given) => /^[A-Za-z0-9._-]{1,253}$/.test(given), expected: 'a host name' },
       description:
-        'The name that the certificates of the brokers are for, where it is not the host that is connected to, as behind a tunnel.',
+        'The host name to expect in the certificates of the brokers, where it differs from the host that Sluice connects to, as behind a tunnel.',
     }),
     saslMechanism: choice({
       values: ['none', 'plain', 'scram-sha-256', 'scram-sha-512', 'oauthbearer', 'aws-iam'],
@@ -187,7 +187,7 @@ const configTable = {
       default: [],
       item: { accepts: isExtension, expected: 'name=value' },
       description:
-        'What the brokers are told beside the token: Confluent Cloud wants `logicalCluster=lkc-…,identityPoolId=pool-…`.',
+        'SASL extensions to send with the token. Confluent Cloud wants `logicalCluster=lkc-…,identityPoolId=pool-…`.',
     }),
     awsRegion: optionalText({
       shape: {
@@ -210,7 +210,7 @@ const configTable = {
       min: 1,
       max: 1000,
       description:
-        'Which of the topics that only Sluice writes are in use: each growth makes new ones, and says what to set here. A start ends where it is not the one that the last growth has made.',
+        'Which generation of the topics that only Sluice writes is in use. Each growth makes a new one, and says what to set here. The start fails where this is not the last generation.',
     }),
     replication: integer({ default: 3, min: 1, max: 15, description: 'Copies of each partition.' }),
     minInsync: integer({
@@ -223,12 +223,12 @@ const configTable = {
       values: ['strict', 'warn', 'off'],
       default: 'strict',
       description:
-        'What a start makes of topics whose copies or settings are not as they should be, or are not told. `strict`: it ends. `warn`: it says so and goes on; `sluice topics apply` leaves out what the cluster refuses. `off`: they are not looked at. A topic that is missing, or has another number of partitions, ends each start.',
+        'What to do at the start when replicas or settings of a topic differ, or the cluster does not report them. `strict`: the start fails. `warn`: Sluice logs it and goes on, and `sluice topics apply` leaves out what the cluster refuses. `off`: they are not checked. A missing topic, or another number of partitions, always fails the start.',
     }),
     development: boolean({
       default: false,
       description:
-        'One broker will do: replication and in-sync replicas are taken as 1. Loses data with that broker.',
+        'Use one replica of everything, for a cluster of one broker. When that broker is lost the data is lost.',
     }),
   },
   worker: {
@@ -266,7 +266,7 @@ const configTable = {
       min: 16 * MIB,
       max: 16 * 1024 * MIB,
       description:
-        'Messages that Kafka has not acknowledged yet, and as much again of requests that are being received; past it, 503.',
+        'The most bytes of messages that Kafka has not acknowledged yet, and as many again of requests that are being received. Beyond it requests are answered 503.',
     }),
     requestTimeout: duration({
       default: 10 * SECOND,
@@ -278,24 +278,23 @@ const configTable = {
       default: 10_000,
       min: 1,
       max: 1_000_000,
-      description: 'Connections at once; further ones are closed.',
+      description: 'The most connections at once. Further ones are closed.',
     }),
     addIp: boolean({
       default: true,
-      description:
-        'Whether `context.ip` is filled in where a message has none: with the address that the request came from.',
+      description: 'Whether to set `context.ip` to the address of the client where a message has none.',
     }),
     trustedProxies: cidrs({
       default: [],
       description:
-        'Address ranges of the proxies and load balancers in front of the gateway, whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed: `context.ip` is the last address of that list that is none of them. Empty: both headers say nothing, and `context.ip` is the address that is connected.',
+        'Address ranges of the proxies and load balancers in front of the gateway. Their `X-Forwarded-For` and `X-Forwarded-Proto` are trusted: `context.ip` is the last address of that list which is not one of them. Empty: both headers are ignored, and `context.ip` is the address of the connection.',
     }),
     shutdownDelay: duration({
       default: 5 * SECOND,
       min: 0,
       max: MINUTE,
       description:
-        'How long the gateway goes on taking connections after SIGTERM, no longer ready, so that load balancers and Kubernetes withdraw it first. Then what is in flight has `shutdown.timeout`: give it both together to end (`terminationGracePeriodSeconds`). 0 where nothing stands in front of it.',
+        'How long the gateway still accepts connections after SIGTERM, while it is no longer ready, so that load balancers and Kubernetes stop sending to it first. Requests in flight then have `shutdown.timeout`: set `terminationGracePeriodSeconds` above the sum of both. 0 where nothing stands in front of the gateway.',
     }),
   },
   catalog: {
@@ -311,7 +310,7 @@ const configTable = {
       min: KIB,
       max: 16 * MIB,
       description:
-        'The largest message: its value, also as it is written out, and its key. A larger one is a dead letter. The retry topics have room for it and its headers: run `sluice topics apply` after a change.',
+        'The largest message: its key and its value, also in canonical form. A larger message becomes a dead letter. Run `sluice topics apply` after a change: the retry topics need room for it and its headers.',
     }),
     maxDepth: integer({
       default: 100,
@@ -332,20 +331,20 @@ const configTable = {
       min: 0,
       max: 24 * HOUR,
       description:
-        'A message is dropped when its source has sent the same messageId within this time before. 0: none is dropped.',
+        'A message is dropped when its source sent the same messageId within this time before it. 0: no message is dropped.',
     }),
     messages: integer({
       default: 1_000_000,
       min: 1,
       max: 50_000_000,
       description:
-        'How many messages each process remembers for that; then it forgets the oldest. Each takes 36 to 40 bytes, from the start.',
+        'How many messages each process remembers to recognize repeats. Beyond it the oldest is forgotten. Each takes 36 to 40 bytes, allocated at the start.',
     }),
   },
   state: {
     folder: optionalText({
       description:
-        'Where what audiences hold is kept: a cache of the topic memberships, which is read again where the folder is lost. On a volume that stays with the pod a worker starts without that. Not set: a folder of its own in the temporary folder of the system.',
+        'The folder for the state of audiences, which is a cache of the topic memberships. Where the folder is lost the worker reads the topic again. Put it on a volume that stays with the pod to avoid that. Not set: a new folder in the temporary folder of the system.',
     }),
   },
   audiences: {
@@ -354,26 +353,26 @@ const configTable = {
       min: SECOND,
       max: 24 * HOUR,
       description:
-        'How long after the first part of a sync the others of its partition may come; then the whole is refused, and nobody has left.',
+        'How long the parts of a sync may take to arrive in a partition after the first one. Then the whole sync is refused, and no user leaves the audience.',
     }),
     firstSync: boolean({
       default: true,
       description:
-        'Tell a destination that is connected to an audience space later who is in it. `false`: it is marked as in need of a backfill, and told only what changes.',
+        'Whether a destination that is connected to an audience space later gets all of its present members. `false`: it gets only changes, and is marked as in need of a backfill.',
     }),
     firstSyncRate: integer({
       default: 200,
       min: 1,
       max: 100_000,
       description:
-        'How many members a second such a destination is told at most, by all workers together. Its own rateLimit holds as well.',
+        'The most members a second that such a destination gets, from all workers together. Its own rateLimit applies too.',
     }),
   },
   registry: {
     url: optionalText({
       shape: { accepts: isPlainUrl, expected: 'http://host:port/path or https://…, without a login' },
       description:
-        'The schema registry (Confluent API) that framed values are read with. Not set: a framed value is a dead letter.',
+        'The schema registry (Confluent API) for framed values. Not set: a framed value becomes a dead letter.',
     }),
     username: optionalText({ description: 'The user to log in to it as, or the API key.' }),
     password: optionalText({ isSecret: true, description: 'The password of that user, or the API secret.' }),
@@ -382,14 +381,14 @@ const configTable = {
     }),
     caFile: optionalText({
       description:
-        'A PEM file with certificates that the certificate of the registry may be signed by, beside those that Node trusts. Read again when it changes.',
+        'A PEM file of certificate authorities to trust for the registry, beside those that Node trusts. Read again when it changes.',
     }),
     timeout: duration({
       default: 5 * SECOND,
       min: 100,
       max: MINUTE,
       description:
-        'How long the registry may take for an answer. Partitions that need one wait, and it is asked again.',
+        'How long the registry may take to answer. Partitions that need the answer wait, and Sluice asks again.',
     }),
   },
   retry: {
@@ -412,7 +411,7 @@ const configTable = {
       min: SECOND,
       max: 48 * HOUR,
       description:
-        'No try is due later than this after the first; then the message is a dead letter. Beyond 24h the retry topics keep records for longer: run `sluice topics apply` after a change.',
+        'How long after the first attempt the last one may be due. Then the message becomes a dead letter. Beyond 24h the retry topics have to keep records for longer: run `sluice topics apply` after a change.',
     }),
   },
   delivery: {
@@ -420,40 +419,42 @@ const configTable = {
       default: 5 * SECOND,
       min: 100,
       max: MINUTE,
-      description: 'From the beginning of the connection to the complete response head.',
+      description:
+        'The deadline of a request, from the start of the connection to the complete response head.',
     }),
     maxInFlight: integer({
       default: 512,
       min: 1,
       max: 65_536,
       description:
-        'Requests in flight at once, in each process. A destination has a limit of its own in the catalog, for each process too.',
+        'The most requests in flight in each process. The catalog sets a limit for each destination, also by process.',
     }),
     maxInFlightSick: integer({
       default: 8_192,
       min: 16,
       max: 65_536,
       description:
-        'The same for all URLs together that fail (their breaker is open) or asked for a pause, beside the others: two thirds of it at most are for one. As many again may wait. One that never answers takes 5 for each message a second. No more than half of the open files that the system allows.',
+        'The most requests in flight in each process to URLs that fail (their breaker is open) or asked for a pause, in addition to `delivery.maxInFlight`. One URL gets at most two thirds of it. As many requests again may wait. A URL that never answers needs 5 for each message a second. The effective limit is at most half of the open files that the system allows.',
     }),
     bufferRecords: integer({
       default: 2_000,
       min: 1,
       max: 1_000_000,
-      description: 'Records read from Kafka and not settled yet, in each process; past it, reading pauses.',
+      description:
+        'The most records in each process that are read from Kafka and not settled yet. Beyond it reading pauses.',
     }),
     bufferBytes: bytes({
       default: 64 * MIB,
       min: MIB,
       max: 16 * 1024 * MIB,
-      description: 'The same in bytes.',
+      description: 'The most bytes of such records. Beyond it reading pauses.',
     }),
     lanePatience: duration({
       default: 500,
       min: 0,
       max: MINUTE,
       description:
-        'How long a lane may hold more than its share of the buffer before what it has no room for moves to the ladder.',
+        'How long the lane of a destination may hold more than its share of the buffer. Then its new messages move to the retry ladder.',
     }),
     laneWait: duration({
       default: 5 * SECOND,
@@ -467,29 +468,29 @@ const configTable = {
       min: 100,
       max: 10 * MINUTE,
       description:
-        'How long an idle connection to a destination is kept, where its server does not ask for less by `Keep-Alive`.',
+        'How long an idle connection to a destination is kept, unless its server asks for less with `Keep-Alive`.',
     }),
     allowAddresses: cidrs({
       default: [],
       description:
-        'Address ranges that may be delivered to though they are private, or kept by a cloud for its own machines (SECURITY.md). Those are refused otherwise, also in the catalog when it is read.',
+        'Private address ranges, or ranges that a cloud keeps for its own machines, to which deliveries are allowed (SECURITY.md). All others of them are refused, both in the catalog and at each connection.',
     }),
     dnsServers: texts({
       default: [],
       item: { accepts: isDnsServer, expected: 'addresses such as 10.0.0.2, 10.0.0.2:5353 or [fd00::2]:53' },
       description:
-        'Where the names of URLs are resolved, in place of the servers in /etc/resolv.conf. Search domains do not apply.',
+        'DNS servers for the names of URLs, instead of those in /etc/resolv.conf. Search domains do not apply.',
     }),
     proxy: optionalText({
       isSecret: true,
       shape: { accepts: isHttpProxy, expected: 'http://host:port or http://user:password@host:port' },
       description:
-        'The HTTP proxy that all deliveries go through, by CONNECT. It resolves the names of URLs, and has to refuse private addresses.',
+        'The HTTP proxy for all deliveries, by CONNECT. The proxy resolves the names of URLs, so it has to refuse private addresses.',
     }),
     traceparent: boolean({
       default: false,
       description:
-        'Where tracing is on (docs/tracing.md), requests to URLs have the header `traceparent`, whose ids say nothing to who does not have the trace. A URL that has a `traceparent` of its own in the catalog keeps that.',
+        'Whether requests to URLs have the header `traceparent` while tracing is on (docs/tracing.md). Its ids mean nothing to anyone without the trace. A `traceparent` of a URL in the catalog takes precedence.',
     }),
   },
   breaker: {
@@ -498,34 +499,34 @@ const configTable = {
       min: 1,
       max: 100,
       description:
-        'The share of failed requests, in percent, at which the breaker of a URL opens, which slows it.',
+        'The percentage of failed requests at which the breaker of a URL opens. An open breaker slows requests to that URL.',
     }),
     minResults: integer({
       default: 10,
       min: 1,
       max: 10_000,
       description:
-        'Fewer results than this in the window open no breaker; of one that is open, so many close it when fewer of them failed.',
+        'The least results in the window that can open a breaker. An open breaker closes after a run of as many results of which fewer failed.',
     }),
     window: duration({
       default: 10 * SECOND,
       min: 100,
       max: 10 * MINUTE,
-      description: 'How far back results count.',
+      description: 'How far back the breaker counts results.',
     }),
     openFor: duration({
       default: 5 * SECOND,
       min: 100,
       max: HOUR,
       description:
-        'How long a URL whose breaker is open, and that was sent nothing, waits for a try in between; doubled with each request that fails.',
+        'How long a URL with an open breaker waits for a probe while nothing else is sent to it. Doubled with each request that fails.',
     }),
     maxOpenFor: duration({
       default: MINUTE,
       min: 100,
       max: HOUR,
       description:
-        'The longest that such a URL waits for a try, and the longest pause that it may ask for by `Retry-After` on behalf of all messages.',
+        'The longest wait for such a probe, and the longest pause for all messages of a URL that its `Retry-After` can ask for.',
     }),
   },
   http: {
@@ -543,26 +544,26 @@ const configTable = {
       min: 100,
       max: 10 * MINUTE,
       description:
-        'How long to wait for what is in flight before the worker ends. Nothing is lost after it, only repeated.',
+        'How long a stopping process waits for requests in flight. Deliveries that take longer are repeated, not lost.',
     }),
   },
   log: {
     level: choice({
       values: ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'],
       default: 'info',
-      description: 'The least urgent lines that are written.',
+      description: 'The least severe log lines to write.',
     }),
     attempts: boolean({
       default: true,
       description:
-        'Write one line for each attempt of a delivery. If not, only of its errors: timeouts, certificates and addresses that are refused, at most one line a second for each hook.',
+        'Write one log line for each attempt of a delivery. `false`: only for timeouts and for refused certificates and addresses, at most one line a second for each hook.',
     }),
   },
   attempts: {
     enabled: boolean({
       default: true,
       description:
-        'Write what becomes of each delivery to the topic `attempts` (docs/delivery-log.md). It is beside delivery: what Kafka does not take in time is dropped and counted.',
+        'Write the outcome of each delivery to the topic `attempts` (docs/delivery-log.md). This never delays a delivery: records that Kafka does not accept in time are dropped and counted.',
     }),
     retention: duration({
       default: 7 * 24 * HOUR,
@@ -576,26 +577,28 @@ const configTable = {
       min: 1,
       max: 1_000_000,
       description:
-        'How many deliveries a second that succeed at once have a record of their own, for each URL and process; of those above every tenth, hundredth and so on, which stands for the others. Failures and ends always have one.',
+        'How many deliveries a second get a record of their own when they succeed at once, for each URL and process. Beyond it every tenth gets one, then every hundredth, which stands for the others. Failures and ends always get one.',
     }),
     bufferBytes: bytes({
       default: 4 * MIB,
       min: 64 * KIB,
       max: 1024 * MIB,
-      description: 'What may wait to be written, in each process; past it, records are dropped.',
+      description:
+        'The most bytes of records that wait to be written to that topic, in each process. Beyond it records are dropped.',
     }),
     userKey: optionalText({
       isSecret: true,
       shape: { accepts: (given) => given.length >= 16, expected: 'at least 16 characters' },
       description:
-        'The key that users are hashed with, so that they can be searched for and no record says who they are. The same for all workers and for whoever searches. Not set: records have no user.',
+        'The key to hash users with: they can be searched for, and no record says who they are. Use the same key for all workers and for searches. Not set: records have no user.',
     }),
     userKeyFile: optionalText({ description: 'A file that holds that key. Read at the start.' }),
   },
   metrics: {
     perDestination: boolean({
       default: false,
-      description: 'Label metrics by destination: their number grows with the customers.',
+      description:
+        'Label metrics by destination. The number of series then grows with the number of destinations.',
     }),
   },
 } as const

@@ -8,14 +8,14 @@ export function createCommonMetrics(registry: Registry) {
   return {
     buildInfo: new Gauge({
       name: 'sluice_build_info',
-      help: '1, with what runs: the version, the commit that it was made of, and the role (worker, gateway or up).',
+      help: 'Always 1. The labels say what runs: the version, the commit that it was built from, and the role (worker, gateway or up).',
       labelNames: ['version', 'commit', 'role'],
       aggregator: 'max',
       registers,
     }),
     faults: new Counter({
       name: 'sluice_faults_total',
-      help: 'Faults of Sluice itself: requests, records or steps that failed by a bug. The log has each with its stack: report it.',
+      help: 'Faults of Sluice itself: requests, records or steps that failed because of a bug. The log has each fault with its stack: report it.',
       registers,
     }),
     spans: new Counter({
@@ -26,7 +26,7 @@ export function createCommonMetrics(registry: Registry) {
     }),
     catalogInfo: new Gauge({
       name: 'sluice_catalog_info',
-      help: '1, with the version of the catalog in force: the first 12 hex digits of the SHA-256 of its text. Two at a time for more than some minutes: one process does not see the edit, or refuses it.',
+      help: 'Always 1. The label is the version of the catalog in force: the first 12 hex digits of the SHA-256 of its text. Two versions for more than a few minutes mean that one process does not see the edit, or refuses it.',
       labelNames: ['version'],
       aggregator: 'max',
       registers,
@@ -46,14 +46,14 @@ export function createCommonMetrics(registry: Registry) {
     }),
     groupLag: new Gauge({
       name: 'sluice_group_lag_records',
-      help: 'Records that the consumer group has not committed yet, by topic (without the prefix), as the brokers tell it: also while no worker runs. Read every 15 s by each gateway and by one process of each worker: take the max, not the sum.',
+      help: 'Records that the consumer group has not committed yet, by topic (without the prefix). The brokers tell it, so it is there while no worker runs. Each gateway and one process of each worker read it every 15 s: take the max, not the sum.',
       labelNames: ['topic'],
       aggregator: 'max',
       registers,
     }),
     certificateExpiry: new Gauge({
       name: 'sluice_certificate_expiry_timestamp_seconds',
-      help: 'When the client certificate that a setting names ends, in Unix seconds; no series where none is set. Put a new one into its file before: it is read again.',
+      help: 'When the client certificate that a setting names expires, in Unix seconds. No series where none is set. Write a new certificate to the file before that: Sluice reads it again.',
       labelNames: ['setting'],
       aggregator: 'min',
       registers,

@@ -31,7 +31,7 @@ export function createGatewayMetrics(beside: CommonMetrics & { registry: Registr
     }),
     requestSeconds: new TallyHistogram({
       name: 'sluice_gateway_request_duration_seconds',
-      help: 'From a request as a whole to its answer.',
+      help: 'Time from the end of a request to its answer.',
       labelNames: ['call'],
       buckets: requestBuckets,
       registers,
@@ -44,18 +44,18 @@ export function createGatewayMetrics(beside: CommonMetrics & { registry: Registr
     }),
     leftOut: new Counter({
       name: 'sluice_gateway_left_out_total',
-      help: 'Messages that were sent and are not in Kafka though their request was answered 200 (or 401: unknown_source), by reason.',
+      help: 'Messages that are not in Kafka although their request was answered 200 (or 401 for unknown_source), by reason.',
       labelNames: ['reason'],
       registers,
     }),
     digitsLost: new Counter({
       name: 'sluice_gateway_lost_digits_total',
-      help: 'Whole numbers beyond 2^53 that lost digits in messages that were taken: JSON numbers are doubles. Send such ids as strings.',
+      help: 'Whole numbers beyond 2^53 that lost digits in accepted messages, since JSON numbers are doubles. Send such ids as strings.',
       registers,
     }),
     coalesced: new Counter({
       name: 'sluice_gateway_coalesced_total',
-      help: 'Messages that came while an identical one was in flight, and were answered with it.',
+      help: 'Messages that arrived while an identical message was in flight, and got its answer.',
       registers,
     }),
     openRequests: new Gauge({
@@ -80,23 +80,23 @@ export function createGatewayMetrics(beside: CommonMetrics & { registry: Registr
     }),
     bufferedBytesLimit: new Gauge({
       name: 'sluice_gateway_buffered_bytes_limit',
-      help: 'The most bytes of messages that Kafka has not acknowledged, and as many of bodies that are not complete: gateway.bufferBytes. Beyond it requests are answered 503.',
+      help: 'Limit of sluice_gateway_buffered_bytes, and of sluice_gateway_receiving_bytes: gateway.bufferBytes. Beyond it requests are answered 503.',
       registers,
     }),
     produceFailures: new Counter({
       name: 'sluice_gateway_produce_failures_total',
-      help: 'Writes to a partition that Kafka did not take. They are made again for as long as somebody waits for the answer.',
+      help: 'Writes to a partition that Kafka did not accept. The gateway repeats a write for as long as a client waits for the answer.',
       registers,
     }),
     unavailable: new Gauge({
       name: 'sluice_gateway_kafka_unavailable',
-      help: '1 while no partition of the events topic takes messages, requests are answered 503, and the gateway is not ready.',
+      help: '1 while no partition of the events topic accepts messages. Requests are then answered 503, and the gateway is not ready.',
       aggregator: 'max',
       registers,
     }),
     refusedPartitions: new Gauge({
       name: 'sluice_gateway_refused_partitions',
-      help: 'Partitions that Kafka takes no records for, by topic: requests with a record for one of them are answered 503.',
+      help: 'Partitions for which Kafka accepts no records, by topic. Requests with a record for one of them are answered 503.',
       labelNames: ['topic'],
       aggregator: 'max',
       registers,
