@@ -13,8 +13,17 @@ const baselineFile = join(root, 'scripts/size-baseline.json')
 const limits: SizeLimits = { 'max-lines': 400, 'max-lines-per-function': 60, 'max-params': 4 }
 
 const all = await measureSizes(root, limits, ['src', 'bench', 'demo', 'scripts', 'test'])
-// A group of tests is one function.
-const found = all.filter(({ file, rule }) => rule !== 'max-lines-per-function' || !file.startsWith('test/'))
+/** Tables grow with what they list: a row is no reason to split them. */
+const tables = new Set([
+  'src/config/schema.ts',
+  'src/telemetry/metrics.ts',
+  'src/telemetry/gateway-metrics.ts',
+])
+const found = all.filter(({ file, rule }) => {
+  if (tables.has(file)) return rule === 'max-params'
+  // A group of tests is one function.
+  return rule !== 'max-lines-per-function' || !file.startsWith('test/')
+})
 const baseline: Baseline = JSON.parse(readFileSync(baselineFile, 'utf8'))
 const { grown, shrunk } = compareWithBaseline(found, baseline, limits)
 

@@ -140,10 +140,12 @@ function pathFaults(row: string, { exists }: DocFacts): string[] {
 
 /** A name that ends with `_`, or that a glob follows, stands for all that begin so. */
 function seriesFaults(row: string, { series }: DocFacts): string[] {
-  return [...row.matchAll(/\bsluice(?:_|:(?=\w*[_:]))[a-z0-9_:]+(?:…|\.[+*]|\*)?/g)].flatMap(([name]) => {
-    const prefix = /^(.*[_:])(?:…|\.[+*]|\*)?$/.exec(name)?.[1]
-    const isKnown =
-      series.has(name) || (prefix !== undefined && [...series].some((known) => known.startsWith(prefix)))
-    return isKnown ? [] : [`names the metric ${name}, which nobody tells`]
-  })
+  return [...row.matchAll(/\bsluice(?:_|:(?=\w*[_:]))[a-z0-9_:]*[a-z0-9_](?:…|\.[+*]|\*)?/g)].flatMap(
+    ([name]) => {
+      const prefix = /^(.*[_:])(?:…|\.[+*]|\*)?$/.exec(name)?.[1]
+      const isKnown =
+        series.has(name) || (prefix !== undefined && [...series].some((known) => known.startsWith(prefix)))
+      return isKnown ? [] : [`names the metric ${name}, which nobody tells`]
+    },
+  )
 }
