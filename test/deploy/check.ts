@@ -121,14 +121,18 @@ async function sameVersion(): Promise<Ran> {
     readFileSync(join(chart, 'Chart.yaml'), 'utf8'),
   )
   const isOk = ofChart === version && appVersion === version
-  return { isOk, text: `package.json has ${version}, Chart.yaml ${ofChart} and appVersion ${appVersion}` }
+  return checked(isOk, `package.json has ${version}, Chart.yaml ${ofChart} and appVersion ${appVersion}`)
 }
 
 async function sameNode(): Promise<Ran> {
   const { devDependencies = {} } = readManifest(root)
   const ofImage = /^ARG NODE_IMAGE=node:([\d.]+)-/m.exec(readFileSync('deploy/Dockerfile', 'utf8'))?.[1]
   const version = devDependencies['node']
-  return { isOk: ofImage === version, text: `package.json has Node ${version}, deploy/Dockerfile ${ofImage}` }
+  return checked(ofImage === version, `package.json has Node ${version}, deploy/Dockerfile ${ofImage}`)
+}
+
+function checked(isOk: boolean, text: string): Ran {
+  return { isOk, text, output: text }
 }
 
 /** A check that saw nothing has checked nothing. */

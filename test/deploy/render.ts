@@ -4,7 +4,13 @@ import { kubernetesVersions, type Ran, runTool, type Tools } from './tools.ts'
 
 export const chart = resolve(import.meta.dirname, '../../deploy/helm/sluice')
 
-export type Variable = { name: string; value?: string; valueFrom?: object }
+type KeyRef = { name: string; key: string }
+export type Variable = {
+  name: string
+  value?: string
+  valueFrom?: { fieldRef?: { fieldPath: string }; secretKeyRef?: KeyRef; configMapKeyRef?: KeyRef }
+}
+export type Probe = { httpGet: { path: string; port: string | number } }
 export type VolumeMount = { name: string; mountPath: string; readOnly?: boolean }
 export type Volume = { name: string } & Record<string, object>
 
@@ -12,8 +18,12 @@ export type Container = {
   name: string
   args: string[]
   env: Variable[]
+  envFrom?: { secretRef: { name: string } }[]
   securityContext: object
   volumeMounts: VolumeMount[]
+  ports?: { name: string; containerPort: number }[]
+  livenessProbe?: Probe
+  readinessProbe?: Probe
 }
 
 export type Pod = {

@@ -68,7 +68,8 @@ export async function installTools(): Promise<Tools> {
   }
 }
 
-export type Ran = { isOk: boolean; text: string }
+/** `text`: all that it has said; `output`: on its standard output alone. */
+export type Ran = { isOk: boolean; text: string; output: string }
 
 /** Runs a tool to its end; it never throws. */
 export async function runTool(
@@ -80,10 +81,11 @@ export async function runTool(
   const running = promisify(execFile)(command, args, options)
   running.child.stdin?.end(input ?? '')
   return running.then(
-    ({ stdout, stderr }) => ({ isOk: true, text: stdout + stderr }),
+    ({ stdout, stderr }) => ({ isOk: true, text: stdout + stderr, output: stdout }),
     (error: { stdout?: string; stderr?: string; message: string }) => ({
       isOk: false,
       text: `${error.stdout ?? ''}${error.stderr ?? ''}` || error.message,
+      output: error.stdout ?? '',
     }),
   )
 }

@@ -1,0 +1,88 @@
+import * as fc from 'fast-check'
+
+const resources = fc.constantFrom(
+  { requests: { cpu: '2', memory: '1Gi' }, limits: { cpu: '2', memory: '2Gi' } },
+  { requests: { cpu: '500m' } },
+  {},
+)
+const labels = fc.constantFrom({}, { team: 'data' }, { 'example.org/cost': 'a-1' })
+const peers = fc.constantFrom([], [{ podSelector: { matchLabels: { app: 'prometheus' } } }])
+
+/** Values that the chart is to take, each by itself and one after the other: all that may be changed in place. */
+export const someValues = fc.record(
+  {
+    fullnameOverride: fc.constantFrom('', 'another'),
+    commonLabels: labels,
+    shutdownTimeout: fc.constantFrom('10s', '1m', '1500ms'),
+    settings: fc.constantFrom({}, { SLUICE_DELIVERY_TIMEOUT: '3s', SLUICE_LOG_ATTEMPTS: false }),
+    extraEnv: fc.constantFrom([], [{ name: 'TZ', value: 'UTC' }]),
+    imagePullSecrets: fc.constantFrom([], ['registry-login']),
+    topics: fc.record(
+      { apply: fc.boolean(), partitions: fc.constantFrom(1, 12, 48) },
+      { noNullPrototype: true },
+    ),
+    serviceAccount: fc.constantFrom({ create: true }, { create: false }, { create: false, name: 'ours' }),
+    registry: fc.constantFrom({}, { url: 'https://registry.example', existingSecret: 'registry-login' }),
+    proxy: fc.constantFrom({}, { existingSecret: 'proxy-url' }),
+    trustedCertificates: fc.constantFrom({}, { existingConfigMap: 'company-ca' }),
+    catalog: fc.constantFrom(
+      {},
+      { existingConfigMap: 'our-catalog', variablesSecret: 'our-secrets' },
+      { volume: { persistentVolumeClaim: { claimName: 'catalog' } } },
+    ),
+    kafka: fc.constantFrom(
+      {},
+      { ssl: true, tls: { existingSecret: 'kafka-tls', certKey: 'tls.crt', keyKey: 'tls.key' } },
+      { ssl: true, sasl: { mechanism: 'scram-sha-512', existingSecret: 'kafka-login' } },
+      { ssl: true, sasl: { mechanism: 'oauthbearer', existingSecret: 'kafka-client' } },
+    ),
+    worker: fc.record(
+      {
+        replicas: fc.integer({ min: 1, max: 4 }),
+        processes: fc.constantFrom('', 1, 3),
+        resources,
+        minReadySeconds: fc.constant(0),
+        podDisruptionBudget: fc.constantFrom({ enabled: true, maxUnavailable: '25%' }, { enabled: false }),
+        podLabels: labels,
+        autoscaling: fc.constantFrom(
+          { enabled: false },
+          { enabled: true },
+          { enabled: true, kind: 'hpa', maxReplicas: 5 },
+        ),
+      },
+      { noNullPrototype: true },
+    ),
+    gateway: fc.record(
+      {
+        enabled: fc.boolean(),
+        replicas: fc.integer({ min: 1, max: 3 }),
+        resources,
+        // Nobody here gives a LoadBalancer its address, which Helm would wait for.
+        service: fc.constantFrom({}, { type: 'NodePort' }, { port: 8080 }),
+        ingress: fc.constantFrom(
+          {},
+          { enabled: true, className: 'nginx', hosts: ['a.example', '*.b.example'] },
+        ),
+        httpRoute: fc.constantFrom(
+          {},
+          { enabled: true, parentRefs: [{ name: 'public' }], hostnames: ['a.example'] },
+        ),
+        autoscaling: fc.constantFrom({}, { enabled: true, maxReplicas: 4 }),
+      },
+      { noNullPrototype: true },
+    ),
+    networkPolicy: fc.record(
+      { enabled: fc.boolean(), metricsFrom: peers, gatewayFrom: peers, publicEgress: fc.boolean() },
+      { noNullPrototype: true },
+    ),
+    metrics: fc.record(
+      {
+        serviceMonitor: fc.constantFrom({}, { enabled: true, labels: { release: 'prometheus' } }),
+        prometheusRule: fc.constantFrom({}, { enabled: true }),
+        dashboards: fc.constantFrom({}, { enabled: true }),
+      },
+      { noNullPrototype: true },
+    ),
+  },
+  { noNullPrototype: true },
+)

@@ -1,0 +1,66 @@
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type GoProgram, goModule, goProgram } from './go-program.ts'
+
+/** What a cluster is made of: built by Go once, and kept beside Kafka's jars. */
+export type KubernetesPrograms = {
+  etcd: string
+  apiServer: string
+  controllerManager: string
+  scheduler: string
+  kubectl: string
+  kwok: string
+  /** How kwok plays a kubelet: nodes and pods become ready at once, pods of Jobs have done their work. */
+  kwokStages: string
+}
+
+/** One that the chart is checked against. Its libraries are published with a 0 in place of the 1. */
+const version = 'v1.37.2'
+const kwokVersion = 'v0.8.0'
+const stages = ['node/fast', 'node/heartbeat-with-lease', 'pod/fast']
+
+/** The first time takes half an hour on two cores. */
+export async function kubernetesPrograms(): Promise<KubernetesPrograms> {
+  const etcd = await goProgram({
+    name: 'etcd',
+    package: 'go.etcd.io/etcd/server/v3',
+    module: 'go.etcd.io/etcd/server/v3',
+    version: 'v3.7.3',
+  })
+  const kwok = await goProgram({
+    name: 'kwok',
+    package: 'sigs.k8s.io/kwok/cmd/kwok',
+    module: 'sigs.k8s.io/kwok',
+    version: kwokVersion,
+  })
+  const sources = await goModule('sigs.k8s.io/kwok', kwokVersion)
+  const files = stages.flatMap((stage) =>
+    globSync('*.yaml', { cwd: join(sources, 'kustomize/stage', stage) })
+      .filter((file) => file !== 'kustomization.yaml')
+      .map((file) => join(sources, 'kustomize/stage', stage, file)),
+  )
+  return {
+    etcd,
+    kwok,
+    kwokStages: files.map((file) => readFileSync(file, 'utf8')).join('\n---\n'),
+    apiServer: await goProgram(ofKubernetes('kube-apiserver')),
+    controllerManager: await goProgram(ofKubernetes('kube-controller-manager')),
+    scheduler: await goProgram(ofKubernetes('kube-scheduler')),
+    kubectl: await goProgram(ofKubernetes('kubectl')),
+  }
+}
+
+function ofKubernetes(name: string): GoProgram {
+  const [, minor = ''] = version.split('.')
+  const said = { gitVersion: version, gitMajor: '1', gitMinor: minor }
+  return {
+    name,
+    package: `k8s.io/kubernetes/cmd/${name}`,
+    module: 'k8s.io/kubernetes',
+    version,
+    replacedBy: version.replace('v1.', 'v0.'),
+    linkerFlags: Object.entries(said)
+      .map(([variable, value]) => `-X k8s.io/component-base/version.${variable}=${value}`)
+      .join(' '),
+  }
+}
