@@ -8,6 +8,7 @@ import { runIdleBenchmark } from './idle/benchmark.ts'
 import { runIsolationBenchmark } from './isolation/benchmark.ts'
 import { type ParkedSettings, runParkedBenchmark } from './parked/benchmark.ts'
 import { runRefusalsBenchmark } from './refusals/benchmark.ts'
+import { runScalingBenchmark } from './scaling/benchmark.ts'
 import { runSickBenchmark, type SickSettings } from './sick/benchmark.ts'
 import { runSoakBenchmark, type SoakSettings } from './soak/benchmark.ts'
 import { BenchmarkFailure } from './support/failure.ts'
@@ -51,6 +52,14 @@ const benchmarks = new Map<string, Benchmark>([
     {
       about: 'what a consumer group costs as it grows, and how long units that stay stop at a join',
       run: runGroupBenchmark,
+    },
+  ],
+  [
+    'scaling',
+    {
+      about:
+        'pods over an hour of a load that rises tenfold and falls, by what they are asked for by: simulated',
+      run: runScalingBenchmark,
     },
   ],
   ['idle', { about: 'CPU of a worker that has nothing to do', run: runIdleBenchmark }],

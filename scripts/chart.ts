@@ -59,6 +59,8 @@ const refined: Readonly<Record<string, Schema>> = {
   'worker.state.whenDeleted': { enum: ['Retain', 'Delete'] },
   'worker.state.whenScaled': { enum: ['Retain', 'Delete'] },
   'worker.autoscaling.kind': { enum: ['keda', 'hpa'] },
+  'worker.autoscaling.targetUtilization': { type: 'integer', minimum: 10, maximum: 90 },
+  'worker.autoscaling.drainSeconds': { type: 'integer', minimum: 30 },
   'worker.autoscaling.minReplicas': { type: 'integer', minimum: 1 },
   'worker.autoscaling.maxReplicas': { anyOf: [{ const: '' }, { type: 'integer', minimum: 1 }] },
 }
@@ -76,6 +78,7 @@ function valuesSchema(text: string): Schema {
 function schemaOf(value: unknown, path: string): Schema {
   const special = refined[path]
   if (special !== undefined) return special
+  if (path.endsWith('maxUnavailable')) return { type: ['integer', 'string'] }
   if (Array.isArray(value)) return { type: 'array' }
   switch (typeof value) {
     case 'number':
@@ -85,7 +88,7 @@ function schemaOf(value: unknown, path: string): Schema {
     case 'object':
       return open.test(path) ? { type: 'object' } : closedSchema(Object(value), path)
     default:
-      return path.endsWith('maxUnavailable') ? { type: ['integer', 'string'] } : { type: 'string' }
+      return { type: 'string' }
   }
 }
 
@@ -123,8 +126,8 @@ What it takes care of:
 - **Network**: deliveries reach public addresses alone. What is private is refused by Sluice itself (SECURITY.md) and, where the cluster enforces policies, by the network.
 - **Secrets** are never values: the chart names Secrets that exist.
 - **The catalog**: a ConfigMap holds at most 1 MiB, and the kubelet brings an edit within about a minute; it is in force a second later. A larger one comes from a volume.
-- **Scaling**: \`worker.autoscaling\` asks for pods by the lag of \`events\` and \`replays\`, and by how late retries are. With \`kind: hpa\` the Prometheus adapter
-  has to serve two recorded series as external metrics:
+- **Scaling**: \`worker.autoscaling\` asks for pods by the cores that they use and that the lag of \`events\` and \`replays\` takes beside, by the requests in flight, and by how late retries
+  are (docs/scaling.md). With \`kind: hpa\` the Prometheus adapter has to serve three recorded series as external metrics:
 
   \`\`\`yaml
   externalRules:
@@ -132,6 +135,11 @@ What it takes care of:
       resources: { overrides: { namespace: { resource: namespace } } }
       metricsQuery: max(<<.Series>>{<<.LabelMatchers>>})
   \`\`\`
+
+- **Upgrades**: where an autoscaler counts the pods, an upgrade keeps their number. What Kubernetes lets nobody change (volumes of workers, by what pods are known) is refused before anything
+  is changed, and the message says what to do; before a rollback over such a change do the same. Helm asks the cluster for both: what only renders (\`helm template\`, Argo CD) has to leave
+  \`spec.replicas\` alone by itself.
+- **What an uninstall leaves**: nothing, but the volumes of workers where \`worker.state.whenDeleted\` is \`Retain\`, and what the chart has only named: Secrets, ConfigMaps, topics.
 
 ## Values
 

@@ -81,9 +81,9 @@ async function readSeries(): Promise<ReadonlySet<string>> {
   const told = [...(await metricsTable()).values()].flatMap(({ name, type }) =>
     type === 'histogram' ? [name, `${name}_bucket`, `${name}_sum`, `${name}_count`] : [name],
   )
-  const rules = [...found('deploy/prometheus/*.rules.yaml'), ...found('deploy/helm/sluice/templates/*.yaml')]
+  const rules = [...found('deploy/prometheus/*.rules.yaml'), ...found('deploy/helm/sluice/templates/*')]
   const recorded = rules.flatMap((file) =>
-    [...read(file).matchAll(/- record: (\S+)/g)].map(([, name = '']) => name),
+    [...read(file).matchAll(/(?:- record|^  series): (\w\S*)/gm)].map(([, name = '']) => name),
   )
   return new Set([...told, ...recorded])
 }

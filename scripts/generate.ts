@@ -10,8 +10,9 @@ import { deletionSchema } from '../src/message/deletion.ts'
 import { eventSchema } from '../src/message/schema.ts'
 import { architectureMarkdown } from './architecture-markdown.ts'
 import { chartFiles, leftCopies } from './chart.ts'
-import { dashboardFiles } from './dashboards.ts'
+import { dashboardFiles, dashboardsMarkdown } from './dashboards.ts'
 import { metricsMarkdown } from './metrics-markdown.ts'
+import { scalingPlot } from './plots/scaling.ts'
 
 /**
  * Writes the files that are made from the code: `npm run generate`. With `--check` it writes nothing, and
@@ -34,9 +35,11 @@ const generated: Record<string, string> = {
   ...chartFiles(root),
   ...under('deploy/grafana/dashboards', dashboardFiles()),
   ...under('deploy/helm/sluice/files/dashboards', dashboardFiles()),
+  'docs/dashboards.md': dashboardsMarkdown(),
   'docs/acls.md': aclsMarkdown(),
   'docs/architecture.md': architectureMarkdown(readFileSync(join(root, 'docs/architecture.md'), 'utf8')),
   'docs/metrics.md': await metricsMarkdown(),
+  'docs/scaling.svg': scalingPlot(),
 }
 
 const isCheck = process.argv.includes('--check')

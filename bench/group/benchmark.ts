@@ -26,6 +26,9 @@ type Measured = {
   startMs: number
   /** Of units that stay, when one more member joins: the longest time from when a record was there to when it was taken. */
   joinStopMs: number
+  /** The same of units that move: when that member joins, and when it leaves in order. */
+  joinMoveMs: number
+  leaveMoveMs: number
   idleCpuMsPerMember: number
   coordinatorRequestsPerMember: number
 }
@@ -75,11 +78,20 @@ function tableOf(measured: readonly Measured[]): string {
     '',
     `a group of that many members in one process, Node ${process.version}; a member`,
     '',
-    rowOf('members, units', ['start ms', 'join stop ms', 'idle CPU ms/s', 'requests/s']),
+    rowOf('members, units', [
+      'start ms',
+      'join stop ms',
+      'join move ms',
+      'leave move ms',
+      'idle CPU ms/s',
+      'requests/s',
+    ]),
     ...measured.map((one) =>
       rowOf(`${one.members}, ${one.units}`, [
         String(one.startMs),
         String(one.joinStopMs),
+        String(one.joinMoveMs),
+        String(one.leaveMoveMs),
         one.idleCpuMsPerMember.toFixed(1),
         one.coordinatorRequestsPerMember.toFixed(2),
       ]),
@@ -104,8 +116,7 @@ async function measure(
     const startMs = Math.round(performance.now() - startedMs)
     await delay(settleMs)
     const idle = await group.idle(seconds)
-    const joinStopMs = Math.round(await group.joinStopMs())
-    return { members: memberCount, units, startMs, joinStopMs, ...idle }
+    return { members: memberCount, units, startMs, ...(await group.stops()), ...idle }
   } finally {
     await group.stop()
     await removeTopics(brokers, prefix)
@@ -224,20 +235,30 @@ class Group {
     }
   }
 
-  async joinStopMs(): Promise<number> {
+  async stops(): Promise<Pick<Measured, 'joinStopMs' | 'joinMoveMs' | 'leaveMoveMs'>> {
     const producing = await this.#produce()
     try {
       await delay(settleMs)
-      for (const arrivals of this.#arrivals.values())
-        Object.assign(arrivals, { longestMs: 0, hasMoved: false })
-      await this.add()
-      await this.settled()
-      await delay(2 * periodMs)
+      const join = await this.#longest(() => this.add())
+      const leave = await this.#longest(async () => this.#members.pop()?.stop())
+      return { joinStopMs: join.stayedMs, joinMoveMs: join.movedMs, leaveMoveMs: leave.movedMs }
     } finally {
       await producing.stop()
     }
-    const stayed = [...this.#arrivals.values()].filter(({ hasMoved }) => !hasMoved)
-    return Math.max(0, ...stayed.map(({ longestMs }) => longestMs))
+  }
+
+  /** The longest time without a record while the members change, of units that stay and of those that move. */
+  async #longest(change: () => Promise<unknown>): Promise<{ stayedMs: number; movedMs: number }> {
+    for (const arrivals of this.#arrivals.values()) Object.assign(arrivals, { longestMs: 0, hasMoved: false })
+    await change()
+    await this.settled()
+    // Those that moved are seen at their next record.
+    await delay(4 * periodMs)
+    const longest = (isMoved: boolean): number => {
+      const all = [...this.#arrivals.values()].filter(({ hasMoved }) => hasMoved === isMoved)
+      return Math.round(Math.max(0, ...all.map(({ longestMs }) => longestMs)))
+    }
+    return { stayedMs: longest(false), movedMs: longest(true) }
   }
 
   async stop(): Promise<void> {

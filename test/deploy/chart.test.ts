@@ -6,7 +6,17 @@ import * as fc from 'fast-check'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { createAddressPolicy, isRefusedHost } from '../../src/address/policy.ts'
 import { readConfig } from '../../src/config/read.ts'
-import { chart, helmTemplate, only, type Pod, podOf, podsOf, render, type Variable } from './render.ts'
+import {
+  chart,
+  helmTemplate,
+  only,
+  type Pod,
+  podOf,
+  podsOf,
+  render,
+  type Resource,
+  type Variable,
+} from './render.ts'
 import { installTools, runTool, type Tools } from './tools.ts'
 
 const valueSets = globSync('ci/*-values.yaml', { cwd: chart }).map((file) => join(chart, file))
@@ -120,18 +130,13 @@ describe('scaling', () => {
     },
   )
 
-  test('asks for the lag of events and replays alone, and for retries by time', async () => {
-    const { spec } = only(await rendered(...on, '--set', 'kafka.topicPrefix=a.b.'), 'ScaledObject')
-    const { triggers }: { triggers: { metadata: { query: string; threshold: string } }[] } = Object(spec)
-    expect(triggers.map(({ metadata }) => [metadata.query, metadata.threshold])).toEqual([
-      [
-        `sum(max by (topic, partition) (sluice_consumer_lag_records{namespace="sluice",topic=~"a\\\\.b\\\\.(events|(g[0-9]+\\\\.)?replays)"}))`,
-        '5000',
-      ],
-      [
-        `clamp_min(max(time() - sluice_oldest_due_timestamp_seconds{namespace="sluice"}), 0) or vector(0)`,
-        '60',
-      ],
+  test('asks for half of the cores and requests of its pods, for retries by time, and for nothing where nobody tells', async () => {
+    const { spec } = only(await rendered(...on, '--set', 'worker.processes=4'), 'ScaledObject')
+    const { triggers }: { triggers: { name: string; metadata: object }[] } = Object(spec)
+    expect(triggers.map(({ name, metadata }) => [name, metadata])).toEqual([
+      ['work', expect.objectContaining({ threshold: '2', ignoreNullValues: 'false' })],
+      ['requests', expect.objectContaining({ threshold: '0.5', ignoreNullValues: 'false' })],
+      ['overdue', expect.objectContaining({ threshold: '60', ignoreNullValues: 'false' })],
     ])
   })
 
@@ -154,40 +159,65 @@ describe('scaling', () => {
     expect(metrics.map(({ external }) => external.metric.name).toSorted()).toEqual(names.toSorted())
   })
 
-  test('its lag counts each partition once, and nothing parked, of others, or of a sync', async () => {
-    const resources = await rendered(...on, '--set', 'worker.autoscaling.kind=hpa,kafka.topicPrefix=a.b.')
-    const series = [
-      lag('topic="a.b.events",partition="0",pod="w-0"', 100),
-      // It has just moved.
-      lag('topic="a.b.events",partition="0",pod="w-1"', 70),
-      lag('topic="a.b.events",partition="1",pod="w-1"', 10),
-      lag('topic="a.b.replays",partition="0",pod="w-0"', 5),
-      lag('topic="a.b.retry.1h",partition="0",pod="w-0"', 5_000),
-      lag('topic="a.b.audience-changes",partition="0",pod="w-0"', 5_000),
-      lag('topic="axb.events",partition="0",pod="w-0"', 5_000),
-      { series: 'sluice_consumer_lag_records{namespace="other",topic="a.b.events"}', values: '9000+0x5' },
-      { series: 'sluice_oldest_due_timestamp_seconds{namespace="sluice",tier="1m"}', values: '20+0x5' },
-    ]
-    const suite = {
-      rule_files: ['rules.json'],
-      evaluation_interval: '1m',
-      tests: [
-        {
-          interval: '1m',
-          input_series: series,
-          promql_expr_test: [
-            recorded('sluice_scaling_lag_records', 115),
-            recorded('sluice_scaling_overdue_seconds', 280),
-          ],
-        },
-      ],
-    }
-    const folder = mkdtempSync(join(tmpdir(), 'sluice-rules-'))
-    onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-    writeFileSync(join(folder, 'rules.json'), JSON.stringify(only(resources, 'PrometheusRule').spec))
-    writeFileSync(join(folder, 'suite.json'), JSON.stringify(suite))
-    const tested = await runTool(tools.promtool, ['test', 'rules', join(folder, 'suite.json')])
-    expect(tested.isOk ? '' : tested.text).toBe('')
+  const scaledByHpa = ['--set', 'worker.autoscaling.kind=hpa,kafka.topicPrefix=a.b.']
+  /** Three cores take 3,000 records a second, one pod as much as the other. */
+  const atWork = ['release-sluice-worker-0', 'release-sluice-worker-1'].flatMap((pod) => [
+    told('process_cpu_seconds_total', `pod="${pod}"`, '0+90x5'),
+    told('sluice_records_total', `pod="${pod}",topic="events"`, '0+90000x5'),
+    told('sluice_records_total', `pod="${pod}",topic="retry.1m"`, '0+90000x5'),
+    told('sluice_deliveries_in_flight', `pod="${pod}"`, '128+0x5'),
+    told('sluice_deliveries_in_flight_limit', `pod="${pod}"`, '1024+0x5'),
+  ])
+  const ofOthers = [
+    told('process_cpu_seconds_total', 'pod="release-sluice-gateway-5c9d-x2z"', '0+600x5'),
+    told('process_cpu_seconds_total', 'pod="other-worker-0"', '0+600x5'),
+    { series: 'sluice_consumer_lag_records{namespace="other",topic="a.b.events"}', values: '9000+0x5' },
+    lag('topic="axb.events",partition="0",pod="w-0"', 5_000),
+    lag('topic="a.b.retry.1h",partition="0",pod="w-0"', 5_000),
+    lag('topic="a.b.audience-changes",partition="0",pod="w-0"', 5_000),
+  ]
+
+  test('its work is the cores in use and those that the lag takes beside, each partition counted once, and nothing parked, of others, or of a sync', async () => {
+    expect(
+      await notRecorded(
+        await rendered(...on, ...scaledByHpa),
+        [
+          ...atWork,
+          ...ofOthers,
+          lag('topic="a.b.events",partition="0",pod="w-0"', 600_000),
+          // It has just moved.
+          lag('topic="a.b.events",partition="0",pod="w-1"', 70),
+          lag('topic="a.b.replays",partition="0",pod="w-0"', 300_000),
+          told('sluice_oldest_due_timestamp_seconds', 'tier="1m"', '20+0x5'),
+        ],
+        [
+          // Those 900,000 within 300 s are as many again.
+          recorded('sluice_scaling_work_cores', 6),
+          recorded('sluice_scaling_requests_pods', 0.25),
+          recorded('sluice_scaling_overdue_seconds', 280),
+        ],
+      ),
+    ).toBe('')
+  })
+
+  test('its work is that of the processes where nothing waits and nothing comes, and unknown where records wait that none take', async () => {
+    const idle = atWork.map(({ series, values }) => ({
+      series,
+      values: series.startsWith('sluice_records_total') ? '9+0x5' : values,
+    }))
+    const resources = await rendered(...on, ...scaledByHpa)
+    expect(
+      await notRecorded(
+        resources,
+        [...idle, ...ofOthers, lag('topic="a.b.events",partition="0"', 0)],
+        [recorded('sluice_scaling_work_cores', 3), recorded('sluice_scaling_overdue_seconds', 0)],
+      ),
+    ).toBe('')
+    const unknown = { expr: 'sluice_scaling_work_cores', eval_time: '5m', exp_samples: [] }
+    expect(
+      await notRecorded(resources, [...idle, lag('topic="a.b.events",partition="0"', 10)], [unknown]),
+    ).toBe('')
+    expect(await notRecorded(resources, [...idle, ...ofOthers], [unknown])).toBe('')
   })
 })
 
@@ -262,7 +292,30 @@ test('a catalog in a file is taken as it is', async () => {
 
 /** A series of Prometheus that stays as it is. */
 function lag(labels: string, value: number) {
-  return { series: `sluice_consumer_lag_records{namespace="sluice",${labels}}`, values: `${value}+0x5` }
+  return told('sluice_consumer_lag_records', labels, `${value}+0x5`)
+}
+
+function told(name: string, labels: string, values: string) {
+  return { series: `${name}{namespace="sluice",${labels}}`, values }
+}
+
+/** What promtool finds otherwise than expected, of the rules of the chart; empty: nothing. */
+async function notRecorded(
+  resources: readonly Resource[],
+  series: readonly object[],
+  expected: readonly object[],
+): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-rules-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const suite = {
+    rule_files: ['rules.json'],
+    evaluation_interval: '1m',
+    tests: [{ interval: '1m', input_series: series, promql_expr_test: expected }],
+  }
+  writeFileSync(join(folder, 'rules.json'), JSON.stringify(only(resources, 'PrometheusRule').spec))
+  writeFileSync(join(folder, 'suite.json'), JSON.stringify(suite))
+  const tested = await runTool(tools.promtool, ['test', 'rules', join(folder, 'suite.json')])
+  return tested.isOk ? '' : tested.text
 }
 
 /** What promtool is to find after five minutes. */

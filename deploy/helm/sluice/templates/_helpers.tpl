@@ -27,6 +27,30 @@ app.kubernetes.io/name: {{ include "sluice.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end -}}
 
+{{/* Kubernetes lets nobody change by what a Deployment or a StatefulSet knows its pods. `live`: the one that is there. */}}
+{{- define "sluice.sameSelector" -}}
+{{- $was := dig "spec" "selector" "matchLabels" "app.kubernetes.io/name" "" .live -}}
+{{- if and $was (ne $was (include "sluice.name" .root)) -}}
+{{- fail (printf "nameOverride (%s): %s knows its pods by the name %s, and Kubernetes lets nobody change that. Give fullnameOverride another name as well, or leave nameOverride as it was" (include "sluice.name" .root) .live.metadata.name $was) -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The volumes of a StatefulSet, in a line. */}}
+{{- define "sluice.fixedState" -}}
+{{- with .Values.worker.state -}}
+{{- if .persistent -}}{{ printf "size %s, storage class %s" .size (.storageClass | default "of the cluster") }}{{- else -}}not persistent{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Where an autoscaler counts the pods, those that there are: without a number an upgrade would make it one. */}}
+{{- define "sluice.replicas" -}}
+{{- if not .values.autoscaling.enabled -}}
+replicas: {{ .values.replicas }}
+{{- else if .live -}}
+replicas: {{ max (int .values.autoscaling.minReplicas) (int .live.spec.replicas) }}
+{{- end -}}
+{{- end -}}
+
 {{- define "sluice.image" -}}
 {{- if .Values.image.digest -}}
 {{ .Values.image.repository }}@{{ .Values.image.digest }}
@@ -297,13 +321,51 @@ priorityClassName: {{ . }}
 {{ .Values.kafka.topicPrefix | replace "." "\\\\." }}
 {{- end -}}
 
+{{/* Series of the worker pods. */}}
+{{- define "sluice.ofWorkers" -}}
+namespace="{{ .Release.Namespace }}",pod=~"{{ include "sluice.fullname" . }}-worker-[0-9]+"
+{{- end -}}
+
 {{/* A partition that moves is told by two pods for a moment, and counts once. */}}
 {{- define "sluice.lagQuery" -}}
 sum(max by (topic, partition) (sluice_consumer_lag_records{namespace="{{ .Release.Namespace }}",topic=~"{{ include "sluice.prefixPattern" . }}(events|(g[0-9]+\\.)?replays)"}))
 {{- end -}}
 
+{{/*
+Cores: those in use, and those that working off the lag takes beside, at what a record costs now. Where records wait and none are taken, it
+says nothing, and the number of pods stays: more of them don't help against a Kafka or a proxy that is away.
+*/}}
+{{- define "sluice.workQuery" -}}
+{{- $cores := printf "sum(rate(process_cpu_seconds_total{%s}[2m]))" (include "sluice.ofWorkers" .) -}}
+{{- $taken := printf "sum(rate(sluice_records_total{%s,topic=~\"events|replays\"}[2m]))" (include "sluice.ofWorkers" .) -}}
+{{- $lag := include "sluice.lagQuery" . -}}
+{{ $cores }} * (1 + {{ $lag }} / ({{ .Values.worker.autoscaling.drainSeconds }} * ({{ $taken }} > 0))) or ({{ $cores }} and {{ $lag }} == 0)
+{{- end -}}
+
+{{/* Requests in flight, in pods that have as many as they may. */}}
+{{- define "sluice.requestsQuery" -}}
+sum(avg_over_time(sluice_deliveries_in_flight{ {{- include "sluice.ofWorkers" . -}} }[2m])) / avg(sluice_deliveries_in_flight_limit{ {{- include "sluice.ofWorkers" . -}} })
+{{- end -}}
+
 {{- define "sluice.overdueQuery" -}}
 clamp_min(max(time() - sluice_oldest_due_timestamp_seconds{namespace="{{ .Release.Namespace }}"}), 0) or vector(0)
+{{- end -}}
+
+{{/* What pods are asked for by: of each the query, and how much of it one pod is given. */}}
+{{- define "sluice.triggers" -}}
+{{- $share := divf .Values.worker.autoscaling.targetUtilization 100 -}}
+- name: work
+  series: sluice_scaling_work_cores
+  query: {{ include "sluice.workQuery" . | quote }}
+  perPod: {{ mulf $share (include "sluice.processes" . | int) | quote }}
+- name: requests
+  series: sluice_scaling_requests_pods
+  query: {{ include "sluice.requestsQuery" . | quote }}
+  perPod: {{ $share | quote }}
+- name: overdue
+  series: sluice_scaling_overdue_seconds
+  query: {{ include "sluice.overdueQuery" . | quote }}
+  perPod: {{ .Values.worker.autoscaling.overdueSecondsPerPod | quote }}
 {{- end -}}
 
 {{/* How the number of worker pods may change. */}}

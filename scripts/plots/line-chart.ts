@@ -1,0 +1,171 @@
+/** Plots of numbers over time, drawn as SVG: for pages of the docs. */
+
+export type Line = {
+  name: string
+  color: string
+  /** By time; a gap where there is none. */
+  points: readonly (readonly [x: number, y: number | undefined])[]
+  /** It changes at once, as a number of pods does. */
+  isStepped?: boolean
+}
+
+export type Chart = {
+  title: string
+  lines: readonly Line[]
+  /** How a value is written at the axis. */
+  unit?: (value: number) => string
+  /** Where the axis ends at least. */
+  top?: number
+}
+
+export type Page = {
+  charts: readonly Chart[]
+  columns?: number
+  from: number
+  until: number
+  /** Marks of the time axis. */
+  ticks: readonly { at: number; name: string }[]
+  /** Of a chart. */
+  width?: number
+  height?: number
+  /** Below all of them. */
+  note?: string
+}
+
+const font = 'font-family="system-ui, sans-serif"'
+const room = { left: 56, right: 12, top: 30, bottom: 24 }
+const legendHeight = 14
+/** For the last mark of a time axis. */
+const margin = 14
+const noteHeight = 24
+
+/** One picture of all charts, in rows. Its own background makes it legible on any page. */
+export function drawPage(page: Page): string {
+  const { charts, columns = 1, width = 880, height = 170, note } = page
+  const rows: Chart[][] = []
+  for (let start = 0; start < charts.length; start += columns) rows.push(charts.slice(start, start + columns))
+  let y = 0
+  const drawn = rows.map((row) => {
+    const legends = Math.max(...row.map((chart) => legendRows(chart, width).length))
+    const top = y
+    y += height + legends * legendHeight
+    return row
+      .map((chart, column) => drawChart(chart, page, { x: column * width, y: top, width, height }))
+      .join('')
+  })
+  const total = { width: columns * width + margin, height: y + (note === undefined ? 8 : noteHeight) }
+  return [
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${total.width} ${total.height}" ${font} font-size="11" fill="#374151">`,
+    `<rect width="${total.width}" height="${total.height}" fill="#ffffff"/>`,
+    ...drawn,
+    ...(note === undefined ? [] : [text({ x: room.left, y: total.height - 9, anchor: 'start' }, note)]),
+    '</svg>\n',
+  ].join('\n')
+}
+
+type Box = { x: number; y: number; width: number; height: number }
+
+function drawChart(chart: Chart, { from, until, ticks }: Page, { x, y, width, height }: Box): string {
+  const { title, lines, unit = String } = chart
+  const inner = {
+    left: x + room.left,
+    right: x + width - room.right,
+    top: y + room.top,
+    bottom: y + height - room.bottom,
+  }
+  const marks = marksOf(chart)
+  const most = marks.at(-1) ?? 1
+  const xOf = (at: number): number => inner.left + ((at - from) / (until - from)) * (inner.right - inner.left)
+  const yOf = (value: number): number => inner.bottom - (value / most) * (inner.bottom - inner.top)
+  return [
+    text({ x: inner.left, y: y + 18, anchor: 'start', isBold: true }, title),
+    ...marks.map((mark) => {
+      const at = round(yOf(mark))
+      return `<path d="M${inner.left} ${at}H${inner.right}" stroke="#e5e7eb"/>${text({ x: inner.left - 6, y: at + 4, anchor: 'end' }, unit(mark))}`
+    }),
+    ...ticks.map(({ at, name }) => text({ x: round(xOf(at)), y: inner.bottom + 15, anchor: 'middle' }, name)),
+    ...lines.map((line) => {
+      const d = pathOf(line, xOf, yOf)
+      return d === '' ? '' : `<path d="${d}" fill="none" stroke="${line.color}" stroke-width="1.5"/>`
+    }),
+    ...legendOf(chart, { x: inner.left, y: inner.bottom + 30, width }),
+  ].join('\n')
+}
+
+function pathOf(
+  { points, isStepped = false }: Line,
+  xOf: (at: number) => number,
+  yOf: (value: number) => number,
+): string {
+  let isDown = false
+  const parts = points.map(([at, value]) => {
+    if (value === undefined) {
+      isDown = false
+      return ''
+    }
+    const [x, y] = [round(xOf(at)), round(yOf(value))]
+    const part = !isDown ? `M${x} ${y}` : isStepped ? `H${x}V${y}` : `L${x} ${y}`
+    isDown = true
+    return part
+  })
+  return parts.join('')
+}
+
+/** 0 and some round numbers, the last at or above all values. */
+function marksOf({ lines, top = 0 }: Chart): number[] {
+  const values = lines.flatMap(({ points }) => points.map(([, value]) => value ?? 0))
+  const most = Math.max(top, ...values)
+  if (most <= 0) return [0, 1]
+  const rough = most / 3
+  const power = 10 ** Math.floor(Math.log10(rough))
+  const step = ([1, 2, 5].find((one) => one * power >= rough) ?? 10) * power
+  return Array.from({ length: Math.ceil(most / step - 1e-9) + 1 }, (_, index) =>
+    Number((index * step).toPrecision(6)),
+  )
+}
+
+type Entry = { name: string; color: string; x: number }
+
+/** Names beside each other, as many in a row as fit. */
+function legendRows({ lines }: Chart, width: number): Entry[][] {
+  const rows: Entry[][] = [[]]
+  let x = 0
+  for (const { name, color } of lines) {
+    const needed = 24 + name.length * 6
+    if (x > 0 && x + needed > width - room.left - room.right) {
+      rows.push([])
+      x = 0
+    }
+    rows.at(-1)?.push({ name, color, x })
+    x += needed
+  }
+  return rows
+}
+
+function legendOf(chart: Chart, { x, y, width }: { x: number; y: number; width: number }): string[] {
+  return legendRows(chart, width).flatMap((row, place) =>
+    row.map((entry) => {
+      const [left, baseline] = [x + entry.x, y + place * legendHeight]
+      return `<rect x="${left}" y="${baseline - 8}" width="10" height="8" fill="${entry.color}"/>${text({ x: left + 14, y: baseline, anchor: 'start' }, entry.name)}`
+    }),
+  )
+}
+
+function text(
+  { x, y, anchor, isBold = false }: { x: number; y: number; anchor: string; isBold?: boolean },
+  said: string,
+): string {
+  const safe = said.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
+  return `<text x="${x}" y="${y}" text-anchor="${anchor}"${isBold ? ' font-weight="600"' : ''}>${safe}</text>`
+}
+
+function round(value: number): number {
+  return Math.round(value * 10) / 10
+}
+
+/** 12000 as `12k`, 3400000 as `3.4M`. */
+export function short(value: number): string {
+  if (Math.abs(value) >= 1e6) return `${Number((value / 1e6).toPrecision(3))}M`
+  if (Math.abs(value) >= 1e3) return `${Number((value / 1e3).toPrecision(3))}k`
+  return String(Number(value.toPrecision(3)))
+}
