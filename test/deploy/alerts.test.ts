@@ -7,6 +7,7 @@ import { boards } from '../../scripts/dashboard-panels.ts'
 import { metricsTable, type TableMetric } from '../../scripts/metrics-table.ts'
 import { configKeys } from '../../src/config/schema.ts'
 import { namesIn, selectorsIn } from '../support/promql.ts'
+import { blocksOf, runbooks } from '../support/runbooks.ts'
 import { runTool } from './tools.ts'
 
 const root = resolve(import.meta.dirname, '../..')
@@ -26,7 +27,6 @@ const rules = found('deploy/prometheus/*.rules.yaml').flatMap((file) => {
   return groups.flatMap((group) => group.rules)
 })
 const alerts = rules.filter(({ alert }) => alert !== undefined)
-const runbooks = found('deploy/runbooks/*.md')
 const promqlOf = (page: string): string[] => blocksOf(page, 'promql')
 const recorded = rules.flatMap(({ record }) => record ?? [])
 
@@ -35,11 +35,6 @@ let table: ReadonlyMap<string, TableMetric>
 beforeAll(async () => {
   table = await metricsTable()
 })
-
-function blocksOf(page: string, language: string): string[] {
-  const blocks = [...page.matchAll(new RegExp(`\`\`\`${language}\n(.*?)\`\`\``, 'gs'))]
-  return blocks.flatMap(([, block = '']) => block.trim().split('\n'))
-}
 
 /** Names of series that nobody tells. */
 function unknownIn(expr: string): string[] {
@@ -158,6 +153,7 @@ describe('the runbooks', () => {
     expect(await runTool('promtool', ['check', 'rules', file])).toMatchObject({ isOk: true })
   })
 
+  // test/fault/runbooks.test.ts runs them all against a cluster.
   test('their commands exist', async () => {
     const lines = runbooks.flatMap((file) => blocksOf(read(file), 'sh'))
     const [own, others] = [lines.filter(isOwn), lines.filter((line) => !isOwn(line))]

@@ -1,0 +1,17 @@
+import { globSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+
+const root = resolve(import.meta.dirname, '../..')
+
+/** Their paths in the repository. */
+export const runbooks: readonly string[] = globSync('deploy/runbooks/*.md', { cwd: root }).toSorted()
+
+export function readRunbook(file: string): string {
+  return readFileSync(join(root, file), 'utf8')
+}
+
+/** The lines of a page's blocks in that language. */
+export function blocksOf(page: string, language: string): string[] {
+  const blocks = [...page.matchAll(new RegExp(`\`\`\`${language}\n(.*?)\`\`\``, 'gs'))]
+  return blocks.flatMap(([, block = '']) => block.trim().split('\n'))
+}
