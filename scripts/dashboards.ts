@@ -8,6 +8,26 @@ export function dashboardFiles(): Record<string, string> {
   )
 }
 
+/** `docs/dashboards.md`. The pictures are drawn by `npm run draw:dashboards`. */
+export function dashboardsMarkdown(): string {
+  const sections = boards.map(({ id, title, about }) => {
+    const heading = `${title.slice(0, 1).toUpperCase()}${title.slice(1)}`
+    return `\n## ${heading}\n\n${about}\n\n![${heading}](dashboards/${id}.svg)\n`
+  })
+  return introduction + sections.join('')
+}
+
+const introduction = `# Dashboards
+
+Generated from \`scripts/dashboard-panels.ts\` by \`npm run generate\`.
+
+Six dashboards for Grafana, in \`deploy/grafana/dashboards\`. The Helm chart brings them as ConfigMaps (\`metrics.dashboards.enabled\`), \`docker compose up\` has them built in. Each has
+the variables "Data source" and "Namespace".
+
+The pictures are drawings, not Grafana's: what a real Prometheus answers to all queries, which scraped a gateway and a worker for some minutes while one endpoint fails for good, one for a while, and one that
+was well gets slow, fails and is back. Grafana shows the same lines, laid out in its own way. \`npm run draw:dashboards\` draws them anew.
+`
+
 const datasource = { type: 'prometheus', uid: '${datasource}' }
 const columns = 24
 const height = 8

@@ -1,18 +1,22 @@
-import { spawn } from 'node:child_process'
-import { globSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { boards } from '../../scripts/dashboard-panels.ts'
-import { freePorts } from '../../src/development/ports.ts'
+import { drawBoard } from '../../scripts/plots/dashboard.ts'
 import { newIds, type Scene, setScene } from '../e2e/scene.ts'
 import { type CountingReceiver, startCountingReceiver } from '../support/counting-receiver.ts'
 import { ensureCommands } from '../support/debian.ts'
+import { type Prometheus, startPrometheus } from '../support/prometheus.ts'
+import { blocksOf, readRunbook, runbooks } from '../support/runbooks.ts'
 import { until } from '../support/until.ts'
 import { type SluiceProcess, startSluice } from '../support/worker-process.ts'
 
 const root = resolve(import.meta.dirname, '../..')
+/** `docs/dashboards`: draws the pictures of the docs, in four minutes. */
+const picturesInto = process.env['DASHBOARD_PICTURES']
 const key = 'KEY'
+/** Of what is drawn, in epoch seconds. */
+let startedS = 0
 
 let receiver: CountingReceiver
 let scene: Scene
@@ -44,6 +48,7 @@ beforeAll(async () => {
   worker = await startSluice(scene.variables)
   gateway = await startSluice(scene.variables, { role: 'gateway' })
   prometheus = await startPrometheus([worker.httpPort, gateway.httpPort])
+  startedS = Math.floor(Date.now() / 1_000)
 }, 180_000)
 
 afterAll(async () => {
@@ -61,7 +66,7 @@ describe('a real Prometheus', () => {
     async () => {
       const panels = boards.flatMap(({ id, panels: all }) => all.map((panel) => ({ id, panel })))
       const queries = panels.flatMap(({ id, panel }) =>
-        panel.queries.map(({ expr }) => ({ where: `${id}: ${panel.title}`, expr: filledIn(expr) })),
+        panel.queries.map(({ expr }) => ({ where: `${id}: ${panel.title}`, expr })),
       )
       await until(
         'all have data',
@@ -87,6 +92,15 @@ describe('a real Prometheus', () => {
     expect(evaluated.filter(({ health }) => health !== 'ok')).toEqual([])
   })
 
+  test('answers every query of every runbook, and most with data', async () => {
+    const queries = runbooks.flatMap((file) => blocksOf(readRunbook(file), 'promql'))
+    const without: string[] = []
+    for (const expr of queries) if ((await prometheus.ask(expr)) === 0) without.push(expr)
+    expect(queries.length).toBeGreaterThan(60)
+    // Such as those of certificates and of a proxy, which this run has not.
+    expect(without.length / queries.length, `without data: ${without.join('; ')}`).toBeLessThan(0.2)
+  })
+
   test('fires for an endpoint that fails for good', { timeout: 120_000 }, async () => {
     const fired = 'count(ALERTS{alertname="SluiceDeadLetters",alertstate="firing",reason="failed_for_good"})'
     await until('it fires', async () => (await prometheus.ask(fired)) > 0, { timeoutMs: 90_000 })
@@ -94,6 +108,37 @@ describe('a real Prometheus', () => {
     expect(await prometheus.ask('ALERTS{alertname="SluiceFaults"}')).toBe(0)
   })
 })
+
+describe('a drawing of each dashboard', () => {
+  test('has lines in all of its panels', { timeout: 600_000 }, async () => {
+    await playFor(picturesInto === undefined ? 20 : 240)
+    const now = Math.floor(Date.now() / 1_000)
+    for (const board of boards) {
+      const { svg, empty } = await drawBoard(board, (expr) => prometheus.range(expr, startedS, now), {
+        from: startedS,
+        until: now,
+      })
+      expect(empty, `of ${board.id}`).toEqual([])
+      if (picturesInto !== undefined) writeFileSync(join(root, picturesInto, `${board.id}.svg`), svg)
+    }
+  })
+})
+
+/** Messages of all kinds; for a while an endpoint that was well is slow, then fails, then is well again. */
+async function playFor(seconds: number): Promise<void> {
+  const startedMs = performance.now()
+  const phase = (share: number): boolean => performance.now() - startedMs > share * seconds * 1_000
+  const behaviours = [
+    { from: 0.3, behaviour: { delayMs: 800 } },
+    { from: 0.5, behaviour: { status: 503 } },
+    { from: 0.7, behaviour: {} },
+  ]
+  while (!phase(1)) {
+    while (behaviours[0] !== undefined && phase(behaviours[0].from))
+      await receiver.behave('/healthy', behaviours.shift()?.behaviour ?? {})
+    await sendAllKinds()
+  }
+}
 
 async function sendAllKinds(): Promise<void> {
   const [id] = newIds(1)
@@ -113,68 +158,4 @@ async function sendAllKinds(): Promise<void> {
   await scene.send('nobody', newIds(1))
   await scene.send('unheard', newIds(1))
   await scene.send('shop', newIds(3))
-}
-
-/** As Grafana does it. */
-function filledIn(expr: string): string {
-  return expr.replaceAll('$namespace', '.*').replaceAll('$__rate_interval', '30s')
-}
-
-type Prometheus = {
-  /** How many series a query has that are numbers. */
-  ask(expr: string): Promise<number>
-  rules(): Promise<{ name: string; health: string; lastError?: string }[]>
-  stop(): Promise<void>
-}
-
-async function startPrometheus(ports: readonly number[]): Promise<Prometheus> {
-  const folder = mkdtempSync(join(tmpdir(), 'prometheus-'))
-  const config = {
-    global: { scrape_interval: '1s', evaluation_interval: '2s' },
-    rule_files: globSync('deploy/prometheus/*.rules.yaml', { cwd: root }).map((file) => join(root, file)),
-    scrape_configs: [
-      { job_name: 'sluice', static_configs: [{ targets: ports.map((port) => `127.0.0.1:${port}`) }] },
-    ],
-  }
-  const file = join(folder, 'prometheus.yml')
-  // JSON is YAML.
-  writeFileSync(file, JSON.stringify(config))
-  const [port = 0] = await freePorts(1)
-  const args = [
-    `--config.file=${file}`,
-    `--storage.tsdb.path=${folder}/data`,
-    `--web.listen-address=127.0.0.1:${port}`,
-  ]
-  const child = spawn('prometheus', args, { stdio: 'ignore' })
-  const exited = new Promise((resolveExit) => child.once('exit', resolveExit))
-  const url = (path: string) => `http://127.0.0.1:${port}${path}`
-  await until('Prometheus is ready', async () => (await fetch(url('/-/ready'))).ok)
-  return {
-    async ask(expr) {
-      const response = await fetch(url('/api/v1/query'), {
-        method: 'POST',
-        body: new URLSearchParams({ query: expr }),
-      })
-      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the format of its API
-      const { data, error } = (await response.json()) as {
-        data?: { result: { value: [number, string] }[] }
-        error?: string
-      }
-      if (data === undefined) throw new Error(`${expr}: ${error}`)
-      return data.result.filter(({ value: [, value] }) => value !== 'NaN').length
-    },
-    async rules() {
-      const response = await fetch(url('/api/v1/rules'))
-      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the format of its API
-      const { data } = (await response.json()) as {
-        data: { groups: { rules: { name: string; health: string; lastError?: string }[] }[] }
-      }
-      return data.groups.flatMap(({ rules: all }) => all)
-    },
-    async stop() {
-      child.kill('SIGKILL')
-      await exited
-      rmSync(folder, { recursive: true, force: true })
-    },
-  }
 }

@@ -1,0 +1,72 @@
+import type { Board, Panel } from '../dashboard-panels.ts'
+import { type Chart, drawPage, type Line, short } from './line-chart.ts'
+
+type Series = { labels: Record<string, string>; points: readonly (readonly [atS: number, value: number])[] }
+
+const colors = ['#2563eb', '#d97706', '#059669', '#dc2626', '#7c3aed', '#0891b2', '#be185d', '#65a30d']
+/** More than that can't be told apart. */
+const mostLines = colors.length
+const columns = 3
+const width = 420
+const marks = 4
+
+export type Drawn = {
+  svg: string
+  /** Titles of panels without a single point. */
+  empty: string[]
+}
+
+/** Draws a dashboard of what `range` gives for its queries: not as Grafana lays it out, but what it would show. Times are epoch seconds. */
+export async function drawBoard(
+  board: Board,
+  range: (expr: string) => Promise<readonly Series[]>,
+  { from, until }: { from: number; until: number },
+): Promise<Drawn> {
+  const charts: Chart[] = []
+  for (const panel of board.panels) charts.push(await chartOf(panel, range))
+  const empty = charts.filter(({ lines }) => lines.every(({ points }) => points.length === 0))
+  const svg = drawPage({
+    charts,
+    columns,
+    width,
+    from,
+    until,
+    ticks: Array.from({ length: marks + 1 }, (_, index) => ({
+      at: from + (index / marks) * (until - from),
+      name: `${Math.round(((index / marks) * (until - from)) / 6) / 10} min`,
+    })),
+    note: `Sluice: ${board.title}. A drawing, not Grafana: what a Prometheus answers to the queries of this dashboard that scraped a gateway and a worker with faults (test/fault/prometheus.test.ts).`,
+  })
+  return { svg, empty: empty.map(({ title }) => title) }
+}
+
+async function chartOf(
+  { title, unit, max, queries }: Panel,
+  range: (expr: string) => Promise<readonly Series[]>,
+): Promise<Chart> {
+  const lines: Omit<Line, 'color'>[] = []
+  for (const { legend, expr } of queries)
+    for (const { labels, points } of await range(expr)) {
+      const numbers = points.filter(([, value]) => Number.isFinite(value))
+      if (numbers.length > 0) lines.push({ name: named(legend, labels), points: numbers })
+    }
+  return {
+    title,
+    unit: units[unit],
+    ...(max !== undefined && { top: max }),
+    lines: lines.slice(0, mostLines).map((line, index) => ({ ...line, color: colors[index] ?? '#374151' })),
+  }
+}
+
+/** As Grafana fills in a legend. */
+function named(legend: string, labels: Record<string, string>): string {
+  return legend.replaceAll(/\{\{(\w+)\}\}/g, (_, label: string) => labels[label] ?? '').trim() || 'all'
+}
+
+const units: Record<Panel['unit'], (value: number) => string> = {
+  cps: (value) => `${short(value)}/s`,
+  s: (value) => (value > 0 && value < 1 ? `${short(value * 1_000)} ms` : `${short(value)} s`),
+  short,
+  bytes: (value) => `${short(value / 2 ** 20)} MiB`,
+  percentunit: (value) => `${short(value * 100)} %`,
+}
