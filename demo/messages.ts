@@ -180,7 +180,8 @@ function makeMessage(type: Kind, messageId: string, index: number, timestampMs: 
   return { type, messageId, userId, timestamp, ...contentOf(type, userId, index) }
 }
 
-function contentOf(type: Kind, userId: string, index: number): Record<string, unknown> {
+/** What a message of that kind says beside its head, by turns. */
+export function contentOf(type: Kind, userId: string, index: number): Record<string, unknown> {
   const product = products[index % products.length]
   switch (type) {
     case 'page':

@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { Partitioners } from 'kafkajs'
 import { onTestFinished } from 'vitest'
+import { withAdmin } from '../../src/kafka/with-admin.ts'
+import { groupLag } from '../support/group-lag.ts'
 import { otherProgram, randomPrefix, testKafka } from '../support/kafka.ts'
 import { type CatalogData, runSluice, writeCatalog } from '../support/worker-process.ts'
 
@@ -52,7 +54,7 @@ export async function setScene({
     variables,
     catalog,
     send: (sourceId, messageIds) => sendTracks(brokers, `${prefix}events`, sourceId, messageIds),
-    lag: () => lagOf(brokers, groupId, prefix),
+    lag: () => withAdmin(otherProgram(brokers), (admin) => groupLag(admin, groupId, prefix)),
     close: () => catalog.remove(),
   }
 }
@@ -103,30 +105,5 @@ async function sendTracks(
     }
   } finally {
     await producer.disconnect()
-  }
-}
-
-async function lagOf(brokers: readonly string[], groupId: string, prefix: string): Promise<number> {
-  const admin = otherProgram(brokers).admin()
-  await admin.connect()
-  try {
-    const all = await admin.listTopics()
-    const unread = new Set([`${prefix}dead-letters`, `${prefix}backfills`, `${prefix}attempts`])
-    const topics = all.filter((topic) => topic.startsWith(prefix) && !unread.has(topic))
-    const committed = new Map(
-      (await admin.fetchOffsets({ groupId, topics })).flatMap(({ topic, partitions }) =>
-        partitions.map(({ partition, offset }) => [`${topic}/${partition}`, Number(offset)]),
-      ),
-    )
-    let lag = 0
-    for (const topic of topics) {
-      for (const { partition, low, high } of await admin.fetchTopicOffsets(topic)) {
-        const offset = committed.get(`${topic}/${partition}`) ?? -1
-        lag += Number(high) - (offset < 0 ? Number(low) : offset)
-      }
-    }
-    return lag
-  } finally {
-    await admin.disconnect()
   }
 }

@@ -10,6 +10,8 @@ import {
   sessionTimeoutMs,
   underLoad,
 } from '../support/group-load.ts'
+import { Random } from '../support/random.ts'
+import { faultsOf, isFault } from '../support/repeated-deliveries.ts'
 
 /** How long the group changes by all means; for half as long it changes by planned ones. */
 const minutes = Number(process.env['SLUICE_TEST_GROUP_MINUTES'] ?? 10)
@@ -60,9 +62,6 @@ test(
 /** What one worker settles in a commit interval and has in flight, were it alone, and half as much again. */
 const mostRepeatsPerFault = 1.5 * perSecond * destinations.length * (commitIntervalMs / 1000 + 0.2)
 const mostRepeated = 0.03
-/** What a worker had in flight when it learned that it had lost its partitions, read by a receiver that is behind. */
-const inFlightMs = 5_000
-
 /** No more of them in a failure's text. */
 const shownRepeats = 20
 
@@ -86,14 +85,15 @@ async function change(
   group: ChangingGroup,
   { untilMs, choose }: { untilMs: number; choose: (group: ChangingGroup) => readonly ChangeKind[] },
 ): Promise<void> {
-  const random = seeded(seed)
+  const random = new Random(seed)
   const times = new Map<ChangeKind, number>()
   while (Date.now() < untilMs) {
     // The group is left alone for a while: sometimes it has settled by then, sometimes not.
-    await passTime(500 + random() * 8_000)
+    await passTime(500 + random.below(8_000))
     const kind = rarest(choose(group), times, random)
-    const pick = Math.floor(random() * 6)
-    if (kind !== undefined) await apply(group, kind, pick, sessionTimeoutMs + 2_000 + random() * 4_000)
+    const pick = random.below(6)
+    const frozenMs = sessionTimeoutMs + 2_000 + random.below(4_000)
+    if (kind !== undefined) await apply(group, kind, pick, frozenMs)
     group.refuseLosses()
   }
 }
@@ -102,12 +102,13 @@ async function change(
 function rarest(
   kinds: readonly ChangeKind[],
   times: Map<ChangeKind, number>,
-  random: () => number,
+  random: Random,
 ): ChangeKind | undefined {
   const least = Math.min(...kinds.map((kind) => times.get(kind) ?? 0))
   const rare = kinds.filter((kind) => (times.get(kind) ?? 0) === least)
-  const kind = rare[Math.floor(random() * rare.length)]
-  if (kind !== undefined) times.set(kind, least + 1)
+  if (rare.length === 0) return undefined
+  const kind = random.pick(rare)
+  times.set(kind, least + 1)
   return kind
 }
 
@@ -128,27 +129,13 @@ async function apply(
       return group.kill(pick)
     case 'freeze':
       return group.freeze(pick, frozenMs)
+    case 'pause':
+      return group.pause(pick, frozenMs)
   }
 }
 
 function kindsOf(changes: readonly Change[]): Set<Change['kind']> {
   return new Set(changes.map(({ kind }) => kind))
-}
-
-function isFault({ kind }: Change): boolean {
-  return kind === 'kill' || kind === 'freeze'
-}
-
-/** The kills and stops that a message was repeated across, of a worker that had delivered it. */
-function faultsOf(repeat: readonly Delivery[], faults: readonly Change[]): Change[] {
-  const firstMs = repeat[0]?.arrivedMs ?? 0
-  const lastMs = repeat.at(-1)?.arrivedMs ?? 0
-  return faults.filter(
-    ({ worker, fromMs, toMs }) =>
-      firstMs <= toMs + inFlightMs &&
-      lastMs >= fromMs &&
-      repeat.some((delivery) => delivery.worker === worker),
-  )
 }
 
 function print({ gaps, repeats, changes, deliveries, produced, startedMs, log }: Report): void {
@@ -172,15 +159,4 @@ function print({ gaps, repeats, changes, deliveries, produced, startedMs, log }:
     ...(isLogShown ? log.map(({ ms, text }) => `${at(ms)} ${text}`) : []),
   ]
   process.stdout.write(`${lines.join('\n  ')}\n`)
-}
-
-/** Numbers from 0 to 1 that are the same for the same seed (mulberry32). */
-function seeded(start: number): () => number {
-  let state = start
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
 }

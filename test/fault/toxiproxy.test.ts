@@ -105,9 +105,11 @@ const mostUntilToldMs = 10_000
 
 describe('between a worker and Kafka', () => {
   let kafka: ProxiedKafka
+  let proxy: Proxy
 
   beforeAll(async () => {
     kafka = await startProxiedKafka(toxiproxy)
+    proxy = kafka.proxyOf(1)
   })
 
   afterAll(async () => {
@@ -115,15 +117,15 @@ describe('between a worker and Kafka', () => {
   })
 
   afterEach(async () => {
-    await kafka.proxy.heal()
+    await proxy.heal()
   })
 
   /** The worker is behind the proxy, all else is not. */
   const beginBehindProxy = async (options: SceneOptions) =>
     begin({
       ...options,
-      brokers: [kafka.direct],
-      variables: { ...unhurried, SLUICE_KAFKA_BROKERS: kafka.proxied, ...options.variables },
+      brokers: kafka.direct,
+      variables: { ...unhurried, SLUICE_KAFKA_BROKERS: kafka.proxied.join(), ...options.variables },
     })
 
   /** A worker under way: messages come all the time, from a producer that the fault does not touch. */
@@ -140,7 +142,7 @@ describe('between a worker and Kafka', () => {
       variables: { SLUICE_DELIVERY_LANE_WAIT: '2s', SLUICE_RETRY_LADDER: '5s', SLUICE_RETRY_THEN: '5s' },
     })
     producer = await startSteadyProducer({
-      brokers: [kafka.direct],
+      brokers: kafka.direct,
       topic: `${begun.scene.prefix}events`,
       sourceId: 'shop',
       perSecond: 30,
@@ -153,7 +155,7 @@ describe('between a worker and Kafka', () => {
 
   test('answers that take 2 s are waited for: all goes on meanwhile', async () => {
     const begun = await getUnderWay()
-    await kafka.proxy.add({
+    await proxy.add({
       type: 'latency',
       stream: 'downstream',
       attributes: { latency: 2_000, jitter: 200 },
@@ -161,7 +163,7 @@ describe('between a worker and Kafka', () => {
     const produced = begun.ids.length
     await faultHolds(20_000)
     expect(await delivered('/quick')).toBeGreaterThan(produced + 100)
-    await kafka.proxy.heal()
+    await proxy.heal()
     await expectAll(begun)
   })
 
@@ -173,19 +175,19 @@ describe('between a worker and Kafka', () => {
     {
       fault: 'every connection is reset',
       begin: async () => {
-        for (const toxic of resets) await kafka.proxy.add(toxic)
+        for (const toxic of resets) await proxy.add(toxic)
       },
       holdsMs: 15_000,
     },
     {
       fault: 'hardly anything passes',
       begin: async () => {
-        await kafka.proxy.add({ type: 'bandwidth', stream: 'upstream', attributes: { rate: 2 } })
-        await kafka.proxy.add({ type: 'bandwidth', stream: 'downstream', attributes: { rate: 2 } })
+        await proxy.add({ type: 'bandwidth', stream: 'upstream', attributes: { rate: 2 } })
+        await proxy.add({ type: 'bandwidth', stream: 'downstream', attributes: { rate: 2 } })
       },
       holdsMs: 20_000,
     },
-    { fault: 'no connection is accepted', begin: () => kafka.proxy.disable(), holdsMs: 20_000 },
+    { fault: 'no connection is accepted', begin: () => proxy.disable(), holdsMs: 20_000 },
   ])(
     'while $fault, the worker says that it is not ready, and afterwards goes on by itself',
     async ({ begin: beginFault, holdsMs }) => {
@@ -204,7 +206,7 @@ describe('between a worker and Kafka', () => {
       ])
       expect(text).toMatch(/Kafka does not take what is produced|not joined/)
       expect(begun.worker.isRunning).toBe(true)
-      await kafka.proxy.heal()
+      await proxy.heal()
       await expectAll(begun)
     },
   )
@@ -218,13 +220,13 @@ describe('between a worker and Kafka', () => {
       variables: { SLUICE_KAFKA_SESSION_TIMEOUT: '6s' },
     })
     for (const stream of ['upstream', 'downstream'] as const)
-      await kafka.proxy.add({ type: 'timeout', stream, attributes: { timeout: 0 } })
+      await proxy.add({ type: 'timeout', stream, attributes: { timeout: 0 } })
     const isReady = async () => (await readiness(begun.worker)).status === 200
     await until('it is not ready', async () => !(await isReady()), { timeoutMs: 6_000 + mostUntilToldMs })
     await until('its commits are known to be old', async () => {
       return (await begun.worker.metric('sluice_commit_age_seconds')) > 6
     })
-    await kafka.proxy.heal()
+    await proxy.heal()
     await until('it is ready again', isReady, { timeoutMs: 90_000 })
     expect(begun.worker.isRunning).toBe(true)
   })
@@ -239,7 +241,7 @@ describe('between a worker and Kafka', () => {
       variables: { SLUICE_RETRY_LADDER: '1s', SLUICE_RETRY_THEN: '1s' },
     })
     producer = await startSteadyProducer({
-      brokers: [kafka.direct],
+      brokers: kafka.direct,
       topic: `${begun.scene.prefix}events`,
       sourceId: 'shop',
       perSecond: 100,
@@ -251,9 +253,9 @@ describe('between a worker and Kafka', () => {
         return (await begun.worker.metric('sluice_parked_total', { reason: 'failed' })) > before
       })
       // Requests pass, their answers don't.
-      await kafka.proxy.add({ type: 'timeout', stream: 'downstream', attributes: { timeout: 200 } })
+      await proxy.add({ type: 'timeout', stream: 'downstream', attributes: { timeout: 200 } })
       await faultHolds(300)
-      await kafka.proxy.heal()
+      await proxy.heal()
     }
     await producer.stop()
     const { ids } = producer
@@ -277,8 +279,8 @@ describe('between a worker and Kafka', () => {
   })
 })
 
-async function countRecords(broker: string, topic: string): Promise<number> {
-  const admin = otherProgram([broker]).admin()
+async function countRecords(brokers: readonly string[], topic: string): Promise<number> {
+  const admin = otherProgram(brokers).admin()
   await admin.connect()
   try {
     const offsets = await admin.fetchTopicOffsets(topic)

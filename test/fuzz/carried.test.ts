@@ -2,7 +2,8 @@ import { expect, test } from 'vitest'
 import { waitOn } from '../../src/pipeline/decision.ts'
 import { type Carried, decodeCarried, encodeCarried, salvageCarried } from '../../src/retry/carried.ts'
 import { fuzz, fuzzTimeoutMs } from '../support/fuzz.ts'
-import { damage, isUnpolluted, Random, timeOf } from '../support/mutation.ts'
+import { damage, isUnpolluted, timeOf } from '../support/mutation.ts'
+import { Random } from '../support/random.ts'
 
 const ladder = { waitsMs: [60_000, 600_000, 3_600_000], thenMs: 600_000, limitMs: 4 * 3_600_000 }
 const mostMs = 5

@@ -6,7 +6,8 @@ import {
   type OwnerMark,
 } from '../../src/kafka/commit-metadata.ts'
 import { fuzz, fuzzTimeoutMs } from '../support/fuzz.ts'
-import { damage, Random, timeOf } from '../support/mutation.ts'
+import { damage, timeOf } from '../support/mutation.ts'
+import { Random } from '../support/random.ts'
 
 const mostMs = 5
 

@@ -5,7 +5,8 @@ import { expect, test } from 'vitest'
 import { createAvroReader } from '../../src/registry/avro.ts'
 import { logicalTypes } from '../../src/registry/avro-logical.ts'
 import { fuzz, fuzzTimeoutMs } from '../support/fuzz.ts'
-import { damage, isUnpolluted, Random, timeOf } from '../support/mutation.ts'
+import { damage, isUnpolluted, timeOf } from '../support/mutation.ts'
+import { Random } from '../support/random.ts'
 import { arbitraryAvro } from '../unit/registry/arbitrary-avro.ts'
 
 const mostMs = 50

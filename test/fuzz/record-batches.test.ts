@@ -4,7 +4,8 @@ import { compressSync as compressSnappySync } from 'snappy'
 import { expect, test } from 'vitest'
 import { maxRecordHeaders } from '../../src/kafka/record-batch.ts'
 import { fuzz, fuzzTimeoutMs } from '../support/fuzz.ts'
-import { damage, isUnpolluted, Random } from '../support/mutation.ts'
+import { damage, isUnpolluted } from '../support/mutation.ts'
+import { Random } from '../support/random.ts'
 import { encodeBatch, encodeRecords, type RawRecord, readBatches, sealed } from '../support/raw-batch.ts'
 
 const compressors: readonly ((content: Buffer) => Buffer)[] = [

@@ -8,7 +8,8 @@ import { defaultLimits, type MessageLimits } from '../../src/message/limits.ts'
 import { attributesFields } from '../../src/message/schema.ts'
 import { refusalReasons } from '../../src/message/validate.ts'
 import { fuzz, fuzzTimeoutMs } from '../support/fuzz.ts'
-import { damage, isUnpolluted, Random, shortest, timeOf } from '../support/mutation.ts'
+import { damage, isUnpolluted, shortest, timeOf } from '../support/mutation.ts'
+import { Random } from '../support/random.ts'
 import { parseBody } from '../unit/message/json-text.ts'
 
 /** Messages as SDKs send them; what is done to them keeps much of their structure. */

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { expect, test } from 'vitest'
 import { parseRetryAfter } from '../../src/delivery/retry-after.ts'
 import { fuzz, fuzzTimeoutMs } from '../support/fuzz.ts'
-import { damage, Random, shortest, timeOf } from '../support/mutation.ts'
+import { damage, shortest, timeOf } from '../support/mutation.ts'
+import { Random } from '../support/random.ts'
 
 const yearMs = 365 * 24 * 3_600_000
 const latest = Date.UTC(9999, 11, 31)

@@ -1,10 +1,10 @@
 import { setTimeout as passTime } from 'node:timers/promises'
 import { until } from './until.ts'
-import { type LogLine, type SluiceProcess, startSluice } from './worker-process.ts'
+import type { LogLine, SluiceProcess } from './sluice-process.ts'
 
 /** What happened to the group. A join lasts until the worker is ready, a leave until its process has ended. */
 export type Change = {
-  kind: 'join' | 'leave' | 'kill' | 'freeze'
+  kind: 'join' | 'leave' | 'kill' | 'freeze' | 'pause'
   worker: string
   /** Epoch milliseconds. */
   fromMs: number
@@ -13,9 +13,11 @@ export type Change = {
 
 export type ChangeKind = Change['kind'] | 'replace'
 
+type Start = (name: string, program?: string) => Promise<SluiceProcess>
+
 type Member = { name: string; process: SluiceProcess; state: 'awake' | 'frozen' | 'leaving' }
 
-const readyMs = 90_000
+const backMs = 90_000
 /** Three times what a worker gives itself; one that takes longer is killed, and that is an error. */
 const mostLeaveMs = 30_000
 
@@ -24,15 +26,26 @@ export class ChangingGroup {
   readonly changes: Change[] = []
   /** Of each worker that ever was. */
   readonly #logs = new Map<string, readonly LogLine[]>()
-  readonly #variables: Record<string, string>
+  readonly #start: Start
+  readonly #isBack: (worker: SluiceProcess, logged: number) => boolean | Promise<boolean>
   readonly #members = new Set<Member>()
   readonly #thawing: Promise<void>[] = []
   readonly #joining = new Set<Promise<void>>()
   #joins = 0
 
-  /** `CATALOG_WORKER` is the name of each worker, beside the variables that all have. */
-  constructor(variables: Record<string, string>) {
-    this.#variables = variables
+  /**
+   * `start` starts the worker of that name, of another program where one is given, and resolves when it is ready. `isBack` tells whether one that was frozen has come back, by
+   * default that it has joined again; `logged` is how many lines it had logged when it was thawed.
+   */
+  constructor({
+    start,
+    isBack = hasJoined,
+  }: {
+    start: Start
+    isBack?: (worker: SluiceProcess, logged: number) => boolean | Promise<boolean>
+  }) {
+    this.#start = start
+    this.#isBack = isBack
   }
 
   /** Workers that run, the frozen ones too. */
@@ -45,12 +58,16 @@ export class ChangingGroup {
     return this.#awake().length
   }
 
+  /** What each worker that ever was has logged, by its name. */
+  get logs(): ReadonlyMap<string, readonly LogLine[]> {
+    return this.#logs
+  }
+
   /** Gives its name. `program`: what it runs, where that isn't this one. */
   async join(program?: string): Promise<string> {
     const name = `w${++this.#joins}`
     const joined = this.#timed('join', name, async () => {
-      const variables = { ...this.#variables, CATALOG_WORKER: name }
-      const process = await startSluice(variables, { readyMs, ...(program !== undefined && { program }) })
+      const process = await this.#start(name, program)
       this.#logs.set(name, process.log)
       this.#members.add({ name, process, state: 'awake' })
     }).finally(() => this.#joining.delete(joined))
@@ -86,24 +103,14 @@ export class ChangingGroup {
     this.#members.delete(member)
   }
 
-  /** SIGSTOP, and SIGCONT when `forMs` have passed; comes back at once. It lasts until the worker has joined again. */
+  /** SIGSTOP, and SIGCONT when `forMs` have passed; comes back at once. It lasts until the worker is back. */
   freeze(pick: number, forMs: number): void {
-    const member = this.#pick(pick)
-    const { name, process: worker } = member
-    member.state = 'frozen'
-    const thawed = this.#timed('freeze', name, async () => {
-      process.kill(worker.pid, 'SIGSTOP')
-      await passTime(forMs)
-      if (!worker.isRunning) return
-      const logged = worker.log.length
-      process.kill(worker.pid, 'SIGCONT')
-      member.state = 'awake'
-      const hasJoined = () => worker.log.slice(logged).some(({ msg }) => msg === 'joined the group')
-      await until(`${name} has joined again`, () => hasJoined() || !worker.isRunning, { timeoutMs: readyMs })
-    })
-    // Told by `thaw`.
-    thawed.catch(() => undefined)
-    this.#thawing.push(thawed)
+    this.#halt('freeze', pick, forMs)
+  }
+
+  /** The same for so short that its session goes on: it lasts as long. */
+  pause(pick: number, forMs: number): void {
+    this.#halt('pause', pick, forMs)
   }
 
   /** Resolves when nobody is frozen any more, and all that were have joined again. */
@@ -144,6 +151,26 @@ export class ChangingGroup {
     await Promise.allSettled(this.#thawing)
   }
 
+  #halt(kind: 'freeze' | 'pause', pick: number, forMs: number): void {
+    const member = this.#pick(pick)
+    const { name, process: worker } = member
+    member.state = 'frozen'
+    const thawed = this.#timed(kind, name, async () => {
+      process.kill(worker.pid, 'SIGSTOP')
+      await passTime(forMs)
+      if (!worker.isRunning) return
+      const logged = worker.log.length
+      process.kill(worker.pid, 'SIGCONT')
+      member.state = 'awake'
+      if (kind === 'pause') return
+      const isBack = async () => !worker.isRunning || (await this.#isBack(worker, logged))
+      await until(`${name} is back`, isBack, { timeoutMs: backMs })
+    })
+    // Told by `thaw`.
+    thawed.catch(() => undefined)
+    this.#thawing.push(thawed)
+  }
+
   #awake(): Member[] {
     return [...this.#members].filter(({ state }) => state === 'awake')
   }
@@ -161,6 +188,10 @@ export class ChangingGroup {
     await work()
     change.toMs = Date.now()
   }
+}
+
+function hasJoined({ log }: SluiceProcess, logged: number): boolean {
+  return log.slice(logged).some(({ msg }) => msg === 'joined the group')
 }
 
 function tail({ process }: Member): string {

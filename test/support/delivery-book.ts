@@ -26,29 +26,40 @@ export type DeliveryBook = {
   stop(): Promise<void>
 }
 
+/** What came to customers, by destination and message. */
+export class DeliveryLog {
+  /** By `keyOf`, in order of arrival. */
+  readonly deliveries = new Map<string, Delivery[]>()
+  #requests = 0
+
+  get requests(): number {
+    return this.#requests
+  }
+
+  /** Takes note of one that has just come; it is answered later. */
+  note(arrived: Pick<Delivery, 'destination' | 'messageId' | 'worker'>): Delivery {
+    this.#requests++
+    const delivery: Delivery = { ...arrived, arrivedMs: Date.now(), isAnswered: false }
+    const key = keyOf(arrived.destination, arrived.messageId)
+    const known = this.deliveries.get(key)
+    if (known === undefined) this.deliveries.set(key, [delivery])
+    else known.push(delivery)
+    return delivery
+  }
+}
+
 /** Answers 200 after a time between `least` and `most` milliseconds, by turns; each destination has its own. With a certificate, by HTTPS. */
 export async function startDeliveryBook(
   latencies: Readonly<Record<string, { least: number; most: number }>>,
   { identity }: { identity?: Identity } = {},
 ): Promise<DeliveryBook> {
-  const deliveries = new Map<string, Delivery[]>()
-  let requests = 0
+  const log = new DeliveryLog()
 
   async function take(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
     const destination = (incoming.url ?? '').slice(1)
     const { least = 0, most = 0 } = latencies[destination] ?? {}
-    const delivery: Delivery = {
-      destination,
-      messageId: messageIdOf(await json(incoming)),
-      worker: String(incoming.headers['x-worker']),
-      arrivedMs: Date.now(),
-      isAnswered: false,
-    }
-    requests++
-    const key = keyOf(destination, delivery.messageId)
-    const known = deliveries.get(key)
-    if (known === undefined) deliveries.set(key, [delivery])
-    else known.push(delivery)
+    const messageId = messageIdOf(await json(incoming))
+    const delivery = log.note({ destination, messageId, worker: String(incoming.headers['x-worker']) })
     setTimeout(
       () => {
         if (response.destroyed) return
@@ -56,7 +67,7 @@ export async function startDeliveryBook(
         response.writeHead(200).end()
       },
       // 37 is prime to most lengths: neighbours differ much.
-      least + ((requests * 37) % (most - least + 1)),
+      least + ((log.requests * 37) % (most - least + 1)),
     )
   }
 
@@ -71,9 +82,9 @@ export async function startDeliveryBook(
   return {
     url: (destination) =>
       `${identity === undefined ? 'http' : 'https'}://127.0.0.1:${portOf(server)}/${destination}`,
-    deliveries,
+    deliveries: log.deliveries,
     get requests() {
-      return requests
+      return log.requests
     },
     async stop() {
       const closed = new Promise((resolve) => server.close(resolve))

@@ -1,5 +1,8 @@
 import { randomPrefix, readAll, testKafka } from './kafka.ts'
+import { post, readJson, type Reply } from './post.ts'
 import { runSluice, type SluiceProcess, startSluice, writeCatalog } from './worker-process.ts'
+
+export { basic, post, type Reply } from './post.ts'
 
 /** A source as the catalog file has it. */
 export type GatewaySource = {
@@ -19,9 +22,6 @@ export type WrittenRecord = {
   text: string
   value: Record<string, unknown>
 }
-
-/** An answer of the gateway. */
-export type Reply = { status: number; headers: Headers; text: string; body: Record<string, unknown> }
 
 /** A gateway with topics of its own. */
 export type TestGateway = {
@@ -79,38 +79,8 @@ export async function startGateway({
   }
 }
 
-/** Posts a body: text and bytes as they are, all else as JSON. A redirect isn't followed. */
-export async function post(url: string, body: unknown, headers: Record<string, string> = {}): Promise<Reply> {
-  const isPlain = typeof body === 'string' || body instanceof Uint8Array
-  const response = await fetch(url, {
-    method: 'POST',
-    redirect: 'manual',
-    headers: { 'content-type': 'application/json', ...headers },
-    body: isPlain ? toBody(body) : JSON.stringify(body),
-  })
-  const text = await response.text()
-  return { status: response.status, headers: response.headers, text, body: readJson(text) }
-}
-
-function toBody(body: string | Uint8Array): string | Blob {
-  return typeof body === 'string' ? body : new Blob([Uint8Array.from(body)])
-}
-
-/** The header of a write key. */
-export function basic(key: string): { authorization: string } {
-  return { authorization: `Basic ${Buffer.from(`${key}:`).toString('base64')}` }
-}
-
 function written(record: Awaited<ReturnType<typeof readAll>>[number]): WrittenRecord {
   const { partition, key, headers, value } = record
   const text = String(value)
   return { partition, key, headers, text, value: readJson(text) }
-}
-
-function readJson(text: string): Record<string, unknown> {
-  try {
-    return Object(JSON.parse(text))
-  } catch {
-    return {}
-  }
 }

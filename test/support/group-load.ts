@@ -4,7 +4,9 @@ import { type Delivery, type DeliveryBook, keyOf, startDeliveryBook } from './de
 import { startSteadyProducer } from './steady-producer.ts'
 import { createTrust } from './trust.ts'
 import { until } from './until.ts'
+import { startSluice } from './worker-process.ts'
 
+const readyMs = 90_000
 export const perSecond = 250
 export const sessionTimeoutMs = 6_000
 export const commitIntervalMs = 1_000
@@ -20,6 +22,8 @@ export type Report = {
   changes: readonly Change[]
   deliveries: number
   produced: number
+  /** The longest time in which nothing came to one of the destinations, in milliseconds. */
+  longestPauseMs: number
   /** When the load began, in epoch milliseconds. */
   startedMs: number
   /** What the workers have logged of the group. */
@@ -29,10 +33,13 @@ export type Report = {
 /** Changes a group of workers while messages are produced, and waits until all is settled. */
 export async function underLoad({
   program,
+  workers = 2,
   change,
 }: {
-  /** What the first two workers run, where it isn't this one. */
+  /** What the first workers run, where it isn't this one. */
   program?: string
+  /** How many there are at first. */
+  workers?: number
   change: (group: ChangingGroup, startedMs: number) => Promise<void>
 }): Promise<Report> {
   const trust = createTrust('https')
@@ -60,9 +67,15 @@ export async function underLoad({
       SLUICE_DELIVERY_TIMEOUT: '30s',
     },
   })
-  const group = new ChangingGroup(scene.variables)
+  const group = new ChangingGroup({
+    start: (name, other) =>
+      startSluice(
+        { ...scene.variables, CATALOG_WORKER: name },
+        { readyMs, ...(other !== undefined && { program: other }) },
+      ),
+  })
   try {
-    await Promise.all([group.join(program), group.join(program)])
+    await Promise.all(Array.from({ length: workers }, () => group.join(program)))
     const producer = await startSteadyProducer({
       topic: `${scene.prefix}events`,
       sourceId: 'shop',
@@ -96,7 +109,7 @@ async function allSettled(scene: Scene): Promise<void> {
 function compare(
   ids: readonly string[],
   book: DeliveryBook,
-): Pick<Report, 'gaps' | 'repeats' | 'deliveries' | 'produced'> {
+): Pick<Report, 'gaps' | 'repeats' | 'deliveries' | 'produced' | 'longestPauseMs'> {
   const gaps: string[] = []
   for (const destination of destinations) {
     for (const id of ids) {
@@ -105,5 +118,15 @@ function compare(
     }
   }
   const repeats = [...book.deliveries.values()].filter(({ length }) => length > 1)
-  return { gaps, repeats, deliveries: book.requests, produced: ids.length }
+  const longestPauseMs = Math.max(...destinations.map((destination) => longestPause(destination, book)))
+  return { gaps, repeats, deliveries: book.requests, produced: ids.length, longestPauseMs }
+}
+
+function longestPause(destination: string, { deliveries }: DeliveryBook): number {
+  const times = [...deliveries.values()]
+    .flat()
+    .filter((delivery) => delivery.destination === destination)
+    .map(({ arrivedMs }) => arrivedMs)
+    .sort((a, b) => a - b)
+  return Math.max(...times.map((ms, index) => ms - (times[index - 1] ?? ms)))
 }

@@ -3,15 +3,13 @@ import {
   type Batch,
   CompressionTypes,
   type IHeaders,
-  Kafka,
+  type Kafka,
   type KafkaMessage,
-  logLevel,
   type Message,
   Partitioners,
 } from 'kafkajs'
 import { inject } from 'vitest'
-import { registerCodecs } from '../../src/kafka/codecs.ts'
-import { stillRequestQueue } from '../../src/kafka/request-queue.ts'
+import { plainClient } from './plain-client.ts'
 import { until } from './until.ts'
 
 /** What another program sees of a record. Header values are text; of a repeated header the last one. */
@@ -38,16 +36,9 @@ export function randomPrefix(): string {
   return `t-${randomBytes(3).toString('hex')}.`
 }
 
-/** A plain client for acting as another program; it logs nothing. */
+/** A plain client for acting as another program, by default of the run's Kafka. */
 export function otherProgram(brokers: readonly string[] = testKafka()): Kafka {
-  registerCodecs()
-  stillRequestQueue()
-  return new Kafka({
-    brokers: [...brokers],
-    clientId: 'test',
-    logLevel: logLevel.NOTHING,
-    retry: { initialRetryTime: 100, maxRetryTime: 1_000, retries: 10 },
-  })
+  return plainClient(brokers)
 }
 
 /**

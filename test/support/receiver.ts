@@ -47,17 +47,20 @@ export function inTurn(...scripts: Script[]): Script {
   return (request, response, nth) => scripts[Math.min(nth, scripts.length) - 1]?.(request, response, nth)
 }
 
-/** Serves HTTP, or HTTPS with a certificate. One script for all paths, or one for each; other paths get 404. */
+/**
+ * Serves HTTP, or HTTPS with a certificate. One script for all paths, or one for each; other paths get 404. Without `isKept` it forgets
+ * what came, for those that take very many requests.
+ */
 export async function startReceiver(
   scripts: Script | Record<string, Script> = answer(200),
-  { identity }: { identity?: Identity } = {},
+  { identity, isKept = true }: { identity?: Identity; isKept?: boolean } = {},
 ): Promise<Receiver> {
   const requests: ReceivedRequest[] = []
   const counts = new Map<string, number>()
 
   async function take(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
     const request = await readRequest(incoming)
-    requests.push(request)
+    if (isKept) requests.push(request)
     const nth = (counts.get(request.path) ?? 0) + 1
     counts.set(request.path, nth)
     const script = typeof scripts === 'function' ? scripts : (scripts[request.path] ?? answer(404))

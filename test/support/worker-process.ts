@@ -1,97 +1,26 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { inject, onTestFailed, TestRunner } from 'vitest'
-import { stringify } from 'yaml'
-import { until } from './until.ts'
+import { type Ended, environmentOf, runProgram, type SluiceProcess, startProgram } from './sluice-process.ts'
 
-/** A catalog as data; written as YAML. */
-export type CatalogData = { sources: object[]; destinations: object[] }
-
-/** A folder with a catalog file that can be rewritten. */
-export function writeCatalog(catalog: CatalogData): {
-  path: string
-  rewrite(next: CatalogData): void
-  remove(): void
-} {
-  const folder = mkdtempSync(join(tmpdir(), 'sluice-catalog-'))
-  const path = join(folder, 'catalog.yaml')
-  const rewrite = (next: CatalogData): void => writeFileSync(path, stringify(next))
-  rewrite(catalog)
-  return { path, rewrite, remove: () => rmSync(folder, { recursive: true, force: true }) }
-}
-
-export type LogLine = { level: string; msg: string; [field: string]: unknown }
-
-/** A real `sluice` process. */
-export type SluiceProcess = {
-  pid: number
-  /** Of `/metrics`, `/livez`, `/readyz`. */
-  httpPort: number
-  /** Of the tracking API; NaN for a worker. */
-  readonly gatewayPort: number
-  log: readonly LogLine[]
-  /** All that it wrote to its standard error so far. */
-  readonly stderr: string
-  /** The value of a metric summed over its series, of those whose labels contain `labels`. */
-  metric(name: string, labels?: Record<string, string>): Promise<number>
-  /** Sends SIGTERM, and gives the exit code and how long it took. */
-  terminate(): Promise<{ code: number | null; tookMs: number }>
-  /** `kill -9`. */
-  kill(): Promise<void>
-  /** Its exit code when it ends; null when a signal has ended it. */
-  exited: Promise<number | null>
-  readonly isRunning: boolean
-}
-
-/** Of a process whose test has failed. */
-const shownLines = 60
+export {
+  type CatalogData,
+  type Ended,
+  type LogLine,
+  type SluiceProcess,
+  writeCatalog,
+} from './sluice-process.ts'
 
 /** Settings that every test has in common; a test gives the rest as `SLUICE_…` variables. */
 function environment(variables: Record<string, string>): NodeJS.ProcessEnv {
-  return {
-    PATH: process.env['PATH'],
-    HOME: process.env['HOME'],
-    SLUICE_HTTP_HOST: '127.0.0.1',
-    SLUICE_HTTP_PORT: '0',
-    SLUICE_GATEWAY_HOST: '127.0.0.1',
-    SLUICE_GATEWAY_PORT: '0',
-    SLUICE_GATEWAY_SHUTDOWN_DELAY: '0s',
-    SLUICE_TOPICS_DEVELOPMENT: 'true',
-    SLUICE_TOPICS_PARTITIONS: '6',
-    SLUICE_WORKER_PROCESSES: '1',
-    SLUICE_STATE_FOLDER: inject('stateFolder'),
-    SLUICE_DELIVERY_ALLOW_ADDRESSES: '127.0.0.0/8,::1/128',
-    ...variables,
-  }
+  return environmentOf({ SLUICE_STATE_FOLDER: inject('stateFolder'), ...variables })
 }
-
-/** How a process has ended, and all that it said; a `code` of null: a signal has ended it. */
-export type Ended = { code: number | null; stdout: string; stderr: string; tookMs: number }
-
-/** One that hasn't ended by then hangs. */
-const hangsAfterMs = 45_000
 
 /** Runs a command to its end, whatever that is. Without `isRead` nobody reads what it prints. `killAfterMs`: `kill -9` then, if it still runs. */
 export async function runToEnd(
   args: readonly string[],
   variables: Record<string, string>,
-  { input = '', isRead = true, killAfterMs = hangsAfterMs } = {},
+  options: { input?: string; isRead?: boolean; killAfterMs?: number } = {},
 ): Promise<Ended> {
-  const startedMs = performance.now()
-  const child = spawn(process.execPath, [inject('program'), ...args], { env: environment(variables) })
-  const timer = setTimeout(() => child.kill('SIGKILL'), killAfterMs)
-  child.stdin.end(input)
-  let stdout = ''
-  let stderr = ''
-  if (isRead) child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()))
-  else child.stdout.destroy()
-  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()))
-  const code = await exitOf(child)
-  clearTimeout(timer)
-  return { code, stdout, stderr, tookMs: performance.now() - startedMs }
+  return runProgram(inject('program'), args, { env: environment(variables), ...options })
 }
 
 /** Runs a command that ends, such as `topics apply`; fails when its exit code isn't `expectedCode`. */
@@ -116,91 +45,15 @@ export async function startSluice(
     program = inject('program'),
   }: { role?: string; readyMs?: number; isUnready?: boolean; program?: string } = {},
 ): Promise<SluiceProcess> {
-  const child = spawn(process.execPath, [program, role], {
+  return startProgram(program, {
+    role,
     env: environment(variables),
-    stdio: ['ignore', 'pipe', 'pipe'],
+    readyMs,
+    isUnready,
+    onSpawned({ pid, said }) {
+      // One that outlives a test has none.
+      if (TestRunner.getCurrentTest() === undefined) return
+      onTestFailed(() => void process.stderr.write(`sluice ${role} (pid ${pid}) said:\n${said()}`))
+    },
   })
-  const exited = exitOf(child)
-  const log: LogLine[] = []
-  let stderr = ''
-  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()))
-  createInterface({ input: child.stdout }).on('line', (line) => log.push(readLogLine(line)))
-
-  const describe = (): string => {
-    const told = log.filter((line) => !('durationMs' in line)).slice(-shownLines)
-    return `${stderr}\n${told.map((line) => JSON.stringify(line)).join('\n')}\n`
-  }
-  // One that outlives a test has none.
-  if (TestRunner.getCurrentTest() !== undefined)
-    onTestFailed(() => void process.stderr.write(`sluice ${role} (pid ${child.pid}) said:\n${describe()}`))
-  async function begin(): Promise<{ httpPort: unknown; url: string }> {
-    const port = await until(
-      `the ${role} has started`,
-      () => {
-        if (child.exitCode !== null)
-          throw new Error(`sluice ${role} exited with ${child.exitCode}:\n${describe()}`)
-        return log.find(({ msg }) => /^(worker|gateway) started$/.test(msg))?.['port']
-      },
-      { timeoutMs: readyMs },
-    )
-    const address = `http://127.0.0.1:${Number(port)}`
-    if (!isUnready)
-      await until('it is ready', async () => (await fetch(`${address}/readyz`)).ok, { timeoutMs: readyMs })
-    return { httpPort: port, url: address }
-  }
-  const { httpPort, url } = await begin().catch((error: unknown) => {
-    child.kill('SIGKILL')
-    throw error
-  })
-
-  return {
-    pid: child.pid ?? -1,
-    httpPort: Number(httpPort),
-    get gatewayPort() {
-      return Number(log.find(({ msg }) => msg === 'gateway started')?.['gatewayPort'])
-    },
-    log,
-    get stderr() {
-      return stderr
-    },
-    async metric(name, labels = {}) {
-      return sumMetric(await (await fetch(`${url}/metrics`)).text(), name, labels)
-    },
-    async terminate() {
-      const startedMs = performance.now()
-      child.kill('SIGTERM')
-      return { code: await exited, tookMs: performance.now() - startedMs }
-    },
-    async kill() {
-      child.kill('SIGKILL')
-      await exited
-    },
-    exited,
-    get isRunning() {
-      return child.exitCode === null && child.signalCode === null
-    },
-  }
-}
-
-/** Adds up the series of a metric in Prometheus' text format. */
-function sumMetric(text: string, name: string, labels: Record<string, string>): number {
-  const wanted = Object.entries(labels).map(([label, value]) => `${label}="${value}"`)
-  return text
-    .split('\n')
-    .filter((line) => line.startsWith(`${name} `) || line.startsWith(`${name}{`))
-    .filter((line) => wanted.every((pair) => line.includes(pair)))
-    .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0)
-}
-
-function exitOf(child: ChildProcess): Promise<number | null> {
-  return new Promise((resolveExit) => child.once('exit', (code) => resolveExit(code)))
-}
-
-function readLogLine(line: string): LogLine {
-  try {
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the log's own format
-    return JSON.parse(line) as LogLine
-  } catch {
-    return { level: 'none', msg: line }
-  }
 }

@@ -1,0 +1,187 @@
+import { keyOf } from '../test/support/delivery-book.ts'
+import { readWebId } from './clients.ts'
+import type { Evidence } from './evidence.ts'
+import { type Destination, destinationsOf } from './fleet.ts'
+import { findRepeats, type Repeat } from './repeats.ts'
+
+/** Something that Sluice promises, and whether it was so. */
+export type Check = {
+  promise: string
+  isKept: boolean
+  /** In figures. */
+  found: string
+  /** What speaks against it, in words; the first few. */
+  against: readonly string[]
+}
+
+export type Verdict = {
+  checks: readonly Check[]
+  isPassed: boolean
+  /** Messages that an endpoint has to have and doesn't, as `destination/messageId`. */
+  gaps: readonly string[]
+  repeats: readonly Repeat[]
+}
+
+/** Of all deliveries at the most. */
+const mostRepeated = 0.05
+const shown = 10
+
+/** Judges a drill by what is known of it. */
+export function judge(evidence: Evidence): Verdict {
+  const gaps = findGaps(evidence)
+  const repeats = findRepeats(evidence)
+  const checks = [
+    ofMessages(evidence, gaps),
+    ofDeadLetters(evidence),
+    ofAllSettled(evidence),
+    ...ofRepeats(evidence, repeats),
+    ofAudiences(evidence),
+    ofDeletedValues(evidence),
+    ofDeletes(evidence),
+    ofOrder(evidence),
+    ofSignatures(evidence),
+    check('The gateway left out nothing', evidence.leftOut, 'batches had something left out'),
+    check('Nothing ended, stayed away or failed to stop that nobody had ended', evidence.mishaps, 'mishaps'),
+    check('No process tells of a fault of its own', evidence.ownFaults, 'lines'),
+  ]
+  return { checks, isPassed: checks.every(({ isKept }) => isKept), gaps, repeats }
+}
+
+function check(promise: string, against: readonly string[], what: string, beside = ''): Check {
+  const found = `${against.length.toLocaleString('en')} ${what}${beside}`
+  return { promise, isKept: against.length === 0, found, against: against.slice(0, shown) }
+}
+
+/** Who was told in the dead letters that a message can't be delivered, and should be. */
+function isRefused({ behaviour }: Destination): boolean {
+  return behaviour === 'gone'
+}
+
+function findGaps({ acknowledged, deliveries, deadLetters }: Evidence): string[] {
+  const dead = new Set(deadLetters.map(({ destination, messageId }) => keyOf(destination, messageId)))
+  return acknowledged.flatMap(({ id, source }) =>
+    destinationsOf(source).flatMap((destination) => {
+      const key = keyOf(destination.id, id)
+      const isThere = isRefused(destination)
+        ? dead.has(key)
+        : deliveries.get(key)?.some(({ isAnswered }) => isAnswered) === true
+      return isThere ? [] : [key]
+    }),
+  )
+}
+
+function ofMessages({ acknowledged }: Evidence, gaps: readonly string[]): Check {
+  const due = acknowledged.reduce((sum, { source }) => sum + destinationsOf(source).length, 0)
+  return check(
+    'Every message that was acknowledged has come to each of its destinations',
+    gaps,
+    'lost',
+    ` of ${due.toLocaleString('en')}`,
+  )
+}
+
+function ofDeadLetters({ deadLetters }: Evidence): Check {
+  const gone = new Set(
+    destinationsOf('till')
+      .filter(isRefused)
+      .map(({ id }) => id),
+  )
+  const wrong = deadLetters
+    .filter(({ destination, reason }) => !(gone.has(destination) && reason === 'failed_for_good'))
+    .map(({ destination, messageId, reason, detail }) => `${destination}/${messageId}: ${reason} (${detail})`)
+  return check(
+    'Only what an endpoint has refused for good is in the dead letters',
+    wrong,
+    'others',
+    ` of ${deadLetters.length.toLocaleString('en')} dead letters`,
+  )
+}
+
+function ofAllSettled({ lagLeft }: Evidence): Check {
+  return {
+    promise: 'When all is well again, everything comes to its end',
+    isKept: lagLeft === 0,
+    found: `${lagLeft.toLocaleString('en')} records not settled at the end`,
+    against: [],
+  }
+}
+
+function ofRepeats({ deliveries }: Evidence, repeats: readonly Repeat[]): Check[] {
+  const unexplained = repeats.filter(({ cause }) => cause === 'unexplained')
+  const share = repeats.length / Math.max(1, deliveries.size)
+  return [
+    check(
+      'What was delivered more than once was so across a fault',
+      unexplained.map(({ deliveries: [first, ...more] }) => {
+        const later = more.map(
+          ({ worker, arrivedMs }) => `${worker} ${arrivedMs - (first?.arrivedMs ?? 0)} ms later`,
+        )
+        return `${first?.destination}/${first?.messageId} at ${new Date(first?.arrivedMs ?? 0).toISOString()}: ${first?.worker}, then ${later.join(', ')}`
+      }),
+      'without a cause',
+      ` of ${repeats.length.toLocaleString('en')} that were repeated`,
+    ),
+    {
+      promise: `No more than ${mostRepeated * 100} % were delivered more than once`,
+      isKept: share <= mostRepeated,
+      found: `${(share * 100).toFixed(2)} % of ${deliveries.size.toLocaleString('en')}`,
+      against: [],
+    },
+  ]
+}
+
+function ofAudiences({ audiences }: Evidence): Check {
+  const wrong = audiences.flatMap(({ destination, wrong: values }) =>
+    values.map(
+      ({ user, property, value, has }) =>
+        `${destination}: ${user} ${property} is ${JSON.stringify(has)} instead of ${JSON.stringify(value)}`,
+    ),
+  )
+  return check('Every endpoint has the last value of every user', wrong, 'wrong values')
+}
+
+function ofDeletedValues({ audiences }: Evidence): Check {
+  const late = audiences.flatMap(({ destination, sentTooLate, heldTooLong }) =>
+    [...sentTooLate, ...heldTooLong].map((line) => `${destination}: ${line}`),
+  )
+  return check('Of deleted users nothing older is sent or left', late, 'values')
+}
+
+function ofDeletes({ deleted, deletes }: Evidence): Check {
+  const due = deleted.flatMap((user) => destinationsOf('shop').map(({ id }) => `${id}/shop/${user}`))
+  return check(
+    'Every deletion has come to each destination of its source',
+    due.filter((one) => !deletes.has(one)),
+    'missing',
+    ` of ${due.length.toLocaleString('en')}`,
+  )
+}
+
+/** By the first time that each message is there: what a client had to send again is there once more. */
+function ofOrder({ written }: Evidence): Check {
+  const seen = new Set<string>()
+  const last = new Map<string, number>()
+  const wrong: string[] = []
+  for (const id of written) {
+    const message = readWebId(id)
+    if (message === undefined || seen.has(id)) continue
+    seen.add(id)
+    const { user, number } = message
+    if (number < (last.get(user) ?? -1)) wrong.push(`${id} is behind number ${last.get(user)} of ${user}`)
+    last.set(user, Math.max(number, last.get(user) ?? -1))
+  }
+  return check(
+    'In Kafka the messages of a user are in the order in which the gateway was sent them',
+    wrong,
+    'out of order',
+    ` of ${seen.size.toLocaleString('en')}`,
+  )
+}
+
+function ofSignatures({ signatures: { right, wrong } }: Evidence): Check {
+  return {
+    ...check('Every request is signed as its destination asks for', wrong, 'wrong'),
+    found: `${right.toLocaleString('en')} right, ${wrong.length} wrong`,
+    isKept: wrong.length === 0 && right > 0,
+  }
+}

@@ -1,0 +1,175 @@
+import { setTimeout as passTime } from 'node:timers/promises'
+import type { ProxiedKafka } from '../test/support/proxied-kafka.ts'
+import type { Proxy, Toxic } from '../test/support/toxiproxy.ts'
+import { until } from '../test/support/until.ts'
+import type { Installation } from './installation.ts'
+import { type Fault, type Lane, lanes, type NetworkTrouble, type TimedFault } from './schedule.ts'
+
+/** A fault that was there; times in epoch milliseconds. It is over when all that was taken away is back and ready. */
+export type Happened = { lane: Lane; fault: Fault; fromMs: number; toMs: number }
+
+export type Played = {
+  happened: Happened[]
+  /** What is over or under way, in words, since the last call. */
+  tell(): string[]
+  /** Resolves when all faults are over. Rejects when something didn't come back. */
+  ended: Promise<void>
+}
+
+/** These take what they need from those who are there: several may be under way. */
+const crowded: ReadonlySet<Lane> = new Set(['kills', 'group'])
+
+/** Plays the schedule by the clock, from now on. */
+export function playFaults(schedule: readonly TimedFault[], act: (fault: Fault) => Promise<void>): Played {
+  const startedMs = performance.now()
+  const happened: Happened[] = []
+  let told: string[] = []
+  const begin = async (lane: Lane, fault: Fault): Promise<void> => {
+    const one: Happened = { lane, fault, fromMs: Date.now(), toMs: Infinity }
+    happened.push(one)
+    told.push(describeFault(fault))
+    await act(fault)
+    one.toMs = Date.now()
+  }
+  async function play(lane: Lane): Promise<void> {
+    const begun: Promise<void>[] = []
+    for (const { atMs, fault } of schedule.filter((timed) => timed.lane === lane)) {
+      await passTime(Math.max(0, atMs - (performance.now() - startedMs)))
+      const one = begin(lane, fault)
+      // Told at the end; until then it must not end the process.
+      one.catch(() => undefined)
+      begun.push(one)
+      if (!crowded.has(lane)) await one
+    }
+    await Promise.all(begun)
+  }
+  const ended = Promise.all(lanes.map(play)).then(() => undefined)
+  ended.catch(() => undefined)
+  return {
+    happened,
+    ended,
+    tell() {
+      const lines = told
+      told = []
+      return lines
+    },
+  }
+}
+
+/** In few words. */
+export function describeFault(fault: Fault): string {
+  const { kind } = fault
+  switch (kind) {
+    case 'kill broker':
+    case 'restart broker':
+    case 'pause broker':
+      return `${kind} ${fault.broker}`
+    case 'trouble to Kafka':
+      return `network to broker ${fault.broker} ${fault.trouble}`
+    case 'trouble to an endpoint':
+      return `network to an endpoint ${fault.trouble}`
+    default:
+      return kind
+  }
+}
+
+const availableMs = 120_000
+
+/** Gives what makes a fault happen, and resolves when it is over. */
+export function createActor({
+  installation,
+  kafka,
+  endpointProxy,
+}: {
+  installation: Installation
+  kafka: ProxiedKafka
+  endpointProxy: Proxy
+}): (fault: Fault) => Promise<void> {
+  const { group, gateway } = installation
+  const othersAwake = (): Promise<boolean> =>
+    until('two workers are there', () => group.awake >= 2, { timeoutMs: availableMs, everyMs: 100 })
+  return async (fault) => {
+    const { kind, forMs } = fault
+    switch (kind) {
+      case 'kill worker':
+        await othersAwake()
+        await group.kill(fault.pick)
+        await passTime(forMs)
+        return group.join()
+      case 'freeze worker':
+        await othersAwake()
+        group.freeze(fault.pick, forMs)
+        return passTime(forMs)
+      case 'pause worker':
+        await othersAwake()
+        group.pause(fault.pick, forMs)
+        return passTime(forMs)
+      case 'restart worker':
+        await othersAwake()
+        await group.leave(fault.pick)
+        await passTime(forMs)
+        return group.join()
+      case 'add worker':
+        await group.join()
+        await passTime(forMs)
+        await othersAwake()
+        return group.leave(fault.pick)
+      case 'kill broker':
+      case 'restart broker': {
+        const node = nodeOf(kafka, fault.broker)
+        await node.kill(kind === 'kill broker' ? 'SIGKILL' : 'SIGTERM')
+        await passTime(forMs)
+        return node.start()
+      }
+      case 'pause broker': {
+        const { pid } = nodeOf(kafka, fault.broker)
+        if (pid === undefined) throw new Error(`broker ${fault.broker} does not run`)
+        process.kill(pid, 'SIGSTOP')
+        await passTime(forMs)
+        process.kill(pid, 'SIGCONT')
+        return undefined
+      }
+      case 'kill gateway':
+        return gateway.kill(forMs)
+      case 'restart gateway':
+        return gateway.restart(forMs)
+      case 'pause gateway':
+        return gateway.pause(forMs)
+      case 'trouble to Kafka':
+        return troubled(kafka.proxyOf(fault.broker), fault.trouble, forMs)
+      case 'trouble to an endpoint':
+        return troubled(endpointProxy, fault.trouble, forMs)
+      case 'pause destination':
+        installation.pauseDestination(true)
+        await passTime(forMs)
+        installation.pauseDestination(false)
+    }
+  }
+}
+
+function nodeOf({ nodes }: ProxiedKafka, broker: number) {
+  const node = nodes.find(({ id }) => id === broker)
+  if (node === undefined) throw new Error(`there is no broker ${broker}`)
+  return node
+}
+
+async function troubled(proxy: Proxy, trouble: NetworkTrouble, forMs: number): Promise<void> {
+  if (trouble === 'closed') await proxy.disable()
+  else for (const toxic of toxicsOf(trouble)) await proxy.add(toxic)
+  await passTime(forMs)
+  await proxy.heal()
+}
+
+function toxicsOf(trouble: Exclude<NetworkTrouble, 'closed'>): Toxic[] {
+  const streams = ['upstream', 'downstream'] as const
+  switch (trouble) {
+    case 'slow':
+      return [{ type: 'latency', stream: 'downstream', attributes: { latency: 700, jitter: 300 } }]
+    case 'narrow':
+      return streams.map((stream) => ({ type: 'bandwidth', stream, attributes: { rate: 20 } }))
+    case 'resets':
+      return streams.map((stream) => ({ type: 'reset_peer', stream, attributes: { timeout: 0 } }))
+    case 'silent':
+      return streams.map((stream) => ({ type: 'timeout', stream, attributes: { timeout: 0 } }))
+  }
+}

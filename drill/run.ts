@@ -1,0 +1,244 @@
+import { setTimeout as passTime } from 'node:timers/promises'
+import { readTopic } from '../bench/support/topic-reader.ts'
+import { say } from '../bench/support/say.ts'
+import { readJson } from '../test/support/post.ts'
+import { startProxiedKafka } from '../test/support/proxied-kafka.ts'
+import { type Toxiproxy, startToxiproxy } from '../test/support/toxiproxy.ts'
+import { createTrust, type Trust } from '../test/support/trust.ts'
+import { until } from '../test/support/until.ts'
+import { type Endpoints, startEndpoints } from './endpoints.ts'
+import type { DeadLetter, Evidence } from './evidence.ts'
+import { type Installation, openInstallation, partitions } from './installation.ts'
+import { Ledger } from './ledger.ts'
+import { judge, type Verdict } from './oracle.ts'
+import { createActor, type Happened, playFaults } from './play.ts'
+import { startProgress } from './progress.ts'
+import { brokerCount, scheduleOf } from './schedule.ts'
+import { lagOf, type LagSample, type Sample, startSampling } from './samples.ts'
+import type { DrillSettings } from './settings.ts'
+import { startTraffic, type Traffic } from './traffic.ts'
+
+/** A drill that is over. Times in epoch milliseconds. */
+export type Drill = {
+  settings: DrillSettings
+  /** When traffic and faults began; when the last fault was over and traffic stopped; when everything had come to its end. */
+  startedMs: number
+  calmMs: number
+  settledMs: number
+  samples: readonly Sample[]
+  lags: readonly LagSample[]
+  ledger: Ledger
+  requests: number
+  audienceChanges: { written: number; syncs: number; deletions: number }
+  failedStarts: readonly string[]
+  evidence: Evidence
+  verdict: Verdict
+}
+
+type Opened = {
+  settings: DrillSettings
+  brokers: readonly string[]
+  endpoints: Endpoints
+  installation: Installation
+  ledger: Ledger
+}
+
+const mostSettleMs = 240_000
+
+/** Starts everything, plays the faults, waits until all has come to its end, and judges. What was started is ended in any case. */
+export async function runDrill(settings: DrillSettings): Promise<Drill> {
+  const trust = createTrust('https')
+  const closing: (() => Promise<void> | void)[] = [() => trust.remove()]
+  try {
+    say(
+      `starting ${brokerCount} brokers, a proxy in front of each, three workers and a gateway; seed ${settings.seed}`,
+    )
+    const toxiproxy = await startToxiproxy()
+    closing.push(() => toxiproxy.stop())
+    return await withToxiproxy({ settings, trust, toxiproxy, closing })
+  } finally {
+    for (const close of closing.toReversed()) await close()
+  }
+}
+
+async function withToxiproxy({
+  settings,
+  trust,
+  toxiproxy,
+  closing,
+}: {
+  settings: DrillSettings
+  trust: Trust
+  toxiproxy: Toxiproxy
+  closing: (() => Promise<void> | void)[]
+}): Promise<Drill> {
+  const kafka = await startProxiedKafka(toxiproxy, brokerCount)
+  closing.push(() => kafka.stop())
+  const endpoints = await startEndpoints(settings.seed, trust)
+  closing.push(() => endpoints.stop())
+  const endpointProxy = await toxiproxy.proxy('endpoint', endpoints.https.port)
+  const installation = await openInstallation({
+    brokers: kafka.proxied,
+    trust,
+    urlOf: ({ scheme, isProxied }) =>
+      isProxied ? `${scheme}://127.0.0.1:${endpointProxy.port}` : endpoints[scheme].origin,
+  })
+  closing.push(() => installation.remove())
+  const opened: Opened = { settings, brokers: kafka.direct, endpoints, installation, ledger: new Ledger() }
+  return play(opened, createActor({ installation, kafka, endpointProxy }))
+}
+
+async function play(opened: Opened, act: ReturnType<typeof createActor>): Promise<Drill> {
+  const { settings, brokers, endpoints, installation, ledger } = opened
+  const { prefix, groupId, group, gateway } = installation
+  const lengthMs = settings.minutes * 60_000
+  const traffic = await startTraffic({
+    ...settings,
+    brokers,
+    prefix,
+    gatewayOrigin: gateway.origin,
+    partitions,
+    lengthMs,
+    endpoints,
+    ledger,
+  })
+  const startedMs = Date.now()
+  const faults = playFaults(scheduleOf({ seed: settings.seed, lengthMs }), act)
+  const sampling = startSampling({
+    brokers,
+    groupId,
+    prefix,
+    take: () => ({
+      sent: ledger.acknowledged.length,
+      delivered: endpoints.distinct,
+      requests: endpoints.requests,
+      awake: group.awake,
+    }),
+  })
+  const progress = startProgress({ startedMs, sampling, faults })
+  const mishaps: string[] = []
+  const note = (what: string) => (error: unknown) =>
+    void mishaps.push(`${what}: ${error instanceof Error ? error.message : String(error)}`)
+  try {
+    await passTime(lengthMs)
+    await faults.ended.catch(note('a fault did not end'))
+    await group.thaw().catch(note('a worker that was stopped did not come back'))
+    endpoints.recover()
+    const calmMs = Date.now()
+    say('all faults are over: waiting until everything has come to its end')
+    await inTime(traffic.stop(), mostSettleMs).catch(note('traffic did not end'))
+    const lagLeft = await settle(opened)
+    const settledMs = Date.now()
+    const ended = mishapOf(installation)
+    if (ended !== undefined) mishaps.push(ended)
+    await progress.stop()
+    await sampling.stop()
+    await group.close().catch(note('a worker did not stop'))
+    await gateway.stop().catch(note('the gateway did not stop'))
+    const evidence = await gather({ opened, traffic, happened: faults.happened, mishaps, lagLeft })
+    return {
+      settings,
+      startedMs,
+      calmMs,
+      settledMs,
+      samples: sampling.samples,
+      lags: sampling.lags,
+      ledger,
+      requests: endpoints.requests,
+      audienceChanges: {
+        written: traffic.audiences.written,
+        syncs: traffic.audiences.syncs,
+        deletions: traffic.audiences.deletions,
+      },
+      failedStarts: installation.failedStarts,
+      evidence,
+      verdict: judge(evidence),
+    }
+  } finally {
+    await progress.stop()
+    await sampling.stop()
+  }
+}
+
+async function inTime(work: Promise<void>, mostMs: number): Promise<void> {
+  const late = Promise.withResolvers<never>()
+  const timer = setTimeout(() => late.reject(new Error(`not within ${mostMs / 1_000} s`)), mostMs)
+  await Promise.race([work, late.promise]).finally(() => clearTimeout(timer))
+}
+
+/** Whether a process has ended that nobody ended. */
+function mishapOf({ group, gateway }: Installation): string | undefined {
+  try {
+    group.refuseLosses()
+    return gateway.isWell ? undefined : 'the gateway has ended by itself'
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
+  }
+}
+
+/** Gives how many records are not committed when all is, or when that has taken too long. */
+async function settle({ brokers, installation: { groupId, prefix } }: Opened): Promise<number> {
+  let left = Infinity
+  await until(
+    'all is committed',
+    async () => {
+      left = await lagOf(brokers, groupId, prefix)
+      return left === 0
+    },
+    { timeoutMs: mostSettleMs, everyMs: 1_000 },
+  ).catch(() => undefined)
+  return left
+}
+
+async function gather({
+  opened: { brokers, endpoints, installation, ledger },
+  traffic,
+  happened,
+  mishaps,
+  lagLeft,
+}: {
+  opened: Opened
+  traffic: Traffic
+  happened: readonly Happened[]
+  mishaps: readonly string[]
+  lagLeft: number
+}): Promise<Evidence> {
+  const { prefix, group, gateway } = installation
+  const written: string[] = []
+  await readTopic(brokers, `${prefix}events`, ({ value }) => {
+    written.push(String(readJson(String(value))['messageId']))
+  })
+  const deadLetters: DeadLetter[] = []
+  await readTopic(brokers, `${prefix}dead-letters`, ({ headers = {} }) => {
+    deadLetters.push({
+      destination: String(headers['destination-id']),
+      messageId: String(headers['message-id']),
+      reason: String(headers['reason']),
+      detail: String(headers['detail']),
+    })
+  })
+  const logs = [...group.logs.values(), ...gateway.logs].flat()
+  return {
+    acknowledged: ledger.acknowledged,
+    deliveries: endpoints.log.deliveries,
+    deadLetters,
+    written,
+    deleted: ledger.deleted,
+    deletes: endpoints.deletes,
+    audiences: [...endpoints.audiences].map(([destination, customer]) => ({
+      destination,
+      wrong: traffic.audiences.wrongAt(customer),
+      sentTooLate: customer.sentTooLate,
+      heldTooLong: customer.heldTooLong(),
+    })),
+    signatures: endpoints.signatures,
+    leftOut: ledger.leftOut,
+    changes: group.changes,
+    happened,
+    mishaps,
+    ownFaults: logs
+      .filter(({ msg }) => /a fault of Sluice|this is a bug/.test(msg))
+      .map((line) => JSON.stringify(line)),
+    lagLeft,
+  }
+}

@@ -1,0 +1,146 @@
+import { Random } from '../test/support/random.ts'
+
+/** What a network does to a connection: slow, hardly anything, resets, nothing passes, refused. */
+export const networkTroubles = ['slow', 'narrow', 'resets', 'silent', 'closed'] as const
+export type NetworkTrouble = (typeof networkTroubles)[number]
+
+/** What is done, and to whom. `forMs` is how long it lasts; `pick` chooses among those who can be chosen at that moment. */
+export type Fault =
+  | { kind: 'kill worker'; pick: number; forMs: number }
+  /** SIGSTOP for longer than its session. */
+  | { kind: 'freeze worker'; pick: number; forMs: number }
+  /** SIGSTOP for so short that it stays in the group. */
+  | { kind: 'pause worker'; pick: number; forMs: number }
+  /** It leaves by SIGTERM, and comes back. */
+  | { kind: 'restart worker'; pick: number; forMs: number }
+  /** One more joins, and after a while one leaves. */
+  | { kind: 'add worker'; pick: number; forMs: number }
+  | { kind: 'kill broker'; broker: number; forMs: number }
+  | { kind: 'restart broker'; broker: number; forMs: number }
+  | { kind: 'pause broker'; broker: number; forMs: number }
+  | { kind: 'kill gateway'; forMs: number }
+  | { kind: 'restart gateway'; forMs: number }
+  | { kind: 'pause gateway'; forMs: number }
+  /** Between Sluice and one broker. */
+  | { kind: 'trouble to Kafka'; broker: number; trouble: NetworkTrouble; forMs: number }
+  /** Between Sluice and one endpoint. */
+  | { kind: 'trouble to an endpoint'; trouble: NetworkTrouble; forMs: number }
+  /** In the catalog. */
+  | { kind: 'pause destination'; forMs: number }
+
+/** Faults of a lane come one after the other, those of different lanes side by side. */
+export type Lane = 'kills' | 'group' | 'brokers' | 'gateway' | 'kafka network' | 'endpoints'
+
+/** `atMs`: from the start of the drill. */
+export type TimedFault = { atMs: number; lane: Lane; fault: Fault }
+
+/** Nothing is done while all starts, and what is done ends before the drill does. */
+const firstMs = 6_000
+const lastMs = 14_000
+export const brokerCount = 3
+
+type Range = readonly [least: number, most: number]
+type Plan = { everyMs: number; kinds: readonly (readonly [Fault['kind'], Range])[] }
+
+/** Two kills a minute and a bit more, so that ten minutes have more than twenty. */
+const plans: Readonly<Record<Lane, Plan>> = {
+  kills: { everyMs: 25_000, kinds: [['kill worker', [500, 4_000]]] },
+  group: {
+    everyMs: 24_000,
+    kinds: [
+      ['freeze worker', [8_000, 12_000]],
+      ['pause worker', [1_000, 3_500]],
+      ['restart worker', [500, 3_000]],
+      ['add worker', [4_000, 9_000]],
+    ],
+  },
+  brokers: {
+    everyMs: 90_000,
+    kinds: [
+      ['kill broker', [3_000, 12_000]],
+      ['pause broker', [2_000, 8_000]],
+      ['restart broker', [500, 3_000]],
+    ],
+  },
+  gateway: {
+    everyMs: 45_000,
+    kinds: [
+      ['kill gateway', [500, 3_000]],
+      ['pause gateway', [1_000, 4_000]],
+      ['restart gateway', [500, 2_000]],
+    ],
+  },
+  'kafka network': { everyMs: 40_000, kinds: [['trouble to Kafka', [2_000, 7_000]]] },
+  endpoints: {
+    everyMs: 25_000,
+    kinds: [
+      ['trouble to an endpoint', [3_000, 10_000]],
+      ['pause destination', [4_000, 10_000]],
+    ],
+  },
+}
+
+/** The faults of a drill in order of time: the same for the same seed and length. */
+export function scheduleOf({ seed, lengthMs }: { seed: number; lengthMs: number }): TimedFault[] {
+  const random = new Random(seed)
+  return lanes.flatMap((lane) => faultsOf(lane, lengthMs, random)).sort((a, b) => a.atMs - b.atMs)
+}
+
+export const lanes: readonly Lane[] = ['kills', 'group', 'brokers', 'gateway', 'kafka network', 'endpoints']
+
+/** Spread over the time, each somewhere in a stretch of its own. */
+function faultsOf(lane: Lane, lengthMs: number, random: Random): TimedFault[] {
+  const { everyMs, kinds } = plans[lane]
+  const spanMs = Math.max(0, lengthMs - firstMs - lastMs)
+  const count = Math.max(1, Math.round(lengthMs / everyMs))
+  const stretchMs = spanMs / count
+  const troubles = turns(networkTroubles, random)
+  const turn = turns(kinds, random, lane === 'brokers')
+  return Array.from({ length: count }, (_, index) => {
+    const [kind, [least, most]] = turn()
+    const forMs = least + random.below(most - least)
+    const atMs = Math.round(firstMs + (index + random.below(600) / 1_000) * stretchMs)
+    return { atMs, lane, fault: faultOf(kind, { forMs, random, trouble: troubles }) }
+  })
+}
+
+/** Gives each in turn, every round in another order, so that all come up in a short drill too. With `isFirstFixed` the first is the first. */
+function turns<T>(items: readonly T[], random: Random, isFirstFixed = false): () => T {
+  let left: T[] = isFirstFixed ? [...items] : []
+  let isFirst = isFirstFixed
+  return () => {
+    if (left.length === 0) left = [...items]
+    const next = isFirst ? items[0] : random.pick(left)
+    isFirst = false
+    if (next === undefined) throw new Error('there is nothing to choose from')
+    left.splice(left.indexOf(next), 1)
+    return next
+  }
+}
+
+function faultOf(
+  kind: Fault['kind'],
+  { forMs, random, trouble }: { forMs: number; random: Random; trouble: () => NetworkTrouble },
+): Fault {
+  switch (kind) {
+    case 'kill worker':
+    case 'freeze worker':
+    case 'pause worker':
+    case 'restart worker':
+    case 'add worker':
+      return { kind, pick: random.below(12), forMs }
+    case 'kill broker':
+    case 'restart broker':
+    case 'pause broker':
+      return { kind, broker: 1 + random.below(brokerCount), forMs }
+    case 'trouble to Kafka':
+      return { kind, broker: 1 + random.below(brokerCount), trouble: trouble(), forMs }
+    case 'trouble to an endpoint':
+      return { kind, trouble: trouble(), forMs }
+    case 'kill gateway':
+    case 'restart gateway':
+    case 'pause gateway':
+    case 'pause destination':
+      return { kind, forMs }
+  }
+}

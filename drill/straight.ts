@@ -1,0 +1,92 @@
+import { setTimeout as passTime } from 'node:timers/promises'
+import { type Message, Partitioners } from 'kafkajs'
+import { plainClient } from '../test/support/plain-client.ts'
+import type { SourceId } from './fleet.ts'
+import { type Ledger, messageOf } from './ledger.ts'
+
+/** Writes to topics as upstream services do that have a Kafka client. */
+export type StraightWriter = {
+  /** Resolves when all in-sync replicas have it, however long that takes and however often it has to be sent. */
+  write(topic: string, source: SourceId, records: readonly StraightRecord[]): Promise<void>
+  stop(): Promise<void>
+}
+
+export type StraightRecord = Pick<Message, 'key' | 'value' | 'partition'>
+
+const againMs = 200
+
+export async function startStraightWriter({
+  brokers,
+  prefix,
+  ledger,
+}: {
+  brokers: readonly string[]
+  prefix: string
+  ledger: Ledger
+}): Promise<StraightWriter> {
+  const producer = plainClient(brokers).producer({ createPartitioner: Partitioners.DefaultPartitioner })
+  await producer.connect()
+  return {
+    async write(topic, source, records) {
+      const messages = records.map((record) => ({ ...record, headers: { 'source-id': source } }))
+      for (;;) {
+        try {
+          await producer.send({ topic: `${prefix}${topic}`, messages, acks: -1 })
+          return
+        } catch {
+          ledger.repeatedSends++
+          await passTime(againMs)
+        }
+      }
+    },
+    stop: () => producer.disconnect(),
+  }
+}
+
+const everyMs = 100
+/** After a time in which nothing was taken, no more is made up for. */
+const mostBehindS = 3
+const userCount = 500
+
+/** Produces events of a source at an even rate until the signal, by a user after the other. */
+export async function produceEvents({
+  writer,
+  ledger,
+  source,
+  perSecond,
+  signal,
+}: {
+  writer: StraightWriter
+  ledger: Ledger
+  source: SourceId
+  perSecond: number
+  signal: AbortSignal
+}): Promise<void> {
+  let made = 0
+  let dueAtMs = performance.now()
+  while (!signal.aborted) {
+    const nowMs = performance.now()
+    dueAtMs = Math.max(dueAtMs, nowMs - mostBehindS * 1_000)
+    const due = Math.floor(((nowMs - dueAtMs) / 1_000) * perSecond)
+    if (due > 0) {
+      dueAtMs += (due / perSecond) * 1_000
+      const first = made
+      made += due
+      const ids = Array.from({ length: due }, (_, index) => first + index)
+      const records = ids.map((index) => eventRecord(source, index))
+      const sentMs = Date.now()
+      await writer.write('events', source, records)
+      for (const index of ids) ledger.acknowledged.push({ id: idOf(source, index), source, sentMs })
+    }
+    await passTime(everyMs)
+  }
+}
+
+function eventRecord(source: SourceId, index: number): StraightRecord {
+  const userId = `user-${index % userCount}`
+  return { key: userId, value: JSON.stringify(messageOf(idOf(source, index), userId, index)) }
+}
+
+function idOf(source: SourceId, index: number): string {
+  return `${source}-${index}`
+}

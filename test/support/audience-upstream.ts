@@ -1,0 +1,213 @@
+import { setTimeout as passTime } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
+import { partitionOf } from '../../src/message/partition.ts'
+import type { AudienceCustomer } from './audience-customer.ts'
+import { audiences, propertyOf, traits, users } from './audience-names.ts'
+import type { Random } from './random.ts'
+import { until } from './until.ts'
+
+/** The same again, with its fields in another order, is no news. */
+const traitValues: readonly unknown[] = [
+  'null',
+  '0',
+  '-1.5',
+  '1e21',
+  '""',
+  '"gold"',
+  'true',
+  'false',
+  '[]',
+  '{}',
+  '[1,[null,"é"]]',
+  '{"a":1,"b":{"c":[]}}',
+  '{"b":{"c":[]},"a":1}',
+  '{"__proto__":{"x":1}}',
+].map((text): unknown => JSON.parse(text))
+
+export type WrongValue = { user: string; property: string; value: unknown; has: unknown }
+
+type Desired = { atMs: number; value: unknown }
+type Change = { user: string; name: string; value: unknown; atMs: number }
+
+export type UpstreamOptions = {
+  /** Of each topic. */
+  partitions: number
+  random: Random
+  /** How long it is since customers were told to delete the user as of that time; `undefined`: some weren't. */
+  msSinceDelete: (user: string, atMs: number) => number | undefined
+  /** Writes to a topic, without its prefix; resolves when Kafka has acknowledged. */
+  send: (topic: 'audience-changes' | 'deletions', records: readonly UpstreamRecord[]) => Promise<void>
+  /** How long a `delete` may take at the end. */
+  deletedWithinMs?: number
+}
+
+/** Of the space `space`. Without a partition it goes where its key belongs. */
+export type UpstreamRecord = { key: string | null; value: string; partition?: number }
+
+/**
+ * Changes that come late, twice and out of order, whole syncs and halves of some, and deletions. From the request to the
+ * `delete`, and until all that the customer was sent before has been done, nothing new is said of that user; then also
+ * changes come that are older than the request.
+ */
+export function createAudienceUpstream({
+  partitions,
+  random,
+  msSinceDelete,
+  send,
+  deletedWithinMs = 60_000,
+}: UpstreamOptions) {
+  const desired = new Map<string, Desired>()
+  /** Since when, of users whose `delete` has not come yet. */
+  const deleting = new Map<string, number>()
+  let written = 0
+  let syncs = 0
+  let deletions = 0
+  let lastMs = 0
+
+  /** Each time is of one change only, or of one sync. */
+  function now(): number {
+    lastMs = Math.max(Date.now(), lastMs + 1)
+    return lastMs
+  }
+
+  function want(user: string, name: string, next: Desired): void {
+    const key = `${user}\n${name}`
+    const held = desired.get(key)
+    if (held === undefined || next.atMs > held.atMs) desired.set(key, next)
+  }
+
+  function newChange(user: string, atMs: number): Change {
+    return random.oneIn(3)
+      ? { user, name: random.pick(traits), value: random.pick(traitValues), atMs }
+      : { user, name: random.pick(audiences), value: random.oneIn(2), atMs }
+  }
+
+  async function change(): Promise<void> {
+    const changes = Array.from({ length: 1 + random.below(8) }, () => newChange(random.pick(users), now()))
+    for (const { user, name, value, atMs } of changes) want(user, name, { atMs, value })
+    const order = changes.toSorted(() => random.below(3) - 1)
+    const repeated = random.oneIn(3) ? order.slice(0, 2) : []
+    await sendChanges([...order, ...repeated])
+    written += order.length
+  }
+
+  async function sendChanges(changes: readonly Change[]): Promise<void> {
+    await send(
+      'audience-changes',
+      changes.map(({ user, name, value, atMs }) => ({
+        key: user,
+        ...(random.oneIn(10) && { partition: random.below(partitions) }),
+        value: JSON.stringify({
+          ...(traits.some((trait) => trait === name)
+            ? { type: 'trait', traitId: name, traitName: name, value }
+            : { type: 'membership', audienceId: name, audienceName: name, audienceKey: null, member: value }),
+          userId: user,
+          changedAt: new Date(atMs).toISOString(),
+        }),
+      })),
+    )
+  }
+
+  async function requestDeletion(): Promise<void> {
+    const user = random.pick(users)
+    if (deleting.has(user)) return
+    const atMs = now()
+    deleting.set(user, atMs)
+    for (const name of [...audiences, ...traits]) desired.delete(`${user}\n${name}`)
+    const requestedAt = new Date(atMs).toISOString()
+    const request = { requestId: `request-${atMs}`, userId: user, sources: ['space'], requestedAt }
+    await send('deletions', [{ key: user, value: JSON.stringify(request) }])
+    deletions++
+  }
+
+  /** Of users whose `delete` has come, late changes are sent that are older. */
+  async function endDeletions(): Promise<void> {
+    for (const [user, atMs] of deleting) {
+      const sinceMs = msSinceDelete(user, atMs)
+      if (sinceMs === undefined) continue
+      deleting.delete(user)
+      const late = Array.from({ length: 1 + random.below(4) }, () =>
+        newChange(user, atMs - random.below(10_000)),
+      )
+      await sendChanges(late)
+    }
+  }
+
+  async function sync(audience: string, isWhole: boolean): Promise<void> {
+    const atMs = now()
+    const members = new Set(users.filter(() => random.oneIn(2)))
+    const parts = isWhole ? 1 : 2
+    await send(
+      'audience-changes',
+      Array.from({ length: partitions }, (_, partition) => ({
+        key: null,
+        partition,
+        value: JSON.stringify({
+          type: 'sync',
+          audienceId: audience,
+          audienceName: audience,
+          syncId: `sync-${atMs}`,
+          snapshotAt: new Date(atMs).toISOString(),
+          part: 1,
+          parts,
+          userIds: [...members].filter((user) => partitionOf(user, partitions) === partition),
+        }),
+      })),
+    )
+    if (!isWhole) return
+    syncs++
+    for (const user of users) {
+      const isKnown = desired.has(`${user}\n${audience}`)
+      // It depends on which of the two is read first.
+      if (deleting.has(user)) {
+        desired.delete(`${user}\n${audience}`)
+        continue
+      }
+      if (isKnown || members.has(user)) want(user, audience, { atMs, value: members.has(user) })
+    }
+  }
+
+  function wanted(): (readonly [user: string, property: string, value: unknown])[] {
+    return [...desired].map(([key, { value }]) => {
+      const [user = '', name = ''] = key.split('\n')
+      return [user, propertyOf(name), value] as const
+    })
+  }
+
+  return {
+    get written() {
+      return written
+    },
+    get syncs() {
+      return syncs
+    },
+    get deletions() {
+      return deletions
+    },
+    async play(untilMs: number): Promise<void> {
+      while (performance.now() < untilMs) {
+        await change()
+        if (random.oneIn(30)) await sync(random.pick(audiences), random.below(3) > 0)
+        if (random.oneIn(15)) await requestDeletion()
+        await endDeletions()
+        await passTime(random.below(400))
+      }
+      await until(
+        'every delete has come',
+        async () => {
+          await endDeletions()
+          return deleting.size === 0
+        },
+        { timeoutMs: deletedWithinMs, everyMs: 200 },
+      )
+      // Halves that are left over come to their end by a newer one.
+      for (const audience of audiences) await sync(audience, true)
+    },
+    /** Properties of users that a customer has otherwise than they are to be. */
+    wrongAt({ valueOf }: Pick<AudienceCustomer, 'valueOf'>): WrongValue[] {
+      return wanted()
+        .map(([user, property, value]) => ({ user, property, value, has: valueOf(user, property) }))
+        .filter(({ value, has }) => !isDeepStrictEqual(has, value))
+    },
+  }
+}

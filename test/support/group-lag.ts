@@ -1,0 +1,21 @@
+import type { Admin } from 'kafkajs'
+
+/** Records that the group has not committed, of all topics with the prefix that it reads. */
+export async function groupLag(admin: Admin, groupId: string, prefix: string): Promise<number> {
+  const all = await admin.listTopics()
+  const unread = new Set([`${prefix}dead-letters`, `${prefix}backfills`, `${prefix}attempts`])
+  const topics = all.filter((topic) => topic.startsWith(prefix) && !unread.has(topic))
+  const committed = new Map(
+    (await admin.fetchOffsets({ groupId, topics })).flatMap(({ topic, partitions }) =>
+      partitions.map(({ partition, offset }) => [`${topic}/${partition}`, Number(offset)]),
+    ),
+  )
+  let lag = 0
+  for (const topic of topics) {
+    for (const { partition, low, high } of await admin.fetchTopicOffsets(topic)) {
+      const offset = committed.get(`${topic}/${partition}`) ?? -1
+      lag += Number(high) - (offset < 0 ? Number(low) : offset)
+    }
+  }
+  return lag
+}

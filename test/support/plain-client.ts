@@ -1,0 +1,15 @@
+import { Kafka, logLevel } from 'kafkajs'
+import { registerCodecs } from '../../src/kafka/codecs.ts'
+import { stillRequestQueue } from '../../src/kafka/request-queue.ts'
+
+/** A plain client for acting as another program; it logs nothing. */
+export function plainClient(brokers: readonly string[]): Kafka {
+  registerCodecs()
+  stillRequestQueue()
+  return new Kafka({
+    brokers: [...brokers],
+    clientId: 'test',
+    logLevel: logLevel.NOTHING,
+    retry: { initialRetryTime: 100, maxRetryTime: 1_000, retries: 10 },
+  })
+}

@@ -1,0 +1,170 @@
+import { describe, expect, test } from 'vitest'
+import type { Evidence } from '../../../drill/evidence.ts'
+import { judge } from '../../../drill/oracle.ts'
+import type { Delivery } from '../../support/delivery-book.ts'
+import { flawless, secondMs, startMs } from './evidence.ts'
+
+/** The promises that are broken, and what speaks against them. */
+function broken(evidence: Evidence): { promises: string[]; against: string[] } {
+  const failed = judge(evidence).checks.filter(({ isKept }) => !isKept)
+  return {
+    promises: failed.map(({ promise }) => promise),
+    against: failed.flatMap(({ against }) => against),
+  }
+}
+
+function causesOf(evidence: Evidence): string[] {
+  return judge(evidence).repeats.map(({ cause }) => cause)
+}
+
+function taken(times: number, by: readonly string[], isAnswered = true): Delivery[] {
+  return Array.from({ length: times }, (_, index) => ({
+    destination: 'crm',
+    messageId: 'shop-0',
+    worker: by[index] ?? 'w1',
+    arrivedMs: startMs + 2 * secondMs + index * secondMs,
+    isAnswered: index === times - 1 || isAnswered,
+  }))
+}
+
+/** 100 more messages that came once, so that one that came twice is not much. */
+function withDelivery(deliveries: Delivery[], more: Partial<Evidence> = {}): Evidence {
+  const evidence = flawless()
+  const others = Array.from({ length: 100 }, (_, index) => [`other/${index}`, taken(1, [])] as const)
+  return {
+    ...evidence,
+    ...more,
+    deliveries: new Map([...evidence.deliveries, ...others, ['crm/shop-0', deliveries]]),
+  }
+}
+
+test('passes a drill in which everything was as it should be', () => {
+  expect(broken(flawless())).toEqual({ promises: [], against: [] })
+})
+
+describe('a gap', () => {
+  test('is a message that an endpoint never had', () => {
+    const { deliveries, ...rest } = flawless()
+    const left = new Map([...deliveries].filter(([key]) => key !== 'crm/shop-0'))
+    expect(broken({ ...rest, deliveries: left }).against).toEqual(['crm/shop-0'])
+  })
+
+  test('is one that was never answered', () => {
+    const unanswered = taken(1, []).map((delivery) => ({ ...delivery, isAnswered: false }))
+    expect(broken(withDelivery(unanswered)).against).toEqual(['crm/shop-0'])
+  })
+
+  test('is one for an endpoint that is gone, which is not in the dead letters', () => {
+    expect(broken({ ...flawless(), deadLetters: [] }).against).toEqual(['legacy/till-0'])
+  })
+})
+
+test('a dead letter of an endpoint that takes all is told, with its reason', () => {
+  const evidence = flawless()
+  const letter = { destination: 'crm', messageId: 'shop-0', reason: 'expired', detail: 'after 4 h' }
+  expect(broken({ ...evidence, deadLetters: [...evidence.deadLetters, letter] }).against).toEqual([
+    'crm/shop-0: expired (after 4 h)',
+  ])
+})
+
+describe('a message that came twice', () => {
+  const span = { fromMs: startMs + 2.5 * secondMs, toMs: startMs + 2.6 * secondMs }
+  const kill = { kind: 'kill', worker: 'w1', ...span } as const
+  const brokerKill = {
+    lane: 'brokers',
+    fault: { kind: 'kill broker', broker: 1, forMs: 100 },
+    ...span,
+  } as const
+
+  test('has no cause when nothing happened, and that is against it', () => {
+    const evidence = withDelivery(taken(2, []))
+    expect(causesOf(evidence)).toEqual(['unexplained'])
+    expect(broken(evidence).promises).toEqual(['What was delivered more than once was so across a fault'])
+  })
+
+  test('has one when the worker that had delivered it was killed between', () => {
+    const evidence = withDelivery(taken(2, ['w1', 'w2']), { changes: [kill] })
+    expect(causesOf(evidence)).toEqual(['worker killed or stopped'])
+    expect(broken(evidence).promises).toEqual([])
+  })
+
+  test('has none when another worker was killed', () => {
+    const other = { ...kill, worker: 'w3' }
+    expect(causesOf(withDelivery(taken(2, ['w1', 'w2']), { changes: [other] }))).toEqual(['unexplained'])
+  })
+
+  test('has none when a worker left as planned', () => {
+    const leave = { ...kill, kind: 'leave' } as const
+    expect(causesOf(withDelivery(taken(2, ['w1', 'w2']), { changes: [leave] }))).toEqual(['unexplained'])
+  })
+
+  test('has one when its sender was gone before it was answered', () => {
+    expect(causesOf(withDelivery(taken(2, [], false)))).toEqual(['answer not read'])
+  })
+
+  test('has one when it is twice in Kafka', () => {
+    const written = [...flawless().written, 'shop-0']
+    expect(causesOf(withDelivery(taken(2, []), { written }))).toEqual(['written twice'])
+  })
+
+  test('has one when a broker was killed', () => {
+    expect(causesOf(withDelivery(taken(2, []), { happened: [brokerKill] }))).toEqual(['Kafka in trouble'])
+  })
+
+  test('is too much when many came so', () => {
+    const evidence = flawless()
+    const deliveries = new Map([...evidence.deliveries, ['crm/shop-0', taken(2, [])]])
+    expect(broken({ ...evidence, deliveries, changes: [kill] }).promises).toEqual([
+      'No more than 5 % were delivered more than once',
+    ])
+  })
+})
+
+test.each<[flaw: string, Partial<Evidence>, told: string]>([
+  ['a delete that is missing', { deletes: new Set() }, 'crm/shop/leaver-0'],
+  [
+    'a wrong value',
+    {
+      audiences: [
+        {
+          destination: 'members',
+          wrong: [{ user: 'user-1', property: 'ltv', value: 2, has: 1 }],
+          sentTooLate: [],
+          heldTooLong: [],
+        },
+      ],
+    },
+    'members: user-1 ltv is 1 instead of 2',
+  ],
+  [
+    'a value that outlived a deletion',
+    { audiences: [{ destination: 'members', wrong: [], sentTooLate: [], heldTooLong: ['user-1 ltv'] }] },
+    'members: user-1 ltv',
+  ],
+  [
+    'an order that is not the one in which it was sent',
+    { written: ['web-0-5', 'web-0-0', 'shop-0', 'till-0'] },
+    'web-0-0 is behind number 5 of client-0-user-0',
+  ],
+  ['a wrong signature', { signatures: { right: 10, wrong: ['crm: absent'] } }, 'crm: absent'],
+  [
+    'what the gateway left out',
+    { leftOut: ['[{"reason":"bad_timestamp"}]'] },
+    '[{"reason":"bad_timestamp"}]',
+  ],
+  ['a process that ended by itself', { mishaps: ['w1 has ended by itself'] }, 'w1 has ended by itself'],
+  ['a fault of Sluice', { ownFaults: ['{"level":"error"}'] }, '{"level":"error"}'],
+])('%s is told', (_flaw, flaw, told) => {
+  expect(broken({ ...flawless(), ...flaw }).against).toContain(told)
+})
+
+test('what a client had to send again does not disturb the order', () => {
+  expect(broken({ ...flawless(), written: ['web-0-0', 'web-0-5', 'web-0-0', 'shop-0', 'till-0'] })).toEqual({
+    promises: [],
+    against: [],
+  })
+})
+
+test('a drill that did not come to its end has failed', () => {
+  expect(judge({ ...flawless(), lagLeft: 3 }).isPassed).toBe(false)
+})
