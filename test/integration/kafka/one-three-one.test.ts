@@ -1,6 +1,6 @@
 import { setTimeout as passTime } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { groupUnderLoad } from '../support/group-under-load.ts'
+import { groupUnderLoad } from '../../support/group-under-load.ts'
 
 /** For so long the group is left alone under load. */
 const betweenMs = 4_000
