@@ -3,7 +3,7 @@ import { basic, post, type Reply } from '../test/support/post.ts'
 import { serverKeyOf, type SourceId, writeKeyOf } from './fleet.ts'
 import { type Ledger, messageOf } from './ledger.ts'
 
-/** Calls the gateway as clients do: the same again until it is answered 200. */
+/** Calls the gateway as clients do: the same again until it is answered 200. Rejects when the request itself is at fault. */
 export type Gateway = {
   /** Gives when the request began that was answered. */
   call(path: string, body: object, headers: Record<string, string>): Promise<{ sentMs: number; reply: Reply }>
@@ -25,11 +25,17 @@ export function createGatewayCaller(origin: string, ledger: Ledger): Gateway {
         ).catch(() => undefined)
         ledger.answered(reply?.status ?? 0)
         if (reply?.status === 200) return { sentMs, reply }
+        if (reply !== undefined && isFinal(reply)) throw new Error(`${path}: ${reply.status} ${reply.text}`)
         ledger.repeatedSends++
         await passTime(againMs)
       }
     },
   }
+}
+
+/** Whether the same request would be answered in the same way. */
+function isFinal({ status }: Reply): boolean {
+  return status >= 400 && status < 500 && status !== 408 && status !== 429
 }
 
 export function bearer(source: SourceId): Record<string, string> {

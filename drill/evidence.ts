@@ -7,6 +7,14 @@ import type { Happened } from './play.ts'
 /** A record of the dead letters. */
 export type DeadLetter = { destination: string; messageId: string; reason: string; detail: string }
 
+/** A record of a retry topic. */
+export type ParkedTry = {
+  /** `destination/messageId` */
+  key: string
+  /** Attempts and waits before it: two records of a delivery with the same are one that was written twice. */
+  state: string
+}
+
 /** What a customer of audiences has at the end. */
 export type AudienceEvidence = {
   destination: string
@@ -25,6 +33,8 @@ export type Evidence = {
   deadLetters: readonly DeadLetter[]
   /** Ids of the topic `events`: those of a partition in the order in which they are there. */
   written: readonly string[]
+  /** What was written to the retry topics. */
+  parked: readonly ParkedTry[]
   /** Users of `shop` whose deletion was acknowledged, and `destination/source/user` of each `delete` that came. */
   deleted: readonly string[]
   deletes: ReadonlySet<string>

@@ -42,6 +42,7 @@ export function figuresOf(drill: Drill) {
     latency_max_ms: latency.max,
     most_lag: Math.max(0, ...drill.lags.map(({ records }) => records)),
     settle_s: round((drill.settledMs - drill.calmMs) / 1_000, 1),
+    machine_used_by_others: round(drill.othersShare, 3),
     node: process.version,
   }
 }

@@ -18,10 +18,12 @@ const drill = await runDrill(settings)
 const reportFile = resolve(settings.reportFile)
 mkdirSync(dirname(reportFile), { recursive: true })
 writeFileSync(reportFile, reportOf(drill))
+writeFileSync(`${reportFile}.log`, `${drill.log.join('\n')}\n`)
 const figures = figuresOf(drill)
 print(drill.verdict.checks, figures)
 if (settings.isJson) console.log(JSON.stringify({ ...figures, report: reportFile }))
-process.exitCode = figures.passed ? 0 : 1
+// Whatever still waits for an answer is not waited for.
+process.exit(figures.passed ? 0 : 1)
 
 function print(
   checks: readonly Check[],
@@ -38,7 +40,7 @@ function print(
     `${figures.passed ? 'PASSED' : 'FAILED'} (seed ${settings.seed}): ${sent} events sent, ${delivered} delivered, ${lost} lost, ${repeated} more than once; ` +
       `${worker_kills} workers and ${broker_kills} brokers were killed`,
   )
-  tell(`report: ${reportFile}`)
+  tell(`report: ${reportFile}; what the processes said: ${reportFile}.log`)
 }
 
 function settingsOrEnd(): DrillSettings {

@@ -1,4 +1,4 @@
-import type { Delivery } from '../test/support/delivery-book.ts'
+import { type Delivery, keyOf } from '../test/support/delivery-book.ts'
 import { faultsOf, isFault } from '../test/support/repeated-deliveries.ts'
 import type { Evidence } from './evidence.ts'
 import { destinations } from './fleet.ts'
@@ -6,7 +6,7 @@ import type { Happened } from './play.ts'
 
 /**
  * Why a message was taken more than once: a worker that had delivered it was killed or stopped; the sender was gone when it was
- * answered; it is twice in Kafka, since its sender got no answer; Kafka was in trouble, so that nothing could be committed; the network to
+ * answered; it is twice in Kafka (the event or its retry), since who wrote it got no answer; Kafka was in trouble, so that nothing could be committed; the network to
  * the endpoint was; nothing of these.
  */
 export const causes = [
@@ -28,7 +28,10 @@ const afterNetworkMs = 5_000
 /** All messages that an endpoint has taken more than once, with why. */
 export function findRepeats(evidence: Evidence): Repeat[] {
   const faults = evidence.changes.filter(isFault)
-  const twice = writtenTwice(evidence.written)
+  const twice = repeated(evidence.written)
+  const parkedTwice = new Set(
+    [...repeated(evidence.parked.map(({ key, state }) => `${key} ${state}`))].map((one) => one.split(' ')[0]),
+  )
   const spans = {
     kafka: evidence.happened.filter(isOfKafka),
     endpoint: evidence.happened.filter(({ fault }) => fault.kind === 'trouble to an endpoint'),
@@ -39,6 +42,8 @@ export function findRepeats(evidence: Evidence): Repeat[] {
     if (faultsOf(deliveries, faults).length > 0) return 'worker killed or stopped'
     if (deliveries.slice(0, -1).some(({ isAnswered }) => !isAnswered)) return 'answer not read'
     if (first !== undefined && twice.has(first.messageId)) return 'written twice'
+    if (first !== undefined && parkedTwice.has(keyOf(first.destination, first.messageId)))
+      return 'written twice'
     if (isWithin(deliveries, spans.kafka, afterKafkaMs)) return 'Kafka in trouble'
     if (first !== undefined && proxied.has(first.destination))
       if (isWithin(deliveries, spans.endpoint, afterNetworkMs)) return 'network to the endpoint'
@@ -60,9 +65,9 @@ function isWithin(deliveries: readonly Delivery[], spans: readonly Happened[], a
   return spans.some((span) => fromMs <= span.toMs + afterMs && toMs >= span.fromMs)
 }
 
-function writtenTwice(written: Evidence['written']): Set<string> {
+function repeated(texts: readonly string[]): Set<string> {
   const seen = new Set<string>()
   const twice = new Set<string>()
-  for (const id of written) (seen.has(id) ? twice : seen).add(id)
+  for (const id of texts) (seen.has(id) ? twice : seen).add(id)
   return twice
 }

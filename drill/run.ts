@@ -1,14 +1,16 @@
 import { setTimeout as passTime } from 'node:timers/promises'
+import { watchOthers } from '../bench/support/machine-cpu.ts'
 import { readTopic } from '../bench/support/topic-reader.ts'
 import { say } from '../bench/support/say.ts'
+import { keyOf } from '../test/support/delivery-book.ts'
 import { readJson } from '../test/support/post.ts'
 import { startProxiedKafka } from '../test/support/proxied-kafka.ts'
 import { type Toxiproxy, startToxiproxy } from '../test/support/toxiproxy.ts'
 import { createTrust, type Trust } from '../test/support/trust.ts'
 import { until } from '../test/support/until.ts'
 import { type Endpoints, startEndpoints } from './endpoints.ts'
-import type { DeadLetter, Evidence } from './evidence.ts'
-import { type Installation, openInstallation, partitions } from './installation.ts'
+import type { DeadLetter, Evidence, ParkedTry } from './evidence.ts'
+import { type Installation, openInstallation, partitions, retryWaits } from './installation.ts'
 import { Ledger } from './ledger.ts'
 import { judge, type Verdict } from './oracle.ts'
 import { createActor, type Happened, playFaults } from './play.ts'
@@ -31,6 +33,10 @@ export type Drill = {
   requests: number
   audienceChanges: { written: number; syncs: number; deletions: number }
   failedStarts: readonly string[]
+  /** What all processes said, in order of time: without attempts. */
+  log: readonly string[]
+  /** Of the machine, by other programs: 0 to 1. */
+  othersShare: number
   evidence: Evidence
   verdict: Verdict
 }
@@ -103,6 +109,7 @@ async function play(opened: Opened, act: ReturnType<typeof createActor>): Promis
     ledger,
   })
   const startedMs = Date.now()
+  const watched = watchOthers()
   const faults = playFaults(scheduleOf({ seed: settings.seed, lengthMs }), act)
   const sampling = startSampling({
     brokers,
@@ -129,6 +136,7 @@ async function play(opened: Opened, act: ReturnType<typeof createActor>): Promis
     await inTime(traffic.stop(), mostSettleMs).catch(note('traffic did not end'))
     const lagLeft = await settle(opened)
     const settledMs = Date.now()
+    const othersShare = watched()
     const ended = mishapOf(installation)
     if (ended !== undefined) mishaps.push(ended)
     await progress.stop()
@@ -151,6 +159,8 @@ async function play(opened: Opened, act: ReturnType<typeof createActor>): Promis
         deletions: traffic.audiences.deletions,
       },
       failedStarts: installation.failedStarts,
+      log: linesOf(installation),
+      othersShare,
       evidence,
       verdict: judge(evidence),
     }
@@ -158,6 +168,16 @@ async function play(opened: Opened, act: ReturnType<typeof createActor>): Promis
     await progress.stop()
     await sampling.stop()
   }
+}
+
+function linesOf({ group, gateway, failedStarts }: Installation): string[] {
+  const logs = [...group.logs, ...gateway.logs.map((log, index) => [`gateway ${index + 1}`, log] as const)]
+  const lines = logs.flatMap(([name, log]) =>
+    log
+      .filter(({ msg }) => msg !== 'attempt')
+      .map(({ time, ...line }) => `${String(time)} ${name} ${JSON.stringify(line)}`),
+  )
+  return [...lines.sort(), ...failedStarts.map((start) => `a start failed: ${start}`)]
 }
 
 async function inTime(work: Promise<void>, mostMs: number): Promise<void> {
@@ -217,12 +237,20 @@ async function gather({
       detail: String(headers['detail']),
     })
   })
+  const parked: ParkedTry[] = []
+  for (const wait of retryWaits) {
+    await readTopic(brokers, `${prefix}retry.${wait}`, ({ headers = {} }) => {
+      const key = keyOf(String(headers['destination-id']), String(headers['message-id']))
+      parked.push({ key, state: `${wait}/${String(headers['attempts'])}/${String(headers['waits'])}` })
+    })
+  }
   const logs = [...group.logs.values(), ...gateway.logs].flat()
   return {
     acknowledged: ledger.acknowledged,
     deliveries: endpoints.log.deliveries,
     deadLetters,
     written,
+    parked,
     deleted: ledger.deleted,
     deletes: endpoints.deletes,
     audiences: [...endpoints.audiences].map(([destination, customer]) => ({

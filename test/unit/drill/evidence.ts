@@ -41,6 +41,7 @@ export function flawless(): Evidence {
       detail: '404',
     })),
     written: acknowledged.map(({ id }) => id),
+    parked: [],
     deleted: ['leaver-0'],
     deletes: new Set(destinationsOf('shop').map(({ id }) => `${id}/shop/leaver-0`)),
     audiences: [{ destination: 'members', wrong: [], sentTooLate: [], heldTooLong: [] }],

@@ -107,6 +107,13 @@ describe('a message that came twice', () => {
     expect(causesOf(withDelivery(taken(2, []), { written }))).toEqual(['written twice'])
   })
 
+  test('has one when a retry of it is twice in Kafka', () => {
+    const retry = { key: 'crm/shop-0', state: '1' }
+    expect(causesOf(withDelivery(taken(2, []), { parked: [retry, retry] }))).toEqual(['written twice'])
+    const next = { ...retry, state: '2' }
+    expect(causesOf(withDelivery(taken(2, []), { parked: [retry, next] }))).toEqual(['unexplained'])
+  })
+
   test('has one when a broker was killed', () => {
     expect(causesOf(withDelivery(taken(2, []), { happened: [brokerKill] }))).toEqual(['Kafka in trouble'])
   })
