@@ -13,6 +13,8 @@ export type ParkedTry = {
   key: string
   /** Attempts and waits before it: two records of a delivery with the same are one that was written twice. */
   state: string
+  /** What the sender says of the last attempt: an HTTP status, or why it had no answer. */
+  outcome: string
 }
 
 /** What a customer of audiences has at the end. */

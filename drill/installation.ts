@@ -33,7 +33,7 @@ const program = resolve(import.meta.dirname, '../src/main.ts')
 const workerCount = 3
 export const partitions = 6
 /** Of the ladder; each has a topic. */
-export const retryWaits = ['2s', '5s', '10s'] as const
+export const retryWaits = ['2s', '10s', '30s'] as const
 /** Workers that were killed are started again before their places are free for certain. */
 const places = workerCount + 3
 /** Two of the workers come back under their names, as in a StatefulSet. */
@@ -138,7 +138,7 @@ const settings = {
   SLUICE_TOPICS_PARTITIONS: String(partitions),
   SLUICE_KAFKA_SESSION_TIMEOUT: '6s',
   SLUICE_RETRY_LADDER: retryWaits.join(','),
-  SLUICE_RETRY_THEN: '10s',
+  SLUICE_RETRY_THEN: '30s',
   SLUICE_BREAKER_MAX_OPEN_FOR: '5s',
   SLUICE_LOG_ATTEMPTS: 'false',
 }

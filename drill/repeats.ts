@@ -1,6 +1,6 @@
 import { type Delivery, keyOf } from '../test/support/delivery-book.ts'
 import { faultsOf, isFault } from '../test/support/repeated-deliveries.ts'
-import type { Evidence } from './evidence.ts'
+import type { Evidence, ParkedTry } from './evidence.ts'
 import { destinations } from './fleet.ts'
 import type { Happened } from './play.ts'
 
@@ -32,6 +32,7 @@ export function findRepeats(evidence: Evidence): Repeat[] {
   const parkedTwice = new Set(
     [...repeated(evidence.parked.map(({ key, state }) => `${key} ${state}`))].map((one) => one.split(' ')[0]),
   )
+  const unread = new Set(evidence.parked.filter(isUnread).map(({ key }) => key))
   const spans = {
     kafka: evidence.happened.filter(isOfKafka),
     endpoint: evidence.happened.filter(({ fault }) => fault.kind === 'trouble to an endpoint'),
@@ -41,6 +42,7 @@ export function findRepeats(evidence: Evidence): Repeat[] {
     const [first] = deliveries
     if (faultsOf(deliveries, faults).length > 0) return 'worker killed or stopped'
     if (deliveries.slice(0, -1).some(({ isAnswered }) => !isAnswered)) return 'answer not read'
+    if (first !== undefined && unread.has(keyOf(first.destination, first.messageId))) return 'answer not read'
     if (first !== undefined && twice.has(first.messageId)) return 'written twice'
     if (first !== undefined && parkedTwice.has(keyOf(first.destination, first.messageId)))
       return 'written twice'
@@ -52,6 +54,11 @@ export function findRepeats(evidence: Evidence): Repeat[] {
   return [...evidence.deliveries.values()]
     .filter(({ length }) => length > 1)
     .map((deliveries) => ({ cause: causeOf(deliveries), deliveries }))
+}
+
+/** Whether the sender says that it had no answer, so that it tried again what the endpoint had taken. */
+function isUnread({ outcome }: ParkedTry): boolean {
+  return /^(timeout|connection)/.test(outcome)
 }
 
 /** Whether it is one after which commits and produced records may be uncertain. */

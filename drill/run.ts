@@ -241,7 +241,12 @@ async function gather({
   for (const wait of retryWaits) {
     await readTopic(brokers, `${prefix}retry.${wait}`, ({ headers = {} }) => {
       const key = keyOf(String(headers['destination-id']), String(headers['message-id']))
-      parked.push({ key, state: `${wait}/${String(headers['attempts'])}/${String(headers['waits'])}` })
+      const outcome = String(headers['last-outcome'] ?? '')
+      parked.push({
+        key,
+        outcome,
+        state: `${wait}/${String(headers['attempts'])}/${String(headers['waits'])}`,
+      })
     })
   }
   const logs = [...group.logs.values(), ...gateway.logs].flat()

@@ -15,7 +15,7 @@ export const usage = [
   '',
   '  --minutes N    how long faults go on (default 10; from 1 on, halves too)',
   '  --seed N       the same seed makes the same faults at the same times (default: another one each time)',
-  '  --rate N       events a second (default 90)',
+  '  --rate N       events a second (default 30)',
   '  --report FILE  where the report goes (default .sluice/drill.html)',
   '  --json         the last line of the output is one JSON object',
   '',
@@ -29,7 +29,7 @@ export function readSettings(args: readonly string[], newSeed: () => number): Dr
     options: {
       minutes: { type: 'string', default: '10' },
       seed: { type: 'string' },
-      rate: { type: 'string', default: '90' },
+      rate: { type: 'string', default: '30' },
       report: { type: 'string', default: '.sluice/drill.html' },
       json: { type: 'boolean', default: false },
     },

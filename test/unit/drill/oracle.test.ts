@@ -102,13 +102,18 @@ describe('a message that came twice', () => {
     expect(causesOf(withDelivery(taken(2, [], false)))).toEqual(['answer not read'])
   })
 
+  test('has one when its sender says that it had no answer', () => {
+    const late = { key: 'crm/shop-0', state: '1', outcome: 'timeout' }
+    expect(causesOf(withDelivery(taken(2, []), { parked: [late] }))).toEqual(['answer not read'])
+  })
+
   test('has one when it is twice in Kafka', () => {
     const written = [...flawless().written, 'shop-0']
     expect(causesOf(withDelivery(taken(2, []), { written }))).toEqual(['written twice'])
   })
 
   test('has one when a retry of it is twice in Kafka', () => {
-    const retry = { key: 'crm/shop-0', state: '1' }
+    const retry = { key: 'crm/shop-0', state: '1', outcome: 'status 503' }
     expect(causesOf(withDelivery(taken(2, []), { parked: [retry, retry] }))).toEqual(['written twice'])
     const next = { ...retry, state: '2' }
     expect(causesOf(withDelivery(taken(2, []), { parked: [retry, next] }))).toEqual(['unexplained'])
