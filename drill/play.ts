@@ -95,7 +95,8 @@ export function createActor({
         await othersAwake()
         await group.kill(fault.pick)
         await passTime(forMs)
-        return group.join()
+        await group.join()
+        return undefined
       case 'freeze worker':
         await othersAwake()
         group.freeze(fault.pick, forMs)
@@ -108,7 +109,8 @@ export function createActor({
         await othersAwake()
         await group.leave(fault.pick)
         await passTime(forMs)
-        return group.join()
+        await group.join()
+        return undefined
       case 'add worker':
         await group.join()
         await passTime(forMs)

@@ -10,7 +10,7 @@ import { commitAsNobody, readCommits } from '../../src/kafka/group-state.ts'
 import { partitionOf } from '../../src/message/partition.ts'
 import { encodeCarried } from '../../src/retry/carried.ts'
 import { otherProgram, produce, readAll, type SeenRecord } from './kafka.ts'
-import type { Random } from './mutation.ts'
+import type { Random } from './random.ts'
 
 /** An installation as workers have left it: states, floors and retries, of which the group has settled some. */
 

@@ -1,15 +1,14 @@
 import { setTimeout as passTime } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { groupUnderLoad } from '../../support/group-under-load.ts'
+import { underLoad } from '../../support/group-load.ts'
 
 /** For so long the group is left alone under load. */
 const betweenMs = 4_000
 
 test('from one worker to three and back to one under load, nothing is lost and nothing is repeated', async () => {
-  const { gaps, repeats, changes } = await groupUnderLoad({
-    title: 'from 1 to 3 to 1 workers',
+  const { gaps, repeats, changes, produced, deliveries, longestPauseMs } = await underLoad({
     workers: 1,
-    async play(group) {
+    async change(group) {
       await passTime(betweenMs)
       await Promise.all([group.join(), group.join()])
       await passTime(betweenMs)
@@ -19,6 +18,10 @@ test('from one worker to three and back to one under load, nothing is lost and n
       await passTime(betweenMs)
     },
   })
+  process.stdout.write(
+    `from 1 to 3 to 1 workers: ${produced} messages, ${deliveries} deliveries, ${gaps.length} lost, ${repeats.length} repeated, ` +
+      `${longestPauseMs} ms without any at the most\n`,
+  )
   expect(changes.map(({ kind }) => kind).slice(0, 5)).toEqual(['join', 'join', 'join', 'leave', 'leave'])
   expect(gaps).toEqual([])
   expect(repeats).toEqual([])

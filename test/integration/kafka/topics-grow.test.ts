@@ -3,7 +3,7 @@ import { parseSubject } from '../../../src/audience/state-record.ts'
 import { partitionOf } from '../../../src/message/partition.ts'
 import { setScene } from '../../e2e/scene.ts'
 import { createTopic, otherProgram, produce, readAll } from '../../support/kafka.ts'
-import { Random } from '../../support/mutation.ts'
+import { Random } from '../../support/random.ts'
 import { fill, partitionsOf, type Standing, standingOf, tiers } from '../../support/stopped-installation.ts'
 import { type Ended, runSluice, runToEnd } from '../../support/worker-process.ts'
 
