@@ -55,7 +55,12 @@ export type ReadChange =
   | { ok: true; kind: 'part'; part: Part }
   | AudienceRefusal
 
-export type ChangeRules = { readonly limits: MessageLimits; readonly partitions: number }
+export type ChangeRules = {
+  readonly limits: MessageLimits
+  readonly partitions: number
+  /** How many there were before the last growth: what was in its user's partition then has the version that it had. */
+  readonly formerPartitions?: number | undefined
+}
 
 const [membershipSchema, traitSchema] = propertyChange.anyOf
 const membershipCheck = Compile(membershipSchema)
@@ -119,8 +124,9 @@ function readOne(
   const { userId } = given
   const { spaceId, origin } = place
   const unit = partitionOf(userId, rules.partitions)
-  const isNative = origin === undefined && unit === place.partition
   const { partition, offset } = origin ?? place
+  const isNative =
+    (origin === undefined && unit === partition) || wasNative(userId, partition, rules.formerPartitions)
   return {
     ok: true,
     kind: 'change',
@@ -134,6 +140,10 @@ function readOne(
       unit,
     },
   }
+}
+
+function wasNative(userId: string, partition: number, formerPartitions: number | undefined): boolean {
+  return formerPartitions !== undefined && partitionOf(userId, formerPartitions) === partition
 }
 
 function readPart(given: SyncPart, { spaceId, timestampMs }: ChangePlace): ReadChange {

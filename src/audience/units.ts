@@ -23,6 +23,8 @@ export type AudienceOptions = {
   /** Each unit's store is a folder in it. */
   readonly folder: string
   readonly partitions: number
+  /** Before the last growth; `undefined`: there was none. */
+  readonly formerPartitions?: number | undefined
   readonly limits: MessageLimits
   /** Names the log that the stores are made of: the cluster and the topic. Stores of another are not trusted. */
   readonly logId: string
@@ -193,13 +195,17 @@ class OpenUnits implements AudienceUnits {
   acceptChange(record: HeldRecord, content: RecordContent): void {
     const unit = this.#unitOf(record)
     if (unit === undefined) return
-    const { ports, limits, partitions } = this.#options
+    const { ports, limits, partitions, formerPartitions } = this.#options
     const spaceId = this.#spaceOf(record, content)
     if (spaceId === undefined) return
     const origin = parseOrigin(headerText(content.headers, 'origin'))
     const { partition, offset, timestampMs } = record
     const read = guarded((): ReadChange =>
-      readChange(content.value, { spaceId, partition, offset, timestampMs, origin }, { limits, partitions }),
+      readChange(
+        content.value,
+        { spaceId, partition, offset, timestampMs, origin },
+        { limits, partitions, formerPartitions },
+      ),
     )
     if (!read.ok) ports.refuse(record, content, read.reason, read.detail)
     else if (read.kind === 'part') unit.acceptPart(record, content, read.part)

@@ -55,7 +55,11 @@ export async function startCopyProducer(
         messages = []
         bytes = 0
         ofPartition.clear()
-        await producer.send({ topic, acks: -1, messages: batch })
+        const answers = await producer.send({ topic, acks: -1, messages: batch })
+        // What is for a partition that its metadata doesn't know, kafkajs leaves out without a word.
+        const taken = new Set(answers.map(({ partition }) => partition))
+        const left = batch.find(({ partition }) => partition === undefined || !taken.has(partition))
+        if (left !== undefined) throw new Error(`Kafka did not take records of ${topic}/${left.partition}`)
       }
       return {
         flush,

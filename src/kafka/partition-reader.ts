@@ -89,10 +89,6 @@ function keyed({ offset, key, value, timestampMs }: FetchedRecord): KeyedRecord 
   return key === null ? undefined : { offset, key, value, timestampMs }
 }
 
-function whole(record: FetchedRecord): WholeRecord {
-  return record
-}
-
 type Session = { readonly opened: PartwiseCluster; users: number }
 
 export type ReaderOptions = {
@@ -195,7 +191,7 @@ export function createPartitionReader(
       }
     },
     read: (options) => readAs(options, keyed),
-    readWhole: (options) => readAs(options, whole),
+    readWhole: (options) => readAs(options, (record): WholeRecord => record),
     async stop() {
       stopping.abort(new Error('the reader is stopped'))
       await session?.opened.close()

@@ -30,6 +30,8 @@ export type AudiencesOptions = {
   pipeline: () => Pipeline
   consumer: () => GroupConsumer | undefined
   onFatal: (error: Error) => void
+  /** How many partitions there were before the last growth. */
+  formerPartitions: number | undefined
 }
 
 /** The state of audiences, joined to Kafka on one side and to the deliveries on the other. Stop the reader first, then the units; both may be stopped more than once. */
@@ -43,6 +45,7 @@ export async function openAudiences({
   pipeline,
   consumer,
   onFatal,
+  formerPartitions,
 }: AudiencesOptions): Promise<{ units: AudienceUnits; reader: PartitionReader }> {
   const folder = stateFolder(config)
   const topics = topicNames(config)
@@ -75,6 +78,7 @@ export async function openAudiences({
   const units = createAudienceUnits({
     folder,
     partitions: config.topics.partitions,
+    formerPartitions,
     limits: config.message,
     logId,
     trustedForMs: deletionsKeptMs,

@@ -2,7 +2,7 @@ import type { Change } from '../growth/layout.ts'
 import { merged } from '../growth/merged.ts'
 import { decodePlace, encodePlace, type Place, placeHeader } from '../growth/place.ts'
 import { unitOfWaiting, unitsOfState } from '../growth/targets.ts'
-import type { CopyProducer, CopyWriter } from '../kafka/copy-writer.ts'
+import type { CopyProducer } from '../kafka/copy-writer.ts'
 import { commitOf } from '../kafka/group-place.ts'
 import type { GroupCommit } from '../kafka/group-state.ts'
 import type { PartitionReader, WholeRecord } from '../kafka/partition-reader.ts'
@@ -16,6 +16,18 @@ export type CopyOptions = {
   readonly producer: CopyProducer
   /** Told how many offsets of a source have been passed. */
   readonly onPassed: (offsets: number) => void
+}
+
+/** What is copied of a log. */
+type Stretch = {
+  readonly log: SourcePartition
+  /** Offsets from the one to before the other. */
+  readonly from: number
+  readonly to: number
+  /** Something is to be done yet for what is in it: each record has to be readable. */
+  readonly isOwed: boolean
+  /** Only what isn't settled. */
+  readonly isOpen?: boolean
 }
 
 /** A record of a log that is read to be copied. */
@@ -33,83 +45,81 @@ export class GrowthCopy {
   }
 
   /**
-   * Of `memberships`, first what the group has settled, and then the rest, so that the group begins between the two. One log after the
-   * other: all of a key stays in its order. `bounds`: where the rest begins in the copy, once that is known.
+   * Of `memberships`, first what the group has settled, and then the rest, so that the group begins between the two. `part`: which of
+   * them; `above`: where it begins in the copy.
    */
   async states(
     source: readonly SourcePartition[],
     copy: string,
-    bounds: readonly number[] | undefined,
+    part: { readonly isOpen: boolean; readonly above: readonly number[] },
   ): Promise<void> {
-    const { change, producer, onPassed } = this.#options
-    const units = numbers(change.to.partitions)
-    const lasts = await Promise.all(units.map((unit) => this.#lastOf(copy, unit, bounds?.[unit] ?? 0)))
-    const writer = producer.to(copy)
-    for (const log of source) {
+    const logs = source.map((log) => {
       const { start, position, end } = log
-      const [from, to] = bounds === undefined ? [start, position] : [position, end]
-      if (from < to && lasts.some((last) => last === undefined || last.partition <= log.partition))
-        await this.#statesOf(log, { from, to, isOpen: bounds !== undefined }, { lasts, writer })
-      else onPassed(to - from)
-    }
-    await writer.flush()
-    await this.#checkTimes(copy)
+      return part.isOpen
+        ? { log, from: position, to: end, isOwed: true }
+        : { log, from: start, to: position, isOwed: false }
+    })
+    const { change } = this.#options
+    await this.#copy(logs, copy, part.above, ({ partition, record }) =>
+      unitsOfState(record.key, partition, change),
+    )
   }
 
-  async #statesOf(
-    { topic, partition }: SourcePartition,
-    { from, to, isOpen }: { from: number; to: number; isOpen: boolean },
-    { lasts, writer }: { lasts: readonly (Place | undefined)[]; writer: CopyWriter },
-  ): Promise<void> {
-    const { change, reader, onPassed } = this.#options
-    let passed = from
-    for await (const records of reader.readWhole({ topic, partition, from })) {
-      for (const record of records) {
-        if (record.offset >= to) break
-        if (isUnreadable(record, { topic, partition, isOpen })) continue
-        for (const unit of unitsOfState(record.key, partition, change)) {
-          if (!isBehind({ partition, offset: record.offset }, lasts[unit]))
-            await writer.write(copyOf(record, partition, unit))
-        }
-      }
-      const next = Math.min(to, (records.at(-1)?.offset ?? passed - 1) + 1)
-      onPassed(next - passed)
-      passed = next
-      if (passed >= to) return
-    }
-    onPassed(to - passed)
-  }
-
-  /** What waits of a topic, in the order in which its records were appended, whatever partition that was: so they fall due in it. */
+  /** What waits of a topic. */
   async waiting(source: readonly SourcePartition[], copy: string): Promise<void> {
-    const { change, producer, onPassed } = this.#options
-    const copied = await this.#copiedTo(copy)
-    const writer = producer.to(copy)
-    const logs = source.map((log) => this.#openRecords(log))
-    for await (const { partition, record } of merged(logs, (a, b) => a.orderMs - b.orderMs)) {
-      const unit = unitOfWaiting(record, partition, change)
-      if (record.offset > (copied[unit]?.get(partition) ?? -1))
-        await writer.write(copyOf(record, partition, unit))
-      onPassed(1)
+    const { change } = this.#options
+    const logs = source.map((log) => ({ log, from: log.position, to: log.end, isOwed: true, isOpen: true }))
+    await this.#copy(logs, copy, [], ({ partition, record }) => [unitOfWaiting(record, partition, change)])
+  }
+
+  /**
+   * In the order in which the records were appended, whatever partition that was: so retries fall due in it, and the log has its oldest
+   * records first. Each log stays in its own order.
+   */
+  async #copy(
+    logs: readonly Stretch[],
+    copy: string,
+    above: readonly number[],
+    unitsOf: (read: Read) => readonly number[],
+  ): Promise<void> {
+    const copied = await this.#copiedTo(copy, above)
+    const writer = this.#options.producer.to(copy)
+    const readers = logs.map((log) => this.#recordsOf(log))
+    for await (const read of merged(readers, (a, b) => a.orderMs - b.orderMs)) {
+      const { partition, record } = read
+      for (const unit of unitsOf(read))
+        if (record.offset > (copied[unit]?.get(partition) ?? -1))
+          await writer.write(copyOf(record, partition, unit))
     }
     await writer.flush()
     await this.#checkTimes(copy)
   }
 
-  async *#openRecords(log: SourcePartition): AsyncGenerator<readonly Read[], void> {
-    const { topic, partition, position } = log
+  async *#recordsOf(stretch: Stretch): AsyncGenerator<readonly Read[], void> {
+    const { log, from, to, isOwed, isOpen = false } = stretch
+    const { topic, partition } = log
+    const { reader, onPassed } = this.#options
     let orderMs = 0
-    for await (const records of this.#options.reader.readWhole({ topic, partition, from: position })) {
-      const read: Read[] = []
-      for (const record of records) {
-        if (isSettled(log, record.offset)) continue
-        isUnreadable(record, { topic, partition, isOpen: true })
-        // The broker's clock may have been put back: the log's order holds.
-        orderMs = Math.max(orderMs, record.timestampMs)
-        read.push({ partition, orderMs, record })
+    let passed = from
+    if (from < to) {
+      for await (const records of reader.readWhole({ topic, partition, from })) {
+        const read: Read[] = []
+        for (const record of records) {
+          if (record.offset >= to) break
+          if (isOpen && isSettled(log, record.offset)) continue
+          if (isUnreadable(record, { topic, partition, isOwed })) continue
+          // The broker's clock may have been put back: the log's order holds.
+          orderMs = Math.max(orderMs, record.timestampMs)
+          read.push({ partition, orderMs, record })
+        }
+        yield read
+        const next = Math.min(to, (records.at(-1)?.offset ?? passed - 1) + 1)
+        onPassed(next - passed)
+        passed = next
+        if (passed >= to) return
       }
-      yield read
     }
+    onPassed(Math.max(0, to - passed))
   }
 
   /** Where the group is to stand in the copy of `memberships`: what it has settled of the rest stays settled. */
@@ -149,24 +159,17 @@ export class GrowthCopy {
     return ranges.map(({ end }) => end)
   }
 
-  async #lastOf(copy: string, partition: number, above: number): Promise<Place | undefined> {
-    const { reader } = this.#options
-    const { end } = await reader.range({ topic: copy, partition })
-    if (end <= above) return undefined
-    let last: WholeRecord | undefined
-    for await (const records of reader.readWhole({ topic: copy, partition, from: end - 1 }))
-      last = records.at(-1) ?? last
-    if (last === undefined) throw new StartError(`The last record of ${copy}/${partition} can not be read.`)
-    return placeOf(last, copy, partition)
-  }
-
   /** By unit, up to which offset of each log its records are there: each log stays in its order. */
-  async #copiedTo(copy: string): Promise<readonly ReadonlyMap<number, number>[]> {
+  async #copiedTo(copy: string, above: readonly number[]): Promise<readonly ReadonlyMap<number, number>[]> {
     const { change, reader } = this.#options
     const copied: Map<number, number>[] = []
     for (const unit of numbers(change.to.partitions)) {
       const ofLogs = new Map<number, number>()
-      for await (const records of reader.readWhole({ topic: copy, partition: unit, from: 0 })) {
+      for await (const records of reader.readWhole({
+        topic: copy,
+        partition: unit,
+        from: above[unit] ?? 0,
+      })) {
         for (const record of records) {
           const { partition, offset } = placeOf(record, copy, unit)
           ofLogs.set(partition, Math.max(offset, ofLogs.get(partition) ?? -1))
@@ -208,19 +211,13 @@ function placeOf({ headers, offset }: WholeRecord, copy: string, partition: numb
   )
 }
 
-/** Whether it was written before, in the order of logs, and of offsets in each. */
-function isBehind({ partition, offset }: Omit<Place, 'timestampMs'>, last: Place | undefined): boolean {
-  if (last === undefined) return false
-  return partition < last.partition || (partition === last.partition && offset <= last.offset)
-}
-
 /** Throws where something is still owed for it. */
 function isUnreadable(
   { unreadable }: WholeRecord,
-  { topic, partition, isOpen }: { topic: string; partition: number; isOpen: boolean },
+  { topic, partition, isOwed }: { topic: string; partition: number; isOwed: boolean },
 ): boolean {
   if (unreadable === undefined) return false
-  if (!isOpen) return true
+  if (!isOwed) return true
   throw new StartError(
     `A batch of ${topic}/${partition} can not be read: ${unreadable}. Run \`sluice topics grow --abandon\`, start the workers, which put it in the dead letters, stop them and begin again.`,
   )

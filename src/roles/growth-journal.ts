@@ -44,11 +44,15 @@ export async function readGrowth(kafka: Kafka, config: Config): Promise<Growth |
   return last?.growth
 }
 
-/** Throws where the installation has another layout than is configured, or is being grown: what runs then would be lost or told twice. */
-export async function refuseOtherLayout(kafka: Kafka, config: Config): Promise<void> {
+/**
+ * Throws where the installation has another layout than is configured, or is being grown: what runs then would be lost or told twice. Gives how
+ * many partitions it had before its last growth.
+ */
+export async function refuseOtherLayout(kafka: Kafka, config: Config): Promise<number | undefined> {
   const growth = await readGrowth(kafka, config)
   const fault = faultOf(growth, config.topics)
   if (fault !== undefined) throw new StartError(fault)
+  return growth?.state === 'grown' ? growth.from.partitions : undefined
 }
 
 /** For what is of one number of partitions, whatever is configured. */

@@ -12,7 +12,7 @@ import { addPartitions, endOwnTimes, makeCopies } from '../kafka/topic-grow.ts'
 import type { TopicDefinition } from '../kafka/topics.ts'
 import { GrowthCopy } from './growth-copy.ts'
 import { writeGrowth } from './growth-journal.ts'
-import { digestOf, openOf, type SourcePartition } from './growth-source.ts'
+import { digestOf, type SourcePartition } from './growth-source.ts'
 import { beginningOf, ownDefinitions, sharedTopics } from './growth-topics.ts'
 import { grouped, Progress, type Screen } from './progress.ts'
 import { topicNames } from './settings.ts'
@@ -82,10 +82,12 @@ export class GrowthRun {
     const statesCopy = `${begins}memberships`
     await this.#step('topics', () => refuse(makeCopies(kafka, this.#definitions, { validateOnly: false })))
     await this.#step('states', async () => {
-      await copy.states(states, statesCopy, undefined)
+      await copy.states(states, statesCopy, { isOpen: false, above: [] })
       return { bounds: await copy.endsOf(statesCopy) }
     })
-    await this.#step('open-states', () => copy.states(states, statesCopy, this.#growth.bounds))
+    await this.#step('open-states', () =>
+      copy.states(states, statesCopy, { isOpen: true, above: this.#growth.bounds }),
+    )
     for (const name of this.#growth.waiting)
       await this.#step(`waiting/${name}`, () => copy.waiting(source.get(name) ?? [], begins + name))
     await this.#step('stamps', () => refuse(endOwnTimes(kafka, this.#definitions)))
@@ -156,7 +158,7 @@ export class GrowthRun {
     }
     for (const name of waiting) {
       if (done.includes(`waiting/${name}`)) continue
-      for (const log of source.get(name) ?? []) total += openOf(log)
+      for (const log of source.get(name) ?? []) total += log.end - log.position
     }
     return new CopyProgress(this.#options.screen, total)
   }

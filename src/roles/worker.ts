@@ -119,7 +119,7 @@ export async function startMember({
   let firstSyncs: FirstSyncs | undefined
   const catalog = parts.add(await openCatalog(config, metrics, log, () => firstSyncs?.catalogChanged()))
   const kafka = await openKafka(config, log, 'worker')
-  await refuseOtherLayout(kafka, config)
+  const formerPartitions = await refuseOtherLayout(kafka, config)
   const laidOut = await refuseWrongTopics(kafka, config, log)
 
   const topics = topicNames(config)
@@ -180,6 +180,7 @@ export async function startMember({
     pipeline: () => running,
     consumer: () => consumer,
     onFatal,
+    formerPartitions,
   })
   const { partitions } = config.topics
   const backfillMarks = parts.add(

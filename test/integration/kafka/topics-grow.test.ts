@@ -108,31 +108,39 @@ test('an installation without a record grows in one run: each topic has the new 
   await runSluice(['topics', 'check'], { ...variables, ...grownTo(7) })
 })
 
-test('all that is known and all that waits is in its new unit, once, in its order, with its time, and settled where it was', async () => {
-  const installation = await install(3)
-  const { prefix, groupId, grow } = installation
-  await fill(installation, { users: 400, waiting: 300, random: new Random(1) })
-  const grown = await grow('7')
-  expect(grown.stderr + grown.stdout).toContain('grown      from 3 to 7 partitions')
-  await expectCopied(prefix, groupId, 3, 7)
-})
+test(
+  'all that is known and all that waits is in its new unit, once, in its order, with its time, and settled where it was',
+  { timeout: 240_000 },
+  async () => {
+    const installation = await install(3)
+    const { prefix, groupId, grow } = installation
+    await fill(installation, { users: 400, waiting: 300, random: new Random(1) })
+    const grown = await grow('7')
+    expect(grown.stderr + grown.stdout).toContain('grown      from 3 to 7 partitions')
+    await expectCopied(prefix, groupId, 3, 7)
+  },
+)
 
-test('killed at any moment, it goes on where it was: nothing is copied twice, nothing is left out', async () => {
-  const installation = await install(3)
-  const { prefix, groupId, variables } = installation
-  const random = new Random(2)
-  await fill(installation, { users: 4_000, waiting: 1_500, random })
-  let kills = 0
-  for (let killAfterMs = 600; ; killAfterMs += 150 + random.below(250)) {
-    const { code, stderr } = await runToEnd(['topics', 'grow', '7'], variables, { killAfterMs })
-    if (code === 0) break
-    expect(stderr).not.toContain('sluice:')
-    expect(code).toBe(null)
-    kills++
-  }
-  expect(kills).toBeGreaterThanOrEqual(3)
-  await expectCopied(prefix, groupId, 3, 7)
-})
+test(
+  'killed at any moment, it goes on where it was: nothing is copied twice, nothing is left out',
+  { timeout: 240_000 },
+  async () => {
+    const installation = await install(3)
+    const { prefix, groupId, variables } = installation
+    const random = new Random(2)
+    await fill(installation, { users: 4_000, waiting: 1_500, random })
+    let kills = 0
+    for (let killAfterMs = 600; ; killAfterMs += 150 + random.below(250)) {
+      const { code, stderr } = await runToEnd(['topics', 'grow', '7'], variables, { killAfterMs })
+      if (code === 0) break
+      expect(stderr).not.toContain('sluice:')
+      expect(code).toBe(null)
+      kills++
+    }
+    expect(kills).toBeGreaterThanOrEqual(3)
+    await expectCopied(prefix, groupId, 3, 7)
+  },
+)
 
 test('a dry run tells what would be done, and writes nothing', async () => {
   const installation = await install(3)
@@ -152,23 +160,27 @@ test('a dry run tells what would be done, and writes nothing', async () => {
   expect(await partitionsOf(`${prefix}events`)).toBe(3)
 })
 
-test('a growth that has begun can be abandoned: all is as it was, and the next one makes other topics', async () => {
-  const installation = await install(3)
-  const { prefix, groupId, variables, grow } = installation
-  await fill(installation, { users: 4_000, waiting: 1_000, random: new Random(4) })
-  const before = await standingOf(`${prefix}retry.1s`, groupId)
-  await growUntilBegun(installation)
-  const blocked = await runToEnd(['worker'], variables)
-  expect(blocked.code).toBe(1)
-  expect(blocked.stderr).toContain('`sluice topics grow 7`')
-  expect((await grow('9')).stderr).toContain('A growth to 7 partitions is under way')
-  const abandoned = await grow('--abandon')
-  expect(abandoned).toMatchObject({ code: 0 })
-  await runSluice(['topics', 'check'], variables)
-  expect(await standingOf(`${prefix}retry.1s`, groupId)).toEqual(before)
-  const grown = await grow('5')
-  expect(grown.stdout).toContain('SLUICE_TOPICS_PARTITIONS=5 and SLUICE_TOPICS_GENERATION=3')
-})
+test(
+  'a growth that has begun can be abandoned: all is as it was, and the next one makes other topics',
+  { timeout: 240_000 },
+  async () => {
+    const installation = await install(3)
+    const { prefix, groupId, variables, grow } = installation
+    await fill(installation, { users: 4_000, waiting: 1_000, random: new Random(4) })
+    const before = await standingOf(`${prefix}retry.1s`, groupId)
+    await growUntilBegun(installation)
+    const blocked = await runToEnd(['worker'], variables)
+    expect(blocked.code).toBe(1)
+    expect(blocked.stderr).toContain('`sluice topics grow 7`')
+    expect((await grow('9')).stderr).toContain('A growth to 7 partitions is under way')
+    const abandoned = await grow('--abandon')
+    expect(abandoned).toMatchObject({ code: 0 })
+    await runSluice(['topics', 'check'], variables)
+    expect(await standingOf(`${prefix}retry.1s`, groupId)).toEqual(before)
+    const grown = await grow('5')
+    expect(grown.stdout).toContain('SLUICE_TOPICS_PARTITIONS=5 and SLUICE_TOPICS_GENERATION=3')
+  },
+)
 
 test.each([
   ['2', 'they can only become more'],
@@ -243,7 +255,7 @@ test('while somebody is in the group it is refused, and names who', async () => 
   }
 })
 
-test('where somebody wrote to what is copied it goes no further', async () => {
+test('where somebody wrote to what is copied it goes no further', { timeout: 240_000 }, async () => {
   const installation = await install(3)
   const { prefix, grow } = installation
   await fill(installation, { users: 4_000, waiting: 1_000, random: new Random(6) })

@@ -56,6 +56,32 @@ function reasonOf(value: unknown): string {
   return result.ok ? 'none' : result.reason
 }
 
+const formerPartitions =
+  Array.from({ length: 64 }, (_, index) => index + 1).find(
+    (partitions) => partitionOf(userId, partitions) !== home,
+  ) ?? 0
+const formerHome = partitionOf(userId, formerPartitions)
+
+function versionOf(at: Partial<ChangePlace>, given: object) {
+  const bytes = Buffer.from(JSON.stringify(membership))
+  const result = readChange(bytes, { ...place, ...at }, { ...rules, ...given })
+  return result.ok && result.kind === 'change' ? result.change.version : undefined
+}
+
+describe('a change from before a growth', () => {
+  test('has the version that it had in the partition that was its user’s, where it is and when it was moved', () => {
+    const before = versionOf({ partition: formerHome, offset: 9 }, { partitions: formerPartitions })
+    expect(before?.isNative).toBe(true)
+    expect(versionOf({ partition: formerHome, offset: 9 }, { formerPartitions })).toEqual(before)
+    const moved = { partition: home, offset: 70, origin: { partition: formerHome, offset: 9 } }
+    expect(versionOf(moved, { formerPartitions })).toEqual(before)
+  })
+
+  test('has the lower version of one in a wrong partition where nothing was grown', () => {
+    expect(versionOf({ partition: formerHome, offset: 9 }, {})?.isNative).toBe(false)
+  })
+})
+
 describe('a change', () => {
   test('is read with the version of its record', () => {
     expect(read(membership)).toEqual({
