@@ -64,11 +64,26 @@ export async function startKubernetes({
   try {
     const cluster = await startServers({ programs, folder, children, kwokConfig })
     await fill(cluster, definitions)
-    return { ...cluster, said: children.said, stop }
+    return {
+      ...cluster,
+      said: children.said,
+      async stop() {
+        await removeVolumes(cluster)
+        await stop()
+      },
+    }
   } catch (cause) {
     const said = children.said()
     await stop()
     throw new Error(`Kubernetes hasn't started:\n${said}`, { cause })
+  }
+}
+
+/** Kubernetes makes their folders where it wants, and would remove them in its own time. */
+async function removeVolumes({ get }: Client): Promise<void> {
+  for (const { spec } of await get(['persistentvolumes'])) {
+    const { hostPath }: { hostPath?: { path: string } } = Object(spec)
+    if (hostPath !== undefined) rmSync(hostPath.path, { recursive: true, force: true })
   }
 }
 
