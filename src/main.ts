@@ -81,7 +81,7 @@ command(
 command('worker', 'consume, deliver and retry: one member of the consumer group for each CPU', {
   shown: { workerProcesses: '--processes' },
 })
-  .addOption(new Option('--process-number <number>', 'which of its own processes this is').hideHelp())
+  .addOption(new Option('--process-number <number>', 'the number of this process of the worker').hideHelp())
   .action(({ processNumber, ...flags }: Flags) => {
     const { config } = configOf(flags)
     if (processNumber !== undefined) {
@@ -92,7 +92,7 @@ command('worker', 'consume, deliver and retry: one member of the consumer group 
     return runRole(startWorker, config)
   })
 
-command('gateway', "take messages by HTTP, as Segment's clients send them, and write them to Kafka", {
+command('gateway', "accept messages over HTTP from Segment's clients, and write them to Kafka", {
   shown: { gatewayPort: '--port' },
 }).action((flags: Flags) => runRole(startGateway, configOf(flags).config))
 
@@ -100,7 +100,7 @@ const topics = program.command('topics').description('create, check and list the
 command('apply', 'create missing topics and correct settings', { parent: topics }).action((flags: Flags) =>
   runOnce(flags, applyTopicTable),
 )
-command('check', 'compare the topics with what they must be; exit code 1 if they differ', {
+command('check', 'compare the topics with what Sluice needs; exit code 1 if they differ', {
   parent: topics,
 }).action((flags: Flags) => runOnce(flags, checkTopicTable))
 command('grow', 'take the installation to more partitions: workers are stopped for it, producers may go on', {
@@ -134,13 +134,15 @@ docs/growing.md tells what it does, and what upstream has to know.`,
       ),
     ),
   )
-command('list', 'show the topics and what they are for', { parent: topics }).action((flags: Flags) =>
+command('list', 'show the topics and their purposes', { parent: topics }).action((flags: Flags) =>
   runOnce(flags, async (config) => listTopicTable(config)),
 )
 
-command('print', 'write the topics down for the tools of those who may create them', { parent: topics })
-  .addOption(new Option('--format <format>', 'for which tool').choices(printFormats).makeOptionMandatory())
-  .option('--strimzi-cluster <name>', 'the Kafka resource that the topics are of', 'my-cluster')
+command('print', 'print the topics in the format of another tool, for whoever may create them', {
+  parent: topics,
+})
+  .addOption(new Option('--format <format>', 'the tool').choices(printFormats).makeOptionMandatory())
+  .option('--strimzi-cluster <name>', 'the Kafka resource of the topics', 'my-cluster')
   .action((flags: Flags) =>
     runOnce(flags, async (config) => {
       const format = printFormats.find((known) => known === flags['format']) ?? 'kafka-topics'
@@ -150,7 +152,7 @@ command('print', 'write the topics down for the tools of those who may create th
 
 command('send', 'produce messages to the events topic, as an upstream service would')
   .argument('[message]', 'a message as JSON; without it, one message a line is read from standard input')
-  .requiredOption('--source <id>', 'the source that the message is from: a source id of the catalog')
+  .requiredOption('--source <id>', 'the source of the messages: a source id of the catalog')
   .addHelpText(
     'after',
     `
@@ -168,20 +170,20 @@ const audience = program
   .command('audience')
   .description('write audiences and computed traits to Kafka, as an upstream service would')
 
-command('sync', 'write a whole audience: who is not in the file has left', { parent: audience })
+command('sync', 'write a whole audience: users who are not in the file leave it', { parent: audience })
   .argument('<file>', 'users as CSV or NDJSON; - is standard input')
-  .requiredOption('--space <id>', 'the space that the audience is of: a source id of the catalog')
+  .requiredOption('--space <id>', 'the space of the audience: a source id of the catalog')
   .requiredOption('--audience <id>', 'the id of the audience')
   .requiredOption('--name <name>', 'the name of the audience; its property is named after it without --key')
   .option('--key <key>', 'the name of the property; it never changes')
   .option(
     '--snapshot-at <time>',
-    'when the audience was looked at, ISO 8601; later changes hold (default: now)',
+    'when the audience was read, ISO 8601; changes after that are kept (default: now)',
   )
   .addOption(new Option('--format <format>', "default: by the file's ending").choices(['csv', 'ndjson']))
-  .option('--column <name>', 'the column or field that has the user ids (default: userId or user_id)')
-  .option('--no-header', 'the first line of the CSV is a user already; --column is then a number')
-  .option('--allow-empty', 'a file without users ends the audience: everybody leaves')
+  .option('--column <name>', 'the column or field with the user ids (default: userId or user_id)')
+  .option('--no-header', 'the CSV has no header line; --column is then a number')
+  .option('--allow-empty', 'accept a file without users, which ends the audience: all users leave')
   .option('--dry-run', 'read and check the file, count, and write nothing')
   .addHelpText(
     'after',
@@ -216,7 +218,7 @@ first user is sent, in flat memory, with a copy in the folder for temporary file
     ),
   )
 
-command('change', 'write a change of an audience or a computed trait, or those on standard input', {
+command('change', 'write one change of an audience or a computed trait, or the changes on standard input', {
   parent: audience,
 })
   .requiredOption('--space <id>', 'the space: a source id of the catalog')
@@ -227,10 +229,7 @@ command('change', 'write a change of an audience or a computed trait, or those o
   .option('--user <id>', 'the user')
   .option('--member <true|false>', 'whether the user is in the audience now')
   .option('--value <json>', 'the value of the computed trait now')
-  .option(
-    '--changed-at <time>',
-    'when it changed, ISO 8601; of two changes the later one holds (default: now)',
-  )
+  .option('--changed-at <time>', 'when it changed, ISO 8601; the later of two changes wins (default: now)')
   .addHelpText(
     'after',
     `
@@ -239,7 +238,7 @@ Examples:
   sluice audience change --space personas --trait trait_1 --name "Plan" --user u1 --value '"gold"'
   sluice audience change --space personas < changes.ndjson
 
-A line of standard input is a change as schemas/audience-change.schema.json has it. All are checked before the first is sent.`,
+A line of standard input is a change as schemas/audience-change.schema.json has it. All changes are checked before the first is sent.`,
   )
   .action(({ space, ...flags }: Flags) =>
     runOnce(flags, (config, log) =>
@@ -268,12 +267,15 @@ command('backfill', 'deliver the present values of audiences and traits to one d
   parent: audience,
 })
   .requiredOption('--space <id>', 'the space: a source id of the catalog')
-  .requiredOption('--destination <id>', 'who gets them: a destination id of the catalog')
+  .requiredOption('--destination <id>', 'the destination that gets them: its id in the catalog')
   .option('--audience <id>', 'only the members of this audience')
   .option('--property <name>', 'only this property')
-  .option('--with-left', 'also who has left, and traits without a value: for one that has missed changes')
-  .option('--rate <number>', 'at most so many Identifies a second (default: 1000)')
-  .option('--state <file>', 'where it is noted how far it is: run again, it goes on from there')
+  .option(
+    '--with-left',
+    'include users who have left and traits without a value, for a destination that missed changes',
+  )
+  .option('--rate <number>', 'the most Identifies a second (default: 1000)')
+  .option('--state <file>', 'a file that remembers the progress: run the command again to go on from there')
   .option('--dry-run', 'count, and write nothing')
   .addHelpText(
     'after',
@@ -283,7 +285,7 @@ Examples:
   sluice audience backfill --space personas --destination crm --audience aud_1 --state backfill.json
   sluice audience backfill --space personas --destination crm --with-left --rate 200
 
-They are delivered after everything else. What changes meanwhile is delivered by itself, and wins.`,
+The values are delivered after everything else. Values that change meanwhile are delivered by themselves, and win.`,
   )
   .action(({ space, destination, ...flags }: Flags) =>
     runOnce(flags, (config, log) =>
@@ -305,7 +307,7 @@ They are delivered after everything else. What changes meanwhile is delivered by
     ),
   )
 
-command('config', 'print the configuration in force and where each value is from, without secrets').action(
+command('config', 'print the configuration in force and the origin of each value, without secrets').action(
   printConfig,
 )
 
