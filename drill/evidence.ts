@@ -4,7 +4,7 @@ import type { WrongValue } from '../test/support/audience-upstream.ts'
 import type { SentMessage } from './ledger.ts'
 import type { Happened } from './play.ts'
 
-/** A record of the dead letters. */
+/** A record of the dead letters; `destination` and `messageId` are empty where it isn't a delivery. */
 export type DeadLetter = { destination: string; messageId: string; reason: string; detail: string }
 
 /** A record of a retry topic. */

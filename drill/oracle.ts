@@ -25,6 +25,8 @@ export type Verdict = {
 /** Of all deliveries at the most. */
 const mostRepeated = 0.05
 const shown = 10
+/** Parts of syncs that a newer sync has replaced: halves are sent on purpose, and what has no answer is sent again. */
+const overtaken = new Set(['sync_outdated', 'sync_incomplete'])
 
 /** Judges a drill by what is known of it. */
 export function judge(evidence: Evidence): Verdict {
@@ -87,10 +89,12 @@ function ofDeadLetters({ deadLetters }: Evidence): Check {
       .map(({ id }) => id),
   )
   const wrong = deadLetters
-    .filter(({ destination, reason }) => !(gone.has(destination) && reason === 'failed_for_good'))
+    .filter(({ destination, reason }) =>
+      destination === '' ? !overtaken.has(reason) : !(gone.has(destination) && reason === 'failed_for_good'),
+    )
     .map(({ destination, messageId, reason, detail }) => `${destination}/${messageId}: ${reason} (${detail})`)
   return check(
-    'Only what an endpoint has refused for good is in the dead letters',
+    'Only what an endpoint has refused for good, and syncs that newer ones have replaced, are in the dead letters',
     wrong,
     'others',
     ` of ${deadLetters.length.toLocaleString('en')} dead letters`,

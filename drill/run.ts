@@ -231,8 +231,8 @@ async function gather({
   const deadLetters: DeadLetter[] = []
   await readTopic(brokers, `${prefix}dead-letters`, ({ headers = {} }) => {
     deadLetters.push({
-      destination: String(headers['destination-id']),
-      messageId: String(headers['message-id']),
+      destination: String(headers['destination-id'] ?? ''),
+      messageId: String(headers['message-id'] ?? ''),
       reason: String(headers['reason']),
       detail: String(headers['detail']),
     })

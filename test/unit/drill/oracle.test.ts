@@ -67,6 +67,15 @@ test('a dead letter of an endpoint that takes all is told, with its reason', () 
   ])
 })
 
+test.each([
+  ['sync_outdated', []],
+  ['bad_property_name', ['/: bad_property_name (of an audience)']],
+])('a dead letter of an audience with the reason %s has %j against it', (reason, against) => {
+  const evidence = flawless()
+  const letter = { destination: '', messageId: '', reason, detail: 'of an audience' }
+  expect(broken({ ...evidence, deadLetters: [...evidence.deadLetters, letter] }).against).toEqual(against)
+})
+
 describe('a message that came twice', () => {
   const span = { fromMs: startMs + 2.5 * secondMs, toMs: startMs + 2.6 * secondMs }
   const kill = { kind: 'kill', worker: 'w1', ...span } as const
