@@ -55,6 +55,8 @@ export type AttemptListener<D> = {
 
 type AttemptParts<D> = {
   sender: Sender
+  /** Makes the requests of hooks that aren't well. */
+  sickSender: Sender
   bulkhead: Bulkhead
   endpoint: Endpoint
   /** In the order in which they have their turn. */
@@ -155,14 +157,15 @@ export class Attempt<D extends Attempted> {
   }
 
   post(hook: EndpointHook, exchange: Exchange, way: Way): void {
-    const { sender, delivery, endpoint, startedMs, now } = this.#parts
+    const { sender, sickSender, delivery, endpoint, startedMs, now } = this.#parts
     // A signature tells its time, and what was paced may have waited.
     const headers =
       way === 'paced'
         ? endpoint.sign(delivery, now())
         : (this.#signatureHeaders ??= endpoint.sign(delivery, startedMs))
     const { trace } = delivery
-    sender.post(
+    const by = way === 'paced' ? sickSender : sender
+    by.post(
       hook.target,
       delivery.body,
       trace === undefined ? headers : trace.posting(hook, headers),

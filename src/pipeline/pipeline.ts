@@ -324,6 +324,7 @@ class DeliveryPipeline implements Pipeline {
     if (sick.length === hooks.length && !this.#goesOutside(delivery)) return
     new Attempt({
       sender: this.#options.sender,
+      sickSender: this.#options.sickSender ?? this.#options.sender,
       bulkhead: this.#bulkhead,
       endpoint,
       hooks,

@@ -4,12 +4,15 @@ import type { Config } from '../config/schema.ts'
 import { type ConnectOutcome, createProxy, type OutboundProxy } from '../delivery/proxy.ts'
 import { createResolver, type LookupOutcome, type NameResolver } from '../delivery/resolver.ts'
 import { createSender, type Sender } from '../delivery/sender.ts'
+import { ThreadedSender } from '../delivery/threaded-sender.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { CountedSeries } from '../telemetry/tally.ts'
 
 /** What goes out to hooks. */
 export type Outbound = {
   sender: Sender
+  /** For hooks that aren't well: in a thread of its own, but where all goes through a proxy, whose state is one. */
+  sickSender: Sender
   /** Sockets are closed at once. */
   close(): Promise<void>
 }
@@ -25,13 +28,31 @@ export type OutboundOptions = {
 /** Joins what is between a worker and its hooks: addresses, names, a proxy if one is configured, connections. */
 export function createOutbound({ config, metrics, log, onUnreachable }: OutboundOptions): Outbound {
   const { allowAddresses, dnsServers, timeoutMs, poolIdleMs } = config.delivery
-  const resolver = createResolver({ servers: dnsServers, onLookup: lookupCounter(metrics) })
+  const onLookup = lookupCounter(metrics)
+  const resolver = createResolver({ servers: dnsServers, onLookup })
   const proxy = openProxy({ config, metrics, log, onUnreachable }, resolver)
   const policy = createAddressPolicy(allowAddresses)
   const sender = createSender({ policy, resolver, proxy, timeoutMs, poolIdleMs })
+  const sickSender =
+    proxy === undefined
+      ? new ThreadedSender({
+          allowAddresses,
+          dnsServers,
+          timeoutMs,
+          poolIdleMs,
+          onLookup,
+          onBroken: (err) =>
+            log.error(
+              { err },
+              'the thread for failing URLs has ended: its requests count as failed, and it is started anew',
+            ),
+        })
+      : sender
   return {
     sender,
+    sickSender,
     async close() {
+      await sickSender.close()
       await sender.close()
       await proxy?.close()
       resolver.close()

@@ -206,6 +206,7 @@ export async function startMember({
   const running = createPipeline({
     catalog: () => catalog.current(),
     sender: outbound.sender,
+    sickSender: outbound.sickSender,
     outlet: producer,
     observer: bothObservers(bothObservers(observer, attemptLog?.observer), traces?.observer),
     tracing: traces,
