@@ -6,6 +6,7 @@ import { runGatewayBenchmark } from './gateway/benchmark.ts'
 import { type GroupSettings, runGroupBenchmark } from './group/benchmark.ts'
 import { runIdleBenchmark } from './idle/benchmark.ts'
 import { runIsolationBenchmark } from './isolation/benchmark.ts'
+import { type LogSettings, runLogBenchmark } from './log/benchmark.ts'
 import { type ParkedSettings, runParkedBenchmark } from './parked/benchmark.ts'
 import { runRefusalsBenchmark } from './refusals/benchmark.ts'
 import { runScalingBenchmark } from './scaling/benchmark.ts'
@@ -20,7 +21,13 @@ import { runWorkerBenchmark } from './worker/benchmark.ts'
 type Benchmark = {
   about: string
   run(
-    settings: Settings & AudienceSettings & GroupSettings & ParkedSettings & SickSettings & SoakSettings,
+    settings: Settings &
+      AudienceSettings &
+      GroupSettings &
+      LogSettings &
+      ParkedSettings &
+      SickSettings &
+      SoakSettings,
   ): Promise<BenchmarkResult>
 }
 
@@ -107,6 +114,13 @@ const benchmarks = new Map<string, Benchmark>([
       run: runAudienceBenchmark,
     },
   ],
+  [
+    'log',
+    {
+      about: 'the index of the delivery log: rows a second, bytes a row, queries, expiry, memory',
+      run: runLogBenchmark,
+    },
+  ],
 ])
 
 const usage = [
@@ -132,6 +146,7 @@ const usage = [
   '                    sick: to each hook, for the scenes of that rate alone (5, 50, 500)',
   '  --minutes N       soak: how long it is (default 20); sick: how long messages come (default 240, 20, 2, 8)',
   '  --records N       parked: how many wait (default 500000)',
+  '  --rows N          log: how many states are indexed (default 5000000)',
   '  --members N       audience: how many (default 1000000); group: in that size alone (1, 10, 50)',
   '  --units N         group: in that size alone (12, 200, 1000)',
   '  --destinations N  destinations: how many the many are (default 10000)',
@@ -159,6 +174,7 @@ try {
       'rate',
       'destinations',
       'processes',
+      'rows',
     ]),
     keepCap: values['keep-cap'],
     tls: values.tls,
@@ -189,6 +205,7 @@ function readArguments() {
         rate: { type: 'string' },
         destinations: { type: 'string' },
         processes: { type: 'string' },
+        rows: { type: 'string' },
         tls: { type: 'boolean', default: false },
         'keep-cap': { type: 'boolean', default: false },
         json: { type: 'boolean', default: false },
@@ -207,6 +224,7 @@ type CountName =
   | 'minutes'
   | 'records'
   | 'members'
+  | 'rows'
   | 'units'
   | 'rate'
   | 'destinations'

@@ -75,7 +75,7 @@ const parts: Readonly<Record<string, Folder>> = {
     imports: ['message', 'routing', 'retry', 'delivery', 'pacing'],
   },
   'delivery-log': {
-    about: 'what became of each delivery, on the topic `attempts`',
+    about: 'what became of each delivery: written to the topic `attempts`, indexed, asked for',
     imports: ['delivery', 'pipeline'],
   },
   tracing: {
@@ -103,8 +103,8 @@ export const folders: Readonly<Record<string, Folder>> = {
     imports: Object.keys(parts),
   },
   '.': {
-    about: '`main.ts` and `run-role.ts`: argv → role → run → exit code',
+    about: '`main.ts`, `log-commands.ts` and `run-role.ts`: argv → role → run → exit code',
     imports: ['roles', 'config', 'telemetry'],
-    packages: ['commander'],
+    packages: ['commander', '@bomb.sh/tab'],
   },
 }

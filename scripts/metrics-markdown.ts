@@ -23,6 +23,7 @@ export async function metricsMarkdown(): Promise<string> {
     ['Of workers and gateways', own.filter(({ roles }) => roles.length === 2)],
     ['Of workers', own.filter(({ roles }) => roles.length === 1 && roles[0] === 'worker')],
     ['Of gateways', own.filter(({ roles }) => roles.length === 1 && roles[0] === 'gateway')],
+    ['Of the index of the delivery log', own.filter(({ roles }) => roles[0] === 'log')],
   ] as const
   return (
     introduction +

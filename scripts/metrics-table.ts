@@ -1,4 +1,5 @@
 import { createGatewayMetrics } from '../src/telemetry/gateway-metrics.ts'
+import { createLogMetrics } from '../src/telemetry/log-metrics.ts'
 import { createMetrics } from '../src/telemetry/metrics.ts'
 
 /** One metric, as `/metrics` tells it. */
@@ -12,7 +13,7 @@ export type TableMetric = {
   /** What several processes of one worker make of their values: sum, max or min. */
   readonly aggregator: string
   /** Who tells it. */
-  readonly roles: readonly ('worker' | 'gateway')[]
+  readonly roles: readonly ('worker' | 'gateway' | 'log')[]
 }
 
 type Registry = ReturnType<typeof createMetrics>['registry']
@@ -31,6 +32,8 @@ export async function metricsTable(): Promise<ReadonlyMap<string, TableMetric>> 
   }
   for (const [name, metric] of gateway)
     if (!table.has(name)) table.set(name, { ...metric, destinationLabels: [], roles: ['gateway'] })
+  for (const [name, metric] of await read(createLogMetrics().registry))
+    if (!table.has(name)) table.set(name, { ...metric, destinationLabels: [], roles: ['log'] })
   return table
 }
 

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import completion from '@bomb.sh/tab/commander'
 import { Command, CommanderError, Option } from 'commander'
 import type { Logger } from 'pino'
 import { describeConfig } from './config/describe.ts'
@@ -6,6 +7,7 @@ import { configFlags } from './config/flags.ts'
 import { loginWarnings } from './config/login.ts'
 import { readConfig } from './config/read.ts'
 import type { Config } from './config/schema.ts'
+import { addLogCommands } from './log-commands.ts'
 import { backfill } from './roles/audience-backfill.ts'
 import { changeAudience } from './roles/audience-change.ts'
 import { syncAudience } from './roles/audience-sync.ts'
@@ -66,6 +68,8 @@ Examples:
   sluice send --source shop '{"type":"track","userId":"u1","event":"Hello"}'
   sluice audience sync vips.csv --space personas --audience aud_1 --name "Big spenders"
   sluice audience change --space personas --audience aud_1 --name "Big spenders" --user u1 --member true
+  sluice log find MESSAGE_ID                  what became of a message
+  sluice log tail --failed                    what fails, as it does
   sluice config                               the configuration in force, and where each value is from
 
 Every setting has a variable (SLUICE_KAFKA_BROKERS) and a flag (--kafka-brokers): docs/configuration.md.`,
@@ -95,6 +99,8 @@ command('worker', 'consume, deliver and retry: one member of the consumer group 
 command('gateway', "accept messages over HTTP from Segment's clients, and write them to Kafka", {
   shown: { gatewayPort: '--port' },
 }).action((flags: Flags) => runRole(startGateway, configOf(flags).config))
+
+addLogCommands(program, { command, runOnce, configOf })
 
 const topics = program.command('topics').description('create, check and list the topics')
 command('apply', 'create missing topics and correct settings', { parent: topics }).action((flags: Flags) =>
@@ -398,6 +404,7 @@ function isBrokenPipe(error: Error): boolean {
   return 'code' in error && error.code === 'EPIPE'
 }
 
+completion(program, { completionCommandName: 'completion' })
 outliveReaders()
 
 try {

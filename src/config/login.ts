@@ -105,11 +105,19 @@ export function registryFaults({
 }
 
 /** What doesn't fit together of the delivery log, a line each. */
-export function attemptsFaults({ userKey, userKeyFile }: Config['attempts']): readonly string[] {
-  if (userKey === undefined || userKeyFile === undefined) return []
-  return [
-    'attempts.userKeyFile (SLUICE_ATTEMPTS_USER_KEY_FILE): is set beside attempts.userKey; expected one of them',
-  ]
+export function deliveryLogFaults({
+  attempts,
+  index,
+}: Pick<Config, 'attempts' | 'index'>): readonly string[] {
+  const faults: string[] = []
+  if (attempts.userKey !== undefined && attempts.userKeyFile !== undefined) {
+    faults.push(
+      'attempts.userKeyFile (SLUICE_ATTEMPTS_USER_KEY_FILE): is set beside attempts.userKey; expected one of them',
+    )
+  }
+  if (index.token !== undefined && index.tokenFile !== undefined)
+    faults.push('index.tokenFile (SLUICE_INDEX_TOKEN_FILE): is set beside index.token; expected one of them')
+  return faults
 }
 
 const allKeys: readonly Key[] = [

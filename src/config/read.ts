@@ -1,5 +1,5 @@
 import process from 'node:process'
-import { attemptsFaults, loginFaults, registryFaults } from './login.ts'
+import { deliveryLogFaults, loginFaults, registryFaults } from './login.ts'
 import { nearest } from './nearest.ts'
 import { configKeys, type Config, type ConfigKey, groupIdFor } from './schema.ts'
 
@@ -44,7 +44,8 @@ export function readConfig({ env = process.env, flags = {} }: ConfigInput = {}):
   if (!faultySections.has('kafka')) faults.push(...loginFaults(config.kafka))
   if (!faultySections.has('topics')) faults.push(...replicationFaults(config.topics))
   if (!faultySections.has('registry')) faults.push(...registryFaults(config.registry))
-  if (!faultySections.has('attempts')) faults.push(...attemptsFaults(config.attempts))
+  if (!faultySections.has('attempts') && !faultySections.has('index'))
+    faults.push(...deliveryLogFaults(config))
   faults.push(...unknownVariables(env))
   if (faults.length === 0) return { ok: true, config, sources }
 

@@ -1,4 +1,6 @@
 import { isIP, isIPv4, isIPv6 } from 'node:net'
+import { deliveryLogKeys } from './delivery-log-keys.ts'
+import { isPlainUrl } from './plain-url.ts'
 import {
   boolean,
   bytes,
@@ -33,12 +35,6 @@ function isHttpProxy(given: string): boolean {
   if (url === null || url.protocol !== 'http:') return false
   const isBare = url.pathname === '/' && url.search === '' && url.hash === ''
   return isBare && isEncoded(url.username) && isEncoded(url.password)
-}
-
-function isPlainUrl(given: string): boolean {
-  const url = URL.parse(given)
-  if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) return false
-  return url.username === '' && url.password === '' && url.search === '' && url.hash === ''
 }
 
 /** Of a SASL OAUTHBEARER message. Source: RFC 7628, section 3.1. */
@@ -559,41 +555,7 @@ const configTable = {
         'Write one log line for each attempt of a delivery. `false`: only for timeouts and for refused certificates and addresses, at most one line a second for each hook.',
     }),
   },
-  attempts: {
-    enabled: boolean({
-      default: true,
-      description:
-        'Write the outcome of each delivery to the topic `attempts` (docs/delivery-log.md). This never delays a delivery: records that Kafka does not accept in time are dropped and counted.',
-    }),
-    retention: duration({
-      default: 7 * 24 * HOUR,
-      min: HOUR,
-      max: 366 * 24 * HOUR,
-      description:
-        'How long that topic keeps its records, and the index with it. Run `sluice topics apply` after a change.',
-    }),
-    successes: integer({
-      default: 100,
-      min: 1,
-      max: 1_000_000,
-      description:
-        'How many deliveries a second get a record of their own when they succeed at once, for each URL and process. Beyond it every tenth gets one, then every hundredth, which stands for the others. Failures and ends always get one.',
-    }),
-    bufferBytes: bytes({
-      default: 4 * MIB,
-      min: 64 * KIB,
-      max: 1024 * MIB,
-      description:
-        'The most bytes of records that wait to be written to that topic, in each process. Beyond it records are dropped.',
-    }),
-    userKey: optionalText({
-      isSecret: true,
-      shape: { accepts: (given) => given.length >= 16, expected: 'at least 16 characters' },
-      description:
-        'The key to hash users with: they can be searched for, and no record says who they are. Use the same key for all workers and for searches. Not set: records have no user.',
-    }),
-    userKeyFile: optionalText({ description: 'A file that holds that key. Read at the start.' }),
-  },
+  ...deliveryLogKeys,
   metrics: {
     perDestination: boolean({
       default: false,

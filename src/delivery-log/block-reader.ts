@@ -10,7 +10,7 @@ import {
 } from './log-record.ts'
 
 /** The records of a block, one after the other, without an object for each: `next`, and then what it stands at. */
-class BlockReader {
+export class BlockReader {
   #bytes: Buffer = empty
   #at = 0
   #left = 0
@@ -177,15 +177,15 @@ export function readBlock(block: Buffer, unit: number): readonly LogRecord[] {
 }
 
 /** Words that a later version has written are taken for the first: nothing is lost of the rest. */
-function kindOf(index: number): LogKind {
+export function kindOf(index: number): LogKind {
   return logKinds[index] ?? 'attempted'
 }
 
-function verdictOf(index: number): LogVerdict {
+export function verdictOf(index: number): LogVerdict {
   return logVerdicts[index] ?? ''
 }
 
-function outcomeOf(index: number): LogOutcome {
+export function outcomeOf(index: number): LogOutcome {
   return logOutcomes[index] ?? ''
 }
 

@@ -33,6 +33,9 @@ export const kafkaRoles = [
   'audience sync',
   'audience change',
   'audience backfill',
+  'log serve',
+  'log tail',
+  'log find',
 ] as const
 export type KafkaRole = (typeof kafkaRoles)[number]
 
@@ -71,7 +74,7 @@ const needsOf: Readonly<Record<Exclude<KafkaRole, Growing>, Needs>> = {
   worker: { uses: ofWorker, settings: 'all', isMember: true },
   gateway: { uses: ofGateway, settings: 'used' },
   up: {
-    uses: { ...ofWorker, events: both, deletions: both },
+    uses: { ...ofWorker, events: both, deletions: both, attempts: both },
     settings: 'all',
     isMember: true,
     creates: true,
@@ -81,6 +84,10 @@ const needsOf: Readonly<Record<Exclude<KafkaRole, Growing>, Needs>> = {
   send: { uses: { events: ['WRITE'] } },
   'audience sync': { uses: { 'audience-changes': ['WRITE'], backfills: ['READ'] } },
   'audience change': { uses: { 'audience-changes': ['WRITE'] } },
+  'log serve': { uses: { attempts: ['READ'] } },
+  'log tail': { uses: { attempts: ['READ'] } },
+  // A message may have begun in either.
+  'log find': { uses: { events: ['READ'], memberships: ['READ'], deletions: ['READ'] } },
   'audience backfill': { uses: { memberships: ['READ'], replays: ['WRITE'], backfills: both } },
 }
 
@@ -206,6 +213,9 @@ const headings: Readonly<Record<KafkaRole, string>> = {
   'audience sync': '`sluice audience sync`',
   'audience change': '`sluice audience change`',
   'audience backfill': '`sluice audience backfill`',
+  'log serve': '`sluice log serve`',
+  'log tail': '`sluice log tail`',
+  'log find': '`sluice log find`, for payloads',
 }
 
 const heading = ['Resource', 'Name', 'Operations']

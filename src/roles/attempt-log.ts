@@ -61,7 +61,7 @@ export function openAttemptLog({ config, kafka, metrics, log }: AttemptLogOption
 }
 
 /** What users are hashed with; `undefined` without a key. Throws where its file can't be used. */
-function userHashOf({ attempts }: Config): UserHash | undefined {
+export function userHashOf({ attempts }: Config): UserHash | undefined {
   const key = attempts.userKey ?? keyInFile(attempts.userKeyFile)
   return key === undefined ? undefined : createUserHash(key)
 }

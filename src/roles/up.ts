@@ -2,14 +2,18 @@ import type { Logger } from 'pino'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Config } from '../config/schema.ts'
 import { type RunningKafka, startKafka } from '../development/kafka.ts'
-import { openKafka } from './ask-kafka.ts'
+import { clientOf, openKafka } from './ask-kafka.ts'
 import { refuseFaultyCatalog } from './faulty-catalog.ts'
 import { gatewayAddress, startGatewayPart } from './gateway.ts'
 import { refuseTakenPort } from './listening.ts'
+import { type LogIndex, openLogIndex } from './log-index.ts'
+import { answerQueries } from './log-serve.ts'
 import type { Parts } from './parts.ts'
+import { kafkaSettings } from './settings.ts'
 import { StartError } from './start-error.ts'
 import { openOwnTelemetry, type OwnTelemetry } from './telemetry.ts'
 import { createGatewayMetrics } from '../telemetry/gateway-metrics.ts'
+import { createLogMetrics } from '../telemetry/log-metrics.ts'
 import { applyTopicTable } from './topics.ts'
 import { startMember } from './worker.ts'
 
@@ -80,12 +84,15 @@ async function startRoles(options: Omit<UpOptions, 'say'>, telemetry: OwnTelemet
   const catalog = (): Catalog => member.catalog()
   const metrics = createGatewayMetrics(member.common)
   const gateway = await startGatewayPart({ ...options, laidOut, metrics, catalog, tracing })
+  const index = await startIndex(options, registry)
   telemetry.tell({
     metrics() {
       member.collect()
       gateway.collect()
+      index?.collect()
       return registry.metrics()
     },
+    // Without its log all else works.
     notReady: () => [...member.notReady(), ...gateway.notReady()],
   })
   const { port: httpPort } = telemetry
@@ -93,6 +100,20 @@ async function startRoles(options: Omit<UpOptions, 'say'>, telemetry: OwnTelemet
   log.info({ port: httpPort, tiers: member.tiers }, 'worker started')
   log.info({ port: httpPort, gatewayPort }, 'gateway started')
   return { httpPort, gatewayPort }
+}
+
+/** The index of what the worker logs, where it does. */
+async function startIndex(
+  options: Omit<UpOptions, 'say'>,
+  registry: ReturnType<typeof createLogMetrics>['registry'],
+): Promise<LogIndex | undefined> {
+  const { config, log } = options
+  if (!config.attempts.enabled) return undefined
+  const kafka = clientOf(kafkaSettings(config), log)
+  const index = await openLogIndex({ ...options, kafka, metrics: createLogMetrics({ registry }) })
+  const queryPort = await answerQueries({ ...options, query: index.query })
+  log.info({ queryPort }, 'log started')
+  return index
 }
 
 function developmentNotice(brokers: readonly string[], { httpPort, gatewayPort }: Ports): string[] {

@@ -31,6 +31,8 @@ export type SluiceProcess = {
   httpPort: number
   /** Of the tracking API; NaN for a worker. */
   readonly gatewayPort: number
+  /** Of the index of the delivery log; NaN where there is none. */
+  readonly queryPort: number
   log: readonly LogLine[]
   /** All that it wrote to its standard error so far. */
   readonly stderr: string
@@ -119,7 +121,10 @@ export async function startProgram(
   program: string,
   { role, env, readyMs, isUnready = false, onSpawned }: ProgramStart,
 ): Promise<SluiceProcess> {
-  const child = spawn(process.execPath, [program, role], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, [program, ...role.split(' ')], {
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
   running.add(child)
   const exited = exitOf(child).finally(() => running.delete(child))
   const log: LogLine[] = []
@@ -138,7 +143,7 @@ export async function startProgram(
   async function begin(): Promise<{ httpPort: unknown; url: string }> {
     const port = await until(
       `the ${role} has started`,
-      () => log.find(({ msg }) => /^(worker|gateway) started$/.test(msg))?.['port'],
+      () => log.find(({ msg }) => /^(worker|gateway|log) started$/.test(msg))?.['port'],
       { timeoutMs: readyMs },
     )
     const address = `http://127.0.0.1:${Number(port)}`
@@ -156,6 +161,9 @@ export async function startProgram(
   return {
     pid: child.pid ?? -1,
     httpPort: Number(httpPort),
+    get queryPort() {
+      return Number(log.find(({ msg }) => msg === 'log started')?.['queryPort'])
+    },
     get gatewayPort() {
       return Number(log.find(({ msg }) => msg === 'gateway started')?.['gatewayPort'])
     },

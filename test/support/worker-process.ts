@@ -11,7 +11,12 @@ export {
 
 /** Settings that every test has in common; a test gives the rest as `SLUICE_…` variables. */
 function environment(variables: Record<string, string>): NodeJS.ProcessEnv {
-  return environmentOf({ SLUICE_STATE_FOLDER: inject('stateFolder'), ...variables })
+  return environmentOf({
+    SLUICE_STATE_FOLDER: inject('stateFolder'),
+    SLUICE_INDEX_FOLDER: `${inject('stateFolder')}/log`,
+    SLUICE_INDEX_PORT: '0',
+    ...variables,
+  })
 }
 
 /** Runs a command to its end, whatever that is. Without `isRead` nobody reads what it prints. `killAfterMs`: `kill -9` then, if it still runs. */

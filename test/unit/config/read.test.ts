@@ -110,6 +110,14 @@ describe('readConfig', () => {
         userKey: undefined,
         userKeyFile: undefined,
       },
+      index: {
+        folder: '.sluice/log',
+        host: '127.0.0.1',
+        port: 9410,
+        url: undefined,
+        token: undefined,
+        tokenFile: undefined,
+      },
       metrics: { perDestination: false },
     })
   })

@@ -1,0 +1,73 @@
+import { boolean, bytes, duration, integer, optionalText, text } from './key.ts'
+import { isPlainUrl } from './plain-url.ts'
+
+const HOUR = 3_600_000
+const KIB = 1024
+const MIB = 1024 ** 2
+
+/** The part of the table that is about the delivery log: what is written, and its index. */
+export const deliveryLogKeys = {
+  attempts: {
+    enabled: boolean({
+      default: true,
+      description:
+        'Write the outcome of each delivery to the topic `attempts` (docs/delivery-log.md). This never delays a delivery: records that Kafka does not accept in time are dropped and counted.',
+    }),
+    retention: duration({
+      default: 7 * 24 * HOUR,
+      min: HOUR,
+      max: 366 * 24 * HOUR,
+      description:
+        'How long that topic keeps its records, and the index with it. Run `sluice topics apply` after a change.',
+    }),
+    successes: integer({
+      default: 100,
+      min: 1,
+      max: 1_000_000,
+      description:
+        'How many deliveries a second get a record of their own when they succeed at once, for each URL and process. Beyond it every tenth gets one, then every hundredth, which stands for the others. Failures and ends always get one.',
+    }),
+    bufferBytes: bytes({
+      default: 4 * MIB,
+      min: 64 * KIB,
+      max: 1024 * MIB,
+      description:
+        'The most bytes of records that wait to be written to that topic, in each process. Beyond it records are dropped.',
+    }),
+    userKey: optionalText({
+      isSecret: true,
+      shape: { accepts: (given) => given.length >= 16, expected: 'at least 16 characters' },
+      description:
+        'The key to hash users with: they can be searched for, and no record says who they are. Use the same key for all workers and for searches. Not set: records have no user.',
+    }),
+    userKeyFile: optionalText({ description: 'A file that holds that key. Read at the start.' }),
+  },
+  index: {
+    folder: text({
+      default: '.sluice/log',
+      description:
+        'Where `sluice log serve` keeps the index of the delivery log: a cache of the topic `attempts`, which is read again where the folder is lost. The `sluice log` commands read it there, unless `index.url` is set.',
+    }),
+    host: text({
+      default: '127.0.0.1',
+      description:
+        'The address that the index is asked at. Any that is not of this machine alone needs `index.token`.',
+    }),
+    port: integer({
+      default: 9410,
+      min: 0,
+      max: 65_535,
+      description: 'The port that the index is asked at; 0 picks a free one.',
+    }),
+    url: optionalText({
+      shape: { accepts: isPlainUrl, expected: 'http://host:port/path or https://…, without a login' },
+      description: 'Where the `sluice log` commands ask an index that runs, such as `http://127.0.0.1:9410`.',
+    }),
+    token: optionalText({
+      isSecret: true,
+      shape: { accepts: (given) => given.length >= 16, expected: 'at least 16 characters' },
+      description: 'What whoever asks the index has to give, as a bearer token.',
+    }),
+    tokenFile: optionalText({ description: 'A file that holds that token. Read at the start.' }),
+  },
+} as const

@@ -1,0 +1,6 @@
+/** A URL of HTTP without a login, a query or a fragment. */
+export function isPlainUrl(given: string): boolean {
+  const url = URL.parse(given)
+  if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) return false
+  return url.username === '' && url.password === '' && url.search === '' && url.hash === ''
+}

@@ -1,0 +1,85 @@
+import type { LogRecord } from './log-record.ts'
+
+/** The delivery log as lines for people. Pure. */
+
+const widths = [24, 20, 12, 24, 24] as const
+
+export const recordHeading = cellsOf(['time', 'destination', 'what', 'result', 'message', 'hook and try'])
+
+/** A record as a row below `recordHeading`. */
+export function recordLine(record: LogRecord): string {
+  const { atMs, destination, kind, messageId, hook, attempt, weight } = record
+  const tried = [hook, attempt > 0 ? `try ${attempt}` : '', weight > 1 ? `stands for ${weight}` : '']
+  return cellsOf([
+    timeOf(atMs),
+    plain(destination),
+    kind,
+    resultOf(record),
+    plain(messageId),
+    tried.filter((part) => part !== '').join(', '),
+  ])
+}
+
+/** What came of it, in a few words. */
+function resultOf(record: LogRecord): string {
+  const { kind, status, outcome, error, reason, durationMs, dueMs } = record
+  switch (kind) {
+    case 'attempted': {
+      const answer = outcome === 'answer' ? String(status) : [outcome, plain(error)].join(' ').trim()
+      return `${answer} in ${Math.round(durationMs * 10) / 10} ms`
+    }
+    case 'parked':
+      return `${reason}, due ${timeOf(dueMs).slice(11, 19)}`
+    case 'dead':
+    case 'omitted':
+    case 'filtered':
+      return reason
+    case 'delivered':
+    case 'superseded':
+    case 'suppressed':
+      return ''
+  }
+}
+
+/** The life of a message: its deliveries, each from its first state to its last. */
+export function timelineOf(records: readonly LogRecord[]): string[] {
+  const byDestination = Map.groupBy(records, ({ destination }) => destination)
+  return [...byDestination].flatMap(([destination, ofIt]) => [
+    `${destination === '' ? 'no destination' : plain(destination)}: ${standingOf(ofIt)}`,
+    ...ofIt.map((record) => `  ${timelineLine(record)}`),
+  ])
+}
+
+/** Where a delivery stands, by what the log has of it in the order of time. */
+function standingOf(records: readonly LogRecord[]): string {
+  const end = records.findLast(({ isEnd }) => isEnd)
+  if (end !== undefined) return end.kind === 'attempted' ? 'delivered' : end.kind
+  const last = records.at(-1)
+  return last?.kind === 'parked' ? `waits until ${timeOf(last.dueMs)}` : 'under way'
+}
+
+function timelineLine(record: LogRecord): string {
+  const { atMs, kind, hook, attempt, job } = record
+  const where = [hook, attempt > 0 ? `try ${attempt}` : '', job === '' ? '' : `replay ${plain(job)}`]
+  const result = resultOf(record)
+  return [timeOf(atMs), kind.padEnd(10), result, where.filter((part) => part !== '').join(', ')]
+    .filter((part) => part !== '')
+    .join('  ')
+}
+
+export function timeOf(ms: number): string {
+  return new Date(ms).toISOString()
+}
+
+function cellsOf(cells: readonly string[]): string {
+  return cells
+    .map((cell, at) => cell.padEnd(widths[at] ?? 0))
+    .join('  ')
+    .trimEnd()
+}
+
+/** Whoever sent it may have put anything into it: nothing of it is taken for a command by a terminal. */
+export function plain(text: string): string {
+  // oxlint-disable-next-line no-control-regex -- they are what is looked for
+  return text.replaceAll(/[\u0000-\u001f\u007f-\u009f]/g, '?')
+}

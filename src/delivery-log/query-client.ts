@@ -1,0 +1,61 @@
+import { BadCursorError, type LogFilter, type LogQuery } from './log-query.ts'
+
+/** The index can't be asked: it isn't there, refuses, or says what is wrong. */
+class QueryFailedError extends Error {
+  override readonly name = 'QueryFailedError'
+}
+
+const timeoutMs = 60_000
+/** JSON has no infinity; no time is behind this one. */
+const endOfTimeMs = 8_640_000_000_000_000
+
+/** Asks an index that runs elsewhere, at a URL such as `http://127.0.0.1:9410`. */
+export function createQueryClient(url: string, token: string | undefined): LogQuery {
+  async function ask<T>(name: string, body: object = {}): Promise<T> {
+    const response = await post(new URL(`v1/log/${name}`, url.endsWith('/') ? url : `${url}/`), body, token)
+    const answer: unknown = await response.json().catch(() => undefined)
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what the server of this version answers
+    if (response.ok) return answer as T
+    const error = textIn(answer, 'error') ?? `it answers ${response.status}`
+    if (typeof answer === 'object' && answer !== null && 'isBadCursor' in answer)
+      throw new BadCursorError(error)
+    throw new QueryFailedError(`The index at ${url} does not answer: ${error}.`)
+  }
+  return {
+    find: (messageId) => ask('find', { messageId }),
+    search: (filter, page) => ask('search', { filter: finite(filter), page }),
+    counts: (filter) => ask('counts', { filter: finite(filter) }),
+    percentiles: (filter) => ask('percentiles', { filter: finite(filter) }),
+    status: () => ask('status'),
+    close: () => Promise.resolve(),
+  }
+}
+
+async function post(url: URL, body: object, token: string | undefined): Promise<Response> {
+  try {
+    return await fetch(url, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        ...(token !== undefined && { authorization: `Bearer ${token}` }),
+      },
+      body: JSON.stringify(body),
+      redirect: 'error',
+      signal: AbortSignal.timeout(timeoutMs),
+    })
+  } catch (cause) {
+    const why = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause
+    const reason = why instanceof Error ? why.message : String(why)
+    throw new QueryFailedError(`The index at ${url.origin} can not be asked: ${reason}.`, { cause })
+  }
+}
+
+function finite(filter: LogFilter): LogFilter {
+  return { ...filter, toMs: Math.min(filter.toMs, endOfTimeMs) }
+}
+
+function textIn(value: unknown, name: string): string | undefined {
+  if (typeof value !== 'object' || value === null) return undefined
+  const found: unknown = Reflect.get(value, name)
+  return typeof found === 'string' ? found : undefined
+}

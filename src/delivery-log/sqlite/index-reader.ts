@@ -1,0 +1,190 @@
+import { existsSync } from 'node:fs'
+import {
+  BadCursorError,
+  type LogFilter,
+  type LogPage,
+  type LogStatus,
+  type MinuteCount,
+  type MinutePercentiles,
+} from '../log-query.ts'
+import type { LogRecord } from '../log-record.ts'
+import { kindOf, verdictOf } from '../block-reader.ts'
+import { slotPath, slotsIn } from './log-files.ts'
+import { msOfBucket, slotMs, slotOf } from './row.ts'
+import { type Found, type IdRange, SlotReader } from './slot-reader.ts'
+
+/** New files are looked for no more often. */
+const lookEveryMs = 500
+
+/** Asks the files of an index, which somebody else may be writing. */
+export class IndexReader {
+  readonly #folder: string
+  readonly #readers = new Map<number, SlotReader>()
+  #slots: readonly number[] = []
+  #lookedAtMs = -Infinity
+
+  constructor(folder: string) {
+    this.#folder = folder
+  }
+
+  find(messageId: string): LogRecord[] {
+    return this.#newest({ messageId, fromMs: 0, toMs: Infinity }, undefined, maxFound)
+      .records.map(({ record }) => record)
+      .toReversed()
+  }
+
+  search(filter: LogFilter, { limit, cursor }: { limit: number; cursor?: string | undefined }): LogPage {
+    const { records, next } = this.#newest(filter, cursor === undefined ? undefined : placeOf(cursor), limit)
+    return { records: records.map(({ record }) => record), ...(next !== undefined && { cursor: next }) }
+  }
+
+  counts(filter: LogFilter): MinuteCount[] {
+    const sums = new Map<string, { -readonly [Name in keyof MinuteCount]: MinuteCount[Name] }>()
+    this.#countEach(filter, false, (reader, { minute, shape, count }) => {
+      const { kind, verdict, reason } = reader.shape(shape)
+      const minuteMs = reader.slot * slotMs + minute * 60_000
+      const key = `${minuteMs},${kind},${verdict},${reason}`
+      const sum = sums.get(key)
+      if (sum === undefined)
+        sums.set(key, { minuteMs, kind: kindOf(kind), verdict: verdictOf(verdict), reason, count })
+      else sum.count += count
+    })
+    return [...sums.values()].toSorted((a, b) => a.minuteMs - b.minuteMs)
+  }
+
+  percentiles(filter: LogFilter): MinutePercentiles[] {
+    const byMinute = new Map<number, Map<number, number>>()
+    this.#countEach({ ...filter, kinds: ['attempted'] }, true, (reader, { minute, bucket, count }) => {
+      const minuteMs = reader.slot * slotMs + minute * 60_000
+      const buckets = byMinute.get(minuteMs) ?? new Map<number, number>()
+      byMinute.set(minuteMs, buckets)
+      buckets.set(bucket, (buckets.get(bucket) ?? 0) + count)
+    })
+    return [...byMinute]
+      .toSorted(([a], [b]) => a - b)
+      .map(([minuteMs, buckets]) => ({ minuteMs, ...percentilesOf(buckets) }))
+  }
+
+  status(): Omit<LogStatus, 'behindMs'> {
+    const slots = this.#look()
+    const timeAt = (at: readonly number[], which: 'min' | 'max'): number => {
+      for (const slot of at) {
+        const timeMs = this.#with(slot, (reader) => reader.timeOf(which)) ?? 0
+        if (timeMs > 0) return timeMs
+      }
+      return 0
+    }
+    const rows = slots.reduce((sum, slot) => sum + (this.#with(slot, (reader) => reader.rows) ?? 0), 0)
+    return { oldestMs: timeAt(slots, 'min'), newestMs: timeAt(slots.toReversed(), 'max'), rows }
+  }
+
+  close(): void {
+    for (const reader of this.#readers.values()) reader.close()
+    this.#readers.clear()
+  }
+
+  /** From the newest on, or from behind a place on. */
+  #newest(
+    filter: LogFilter,
+    place: Place | undefined,
+    limit: number,
+  ): { records: Found[]; next: string | undefined } {
+    const records: Found[] = []
+    for (const slot of this.#look().toReversed()) {
+      if (place !== undefined && slot > place.slot) continue
+      if (!isWithin(slot, filter)) continue
+      const found = this.#with(slot, (reader) => {
+        const range = reader.rangeOf(filter)
+        const before = place?.slot === slot ? Math.min(place.id, range.before) : range.before
+        return before > range.from ? reader.find(filter, { ...range, before }, limit - records.length) : []
+      })
+      records.push(...(found ?? []))
+      if (records.length >= limit) return { records, next: cursorOf(slot, records.at(-1)?.id ?? 0) }
+    }
+    return { records, next: undefined }
+  }
+
+  #countEach(
+    filter: LogFilter,
+    withDuration: boolean,
+    take: (reader: SlotReader, counted: ReturnType<SlotReader['count']>[number]) => void,
+  ): void {
+    for (const slot of this.#look()) {
+      if (!isWithin(slot, filter)) continue
+      this.#with(slot, (reader) => {
+        const range: IdRange = reader.rangeOf(filter)
+        for (const counted of reader.count(filter, range, withDuration)) take(reader, counted)
+      })
+    }
+  }
+
+  /** `undefined` where the file is gone, or isn't made yet. */
+  #with<T>(slot: number, ask: (reader: SlotReader) => T): T | undefined {
+    try {
+      let reader = this.#readers.get(slot)
+      if (reader === undefined) {
+        reader = new SlotReader(slot, slotPath(this.#folder, slot))
+        this.#readers.set(slot, reader)
+      }
+      return ask(reader)
+    } catch (error) {
+      if (!isUnmade(error) && existsSync(slotPath(this.#folder, slot))) throw error
+      this.#readers.get(slot)?.close()
+      this.#readers.delete(slot)
+      return undefined
+    }
+  }
+
+  #look(): readonly number[] {
+    const nowMs = performance.now()
+    if (nowMs - this.#lookedAtMs < lookEveryMs) return this.#slots
+    this.#lookedAtMs = nowMs
+    this.#slots = slotsIn(this.#folder)
+    for (const [slot, reader] of this.#readers) {
+      if (this.#slots.includes(slot)) continue
+      reader.close()
+      this.#readers.delete(slot)
+    }
+    return this.#slots
+  }
+}
+
+/** Whether the file of a slot may have something of a time. */
+function isWithin(slot: number, { fromMs, toMs }: Pick<LogFilter, 'fromMs' | 'toMs'>): boolean {
+  return slot >= slotOf(fromMs) && slot * slotMs < toMs
+}
+
+/** Of one message. */
+const maxFound = 10_000
+
+/** A row that was the last of its page. */
+type Place = { readonly slot: number; readonly id: number }
+
+function cursorOf(slot: number, id: number): string {
+  return Buffer.from(`${slot}.${id}`).toString('base64url')
+}
+
+function placeOf(cursor: string): Place {
+  const match = /^(\d{1,9})\.(\d{1,16})$/.exec(Buffer.from(cursor, 'base64url').toString())
+  if (match === null) throw new BadCursorError('the cursor is of no page of this log')
+  return { slot: Number(match[1]), id: Number(match[2]) }
+}
+
+function percentilesOf(buckets: ReadonlyMap<number, number>): Omit<MinutePercentiles, 'minuteMs'> {
+  const sorted = [...buckets].toSorted(([a], [b]) => a - b)
+  const count = sorted.reduce((sum, [, one]) => sum + one, 0)
+  const at = (share: number): number => {
+    let seen = 0
+    for (const [bucket, one] of sorted) {
+      seen += one
+      if (seen >= share * count) return Math.round(msOfBucket(bucket) * 100) / 100
+    }
+    return 0
+  }
+  return { count, p50Ms: at(0.5), p95Ms: at(0.95), p99Ms: at(0.99) }
+}
+
+/** Its tables are just being made. */
+function isUnmade(error: unknown): boolean {
+  return error instanceof Error && error.message.startsWith('no such table')
+}

@@ -1,0 +1,145 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import type { LogFilter } from '../log-query.ts'
+import { IndexReader } from './index-reader.ts'
+import { IndexWriter } from './index-writer.ts'
+
+/** This module, to be run as a thread: as .ts from the sources, as .js after a build. */
+export const indexThreadUrl = new URL(import.meta.url)
+
+/** What a thread is told at its start: one writes, others read what that one has written. */
+export type IndexThreadData = {
+  readonly indexThread: 'write' | 'read'
+  readonly folder: string
+  readonly keptMs: number
+}
+
+/** To the thread that writes. Values lie one behind the other in `bytes`. */
+export type WriteOrder =
+  | {
+      readonly order: 'add'
+      readonly bytes: Uint8Array
+      readonly blocks: readonly { partition: number; offset: number; timestampMs: number; length: number }[]
+    }
+  | {
+      readonly order: 'restart'
+      readonly partition: number
+      readonly next: number
+      readonly topicId: string
+      readonly isOther: boolean
+    }
+  | { readonly order: 'stop' }
+
+export type WriteReport =
+  | {
+      readonly report: 'opened'
+      readonly positions: readonly (readonly [
+        partition: number,
+        position: { next: number; topicId: string },
+      ])[]
+    }
+  /** So many bytes of values have been taken. */
+  | { readonly report: 'taken'; readonly bytes: number }
+  | {
+      readonly report: 'indexed'
+      readonly rows: number
+      readonly unreadable: number
+      readonly expired: number
+    }
+  | { readonly report: 'stopped' }
+
+export type ReadOrder = { readonly id: number } & (
+  | { readonly ask: 'find'; readonly messageId: string }
+  | {
+      readonly ask: 'search'
+      readonly filter: LogFilter
+      readonly page: { limit: number; cursor?: string | undefined }
+    }
+  | { readonly ask: 'counts' | 'percentiles'; readonly filter: LogFilter }
+  | { readonly ask: 'status' }
+)
+
+export type ReadReport = { readonly id: number } & (
+  | { readonly answer: unknown }
+  | { readonly error: string; readonly isBadCursor: boolean }
+)
+
+/** What waits so long is written, or so many rows. */
+const commitEveryMs = 500
+const commitRows = 20_000
+const tendEveryMs = 30_000
+
+/** Only in a thread: elsewhere the module is imported for its URL. */
+if (isThreadData(workerData)) {
+  if (workerData.indexThread === 'write') runWriter(workerData)
+  else runReader(workerData)
+}
+
+function report(message: WriteReport | ReadReport): void {
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread's port, not a window
+  parentPort?.postMessage(message)
+}
+
+function runWriter({ folder, keptMs }: IndexThreadData): void {
+  const writer = new IndexWriter({ folder, keptMs, now: Date.now })
+  function commit(): void {
+    if (writer.hasUncommitted) report({ report: 'indexed', ...writer.commit() })
+  }
+  writer.tend()
+  const timers = [setInterval(commit, commitEveryMs), setInterval(() => writer.tend(), tendEveryMs)]
+  report({ report: 'opened', positions: writer.positions })
+  parentPort?.on('message', (order: WriteOrder) => {
+    switch (order.order) {
+      case 'add': {
+        const bytes = Buffer.from(order.bytes.buffer, order.bytes.byteOffset, order.bytes.length)
+        let at = 0
+        for (const { length, ...block } of order.blocks) {
+          writer.add({ ...block, value: bytes.subarray(at, at + length) })
+          at += length
+          if (writer.pending >= commitRows) commit()
+        }
+        report({ report: 'taken', bytes: at })
+        return
+      }
+      case 'restart':
+        writer.restart(order.partition, order.next, order.topicId, order.isOther)
+        return
+      case 'stop':
+        for (const timer of timers) clearInterval(timer)
+        commit()
+        writer.close()
+        report({ report: 'stopped' })
+        parentPort?.close()
+    }
+  })
+}
+
+function runReader({ folder }: IndexThreadData): void {
+  const reader = new IndexReader(folder)
+  parentPort?.on('message', (order: ReadOrder) => {
+    try {
+      report({ id: order.id, answer: answerOf(reader, order) })
+    } catch (error) {
+      const isBadCursor = error instanceof Error && error.name === 'BadCursorError'
+      report({ id: order.id, error: error instanceof Error ? error.message : String(error), isBadCursor })
+    }
+  })
+}
+
+function answerOf(reader: IndexReader, order: ReadOrder): unknown {
+  switch (order.ask) {
+    case 'find':
+      return reader.find(order.messageId)
+    case 'search':
+      return reader.search(order.filter, order.page)
+    case 'counts':
+      return reader.counts(order.filter)
+    case 'percentiles':
+      return reader.percentiles(order.filter)
+    case 'status':
+      return reader.status()
+  }
+}
+
+function isThreadData(value: unknown): value is IndexThreadData {
+  return typeof value === 'object' && value !== null && 'indexThread' in value
+}

@@ -1,0 +1,192 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { BlockReader } from '../block-reader.ts'
+import { firstKeptSlot, removeSlot, slotPath, slotsIn } from './log-files.ts'
+import { slotOf } from './row.ts'
+import { isBefore, type Position, SlotWriter } from './slot-writer.ts'
+
+export type IndexWriterOptions = {
+  readonly folder: string
+  readonly keptMs: number
+  /** Epoch milliseconds. */
+  readonly now: () => number
+}
+
+/** A value of a record of the topic. */
+export type IndexedBlock = {
+  readonly partition: number
+  readonly offset: number
+  /** When it was appended, in epoch milliseconds. */
+  readonly timestampMs: number
+  readonly value: Buffer
+}
+
+/** What became of the blocks of a commit. */
+export type Indexed = { readonly rows: number; readonly unreadable: number; readonly expired: number }
+
+/** A slot that nothing came for so long is closed. */
+const closedAfterMs = 10 * 60_000
+/** A worker whose clock is further ahead is not believed. */
+const maxAheadMs = 5 * 60_000
+/** Each has a cache of its own. */
+const maxOpenSlots = 6
+
+/**
+ * The files of the index: one for each hour, and `positions.sqlite`, which says from where on the topic is still to be read. Each file says itself how far of the topic is in it, in the same
+ * transaction: a block that comes again after a crash adds nothing to those that have it. So files are a cache: without them all is read again.
+ */
+export class IndexWriter {
+  readonly #options: IndexWriterOptions
+  readonly #database: DatabaseSync
+  readonly #positions = new Map<number, Position & { topicId: string }>()
+  readonly #slots = new Map<number, SlotWriter>()
+  readonly #reader = new BlockReader()
+  readonly #moved = new Map<number, Position>()
+  #touched = new Set<SlotWriter>()
+  #rows = 0
+  #unreadable = 0
+  #expired = 0
+
+  constructor(options: IndexWriterOptions) {
+    this.#options = options
+    const { folder } = options
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    this.#database = new DatabaseSync(join(folder, 'positions.sqlite'))
+    this.#database.exec(`
+      PRAGMA journal_mode = WAL;
+      PRAGMA synchronous = NORMAL;
+      CREATE TABLE IF NOT EXISTS positions (partition INTEGER PRIMARY KEY, generation INTEGER NOT NULL, next INTEGER NOT NULL, topicId TEXT NOT NULL) STRICT;
+    `)
+    for (const row of this.#database.prepare('SELECT * FROM positions').all())
+      this.#positions.set(Number(row['partition']), {
+        generation: Number(row['generation']),
+        next: Number(row['next']),
+        topicId: String(row['topicId']),
+      })
+  }
+
+  /** From where on partitions are to be read; those that aren't in it from their beginning. */
+  get positions(): (readonly [partition: number, position: { next: number; topicId: string }])[] {
+    return [...this.#positions].map(([partition, { next, topicId }]) => [partition, { next, topicId }])
+  }
+
+  get hasUncommitted(): boolean {
+    return this.#moved.size > 0
+  }
+
+  /** The partition's log is another one from here on, or it goes on at another offset. */
+  restart(partition: number, next: number, topicId: string, isOther: boolean): void {
+    const generation = (this.#positions.get(partition)?.generation ?? 0) + (isOther ? 1 : 0)
+    this.#positions.set(partition, { generation, next, topicId })
+  }
+
+  /** Takes a block, after all before it of its partition. */
+  add({ partition, offset, timestampMs, value }: IndexedBlock): void {
+    const { generation } = this.#positions.get(partition) ?? { generation: 0 }
+    const place = { generation, next: offset }
+    try {
+      this.#addStates(partition, place, timestampMs, value)
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error
+      this.#unreadable++
+    }
+    this.#moved.set(partition, { generation, next: offset + 1 })
+  }
+
+  get pending(): number {
+    return this.#rows
+  }
+
+  /** Writes what was added. */
+  commit(): Indexed {
+    const nowMs = this.#options.now()
+    for (const slot of this.#touched) slot.commit(this.#moved, nowMs)
+    this.#touched = new Set()
+    this.#commitPositions()
+    this.#closeOldest()
+    const indexed = { rows: this.#rows, unreadable: this.#unreadable, expired: this.#expired }
+    this.#rows = 0
+    this.#unreadable = 0
+    this.#expired = 0
+    return indexed
+  }
+
+  /** Removes what is older than is kept, and closes what nothing comes for. Gives how many files are gone. */
+  tend(): number {
+    const { folder, keptMs, now } = this.#options
+    const nowMs = now()
+    const first = firstKeptSlot(nowMs, keptMs)
+    for (const [slot, writer] of this.#slots) {
+      const isIdle = writer.pending === 0 && nowMs - writer.lastUsedMs > closedAfterMs && slot < slotOf(nowMs)
+      if (slot >= first && !isIdle) continue
+      writer.close()
+      this.#slots.delete(slot)
+      this.#touched.delete(writer)
+    }
+    const expired = slotsIn(folder).filter((slot) => slot < first)
+    for (const slot of expired) removeSlot(folder, slot)
+    return expired.length
+  }
+
+  close(): void {
+    for (const slot of this.#slots.values()) slot.close()
+    this.#slots.clear()
+    this.#database.close()
+  }
+
+  #addStates(partition: number, place: Position, timestampMs: number, value: Buffer): void {
+    const reader = this.#reader
+    if (!reader.open(value)) {
+      this.#unreadable++
+      return
+    }
+    const { keptMs, now } = this.#options
+    const first = firstKeptSlot(now(), keptMs)
+    while (reader.next()) {
+      const atMs = reader.atMs > timestampMs + maxAheadMs ? timestampMs : reader.atMs
+      const slot = slotOf(atMs)
+      if (slot < first) {
+        this.#expired++
+        continue
+      }
+      const writer = this.#slotOf(slot)
+      if (writer.has(partition, place)) continue
+      writer.add(reader, partition, atMs)
+      this.#touched.add(writer)
+      this.#rows++
+    }
+  }
+
+  #slotOf(slot: number): SlotWriter {
+    let writer = this.#slots.get(slot)
+    if (writer === undefined) {
+      writer = new SlotWriter(slot, slotPath(this.#options.folder, slot))
+      this.#slots.set(slot, writer)
+    }
+    return writer
+  }
+
+  /** A rebuild passes through all hours. */
+  #closeOldest(): void {
+    const byUse = [...this.#slots].toSorted(([, a], [, b]) => a.lastUsedMs - b.lastUsedMs)
+    for (const [slot, writer] of byUse.slice(0, Math.max(0, byUse.length - maxOpenSlots))) {
+      writer.close()
+      this.#slots.delete(slot)
+    }
+  }
+
+  #commitPositions(): void {
+    const put = this.#database.prepare('INSERT OR REPLACE INTO positions VALUES (?, ?, ?, ?)')
+    this.#database.exec('BEGIN')
+    for (const [partition, moved] of this.#moved) {
+      const before = this.#positions.get(partition)
+      if (before !== undefined && isBefore(moved, before)) continue
+      const topicId = before?.topicId ?? ''
+      this.#positions.set(partition, { ...moved, topicId })
+      put.run(partition, moved.generation, moved.next, topicId)
+    }
+    this.#database.exec('COMMIT')
+    this.#moved.clear()
+  }
+}

@@ -1,0 +1,269 @@
+import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
+import { kindOf, outcomeOf, verdictOf } from '../block-reader.ts'
+import type { LogFilter } from '../log-query.ts'
+import { logKinds, logOutcomes, type LogRecord } from '../log-record.ts'
+import { atMsOf, bucketIn, bucketSql, firstIdAt, hashOf, minuteSql, readDetail, slotMs } from './row.ts'
+
+/** Rows of a slot: ids from `from` on and before `before`. */
+export type IdRange = { readonly from: number; readonly before: number }
+
+export type Found = { readonly id: number; readonly record: LogRecord }
+
+/** How many rows of a slot there are of a minute; `bucket` of a duration where that is asked for. */
+export type Counted = {
+  readonly minute: number
+  readonly shape: number
+  readonly bucket: number
+  readonly count: number
+}
+
+type Shape = {
+  readonly kind: number
+  readonly isEnd: boolean
+  readonly verdict: number
+  readonly outcome: number
+  readonly status: number
+  readonly destination: string
+  readonly hook: string
+  readonly source: string
+  readonly messageType: string
+  readonly originTopic: string
+  readonly reason: string
+  readonly error: string
+  readonly job: string
+}
+
+/** Of more shapes than this, rows are looked at in the order of time instead: nearly each one is wanted then. */
+const manyShapes = 128
+/** Kept small: there is a file for each hour. */
+const cacheKib = 256
+
+/** Asks the file of one slot. It is never written to. */
+export class SlotReader {
+  readonly slot: number
+  readonly #database: DatabaseSync
+  readonly #statements = new Map<string, StatementSync>()
+
+  constructor(slot: number, path: string) {
+    this.slot = slot
+    this.#database = new DatabaseSync(path, { readOnly: true })
+    this.#database.exec(`PRAGMA cache_size = -${cacheKib}; PRAGMA query_only = 1; PRAGMA busy_timeout = 2000`)
+  }
+
+  close(): void {
+    this.#database.close()
+  }
+
+  get rows(): number {
+    return Number(this.#get('SELECT n FROM rows')?.['n'] ?? 0)
+  }
+
+  /** Of its oldest or newest row, in epoch milliseconds. */
+  timeOf(which: 'min' | 'max'): number {
+    const id = this.#get(`SELECT ${which}(id) AS id FROM r`)?.['id']
+    return typeof id === 'number' ? atMsOf(this.slot, id) : 0
+  }
+
+  /** The ids of a time. */
+  rangeOf({ fromMs, toMs }: Pick<LogFilter, 'fromMs' | 'toMs'>): IdRange {
+    return {
+      from: firstIdAt(this.slot, fromMs),
+      before: firstIdAt(this.slot, Math.min(toMs, (this.slot + 1) * slotMs)),
+    }
+  }
+
+  /** Those that fulfil the filter, newest first. */
+  find(filter: LogFilter, range: IdRange, limit: number): Found[] {
+    if (filter.messageId !== undefined)
+      return this.#ofMessage(filter.messageId, filter, range).slice(0, limit)
+    const shapes = this.#shapesOf(filter)
+    if (shapes?.length === 0) return []
+    if (filter.user !== undefined) return this.#ofUser(filter.user, shapes, range, limit)
+    if (shapes === undefined || shapes.length > manyShapes) return this.#inTime(shapes, range, limit)
+    const ids = shapes.flatMap((shape) =>
+      this.#idsOf('SELECT id FROM r INDEXED BY rs WHERE s = ?', shape, range, limit),
+    )
+    return this.#rowsOf(ids.toSorted((a, b) => b - a).slice(0, limit))
+  }
+
+  /** Counts rows by minute and shape, and by the duration where that is asked for. */
+  count(filter: LogFilter, range: IdRange, withDuration: boolean): Counted[] {
+    if (filter.messageId !== undefined || filter.user !== undefined) return this.#countFound(filter, range)
+    const shapes = this.#shapesOf(filter)
+    if (shapes?.length === 0) return []
+    const bucket = withDuration ? bucketSql('id') : '0'
+    const select = `SELECT ${minuteSql('id')} AS minute, s AS shape, ${bucket} AS bucket, count(*) AS count FROM r INDEXED BY rs`
+    const where = 'id >= ? AND id < ? GROUP BY 2, 1, 3'
+    const { from, before } = range
+    const rows =
+      shapes === undefined || shapes.length > manyShapes
+        ? this.#all(`${select} WHERE ${where}`, from, before)
+        : shapes.flatMap((shape) => this.#all(`${select} WHERE s = ? AND ${where}`, shape, from, before))
+    // What some stand for beyond themselves.
+    const heavy = this.#all(
+      `SELECT ${minuteSql('w.id')} AS minute, r.s AS shape, ${withDuration ? bucketSql('w.id') : '0'} AS bucket, sum(w.n - 1) AS count FROM w JOIN r ON r.id = w.id WHERE w.id >= ? AND w.id < ? GROUP BY 1, 2, 3`,
+      from,
+      before,
+    )
+    const wanted = shapes === undefined ? undefined : new Set(shapes)
+    return [...rows, ...heavy].map(countedOf).filter(({ shape }) => wanted?.has(shape) ?? true)
+  }
+
+  shape(shape: number): Shape {
+    const row = this.#get('SELECT * FROM shapes WHERE s = ?', shape) ?? {}
+    const text = (name: string): string => {
+      const value = row[name]
+      return typeof value === 'string' ? value : ''
+    }
+    return {
+      kind: Number(row['kind'] ?? 0),
+      isEnd: row['isEnd'] === 1,
+      verdict: Number(row['verdict'] ?? 0),
+      outcome: Number(row['outcome'] ?? 0),
+      status: Number(row['status'] ?? 0),
+      destination: text('destination'),
+      hook: text('hook'),
+      source: text('source'),
+      messageType: text('messageType'),
+      originTopic: text('originTopic'),
+      reason: text('reason'),
+      error: text('error'),
+      job: text('job'),
+    }
+  }
+
+  /** `undefined`: all of them. */
+  #shapesOf(filter: LogFilter): number[] | undefined {
+    const { sql, values } = shapeSql(filter)
+    if (sql.length === 0) return undefined
+    return this.#all(`SELECT s FROM shapes WHERE ${sql.join(' AND ')}`, ...values).map((row) =>
+      Number(row['s']),
+    )
+  }
+
+  #ofMessage(messageId: string, filter: LogFilter, range: IdRange): Found[] {
+    const ids = this.#idsOf('SELECT id FROM m WHERE h = ?', hashOf(messageId), range, maxOfMessage)
+    const shapes = this.#shapesOf(filter)
+    return this.#rowsOf(ids, shapes).filter(({ record }) => record.messageId === messageId)
+  }
+
+  #ofUser(user: string, shapes: number[] | undefined, range: IdRange, limit: number): Found[] {
+    const number = Number.parseInt(user, 16) % 2 ** 47
+    const found: Found[] = []
+    for (let { before } = range; found.length < limit;) {
+      const ids = this.#idsOf('SELECT id FROM u WHERE h = ?', number, { from: range.from, before }, limit)
+      found.push(...this.#rowsOf(ids, shapes).filter(({ record }) => record.user === user))
+      if (ids.length < limit) break
+      before = ids.at(-1) ?? 0
+    }
+    return found.slice(0, limit)
+  }
+
+  #inTime(shapes: number[] | undefined, range: IdRange, limit: number): Found[] {
+    const wanted = shapes === undefined ? undefined : new Set(shapes)
+    const statement = this.#prepare('SELECT id, s, p FROM r WHERE id >= ? AND id < ? ORDER BY id DESC')
+    const found: Found[] = []
+    for (const row of statement.iterate(range.from, range.before)) {
+      if (wanted !== undefined && !wanted.has(Number(row['s']))) continue
+      found.push(this.#foundOf(row))
+      if (found.length >= limit) break
+    }
+    return found
+  }
+
+  #idsOf(select: string, value: number, { from, before }: IdRange, limit: number): number[] {
+    const rows = this.#all(
+      `${select} AND id >= ? AND id < ? ORDER BY id DESC LIMIT ?`,
+      value,
+      from,
+      before,
+      limit,
+    )
+    return rows.map((row) => Number(row['id']))
+  }
+
+  #rowsOf(ids: readonly number[], shapes?: readonly number[]): Found[] {
+    return ids.flatMap((id) => {
+      const row = this.#get('SELECT id, s, p FROM r WHERE id = ?', id)
+      if (row === undefined || (shapes !== undefined && !shapes.includes(Number(row['s'])))) return []
+      return [this.#foundOf(row)]
+    })
+  }
+
+  #foundOf(row: Record<string, unknown>): Found {
+    const id = Number(row['id'])
+    const { originTopic, ...shape } = this.shape(Number(row['s']))
+    const { originPartition, originOffset, durationMicros, waitMs, ageMs, ...detail } = readDetail(
+      row['p'] instanceof Uint8Array ? row['p'] : empty,
+    )
+    const atMs = atMsOf(this.slot, id)
+    const kind = kindOf(shape.kind)
+    const record: LogRecord = {
+      ...shape,
+      ...detail,
+      atMs,
+      kind,
+      verdict: verdictOf(shape.verdict),
+      outcome: outcomeOf(shape.outcome),
+      origin: { topic: originTopic, partition: originPartition, offset: originOffset },
+      durationMs: durationMicros / 1_000,
+      dueMs: kind === 'parked' ? atMs + waitMs : 0,
+      firstSeenMs: atMs - ageMs,
+    }
+    return { id, record }
+  }
+
+  #countFound(filter: LogFilter, range: IdRange): Counted[] {
+    return this.find(filter, range, maxOfMessage).map(({ id, record: { weight } }) => {
+      const { s } = this.#get('SELECT s FROM r WHERE id = ?', id) ?? {}
+      const minute = Math.floor((atMsOf(this.slot, id) % slotMs) / 60_000)
+      return { minute, shape: Number(s), bucket: bucketIn(id), count: weight }
+    })
+  }
+
+  #prepare(sql: string): StatementSync {
+    let statement = this.#statements.get(sql)
+    if (statement === undefined) {
+      statement = this.#database.prepare(sql)
+      this.#statements.set(sql, statement)
+    }
+    return statement
+  }
+
+  #all(sql: string, ...values: SQLInputValue[]): Record<string, unknown>[] {
+    return this.#prepare(sql).all(...values)
+  }
+
+  #get(sql: string, ...values: SQLInputValue[]): Record<string, unknown> | undefined {
+    return this.#prepare(sql).get(...values)
+  }
+}
+
+/** A message has a few records for each destination and try. */
+const maxOfMessage = 10_000
+const empty = new Uint8Array(1)
+
+function countedOf(row: Record<string, unknown>): Counted {
+  const { minute, shape, bucket, count } = row
+  return { minute: Number(minute), shape: Number(shape), bucket: Number(bucket), count: Number(count) }
+}
+
+/** What a filter says of shapes. */
+function shapeSql(filter: LogFilter): { sql: string[]; values: SQLInputValue[] } {
+  const sql: string[] = []
+  const values: SQLInputValue[] = []
+  for (const name of ['destination', 'source', 'hook', 'reason', 'status', 'job'] as const) {
+    const value = filter[name]
+    if (value === undefined) continue
+    sql.push(`${name} = ?`)
+    values.push(value)
+  }
+  if (filter.outcome !== undefined) {
+    sql.push('outcome = ?')
+    values.push(logOutcomes.findIndex((outcome) => outcome === filter.outcome))
+  }
+  if (filter.kinds !== undefined)
+    sql.push(`kind IN (${filter.kinds.map((kind) => logKinds.indexOf(kind)).join(',')})`)
+  if (filter.onlyFailed === true) sql.push('((kind = 0 AND verdict <> 1) OR kind = 3)')
+  return { sql, values }
+}

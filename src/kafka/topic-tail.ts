@@ -1,0 +1,180 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Kafka } from 'kafkajs'
+import { type ClusterView, createClusterView } from './cluster-view.ts'
+import type { FetchHandle } from './fetch-handle.ts'
+import { createFetcher, type Fetcher } from './fetcher.ts'
+import { type Location, locate } from './positions.ts'
+import type { FetchedRecord } from './record-batch.ts'
+
+/** Where a partition is read from. `topicId`: of the log that it belongs to; empty where it isn't known. */
+export type TailStart = { readonly next: number; readonly topicId: string } | 'beginning' | 'end'
+
+export type TopicTailOptions = {
+  readonly kafka: Kafka
+  readonly topic: string
+  readonly startOf: (partition: number) => TailStart
+  /** Told before the first record of a partition, and where its log is another one than the one that was read (`isOther`). */
+  readonly onStart: (partition: number, next: number, topicId: string, isOther: boolean) => void
+  /** Records in order, each once. Keys and values are slices of a whole fetch. */
+  readonly onRecords: (partition: number, records: readonly FetchedRecord[]) => void
+  readonly log: Record<'info' | 'warn' | 'error', (fields: object, message: string) => void>
+}
+
+/** Reads all partitions of a topic, beside any group, for as long as it runs. */
+export type TopicTail = {
+  /** Stops fetching for a while. */
+  setFull(isFull: boolean): void
+  /** Why nothing is read, in words; `undefined` while all partitions are. */
+  readonly trouble: string | undefined
+  /** How old the last records are that were read of partitions that have more, in milliseconds; 0: all is read; -1: nobody knows yet. */
+  readonly behindMs: number
+  stop(): Promise<void>
+}
+
+/** A topic that isn't there yet, or a leader that doesn't answer, is looked for so often. */
+const againMs = 1_000
+const longestWaitMs = 250
+
+type Reading = { handle: FetchHandle; lastMs: number }
+
+export function startTopicTail(options: TopicTailOptions): TopicTail {
+  const tail = new PartitionsTail(options)
+  void tail.run()
+  return tail
+}
+
+class PartitionsTail implements TopicTail {
+  readonly #options: TopicTailOptions
+  readonly #view: ClusterView
+  readonly #fetcher: Fetcher
+  readonly #readings = new Map<number, Reading>()
+  readonly #stopping = new AbortController()
+  #isFull = false
+  #trouble: string | undefined = 'the topic has not been found yet'
+
+  constructor(options: TopicTailOptions) {
+    this.#options = options
+    const { kafka, topic, log } = options
+    this.#view = createClusterView({ kafka, topics: [topic], log })
+    this.#fetcher = createFetcher({ view: this.#view, longestWaitMs: () => longestWaitMs, log })
+  }
+
+  /** Opens what can be opened, until all is; then looks for new partitions. Never rejects. */
+  async run(): Promise<void> {
+    const { signal } = this.#stopping
+    while (!signal.aborted) {
+      await this.#openMissing().catch((error: unknown) => {
+        this.#trouble = error instanceof Error ? error.message : String(error)
+      })
+      const pauseMs = this.#trouble === undefined ? 10 * againMs : againMs
+      await delay(pauseMs, undefined, { signal }).catch(() => undefined)
+    }
+  }
+
+  setFull(isFull: boolean): void {
+    if (isFull === this.#isFull) return
+    this.#isFull = isFull
+    for (const { handle } of this.#readings.values()) {
+      if (isFull) handle.pause()
+      else handle.resume()
+    }
+  }
+
+  get trouble(): string | undefined {
+    return this.#trouble ?? this.#fetcher.troubled[0]?.trouble
+  }
+
+  get behindMs(): number {
+    if (this.#readings.size === 0) return -1
+    const nowMs = Date.now()
+    let behindMs = 0
+    for (const { handle, lastMs } of this.#readings.values()) {
+      if (handle.end.atMs === 0) return -1
+      if (handle.position < handle.end.offset) behindMs = Math.max(behindMs, nowMs - lastMs)
+    }
+    return behindMs
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort()
+    await this.#fetcher.stop()
+    await this.#view.close()
+  }
+
+  async #openMissing(): Promise<void> {
+    const { topic } = this.#options
+    if (this.#view.partitionsOf(topic) === 0) await this.#view.connect()
+    await this.#view.refresh()
+    const count = this.#view.partitionsOf(topic)
+    if (count === 0) {
+      this.#trouble = this.#view.troubleOf(topic, 0) ?? `${topic} does not exist: run sluice topics apply`
+      return
+    }
+    const missing = Array.from({ length: count }, (_, partition) => partition).filter(
+      (partition) => !this.#readings.has(partition),
+    )
+    const locations = await this.#locate(missing)
+    if (this.#stopping.signal.aborted) return
+    const later = locations.find((location) => location.kind === 'later')
+    this.#trouble = later?.reason
+    for (const [index, partition] of missing.entries()) {
+      const location = locations[index]
+      if (location !== undefined && location.kind !== 'later') this.#open(partition, location)
+    }
+  }
+
+  #locate(partitions: readonly number[]): Promise<readonly Location[]> {
+    const { topic, startOf } = this.#options
+    return locate(
+      this.#view,
+      partitions.map((partition) => {
+        const start = startOf(partition)
+        if (typeof start === 'string') return { topic, partition, offset: -1 }
+        const topicId = start.topicId === '' ? undefined : start.topicId
+        return { topic, partition, offset: start.next, topicId }
+      }),
+    )
+  }
+
+  #open(partition: number, location: Exclude<Location, { kind: 'later' }>): void {
+    const { topic, startOf, onStart } = this.#options
+    const { log } = location
+    const isOther = location.kind === 'truncated'
+    const offset = startOf(partition) === 'end' ? log.end : offsetOf(location)
+    const topicId = log.topicId ?? ''
+    onStart(partition, offset, topicId, isOther)
+    const reading: { lastMs: number; handle?: FetchHandle } = { lastMs: Date.now() }
+    const handle = this.#fetcher.open({
+      topic,
+      partition,
+      offset,
+      topicId: log.topicId,
+      isPaused: this.#isFull,
+      on: {
+        batch: ({ records }) => {
+          const last = records.at(-1)
+          if (last === undefined) return
+          reading.lastMs = last.timestampMs
+          this.#options.onRecords(partition, records)
+        },
+        lost: () => undefined,
+        truncated: ({ at }) => {
+          onStart(partition, at, this.#view.topicIdOf(topic) ?? '', true)
+          handle.seek(at)
+        },
+      },
+    })
+    this.#readings.set(partition, Object.assign(reading, { handle }))
+  }
+}
+
+function offsetOf(location: Exclude<Location, { kind: 'later' }>): number {
+  switch (location.kind) {
+    case 'goOn':
+      return location.offset
+    case 'retentionWon':
+      return location.to
+    case 'truncated':
+      return location.at
+  }
+}

@@ -1,0 +1,175 @@
+import { type Command, Option } from 'commander'
+import type { Logger } from 'pino'
+import type { Config } from './config/schema.ts'
+import { findMessage } from './roles/log-find.ts'
+import {
+  logKinds,
+  logOutcomes,
+  logStats,
+  type SearchFlags,
+  searchLog,
+  type Told,
+} from './roles/log-search.ts'
+import { startLogServe } from './roles/log-serve.ts'
+import { tailLog } from './roles/log-tail.ts'
+import { runRole } from './run-role.ts'
+
+type Flags = Record<string, unknown>
+
+/** What all commands are made with. */
+type Making = {
+  readonly command: (
+    name: string,
+    description: string,
+    options?: { parent?: Command; shown?: Readonly<Record<string, string>> },
+  ) => Command
+  readonly runOnce: (
+    flags: Flags,
+    work: (config: Config, log: Logger) => Promise<readonly string[]>,
+  ) => Promise<void>
+  readonly configOf: (flags: Flags) => { config: Config }
+}
+
+const exitCodes = `
+Exit codes: 0 found, 3 the log has nothing of the kind, 1 it can not be asked, 2 wrong use.`
+
+const searchExamples = `
+Examples:
+  sluice log search --destination crm --failed --since 24h
+  sluice log search --user u1 --since 7d --json
+  sluice log search --reason expired --since 2026-01-31T00:00:00Z --until 2026-02-01T00:00:00Z
+`
+
+/** `sluice log …` */
+export function addLogCommands(program: Command, making: Making): void {
+  const parent = program
+    .command('log')
+    .description('what became of messages: the delivery log, indexed, searched and followed')
+  const { command, configOf } = making
+  command('serve', 'index the topic attempts, and answer what the other commands ask', {
+    parent,
+    shown: { indexFolder: '--folder', indexPort: '--port' },
+  }).action((flags: Flags) => runRole(startLogServe, configOf(flags).config))
+  addTail(parent, making)
+  addFind(parent, making)
+  addSearch(parent, making)
+  addStats(parent, making)
+}
+
+function addTail(parent: Command, { command, runOnce }: Making): void {
+  command('tail', 'write what becomes of deliveries from now on, straight from Kafka; Ctrl-C ends it', {
+    parent,
+  })
+    .option('--destination <id>', 'of this destination alone')
+    .option('--failed', 'attempts that fail, and dead letters, alone')
+    .option('--json', 'a JSON object a line')
+    .action(async ({ destination, failed, json, ...flags }: Flags) => {
+      const ending = new AbortController()
+      for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => ending.abort())
+      await runOnce(flags, async (config, log) => {
+        await tailLog(config, log, {
+          destination: textOf(destination),
+          onlyFailed: failed === true,
+          isJson: json === true,
+          write: (line) => process.stdout.write(`${line}\n`),
+          say: (line) => process.stderr.write(`${line}\n`),
+          signal: ending.signal,
+        })
+        return []
+      })
+    })
+}
+
+function addFind(parent: Command, making: Making): void {
+  making
+    .command('find', 'show the whole life of a message, and what it said while Kafka has it', { parent })
+    .argument('<message-id>', 'the messageId')
+    .option('--no-payload', 'ask Kafka for nothing')
+    .option('--json', 'a JSON object a line: each record, then what Kafka has')
+    .addHelpText('after', exitCodes)
+    .action((messageId: string, { payload, json, ...flags }: Flags) =>
+      tell(making, flags, (config, log) =>
+        findMessage(config, log, { messageId, withPayload: payload !== false, isJson: json === true }),
+      ),
+    )
+}
+
+function addSearch(parent: Command, making: Making): void {
+  logFilter(making.command('search', 'list what became of deliveries, newest first', { parent }))
+    .option('--limit <number>', 'how many at most, up to 1000', '100')
+    .option('--cursor <cursor>', 'go on where a page before has ended')
+    .option('--json', 'a JSON object a line; the last one has the cursor where there is more')
+    .addHelpText('after', searchExamples + exitCodes)
+    .action(({ limit, cursor, json, ...flags }: Flags) =>
+      tell(making, flags, (config) =>
+        searchLog(config, searchFlags(flags), {
+          limit: String(limit),
+          cursor: textOf(cursor),
+          isJson: json === true,
+        }),
+      ),
+    )
+}
+
+function addStats(parent: Command, making: Making): void {
+  const about = 'count what became of deliveries, and how long attempts took, by the minute'
+  logFilter(making.command('stats', about, { parent }))
+    .option('--json', 'a JSON object a minute')
+    .addHelpText('after', exitCodes)
+    .action(({ json, ...flags }: Flags) =>
+      tell(making, flags, (config) => logStats(config, searchFlags(flags), json === true)),
+    )
+}
+
+function searchFlags(flags: Flags): SearchFlags {
+  return {
+    since: textOf(flags['since']),
+    until: textOf(flags['until']),
+    destination: textOf(flags['destination']),
+    source: textOf(flags['source']),
+    hook: textOf(flags['hook']),
+    message: textOf(flags['message']),
+    user: textOf(flags['user']),
+    kind: textOf(flags['kind']),
+    outcome: textOf(flags['outcome']),
+    reason: textOf(flags['reason']),
+    status: textOf(flags['status']),
+    job: textOf(flags['job']),
+    failed: flags['failed'] === true,
+  }
+}
+
+function textOf(flag: unknown): string | undefined {
+  return typeof flag === 'string' ? flag : undefined
+}
+
+/** Runs a command that tells something, or that there is nothing to be told: with exit code 3. */
+async function tell(
+  { runOnce }: Making,
+  flags: Flags,
+  ask: (config: Config, log: Logger) => Promise<Told>,
+): Promise<void> {
+  await runOnce(flags, async (config, log) => {
+    const { lines, isFound } = await ask(config, log)
+    if (!isFound) process.exitCode = 3
+    return lines
+  })
+}
+
+/** What a search of the delivery log can be narrowed by. */
+function logFilter(made: Command): Command {
+  return made
+    .option('--since <time>', 'from then on: 15m, 24h, 7d ago, or a time as ISO 8601 (default: 1h)')
+    .option('--until <time>', 'before then (default: now)')
+    .option('--destination <id>', 'a destination id of the catalog')
+    .option('--source <id>', 'a source id of the catalog')
+    .option('--hook <id>', 'a hook id of the catalog')
+    .option('--message <id>', 'a messageId')
+    .option('--user <id>', 'a user; needs attempts.userKey')
+    .addOption(new Option('--kind <kind>', 'what became of it').choices([...logKinds]))
+    .addOption(new Option('--outcome <outcome>', 'what an attempt came to').choices(logOutcomes.slice(1)))
+    .option('--reason <reason>', 'why it was parked, is dead, omitted or filtered')
+    .option('--status <number>', 'the HTTP status of an attempt')
+    .option('--job <id>', 'the replay that it came by')
+    .option('--failed', 'attempts that failed, and dead letters, alone')
+}

@@ -1,0 +1,78 @@
+import type { Logger } from 'pino'
+import type { Config } from '../config/schema.ts'
+import { plain, timelineOf } from '../delivery-log/lines.ts'
+import type { LogRecord } from '../delivery-log/log-record.ts'
+import { readRecordAt } from '../kafka/record-at.ts'
+import { clientOf } from './ask-kafka.ts'
+import { type Told, withQuery } from './log-search.ts'
+import { kafkaSettings } from './settings.ts'
+
+type Origin = LogRecord['origin']
+
+/** A record that a message came with, and what Kafka has of it. */
+type Payload = {
+  readonly origin: Origin
+  readonly payload: string | undefined
+  readonly note: string | undefined
+}
+
+/** What one record may take to be read. */
+const readWithinMs = 10_000
+/** A message that was sent again and again has many. */
+const maxPayloads = 10
+
+/** The whole life of a message: each delivery from its first state to its last, and what it said, while Kafka has that. */
+export async function findMessage(
+  config: Config,
+  log: Pick<Logger, 'warn' | 'debug'>,
+  { messageId, withPayload, isJson }: { messageId: string; withPayload: boolean; isJson: boolean },
+): Promise<Told> {
+  const records = await withQuery(config, (query) => query.find(messageId))
+  if (records.length === 0) {
+    const lines = isJson
+      ? []
+      : [
+          `The log has nothing of the message ${plain(messageId)}: it is not there yet, too old, or one of many successes that others stand for.`,
+        ]
+    return { lines, isFound: false }
+  }
+  const payloads = withPayload ? await readPayloads(config, log, originsOf(records)) : []
+  if (isJson) return { lines: [...records, ...payloads].map((one) => JSON.stringify(one)), isFound: true }
+  const [first] = records
+  const about = `Message ${plain(messageId)}: ${plain(first?.messageType ?? '')} of source ${plain(first?.source ?? '')}`
+  return { lines: [about, ...payloads.map(payloadLine), ...timelineOf(records)], isFound: true }
+}
+
+function originsOf(records: readonly LogRecord[]): Origin[] {
+  const byName = new Map(records.map(({ origin }) => [nameOf(origin), origin]))
+  return [...byName.values()].slice(0, maxPayloads)
+}
+
+async function readPayloads(
+  config: Config,
+  log: Pick<Logger, 'warn' | 'debug'>,
+  origins: readonly Origin[],
+): Promise<Payload[]> {
+  if (config.kafka.brokers.length === 0) {
+    const note = 'no Kafka is configured (SLUICE_KAFKA_BROKERS)'
+    return origins.map((origin) => ({ origin, payload: undefined, note }))
+  }
+  const kafka = clientOf(kafkaSettings(config), log)
+  const payloads: Payload[] = []
+  for (const origin of origins) {
+    const read = await readRecordAt(kafka, origin, readWithinMs)
+    if (read === 'gone') payloads.push({ origin, payload: undefined, note: 'Kafka no longer has it' })
+    else if ('trouble' in read)
+      payloads.push({ origin, payload: undefined, note: `it can not be read: ${read.trouble}` })
+    else payloads.push({ origin, payload: read.record.value?.toString('utf8') ?? '', note: undefined })
+  }
+  return payloads
+}
+
+function payloadLine({ origin, payload, note }: Payload): string {
+  return `${nameOf(origin)}: ${note ?? plain(payload ?? '')}`
+}
+
+function nameOf({ topic, partition, offset }: Origin): string {
+  return `${topic}/${partition}/${offset}`
+}

@@ -1,0 +1,41 @@
+import { existsSync, readFileSync } from 'node:fs'
+import type { Config } from '../config/schema.ts'
+import type { LogQuery } from '../delivery-log/log-query.ts'
+import { createQueryClient } from '../delivery-log/query-client.ts'
+import { openIndexQuery } from '../delivery-log/sqlite/index-threads.ts'
+import { hexOfUser } from '../delivery-log/user-hash.ts'
+import { userHashOf } from './attempt-log.ts'
+import { indexFolder } from './log-index.ts'
+import { StartError } from './start-error.ts'
+
+/** The delivery log, to be asked: by HTTP where `index.url` says so, else by the files in `index.folder`. Close it. */
+export async function openLogQuery(config: Config): Promise<LogQuery> {
+  const { url } = config.index
+  if (url !== undefined) return createQueryClient(url, indexToken(config))
+  const folder = indexFolder(config)
+  if (!existsSync(folder)) {
+    throw new StartError(
+      `There is no index of the delivery log in ${folder}: run \`sluice log serve\`, and set index.folder (SLUICE_INDEX_FOLDER) to its folder, or index.url (SLUICE_INDEX_URL) to where it answers.`,
+    )
+  }
+  return openIndexQuery({ folder, behindMs: () => -1 })
+}
+
+/** A user as the log has it; `undefined` without a key. */
+export function hashedUser(config: Config, userId: string): string | undefined {
+  const hash = userHashOf(config)
+  return hash === undefined ? undefined : hexOfUser(hash, userId)
+}
+
+/** What whoever asks an index has to give; `undefined` where nothing is set. */
+export function indexToken({ index }: Config): string | undefined {
+  if (index.tokenFile === undefined) return index.token
+  try {
+    const token = readFileSync(index.tokenFile, 'utf8').trim()
+    if (token !== '') return token
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause)
+    throw new StartError(`index.tokenFile (SLUICE_INDEX_TOKEN_FILE): ${why}`, { cause })
+  }
+  throw new StartError(`index.tokenFile (SLUICE_INDEX_TOKEN_FILE): ${index.tokenFile} is empty`)
+}

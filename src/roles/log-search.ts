@@ -1,0 +1,174 @@
+import type { Config } from '../config/schema.ts'
+import { recordHeading, recordLine, timeOf } from '../delivery-log/lines.ts'
+import { BadCursorError, type LogFilter, type LogQuery } from '../delivery-log/log-query.ts'
+import { type LogKind, logKinds, logOutcomes } from '../delivery-log/log-record.ts'
+import { hashedUser, openLogQuery } from './log-query.ts'
+import { StartError } from './start-error.ts'
+
+export { logKinds, logOutcomes }
+
+/** What a search is told at the command line, as it was written. */
+export type SearchFlags = {
+  readonly since: string | undefined
+  readonly until: string | undefined
+  readonly destination: string | undefined
+  readonly source: string | undefined
+  readonly hook: string | undefined
+  readonly message: string | undefined
+  readonly user: string | undefined
+  readonly kind: string | undefined
+  readonly outcome: string | undefined
+  readonly reason: string | undefined
+  readonly status: string | undefined
+  readonly job: string | undefined
+  readonly failed: boolean
+}
+
+/** Lines for standard output; `isFound`: false where the log has nothing of the kind. */
+export type Told = { readonly lines: readonly string[]; readonly isFound: boolean }
+
+const maxPage = 1_000
+
+/** The newest records that fulfil the flags. */
+export async function searchLog(
+  config: Config,
+  flags: SearchFlags,
+  { limit: given, cursor, isJson }: { limit: string; cursor: string | undefined; isJson: boolean },
+): Promise<Told> {
+  const limit = wholeNumber('--limit', given, maxPage)
+  const filter = filterOf(config, flags)
+  return withQuery(config, async (query) => {
+    const { records, cursor: next } = await query.search(filter, { limit, cursor })
+    const rows = records.map((record) => (isJson ? JSON.stringify(record) : recordLine(record)))
+    if (isJson) {
+      const more = next === undefined ? [] : [JSON.stringify({ cursor: next })]
+      return { lines: [...rows, ...more], isFound: records.length > 0 }
+    }
+    const more = next === undefined ? [] : [`More with --cursor ${next}`]
+    const lines =
+      records.length === 0 ? ['The log has nothing of the kind.'] : [recordHeading, ...rows, ...more]
+    return { lines, isFound: records.length > 0 }
+  })
+}
+
+/** Counts and durations by the minute. */
+export async function logStats(config: Config, flags: SearchFlags, isJson: boolean): Promise<Told> {
+  const filter = filterOf(config, flags)
+  return withQuery(config, async (query) => {
+    const [counts, durations] = [await query.counts(filter), await query.percentiles(filter)]
+    const minutes = new Map<number, Minute>()
+    const minuteAt = (minuteMs: number): Minute => {
+      const minute = minutes.get(minuteMs) ?? { ...emptyMinute, minuteMs }
+      minutes.set(minuteMs, minute)
+      return minute
+    }
+    for (const { minuteMs, kind, verdict, count } of counts) {
+      const minute = minuteAt(minuteMs)
+      if (kind !== 'attempted') minute[kind] += count
+      else if (verdict === 'delivered') minute.succeeded += count
+      else minute.failed += count
+    }
+    for (const { minuteMs, p50Ms, p95Ms, p99Ms } of durations)
+      Object.assign(minuteAt(minuteMs), { p50Ms, p95Ms, p99Ms })
+    const all = [...minutes.values()].toSorted((a, b) => a.minuteMs - b.minuteMs)
+    if (isJson) return { lines: all.map((minute) => JSON.stringify(minute)), isFound: all.length > 0 }
+    if (all.length === 0) return { lines: ['The log has nothing of the kind.'], isFound: false }
+    return { lines: [statsHeading, ...all.map(statsLine)], isFound: true }
+  })
+}
+
+type Minute = Record<'minuteMs' | 'succeeded' | 'failed' | 'p50Ms' | 'p95Ms' | 'p99Ms', number> &
+  Record<Exclude<LogKind, 'attempted'>, number>
+
+const emptyMinute: Minute = {
+  minuteMs: 0,
+  succeeded: 0,
+  failed: 0,
+  parked: 0,
+  delivered: 0,
+  dead: 0,
+  superseded: 0,
+  suppressed: 0,
+  omitted: 0,
+  filtered: 0,
+  p50Ms: 0,
+  p95Ms: 0,
+  p99Ms: 0,
+}
+
+const shownCounts = ['succeeded', 'failed', 'parked', 'dead', 'filtered', 'p50Ms', 'p95Ms', 'p99Ms'] as const
+const statsHeading = ['minute          ', ...shownCounts.map((name) => name.padStart(10))].join(' ')
+
+function statsLine(minute: Minute): string {
+  const cells = shownCounts.map((name) => String(Math.round(minute[name])).padStart(10))
+  return [timeOf(minute.minuteMs).slice(0, 16).replace('T', ' '), ...cells].join(' ')
+}
+
+/** Opens the index, asks, and closes it. What is wrong with it is told in one line. */
+export async function withQuery<T>(config: Config, ask: (query: LogQuery) => Promise<T>): Promise<T> {
+  const query = await openLogQuery(config)
+  try {
+    return await ask(query)
+  } catch (cause) {
+    if (cause instanceof BadCursorError)
+      throw new StartError('--cursor: it is of no page of this log.', { cause })
+    if (cause instanceof Error && cause.name === 'QueryFailedError') {
+      throw new StartError(`${cause.message} See index.url (SLUICE_INDEX_URL) and index.token.`, { cause })
+    }
+    throw cause
+  } finally {
+    await query.close()
+  }
+}
+
+const defaultSince = '1h'
+
+function filterOf(config: Config, flags: SearchFlags): LogFilter {
+  const nowMs = Date.now()
+  const { kind, outcome, status, user, since, until, message, failed, ...same } = flags
+  return {
+    ...same,
+    fromMs: timeGiven('--since', since ?? defaultSince, nowMs),
+    // Clocks differ a little.
+    toMs: until === undefined ? nowMs + 60_000 : timeGiven('--until', until, nowMs),
+    messageId: message,
+    onlyFailed: failed,
+    kinds: kind === undefined ? undefined : [oneOf('--kind', kind, logKinds)],
+    outcome: outcome === undefined ? undefined : oneOf('--outcome', outcome, logOutcomes.slice(1)),
+    status: status === undefined ? undefined : wholeNumber('--status', status, 999),
+    user: user === undefined ? undefined : userGiven(config, user),
+  }
+}
+
+function userGiven(config: Config, user: string): string {
+  const hash = hashedUser(config, user)
+  if (hash !== undefined) return hash
+  throw new StartError(
+    '--user: users are in the log by a keyed hash: set attempts.userKey (SLUICE_ATTEMPTS_USER_KEY), or attempts.userKeyFile, to what the workers have. Without a key the log has no users.',
+  )
+}
+
+const agoUnits: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+
+/** `15m` is so long ago; else a time as ISO 8601. */
+function timeGiven(flag: string, text: string, nowMs: number): number {
+  const ago = /^(\d{1,6})([smhd])$/.exec(text)
+  if (ago !== null) return nowMs - Number(ago[1]) * (agoUnits[ago[2] ?? ''] ?? 0)
+  const ms = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : Number.NaN
+  if (Number.isNaN(ms))
+    throw new StartError(`${flag}: expected a time such as 15m, 24h, 7d, or 2026-01-31T12:00:00Z.`)
+  return ms
+}
+
+function wholeNumber(flag: string, text: string, most: number): number {
+  const value = /^\d{1,6}$/.test(text) ? Number(text) : Number.NaN
+  if (!(value >= 1 && value <= most))
+    throw new StartError(`${flag}: expected a whole number from 1 to ${most}.`)
+  return value
+}
+
+function oneOf<T extends string>(flag: string, text: string, words: readonly T[]): T {
+  const word = words.find((known) => known === text)
+  if (word === undefined) throw new StartError(`${flag}: expected one of ${words.join(', ')}.`)
+  return word
+}

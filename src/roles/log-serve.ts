@@ -1,0 +1,67 @@
+import { isIPv4 } from 'node:net'
+import type { Logger } from 'pino'
+import type { Config } from '../config/schema.ts'
+import type { LogQuery } from '../delivery-log/log-query.ts'
+import { serveQueries } from '../delivery-log/query-server.ts'
+import { buildInfo } from '../telemetry/build-info.ts'
+import { createLogMetrics } from '../telemetry/log-metrics.ts'
+import { openKafka } from './ask-kafka.ts'
+import { listening } from './listening.ts'
+import { openLogIndex } from './log-index.ts'
+import { indexToken } from './log-query.ts'
+import type { Parts } from './parts.ts'
+import { StartError } from './start-error.ts'
+import { openOwnTelemetry } from './telemetry.ts'
+
+export type LogServeOptions = {
+  config: Config
+  log: Logger
+  parts: Parts
+  onFatal: (error: Error) => void
+}
+
+/** Indexes the delivery log, and answers what is asked of it. */
+export async function startLogServe(options: LogServeOptions): Promise<void> {
+  const { config, log, parts } = options
+  const telemetry = await openOwnTelemetry(options)
+  const kafka = await openKafka(config, log, 'log serve')
+  const metrics = createLogMetrics()
+  const { version, commit } = buildInfo()
+  metrics.common?.buildInfo.set({ version, commit, role: 'log' }, 1)
+  const index = await openLogIndex({ ...options, kafka, metrics })
+  const queryPort = await answerQueries({ config, parts, query: index.query })
+  telemetry.tell({
+    metrics() {
+      index.collect()
+      return metrics.registry.metrics()
+    },
+    notReady: () => index.notReady(),
+  })
+  log.info({ port: telemetry.port, queryPort }, 'log started')
+}
+
+/** Answers what commands and other roles ask of an index. Gives the port. */
+export async function answerQueries({
+  config,
+  parts,
+  query,
+}: {
+  config: Config
+  parts: Parts
+  query: LogQuery
+}): Promise<number> {
+  const { host, port } = config.index
+  const token = indexToken(config)
+  if (token === undefined && !isLoopback(host)) {
+    throw new StartError(
+      `index.host (SLUICE_INDEX_HOST) is ${host}, where others could ask the index: set index.token (SLUICE_INDEX_TOKEN), or index.tokenFile.`,
+    )
+  }
+  const address = { host, port, what: 'The index of the delivery log', settings: 'SLUICE_INDEX' }
+  const server = await listening(serveQueries({ query, host, port, token }), address)
+  return parts.add(server).port
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'))
+}

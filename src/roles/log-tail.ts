@@ -1,0 +1,73 @@
+import type { Logger } from 'pino'
+import type { Config } from '../config/schema.ts'
+import { readBlock } from '../delivery-log/block-reader.ts'
+import { recordHeading, recordLine } from '../delivery-log/lines.ts'
+import type { LogRecord } from '../delivery-log/log-record.ts'
+import { startTopicTail } from '../kafka/topic-tail.ts'
+import { openKafka } from './ask-kafka.ts'
+import { topicNames } from './settings.ts'
+
+export type TailOptions = {
+  readonly destination: string | undefined
+  readonly onlyFailed: boolean
+  readonly isJson: boolean
+  readonly write: (line: string) => void
+  /** What keeps it from following, for people. */
+  readonly say: (line: string) => void
+  /** Ends it. */
+  readonly signal: AbortSignal
+}
+
+/** Writes what the workers log from now on, straight from the topic: it needs no index. */
+export async function tailLog(config: Config, log: Logger, options: TailOptions): Promise<void> {
+  const { destination, onlyFailed, isJson, write, say, signal } = options
+  const kafka = await openKafka(config, log, 'log tail')
+  const ended = Promise.withResolvers<void>()
+  signal.addEventListener('abort', () => ended.resolve(), { once: true })
+  if (!isJson) write(recordHeading)
+  const tail = startTopicTail({
+    kafka,
+    topic: topicNames(config).attempts,
+    startOf: () => 'end',
+    onStart: () => undefined,
+    onRecords(partition, records) {
+      for (const { value } of records) {
+        for (const record of statesOf(value, partition)) {
+          if (destination !== undefined && record.destination !== destination) continue
+          if (onlyFailed && !isFailure(record)) continue
+          write(isJson ? JSON.stringify(record) : recordLine(record))
+        }
+      }
+    },
+    log,
+  })
+  let said: string | undefined
+  const timer = setInterval(() => {
+    const { trouble } = tail
+    if (trouble !== undefined && trouble !== said) say(`sluice: nothing can be followed yet: ${trouble}`)
+    said = trouble
+  }, lookEveryMs)
+  try {
+    if (!signal.aborted) await ended.promise
+  } finally {
+    clearInterval(timer)
+    await tail.stop()
+  }
+}
+
+/** Trouble that goes by itself is not told. */
+const lookEveryMs = 3_000
+
+/** None of a block that is damaged, or of a later version. */
+function statesOf(value: Buffer | null, partition: number): readonly LogRecord[] {
+  try {
+    return value === null ? [] : readBlock(value, partition)
+  } catch (error) {
+    if (error instanceof RangeError) return []
+    throw error
+  }
+}
+
+function isFailure({ kind, verdict }: LogRecord): boolean {
+  return kind === 'dead' || (kind === 'attempted' && verdict !== 'delivered')
+}

@@ -1,0 +1,36 @@
+import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client'
+import { createCommonMetrics } from './common-metrics.ts'
+
+/** What the index of the delivery log tells. `common`: what a worker beside it tells as well. */
+export type LogMetrics = ReturnType<typeof createLogMetrics>
+
+export function createLogMetrics(shared?: { registry: Registry }) {
+  const registry = shared?.registry ?? new Registry()
+  if (shared === undefined) collectDefaultMetrics({ register: registry })
+  const registers = [registry]
+  return {
+    registry,
+    ...(shared === undefined && { common: createCommonMetrics(registry) }),
+    indexed: new Counter({
+      name: 'sluice_log_indexed_total',
+      help: 'Records of the delivery log that were indexed.',
+      registers,
+    }),
+    unreadable: new Counter({
+      name: 'sluice_log_unreadable_total',
+      help: 'Records of the topic attempts that the index has passed over: damaged, or of a later version.',
+      registers,
+    }),
+    behind: new Gauge({
+      name: 'sluice_log_index_behind_seconds',
+      help: 'How far the index is behind the topic attempts: the age of what it has read last while there is more, 0 when it has all, -1 before it knows.',
+      aggregator: 'max',
+      registers,
+    }),
+    heldBytes: new Gauge({
+      name: 'sluice_log_index_held_bytes',
+      help: 'What was read of the topic attempts and is not in the index yet.',
+      registers,
+    }),
+  }
+}

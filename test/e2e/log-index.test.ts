@@ -1,0 +1,150 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import type { LogQuery } from '../../src/delivery-log/log-query.ts'
+import { createQueryClient } from '../../src/delivery-log/query-client.ts'
+import { produce } from '../support/kafka.ts'
+import { blockOf, stateOf } from '../support/log-blocks.ts'
+import { answer, type Receiver, startReceiver } from '../support/receiver.ts'
+import { until } from '../support/until.ts'
+import { runToEnd, type SluiceProcess, startSluice } from '../support/worker-process.ts'
+import { newIds, type Scene, setScene } from './scene.ts'
+
+const token = 'a token of sixteen or more'
+
+let receiver: Receiver
+let scene: Scene
+let folder: string
+let running: SluiceProcess[]
+
+beforeEach(async () => {
+  receiver = await startReceiver({ '/hook': answer(200), '/bad': answer(400) })
+  const hookOf = (path: string) => [{ id: 'main', url: `${receiver.origin}${path}` }]
+  folder = mkdtempSync(join(tmpdir(), 'sluice-index-'))
+  scene = await setScene({
+    catalog: {
+      sources: [{ id: 'shop' }],
+      destinations: [
+        { id: 'crm', sources: ['shop'], hooks: hookOf('/hook') },
+        { id: 'bad', sources: ['shop'], hooks: hookOf('/bad') },
+      ],
+    },
+    variables: { SLUICE_INDEX_FOLDER: folder, SLUICE_INDEX_TOKEN: token },
+  })
+  running = []
+})
+
+afterEach(async () => {
+  await Promise.all(running.map((one) => one.kill()))
+  scene.close()
+  await receiver.stop()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+async function start(role: string): Promise<SluiceProcess> {
+  const started = await startSluice(scene.variables, { role })
+  running.push(started)
+  return started
+}
+
+function ask({ queryPort }: SluiceProcess, given: string | undefined = token): LogQuery {
+  return createQueryClient(`http://127.0.0.1:${queryPort}`, given)
+}
+
+const always = { fromMs: 0, toMs: Infinity }
+
+/** Every message id that the index has, as often as it has it. */
+async function idsIn(query: LogQuery): Promise<string[]> {
+  const ids: string[] = []
+  let cursor: string | undefined
+  do {
+    const page = await query.search(always, { limit: 1_000, cursor })
+    ids.push(...page.records.map(({ messageId }) => messageId))
+    cursor = page.cursor
+  } while (cursor !== undefined)
+  return ids
+}
+
+test('what workers deliver is found a moment later', async () => {
+  await start('worker')
+  const query = ask(await start('log serve'))
+  const [id = ''] = newIds(1)
+  await scene.send('shop', [id])
+  const found = await until('it is found', async () => {
+    const records = await query.find(id)
+    return records.length >= 3 ? records : undefined
+  })
+  expect(found.map(({ destination, kind, isEnd }) => `${destination} ${kind} ${isEnd}`).toSorted()).toEqual([
+    'bad attempted false',
+    'bad dead true',
+    'crm attempted true',
+  ])
+  const { records } = await query.search({ ...always, onlyFailed: true }, { limit: 10 })
+  expect(records.map(({ kind }) => kind).toSorted()).toEqual(['attempted', 'dead'])
+  const status = await query.status()
+  expect([status.rows, status.behindMs]).toEqual([3, 0])
+})
+
+test('nobody is answered without the token', async () => {
+  const index = await start('log serve')
+  for (const wrong of [undefined, 'another token of sixteen']) {
+    const asked = createQueryClient(`http://127.0.0.1:${index.queryPort}`, wrong).status()
+    await expect(asked).rejects.toThrow('token is missing or wrong')
+  }
+})
+
+test('without a token it listens on this machine alone', async () => {
+  const variables = { ...scene.variables, SLUICE_INDEX_TOKEN: '', SLUICE_INDEX_HOST: '0.0.0.0' }
+  const { code, stderr } = await runToEnd(['log', 'serve'], variables)
+  expect([code, stderr]).toEqual([1, expect.stringContaining('set index.token (SLUICE_INDEX_TOKEN)')])
+})
+
+test('killed at any time it has each record of the topic, and none twice', async () => {
+  const ids: string[] = []
+  const rounds = 6
+  for (let round = 0; round < rounds; round++) {
+    const index = await start('log serve')
+    const producing = (async () => {
+      for (let block = 0; block < 40; block++) {
+        const some = newIds(50)
+        ids.push(...some)
+        const states = some.map((messageId, at) => stateOf({ messageId, atMs: Date.now() - at * 100_000 }))
+        await produce(`${scene.prefix}attempts`, [{ key: String(block), value: blockOf(states) }])
+      }
+    })()
+    await until('some of it is indexed', async () => {
+      return (await index.metric('sluice_log_indexed_total')) > round * 100
+    })
+    if (round < rounds - 1) await index.kill()
+    await producing
+  }
+  const last = running.at(-1)
+  if (last === undefined) throw new Error('nothing runs')
+  await until('all is indexed', async () => (await ask(last).status()).rows >= ids.length)
+  expect((await idsIn(ask(last))).toSorted()).toEqual(ids.toSorted())
+})
+
+test('an index that is lost is made again from the topic', async () => {
+  const ids = newIds(500)
+  const value = blockOf(ids.map((messageId) => stateOf({ messageId })))
+  await produce(`${scene.prefix}attempts`, [{ key: '0', value }])
+  const first = await start('log serve')
+  await until('all is indexed', async () => (await ask(first).status()).rows === 500)
+  await first.terminate()
+  rmSync(folder, { recursive: true, force: true })
+  const second = await start('log serve')
+  await until('all is indexed', async () => (await ask(second).status()).rows === 500)
+  expect((await idsIn(ask(second))).toSorted()).toEqual(ids.toSorted())
+})
+
+test('a restart goes on where it was', async () => {
+  const first = await start('log serve')
+  await produce(`${scene.prefix}attempts`, [{ key: '0', value: blockOf([stateOf({ messageId: 'one' })]) }])
+  await until('it is indexed', async () => (await ask(first).status()).rows === 1)
+  expect((await first.terminate()).code).toBe(0)
+  await produce(`${scene.prefix}attempts`, [{ key: '0', value: blockOf([stateOf({ messageId: 'two' })]) }])
+  const second = await start('log serve')
+  await until('it is indexed', async () => (await ask(second).status()).rows === 2)
+  expect(await second.metric('sluice_log_indexed_total')).toBe(1)
+})
