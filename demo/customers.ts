@@ -28,6 +28,8 @@ export type RefusingServers = {
 export type Customers = {
   readonly all: ReadonlyMap<DestinationId, Customer>
   readonly refusing: RefusingServers
+  /** From now on the server of `erp` answers 200. */
+  mendErp(): void
   stop(): Promise<void>
 }
 
@@ -40,6 +42,7 @@ const maxBodyBytes = 1024 * 1024
 export async function startCustomers(elapsedMs: () => number): Promise<Customers> {
   const servers: Server[] = []
   const refusing: RefusingServers = { handshakes: 0, requestBytes: 0 }
+  const erp = { isMended: false }
   const all = new Map<DestinationId, Customer>()
 
   const listen = async (server: Server): Promise<number> => {
@@ -55,7 +58,7 @@ export async function startCustomers(elapsedMs: () => number): Promise<Customers
       const { id } = destination
       const secret = destination.isSigned ? `the-shared-secret-of-${id}` : undefined
       const receiver = new Receiver(secret, expectedHeaders(destination))
-      const handle = handlerOf(receiver, behaviourOf(id, elapsedMs))
+      const handle = handlerOf(receiver, behaviourOf(id, elapsedMs, erp))
       const main =
         id === 'legacy'
           ? `https://127.0.0.1:${await listen(createSelfSignedServer(handle, refusing))}`
@@ -73,14 +76,25 @@ export async function startCustomers(elapsedMs: () => number): Promise<Customers
     await stopAll(servers)
     throw error
   }
-  return { all, refusing, stop: () => stopAll(servers) }
+  return {
+    all,
+    refusing,
+    mendErp() {
+      erp.isMended = true
+    },
+    stop: () => stopAll(servers),
+  }
 }
 
 function expectedHeaders({ id }: Destination): Record<string, string> {
   return { 'user-agent': 'Sluice/1.0', 'content-type': 'application/json', 'x-customer': id }
 }
 
-function behaviourOf(id: DestinationId, elapsedMs: () => number): Behaviour {
+function behaviourOf(
+  id: DestinationId,
+  elapsedMs: () => number,
+  erp: { readonly isMended: boolean },
+): Behaviour {
   switch (id) {
     case 'crm':
     case 'warehouse':
@@ -96,7 +110,7 @@ function behaviourOf(id: DestinationId, elapsedMs: () => number): Behaviour {
           ? { status: 429, headers: { 'Retry-After': String(retryAfterSeconds) } }
           : { status: 200 }
     case 'erp':
-      return () => 'none'
+      return () => (erp.isMended ? { status: 200 } : 'none')
     case 'oldsite':
       return () => ({ status: 404 })
     case 'legacy':

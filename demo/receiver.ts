@@ -19,6 +19,8 @@ export class Receiver {
   readonly arrivals = new Map<string, Arrival>()
   /** What was wrong with requests, in words; the first few. */
   readonly faults: string[] = []
+  /** How many requests named each replay. */
+  readonly replayed = new Map<string, number>()
   requests = 0
   signatures = { right: 0, wrong: 0, absent: 0 }
   /** The last answer that was given: `200`. */
@@ -41,6 +43,8 @@ export class Receiver {
       if (headers[name] !== value) this.#note(`${name} is ${String(headers[name])} instead of ${value}`)
     }
     for (const fault of bodyFaults(body)) this.#note(fault)
+    const replay = headers['x-sluice-replay']
+    if (typeof replay === 'string') this.replayed.set(replay, (this.replayed.get(replay) ?? 0) + 1)
 
     const messageId = String(body['messageId'])
     const arrival = this.arrivals.get(messageId) ?? { body, atMs: [], accepted: 0 }

@@ -6,6 +6,7 @@ import { readDeadLetters, readLeftAtRest } from './kafka.ts'
 import type { Lifetime } from './lifetime.ts'
 import { type PlannedRecord, planRecords } from './messages.ts'
 import { clock, type Picture, takePicture, tell } from './picture.ts'
+import { replayErp } from './replay.ts'
 import { openScreen } from './screen.ts'
 import { bigSpenders, spaceId, times, writeKeyOf } from './script.ts'
 import { setStage, type Stage } from './stage.ts'
@@ -47,7 +48,9 @@ export async function runDemo(lifetime: Lifetime, { stay }: { stay: boolean }): 
   ])
 
   const checks = await lifetime.orEnd(checkAll(play, records))
-  const isRight = printSummary(checks, stage.elapsedMs())
+  const { customers, settings } = stage
+  const replayed = await lifetime.orEnd(replayErp({ customers, settings, signal: lifetime.signal }))
+  const isRight = printSummary([...checks, replayed], stage.elapsedMs())
   if (stay) await stayUp(play)
   return isRight
 }

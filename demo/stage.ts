@@ -25,6 +25,8 @@ export type Stage = {
   /** All but the dead letters. */
   consumedTopics: readonly string[]
   catalogFile: string
+  /** Of every `sluice` that is run. */
+  settings: Settings
   customers: Customers
   worker: SluiceProcess
   gateway: SluiceProcess
@@ -78,8 +80,9 @@ export async function setStage(lifetime: Lifetime): Promise<Stage> {
     client,
     topicPrefix,
     groupId,
-    consumedTopics: topics.filter((topic) => !/(dead-letters|backfills)$/.test(topic)),
+    consumedTopics: topics.filter((topic) => !/(dead-letters|backfills|attempts|replay-jobs)$/.test(topic)),
     catalogFile,
+    settings,
     customers,
     worker,
     gateway,

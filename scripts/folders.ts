@@ -60,6 +60,11 @@ const parts: Readonly<Record<string, Folder>> = {
     imports: ['audience', 'backfill', 'message', 'retry'],
     isPure: true,
   },
+  replay: {
+    about: 'which records are sent again, who does it, and how far that is',
+    imports: ['message', 'pacing', 'retry', 'routing', 'upstream'],
+  },
+  admin: { about: 'the admin API: its routes, their document, tokens', imports: [] },
   kafka: {
     about: 'group member, fetches, watermark, commits, produces, topics, logins, rights',
     imports: ['http'],
@@ -85,7 +90,7 @@ const parts: Readonly<Record<string, Folder>> = {
   },
   telemetry: {
     about: 'metrics table, log lines, probes, what was built',
-    imports: ['audience', 'backfill', 'delivery', 'gateway', 'pipeline', 'retry'],
+    imports: ['audience', 'backfill', 'delivery', 'gateway', 'pipeline', 'replay', 'retry'],
     packages: ['prom-client'],
   },
   development: {

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { adminOpenApi } from '../src/admin/openapi.ts'
 import { catalogSchema } from '../src/catalog/schema.ts'
 import { configMarkdown } from '../src/config/markdown.ts'
 import { openApiDocument } from '../src/gateway/openapi.ts'
@@ -30,6 +31,7 @@ const generated: Record<string, string> = {
   'schemas/audience-sync.avsc': asJson(syncAvro),
   'schemas/deletion.avsc': asJson(deletionAvro),
   'schemas/openapi.json': asJson(openApiDocument()),
+  'schemas/admin-openapi.json': asJson(adminOpenApi()),
   'schemas/catalog.schema.json': asJson(catalogSchema),
   'docs/configuration.md': configMarkdown(),
   ...chartFiles(root),

@@ -24,6 +24,10 @@ export async function metricsMarkdown(): Promise<string> {
     ['Of workers', own.filter(({ roles }) => roles.length === 1 && roles[0] === 'worker')],
     ['Of gateways', own.filter(({ roles }) => roles.length === 1 && roles[0] === 'gateway')],
     ['Of the index of the delivery log', own.filter(({ roles }) => roles[0] === 'log')],
+    [
+      'Of `sluice admin`, beside those of the build and the catalog',
+      own.filter(({ roles }) => roles[0] === 'admin'),
+    ],
   ] as const
   return (
     introduction +

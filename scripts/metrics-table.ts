@@ -1,3 +1,4 @@
+import { createAdminMetrics } from '../src/telemetry/admin-metrics.ts'
 import { createGatewayMetrics } from '../src/telemetry/gateway-metrics.ts'
 import { createLogMetrics } from '../src/telemetry/log-metrics.ts'
 import { createMetrics } from '../src/telemetry/metrics.ts'
@@ -13,7 +14,7 @@ export type TableMetric = {
   /** What several processes of one worker make of their values: sum, max or min. */
   readonly aggregator: string
   /** Who tells it. */
-  readonly roles: readonly ('worker' | 'gateway' | 'log')[]
+  readonly roles: readonly ('worker' | 'gateway' | 'log' | 'admin')[]
 }
 
 type Registry = ReturnType<typeof createMetrics>['registry']
@@ -34,6 +35,8 @@ export async function metricsTable(): Promise<ReadonlyMap<string, TableMetric>> 
     if (!table.has(name)) table.set(name, { ...metric, destinationLabels: [], roles: ['gateway'] })
   for (const [name, metric] of await read(createLogMetrics().registry))
     if (!table.has(name)) table.set(name, { ...metric, destinationLabels: [], roles: ['log'] })
+  for (const [name, metric] of await read(createAdminMetrics().registry))
+    if (!table.has(name)) table.set(name, { ...metric, destinationLabels: [], roles: ['admin'] })
   return table
 }
 

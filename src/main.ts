@@ -8,6 +8,7 @@ import { loginWarnings } from './config/login.ts'
 import { readConfig } from './config/read.ts'
 import type { Config } from './config/schema.ts'
 import { addLogCommands } from './log-commands.ts'
+import { addAdminCommands, addReplayCommands, type CommandTools } from './replay-commands.ts'
 import { backfill } from './roles/audience-backfill.ts'
 import { changeAudience } from './roles/audience-change.ts'
 import { syncAudience } from './roles/audience-sync.ts'
@@ -312,6 +313,16 @@ The values are delivered after everything else. Values that change meanwhile are
       ),
     ),
   )
+
+const tools: CommandTools = {
+  program,
+  command,
+  once: runOnce,
+  role: (flags, start) => runRole(start, configOf(flags).config),
+  screen: errorScreen,
+}
+addReplayCommands(tools)
+addAdminCommands(tools)
 
 command('config', 'print the configuration in force and the origin of each value, without secrets').action(
   printConfig,

@@ -123,7 +123,7 @@ export function hookIdOf(url: string): string {
   return createHash('sha1').update(url).digest('hex').slice(0, 8)
 }
 
-/** Headers that the request itself needs, that frame the connection, or that receivers take for a signature. */
+/** Headers that the request itself needs, that frame the connection, or by which receivers know a signature or a replay. */
 const reservedHeaders: ReadonlySet<string> = new Set([
   'connection',
   'content-encoding',
@@ -139,6 +139,7 @@ const reservedHeaders: ReadonlySet<string> = new Set([
   'upgrade',
   'user-agent',
   'x-signature',
+  'x-sluice-replay',
 ])
 const reservedPrefixes = ['proxy-', 'webhook-']
 

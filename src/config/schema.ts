@@ -1,3 +1,5 @@
+import { adminKeys } from './admin-keys.ts'
+import { isBroker } from './broker-name.ts'
 import { isIP, isIPv4, isIPv6 } from 'node:net'
 import { deliveryLogKeys } from './delivery-log-keys.ts'
 import { isPlainUrl } from './plain-url.ts'
@@ -48,12 +50,6 @@ function isEncoded(part: string): boolean {
   } catch {
     return false
   }
-}
-
-/** kafkajs splits at the colon: names and IPv4 addresses only. */
-function isBroker(item: string): boolean {
-  const port = Number(/^[A-Za-z0-9._-]+:(\d{1,5})$/.exec(item)?.[1])
-  return port >= 1 && port <= 65_535
 }
 
 const defaultTopicPrefix = 'sluice.'
@@ -237,6 +233,7 @@ const configTable = {
         'Processes of `sluice worker`, each a member of the group. `auto`: as many as CPUs may be used, and no more than partitions.',
     }),
   },
+  admin: adminKeys,
   gateway: {
     host: text({ default: '0.0.0.0', description: 'The address that the gateway listens on.' }),
     port: integer({

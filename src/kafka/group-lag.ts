@@ -1,4 +1,4 @@
-import type { Admin } from 'kafkajs'
+import type { Admin, Kafka } from 'kafkajs'
 
 /**
  * How many records a group has still to commit, of all partitions of each topic; what was never committed counts from the begin of the
@@ -30,4 +30,29 @@ async function lagOf(admin: Admin, groupId: string, topic: string): Promise<numb
     const position = Math.max(positions.get(partition) ?? -1, Number(low))
     return sum + Math.max(0, Number(high) - position)
   }, 0)
+}
+
+/** The same of one topic, asked for now and then. Rejects where it can't be had. */
+export function openTopicLag(
+  kafka: Kafka,
+  groupId: string,
+  topic: string,
+): { read(): Promise<number>; stop(): Promise<void> } {
+  const admin = kafka.admin()
+  let connected: Promise<void> | undefined
+  return {
+    async read() {
+      connected ??= admin.connect()
+      try {
+        await connected
+      } catch (error) {
+        connected = undefined
+        throw error
+      }
+      return lagOf(admin, groupId, topic)
+    },
+    async stop() {
+      if (connected !== undefined) await admin.disconnect()
+    },
+  }
 }

@@ -36,6 +36,8 @@ export const kafkaRoles = [
   'log serve',
   'log tail',
   'log find',
+  'replay',
+  'admin',
 ] as const
 export type KafkaRole = (typeof kafkaRoles)[number]
 
@@ -46,17 +48,22 @@ const both: Access = ['READ', 'WRITE']
 type Uses = Readonly<Record<string, Access>>
 
 const ofWorker: Uses = {
-  events: ['READ'],
+  // A replay of what was refused puts it back.
+  events: both,
   // A change that came to the wrong partition is moved to its own.
   'audience-changes': both,
-  deletions: ['READ'],
+  deletions: both,
   memberships: both,
   retry: both,
   replays: both,
-  'dead-letters': ['WRITE'],
+  // A replay reads them.
+  'dead-letters': both,
   backfills: both,
   attempts: ['WRITE'],
+  'replay-jobs': both,
 }
+/** It counts, and asks for it; the workers do it. */
+const ofReplay: Uses = { events: ['READ'], 'dead-letters': ['READ'], 'replay-jobs': both }
 const ofGateway: Uses = { events: ['WRITE'], 'audience-changes': ['WRITE'], deletions: ['WRITE'] }
 
 type Needs = {
@@ -74,7 +81,7 @@ const needsOf: Readonly<Record<Exclude<KafkaRole, Growing>, Needs>> = {
   worker: { uses: ofWorker, settings: 'all', isMember: true },
   gateway: { uses: ofGateway, settings: 'used' },
   up: {
-    uses: { ...ofWorker, events: both, deletions: both, attempts: both },
+    uses: { ...ofWorker, attempts: both },
     settings: 'all',
     isMember: true,
     creates: true,
@@ -89,6 +96,8 @@ const needsOf: Readonly<Record<Exclude<KafkaRole, Growing>, Needs>> = {
   // A message may have begun in either.
   'log find': { uses: { events: ['READ'], memberships: ['READ'], deletions: ['READ'] } },
   'audience backfill': { uses: { memberships: ['READ'], replays: ['WRITE'], backfills: both } },
+  replay: { uses: ofReplay },
+  admin: { uses: ofReplay },
 }
 
 export type RightsScope = {
@@ -216,6 +225,8 @@ const headings: Readonly<Record<KafkaRole, string>> = {
   'log serve': '`sluice log serve`',
   'log tail': '`sluice log tail`',
   'log find': '`sluice log find`, for payloads',
+  replay: '`sluice replay`',
+  admin: '`sluice admin`',
 }
 
 const heading = ['Resource', 'Name', 'Operations']

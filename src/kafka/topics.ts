@@ -39,9 +39,12 @@ export type TopicDefinition = {
 
 /**
  * Which records a topic keeps: all for so long; or of each key the latest, where nothing is compacted away before it
- * has that age, since it may not be delivered yet, and a deletion can be read for so long.
+ * has that age, since it may not be delivered yet, and a deletion can be read for so long; or of each key the latest, for so long.
  */
-type Keeping = { forMs: number } | { latestOfKey: true; noneBeforeMs: number; deletionsForMs: number }
+type Keeping =
+  | { forMs: number }
+  | { latestOfKey: true; noneBeforeMs: number; deletionsForMs: number }
+  | { latestOfKey: true; forMs: number }
 
 const day = 24 * 3_600_000
 /** Of what upstream services produce, and so the longest outage of ours that loses nothing. */
@@ -49,6 +52,11 @@ const sourceKeptMs = 7 * day
 const kibi = 1024
 /** How long `memberships` tells at least that a key was removed: whoever knows an older state has to read all of it again. */
 export const deletionsKeptMs = 30 * day
+/** How long it is known who had what replayed. A replay ends long before: what it reads is kept for two weeks. */
+const replayJobsKept = { latestOfKey: true, forMs: 90 * day } as const
+const ofAttempts = 'the delivery log: what became of each delivery'
+const ofReplayJobs = 'replays: who asked for what, and how far they are'
+const ofAll = { partitionCount: 1 }
 /** What a topic takes by default, and so the least that producers may count on. */
 const kafkaDefaultBytes = 1_048_588
 const batchHeaderBytes = 12
@@ -157,17 +165,10 @@ export function topicTable(layout: TopicLayout): TopicDefinition[] {
       'which destinations have missed a value of an audience, and need a backfill; how far a growth is',
       { latestOfKey: true, noneBeforeMs: 0, deletionsForMs: day },
       kafkaDefaultBytes,
-      { partitionCount: 1 },
+      ofAll,
     ),
-    {
-      ...define(
-        'attempts',
-        'the delivery log: what became of each delivery',
-        { forMs: attemptsKeptMs },
-        kafkaDefaultBytes,
-      ),
-      isOptional: true,
-    },
+    { ...define('attempts', ofAttempts, { forMs: attemptsKeptMs }, kafkaDefaultBytes), isOptional: true },
+    define('replay-jobs', ofReplayJobs, replayJobsKept, kafkaDefaultBytes, ofAll),
   ]
 }
 
@@ -179,7 +180,7 @@ export function optionalTopics(layout: TopicLayout): ReadonlySet<string> {
 function keepingSettings(kept: Keeping): TopicSetting[] {
   if ('forMs' in kept) {
     return [
-      { name: 'cleanup.policy', value: 'delete', rule: 'equal' },
+      { name: 'cleanup.policy', value: 'latestOfKey' in kept ? 'compact,delete' : 'delete', rule: 'equal' },
       { name: 'retention.ms', value: String(kept.forMs), rule: 'atLeast' },
       // A flood, or the parked records of a long outage, must not push out what was there before.
       { name: 'retention.bytes', value: '-1', rule: 'equal' },

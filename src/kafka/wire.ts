@@ -2,7 +2,11 @@
 export type WireBroker = {
   /** What the broker understands, by API key; null before the first connection. */
   readonly versions: Readonly<Record<number, VersionRange>> | null
-  readonly connectionPool: { send<T>(protocol: Protocol<T>): Promise<T> }
+  readonly connectionPool: {
+    send<T>(protocol: Protocol<T>): Promise<T>
+    /** Connects where it isn't. */
+    getConnectionByRequest?(protocol: Pick<Protocol<unknown>, 'request'>): Promise<unknown>
+  }
   disconnect(): Promise<void>
 }
 
@@ -97,8 +101,30 @@ function versionFor(
   )
 }
 
+/** What connects now: by pool, and whether the connection is the one for fetches. */
+const connecting = new WeakMap<object, Map<boolean, Promise<unknown>>>()
+const fetchKey = 1
+
+/** kafkajs opens a socket for each request that comes while it connects, and forgets, and never closes, all but the last. */
+function connectOnce(
+  pool: WireBroker['connectionPool'],
+  { request }: Pick<Protocol<unknown>, 'request'>,
+): Promise<unknown> {
+  const ofPool = connecting.get(pool) ?? new Map<boolean, Promise<unknown>>()
+  connecting.set(pool, ofPool)
+  const isFetch = request.apiKey === fetchKey
+  const underWay = ofPool.get(isFetch)
+  if (underWay !== undefined) return underWay
+  const connected = Promise.resolve(pool.getConnectionByRequest?.({ request })).finally(() =>
+    ofPool.delete(isFetch),
+  )
+  ofPool.set(isFetch, connected)
+  return connected
+}
+
 async function send<T>(broker: WireBroker, protocol: Protocol<T>): Promise<T> {
   try {
+    await connectOnce(broker.connectionPool, protocol)
     return await broker.connectionPool.send(protocol)
   } catch (error) {
     if (isDead(error)) await broker.disconnect()

@@ -79,6 +79,8 @@ export type Attempted = SignedMessage & {
   readonly isAbandoned: boolean
   /** Only where tracing is on. */
   readonly trace?: Pick<DeliveryTrace, 'posting'> | undefined
+  /** The replay that it came by; '' is none. */
+  readonly replayJob: string
 }
 
 /**
@@ -157,12 +159,10 @@ export class Attempt<D extends Attempted> {
   }
 
   post(hook: EndpointHook, exchange: Exchange, way: Way): void {
-    const { sender, sickSender, delivery, endpoint, startedMs, now } = this.#parts
+    const { sender, sickSender, delivery, startedMs, now } = this.#parts
     // A signature tells its time, and what was paced may have waited.
     const headers =
-      way === 'paced'
-        ? endpoint.sign(delivery, now())
-        : (this.#signatureHeaders ??= endpoint.sign(delivery, startedMs))
+      way === 'paced' ? this.#headersAt(now()) : (this.#signatureHeaders ??= this.#headersAt(startedMs))
     const { trace } = delivery
     const by = way === 'paced' ? sickSender : sender
     by.post(
@@ -171,6 +171,13 @@ export class Attempt<D extends Attempted> {
       trace === undefined ? headers : trace.posting(hook, headers),
       exchange,
     )
+  }
+
+  /** What a request has beside the hook's own headers. */
+  #headersAt(nowMs: number): readonly string[] {
+    const { delivery, endpoint } = this.#parts
+    const signature = endpoint.sign(delivery, nowMs)
+    return delivery.replayJob === '' ? signature : [...signature, 'X-Sluice-Replay', delivery.replayJob]
   }
 
   answered(result: HookResult, durationMs: number): void {

@@ -140,6 +140,7 @@ export class Delivery implements Carried {
   isDelivered: boolean
   /** The delivery log has something of it, and so must have its end. */
   isInLog = false
+  readonly replayJob: string
   /** What it has for itself until it comes to its end; only ever with a property. */
   subject: Subject<Delivery> | undefined
   /** Who waits for the same subject behind it. */
@@ -173,6 +174,7 @@ export class Delivery implements Carried {
     this.property = carried.property
     this.isUncertain = carried.isUncertain ?? false
     this.isDelivered = carried.isDelivered ?? false
+    this.replayJob = carried.replayJob ?? ''
     this.subject = undefined
     this.behind = undefined
     this.trace = undefined

@@ -2,7 +2,7 @@ import type { DestinationDefinition } from '../delivery/endpoint.ts'
 import type { LaneClass } from '../delivery/lane.ts'
 import { enter, type EnterResult } from '../message/enter.ts'
 import { type InternalFault, internalFault } from '../message/internal-fault.ts'
-import { type Carried, decodeCarried, headerText } from '../retry/carried.ts'
+import { type Carried, decodeCarried, headerText, replayJobOf } from '../retry/carried.ts'
 import { route } from '../routing/route.ts'
 import type { Account } from './account.ts'
 import { Delivery, type HeldRecord, type LaneTerms } from './delivery.ts'
@@ -26,7 +26,7 @@ export type Entered = { readonly delivery: Delivery; readonly destination: Desti
 type RoutedRecord = { readonly sourceId: string; readonly messageId: string; readonly record: HeldRecord }
 
 /** What is delivered of a message that is made here. */
-type OwnMessage = Pick<Carried, 'sourceId' | 'messageId' | 'kind' | 'property' | 'isUncertain'>
+type OwnMessage = Pick<Carried, 'sourceId' | 'messageId' | 'kind' | 'property' | 'isUncertain' | 'replayJob'>
 
 type Routed = {
   readonly message: OwnMessage
@@ -75,8 +75,9 @@ export class Entrance {
     }
     const debt = account.hold(record, destinations.length, (content.key?.length ?? 0) + body.length)
     const key = content.key === null ? null : Buffer.from(content.key)
+    const message: OwnMessage = { sourceId, messageId, kind, replayJob: replayJobOf(content.headers) }
     return destinations.map((destination) => {
-      const carried = freshOf({ sourceId, messageId, kind }, destination, record)
+      const carried = freshOf(message, destination, record)
       const lane = this.#options.laneTerms(destination, 'fresh')
       return { delivery: this.#deliveryOf(carried, { debt, key, body, lane }), destination }
     })

@@ -37,6 +37,8 @@ export type Carried = {
   isUncertain?: boolean
   /** Of one that is uncertain: it was delivered all the same, and is looked at again only to see whether a newer value holds. */
   isDelivered?: boolean
+  /** The id of the replay that it came by last; '' is none. */
+  replayJob?: string
 }
 
 /** One property of one user, and the version of its value. */
@@ -59,6 +61,8 @@ const maxTextBytes = 1024
 const maxListBytes = 16 * 1024
 /** A user, a space and a property: ids of 1,000 characters, each of which JSON may write as six bytes. */
 const maxPropertyBytes = 14 * 1024
+const maxReplayJobBytes = 64
+const replayJobId = /^[A-Za-z0-9-]{1,64}$/
 /** A destination has five hooks; edits may bring others before each of its 25 tries. Ids are the catalog's. */
 const maxListed = 125
 const hookId = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/
@@ -85,6 +89,7 @@ const headerLimits: readonly (readonly [name: string, maxBytes: number])[] = [
   ['since', maxTextBytes],
   ['uncertain', maxTextBytes],
   ['delivered', maxTextBytes],
+  ['replay-job', maxReplayJobBytes],
 ]
 
 export function encodeCarried(carried: Carried): CarriedHeaders {
@@ -112,6 +117,7 @@ export function encodeCarried(carried: Carried): CarriedHeaders {
   }
   if (carried.isUncertain === true) headers['uncertain'] = isTrue
   if (carried.isDelivered === true) headers['delivered'] = isTrue
+  if (isReplayJob(carried.replayJob)) headers['replay-job'] = carried.replayJob
   return headers
 }
 
@@ -157,6 +163,7 @@ export function decodeCarried(headers: ReceivedHeaders): Decoded {
     property: readProperty(headers, faults),
     isUncertain: readFlag(headers, 'uncertain', faults),
     isDelivered: readFlag(headers, 'delivered', faults),
+    replayJob: replayJobOf(headers),
   }
   return faults.length === 0 ? { ok: true, carried } : refuse(faults)
 }
@@ -262,6 +269,16 @@ function readFlag(headers: ReceivedHeaders, name: string, faults: string[]): boo
   return text === isTrue
 }
 
+/** The replay that a record came by; '' where it came by none, or what it says is no id: it ends in a header of a request. */
+export function replayJobOf(headers: ReceivedHeaders): string {
+  const text = headerText(headers, 'replay-job')
+  return isReplayJob(text) ? text : ''
+}
+
+function isReplayJob(text: string | undefined): text is string {
+  return text !== undefined && replayJobId.test(text)
+}
+
 function isHookId(value: unknown): value is string {
   return typeof value === 'string' && hookId.test(value)
 }
@@ -279,7 +296,8 @@ function wholeNumber(text: string): number | undefined {
   return Number.isSafeInteger(value) ? value : undefined
 }
 
-function parseOrigin(text: string): Origin | undefined {
+/** Reads the header `origin`. */
+export function parseOrigin(text: string): Origin | undefined {
   const match = /^(.+)\/(\d+)\/(\d+)$/.exec(text)
   const partition = wholeNumber(match?.[2] ?? '')
   const offset = wholeNumber(match?.[3] ?? '')

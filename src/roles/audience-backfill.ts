@@ -11,14 +11,13 @@ import {
 } from '../backfill/position.ts'
 import { type ReplayRecord, replayOf } from '../backfill/replay-record.ts'
 import type { Catalog } from '../catalog/catalog.ts'
-import { openCatalogFile } from '../catalog/file.ts'
-import { catalogVariables } from '../config/read.ts'
 import type { Config } from '../config/schema.ts'
 import type { createKafka } from '../kafka/client.ts'
 import { createPartitionReader, type PartitionReader } from '../kafka/partition-reader.ts'
 import { countPartitions } from '../kafka/topic-partitions.ts'
 import { TokenBucket } from '../pacing/token-bucket.ts'
 import { askKafka, openKafka } from './ask-kafka.ts'
+import { readCatalog } from './catalog-once.ts'
 import { refuseOtherLayout } from './growth-journal.ts'
 import { counted, grouped, Progress, type Screen } from './progress.ts'
 import { kafkaSettings, type TopicNames, topicNames } from './settings.ts'
@@ -305,18 +304,6 @@ function rateOf(given: string | undefined): number {
   const rate = Number(given)
   if (Number.isInteger(rate) && rate >= 1 && rate <= mostRate) return rate
   throw new StartError(`--rate has to be a whole number from 1 to ${grouped(mostRate)}: Identifies a second.`)
-}
-
-async function readCatalog(config: Config): Promise<Catalog> {
-  const opened = await openCatalogFile({
-    path: config.catalog.file,
-    variables: catalogVariables(),
-    onChange: () => undefined,
-    onRefused: () => undefined,
-  })
-  if (!opened.ok) throw new StartError(opened.message)
-  opened.file.stop()
-  return opened.file.current()
 }
 
 /** What would only fill the dead letters. */

@@ -19,7 +19,10 @@ export async function openIntake<R extends Arriving>({
   log,
   ...options
 }: Omit<IntakeOptions<R>, 'decode'> & { config: Config; metrics: Metrics; log: Logger }): Promise<Intake<R>> {
-  const decoder = await openDecoder(config, metrics, log)
+  const decoder = await openDecoder(config, log, {
+    onAnswer: answerCounter(metrics),
+    onDown: (isDown) => metrics.registryDown.set(isDown ? 1 : 0),
+  })
   const intake = createIntake<R>({ ...options, decode: (value) => decoder.decode(value) })
   return {
     accept: (record, content) => intake.accept(record, content),
@@ -34,9 +37,15 @@ export async function openIntake<R extends Arriving>({
   }
 }
 
-async function openDecoder({ registry }: Config, metrics: Metrics, log: Logger): Promise<Decoder> {
-  // Without a registry too: a series that is there with 0 can be alerted on.
-  const onAnswer = answerCounter(metrics)
+/** Reads framed values through the registry that is configured; without one it refuses them. */
+export async function openDecoder(
+  { registry }: Config,
+  log: Pick<Logger, 'info' | 'warn' | 'error'>,
+  {
+    onAnswer = () => undefined,
+    onDown: tellDown = () => undefined,
+  }: { onAnswer?: (kind: SchemaAnswer['kind']) => void; onDown?: (isDown: boolean) => void } = {},
+): Promise<Decoder> {
   const { url } = registry
   if (url === undefined) return { decode: () => noRegistry, stop() {} }
   const login = loginOf(registry, (message) => log.warn({ registry: url }, message))
@@ -46,7 +55,7 @@ async function openDecoder({ registry }: Config, metrics: Metrics, log: Logger):
     source: createSchemaSource({ url, login, timeoutMs: registry.timeoutMs }),
     onAnswer,
     onDown(isDown, why) {
-      metrics.registryDown.set(isDown ? 1 : 0)
+      tellDown(isDown)
       if (isDown)
         log.error({ registry: url, reason: why }, 'no schema from the registry: partitions that need it wait')
       else log.info({ registry: url }, 'the schema registry answers again')
@@ -82,6 +91,7 @@ function authorizationOf(username: string | undefined, password: string | undefi
   return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
 }
 
+/** Without a registry too: a series that is there with 0 can be alerted on. */
 function answerCounter({ schemaLookups }: Metrics): (kind: SchemaAnswer['kind']) => void {
   const counted: Record<SchemaAnswer['kind'], CountedSeries> = {
     found: schemaLookups.series({ outcome: 'found' }),

@@ -94,7 +94,8 @@ export type TopicNames = Record<
   | 'replays'
   | 'deadLetters'
   | 'backfills'
-  | 'attempts',
+  | 'attempts'
+  | 'replayJobs',
   string
 >
 
@@ -111,5 +112,6 @@ export function topicNames({ kafka, topics }: Config): TopicNames {
     deadLetters: `${topicPrefix}dead-letters`,
     backfills: `${topicPrefix}backfills`,
     attempts: `${topicPrefix}attempts`,
+    replayJobs: `${topicPrefix}replay-jobs`,
   }
 }

@@ -1,7 +1,10 @@
 import type { Logger } from 'pino'
+import { createToken, readTokens, type Token } from '../admin/tokens.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Config } from '../config/schema.ts'
 import { type RunningKafka, startKafka } from '../development/kafka.ts'
+import { adminAddress, startAdminPart } from './admin.ts'
+import { openTokens } from './admin-tokens.ts'
 import { clientOf, openKafka } from './ask-kafka.ts'
 import { refuseFaultyCatalog } from './faulty-catalog.ts'
 import { gatewayAddress, startGatewayPart } from './gateway.ts'
@@ -12,6 +15,7 @@ import type { Parts } from './parts.ts'
 import { kafkaSettings } from './settings.ts'
 import { StartError } from './start-error.ts'
 import { openOwnTelemetry, type OwnTelemetry } from './telemetry.ts'
+import { createAdminMetrics } from '../telemetry/admin-metrics.ts'
 import { createGatewayMetrics } from '../telemetry/gateway-metrics.ts'
 import { createLogMetrics } from '../telemetry/log-metrics.ts'
 import { applyTopicTable } from './topics.ts'
@@ -34,6 +38,8 @@ type Ports = {
   httpPort: number
   /** Of the tracking API. */
   gatewayPort: number
+  /** Of the admin API; `undefined` where nobody may use it. */
+  adminPort: number | undefined
 }
 
 /**
@@ -46,10 +52,14 @@ export async function startUp({ say, ...options }: UpOptions): Promise<void> {
   // Before a Kafka that would be started, and a group that would be joined, in vain.
   await refuseFaultyCatalog(config)
   await refuseTakenPort(gatewayAddress(config))
+  if (config.kafka.brokers.length === 0 || config.admin.tokensFile !== undefined)
+    await refuseTakenPort(adminAddress(config))
   if (config.kafka.brokers.length > 0) {
     await openKafka(config, log, 'up')
     await applyTopicTable(config, log)
-    await startRoles(options, telemetry)
+    const tokens =
+      config.admin.tokensFile === undefined ? undefined : parts.add(await openTokens(config, log))
+    await startRoles({ ...options, tokens: tokens && (() => tokens.current()) }, telemetry)
     return
   }
   const kafka = parts.add(await startDevelopmentKafka(say))
@@ -59,11 +69,16 @@ export async function startUp({ say, ...options }: UpOptions): Promise<void> {
     topics: { ...config.topics, development: true },
     // Nothing stands in front of it.
     gateway: { ...config.gateway, shutdownDelayMs: 0 },
+    // The token is printed: nobody else is to reach what it opens.
+    admin: { ...config.admin, host: '127.0.0.1' },
     delivery: { ...config.delivery, allowAddresses: [...config.delivery.allowAddresses, ...loopback] },
   }
   for (const line of await applyTopicTable(development, log)) say(`topics: ${line}`)
-  const ports = await startRoles({ ...options, config: development }, telemetry)
-  for (const line of developmentNotice(kafka.brokers, ports)) say(line)
+  const { token, line } = createToken('developer', 'admin')
+  const read = readTokens(line)
+  const tokens = read.ok ? read.tokens : []
+  const ports = await startRoles({ ...options, config: development, tokens: () => tokens }, telemetry)
+  for (const told of developmentNotice(kafka.brokers, ports, token)) say(told)
 }
 
 async function startDevelopmentKafka(say: UpOptions['say']): Promise<RunningKafka> {
@@ -75,9 +90,15 @@ async function startDevelopmentKafka(say: UpOptions['say']): Promise<RunningKafk
   }
 }
 
-/** A gateway and a worker, which end in this order: what is taken last is still delivered. One port for both their probes. */
-async function startRoles(options: Omit<UpOptions, 'say'>, telemetry: OwnTelemetry): Promise<Ports> {
-  const { log } = options
+/**
+ * The admin API, a gateway and a worker, which end in this order: what is taken last is still delivered. One port for all their
+ * probes. `tokens`: who may use the API; `undefined`: it isn't there.
+ */
+async function startRoles(
+  options: Omit<UpOptions, 'say'> & { tokens: (() => readonly Token[]) | undefined },
+  telemetry: OwnTelemetry,
+): Promise<Ports> {
+  const { log, tokens } = options
   const member = await startMember({ ...options, role: 'up' })
   const { metrics: registry, laidOut } = member
   const tracing = member.tracing?.gateway
@@ -85,6 +106,9 @@ async function startRoles(options: Omit<UpOptions, 'say'>, telemetry: OwnTelemet
   const metrics = createGatewayMetrics(member.common)
   const gateway = await startGatewayPart({ ...options, laidOut, metrics, catalog, tracing })
   const index = await startIndex(options, registry)
+  const adminMetrics = createAdminMetrics(member.common)
+  const admin =
+    tokens && (await startAdminPart({ ...options, metrics: adminMetrics, role: 'up', tokens, catalog }))
   telemetry.tell({
     metrics() {
       member.collect()
@@ -93,13 +117,14 @@ async function startRoles(options: Omit<UpOptions, 'say'>, telemetry: OwnTelemet
       return registry.metrics()
     },
     // Without its log all else works.
-    notReady: () => [...member.notReady(), ...gateway.notReady()],
+    notReady: () => [...member.notReady(), ...gateway.notReady(), ...(admin?.notReady() ?? [])],
   })
   const { port: httpPort } = telemetry
   const { port: gatewayPort } = gateway
   log.info({ port: httpPort, tiers: member.tiers }, 'worker started')
   log.info({ port: httpPort, gatewayPort }, 'gateway started')
-  return { httpPort, gatewayPort }
+  if (admin !== undefined) log.info({ port: httpPort, adminPort: admin.port }, 'admin started')
+  return { httpPort, gatewayPort, adminPort: admin?.port }
 }
 
 /** The index of what the worker logs, where it does. */
@@ -116,12 +141,17 @@ async function startIndex(
   return index
 }
 
-function developmentNotice(brokers: readonly string[], { httpPort, gatewayPort }: Ports): string[] {
+function developmentNotice(
+  brokers: readonly string[],
+  { httpPort, gatewayPort, adminPort }: Ports,
+  token: string,
+): string[] {
   return [
     '',
     'This is for development: one broker, one replica, and URLs on this machine (127.0.0.0/8, ::1) are allowed.',
     `  Kafka    ${brokers.join(',')}   data in ${dataDir}`,
     `  gateway  http://127.0.0.1:${gatewayPort}   Segment's tracking API; /docs tells more`,
+    `  admin    http://127.0.0.1:${adminPort ?? ''}/openapi.json   with Authorization: Bearer ${token}`,
     `  metrics  http://127.0.0.1:${httpPort}/metrics`,
     `  try      curl http://127.0.0.1:${gatewayPort}/v1/track -u WRITE_KEY: -d '{"userId":"u1","event":"Hello"}'`,
     `  or       KAFKA_BROKERS=${brokers.join(',')} npx sluice send --source SOURCE '{"type":"track","userId":"u1","event":"Hello"}'`,

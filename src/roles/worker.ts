@@ -45,6 +45,7 @@ import { bulkheadOf } from './bulkhead.ts'
 import { goOnFromPlainGroup } from './group-of-before.ts'
 import { createOutbound } from './outbound.ts'
 import type { Parts } from './parts.ts'
+import { openReplays } from './replays.ts'
 import { openRetentions } from './retentions.ts'
 import { openIntake } from './schema-registry.ts'
 import { StartError } from './start-error.ts'
@@ -123,6 +124,7 @@ export async function startMember({
   const laidOut = await refuseWrongTopics(kafka, config, log)
 
   const topics = topicNames(config)
+  const shared = { config, metrics, log }
   const ladder = ladderOf(config)
   const tiers = await askKafka(config, tiersToConsume(kafka, ladder, topics.retryPrefix, log))
   let pipeline: Pipeline | undefined
@@ -149,9 +151,7 @@ export async function startMember({
   )
   parts.defer(() => ending.within(producer.stop()))
   const outbound = createOutbound({
-    config,
-    metrics,
-    log,
+    ...shared,
     onUnreachable(reason) {
       state.unreachableBy = reason
       reportStalled()
@@ -171,9 +171,7 @@ export async function startMember({
   const { windowMs, messages } = config.repeats
   const repeats = windowMs === 0 ? undefined : new Repeats({ windowMs, messages })
   const { units: audiences, reader } = await openAudiences({
-    config,
-    metrics,
-    log,
+    ...shared,
     kafka,
     catalog: () => catalog.current(),
     producer,
@@ -187,9 +185,7 @@ export async function startMember({
     openBackfillMarks({ kafka, topic: topics.backfills, partitions, producer, log }),
   )
   const firsts = openFirstSyncs({
-    config,
-    metrics,
-    log,
+    ...shared,
     catalog: () => catalog.current(),
     marks: backfillMarks,
     audiences,
@@ -202,6 +198,15 @@ export async function startMember({
     await audiences.stop()
   }
   parts.defer(() => ending.within(stopAudiences()))
+  const replays = parts.add(
+    await openReplays({
+      ...shared,
+      kafka,
+      catalog: () => catalog.current(),
+      producer,
+      consumer: () => consumer,
+    }),
+  )
   const bulkhead = bulkheadOf(config, log)
   const running = createPipeline({
     catalog: () => catalog.current(),
@@ -235,10 +240,6 @@ export async function startMember({
   const recordCounters = new Map(
     subscriptions.map(({ topic }) => [topic, metrics.records.series({ topic: shortNameOf(topic) })]),
   )
-  for (const { topic } of subscriptions) {
-    metrics.recordsLost.inc({ topic: shortNameOf(topic) }, 0)
-    metrics.truncations.inc({ topic: shortNameOf(topic) }, 0)
-  }
   // An alert on what has not happened yet needs a series to look at.
   for (const { topic } of subscriptions) {
     metrics.recordsLost.inc({ topic: shortNameOf(topic) }, 0)
@@ -303,9 +304,10 @@ export async function startMember({
       async prepare(unit) {
         await audiences.prepare(unit)
         await firsts.acquire(unit)
+        replays.acquire(unit)
       },
       async released(unit) {
-        await firsts.release(unit)
+        await Promise.all([replays.release(unit), firsts.release(unit)])
         await audiences.release(unit)
       },
       onLost: (topic, count) => metrics.recordsLost.inc({ topic: shortNameOf(topic) }, count),
@@ -326,7 +328,7 @@ export async function startMember({
     log.info({ held: running.held.records, inFlight: running.inFlight }, 'draining')
     member.quiesce()
     intake.stop()
-    if (!(await ending.drained(Promise.all([running.drain(), stopAudiences()]))))
+    if (!(await ending.drained(Promise.all([running.drain(), stopAudiences(), replays.stop()]))))
       log.warn({ held: running.held.records }, 'stopping before all was finished: the rest will be repeated')
   })
 
@@ -373,6 +375,7 @@ export async function startMember({
       )
       showBehind(metrics, backfillMarks.behind, catalog.current())
       showFirstSyncs(metrics, firsts.progress)
+      metrics.replays.set(replays.running)
       metrics.repeatsRemembered.set(repeats?.count ?? 0)
       metrics.repeatsReach.set((repeats?.reachMs(Date.now()) ?? 0) / 1_000)
     },

@@ -12,6 +12,8 @@ export type AttemptLine = {
   durationMs: number
   /** Of a delivery that is traced. */
   traceId?: string | undefined
+  /** The replay that it came by; '' is none, and isn't told. */
+  replayJob: string
 }
 
 /**
@@ -25,8 +27,9 @@ export function createDeliveredLog(log: Logger): (line: AttemptLine) => void {
   const stream = (log as unknown as Record<symbol, DestinationStream>)[symbols.streamSym]
   const bindings = JSON.stringify(log.bindings()).slice(1, -1)
   const afterTime = bindings === '' ? ',"destination":"' : `,${bindings},"destination":"`
-  return ({ destination, hook, messageId, type, attempt, status, durationMs, traceId }) => {
-    const last = traceId === undefined ? '' : `,"traceId":"${traceId}"`
+  return ({ destination, hook, messageId, type, attempt, status, durationMs, traceId, replayJob }) => {
+    const replay = replayJob === '' ? '' : `,"replay":"${replayJob}"`
+    const last = traceId === undefined ? replay : `${replay},"traceId":"${traceId}"`
     stream?.write(
       `{"level":"info"${timeMember()}${afterTime}${destination}","hook":"${hook}","messageId":"${escape(messageId)}","type":"${escape(type)}","attempt":${attempt},"verdict":"delivered","outcome":"answer","status":${status},"durationMs":${durationMs}${last},"msg":"attempt"}\n`,
     )

@@ -8,7 +8,7 @@ export function createCommonMetrics(registry: Registry) {
   return {
     buildInfo: new Gauge({
       name: 'sluice_build_info',
-      help: 'Always 1. The labels say what runs: the version, the commit that it was built from, and the role (worker, gateway or up).',
+      help: 'Always 1. The labels say what runs: the version, the commit that it was built from, and the role (worker, gateway, admin or up).',
       labelNames: ['version', 'commit', 'role'],
       aggregator: 'max',
       registers,

@@ -338,6 +338,7 @@ export function createMetrics({ perDestination }: { perDestination: boolean }) {
       labelNames: destination,
       registers,
     }),
+    ...replayMetrics(registers),
     firstSyncLeft: new Gauge({
       name: 'sluice_first_sync_left',
       help: 'Members and computed traits that are still to be written to replays for destinations that were connected to their space later.',
@@ -365,6 +366,26 @@ export function createMetrics({ perDestination }: { perDestination: boolean }) {
       help: 'Destinations that lack a value of an audience or a computed trait: it ended in the dead letters, the destination was off, or it was connected later while audiences.firstSync is off. Run `sluice audience backfill --with-left` for them.',
       labelNames: destination,
       aggregator: 'max',
+      registers,
+    }),
+  }
+}
+
+function replayMetrics(registers: Registry[]) {
+  return {
+    replays: new Gauge({
+      name: 'sluice_replays',
+      help: 'Replays that this worker has under way.',
+      registers,
+    }),
+    replaySent: new TallyCounter({
+      name: 'sluice_replay_sent_total',
+      help: 'Records that replays have written again: to replays, or to the topic that a dead letter came from.',
+      registers,
+    }),
+    replayFailures: new Counter({
+      name: 'sluice_replay_failures_total',
+      help: 'Times that a replay came to nothing, since Kafka did not answer, and is tried again.',
       registers,
     }),
   }

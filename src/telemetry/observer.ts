@@ -105,6 +105,7 @@ export function createObserver({
         status: outcome.status,
         durationMs: roundMs,
         traceId: delivery.trace?.traceId,
+        replayJob: delivery.replayJob,
       })
       return
     }
@@ -119,6 +120,7 @@ export function createObserver({
       ...detailOf(outcome),
       durationMs: roundMs,
       traceId: delivery.trace?.traceId,
+      ...(delivery.replayJob !== '' && { replay: delivery.replayJob }),
     }
     if (isError) logError(line)
     else if (outcome.kind === 'proxy') log.warn(line, 'the proxy has failed: nothing was sent')

@@ -1,11 +1,10 @@
-import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Scene, setScene } from '../e2e/scene.ts'
 import { type SluiceProcess, startSluice } from '../support/worker-process.ts'
-import { pythonProgram } from './installed.ts'
+import { examineApi } from './schemathesis.ts'
 
 const writeKey = 'a-write-key'
 const serverKey = 'a-server-key-of-16-and-more'
@@ -37,34 +36,8 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-/** Requests after the gateway's own document, valid ones and others; fails with what it found. */
-async function examine(args: readonly string[], forS: number): Promise<void> {
-  const checks = [
-    'not_a_server_error',
-    'status_code_conformance',
-    'content_type_conformance',
-    'response_schema_conformance',
-  ]
-  const child = spawn(
-    pythonProgram('schemathesis'),
-    [
-      '--no-color',
-      'run',
-      `http://127.0.0.1:${gateway.gatewayPort}/openapi.json`,
-      '--phases=examples,coverage,fuzzing',
-      `--checks=${checks.join(',')}`,
-      `--max-time=${forS}`,
-      '--suppress-health-check=all',
-      '--continue-on-failure',
-      ...args,
-    ],
-    { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] },
-  )
-  let said = ''
-  child.stdout.on('data', (chunk: Buffer) => (said += chunk.toString()))
-  child.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()))
-  const code = await new Promise((resolve) => child.once('close', resolve))
-  if (code !== 0) throw new Error(`schemathesis ended with ${String(code)}:\n${said}`)
+function examine(args: readonly string[], forS: number): Promise<void> {
+  return examineApi(`http://127.0.0.1:${gateway.gatewayPort}`, { folder, forS, args })
 }
 
 /** Of all calls, or of one. */

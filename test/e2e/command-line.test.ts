@@ -166,6 +166,7 @@ describe('topics', () => {
         'dead-letters',
         'backfills',
         'attempts',
+        'replay-jobs',
       ].map((name) => `created    ${variables['SLUICE_KAFKA_TOPIC_PREFIX']}${name}`),
     )
     expect((await runSluice(['topics', 'check'], variables)).stdout).toBe('All topics are as they must be.\n')

@@ -86,6 +86,11 @@ test('sluice up is Kafka, a gateway and a worker in a folder of one’s own, and
   expect(first.said).toMatch(/URLs on this machine \(127\.0\.0\.0\/8, ::1\) are allowed/)
   expect(first.said).toContain('created    sluice.events')
   expect(existsSync(join(folder, '.sluice/kafka'))).toBe(true)
+  const [, admin = '', token = ''] =
+    /^ {2}admin +(http:\S+)\/openapi\.json +with Authorization: Bearer (\S+)$/m.exec(first.said) ?? []
+  const health = await fetch(`${admin}/v1/health`, { headers: { authorization: `Bearer ${token}` } })
+  expect(await health.json()).toMatchObject({ status: 'ok', token: { name: 'developer', right: 'admin' } })
+  expect((await fetch(`${admin}/v1/health`)).status).toBe(401)
   await produceAsOthersDo(first.broker, 'shop', produced)
   await sendByCommand(first.broker, sent)
   await post(first.origin, posted)

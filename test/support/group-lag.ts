@@ -3,7 +3,12 @@ import type { Admin } from 'kafkajs'
 /** Records that the group has not committed, of all topics with the prefix that it reads. */
 export async function groupLag(admin: Admin, groupId: string, prefix: string): Promise<number> {
   const all = await admin.listTopics()
-  const unread = new Set([`${prefix}dead-letters`, `${prefix}backfills`, `${prefix}attempts`])
+  const unread = new Set([
+    `${prefix}dead-letters`,
+    `${prefix}backfills`,
+    `${prefix}replay-jobs`,
+    `${prefix}attempts`,
+  ])
   const topics = all.filter((topic) => topic.startsWith(prefix) && !unread.has(topic))
   const committed = new Map(
     (await admin.fetchOffsets({ groupId, topics })).flatMap(({ topic, partitions }) =>

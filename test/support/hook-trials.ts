@@ -77,7 +77,7 @@ export async function startTrials(): Promise<Trials> {
       now: Date.now,
       tryClass: 'first',
       isForAll: true,
-      delivery: { messageId, body: Buffer.from(body), isAbandoned: false },
+      delivery: { messageId, body: Buffer.from(body), isAbandoned: false, replayJob: '' },
       startedMs: Date.now(),
       listener: {
         begun() {},

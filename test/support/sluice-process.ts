@@ -33,6 +33,8 @@ export type SluiceProcess = {
   readonly gatewayPort: number
   /** Of the index of the delivery log; NaN where there is none. */
   readonly queryPort: number
+  /** Of the admin API; NaN for others. */
+  readonly adminPort: number
   log: readonly LogLine[]
   /** All that it wrote to its standard error so far. */
   readonly stderr: string
@@ -57,6 +59,7 @@ export function environmentOf(variables: Record<string, string>): NodeJS.Process
     SLUICE_GATEWAY_HOST: '127.0.0.1',
     SLUICE_GATEWAY_PORT: '0',
     SLUICE_GATEWAY_SHUTDOWN_DELAY: '0s',
+    SLUICE_ADMIN_PORT: '0',
     SLUICE_TOPICS_DEVELOPMENT: 'true',
     SLUICE_TOPICS_PARTITIONS: '6',
     SLUICE_WORKER_PROCESSES: '1',
@@ -143,7 +146,7 @@ export async function startProgram(
   async function begin(): Promise<{ httpPort: unknown; url: string }> {
     const port = await until(
       `the ${role} has started`,
-      () => log.find(({ msg }) => /^(worker|gateway|log) started$/.test(msg))?.['port'],
+      () => log.find(({ msg }) => /^(worker|gateway|log|admin) started$/.test(msg))?.['port'],
       { timeoutMs: readyMs },
     )
     const address = `http://127.0.0.1:${Number(port)}`
@@ -163,6 +166,9 @@ export async function startProgram(
     httpPort: Number(httpPort),
     get queryPort() {
       return Number(log.find(({ msg }) => msg === 'log started')?.['queryPort'])
+    },
+    get adminPort() {
+      return Number(log.find(({ msg }) => msg === 'admin started')?.['adminPort'])
     },
     get gatewayPort() {
       return Number(log.find(({ msg }) => msg === 'gateway started')?.['gatewayPort'])

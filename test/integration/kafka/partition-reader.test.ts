@@ -8,6 +8,7 @@ import {
 } from '../../../src/kafka/partition-reader.ts'
 import { createTopic, otherProgram, produce, randomPrefix } from '../../support/kafka.ts'
 import { workerKafka } from '../../support/worker-kafka.ts'
+import { until } from '../../support/until.ts'
 
 let topic = ''
 let reader: PartitionReader
@@ -229,4 +230,45 @@ test('a reader can be used again when it has rested', async () => {
   expect(await readAll()).toEqual(asRead(10))
   await produce(topic, numbered(10, { from: 10 }))
   expect(await readAll()).toEqual(asRead(20))
+})
+
+function sockets(): number {
+  return process.getActiveResourcesInfo().filter((kind) => kind === 'TCPSocketWrap').length
+}
+
+describe('a piece', () => {
+  test('has keys, headers and what has neither, and ends where it is to', async () => {
+    await createTopic(topic)
+    await produce(topic, [
+      { key: 'a', value: '1', headers: { name: 'x' } },
+      { key: null, value: '2' },
+      { key: 'c', value: '3' },
+    ])
+    const { records, next } = await reader.piece({ topic, partition: 0, from: 0, to: 2 })
+    expect(records.map(({ key, value }) => [key?.toString(), String(value)])).toEqual([
+      ['a', '1'],
+      [undefined, '2'],
+    ])
+    expect(String(records[0]?.headers['name'])).toBe('x')
+    expect(next).toBe(2)
+    expect(await reader.piece({ topic, partition: 0, from: 2, to: 3 })).toMatchObject({ next: 3 })
+  })
+
+  test('of each of several partitions at once leaves no connection open', async () => {
+    await createTopic(topic, { partitions: 4 })
+    const four = [0, 1, 2, 3]
+    await produce(
+      topic,
+      four.flatMap((partition) => numbered(10, { partition })),
+    )
+    const before = sockets()
+    const keeping = createPartitionReader(workerKafka(), { keepsOpen: true })
+    const pieces = await Promise.all(
+      four.map((partition) => keeping.piece({ topic, partition, from: 0, to: 10 })),
+    )
+    expect(pieces.map(({ records }) => records.length)).toEqual([10, 10, 10, 10])
+    expect(sockets()).toBeGreaterThan(before)
+    await keeping.stop()
+    await until('it has closed its own', () => sockets() <= before, { timeoutMs: 5_000 })
+  })
 })

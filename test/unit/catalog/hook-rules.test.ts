@@ -127,6 +127,7 @@ describe('headerNameBreach', () => {
     'Content-Type',
     'User-Agent',
     'X-Signature',
+    'X-Sluice-Replay',
     'webhook-id',
     'Webhook-Signature',
     'Content-Encoding',

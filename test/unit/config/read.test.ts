@@ -48,6 +48,7 @@ describe('readConfig', () => {
       },
       topics: { partitions: 12, replication: 3, minInsync: 2, check: 'strict', development: false },
       worker: { processes: 'auto' },
+      admin: { host: '127.0.0.1', port: 9420, tokensFile: undefined, requestTimeoutMs: 30_000 },
       gateway: {
         host: '0.0.0.0',
         port: 8080,

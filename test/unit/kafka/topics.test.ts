@@ -37,9 +37,17 @@ test('memberships takes records as large as a retry topic does', () => {
 })
 
 test('all other topics drop what has its age', () => {
-  const compacted = new Set(['sluice.memberships', 'sluice.backfills'])
+  const compacted = new Set(['sluice.memberships', 'sluice.backfills', 'sluice.replay-jobs'])
   const others = table.filter(({ topic }) => !compacted.has(topic))
   expect(others.map(({ topic }) => settingsOf(topic)['cleanup.policy'])).toEqual(others.map(() => 'delete'))
+})
+
+test('what was replayed, and by whom, is known for 90 days', () => {
+  expect(settingsOf('sluice.replay-jobs')).toMatchObject({
+    'cleanup.policy': 'compact,delete',
+    'retention.ms': String(90 * day),
+    'retention.bytes': '-1',
+  })
 })
 
 test.each([
@@ -63,8 +71,10 @@ test('no topic drops anything for its size', () => {
   expect(dropping.map(({ topic }) => settingsOf(topic)['retention.bytes'])).toEqual(dropping.map(() => '-1'))
 })
 
-test('every topic has the same number of partitions, but for one that all members read', () => {
-  const read = table.filter(({ topic }) => topic !== 'sluice.backfills')
+test('every topic has the same number of partitions, but for those that all members read', () => {
+  const ofAll = new Set(['sluice.backfills', 'sluice.replay-jobs'])
+  const read = table.filter(({ topic }) => !ofAll.has(topic))
   expect(new Set(read.map(({ partitions }) => partitions))).toEqual(new Set([12]))
-  expect(table.find(({ topic }) => topic === 'sluice.backfills')?.partitions).toBe(1)
+  const whole = table.filter(({ topic }) => ofAll.has(topic))
+  expect(whole.map(({ partitions }) => partitions)).toEqual([1, 1])
 })

@@ -5,6 +5,7 @@ import {
   decodeCarried,
   encodeCarried,
   headerText,
+  replayJobOf,
   salvageCarried,
 } from '../../../src/retry/carried.ts'
 
@@ -25,6 +26,7 @@ const carried: Carried = {
   property: { userId: 'u1', spaceId: 'shop', property: 'big_spenders', since: '1700000000000/1/3/7' },
   isUncertain: true,
   isDelivered: true,
+  replayJob: '20260723-101500-3f9a2c',
 }
 const good = encodeCarried(carried)
 const names = Object.keys(good)
@@ -37,6 +39,7 @@ const optional = new Set([
   'since',
   'uncertain',
   'delivered',
+  'replay-job',
 ])
 const required = names.filter((name) => !optional.has(name))
 /** What the topics have room for: `maxCarriedBytes`. */
@@ -85,6 +88,7 @@ const anyCarried: fc.Arbitrary<Carried> = fc.record({
   ),
   isUncertain: fc.boolean(),
   isDelivered: fc.boolean(),
+  replayJob: fc.oneof(fc.constant(''), fc.stringMatching(/^[A-Za-z0-9-]{1,64}$/)),
 })
 
 test('what was written is read, as text or as bytes', () => {
@@ -118,6 +122,7 @@ test('the largest that can be carried has room in a topic', () => {
     notBeforeMs: new Map(ids.map((hook) => [hook, Number.MAX_SAFE_INTEGER])),
     lastOutcome: '漢'.repeat(5_000),
     origin: { topic: 't'.repeat(249), partition: 1_000, offset: Number.MAX_SAFE_INTEGER },
+    replayJob: 'j'.repeat(64),
     property: {
       userId: '\u0001'.repeat(1_000),
       spaceId: longId,
@@ -147,7 +152,12 @@ describe('a fault is named:', () => {
   })
 
   test.each(names)('%s is too long', (name) => {
-    const larger: Record<string, number> = { 'failed-hooks': 16_384, 'not-before': 16_384, property: 14_336 }
+    const larger: Record<string, number> = {
+      'replay-job': 64,
+      'failed-hooks': 16_384,
+      'not-before': 16_384,
+      property: 14_336,
+    }
     const maxBytes = larger[name] ?? 1_024
     expect(detailOf({ ...good, [name]: Buffer.alloc(maxBytes + 1, '1') })).toBe(
       `headers: ${name} is longer than ${maxBytes} bytes`,
@@ -277,4 +287,10 @@ describe('of a header', () => {
   ])('%s is read', (_what, value, expected) => {
     expect(headerText({ a: value }, 'a')).toBe(expected)
   })
+})
+
+test('a replay whose name is no id is none: it would end in a header of a request', () => {
+  for (const name of ['a b', 'x\r\nEvil: 1', 'ü', '', 'j'.repeat(65)])
+    expect(replayJobOf({ 'replay-job': name })).toBe('')
+  expect(replayJobOf({ 'replay-job': Buffer.from('20260723-101500-3f9a2c') })).toBe('20260723-101500-3f9a2c')
 })

@@ -19,6 +19,7 @@ const attempt: AttemptLine = {
   attempt: 1,
   status: 200,
   durationMs: 12.5,
+  replayJob: '',
 }
 
 /** A line without its time, which no two lines share. */
@@ -43,7 +44,7 @@ test('the line is the one that pino writes of the same members', () => {
         const { log, lines } = listen()
         const line = { ...attempt, messageId, type, attempt: tries, status, durationMs: tenths / 10, traceId }
         createDeliveredLog(log)(line)
-        const { durationMs, status: code, traceId: _traceId, ...before } = line
+        const { durationMs, status: code, traceId: _traceId, replayJob: _none, ...before } = line
         log.info(
           { ...before, verdict: 'delivered', outcome: 'answer', status: code, durationMs, traceId },
           'attempt',
@@ -68,4 +69,10 @@ test('nothing is written where the level is above info', () => {
   const { log, lines } = listen('warn')
   createDeliveredLog(log)(attempt)
   expect(lines).toEqual([])
+})
+
+test('the replay that a delivery came by is told', () => {
+  const { log, lines } = listen()
+  createDeliveredLog(log)({ ...attempt, replayJob: '20260723-101500-3f9a2c' })
+  expect(withoutTime(lines[0])).toMatchObject({ replay: '20260723-101500-3f9a2c', durationMs: 12.5 })
 })

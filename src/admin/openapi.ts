@@ -1,0 +1,118 @@
+import { problem, type ProblemCode, problems } from './problem.ts'
+import { type AdminRoute, adminRoutes } from './routes.ts'
+
+/** Of every route. */
+const always: readonly ProblemCode[] = ['bad_request', 'no_token', 'not_allowed', 'internal', 'unavailable']
+const withBody: readonly ProblemCode[] = ['too_large', 'unknown_type']
+
+/** The OpenAPI document (3.1) of `sluice admin`; `schemas/admin-openapi.json` is generated from it. */
+export function adminOpenApi(): object {
+  const paths: Record<string, Record<string, object>> = {}
+  for (const route of adminRoutes)
+    paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operationOf(route) }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Sluice admin',
+      version: '1',
+      description:
+        'Replays, and who did what. Every call needs a bearer token with the right that it names. What is not done is answered with a problem detail (RFC 9457), whose `detail` says what to do.',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: '/', description: 'Where this document is served.' }],
+    security: [{ token: [] }],
+    paths,
+    components: {
+      securitySchemes: {
+        token: { type: 'http', scheme: 'bearer', description: 'What `sluice admin token create` prints.' },
+      },
+      schemas: {
+        Problem: {
+          type: 'object',
+          required: ['type', 'title', 'status', 'detail'],
+          properties: {
+            type: { type: 'string', format: 'uri-reference' },
+            title: { type: 'string' },
+            status: { type: 'integer' },
+            detail: { type: 'string', description: 'What is wrong, and what to do.' },
+          },
+        },
+      },
+    },
+  }
+}
+
+function operationOf({
+  call,
+  summary,
+  description,
+  right,
+  params,
+  query,
+  body,
+  status,
+  answer,
+  problems: own,
+}: AdminRoute): object {
+  const isPost = body !== undefined
+  const answers = Object.fromEntries(
+    [...always, ...(isPost ? withBody : []), ...own].map((code) => [problems[code][0], problemAnswer(code)]),
+  )
+  return {
+    operationId: call,
+    summary,
+    description: `${description} Needs the right \`${right}\`.`,
+    'x-right': right,
+    security: [{ token: [] }],
+    parameters: [...parametersOf('path', params), ...parametersOf('query', query)],
+    ...(body !== undefined && {
+      requestBody: {
+        required: true,
+        content: { 'application/json': { schema: body.schema, example: body.example } },
+      },
+    }),
+    responses: {
+      [status]: {
+        description: 'It is done.',
+        content: { 'application/json': { schema: answer.schema, example: answer.example } },
+      },
+      ...answers,
+    },
+  }
+}
+
+function parametersOf(place: 'path' | 'query', given: AdminRoute['query'] = {}): object[] {
+  return Object.entries(given).map(([name, { schema, description, example }]) => ({
+    name,
+    in: place,
+    required: place === 'path',
+    description,
+    schema,
+    example,
+  }))
+}
+
+function problemAnswer(code: ProblemCode): object {
+  return {
+    description: problems[code][1],
+    content: {
+      'application/problem+json': {
+        schema: { $ref: '#/components/schemas/Problem' },
+        example: problem(code, exampleDetails[code]).body,
+      },
+    },
+  }
+}
+
+const exampleDetails: Readonly<Record<ProblemCode, string>> = {
+  bad_request: "body must have required property 'of': /openapi.json has what is taken.",
+  no_token: 'Send a token that the file of admin.tokensFile has: Authorization: Bearer sluice_…',
+  not_allowed: 'This needs the right operate, and the token has read: take another token.',
+  not_found: 'There is no replay "x": list those that there are. They are known for 90 days.',
+  conflict: `The replay 20260723-151500-3f9a2c is done: ask for a new one.`,
+  too_large: 'Send a body of at most 64 KiB.',
+  unknown_type: 'Send JSON, with Content-Type: application/json.',
+  busy: 'Two counts are under way, which read much of Kafka: try again when one of them is done.',
+  internal: 'This is a bug: the log of sluice admin has it, please report it.',
+  unavailable: 'Kafka does not answer, or not in time: try again; the log of sluice admin says why.',
+}

@@ -1,0 +1,40 @@
+/** Why a request isn't done: a problem detail (RFC 9457). */
+export const problems = {
+  bad_request: [400, 'The request can not be read'],
+  no_token: [401, 'A token is needed'],
+  not_allowed: [403, 'The token has too few rights'],
+  not_found: [404, 'There is no such thing'],
+  conflict: [409, 'Not as things are'],
+  too_large: [413, 'The body is too large'],
+  unknown_type: [415, 'The body is no JSON'],
+  busy: [429, 'Too much at once'],
+  internal: [500, 'A fault of Sluice'],
+  unavailable: [503, 'Kafka does not answer'],
+} as const satisfies Record<string, readonly [status: number, title: string]>
+
+export type ProblemCode = keyof typeof problems
+
+export type AdminAnswer = {
+  readonly status: number
+  readonly body: object
+  readonly isProblem: boolean
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** `detail`: what is wrong, and what to do. */
+export function problem(code: ProblemCode, detail: string): AdminAnswer {
+  const [status, title] = problems[code]
+  const headers: Record<string, string> = {}
+  if (code === 'no_token') headers['www-authenticate'] = 'Bearer'
+  if (code === 'busy' || code === 'unavailable') headers['retry-after'] = '5'
+  const body = { type: `/problems/${code.replaceAll('_', '-')}`, title, status, detail }
+  return { status, body, isProblem: true, headers }
+}
+
+export function done(
+  body: object,
+  status = 200,
+  headers: Readonly<Record<string, string>> = {},
+): AdminAnswer {
+  return { status, body, isProblem: false, headers }
+}

@@ -1,0 +1,357 @@
+import type { ProblemCode } from './problem.ts'
+import type { AdminRight } from './tokens.ts'
+
+/** The one table of what `sluice admin` answers: the server and its document are made of it. */
+export type AdminRoute = {
+  readonly call: AdminCall
+  readonly method: 'GET' | 'POST'
+  /** As in OpenAPI. */
+  readonly path: string
+  readonly right: AdminRight
+  readonly summary: string
+  readonly description: string
+  readonly params?: Readonly<Record<string, Parameter>>
+  readonly query?: Readonly<Record<string, Parameter>>
+  readonly body?: { readonly schema: object; readonly example: object }
+  readonly status: 200 | 201
+  readonly answer: { readonly schema: object; readonly example: object }
+  /** Beside those that every route may have. */
+  readonly problems: readonly ProblemCode[]
+}
+
+export type AdminCall =
+  | 'health'
+  | 'preview_replay'
+  | 'create_replay'
+  | 'list_replays'
+  | 'show_replay'
+  | 'stop_replay'
+  | 'resume_replay'
+  | 'list_audit'
+
+/** All values of a path or a query are text. */
+type Parameter = {
+  readonly schema: { readonly type: 'string' } & Readonly<Record<string, unknown>>
+  readonly description: string
+  readonly example: string
+}
+
+const id = '20260723-151500-3f9a2c'
+const name = { type: 'string', minLength: 1, maxLength: 1_000 }
+const time = {
+  type: 'string',
+  minLength: 10,
+  maxLength: 40,
+  description: 'ISO 8601; without a zone it is UTC.',
+}
+const count = { type: 'integer', minimum: 0 }
+
+const selectionSchema = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['of'],
+  properties: {
+    of: { enum: ['dead-letters', 'events'] },
+    destination: {
+      ...name,
+      description: 'Of dead letters: those of this one. Events need it: it gets them.',
+    },
+    source: name,
+    reason: { ...name, description: 'Of dead letters: why they died.' },
+    messageId: name,
+    from: { ...time, description: 'When the event was taken, or the dead letter became one: from then on.' },
+    to: { ...time, description: 'The same: before then.' },
+  },
+}
+
+const tallySchema = {
+  type: 'object',
+  required: ['records', 'bytes', 'leftOut'],
+  properties: {
+    records: count,
+    bytes: count,
+    leftOut: {
+      type: 'object',
+      additionalProperties: count,
+      description: 'What is not sent again, by reason.',
+    },
+  },
+}
+
+const previewSchema = {
+  type: 'object',
+  required: ['selection', 'counted', 'isComplete'],
+  properties: {
+    selection: selectionSchema,
+    counted: tallySchema,
+    isComplete: { type: 'boolean', description: 'False: there was no time to look at all of it.' },
+  },
+}
+
+const replaySchema = {
+  type: 'object',
+  required: [
+    'id',
+    'state',
+    'detail',
+    'selection',
+    'perSecond',
+    'createdBy',
+    'createdAt',
+    'counted',
+    'sent',
+    'read',
+  ],
+  properties: {
+    id: name,
+    state: { enum: ['waiting', 'running', 'stopped', 'done'] },
+    detail: { type: 'string', description: 'Why it was stopped, where nobody wanted that.' },
+    selection: selectionSchema,
+    perSecond: { type: 'integer', minimum: 1 },
+    createdBy: { type: 'string' },
+    createdAt: { type: 'string', format: 'date-time' },
+    counted: { anyOf: [tallySchema, { type: 'null' }], description: 'null: there was no time to count all.' },
+    sent: tallySchema,
+    read: {
+      type: 'object',
+      required: ['offsets', 'of'],
+      properties: { offsets: count, of: count },
+      description: 'How much of the topic was looked at.',
+    },
+    secondsLeft: { anyOf: [count, { type: 'null' }] },
+    owner: {
+      anyOf: [{ type: 'string' }, { type: 'null' }],
+      description: 'The worker that has it, or had it last.',
+    },
+    owners: { ...count, description: 'How many workers have had it.' },
+    notedAt: { anyOf: [{ type: 'string', format: 'date-time' }, { type: 'null' }] },
+  },
+}
+
+const auditSchema = {
+  type: 'object',
+  required: ['entries'],
+  properties: {
+    entries: {
+      type: 'array',
+      items: {
+        type: 'object',
+        required: ['at', 'by', 'action', 'replay', 'records', 'detail'],
+        properties: {
+          at: { type: 'string', format: 'date-time' },
+          by: {
+            type: 'string',
+            description: 'The name of a token, a user of the command line, or a worker.',
+          },
+          action: { enum: ['created', 'begun', 'taken_over', 'stopped', 'resumed', 'done'] },
+          replay: { anyOf: [{ type: 'string' }, { type: 'null' }] },
+          records: { anyOf: [count, { type: 'null' }] },
+          detail: { type: 'string' },
+        },
+      },
+    },
+  },
+}
+
+const selection = {
+  of: 'dead-letters',
+  destination: 'erp',
+  from: '2026-07-23T14:00:00.000Z',
+  to: '2026-07-23T15:00:00.000Z',
+}
+const tally = { records: 27_778, bytes: 5_000_040, leftOut: {} }
+const replayExample = {
+  id,
+  state: 'running',
+  detail: '',
+  selection,
+  perSecond: 200,
+  createdBy: 'ann',
+  createdAt: '2026-07-23T15:15:00.000Z',
+  counted: tally,
+  sent: { records: 8_000, bytes: 1_440_000, leftOut: {} },
+  read: { offsets: 24_100, of: 83_334 },
+  secondsLeft: 99,
+  owner: 'worker-0:7:a1b2c3',
+  owners: 1,
+  notedAt: '2026-07-23T15:15:40.000Z',
+}
+
+const ofReplay = {
+  replay: {
+    schema: { type: 'string', minLength: 1, maxLength: 64 },
+    description: 'The id of a replay.',
+    example: id,
+  },
+} as const
+const limited = {
+  limit: {
+    schema: { type: 'string', pattern: '^([1-9][0-9]{0,2}|1000)$' },
+    description: 'At most so many, 1 to 1000; default 100.',
+    example: '100',
+  },
+} as const
+
+export const adminRoutes: readonly AdminRoute[] = [
+  {
+    call: 'health',
+    method: 'GET',
+    path: '/v1/health',
+    right: 'read',
+    summary: 'What answers, and who asks',
+    description: 'Probes of an orchestrator are at http.port (/livez, /readyz), without a token.',
+    status: 200,
+    answer: {
+      schema: {
+        type: 'object',
+        required: ['status', 'version', 'commit', 'token'],
+        properties: {
+          status: { const: 'ok' },
+          version: { type: 'string' },
+          commit: { type: 'string' },
+          token: {
+            type: 'object',
+            required: ['name', 'right'],
+            properties: { name: { type: 'string' }, right: { enum: ['read', 'operate', 'admin'] } },
+          },
+        },
+      },
+      example: {
+        status: 'ok',
+        version: '0.1.0',
+        commit: '2fb1096',
+        token: { name: 'ann', right: 'operate' },
+      },
+    },
+    problems: [],
+  },
+  {
+    call: 'preview_replay',
+    method: 'POST',
+    path: '/v1/replays/preview',
+    right: 'operate',
+    summary: 'Count what a replay would send',
+    description: 'Reads Kafka for 20 seconds at the most. Nothing is sent.',
+    body: { schema: selectionSchema, example: selection },
+    status: 200,
+    answer: { schema: previewSchema, example: { selection, counted: tally, isComplete: true } },
+    problems: ['conflict', 'busy'],
+  },
+  {
+    call: 'create_replay',
+    method: 'POST',
+    path: '/v1/replays',
+    right: 'operate',
+    summary: 'Send again',
+    description:
+      'Counts as a preview does, and has the workers send it again. Where there is no time to count all of it the replay is made all the same, and `counted` is null.',
+    body: {
+      schema: {
+        type: 'object',
+        additionalProperties: false,
+        required: ['selection'],
+        properties: {
+          selection: selectionSchema,
+          perSecond: {
+            type: 'integer',
+            minimum: 1,
+            maximum: 1_000_000,
+            description: 'Records a second, at most; default 1,000.',
+          },
+        },
+      },
+      example: { selection, perSecond: 200 },
+    },
+    status: 201,
+    answer: { schema: replaySchema, example: { ...replayExample, state: 'waiting' } },
+    problems: ['conflict', 'busy'],
+  },
+  {
+    call: 'list_replays',
+    method: 'GET',
+    path: '/v1/replays',
+    right: 'read',
+    summary: 'List replays, newest first',
+    description: 'Those of the last 90 days.',
+    query: {
+      ...limited,
+      state: {
+        schema: { type: 'string', enum: ['waiting', 'running', 'stopped', 'done'] },
+        description: 'Only those in this state.',
+        example: 'running',
+      },
+    },
+    status: 200,
+    answer: {
+      schema: {
+        type: 'object',
+        required: ['replays'],
+        properties: { replays: { type: 'array', items: replaySchema } },
+      },
+      example: { replays: [replayExample] },
+    },
+    problems: [],
+  },
+  {
+    call: 'show_replay',
+    method: 'GET',
+    path: '/v1/replays/{replay}',
+    right: 'read',
+    summary: 'How far a replay is',
+    description: 'As its owner noted it last: four times a second while it sends.',
+    params: ofReplay,
+    status: 200,
+    answer: { schema: replaySchema, example: replayExample },
+    problems: ['not_found'],
+  },
+  {
+    call: 'stop_replay',
+    method: 'POST',
+    path: '/v1/replays/{replay}/stop',
+    right: 'operate',
+    summary: 'Stop a replay',
+    description: 'Its owner stops within two seconds. What it has written by then is delivered.',
+    params: ofReplay,
+    status: 200,
+    answer: { schema: replaySchema, example: { ...replayExample, state: 'stopped' } },
+    problems: ['not_found', 'conflict'],
+  },
+  {
+    call: 'resume_replay',
+    method: 'POST',
+    path: '/v1/replays/{replay}/resume',
+    right: 'operate',
+    summary: 'Let a stopped replay go on',
+    description: 'Where it was.',
+    params: ofReplay,
+    status: 200,
+    answer: { schema: replaySchema, example: replayExample },
+    problems: ['not_found', 'conflict'],
+  },
+  {
+    call: 'list_audit',
+    method: 'GET',
+    path: '/v1/audit',
+    right: 'admin',
+    summary: 'Who did what, newest first',
+    description: 'Of the last 90 days, the command line and the workers too.',
+    query: { ...limited, replay: { ...ofReplay.replay, description: 'Only of this replay.' } },
+    status: 200,
+    answer: {
+      schema: auditSchema,
+      example: {
+        entries: [
+          {
+            at: '2026-07-23T15:15:00.000Z',
+            by: 'ann',
+            action: 'created',
+            replay: id,
+            records: 27_778,
+            detail: 'dead letters of destination erp',
+          },
+        ],
+      },
+    },
+    problems: [],
+  },
+]

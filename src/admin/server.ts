@@ -1,0 +1,188 @@
+import { fastify, type FastifyError, type FastifyReply, type FastifyRequest } from 'fastify'
+import { adminOpenApi } from './openapi.ts'
+import { type AdminAnswer, problem } from './problem.ts'
+import { type AdminCall, type AdminRoute, adminRoutes } from './routes.ts'
+import { findToken, mayDo, type Token } from './tokens.ts'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    admin?: AdminRoute
+  }
+}
+
+/** What came with a call, checked by its schemas. */
+export type AdminRequest = {
+  readonly params: Readonly<Record<string, string>>
+  readonly query: Readonly<Record<string, string>>
+  readonly body: unknown
+  readonly token: Pick<Token, 'name' | 'right'>
+}
+
+export type AdminCalls = Readonly<Record<AdminCall, (request: AdminRequest) => Promise<AdminAnswer>>>
+
+export type AdminServerOptions = {
+  readonly calls: AdminCalls
+  /** Those that count now. */
+  readonly tokens: () => readonly Token[]
+  /** How long a client may take for a whole request. */
+  readonly requestTimeoutMs: number
+  readonly onAnswered: (call: AdminCall | 'other', status: number, by: string) => void
+  /** A fault of ours. */
+  readonly onFault: (error: unknown) => void
+}
+
+export type AdminServer = {
+  /** Gives the port; 0 picks a free one. Rejects when it can't be had. */
+  listen(address: { host: string; port: number }): Promise<number>
+  /** Takes no connection any more, answers what is there, and closes; at the latest after `timeoutMs`. */
+  stop(timeoutMs: number): Promise<void>
+}
+
+const maxBodyBytes = 64 * 1024
+const maxHeaderBytes = 16 * 1024
+const lookEveryMs = 1_000
+
+export function createAdminServer(options: AdminServerOptions): AdminServer {
+  return new Server(options)
+}
+
+function createFastify(requestTimeoutMs: number, onUnreadable: (reply: FastifyReply) => void) {
+  return fastify({
+    logger: false,
+    bodyLimit: maxBodyBytes,
+    exposeHeadRoutes: false,
+    requestTimeout: requestTimeoutMs,
+    return503OnClosing: false,
+    routerOptions: { ignoreTrailingSlash: true },
+    // A path that can't be decoded, or is too long.
+    frameworkErrors: (_error, _request, reply) => onUnreadable(reply),
+    ajv: {
+      customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false, strict: false },
+    },
+    http: {
+      maxHeaderSize: maxHeaderBytes,
+      headersTimeout: requestTimeoutMs,
+      connectionsCheckingInterval: lookEveryMs,
+    },
+  })
+}
+
+class Server implements AdminServer {
+  readonly #options: AdminServerOptions
+  readonly #server
+  /** Whose token a request had. */
+  readonly #holders = new WeakMap<FastifyRequest, Token>()
+  #isRetired = false
+
+  constructor(options: AdminServerOptions) {
+    this.#options = options
+    this.#server = createFastify(options.requestTimeoutMs, (reply) => void this.#send(reply, unknownPath))
+    this.#server.removeContentTypeParser('text/plain')
+    // Before anything of a body is read.
+    this.#server.addHook('onRequest', (request, reply, done) => {
+      const refusal = this.#refusal(request)
+      if (refusal === undefined) done()
+      else void this.#send(reply, refusal)
+    })
+    for (const route of adminRoutes) this.#serve(route)
+    this.#server.get('/openapi.json', (_request, reply) => reply.send(adminOpenApi()))
+    this.#server.setNotFoundHandler((_request, reply) => this.#send(reply, unknownPath))
+    this.#server.setErrorHandler((error: FastifyError, _request, reply) =>
+      this.#send(reply, this.#answerOf(error)),
+    )
+  }
+
+  async listen({ host, port }: { host: string; port: number }): Promise<number> {
+    await this.#server.listen({ host, port })
+    const address = this.#server.server.address()
+    return typeof address === 'object' && address !== null ? address.port : port
+  }
+
+  async stop(timeoutMs: number): Promise<void> {
+    this.#isRetired = true
+    const timer = setTimeout(() => this.#server.server.closeAllConnections(), timeoutMs)
+    await this.#server.close()
+    clearTimeout(timer)
+  }
+
+  #serve(route: AdminRoute): void {
+    this.#server.route<{ Params: Record<string, string>; Querystring: Record<string, string> }>({
+      method: route.method,
+      url: route.path.replaceAll(/\{(\w+)\}/g, ':$1'),
+      config: { admin: route },
+      schema: schemaOf(route),
+      handler: async (request, reply) => {
+        const token = this.#holders.get(request)
+        if (token === undefined) return this.#send(reply, noToken)
+        const { params, query, body } = request
+        return this.#send(reply, await this.#options.calls[route.call]({ params, query, body, token }))
+      },
+    })
+  }
+
+  #refusal(request: FastifyRequest): AdminAnswer | undefined {
+    const route = request.routeOptions.config.admin
+    if (route === undefined) return undefined
+    const given = /^Bearer ([\x21-\x7e]{1,200})$/i.exec(request.headers.authorization ?? '')?.[1]
+    const token = given === undefined ? undefined : findToken(this.#options.tokens(), given)
+    if (token === undefined) return noToken
+    this.#holders.set(request, token)
+    if (mayDo(token, route.right)) return undefined
+    const detail = `This needs the right ${route.right}, and the token has ${token.right}: take another token.`
+    return problem('not_allowed', detail)
+  }
+
+  #send(reply: FastifyReply, { status, body, isProblem, headers = {} }: AdminAnswer): FastifyReply {
+    const { request } = reply
+    const call = request.routeOptions.config.admin?.call ?? 'other'
+    this.#options.onAnswered(call, status, this.#holders.get(request)?.name ?? '')
+    if (this.#isRetired) reply.header('connection', 'close')
+    return reply
+      .code(status)
+      .headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff', ...headers })
+      .type(isProblem ? 'application/problem+json' : 'application/json')
+      .send(JSON.stringify(body))
+  }
+
+  #answerOf(error: FastifyError): AdminAnswer {
+    if (error.validation !== undefined)
+      return problem('bad_request', `${error.message}: /openapi.json has what is taken.`)
+    switch (error.statusCode) {
+      case 413:
+        return problem('too_large', `Send a body of at most ${maxBodyBytes / 1024} KiB.`)
+      case 415:
+        return problem('unknown_type', 'Send JSON, with Content-Type: application/json.')
+      case 400:
+        return problem('bad_request', 'Send a body that is one JSON value, as /openapi.json has it.')
+      default:
+        this.#options.onFault(error)
+        return problem('internal', 'This is a bug: the log of sluice admin has it, please report it.')
+    }
+  }
+}
+
+function schemaOf({ params, query, body }: AdminRoute): object {
+  return {
+    ...(params !== undefined && { params: objectOf(params, true) }),
+    querystring: objectOf(query ?? {}, false),
+    ...(body !== undefined && { body: body.schema }),
+  }
+}
+
+function objectOf(given: NonNullable<AdminRoute['query']>, isRequired: boolean): object {
+  return {
+    type: 'object',
+    additionalProperties: false,
+    properties: Object.fromEntries(Object.entries(given).map(([name, { schema }]) => [name, schema])),
+    required: isRequired ? Object.keys(given) : [],
+  }
+}
+
+const noToken = problem(
+  'no_token',
+  'Send a token that the file of admin.tokensFile has: Authorization: Bearer sluice_…',
+)
+const unknownPath = problem(
+  'not_found',
+  'There is nothing at this path, or not by this method: /openapi.json has what there is.',
+)

@@ -1,0 +1,29 @@
+import { duration, integer, optionalText, text } from './key.ts'
+
+const SECOND = 1_000
+const MINUTE = 60 * SECOND
+
+/** Of `sluice admin`. */
+export const adminKeys = {
+  host: text({
+    default: '127.0.0.1',
+    description:
+      'The address that `sluice admin` listens on. It speaks HTTP: put TLS in front of it before you open it.',
+  }),
+  port: integer({
+    default: 9420,
+    min: 0,
+    max: 65_535,
+    description: 'The port that `sluice admin` listens on; 0 picks a free one.',
+  }),
+  tokensFile: optionalText({
+    description:
+      'A file with who may use the admin API: a name, a right (read, operate or admin) and a hash a line, as `sluice admin token create` prints. Read again when it changes. Without it `sluice admin` does not start.',
+  }),
+  requestTimeout: duration({
+    default: 30 * SECOND,
+    min: SECOND,
+    max: 10 * MINUTE,
+    description: 'How long a client may take to send a whole request to the admin API.',
+  }),
+}

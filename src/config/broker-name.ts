@@ -1,0 +1,5 @@
+/** kafkajs splits at the colon: names and IPv4 addresses only. */
+export function isBroker(item: string): boolean {
+  const port = Number(/^[A-Za-z0-9._-]+:(\d{1,5})$/.exec(item)?.[1])
+  return port >= 1 && port <= 65_535
+}

@@ -1,0 +1,247 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import kafkajs from 'kafkajs'
+import { errorCodes, protocolError } from './error-codes.ts'
+import { type FetchedPartition, fetchRequest, readCommitted } from './fetch-message.ts'
+import { withoutSession } from './fetch-session.ts'
+import type { PartwiseCluster } from './partwise-cluster.ts'
+import { type FetchedRecord, readRecordSet, type RecordSet } from './record-batch.ts'
+import { withoutAborted } from './transactions.ts'
+import { ask as askBroker } from './wire.ts'
+
+/** The offsets of a partition's log: from `start` to before `end`. Some of them may have no record. */
+export type LogRange = { readonly start: number; readonly end: number }
+
+/** A piece of the log: its records, and where the next piece begins. */
+export type Piece<T> = { readonly records: T[]; readonly next: number }
+
+/** What is made of a record; `undefined`: it is left out. */
+export type Take<T> = (record: FetchedRecord) => T | undefined
+
+/** How long a broker keeps a fetch for which there is nothing. */
+const fetchWaitMs = 200
+const minBackoffMs = 100
+const maxBackoffMs = 2_000
+/**
+ * A leader that says so often that nothing is behind an offset, though the log goes on, has lost it to compaction. A new leader
+ * says so as well for a moment.
+ */
+const emptyAnswers = 3
+
+/** A damaged batch is fetched so often again before it is passed over: the bytes may have been damaged on their way. */
+const damagedAnswers = 3
+
+export type LogOptions = {
+  readonly inTurn: (work: (cluster: PartwiseCluster['cluster']) => Promise<void>) => Promise<void>
+  readonly topic: string
+  readonly partition: number
+  readonly signal: AbortSignal
+  readonly stallTimeoutMs: number
+  readonly fetchBytes: number
+  /** Told of records that are passed over since they can't be read, in words. */
+  readonly onUnreadable?: ((detail: string) => void) | undefined
+}
+
+/** One reading of one partition. */
+export class LogReader {
+  readonly #brokers: PartwiseCluster
+  readonly #options: LogOptions
+
+  constructor(brokers: PartwiseCluster, options: LogOptions) {
+    this.#brokers = brokers
+    this.#options = options
+  }
+
+  range(): Promise<LogRange> {
+    return this.#patiently(() => this.#askRange())
+  }
+
+  async *read<T>(from: number, take: Take<T>): AsyncGenerator<readonly T[], void> {
+    const { start, end } = await this.range()
+    let position = Math.max(from, start)
+    if (position >= end) return
+    let coming = this.#piece(position, end, take)
+    while (position < end) {
+      const { records, next } = await coming
+      position = next
+      if (position < end) {
+        coming = this.#piece(position, end, take)
+        // Whoever stops reading here doesn't wait for it.
+        coming.catch(() => undefined)
+      }
+      if (records.length > 0) yield records
+      this.#options.signal.throwIfAborted()
+    }
+  }
+
+  /** One fetch: what it brings from `from` on, before `to`. */
+  async piece<T>(from: number, to: number, take: Take<T>): Promise<Piece<T>> {
+    await this.#patiently(() => this.#connect())
+    const { records, next } = await this.#piece(from, to, take)
+    return { records, next: Math.min(next, to) }
+  }
+
+  async #connect(): Promise<void> {
+    const { inTurn, topic } = this.#options
+    await inTurn(async (cluster) => {
+      await cluster.connect()
+      await cluster.addTargetTopic(topic)
+    })
+    this.#leader()
+  }
+
+  async #askRange(): Promise<LogRange> {
+    const { topic, partition } = this.#options
+    const { cluster } = this.#brokers
+    const at = async (fromBeginning: boolean): Promise<number> => {
+      const asked = [{ topic, partitions: [{ partition }], fromBeginning }]
+      const [found] = await cluster.fetchTopicsOffset(asked)
+      return Number(found?.partitions[0]?.offset)
+    }
+    await this.#connect()
+    const [start, end] = [await at(true), await at(false)]
+    if (Number.isNaN(start + end)) throw new kafkajs.KafkaJSError(`${topic}/${partition} has no leader`)
+    return { start, end }
+  }
+
+  /** Throws what the brokers say instead. */
+  #leader(): number {
+    const { topic, partition } = this.#options
+    const told = this.#brokers.metadata?.topicMetadata.find((one) => one.topic === topic)
+    if (told !== undefined && told.topicErrorCode !== errorCodes.NONE)
+      throw protocolError(told.topicErrorCode)
+    const leader = told?.partitionMetadata.find(({ partitionId }) => partitionId === partition)?.leader ?? -1
+    if (leader < 0) throw new kafkajs.KafkaJSError(`${topic}/${partition} has no leader`)
+    return leader
+  }
+
+  /** The records at `position` and behind it, before `end`, as far as one fetch goes. */
+  async #piece<T>(position: number, end: number, take: Take<T>): Promise<Piece<T>> {
+    const { stallTimeoutMs, signal } = this.#options
+    const deadlineMs = performance.now() + stallTimeoutMs
+    for (let [empty, damaged] = [0, 0]; empty < emptyAnswers;) {
+      const answer = await this.#patiently(() => this.#fetch(position))
+      if (answer === 'gone') return { records: [], next: (await this.range()).start }
+      if (answer !== 'later' && answer.recordSet.length > 0) {
+        const passDamaged = ++damaged > damagedAnswers
+        const read = await readRecordSet(answer.recordSet, { passDamaged, end: answer.highWatermark })
+        if (read.nextOffset > position) return this.#pieceOf(read, answer, { position, end, take })
+      } else if (answer !== 'later' && readableEnd(answer) >= end) {
+        empty++
+        continue
+      }
+      // A new leader doesn't know yet how far its replicas are, our quota is used up, or a batch is damaged.
+      empty = 0
+      if (performance.now() > deadlineMs) throw new Error(this.#nothingCame(position))
+      await delay(minBackoffMs, undefined, { signal })
+    }
+    return { records: [], next: end }
+  }
+
+  #nothingCame(position: number): string {
+    const { topic, partition, stallTimeoutMs } = this.#options
+    return `nothing came of ${topic}/${partition} from offset ${position} within ${stallTimeoutMs} ms`
+  }
+
+  /** `gone`: the log begins behind this offset now. `later`: the broker says nothing of the partition, to slow us down. */
+  async #fetch(position: number): Promise<FetchedPartition | 'gone' | 'later'> {
+    const { topic, partition, fetchBytes } = this.#options
+    await this.#brokers.cluster.refreshMetadataIfNecessary()
+    const broker = await this.#brokers.findBroker(this.#leader())
+    const { errorCode, responses } = await askBroker(
+      broker,
+      fetchRequest({
+        ...wholeFetch,
+        maxBytes: fetchBytes,
+        maxBytesPerPartition: fetchBytes,
+        positions: [{ topic, partition, offset: position, leaderEpoch: -1 }],
+      }),
+    )
+    const answer = responses[0]?.partitions[0]
+    const code = answer?.errorCode ?? errorCode
+    if (code === errorCodes.NONE) return answer ?? 'later'
+    if (code === errorCodes.OFFSET_OUT_OF_RANGE && (await this.#askRange()).start > position) return 'gone'
+    // Where it lies behind the log's end, that is a leader that has lost records, or that doesn't know of them yet.
+    throw protocolError(code)
+  }
+
+  #pieceOf<T>(
+    { records: all, nextOffset: next }: RecordSet,
+    { abortedTransactions }: FetchedPartition,
+    { position, end, take }: { position: number; end: number; take: Take<T> },
+  ): Piece<T> {
+    const records: T[] = []
+    for (const record of withoutAborted(all, abortedTransactions, position)) {
+      if (record.offset >= end) break
+      if (record.unreadable !== undefined) this.#options.onUnreadable?.(record.unreadable)
+      const taken = take(record)
+      if (taken !== undefined) records.push(taken)
+    }
+    return { records, next }
+  }
+
+  /** Tries until it is answered, or for as long as nothing may happen. What isn't Kafka's fault is thrown at once. */
+  async #patiently<T>(ask: () => Promise<T>): Promise<T> {
+    const { signal, stallTimeoutMs } = this.#options
+    const deadlineMs = performance.now() + stallTimeoutMs
+    for (let backoffMs = minBackoffMs; ; backoffMs = Math.min(2 * backoffMs, maxBackoffMs)) {
+      try {
+        return await this.#inTime(ask(), deadlineMs)
+      } catch (error) {
+        const isOver = signal.aborted || performance.now() + backoffMs > deadlineMs
+        if (isOver || !(error instanceof kafkajs.KafkaJSError)) throw error
+      }
+      await delay(backoffMs, undefined, { signal })
+      await this.#inTime(this.#refresh(), deadlineMs)
+    }
+  }
+
+  async #inTime<T>(work: Promise<T>, deadlineMs: number): Promise<T> {
+    const { topic, partition, signal, stallTimeoutMs } = this.#options
+    const stalled = new AbortController()
+    const timer = setTimeout(() => {
+      stalled.abort(new Error(`Kafka did not answer about ${topic}/${partition} within ${stallTimeoutMs} ms`))
+    }, deadlineMs - performance.now())
+    try {
+      return await untilAborted(work, AbortSignal.any([signal, stalled.signal]))
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  async #refresh(): Promise<void> {
+    try {
+      await this.#options.inTurn(async (cluster) => {
+        await cluster.connect()
+        await cluster.refreshMetadata()
+      })
+    } catch {
+      // The next try says what is wrong.
+    }
+  }
+}
+
+/** As far as records can be read: to the end, or to the first transaction that is still open. */
+function readableEnd({ highWatermark, lastStableOffset }: FetchedPartition): number {
+  return lastStableOffset < 0 ? highWatermark : lastStableOffset
+}
+
+/** Waits no longer than until `signal` fires; `work` then goes on unobserved. */
+export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const aborted = Promise.withResolvers<never>()
+  const onAbort = (): void => aborted.reject(signal.reason)
+  if (signal.aborted) onAbort()
+  signal.addEventListener('abort', onAbort, { once: true })
+  work.catch(() => undefined)
+  try {
+    return await Promise.race([work, aborted.promise])
+  } finally {
+    signal.removeEventListener('abort', onAbort)
+  }
+}
+
+const wholeFetch = {
+  maxWaitMs: fetchWaitMs,
+  minBytes: 1,
+  isolationLevel: readCommitted,
+  ...withoutSession,
+}

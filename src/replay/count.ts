@@ -1,0 +1,63 @@
+import type { Chosen, SourceRecord } from './chosen.ts'
+import type { OffsetRange } from './job.ts'
+import { nextPartition, passed, type Pieces } from './pieces.ts'
+import { type Tally, TallyUp } from './tally.ts'
+
+/** Pieces that are read at the same time. */
+const atATime = 4
+
+/**
+ * Counts what a replay would send. `untilMs`: of `performance.now()`; by then it ends, and says that it isn't complete. Throws what the
+ * reading throws.
+ */
+export async function count({
+  ranges,
+  pieces,
+  choose,
+  untilMs = Infinity,
+  onProgress = () => undefined,
+}: {
+  ranges: readonly OffsetRange[]
+  pieces: Pieces
+  choose: (record: SourceRecord) => Chosen
+  untilMs?: number
+  onProgress?: (passed: number, tally: Tally) => void
+}): Promise<{ readonly tally: Tally; readonly isComplete: boolean }> {
+  const offsets = ranges.map(({ start }) => start)
+  const sum = new TallyUp()
+  let last = -1
+  let isLate = false
+
+  async function read(): Promise<void> {
+    for (;;) {
+      const partition = nextPartition(ranges, offsets, last)
+      if (partition === undefined) return
+      isLate ||= performance.now() > untilMs
+      if (isLate) return
+      last = partition
+      await readPartition(partition)
+    }
+  }
+
+  /** One reader a partition at a time: it has all until it is given back. */
+  async function readPartition(partition: number): Promise<void> {
+    const from = offsets[partition] ?? 0
+    const to = ranges[partition]?.end ?? 0
+    offsets[partition] = to
+    for (let at = from; at < to;) {
+      const { records, next } = await pieces.piece({ partition, from: at, to })
+      for (const record of records) sum.add(choose(record))
+      at = next
+      offsetsSeen[partition] = at
+      onProgress(passed(ranges, offsetsSeen).passed, sum.tally)
+      if (performance.now() > untilMs) {
+        isLate ||= at < to
+        return
+      }
+    }
+  }
+
+  const offsetsSeen = [...offsets]
+  await Promise.all(Array.from({ length: atATime }, read))
+  return { tally: sum.tally, isComplete: !isLate }
+}

@@ -1,0 +1,60 @@
+import { enter } from '../message/enter.ts'
+import { madeMessageId } from '../message/entered.ts'
+import { encodeCarried, headerText } from '../retry/carried.ts'
+import { route } from '../routing/route.ts'
+import { type Choice, type Chosen, isInTime, leaveOut, notAsked, type SourceRecord } from './chosen.ts'
+
+/**
+ * What becomes of a record of `events`: it goes to the one destination, where the catalog of now connects that to its source, as it went to
+ * the others: with the same body and the same `messageId`. `value`: plain JSON.
+ */
+export function chooseEvent(record: SourceRecord, choice: Choice): Chosen {
+  const { selection, topics, catalog, limits, jobId } = choice
+  const destinationId = selection.destinationId ?? ''
+  const sourceId = headerText(record.headers, 'source-id') ?? ''
+  const isOfSource = selection.sourceId === undefined || selection.sourceId === sourceId
+  if (!isOfSource || !isInTime(selection, record.timestampMs)) return notAsked
+  const { sources, destinations } = catalog()
+  const destination = destinations.get(destinationId)
+  if (destination === undefined) return leaveOut('destination_removed')
+  if (!destination.sources.includes(sourceId)) return notAsked
+  const { partition, offset, timestampMs, key, value } = record
+  const origin = { topic: topics.events, partition, offset }
+  if (!mayHaveId(record, origin, selection.messageId)) return notAsked
+  if (record.unreadable !== undefined) return leaveOut('unreadable')
+  if (sources.get(sourceId)?.enabled !== true) return leaveOut('source_off')
+  const entered = enter(value, { ...origin, timestampMs }, limits)
+  if (!entered.ok) return leaveOut('unreadable')
+  const { message } = entered
+  if (selection.messageId !== undefined && message.messageId !== selection.messageId) return notAsked
+  const { to, skipped } = route(message, [destination])
+  if (to.length === 0) return leaveOut(skipped.destination_off > 0 ? 'destination_off' : 'filtered')
+  const headers = encodeCarried({
+    sourceId,
+    destinationId,
+    messageId: message.messageId,
+    kind: message.type,
+    nextRung: 0,
+    attempts: 0,
+    // Who was deleted since then doesn't come back.
+    firstSeenMs: timestampMs,
+    expiresAtMs: 0,
+    failedHooks: [],
+    notBeforeMs: new Map(),
+    lastOutcome: '',
+    origin,
+    replayJob: jobId,
+  })
+  return { kind: 'send', record: { topic: topics.replays, partition, key, value: message.body, headers } }
+}
+
+/** Most messages are seen not to be the one that is asked for without being read. */
+function mayHaveId(
+  { value, timestampMs }: SourceRecord,
+  origin: { topic: string; partition: number; offset: number },
+  messageId: string | undefined,
+): boolean {
+  if (messageId === undefined || madeMessageId({ ...origin, timestampMs }) === messageId) return true
+  // JSON may write a character in several ways.
+  return !/^[\w.:-]+$/.test(messageId) || (value?.includes(messageId) ?? false)
+}

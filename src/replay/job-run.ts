@@ -1,0 +1,238 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { TokenBucket } from '../pacing/token-bucket.ts'
+import type { Chosen, LeftOutReason, ReplayedRecord, SourceRecord } from './chosen.ts'
+import type { AuditAction, JobProgress } from './job.ts'
+import type { JobLog } from './job-log.ts'
+import type { Job } from './jobs.ts'
+import { nextPartition, type Pieces } from './pieces.ts'
+import { bytesOf, type Tally, TallyUp } from './tally.ts'
+
+export type JobRunOptions = {
+  readonly job: Job
+  /** This process, as no other is called. */
+  readonly owner: string
+  readonly log: JobLog
+  readonly pieces: Pieces
+  readonly choose: (record: SourceRecord) => Chosen
+  /** Resolves once Kafka has it. `refused`: no topic takes it. */
+  readonly produce: (record: ReplayedRecord) => Promise<'acknowledged' | 'refused'>
+  /** The group has heard of this process within its session: nobody else has its units. */
+  readonly isOwner: () => boolean
+  /** How many records of the topic `replays` aren't delivered yet. */
+  readonly backlog: () => Promise<number>
+  readonly onSent: (count: number) => void
+  readonly signal: AbortSignal
+}
+
+/** `over`: all is done. `left`: it was stopped, or belongs to another owner. */
+export type RunEnd = { readonly kind: 'over' | 'left'; readonly done: Tally }
+
+const batchesPerSecond = 4
+const mostAtOnce = 5_000
+const mostBytesAtOnce = 4 * 1024 ** 2
+/** What one that was killed had written is still being delivered: the cap holds for both together. */
+const settleMs = 2_000
+const noteEveryMs = 1_000
+const flushAfterMs = 250
+const backlogEveryMs = 1_000
+/** The deliveries are so far behind at the most: what is stopped then ends soon. */
+const backlogSeconds = 5
+const leastBacklog = 2_000
+
+/**
+ * One owner's part of a replay. What it writes of a batch is in Kafka before the position behind it is noted, and that before the next
+ * batch: the next owner repeats one batch at the most.
+ */
+export class JobRun {
+  readonly #options: JobRunOptions
+  readonly #bucket: TokenBucket
+  readonly #mostAtOnce: number
+  readonly #offsets: number[]
+  readonly #sum: TallyUp
+  readonly #term: number
+  #note = 0
+  #notedMs = performance.now()
+  #flushedMs = performance.now()
+  #backlogMs = -Infinity
+  #batch: ReplayedRecord[] = []
+  #batchBytes = 0
+  #isOver = false
+
+  constructor(options: JobRunOptions) {
+    const { order, progress } = options.job
+    this.#options = options
+    // A batch goes out as soon as one token is there, and the others are owed.
+    this.#bucket = new TokenBucket({ perSecond: order.perSecond, burst: 1 }, performance.now())
+    this.#mostAtOnce = Math.min(mostAtOnce, Math.ceil(order.perSecond / batchesPerSecond))
+    this.#offsets = order.ranges.map(({ start }, partition) => progress?.offsets[partition] ?? start)
+    this.#sum = new TallyUp(progress?.done)
+    this.#term = (progress?.term ?? 0) + 1
+  }
+
+  get term(): number {
+    return this.#term
+  }
+
+  async go(): Promise<RunEnd> {
+    try {
+      if (!(await this.#claim())) return this.#end('left')
+      await this.#sendAll()
+      this.#isOver = true
+      await this.#writeNote()
+      await this.#tell('done')
+      return this.#end('over')
+    } catch (error) {
+      if (!this.#options.signal.aborted && !(error instanceof Left)) throw error
+      return this.#end('left')
+    }
+  }
+
+  #end(kind: RunEnd['kind']): RunEnd {
+    return { kind, done: this.#sum.tally }
+  }
+
+  /** False: another owner was first. */
+  async #claim(): Promise<boolean> {
+    const { log, job, owner, signal } = this.#options
+    await this.#writeNote()
+    await log.update()
+    const known = log.jobs.get(job.order.id)?.progress
+    if (known?.term !== this.#term || known.owner !== owner) return false
+    const isTakenOver = job.progress !== undefined
+    await this.#tell(isTakenOver ? 'taken_over' : 'begun')
+    if (isTakenOver) await delay(settleMs, undefined, { signal })
+    return true
+  }
+
+  async #sendAll(): Promise<void> {
+    const { order } = this.#options.job
+    for (let last = -1; ;) {
+      const partition = nextPartition(order.ranges, this.#offsets, last)
+      if (partition === undefined) break
+      last = partition
+      const to = order.ranges[partition]?.end ?? 0
+      await this.#takePiece(partition, to)
+      if (this.#batch.length > 0 && performance.now() - this.#flushedMs > flushAfterMs) await this.#flush()
+      else if (this.#batch.length === 0 && performance.now() - this.#notedMs > noteEveryMs)
+        await this.#writeNote()
+    }
+    await this.#flush()
+  }
+
+  async #takePiece(partition: number, to: number): Promise<void> {
+    const { pieces, choose, signal } = this.#options
+    const from = this.#offsets[partition] ?? 0
+    const { records, next } = await pieces.piece({ partition, from, to, signal })
+    const startedMs = performance.now()
+    const flushed = this.#flushedMs
+    for (const record of records) {
+      const chosen = choose(record)
+      if (chosen.kind === 'left_out') await this.#leaveOut(chosen.why)
+      else if (chosen.kind === 'send') this.#add(chosen.record)
+      this.#offsets[partition] = record.offset + 1
+      if (this.#isFull) await this.#flush()
+    }
+    this.#offsets[partition] = next
+    // Where little is found the deliveries of this process have as much of the time as the search.
+    if (this.#flushedMs === flushed) await delay(performance.now() - startedMs, undefined, { signal })
+  }
+
+  /** Where all that is to come would be left out, somebody has to decide first. */
+  async #leaveOut(why: LeftOutReason): Promise<void> {
+    const { destinationId } = this.#options.job.order.selection
+    const isForAll = why === 'destination_off' || why === 'destination_removed'
+    if (destinationId === undefined || !isForAll) {
+      this.#sum.leaveOut(why)
+      return
+    }
+    await this.#flush()
+    await this.#stopSince(
+      why === 'destination_off'
+        ? `the destination ${destinationId} is off: switch it on, and resume the replay`
+        : `the catalog has no destination ${destinationId}: put it back, and resume the replay`,
+    )
+    throw new Left()
+  }
+
+  async #stopSince(detail: string): Promise<void> {
+    const { log, job, owner } = this.#options
+    const wish = { state: 'stop', by: owner, atMs: Date.now(), detail } as const
+    await log.write({ kind: 'wish', id: job.order.id, wish })
+    await this.#tell('stopped', detail)
+  }
+
+  #add(record: ReplayedRecord): void {
+    this.#batch.push(record)
+    this.#batchBytes += bytesOf(record)
+  }
+
+  get #isFull(): boolean {
+    return this.#batch.length >= this.#mostAtOnce || this.#batchBytes >= mostBytesAtOnce
+  }
+
+  async #flush(): Promise<void> {
+    const batch = this.#batch
+    if (batch.length === 0) return
+    await this.#waitForTurn(batch.length)
+    const { isOwner, produce, onSent, signal } = this.#options
+    signal.throwIfAborted()
+    // One that has slept may have been replaced meanwhile.
+    if (!isOwner()) throw new Left()
+    const results = await Promise.all(batch.map(produce))
+    this.#batch = []
+    this.#batchBytes = 0
+    for (const [index, record] of batch.entries()) {
+      if (results[index] === 'acknowledged') this.#sum.send(record)
+      else this.#sum.leaveOut('too_large')
+    }
+    onSent(results.filter((result) => result === 'acknowledged').length)
+    await this.#writeNote()
+    this.#flushedMs = performance.now()
+  }
+
+  async #waitForTurn(count: number): Promise<void> {
+    const { signal } = this.#options
+    while (await this.#isBehind()) await delay(backlogEveryMs, undefined, { signal })
+    for (;;) {
+      const waitMs = this.#bucket.take(performance.now(), count)
+      if (waitMs === 0) return
+      await delay(waitMs, undefined, { signal })
+    }
+  }
+
+  async #isBehind(): Promise<boolean> {
+    const nowMs = performance.now()
+    if (nowMs - this.#backlogMs < backlogEveryMs) return false
+    this.#backlogMs = nowMs
+    const { backlog, job } = this.#options
+    if ((await backlog()) <= Math.max(leastBacklog, backlogSeconds * job.order.perSecond)) return false
+    this.#backlogMs = -Infinity
+    return true
+  }
+
+  async #writeNote(): Promise<void> {
+    const { log, job, owner } = this.#options
+    const progress: JobProgress = {
+      term: this.#term,
+      note: this.#note++,
+      owner,
+      offsets: [...this.#offsets],
+      done: this.#sum.tally,
+      atMs: Date.now(),
+      isOver: this.#isOver,
+    }
+    await log.write({ kind: 'progress', id: job.order.id, progress })
+    this.#notedMs = performance.now()
+  }
+
+  #tell(action: AuditAction, detail = `owner number ${this.#term}`): Promise<void> {
+    const { log, job, owner } = this.#options
+    const { records } = this.#sum.tally
+    const atMs = Date.now()
+    const entry = { atMs, by: owner, action, job: job.order.id, records, detail }
+    return log.write({ kind: 'audit', key: `${atMs}-${job.order.id}-${action}-${this.#term}`, entry })
+  }
+}
+
+/** It belongs to another owner. */
+class Left extends Error {}

@@ -1,0 +1,92 @@
+import type { AuditEntry, JobOrder, JobProgress, JobRecord, JobWish } from './job.ts'
+
+/** A replay as the log tells of it. */
+export type Job = {
+  readonly order: JobOrder
+  readonly wish: JobWish
+  /** `undefined`: nobody has begun it. */
+  readonly progress: JobProgress | undefined
+}
+
+/** `waiting`: for an owner, which takes seconds where a worker runs. `stopped`: what its owner is just writing may still come. */
+export type JobState = 'waiting' | 'running' | 'stopped' | 'done'
+
+export function stateOf({ wish, progress }: Job): JobState {
+  if (progress?.isOver === true) return 'done'
+  if (wish.state === 'stop') return 'stopped'
+  return progress === undefined ? 'waiting' : 'running'
+}
+
+type Known = Pick<Job, 'wish' | 'progress'>
+
+const mostAudited = 10_000
+
+/** The log as far as it was read. */
+export class Jobs {
+  readonly #jobs = new Map<string, Job>()
+  /** Of jobs whose order isn't read yet: compaction leaves it where it was last written. */
+  readonly #loose = new Map<string, Partial<Known>>()
+  readonly #audit: AuditEntry[] | undefined
+
+  /** @param isAudited keep what has happened, too */
+  constructor(isAudited = false) {
+    this.#audit = isAudited ? [] : undefined
+  }
+
+  get(id: string): Job | undefined {
+    return this.#jobs.get(id)
+  }
+
+  all(): IterableIterator<Job> {
+    return this.#jobs.values()
+  }
+
+  /** Newest last; no more than the last ten thousand. */
+  get audit(): readonly AuditEntry[] {
+    return this.#audit ?? []
+  }
+
+  /** Takes a record of the log. */
+  take(record: JobRecord): void {
+    switch (record.kind) {
+      case 'order':
+        this.#takeOrder(record.order)
+        return
+      case 'wish':
+        this.#change(record.id, { wish: record.wish })
+        return
+      case 'progress':
+        this.#change(record.id, { progress: record.progress })
+        return
+      case 'audit':
+        this.#audit?.push(record.entry)
+        if ((this.#audit?.length ?? 0) > 2 * mostAudited) this.#audit?.splice(0, mostAudited)
+    }
+  }
+
+  #takeOrder(order: JobOrder): void {
+    const loose = this.#loose.get(order.id)
+    this.#loose.delete(order.id)
+    const known = this.#jobs.get(order.id)
+    const wish = known?.wish ?? loose?.wish ?? { state: 'run', by: order.by, atMs: order.atMs }
+    this.#jobs.set(order.id, { order, wish, progress: known?.progress ?? loose?.progress })
+  }
+
+  #change(id: string, { wish, progress }: Partial<Known>): void {
+    const job = this.#jobs.get(id)
+    const known = job ?? this.#loose.get(id)
+    const next = {
+      ...(wish !== undefined && { wish }),
+      ...(progress !== undefined && isNewer(progress, known?.progress) && { progress }),
+    }
+    if (job === undefined) this.#loose.set(id, { ...known, ...next })
+    else this.#jobs.set(id, { ...job, ...next })
+  }
+}
+
+/** Of two owners of one term the first to be written has it. */
+function isNewer(progress: JobProgress, known: JobProgress | undefined): boolean {
+  if (known === undefined || progress.term > known.term) return true
+  if (progress.term < known.term) return false
+  return progress.owner === known.owner ? progress.note >= known.note : progress.note > known.note
+}

@@ -1,0 +1,94 @@
+import { partitionOf } from '../message/partition.ts'
+import { decodeCarried, encodeCarried, headerText, parseOrigin } from '../retry/carried.ts'
+import {
+  type Choice,
+  type Chosen,
+  isInTime,
+  leaveOut,
+  notAsked,
+  type ReplayedRecord,
+  type SourceRecord,
+} from './chosen.ts'
+
+/**
+ * What becomes of a dead letter. One of a delivery goes to `replays` with its tries, its expiry and its failed hooks cleared, and is
+ * judged there as any that has waited: what is newer holds, who was deleted stays so. One that never came to a destination goes
+ * back to the topic that it came from.
+ */
+export function chooseLetter(letter: SourceRecord, choice: Choice): Chosen {
+  const { selection } = choice
+  if (!isInTime(selection, letter.timestampMs) || !isAsked(letter, choice)) return notAsked
+  if (letter.unreadable !== undefined) return leaveOut('unreadable')
+  const { headers, value } = letter
+  if (headerText(headers, 'value-omitted') !== undefined) return leaveOut('value_omitted')
+  if (headerText(headers, 'destination-id') === undefined) return chooseUndelivered(letter, choice)
+  const decoded = decodeCarried(headers)
+  // One that was on a retry topic and could not be read there can't be read now.
+  if (!decoded.ok || value === null || value.length === 0) return leaveOut('not_replayable')
+  const destination = choice.catalog().destinations.get(decoded.carried.destinationId)
+  if (destination === undefined) return leaveOut('destination_removed')
+  if (destination.state === 'off') return leaveOut('destination_off')
+  const { property } = decoded.carried
+  // Only the unit that has the user now knows what is newer; there may be more units than there were.
+  const partition =
+    property === undefined ? letter.partition : partitionOf(property.userId, choice.partitions)
+  return send(
+    { ...letter, partition },
+    {
+      topic: choice.topics.replays,
+      headers: encodeCarried({
+        ...decoded.carried,
+        nextRung: 0,
+        waits: 0,
+        attempts: 0,
+        expiresAtMs: 0,
+        failedHooks: [],
+        notBeforeMs: new Map(),
+        lastOutcome: '',
+        replayJob: choice.jobId,
+      }),
+    },
+  )
+}
+
+/** By what its headers say. One that can't be read says nothing: it counts where nothing of that is asked for. */
+function isAsked({ headers }: SourceRecord, { selection }: Choice): boolean {
+  const { destinationId, sourceId, reason, messageId } = selection
+  const isSo = (wanted: string | undefined, name: string): boolean =>
+    wanted === undefined || headerText(headers, name) === wanted
+  return (
+    isSo(destinationId, 'destination-id') &&
+    isSo(sourceId, 'source-id') &&
+    isSo(reason, 'reason') &&
+    isSo(messageId, 'message-id')
+  )
+}
+
+function chooseUndelivered(letter: SourceRecord, choice: Choice): Chosen {
+  const { topics, catalog, jobId } = choice
+  const origin = parseOrigin(headerText(letter.headers, 'origin') ?? '')
+  const sourceId = headerText(letter.headers, 'source-id')
+  const reason = headerText(letter.headers, 'reason') ?? ''
+  const headers = { ...(sourceId !== undefined && { 'source-id': sourceId }), 'replay-job': jobId }
+  switch (origin?.topic) {
+    case topics.events:
+    case topics.audienceChanges:
+      // A part of a sync is of no use without the others, which come again with the next sync.
+      if (sourceId === undefined || sourceId === '' || reason.startsWith('sync_'))
+        return leaveOut('not_replayable')
+      if (!catalog().sources.has(sourceId)) return leaveOut('source_unknown')
+      return send(letter, { topic: origin.topic, headers })
+    case topics.deletions:
+      return send(letter, { topic: origin.topic, headers })
+    default:
+      // A state of an audience would put back what is newer by now: that is what a backfill is for.
+      return leaveOut('not_replayable')
+  }
+}
+
+function send(
+  { partition, key, value }: SourceRecord,
+  { topic, headers }: Pick<ReplayedRecord, 'topic' | 'headers'>,
+): Chosen {
+  return { kind: 'send', record: { topic, partition, key, value, headers } }
+}

@@ -1,0 +1,44 @@
+import type { SourceRecord } from './chosen.ts'
+import type { OffsetRange } from './job.ts'
+
+/** Reads the topic that is replayed. */
+export type Pieces = {
+  /** What one fetch brings from `from` on, before `to`; `next` is where the next piece begins. Throws where Kafka gives nothing. */
+  piece(where: {
+    readonly partition: number
+    readonly from: number
+    readonly to: number
+    readonly signal?: AbortSignal
+  }): Promise<{ readonly records: readonly SourceRecord[]; readonly next: number }>
+}
+
+/** The partition after `last` that has something left, and the others' turns come before its next; `undefined`: none has. */
+export function nextPartition(
+  ranges: readonly OffsetRange[],
+  offsets: readonly number[],
+  last: number,
+): number | undefined {
+  for (let step = 1; step <= ranges.length; step++) {
+    const partition = (last + step) % ranges.length
+    if (isLeft(ranges, offsets, partition)) return partition
+  }
+  return undefined
+}
+
+function isLeft(ranges: readonly OffsetRange[], offsets: readonly number[], partition: number): boolean {
+  const range = ranges[partition]
+  return range !== undefined && (offsets[partition] ?? range.start) < range.end
+}
+
+/** How many offsets there are before and behind. Some of them may have no record. */
+export function passed(
+  ranges: readonly OffsetRange[],
+  offsets: readonly number[],
+): { readonly passed: number; readonly all: number } {
+  let [done, all] = [0, 0]
+  for (const [partition, { start, end }] of ranges.entries()) {
+    all += Math.max(0, end - start)
+    done += Math.max(0, Math.min(end, offsets[partition] ?? start) - start)
+  }
+  return { passed: done, all }
+}

@@ -1,0 +1,50 @@
+import type { Chosen, LeftOutReason, ReplayedRecord } from './chosen.ts'
+
+/** How many records are sent, or would be, and why others that were asked for are not. */
+export type Tally = {
+  readonly records: number
+  /** Of keys and values. */
+  readonly bytes: number
+  readonly leftOut: Readonly<Partial<Record<LeftOutReason, number>>>
+}
+
+const nothing: Tally = { records: 0, bytes: 0, leftOut: {} }
+
+export function bytesOf({ key, value }: Pick<ReplayedRecord, 'key' | 'value'>): number {
+  return (key?.length ?? 0) + (value?.length ?? 0)
+}
+
+/** Adds records up; what was taken of it is not changed later. */
+export class TallyUp {
+  #records: number
+  #bytes: number
+  readonly #leftOut: Partial<Record<LeftOutReason, number>>
+
+  constructor({ records, bytes, leftOut }: Tally = nothing) {
+    this.#records = records
+    this.#bytes = bytes
+    this.#leftOut = { ...leftOut }
+  }
+
+  add(chosen: Chosen): void {
+    if (chosen.kind === 'left_out') this.leaveOut(chosen.why)
+    else if (chosen.kind === 'send') this.send(chosen.record)
+  }
+
+  send(record: Pick<ReplayedRecord, 'key' | 'value'>): void {
+    this.#records++
+    this.#bytes += bytesOf(record)
+  }
+
+  leaveOut(why: LeftOutReason): void {
+    this.#leftOut[why] = (this.#leftOut[why] ?? 0) + 1
+  }
+
+  get tally(): Tally {
+    return { records: this.#records, bytes: this.#bytes, leftOut: { ...this.#leftOut } }
+  }
+}
+
+export function leftOutCount({ leftOut }: Tally): number {
+  return Object.values(leftOut).reduce((sum, count) => sum + count, 0)
+}

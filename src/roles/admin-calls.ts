@@ -1,0 +1,173 @@
+import type { Logger } from 'pino'
+import { type AdminAnswer, done, problem } from '../admin/problem.ts'
+import type { AdminCalls, AdminRequest } from '../admin/server.ts'
+import { parseTimestamp } from '../message/timestamp.ts'
+import { stateOf } from '../replay/jobs.ts'
+import { replaySources, type Selection } from '../replay/selection.ts'
+import { buildInfo } from '../telemetry/build-info.ts'
+import { auditData, jobData, selectionData, tallyData } from './replay-text.ts'
+import {
+  type DeskAnswer,
+  type DeskRefusal,
+  defaultPerSecond,
+  type Preview,
+  type ReplayDesk,
+} from './replay-desk.ts'
+
+/** So long a request waits for what is counted, in milliseconds. */
+const countWithinMs = 20_000
+/** Each reads Kafka as fast as it can. */
+const countsAtOnce = 2
+const defaultLimit = 100
+
+type Log = Pick<Logger, 'info' | 'warn'>
+
+/** What the calls of `sluice admin` do. They never reject for Kafka: then they say so. */
+export function adminCalls(desk: ReplayDesk, log: Log): AdminCalls {
+  return { ...lookups(desk, log), ...deeds(desk, log) }
+}
+
+type Lookups = 'health' | 'list_replays' | 'show_replay' | 'list_audit'
+
+function lookups(desk: ReplayDesk, log: Log): Pick<AdminCalls, Lookups> {
+  return {
+    health: async ({ token: { name, right } }) => {
+      const { version, commit } = buildInfo()
+      return done({ status: 'ok', version, commit, token: { name, right } })
+    },
+    list_replays: ({ query }) =>
+      asked(log, desk.list(), (jobs) => {
+        const meant = jobs.filter((job) => query['state'] === undefined || stateOf(job) === query['state'])
+        return done({ replays: meant.slice(0, limitOf(query)).map(jobData) })
+      }),
+    show_replay: ({ params }) =>
+      asked(log, desk.show(params['replay'] ?? ''), (job) =>
+        job.ok ? done(jobData(job.value)) : refused(job),
+      ),
+    list_audit: ({ query }) =>
+      asked(log, desk.audit(), (entries) => {
+        const meant = entries.filter(({ job }) => query['replay'] === undefined || job === query['replay'])
+        return done({ entries: meant.toReversed().slice(0, limitOf(query)).map(auditData) })
+      }),
+  }
+}
+
+function deeds(desk: ReplayDesk, log: Log): Omit<AdminCalls, Lookups> {
+  const counts = new Counts(desk, log)
+
+  function wish(state: 'run' | 'stop') {
+    return ({ params, token }: AdminRequest): Promise<AdminAnswer> => {
+      const { replay = '' } = params
+      log.info({ replay, by: token.name, state }, 'a replay is to be stopped, or to go on')
+      return asked(log, desk.wish(replay, state, token.name), (job) =>
+        job.ok ? done(jobData(job.value)) : refused(job),
+      )
+    }
+  }
+
+  return {
+    preview_replay: ({ body }) =>
+      counts.counted(body, async ({ selection, tally, isComplete }) =>
+        done({ selection: selectionData(selection), counted: tallyData(tally), isComplete }),
+      ),
+    create_replay({ body, token }) {
+      const { selection, perSecond = defaultPerSecond } = orderOf(body)
+      return counts.counted(selection, async (preview) => {
+        if (preview.isComplete && preview.tally.records === 0) return problem('conflict', nothingMatches)
+        log.info({ by: token.name, perSecond, ...selectionData(preview.selection) }, 'a replay is asked for')
+        return asked(log, desk.create(preview, { perSecond, by: token.name }), (job) =>
+          done(jobData(job), 201, { location: `/v1/replays/${job.order.id}` }),
+        )
+      })
+    },
+    stop_replay: wish('stop'),
+    resume_replay: wish('run'),
+  }
+}
+
+/** Counts what a body selects, a few at a time. */
+class Counts {
+  readonly #desk: ReplayDesk
+  readonly #log: Log
+  #underWay = 0
+
+  constructor(desk: ReplayDesk, log: Log) {
+    this.#desk = desk
+    this.#log = log
+  }
+
+  async counted(body: unknown, answer: (preview: Preview) => Promise<AdminAnswer>): Promise<AdminAnswer> {
+    const selection = selectionOf(body)
+    if (typeof selection === 'string') return problem('bad_request', selection)
+    if (this.#underWay >= countsAtOnce) return problem('busy', busy)
+    this.#underWay++
+    let preview: DeskAnswer<Preview> | undefined
+    const counting = this.#desk.preview(selection, { untilMs: performance.now() + countWithinMs })
+    const failed = await asked(this.#log, counting, (given) => {
+      preview = given
+      return done({})
+    })
+    this.#underWay--
+    if (preview === undefined) return failed
+    return preview.ok ? answer(preview.value) : refused(preview)
+  }
+}
+
+const busy = 'Two counts are under way, which read much of Kafka: try again when one of them is done.'
+const nothingMatches = 'Nothing matches: ask for a preview, which says what is left out, or for more.'
+const unavailable = 'Kafka does not answer, or not in time: try again; the log of sluice admin says why.'
+
+/** What the desk rejects is that Kafka doesn't answer. */
+async function asked<T>(log: Log, work: Promise<T>, answer: (value: T) => AdminAnswer): Promise<AdminAnswer> {
+  try {
+    return answer(await work)
+  } catch (error) {
+    log.warn({ err: error }, 'a request could not be answered, since Kafka does not answer')
+    return problem('unavailable', unavailable)
+  }
+}
+
+function refused({ kind, problem: detail }: DeskRefusal): AdminAnswer {
+  switch (kind) {
+    case 'notFound':
+      return problem('not_found', detail)
+    case 'conflict':
+      return problem('conflict', detail)
+    case 'invalid':
+      return problem('bad_request', detail)
+  }
+}
+
+function limitOf({ limit }: AdminRequest['query']): number {
+  return limit === undefined ? defaultLimit : Number(limit)
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** Of a body that its schema has let through. */
+function orderOf(body: unknown): { selection?: unknown; perSecond?: number } {
+  return typeof body === 'object' && body !== null ? body : {}
+}
+
+/** The same; a text where one of its times is none. */
+function selectionOf(body: unknown): Selection | string {
+  const given: Fields = typeof body === 'object' && body !== null ? { ...body } : {}
+  const text = (name: string): string | undefined => {
+    const value = given[name]
+    return typeof value === 'string' ? value : undefined
+  }
+  const [from, to] = [text('from'), text('to')]
+  const fromMs = from === undefined ? undefined : parseTimestamp(from)
+  const toMs = to === undefined ? undefined : parseTimestamp(to)
+  if ((from !== undefined && fromMs === undefined) || (to !== undefined && toMs === undefined))
+    return 'from and to are times, ISO 8601, such as 2026-01-31T12:00:00Z.'
+  return {
+    from: replaySources.find((known) => known === given['of']) ?? 'dead-letters',
+    destinationId: text('destination'),
+    sourceId: text('source'),
+    reason: text('reason'),
+    messageId: text('messageId'),
+    fromMs,
+    toMs,
+  }
+}

@@ -1,0 +1,76 @@
+import { readFile, stat } from 'node:fs/promises'
+import type { Logger } from 'pino'
+import { createToken, readTokens, type AdminRight, rights, type Token } from '../admin/tokens.ts'
+import type { Config } from '../config/schema.ts'
+import type { Part } from './parts.ts'
+import { StartError } from './start-error.ts'
+
+const lookEveryMs = 2_000
+
+/** The tokens of the file, as they are now. A faulty edit is refused: those before stay in force. Throws where there are none to begin with. */
+export async function openTokens(
+  { admin: { tokensFile } }: Config,
+  log: Pick<Logger, 'info' | 'error'>,
+): Promise<Part & { current(): readonly Token[] }> {
+  if (tokensFile === undefined) {
+    throw new StartError(
+      'No tokens are configured, and nobody is let in without one: `sluice admin token create --name NAME --right operate` makes one; put its line into a file, and set SLUICE_ADMIN_TOKENS_FILE to that.',
+    )
+  }
+  const path = tokensFile
+  const first = await read(path)
+  if (typeof first === 'string') throw new StartError(`${path} can not be used: ${first}.`)
+  let { tokens, version } = first
+  let said = ''
+
+  async function look(): Promise<void> {
+    const next = await read(path)
+    if (typeof next === 'string') {
+      if (next !== said)
+        log.error(
+          { file: path, problem: next },
+          'the file of tokens can not be used: those before stay in force',
+        )
+      said = next
+      return
+    }
+    said = ''
+    if (next.version === version) return
+    tokens = next.tokens
+    version = next.version
+    log.info({ file: path, tokens: tokens.length }, 'the file of tokens has changed')
+  }
+
+  const timer = setInterval(() => void look(), lookEveryMs)
+  return {
+    current: () => tokens,
+    stop: () => clearInterval(timer),
+  }
+}
+
+type ReadFile = { readonly tokens: readonly Token[]; readonly version: string }
+
+/** A text says why it can't be used. */
+async function read(path: string): Promise<ReadFile | string> {
+  try {
+    const { mtimeMs, size } = await stat(path)
+    const result = readTokens(await readFile(path, 'utf8'))
+    return result.ok ? { tokens: result.tokens, version: `${mtimeMs} ${size}` } : result.problem
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
+  }
+}
+
+/** What `sluice admin token create` prints. */
+export function newToken(name: string, given: string): string[] {
+  const right = rights.find((known): known is AdminRight => known === given)
+  if (right === undefined) throw new StartError(`--right is one of ${rights.join(', ')}.`)
+  if (!/^[A-Za-z0-9][A-Za-z0-9._@-]{0,99}$/.test(name))
+    throw new StartError('--name has up to 100 letters, digits, and . _ @ - after the first.')
+  const { token, line } = createToken(name, right)
+  return [
+    `token  ${token}`,
+    `line   ${line}`,
+    'Give the token to who is to have it: it is shown this once. Put the line into the file of admin.tokensFile; running processes read it within seconds.',
+  ]
+}

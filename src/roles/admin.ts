@@ -1,0 +1,114 @@
+import type { Logger } from 'pino'
+import { createAdminServer } from '../admin/server.ts'
+import type { Token } from '../admin/tokens.ts'
+import type { Catalog } from '../catalog/catalog.ts'
+import { openCatalogFile } from '../catalog/file.ts'
+import { catalogVariables } from '../config/read.ts'
+import type { Config } from '../config/schema.ts'
+import type { KafkaRole } from '../kafka/rights.ts'
+import { within } from '../kafka/within.ts'
+import { type AdminMetrics, createAdminMetrics } from '../telemetry/admin-metrics.ts'
+import { buildInfo } from '../telemetry/build-info.ts'
+import { showCatalog } from '../telemetry/show-catalog.ts'
+import { adminCalls } from './admin-calls.ts'
+import { openTokens } from './admin-tokens.ts'
+import { showCertificateExpiry } from './certificate-expiry.ts'
+import { type Listening, listening } from './listening.ts'
+import type { Parts } from './parts.ts'
+import { openReplayDesk } from './replay-desk.ts'
+import { StartError } from './start-error.ts'
+import { openOwnTelemetry } from './telemetry.ts'
+
+export type AdminOptions = {
+  config: Config
+  log: Logger
+  /** Takes what is started. It answers what is there, and closes, within the shutdown timeout. */
+  parts: Parts
+}
+
+/** What is kept of the shutdown timeout for leaving Kafka. */
+const leaveMs = 1_000
+
+/** The admin API in a process of its own, with its metrics and probes. */
+export async function startAdmin({ config, log, parts }: AdminOptions): Promise<void> {
+  const telemetry = await openOwnTelemetry({ config, parts })
+  const metrics = createAdminMetrics()
+  const { version, commit } = buildInfo()
+  metrics.buildInfo.set({ version, commit, role: 'admin' }, 1)
+  const tokens = parts.add(await openTokens(config, log))
+  const opened = await openCatalogFile({
+    path: config.catalog.file,
+    variables: catalogVariables(),
+    onChange: (catalog) => showCatalog(metrics, catalog),
+    onRefused(faults) {
+      metrics.catalogRefused.set(1)
+      log.error({ faults }, 'the catalog file has faults: the one before stays in force')
+    },
+  })
+  if (!opened.ok) throw new StartError(opened.message)
+  const { file } = opened
+  parts.add(file)
+  showCatalog(metrics, file.current())
+  const part = await startAdminPart({
+    config,
+    log,
+    parts,
+    metrics,
+    role: 'admin',
+    tokens: () => tokens.current(),
+    catalog: () => file.current(),
+  })
+  telemetry.tell({
+    metrics() {
+      showCertificateExpiry(metrics, config)
+      return metrics.registry.metrics()
+    },
+    notReady: () => part.notReady(),
+  })
+  log.info({ port: telemetry.port, adminPort: part.port }, 'admin started')
+}
+
+/** What answers the API; without a port for metrics and probes. */
+export async function startAdminPart({
+  config,
+  log,
+  parts,
+  metrics,
+  role,
+  tokens,
+  catalog,
+}: AdminOptions & {
+  metrics: Pick<AdminMetrics, 'requests' | 'faults'>
+  role: KafkaRole
+  tokens: () => readonly Token[]
+  catalog: () => Catalog
+}): Promise<{ port: number; notReady(): readonly string[] }> {
+  const desk = await openReplayDesk({ config, log, role, catalog, say: (line) => log.warn(line) })
+  parts.defer(() => within(leaveMs, desk.stop()))
+  const server = createAdminServer({
+    calls: adminCalls(desk, log),
+    tokens,
+    requestTimeoutMs: config.admin.requestTimeoutMs,
+    onAnswered(call, status, by) {
+      metrics.requests.inc({ call, status: String(status) })
+      if (status === 403) log.warn({ call, by }, 'a token has too few rights for what it was used for')
+    },
+    onFault(error) {
+      metrics.faults.inc()
+      log.error({ err: error }, 'a fault of Sluice: please report it')
+    },
+  })
+  const address = adminAddress(config)
+  const port = await listening(server.listen(address), address)
+  let isStopping = false
+  parts.defer(async () => {
+    isStopping = true
+    await server.stop(Math.max(0, config.shutdown.timeoutMs - leaveMs))
+  })
+  return { port, notReady: () => (isStopping ? ['stopping'] : []) }
+}
+
+/** Where it listens, and what that is called. */
+export function adminAddress({ admin: { host, port } }: Config): Listening {
+  return { host, port, what: 'The admin API', settings: 'SLUICE_ADMIN' }
+}

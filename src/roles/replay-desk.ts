@@ -1,0 +1,218 @@
+import { randomBytes } from 'node:crypto'
+import type { Logger } from 'pino'
+import type { Config } from '../config/schema.ts'
+import { offsetRanges } from '../kafka/offset-ranges.ts'
+import { createPartitionReader } from '../kafka/partition-reader.ts'
+import type { KafkaRole } from '../kafka/rights.ts'
+import { countPartitions } from '../kafka/topic-partitions.ts'
+import type { ReplayCatalog } from '../replay/chosen.ts'
+import { count } from '../replay/count.ts'
+import type { AuditEntry, JobOrder, OffsetRange } from '../replay/job.ts'
+import type { JobLog } from '../replay/job-log.ts'
+import { type Job, stateOf } from '../replay/jobs.ts'
+import { passed } from '../replay/pieces.ts'
+import { describeSelection, faultsOf, type Selection } from '../replay/selection.ts'
+import type { Tally } from '../replay/tally.ts'
+import { askKafka, openKafka } from './ask-kafka.ts'
+import { type KafkaClient, openJobLog, openReplayReading, type ReplayReading } from './replay-jobs.ts'
+import { topicNames } from './settings.ts'
+import { StartError } from './start-error.ts'
+import { openWriter } from './writer.ts'
+
+/** What was counted of a selection, of what is in Kafka now. */
+export type Preview = {
+  readonly selection: Selection
+  readonly ranges: readonly OffsetRange[]
+  readonly tally: Tally
+  /** False: there was no time to look at all. */
+  readonly isComplete: boolean
+}
+
+/** `notFound`: there is no such replay. `conflict`: it can't be done now. `invalid`: it makes no sense. */
+export type DeskRefusal = {
+  readonly ok: false
+  readonly kind: 'notFound' | 'conflict' | 'invalid'
+  /** What is wrong, and what to do, in a sentence or two. */
+  readonly problem: string
+}
+
+export type DeskAnswer<T> = { readonly ok: true; readonly value: T } | DeskRefusal
+
+/** Where replays are counted, asked for and looked at. The workers do them. Methods reject where Kafka doesn't answer. */
+export type ReplayDesk = {
+  preview(
+    selection: Selection,
+    how: {
+      /** Of `performance.now()`: by then it ends, complete or not. */
+      readonly untilMs?: number
+      /** How many offsets of all were looked at. */
+      readonly onProgress?: (passed: number, all: number, tally: Tally) => void
+    },
+  ): Promise<DeskAnswer<Preview>>
+  create(preview: Preview, how: { readonly perSecond: number; readonly by: string }): Promise<Job>
+  list(): Promise<readonly Job[]>
+  show(id: string): Promise<DeskAnswer<Job>>
+  wish(id: string, state: 'run' | 'stop', by: string): Promise<DeskAnswer<Job>>
+  audit(): Promise<readonly AuditEntry[]>
+  stop(): Promise<void>
+}
+
+export const defaultPerSecond = 1_000
+export const mostPerSecond = 1_000_000
+
+export async function openReplayDesk({
+  config,
+  log,
+  role,
+  catalog,
+  say = () => undefined,
+}: {
+  config: Config
+  log: Logger
+  role: KafkaRole
+  catalog: () => ReplayCatalog
+  /** Told when Kafka doesn't take what it is given. */
+  say?: (line: string) => void
+}): Promise<ReplayDesk> {
+  const topic = topicNames(config).replayJobs
+  const kafka = await openKafka(config, log, role)
+  if ((await askKafka(config, countPartitions(kafka, topic))) === undefined)
+    throw new StartError(`${topic} does not exist: \`sluice topics apply\` creates it.`)
+  const writer = await openWriter(config, log, role, say)
+  const reader = createPartitionReader(kafka, { keepsOpen: true })
+  const reading = await openReplayReading(config, log, reader)
+  const jobs = openJobLog(config, reader, {
+    write: (record) => writer.write([{ ...record, topic, partition: 0, headers: {} }], advice),
+    isAudited: true,
+  })
+  return new Desk({ config, kafka, catalog, reading, jobs, stops: [reader, writer] })
+}
+
+const advice = () => 'Nothing was changed, or look with `sluice replay list` whether it was.'
+
+type Deed = Pick<AuditEntry, 'action' | 'by' | 'detail' | 'records'> & { readonly job: string }
+
+type DeskParts = {
+  readonly config: Config
+  readonly kafka: KafkaClient
+  readonly catalog: () => ReplayCatalog
+  readonly reading: ReplayReading
+  readonly jobs: JobLog
+  readonly stops: readonly { stop(): Promise<unknown> }[]
+}
+
+class Desk implements ReplayDesk {
+  readonly #parts: DeskParts
+
+  constructor(parts: DeskParts) {
+    this.#parts = parts
+  }
+
+  async preview(
+    selection: Selection,
+    { untilMs, onProgress }: Parameters<ReplayDesk['preview']>[1],
+  ): Promise<DeskAnswer<Preview>> {
+    const { config, kafka, catalog, reading } = this.#parts
+    const problem = problemOf(selection, catalog())
+    if (problem !== undefined) return { ok: false, kind: 'invalid', problem }
+    const topics = topicNames(config)
+    const topic = selection.from === 'events' ? topics.events : topics.deadLetters
+    const ranges = await offsetRanges(kafka, topic, selection)
+    const { all } = passed(ranges, [])
+    const { tally, isComplete } = await count({
+      ranges,
+      pieces: reading.pieces(selection.from),
+      choose: reading.choose({ selection, jobId: '', catalog }),
+      ...(untilMs !== undefined && { untilMs }),
+      ...(onProgress !== undefined && {
+        onProgress: (done: number, sum: Tally) => onProgress(done, all, sum),
+      }),
+    })
+    return { ok: true, value: { selection, ranges, tally, isComplete } }
+  }
+
+  async create(
+    { selection, ranges, tally, isComplete }: Preview,
+    { perSecond, by }: Parameters<ReplayDesk['create']>[1],
+  ): Promise<Job> {
+    const { jobs } = this.#parts
+    const atMs = Date.now()
+    const counted = isComplete ? tally : undefined
+    const order: JobOrder = { id: newId(atMs), selection, ranges, perSecond, by, atMs, counted }
+    await jobs.write({ kind: 'order', order })
+    const detail = describeSelection(selection)
+    await this.#tell({ action: 'created', job: order.id, by, detail, records: counted?.records })
+    await jobs.update()
+    return jobs.jobs.get(order.id) ?? { order, wish: { state: 'run', by, atMs }, progress: undefined }
+  }
+
+  async list(): Promise<readonly Job[]> {
+    const { jobs } = this.#parts
+    await jobs.update()
+    return [...jobs.jobs.all()].sort((one, other) => other.order.atMs - one.order.atMs)
+  }
+
+  async show(id: string): Promise<DeskAnswer<Job>> {
+    const { jobs } = this.#parts
+    await jobs.update()
+    const job = jobs.jobs.get(id)
+    if (job !== undefined) return { ok: true, value: job }
+    const problem = `There is no replay ${JSON.stringify(id)}: list those that there are. They are known for 90 days.`
+    return { ok: false, kind: 'notFound', problem }
+  }
+
+  async wish(id: string, state: 'run' | 'stop', by: string): Promise<DeskAnswer<Job>> {
+    const found = await this.show(id)
+    if (!found.ok) return found
+    if (stateOf(found.value) === 'done')
+      return { ok: false, kind: 'conflict', problem: `The replay ${id} is done: ask for a new one.` }
+    if (found.value.wish.state === state) return found
+    await this.#parts.jobs.write({ kind: 'wish', id, wish: { state, by, atMs: Date.now() } })
+    const action = state === 'stop' ? 'stopped' : 'resumed'
+    const records = found.value.progress?.done.records
+    await this.#tell({ action, job: id, by, detail: 'as asked', records })
+    return this.show(id)
+  }
+
+  async audit(): Promise<readonly AuditEntry[]> {
+    const { jobs } = this.#parts
+    await jobs.update()
+    return jobs.jobs.audit
+  }
+
+  async stop(): Promise<void> {
+    const { reading, stops } = this.#parts
+    reading.stop()
+    await Promise.all(stops.map((part) => part.stop()))
+  }
+
+  #tell(deed: Deed): Promise<void> {
+    const atMs = Date.now()
+    const key = `${atMs}-${deed.job}-${deed.action}-${randomBytes(3).toString('hex')}`
+    return this.#parts.jobs.write({ kind: 'audit', key, entry: { atMs, ...deed } })
+  }
+}
+
+/** What would send nothing, or everything to nobody. */
+function problemOf(selection: Selection, { sources, destinations }: ReplayCatalog): string | undefined {
+  const [fault] = faultsOf(selection)
+  if (fault !== undefined) return `${fault.field}: ${fault.problem}.`
+  const { from, destinationId, sourceId } = selection
+  if (destinationId === undefined) return undefined
+  const name = JSON.stringify(destinationId)
+  const destination = destinations.get(destinationId)
+  if (destination === undefined)
+    return `The catalog has no destination ${name}: name one that it has, or put it back first.`
+  if (destination.state === 'off') return `The destination ${name} is off: switch it on, or pause it, first.`
+  if (from !== 'events' || sourceId === undefined) return undefined
+  if (!sources.has(sourceId)) return `The catalog has no source ${JSON.stringify(sourceId)}.`
+  return destination.sources.includes(sourceId)
+    ? undefined
+    : `The destination ${name} is not connected to ${JSON.stringify(sourceId)}: add it to its sources in the catalog first.`
+}
+
+/** Sorts by time: `20260723-101500-3f9a2c`. */
+function newId(atMs: number): string {
+  const digits = new Date(atMs).toISOString().replace(/\D/g, '')
+  return `${digits.slice(0, 8)}-${digits.slice(8, 14)}-${randomBytes(3).toString('hex')}`
+}

@@ -1,0 +1,106 @@
+import { hostname } from 'node:os'
+import process from 'node:process'
+import { randomBytes } from 'node:crypto'
+import type { Logger } from 'pino'
+import type { Config } from '../config/schema.ts'
+import type { createKafka } from '../kafka/client.ts'
+import type { LogPiece, PartitionReader } from '../kafka/partition-reader.ts'
+import type { Decoder } from '../registry/decoder.ts'
+import { magicByte } from '../registry/frame.ts'
+import type { Choice, Chosen, SourceRecord } from '../replay/chosen.ts'
+import { chooseEvent } from '../replay/event.ts'
+import { JobLog, type JobLogOptions } from '../replay/job-log.ts'
+import { chooseLetter } from '../replay/letter.ts'
+import type { Pieces } from '../replay/pieces.ts'
+import { openDecoder } from './schema-registry.ts'
+import { topicNames } from './settings.ts'
+
+/** What whoever counts or does replays has in common: the log of them, and what they read. */
+
+const stallTimeoutMs = 30_000
+
+/** The log of replays, in its topic. */
+export function openJobLog(
+  config: Config,
+  reader: PartitionReader,
+  { write, isAudited }: Pick<JobLogOptions, 'write' | 'isAudited'>,
+): JobLog {
+  const topic = topicNames(config).replayJobs
+  return new JobLog({
+    read: (from) => reader.read({ topic, partition: 0, from, stallTimeoutMs }),
+    write,
+    ...(isAudited !== undefined && { isAudited }),
+  })
+}
+
+export type ReplayReading = {
+  /** Of the topic that it is about. */
+  pieces(from: Choice['selection']['from']): Pieces
+  choose(choice: Omit<Choice, 'topics' | 'limits' | 'partitions'>): (record: SourceRecord) => Chosen
+  stop(): void
+}
+
+/** Reads what is replayed. Framed values are made plain by the registry that is configured. */
+export async function openReplayReading(
+  config: Config,
+  log: Logger,
+  reader: PartitionReader,
+): Promise<ReplayReading> {
+  const topics = topicNames(config)
+  const decoder = await openDecoder(config, log)
+
+  function piecesOf(
+    topic: string,
+    complete: (piece: LogPiece, partition: number) => Promise<SourceRecord[]>,
+  ): Pieces {
+    return {
+      async piece({ partition, ...where }) {
+        const piece = await reader.piece({ topic, partition, ...where, stallTimeoutMs })
+        return { records: await complete(piece, partition), next: piece.next }
+      },
+    }
+  }
+
+  return {
+    pieces(from) {
+      if (from === 'dead-letters')
+        return piecesOf(topics.deadLetters, async ({ records }, partition) =>
+          records.map((record) => ({ ...record, partition })),
+        )
+      return piecesOf(topics.events, async ({ records }, partition) => {
+        const plain: SourceRecord[] = []
+        for (const record of records) plain.push(await plainOf(decoder, { ...record, partition }))
+        return plain
+      })
+    },
+    choose(choice) {
+      const whole: Choice = {
+        ...choice,
+        topics,
+        limits: config.message,
+        partitions: config.topics.partitions,
+      }
+      const chooses = choice.selection.from === 'events' ? chooseEvent : chooseLetter
+      return (record) => chooses(record, whole)
+    },
+    stop: () => decoder.stop(),
+  }
+}
+
+/** Waits for the registry for as long as that is away. */
+async function plainOf(decoder: Decoder, record: SourceRecord): Promise<SourceRecord> {
+  const { value } = record
+  if (value?.[0] !== magicByte) return record
+  for (;;) {
+    const decoded = decoder.decode(value)
+    if (decoded instanceof Promise) await decoded
+    else return decoded.ok ? { ...record, value: decoded.value } : { ...record, unreadable: decoded.detail }
+  }
+}
+
+/** Whoever has a replay: this process, as no other is called. */
+export function ownerName(): string {
+  return `${hostname()}:${process.pid}:${randomBytes(3).toString('hex')}`
+}
+
+export type KafkaClient = ReturnType<typeof createKafka>

@@ -1,0 +1,212 @@
+import { hostname, userInfo } from 'node:os'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Logger } from 'pino'
+import type { Config } from '../config/schema.ts'
+import { parseTimestamp } from '../message/timestamp.ts'
+import { type Job, stateOf } from '../replay/jobs.ts'
+import { passed } from '../replay/pieces.ts'
+import type { ReplaySource } from '../replay/selection.ts'
+import { readCatalog } from './catalog-once.ts'
+import { grouped, Progress, type Screen } from './progress.ts'
+import {
+  type DeskAnswer,
+  defaultPerSecond,
+  mostPerSecond,
+  openReplayDesk,
+  type ReplayDesk,
+} from './replay-desk.ts'
+import {
+  auditData,
+  clock,
+  endLine,
+  jobData,
+  jobLines,
+  jobTable,
+  previewLines,
+  secondsLeft,
+  selectionData,
+  tallyData,
+} from './replay-text.ts'
+import { kafkaSettings } from './settings.ts'
+import { StartError } from './start-error.ts'
+
+export type ReplayCommand = {
+  from: ReplaySource
+  destinationId: string | undefined
+  sourceId: string | undefined
+  reason: string | undefined
+  messageId: string | undefined
+  /** Times, ISO 8601. */
+  since: string | undefined
+  until: string | undefined
+  /** Records a second; `undefined`: 1,000. */
+  rate: string | undefined
+  by: string | undefined
+  isDryRun: boolean
+  /** Ends when the replay is asked for. */
+  isDetached: boolean
+  asJson: boolean
+}
+
+type Run = { config: Config; log: Logger; screen: Screen }
+
+/**
+ * Counts what is asked for, and has the workers send it again; then shows how far that is. The end of this command ends nothing. Gives
+ * what was found, and done, in lines.
+ */
+export async function replay(run: Run, command: ReplayCommand): Promise<string[]> {
+  const perSecond = rateOf(command.rate)
+  const { from, destinationId, sourceId, reason, messageId } = command
+  const fromMs = timeOf('--from', command.since)
+  const toMs = timeOf('--to', command.until)
+  const selection = { from, destinationId, sourceId, reason, messageId, fromMs, toMs }
+  return atDesk(run, async (desk) => {
+    const preview = valueOf(await counting(desk, run, selection))
+    const found = command.asJson
+      ? [JSON.stringify({ selection: selectionData(selection), counted: tallyData(preview.tally) })]
+      : previewLines(preview)
+    if (command.isDryRun) return command.asJson ? found : [...found, 'nothing sent']
+    if (preview.tally.records === 0) return command.asJson ? found : [...found, 'nothing to send']
+    const job = await desk.create(preview, { perSecond, by: command.by ?? whoIsThis() })
+    if (!command.isDetached) return [...found, ...(await watch(desk, run, job, command.asJson))]
+    return [...found, ...(command.asJson ? [JSON.stringify(jobData(job))] : jobLines(job))]
+  })
+}
+
+export type ReplayLookup = { asJson: boolean; by?: string | undefined }
+
+export function listReplays(run: Run, { asJson }: ReplayLookup): Promise<string[]> {
+  return atDesk(run, async (desk) => {
+    const jobs = await desk.list()
+    if (asJson) return jobs.map((job) => JSON.stringify(jobData(job)))
+    return jobs.length === 0 ? ['there are no replays'] : jobTable(jobs)
+  })
+}
+
+export function showReplay(run: Run, id: string, { asJson }: ReplayLookup): Promise<string[]> {
+  return atDesk(run, async (desk) => {
+    const job = valueOf(await desk.show(id))
+    const audit = (await desk.audit()).filter((entry) => entry.job === id)
+    if (asJson) return [JSON.stringify({ ...jobData(job), audit: audit.map(auditData) })]
+    return [
+      ...jobLines(job),
+      ...audit.map(
+        ({ atMs, action, by, records, detail }) =>
+          `${new Date(atMs).toISOString()}  ${action.padEnd(10)}  ${by}${records === undefined ? '' : `, ${grouped(records)} records`}: ${detail}`,
+      ),
+    ]
+  })
+}
+
+/** Whoever asks: nobody owns a replay. */
+export function wishReplay(
+  run: Run,
+  id: string,
+  state: 'run' | 'stop',
+  { asJson, by }: ReplayLookup,
+): Promise<string[]> {
+  return atDesk(run, async (desk) => {
+    const job = valueOf(await desk.wish(id, state, by ?? whoIsThis()))
+    return asJson ? [JSON.stringify(jobData(job))] : jobLines(job)
+  })
+}
+
+async function atDesk(
+  { config, log, screen }: Run,
+  work: (desk: ReplayDesk) => Promise<string[]>,
+): Promise<string[]> {
+  kafkaSettings(config)
+  const catalog = await readCatalog(config)
+  const desk = await openReplayDesk({
+    config,
+    log,
+    role: 'replay',
+    catalog: () => catalog,
+    say: (line) => screen.write(`${line}\n`),
+  })
+  try {
+    return await work(desk)
+  } finally {
+    await desk.stop()
+  }
+}
+
+async function counting(
+  desk: ReplayDesk,
+  { screen }: Run,
+  selection: Parameters<ReplayDesk['preview']>[0],
+): ReturnType<ReplayDesk['preview']> {
+  let progress: Progress | undefined
+  try {
+    return await desk.preview(selection, {
+      onProgress(done, all, { records }) {
+        progress ??= new Progress(screen, 'counting', all)
+        progress.at(done, () => `${grouped(records)} found`)
+      },
+    })
+  } finally {
+    progress?.abandon()
+  }
+}
+
+const lookEveryMs = 1_000
+const unheardAfterMs = 15_000
+
+/** Shows how far it is, until it is done or stopped. */
+async function watch(desk: ReplayDesk, { screen }: Run, begun: Job, asJson: boolean): Promise<string[]> {
+  const { id, counted, ranges } = begun.order
+  const progress = new Progress(screen, 'sending', counted?.records ?? passed(ranges, []).all)
+  progress.note(`replay ${id}: \`sluice replay stop ${id}\` stops it, the end of this command does not`)
+  const startedMs = performance.now()
+  let isUnheard = false
+  for (;;) {
+    const job = valueOf(await desk.show(id))
+    const state = stateOf(job)
+    const sent = job.progress?.done.records ?? 0
+    if (state === 'done' || state === 'stopped') {
+      progress.end(sent, `${grouped(sent)} sent`)
+      const detail = job.wish.detail === undefined ? '' : `: ${job.wish.detail}`
+      if (asJson) return [JSON.stringify(jobData(job))]
+      return [`replay   ${id}`, `${endLine(job)}${detail}`]
+    }
+    if (state === 'waiting' && !isUnheard && performance.now() - startedMs > unheardAfterMs) {
+      isUnheard = true
+      progress.note('no worker has begun it yet: the workers of this group do replays, see that they run')
+    }
+    const at = counted === undefined ? passed(ranges, job.progress?.offsets ?? []).passed : sent
+    const left = secondsLeft(job)
+    progress.at(at, () => `${grouped(sent)} sent${left === undefined ? '' : `, ${clock(left)} left`}`)
+    await delay(lookEveryMs)
+  }
+}
+
+function valueOf<T>(answer: DeskAnswer<T>): T {
+  if (answer.ok) return answer.value
+  throw new StartError(answer.problem)
+}
+
+function rateOf(given: string | undefined): number {
+  if (given === undefined) return defaultPerSecond
+  const rate = Number(given)
+  if (Number.isInteger(rate) && rate >= 1 && rate <= mostPerSecond) return rate
+  throw new StartError(
+    `--rate has to be a whole number from 1 to ${grouped(mostPerSecond)}: records a second.`,
+  )
+}
+
+function timeOf(flag: string, given: string | undefined): number | undefined {
+  if (given === undefined) return undefined
+  const timeMs = parseTimestamp(given)
+  if (timeMs !== undefined) return timeMs
+  throw new StartError(`${flag} is no time: write ISO 8601, such as 2026-01-31T12:00:00Z.`)
+}
+
+/** For the audit trail. */
+function whoIsThis(): string {
+  try {
+    return `${userInfo().username}@${hostname()}`
+  } catch {
+    // A user id without a name, as in many containers.
+    return hostname()
+  }
+}

@@ -1,0 +1,81 @@
+import type { Logger } from 'pino'
+import type { Catalog } from '../catalog/catalog.ts'
+import type { Config } from '../config/schema.ts'
+import type { GroupConsumer } from '../kafka/consumer.ts'
+import { openTopicLag } from '../kafka/group-lag.ts'
+import { createPartitionReader } from '../kafka/partition-reader.ts'
+import type { RecordProducer } from '../kafka/producer.ts'
+import { within } from '../kafka/within.ts'
+import { ReplayRunner } from '../replay/runner.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import { createReplayObserver } from '../telemetry/replay-observer.ts'
+import { type KafkaClient, openJobLog, openReplayReading, ownerName } from './replay-jobs.ts'
+import { topicNames } from './settings.ts'
+
+export type ReplaysOptions = {
+  config: Config
+  metrics: Metrics
+  log: Logger
+  kafka: KafkaClient
+  catalog: () => Catalog
+  producer: Pick<RecordProducer, 'produce'>
+  consumer: () => Pick<GroupConsumer, 'lastCommitMs'> | undefined
+}
+
+export type Replays = Pick<ReplayRunner, 'acquire' | 'release' | 'running' | 'stop'>
+
+const stopWithinMs = 500
+
+/** The replays of the units that this worker has, joined to Kafka. Stop it before the producer. */
+export async function openReplays({
+  config,
+  metrics,
+  log,
+  kafka,
+  catalog,
+  producer,
+  consumer,
+}: ReplaysOptions): Promise<Replays> {
+  const topics = topicNames(config)
+  const reader = createPartitionReader(kafka, { keepsOpen: true })
+  const reading = await openReplayReading(config, log, reader)
+  const lag = openTopicLag(kafka, config.kafka.groupId, topics.replays)
+  const jobs = openJobLog(config, reader, {
+    async write(record) {
+      const result = await producer.produce({
+        ...record,
+        topic: topics.replayJobs,
+        partition: 0,
+        headers: {},
+      })
+      if (result === 'refused') throw new Error(`${topics.replayJobs} takes not even a small record`)
+    },
+  })
+  const runner = new ReplayRunner({
+    owner: ownerName(),
+    partitions: config.topics.partitions,
+    log: jobs,
+    produce: (record) => producer.produce(record),
+    // Nobody else has our units for as long as the group has heard of us within a session.
+    isOwner: () => Date.now() - (consumer()?.lastCommitMs ?? 0) < config.kafka.sessionTimeoutMs,
+    // Where the group can't be asked, deliveries have the lanes' own limits.
+    backlog: () => lag.read().catch(() => 0),
+    open: ({ order: { id, selection } }) => ({
+      pieces: reading.pieces(selection.from),
+      choose: reading.choose({ selection, jobId: id, catalog }),
+    }),
+    observer: createReplayObserver({ metrics, log }),
+  })
+  return {
+    acquire: (unit) => runner.acquire(unit),
+    release: (unit) => runner.release(unit),
+    get running() {
+      return runner.running
+    },
+    async stop() {
+      await runner.stop()
+      reading.stop()
+      await within(stopWithinMs, Promise.all([reader.stop(), lag.stop()]))
+    },
+  }
+}

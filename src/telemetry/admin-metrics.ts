@@ -1,0 +1,26 @@
+import { collectDefaultMetrics, Counter, Registry } from 'prom-client'
+import { type CommonMetrics, createCommonMetrics } from './common-metrics.ts'
+
+/** The table of metrics of `sluice admin`. Labels come from closed lists. */
+export type AdminMetrics = ReturnType<typeof createAdminMetrics>
+
+/** `beside`: those of a worker in the same process, which they are added to. */
+export function createAdminMetrics(beside: CommonMetrics & { registry: Registry } = ownMetrics()) {
+  const { registry } = beside
+  return {
+    ...beside,
+    registry,
+    requests: new Counter({
+      name: 'sluice_admin_requests_total',
+      help: 'Requests to the admin API that were answered, by call and status. Many of status 401: somebody tries tokens, or has an old one.',
+      labelNames: ['call', 'status'],
+      registers: [registry],
+    }),
+  }
+}
+
+function ownMetrics(): CommonMetrics & { registry: Registry } {
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry })
+  return { registry, ...createCommonMetrics(registry) }
+}

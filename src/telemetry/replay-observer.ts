@@ -1,0 +1,42 @@
+import type { Logger } from 'pino'
+import type { RunnerObserver } from '../replay/runner.ts'
+import { describeSelection } from '../replay/selection.ts'
+import type { Metrics } from './metrics.ts'
+
+/** Counts what replays write, and tells of the begin and the end of each. */
+export function createReplayObserver({
+  metrics,
+  log,
+}: {
+  metrics: Pick<Metrics, 'replaySent' | 'replayFailures'>
+  log: Pick<Logger, 'info' | 'warn'>
+}): RunnerObserver {
+  const written = metrics.replaySent.series({})
+  return {
+    begun({ order, progress }) {
+      log.info(
+        {
+          replay: order.id,
+          of: describeSelection(order.selection),
+          by: order.by,
+          perSecond: order.perSecond,
+          sentBefore: progress?.done.records ?? 0,
+        },
+        progress === undefined ? 'a replay begins' : 'a replay goes on',
+      )
+    },
+    sent: (_id, count) => written.add(count),
+    ended({ order }, how, { records, leftOut }) {
+      const line = { replay: order.id, sent: records, leftOut }
+      if (how === 'over') log.info(line, 'the replay is done')
+      else log.info(line, 'the replay is stopped, or goes on elsewhere: `sluice replay show` tells')
+    },
+    failed(id, error) {
+      metrics.replayFailures.inc()
+      log.warn(
+        { err: error, ...(id !== undefined && { replay: id }) },
+        'replays do not go on, since Kafka does not answer: it is tried again',
+      )
+    },
+  }
+}

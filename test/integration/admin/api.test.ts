@@ -1,0 +1,252 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { adminRoutes, type AdminRoute } from '../../../src/admin/routes.ts'
+import { type Scene, setScene } from '../../e2e/scene.ts'
+import { type AdminTokens, makeTokens } from '../../support/admin.ts'
+import { letterOf, writeLetters } from '../../support/dead-letters.ts'
+import { until } from '../../support/until.ts'
+import { runToEnd, type SluiceProcess, startSluice } from '../../support/worker-process.ts'
+
+let scene: Scene
+let tokens: AdminTokens
+let admin: SluiceProcess
+
+beforeAll(async () => {
+  tokens = await makeTokens()
+  scene = await setScene({
+    catalog: {
+      sources: [{ id: 'shop' }],
+      destinations: [
+        { id: 'erp', sources: ['shop'], hooks: [{ url: 'https://example.com/' }] },
+        { id: 'away', state: 'off', sources: ['shop'], hooks: [{ url: 'https://example.com/' }] },
+      ],
+    },
+    variables: { SLUICE_ADMIN_TOKENS_FILE: tokens.file },
+  })
+  const letters = ['a', 'b', 'c'].map((messageId) =>
+    letterOf({ destinationId: 'erp', messageId, atMs: Date.now() }, scene.prefix),
+  )
+  await writeLetters(`${scene.prefix}dead-letters`, letters)
+  admin = await startSluice(scene.variables, { role: 'admin' })
+})
+
+afterAll(async () => {
+  await admin.kill()
+  scene.close()
+  tokens.remove()
+})
+
+type Problem = { type: string; title: string; status: number; detail: string }
+
+function readJson(text: string): Record<string, unknown> & Problem {
+  return JSON.parse(text)
+}
+
+async function call(
+  method: string,
+  path: string,
+  { token, body, headers = {} }: { token?: string; body?: unknown; headers?: Record<string, string> } = {},
+) {
+  const response = await fetch(`http://127.0.0.1:${admin.adminPort}${path}`, {
+    method,
+    headers: {
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+  })
+  const text = await response.text()
+  return {
+    status: response.status,
+    type: response.headers.get('content-type'),
+    headers: response.headers,
+    json: readJson(text),
+  }
+}
+
+/** With the examples of the document. */
+function exampleOf({ path, params = {}, body }: AdminRoute): { path: string; body?: unknown } {
+  const filled = path.replaceAll(/\{(\w+)\}/g, (_all, name: string) => params[name]?.example ?? '')
+  return { path: filled, ...(body !== undefined && { body: body.example }) }
+}
+
+/** The last that is too little. */
+const below = { read: undefined, operate: 'read', admin: 'operate' } as const
+
+test('the document has every route, with an example of each answer', async () => {
+  const { json } = await call('GET', '/openapi.json')
+  const paths = json['paths']
+  const documented = Object.entries(Object(paths)).flatMap(([path, operations]) =>
+    Object.keys(Object(operations)).map((method) => `${method.toUpperCase()} ${path}`),
+  )
+  expect(documented.sort()).toEqual(adminRoutes.map(({ method, path }) => `${method} ${path}`).sort())
+  expect(JSON.stringify(paths)).toContain('"example"')
+})
+
+describe.each(adminRoutes)('$method $path', (route) => {
+  test('refuses without a token, and with one that nobody made', async () => {
+    const { path, ...rest } = exampleOf(route)
+    for (const token of [undefined, '', 'sluice_wrong', `${tokens.admin}x`]) {
+      const refused = await call(route.method, path, { ...rest, ...(token !== undefined && { token }) })
+      expect(refused).toMatchObject({
+        status: 401,
+        type: 'application/problem+json; charset=utf-8',
+        json: { status: 401 },
+      })
+      expect(refused.headers.get('www-authenticate')).toBe('Bearer')
+    }
+  })
+
+  test('refuses with too few rights, and does it with enough', async () => {
+    const { path, ...rest } = exampleOf(route)
+    const right = below[route.right]
+    if (right !== undefined) {
+      const refused = await call(route.method, path, { ...rest, token: tokens[right] })
+      expect(refused.json).toMatchObject({ status: 403, type: '/problems/not-allowed' })
+      expect(refused.json.detail).toContain(route.right)
+    }
+    const allowed = await call(route.method, path, { ...rest, token: tokens[route.right] })
+    expect([200, 201, 404, 409]).toContain(allowed.status)
+  })
+})
+
+test('replays are counted, asked for, listed, stopped and resumed, and who did it is told', async () => {
+  const token = tokens.operate
+  const selection = { of: 'dead-letters', destination: 'erp' }
+  const preview = await call('POST', '/v1/replays/preview', { token, body: selection })
+  expect(preview.json).toMatchObject({ selection, counted: { records: 3, leftOut: {} }, isComplete: true })
+  const made = await call('POST', '/v1/replays', { token, body: { selection, perSecond: 5 } })
+  expect(made).toMatchObject({
+    status: 201,
+    json: { state: 'waiting', selection, perSecond: 5, createdBy: 'operate-er', counted: { records: 3 } },
+  })
+  const path = made.headers.get('location') ?? ''
+  expect((await call('GET', path, { token: tokens.read })).json).toMatchObject({
+    state: 'waiting',
+    sent: { records: 0 },
+  })
+  expect((await call('POST', `${path}/stop`, { token })).json).toMatchObject({ state: 'stopped' })
+  expect((await call('GET', '/v1/replays?state=stopped', { token })).json['replays']).toHaveLength(1)
+  expect((await call('GET', '/v1/replays?state=done&limit=5', { token })).json['replays']).toHaveLength(0)
+  expect((await call('POST', `${path}/resume`, { token })).json).toMatchObject({ state: 'waiting' })
+  const id = path.split('/').at(-1)
+  const audit = await call('GET', `/v1/audit?replay=${id}`, { token: tokens.admin })
+  expect(audit.json['entries']).toMatchObject([
+    { by: 'operate-er', action: 'resumed', replay: id },
+    { by: 'operate-er', action: 'stopped', replay: id },
+    { by: 'operate-er', action: 'created', replay: id, records: 3 },
+  ])
+})
+
+test.each([
+  ['POST', '/v1/replays/preview', '{', 400],
+  ['POST', '/v1/replays/preview', { of: 'nothing' }, 400],
+  ['POST', '/v1/replays/preview', { of: 'events' }, 400],
+  ['POST', '/v1/replays/preview', { of: 'dead-letters', from: 'yesterday' }, 400],
+  ['POST', '/v1/replays/preview', { of: 'dead-letters', from: '2026-01-02', to: '2026-01-01' }, 400],
+  ['POST', '/v1/replays/preview', { of: 'dead-letters', destination: 'nobody' }, 400],
+  ['POST', '/v1/replays/preview', { of: 'dead-letters', destination: 'away' }, 400],
+  ['POST', '/v1/replays/preview', { of: 'dead-letters', other: 1 }, 400],
+  ['POST', '/v1/replays', { selection: { of: 'dead-letters' }, perSecond: 0 }, 400],
+  ['POST', '/v1/replays', { selection: { of: 'dead-letters', messageId: 'nobody' } }, 409],
+  ['POST', '/v1/replays/preview', `"${'x'.repeat(70_000)}"`, 413],
+  ['GET', '/v1/replays?limit=0', undefined, 400],
+  ['GET', '/v1/replays?limit=5&limit=6', undefined, 400],
+  ['GET', '/v1/replays/nobody', undefined, 404],
+  ['POST', '/v1/replays/nobody/stop', undefined, 404],
+  ['GET', '/v1/nothing', undefined, 404],
+  ['DELETE', '/v1/replays', undefined, 404],
+  ['GET', '/v1/replays/%ff', undefined, 404],
+] as const)(
+  '%s %s with %o is refused by a problem that says what to do',
+  async (method, path, body, status) => {
+    const refused = await call(method, path, { token: tokens.admin, ...(body !== undefined && { body }) })
+    expect(refused).toMatchObject({
+      status,
+      type: 'application/problem+json; charset=utf-8',
+      json: { status },
+    })
+    expect(refused.json.type).toMatch(/^\/problems\/[a-z-]+$/)
+    expect(refused.json.detail.length).toBeGreaterThan(20)
+  },
+)
+
+test('what is no JSON is refused as that', async () => {
+  const refused = await call('POST', '/v1/replays', {
+    token: tokens.admin,
+    body: 'a=b',
+    headers: { 'content-type': 'text/plain' },
+  })
+  expect(refused.json).toMatchObject({ status: 415, type: '/problems/unknown-type' })
+})
+
+test('a token that is taken out of the file is refused within seconds, and a broken file changes nothing', async () => {
+  const before = readFileSync(tokens.file, 'utf8')
+  writeFileSync(tokens.file, 'nonsense')
+  await until('that is said', () => admin.log.some(({ msg }) => msg.includes('those before stay in force')))
+  expect((await call('GET', '/v1/health', { token: tokens.read })).status).toBe(200)
+  writeFileSync(
+    tokens.file,
+    before
+      .split('\n')
+      .filter((line) => !line.includes(' read '))
+      .join('\n'),
+  )
+  await until(
+    'it is refused',
+    async () => (await call('GET', '/v1/health', { token: tokens.read })).status === 401,
+  )
+  expect((await call('GET', '/v1/health', { token: tokens.admin })).status).toBe(200)
+  writeFileSync(tokens.file, before)
+  await until(
+    'it counts again',
+    async () => (await call('GET', '/v1/health', { token: tokens.read })).status === 200,
+  )
+})
+
+test('nothing that it says has a token', async () => {
+  const metrics = await (await fetch(`http://127.0.0.1:${admin.httpPort}/metrics`)).text()
+  const said = JSON.stringify(admin.log) + admin.stderr + metrics
+  for (const token of [tokens.read, tokens.operate, tokens.admin]) expect(said).not.toContain(token)
+  expect(
+    await admin.metric('sluice_admin_requests_total', { call: 'health', status: '401' }),
+  ).toBeGreaterThan(0)
+})
+
+test.each([
+  ['without a file', {}, 'sluice admin token create'],
+  [
+    'with a file that is not there',
+    { SLUICE_ADMIN_TOKENS_FILE: '/nowhere/tokens' },
+    '/nowhere/tokens can not be used',
+  ],
+])('it does not start %s of tokens', async (_how, variables, problem) => {
+  const { SLUICE_ADMIN_TOKENS_FILE: _file, ...others } = scene.variables
+  const { code, stderr } = await runToEnd(['admin'], { ...others, ...variables })
+  expect(code).toBe(1)
+  expect(stderr).toContain(problem)
+})
+
+test('SIGTERM lets it answer what is there, and ends it', async () => {
+  const other = await startSluice(scene.variables, { role: 'admin' })
+  const body = JSON.stringify({ of: 'dead-letters' })
+  const socket = connect(other.adminPort, '127.0.0.1')
+  let answered = ''
+  socket.on('data', (chunk: Buffer) => (answered += chunk.toString()))
+  const head = `POST /v1/replays/preview HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${tokens.operate}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\nExpect: 100-continue\r\n\r\n`
+  socket.write(head + body.slice(0, 5))
+  await until('it is being read', () => answered.includes('100 Continue'))
+  const ended = other.terminate()
+  await until('it is no longer ready', async () => {
+    const ready = await fetch(`http://127.0.0.1:${other.httpPort}/readyz`).catch(() => undefined)
+    return ready?.status === 503
+  })
+  socket.write(body.slice(5))
+  const { code, tookMs } = await ended
+  expect(code).toBe(0)
+  expect(tookMs).toBeLessThan(15_000)
+  expect(answered).toContain('HTTP/1.1 200')
+  expect(answered.toLowerCase()).toContain('connection: close')
+})

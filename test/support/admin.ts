@@ -1,0 +1,29 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { runSluice } from './worker-process.ts'
+
+export type AdminTokens = {
+  /** The file of their lines. */
+  readonly file: string
+  readonly read: string
+  readonly operate: string
+  readonly admin: string
+  remove(): void
+}
+
+/** A token of each right, as an operator makes them. */
+export async function makeTokens(): Promise<AdminTokens> {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-tokens-'))
+  const file = join(folder, 'tokens')
+  const lines: string[] = ['# who may do what', '']
+  const make = async (right: string): Promise<string> => {
+    const args = ['admin', 'token', 'create', '--name', `${right}-er`, '--right', right]
+    const { stdout } = await runSluice(args, {})
+    lines.push(/^line +(.+)$/m.exec(stdout)?.[1] ?? '')
+    return /^token +(\S+)$/m.exec(stdout)?.[1] ?? ''
+  }
+  const tokens = { read: await make('read'), operate: await make('operate'), admin: await make('admin') }
+  writeFileSync(file, lines.join('\n'))
+  return { file, ...tokens, remove: () => rmSync(folder, { recursive: true, force: true }) }
+}

@@ -1,0 +1,98 @@
+import { type Message, Partitioners } from 'kafkajs'
+import { encodeCarried } from '../../src/retry/carried.ts'
+import { otherProgram } from './kafka.ts'
+import { until } from './until.ts'
+
+/** Lets records of a topic have the time that their producer names: so that they can be of hours ago. */
+export async function nameOwnTimes(topic: string): Promise<void> {
+  const admin = otherProgram().admin()
+  await admin.connect()
+  try {
+    const configEntries = [
+      { name: 'message.timestamp.type', value: 'CreateTime' },
+      { name: 'retention.ms', value: '-1' },
+    ]
+    await admin.alterConfigs({ validateOnly: false, resources: [{ type: 2, name: topic, configEntries }] })
+    await until('the brokers know it', async () => {
+      const { resources } = await admin.describeConfigs({
+        includeSynonyms: false,
+        resources: [{ type: 2, name: topic, configNames: ['message.timestamp.type'] }],
+      })
+      return resources[0]?.configEntries[0]?.configValue === 'CreateTime'
+    })
+  } finally {
+    await admin.disconnect()
+  }
+}
+
+export type Letter = {
+  readonly destinationId: string
+  readonly messageId: string
+  readonly atMs: number
+  readonly reason?: string
+  readonly userId?: string
+  readonly headers?: Record<string, string>
+}
+
+/** A dead letter as a worker writes it, after 25 tries. */
+export function letterOf(
+  { destinationId, messageId, atMs, reason = 'expired', userId = `user-${messageId}`, headers = {} }: Letter,
+  prefix: string,
+): Message {
+  return {
+    key: userId,
+    timestamp: String(atMs),
+    value: JSON.stringify({
+      version: 1,
+      type: 'track',
+      messageId,
+      userId,
+      event: 'Order Completed',
+      timestamp: new Date(atMs).toISOString(),
+      context: {},
+      properties: {},
+    }),
+    headers: {
+      ...encodeCarried({
+        sourceId: 'shop',
+        destinationId,
+        messageId,
+        kind: 'track',
+        nextRung: 9,
+        waits: 3,
+        attempts: 25,
+        firstSeenMs: atMs - 4 * 3_600_000,
+        expiresAtMs: atMs,
+        failedHooks: ['main'],
+        notBeforeMs: new Map([['main', atMs + 60_000]]),
+        lastOutcome: 'status 500',
+        origin: { topic: `${prefix}events`, partition: 0, offset: 0 },
+      }),
+      reason,
+      detail: 'no URL took it',
+      ...headers,
+    },
+  }
+}
+
+const batchSize = 5_000
+
+/** Writes as many as `letters` gives, placed by their users. */
+export async function writeLetters(topic: string, letters: Iterable<Message>): Promise<void> {
+  const producer = otherProgram().producer({ createPartitioner: Partitioners.DefaultPartitioner })
+  await producer.connect()
+  let messages: Message[] = []
+  const send = async () => {
+    await producer.send({ topic, messages, acks: 1 })
+    messages = []
+  }
+  try {
+    for (const letter of letters) {
+      messages.push(letter)
+      if (messages.length === batchSize) await send()
+    }
+    if (messages.length > 0) await send()
+  } finally {
+    await producer.disconnect()
+  }
+}
