@@ -212,7 +212,7 @@ class StateWriter implements LogObserver {
     state.firstSeenMs = delivery.firstSeenMs
     const { hashUser } = this.#options
     state.user = hashUser === undefined || delivery.key === null ? '' : hashUser(delivery.key)
-    state.job = ''
+    state.job = delivery.replayJob
     state.answer = undefined
     return state
   }
@@ -263,9 +263,9 @@ class StateWriter implements LogObserver {
   }
 }
 
-/** Nothing of it is in the log, and most likely nothing but this success will be. */
-function isOrdinary({ laneClass, attempts, isInLog }: Delivery): boolean {
-  return laneClass !== 'retry' && attempts <= 1 && !isInLog
+/** Nothing of it is in the log, and most likely nothing but this success will be. Each replayed delivery has its record. */
+function isOrdinary({ laneClass, attempts, isInLog, replayJob }: Delivery): boolean {
+  return laneClass !== 'retry' && attempts <= 1 && !isInLog && replayJob === ''
 }
 
 function emptyState(): WrittenState {
