@@ -99,7 +99,7 @@ type LogLine = { msg?: string; time?: string | number; tookMs?: number; records?
 export function readRestored(log: string): { seconds: number; records: number } {
   const units = log
     .split('\n')
-    .filter((line) => line.includes('the state of a unit is there'))
+    .filter((line) => line.includes('the state of a unit is complete'))
     .map((line) => {
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the worker's log
       const { time = 0, tookMs = 0, records = 0 } = JSON.parse(line) as LogLine

@@ -422,7 +422,8 @@ export class Syncs {
           held: now,
           onEnd(end) {
             writes.left--
-            if (end === 'refused') onTrouble(new Error('memberships does not take the state of an audience'))
+            if (end === 'refused')
+              onTrouble(new Error('memberships refuses a state: see its max.message.bytes'))
           },
         })
       const flight = ledger.flightOf(key)

@@ -88,7 +88,8 @@ export class MarkKeeper {
   tell(mark: Exclude<Mark, { kind: 'missed' }>): Promise<number> {
     const telling = this.#options.write(encodeMark(mark)).then((result) => {
       this.#telling.delete(telling)
-      if (result === 'refused') throw new Error('the topic backfills takes not even a small record')
+      if (result === 'refused')
+        throw new Error('the topic backfills does not even accept a small record: see its max.message.bytes')
       this.#marks.take(mark, result.offset)
       return result.offset
     })

@@ -159,7 +159,7 @@ class BrokersView implements ClusterView {
     this.#hasFailed = true
     this.#options.log.warn(
       { err: error },
-      'no broker tells who leads what: going on with what is known, and asking again',
+      'no broker answers which broker leads which partition: going on with the last known leaders, and asking again',
     )
   }
 

@@ -139,7 +139,7 @@ export class Commits {
       this.#requestBytes = Math.floor(this.#requestBytes / 2)
       log.warn(
         { bytes: this.#requestBytes },
-        'the broker takes smaller commits only: they are sent in smaller parts',
+        'the broker accepts only smaller commits: sending them in smaller parts',
       )
     }
     if (codes.has(errorCodes.OFFSET_METADATA_TOO_LARGE) && this.#memory > 0) {

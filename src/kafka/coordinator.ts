@@ -43,7 +43,7 @@ export class Coordinator {
     try {
       const answered = opened.broker.then((broker) => {
         // What was given up must not be sent later: a commit of before would put back what a newer one has said.
-        if (this.#opened !== opened) throw new Error('the connection to the coordinator is given up')
+        if (this.#opened !== opened) throw new Error('the connection to the coordinator was closed')
         return ask(broker, request)
       })
       const timeoutMs = Math.max(answerTimeoutMs, request.timeoutMs ?? 0)
@@ -103,7 +103,7 @@ function giveUp({ connectionPool }: WireBroker): void {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kafkajs declares a part of its brokers only
   const { pool } = connectionPool as unknown as { pool: { rejectRequests(error: Error): void }[] }
   for (const connection of pool)
-    connection.rejectRequests(new Error('the connection to the coordinator is given up'))
+    connection.rejectRequests(new Error('the connection to the coordinator was closed'))
 }
 
 /** Of the answer as a whole, or else of its first partition: all have the same code then. */

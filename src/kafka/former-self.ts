@@ -37,4 +37,4 @@ export class FormerSelf {
 }
 
 const resting =
-  'what this worker had in flight when it was killed may still be under way: its partitions wait until that is over'
+  'requests of this worker from before it was killed may still be in flight: its partitions wait until they are over'

@@ -93,7 +93,8 @@ export class GroupMember implements GroupConsumer {
       released: (unit) => options.released?.(unit),
       handoverMs,
       onPrepared: (unit) => void this.#handover.beginPrepared(unit),
-      onTrouble: (error, unit) => log.warn({ err: error, unit }, 'the state of a unit is in trouble'),
+      onTrouble: (error, unit) =>
+        log.warn({ err: error, unit }, 'the state of a unit can not be read or kept, trying again'),
     })
     this.#handover = new Handover({
       handoverMs,
@@ -231,7 +232,7 @@ export class GroupMember implements GroupConsumer {
   }
 
   #notNow(error: unknown): void {
-    this.#options.log.warn({ err: error }, 'kafka: not now, trying again')
+    this.#options.log.warn({ err: error }, 'a request to Kafka failed, trying again')
   }
 
   /** Asked for at each try to join. */
@@ -372,7 +373,7 @@ export class GroupMember implements GroupConsumer {
   async #sendCommit(news: readonly News[]): Promise<ReadonlySet<Partition>> {
     const { identity } = this.#membership
     if (identity === undefined)
-      throw new Error('nothing was committed: the group does not know this member (any more)')
+      throw new Error('the commit failed: the group does not know this member (any more)')
     try {
       const refused = await this.#commits.write(news, identity)
       this.#membership.heard(identity)

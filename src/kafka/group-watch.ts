@@ -93,7 +93,7 @@ export class GroupWatch {
       } else nextMs = afterTroubleMs
     } catch (error) {
       if (!this.#isStopped)
-        this.#options.log.warn({ err: error }, 'who is in the group was not found out, trying again')
+        this.#options.log.warn({ err: error }, 'the members of the group could not be read, trying again')
       nextMs = afterTroubleMs
     }
     if (this.#isStopped || nextMs === undefined) return
@@ -123,7 +123,7 @@ export class GroupWatch {
       const { errorCode } = await coordinator.ask(leaveGroup(groupId, { memberId: '', instanceId }))
       if (errorCode !== errorCodes.NONE && errorCode !== errorCodes.UNKNOWN_MEMBER_ID)
         throw protocolError(errorCode)
-      log.info({ instanceId }, 'took a process of before out of the group, of which there is none any more')
+      log.info({ instanceId }, 'removed a former process of this worker from the group')
     }
     return 0
   }

@@ -115,7 +115,7 @@ export class Handover {
       try {
         await this.#beginNow(due)
       } catch (error) {
-        log.warn({ err: error }, 'kafka: not now, trying again')
+        log.warn({ err: error }, 'a request to Kafka failed, trying again')
         pauseMs = longestPauseMs
       }
       if (due.some(({ isWaiting }) => isWaiting)) await delay(pauseMs)

@@ -150,7 +150,10 @@ export class Membership {
         if (errorCode !== errorCodes.NONE && errorCode !== errorCodes.UNKNOWN_MEMBER_ID)
           throw protocolError(errorCode)
       } catch (error) {
-        log.warn({ err: error }, 'the group was not left: it forgets this member when its session is over')
+        log.warn(
+          { err: error },
+          'leaving the group failed: the group removes this member when its session is over',
+        )
       }
     }
     this.#joining.close()
@@ -196,7 +199,7 @@ export class Membership {
     if (typeOf(error) === 'REBALANCE_IN_PROGRESS') return
     const isForeign = typeOf(error) === 'INCONSISTENT_GROUP_PROTOCOL'
     if (isForeign) log.error({ err: error, groupId }, foreignProgram)
-    else log.warn({ err: error }, 'kafka: not joined to the group now, trying again')
+    else log.warn({ err: error }, 'joining the group failed, trying again')
   }
 
   /** Grows with the failures, and is never the same for all members. */
@@ -291,7 +294,7 @@ export class Membership {
         this.#judge(errorCode, identity)
       }
     } catch (error) {
-      if (!this.#isOver) log.warn({ err: error }, 'kafka: the group was not reached, trying again')
+      if (!this.#isOver) log.warn({ err: error }, 'the group coordinator could not be reached, trying again')
       nextMs = Math.min(nextMs, beatAgainMs)
     }
     this.#noticeSilence()

@@ -156,7 +156,7 @@ export class Exits {
       if (await this.#isTaken(form)) return
     }
     // Going on would lose it. The check of the topics at the next start says what is wrong.
-    throw new Error(`${letter.topic} takes not even a small record: look at its max.message.bytes`)
+    throw new Error(`${letter.topic} does not even accept a small record: see its max.message.bytes`)
   }
 
   async #isTaken(record: OutboundRecord): Promise<boolean> {

@@ -90,11 +90,11 @@ function changeOf(flags: ChangeFlags, nowMs: number): string {
       'Name either an audience (--audience, --member) or a computed trait (--trait, --value).',
     )
   }
-  if (user === undefined) throw new StartError('Name the user: --user')
-  if (name === undefined) throw new StartError('Name the audience or the trait for people, too: --name')
+  if (user === undefined) throw new StartError('Give the id of the user: --user')
+  if (name === undefined) throw new StartError('Give the name of the audience or the trait: --name')
   if (audience !== undefined) {
     if (value !== undefined || (member !== 'true' && member !== 'false')) {
-      throw new StartError('Say whether the user is in the audience now: --member true, or --member false')
+      throw new StartError('Give --member true when the user is in the audience now, else --member false')
     }
     return JSON.stringify({
       type: 'membership',

@@ -58,7 +58,7 @@ export async function syncAudience(
   const property = propertyName({ key: options.audience.key, name: options.audience.name })
   if (property === undefined) {
     throw new StartError(
-      'Nothing is left of the name as the name of a property: give a --name with a letter or a digit, or a --key.',
+      'No property can be made of this name: give a --name with a letter or a digit, or a --key.',
     )
   }
   const format = options.format ?? formatByEnding(options.file)
@@ -140,7 +140,7 @@ function formatByEnding(file: string): UserFormat {
   const format = endings.get(extname(file).toLowerCase())
   if (format !== undefined) return format
   throw new StartError(
-    `What ${file === '-' ? 'standard input' : file} holds doesn't show: say --format csv or --format ndjson.`,
+    `What ${file === '-' ? 'standard input' : file} holds can't be told from its name: give --format csv or --format ndjson.`,
   )
 }
 

@@ -69,7 +69,10 @@ export function openBackfillMarks({
     while (!stopping.signal.aborted) {
       await read().catch((error: unknown) => {
         if (!stopping.signal.aborted)
-          log.warn({ err: error }, 'it is not known which destinations need a backfill')
+          log.warn(
+            { err: error },
+            'the topic of backfills can not be read: it is unknown which destinations need a backfill',
+          )
       })
       await delay(marksReadEveryMs, undefined, { signal: stopping.signal }).catch(() => undefined)
     }

@@ -27,10 +27,10 @@ export async function refuseUnfitBroker(
   for (const { operation, name } of lacking.filter(({ isOptional }) => isOptional === true))
     log.warn(
       { operation, topic: name },
-      'this principal may not do that: there is no delivery log without it',
+      'this principal lacks a right: the delivery log is not written without it',
     )
   if (missing.length > 0) throw new StartError(describe(missing, role, settings))
-  if (look.topics.size === 0) log.debug({}, 'this Kafka does not tell what its clients may do')
+  if (look.topics.size === 0) log.debug({}, 'this Kafka does not tell which rights its clients have')
 }
 
 /** Where nothing of a topic may be seen, whether its settings may isn't told: that is said once the rest is there. */

@@ -85,7 +85,7 @@ async function openCatalog(config: Config, metrics: CommonMetrics, log: Logger):
     },
     onRefused(faults) {
       metrics.catalogRefused.set(1)
-      log.error({ faults }, 'the catalog file has faults: the one before stays in force')
+      log.error({ faults }, 'the catalog file has faults: the version before it stays in force')
     },
   })
   if (!opened.ok) throw new StartError(opened.message)
@@ -167,16 +167,16 @@ export async function startGatewayPart({
     if (config.gateway.shutdownDelayMs > 0) {
       log.info(
         { delayMs: config.gateway.shutdownDelayMs },
-        'stopping: no longer ready, connections are still taken',
+        'stopping: no longer ready, still accepting connections',
       )
       await delay(config.gateway.shutdownDelayMs)
     }
-    log.info({ open: server.open }, 'draining: no connection is taken any more')
+    log.info({ open: server.open }, 'draining: no longer accepting connections')
     await server.stop(Math.max(0, config.shutdown.timeoutMs - leaveMs))
     if (outbox.records > 0)
       log.warn(
         { messages: outbox.records },
-        'stopping before Kafka has acknowledged: none of it was answered 200',
+        'stopping before Kafka has acknowledged all messages: their requests were not answered 200',
       )
   })
 
@@ -207,12 +207,13 @@ function writtenTopics(config: Config): readonly string[] {
 }
 
 function tellAvailability(log: Logger, change: TopicAvailability): void {
-  if (change.refused === 0) log.info({ topic: change.topic }, 'Kafka takes all records of this topic again')
+  if (change.refused === 0)
+    log.info({ topic: change.topic }, 'Kafka accepts records for all partitions of this topic again')
   else log.error(change, refusing)
 }
 
 const refusing =
-  'Kafka does not take records of these partitions: requests with a record for one of them are answered 503 until it does'
+  'Kafka does not accept records for these partitions: requests with a record for one of them are answered 503 until it does'
 
 function monotonicMs(): number {
   return performance.now()

@@ -38,7 +38,7 @@ export async function openGroupLag(deps: {
       const [topic, err] = first
       log.warn(
         { err, topic, groupId, topics: failures.size },
-        'the lag of the group can not be read, trying again every 15 s; the user needs DESCRIBE for the group and its topics',
+        'the lag of the group can not be read, trying again every 15 s: the user needs DESCRIBE on the group and its topics',
       )
     } else if (first === undefined && isTrouble)
       log.info({ groupId }, 'the lag of the group can be read again')

@@ -29,7 +29,7 @@ export async function goOnFromPlainGroup(
     case 'forbidden':
       log.warn(
         { groupId, from },
-        `whether the consumer group ${from} has commits of these topics can not be seen: if this installation was in it before, give its user DESCRIBE for that group until it has started once, or it reads again what was delivered`,
+        `the commits of the consumer group ${from} can not be read: if this installation used that group before, give its user DESCRIBE on the group until it has started once. Otherwise it delivers messages again`,
       )
       return
     case 'inUse':

@@ -172,7 +172,7 @@ async function refuse(refusals: Promise<readonly Refusal[]>): Promise<void> {
 
 export function describeRefusals(refusals: readonly Refusal[]): string {
   const lines = refusals.map(({ topic, problem }) => `  ${topic} ${problem}`)
-  return ['The cluster does not do what a growth needs:', ...lines].join('\n')
+  return ['The cluster lacks what a growth needs:', ...lines].join('\n')
 }
 
 /** How far the copying is, how fast, and how long it takes yet. */

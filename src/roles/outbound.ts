@@ -79,7 +79,7 @@ function openProxy(
       metrics.proxyDown.set(isDown ? 1 : 0)
       onUnreachable(isDown ? `${host}: ${reason}` : '')
       if (isDown)
-        log.error({ proxy: host, reason }, 'the proxy can not be used: nothing is sent until it can')
+        log.error({ proxy: host, reason }, 'the proxy can not be used: deliveries stop until it can')
       else log.info({ proxy: host }, 'the proxy can be used again')
     },
   })

@@ -49,7 +49,7 @@ export async function startProcesses({ config, log, parts, onFatal }: ProcessesO
 
   function killOverdue(): void {
     for (const one of processes.filter(({ hasEnded }) => !hasEnded)) {
-      log.error({ process: one.number }, 'a process has not stopped in time and is killed')
+      log.error({ process: one.number }, 'a process did not stop in time: killing it')
       one.kill()
     }
   }

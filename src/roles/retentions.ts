@@ -26,10 +26,7 @@ export function openRetentions(deps: {
     try {
       current = await readRetentions(kafka, topics)
     } catch (error) {
-      log.warn(
-        { err: error },
-        'how long the topics keep a record could not be read, trying again in 10 minutes',
-      )
+      log.warn({ err: error }, 'the retention of the topics could not be read, trying again in 10 minutes')
     }
   }
   function readUnlessUnderWay(): void {

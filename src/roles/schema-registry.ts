@@ -57,7 +57,10 @@ export async function openDecoder(
     onDown(isDown, why) {
       tellDown(isDown)
       if (isDown)
-        log.error({ registry: url, reason: why }, 'no schema from the registry: partitions that need it wait')
+        log.error(
+          { registry: url, reason: why },
+          'the schema registry gives no schema: partitions that need it wait',
+        )
       else log.info({ registry: url }, 'the schema registry answers again')
     },
     now: Date.now,

@@ -32,7 +32,7 @@ export async function sendMessages(
       kafka: await openKafka(config, log, 'send'),
       maxRecordBytes: maxCarriedBytes(config.message.maxBytes),
       onStalled: (isStalled, reason) =>
-        isStalled && log.warn({ reason }, 'Kafka does not take the message yet'),
+        isStalled && log.warn({ reason }, 'Kafka does not accept the message yet, trying again'),
     }),
   )
   try {
@@ -65,7 +65,9 @@ function readMessage(line: string, where: string): { key: string; text: string; 
   try {
     value = JSON.parse(line)
   } catch (error) {
-    throw new StartError(`${where}this is no JSON: ${error instanceof Error ? error.message : String(error)}`)
+    throw new StartError(
+      `${where}this is not JSON: ${error instanceof Error ? error.message : String(error)}`,
+    )
   }
   const validated = validate(value)
   if (!validated.ok) throw new StartError(`${where}${validated.reason}: ${validated.detail}`)

@@ -40,7 +40,10 @@ export async function refuseWrongTopics(
   )
   if (fatal.length > 0) throw new StartError(describeTopicFaults(fatal))
   for (const { topic, problem } of tolerated)
-    log.warn({ topic, problem }, 'the topic is not as it should be; topics.check is warn')
+    log.warn(
+      { topic, problem },
+      'the topic differs from what Sluice needs; going on, since topics.check is warn',
+    )
   for (const { topic, problem } of config.attempts.enabled ? faults : [])
     if (optional.has(topic))
       log.warn({ topic, problem }, 'the delivery log needs this topic: run sluice topics apply')
@@ -70,5 +73,5 @@ export function describeTopicFaults(faults: readonly Pick<TopicFault, 'topic' | 
     'to what the cluster has (SLUICE_TOPICS_DEVELOPMENT=true for a single broker), or choose a new SLUICE_KAFKA_TOPIC_PREFIX.',
     'A cluster that does not tell or take a setting: SLUICE_TOPICS_CHECK=warn (docs/kafka.md says what is lost).',
   ]
-  return ['The topics are not as they must be:', ...lines, ...advice].join('\n')
+  return ['The topics differ from what Sluice needs:', ...lines, ...advice].join('\n')
 }

@@ -300,7 +300,9 @@ async function planOf(
   const changes = await readSource(kafka, reader, { groupId, topics: [topic] })
   const faults = [...states.faults, ...(await findSyncParts(changes.get(topic) ?? [], reader))]
   if (faults.length > 0)
-    throw new StartError(['It can not be grown now:', ...faults.map((fault) => `  ${fault}`)].join('\n'))
+    throw new StartError(
+      ['The installation can not be grown now:', ...faults.map((fault) => `  ${fault}`)].join('\n'),
+    )
   return linesOf({
     change: growth,
     counts,

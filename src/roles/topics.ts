@@ -34,7 +34,7 @@ export async function applyTopicTable(config: Config, log: Log): Promise<string[
     ...refused.map(({ topic, problem }) => `refused    ${topic} ${problem}`),
     ...tolerated.map(({ topic, problem }) => `differs    ${topic} ${problem}`),
   ]
-  return lines.length > 0 ? lines : ['All topics are as they must be.']
+  return lines.length > 0 ? lines : ['All topics are as Sluice needs them.']
 }
 
 /** Compares; throws with every difference that is a reason not to start. */
@@ -48,8 +48,8 @@ export async function checkTopicTable(config: Config, log: Log): Promise<string[
   if (tolerated.length > 0) return tolerated.map(({ topic, problem }) => `differs    ${topic} ${problem}`)
   return [
     withSettings
-      ? 'All topics are as they must be.'
-      : 'All topics are there; topics.check is off for the rest.',
+      ? 'All topics are as Sluice needs them.'
+      : 'All topics exist. Their settings were not checked: topics.check is off.',
   ]
 }
 

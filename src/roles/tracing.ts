@@ -32,12 +32,12 @@ export async function openTracing(options: OpenTracingOptions): Promise<Tracing 
   const read = readTracing()
   if (read.kind === 'off') return undefined
   if (read.kind === 'faulty') {
-    log.error({ faults: read.faults }, 'nothing is traced: variables of OpenTelemetry can not be followed')
+    log.error({ faults: read.faults }, 'tracing is off: some variables of OpenTelemetry can not be used')
     return undefined
   }
   const { settings } = read
   const failures = new PacedLines<{ endpoint: string; reason: string }>({
-    write: (line) => log.warn(line, 'spans could not be exported, and are lost; deliveries go on'),
+    write: (line) => log.warn(line, 'spans could not be exported and are lost; deliveries are not affected'),
     everyMs: tellEveryMs,
   })
   for (const fate of ['exported', 'failed', 'dropped'] as const) metrics.spans.inc({ fate }, 0)

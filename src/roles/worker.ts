@@ -143,9 +143,8 @@ export async function startMember({
       onStalled(isStalled, reason) {
         state.stalledBy = isStalled ? reason : ''
         reportStalled()
-        if (isStalled)
-          log.error({ reason }, 'Kafka does not take what is produced: fetching stops until it does')
-        else log.info('Kafka takes what is produced again')
+        if (isStalled) log.error({ reason }, 'Kafka does not accept writes: fetching stops until it does')
+        else log.info('Kafka accepts writes again')
       },
     }),
   )
@@ -329,7 +328,10 @@ export async function startMember({
     member.quiesce()
     intake.stop()
     if (!(await ending.drained(Promise.all([running.drain(), stopAudiences(), replays.stop()]))))
-      log.warn({ held: running.held.records }, 'stopping before all was finished: the rest will be repeated')
+      log.warn(
+        { held: running.held.records },
+        'stopping before all deliveries were finished: the rest will be repeated',
+      )
   })
 
   function notReady(): string[] {
@@ -447,7 +449,7 @@ async function openCatalog(
     },
     onRefused(faults) {
       metrics.catalogRefused.set(1)
-      log.error({ faults }, 'the catalog file has faults: the one before stays in force')
+      log.error({ faults }, 'the catalog file has faults: the version before it stays in force')
     },
   })
   if (!opened.ok) throw new StartError(opened.message)
@@ -469,7 +471,7 @@ async function tiersToConsume(
   return [...names].flatMap((name) => {
     const waitMs = parseWait(name)
     if (waitMs !== undefined) return [{ topic: `${retryPrefix}${name}`, waitMs }]
-    log.warn({ topic: `${retryPrefix}${name}` }, 'a retry topic without a wait in its name is left alone')
+    log.warn({ topic: `${retryPrefix}${name}` }, 'a retry topic has no wait in its name, and is not read')
     return []
   })
 }

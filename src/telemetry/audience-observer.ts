@@ -63,14 +63,17 @@ export function createAudienceObserver({
       audienceSyncs.inc({ outcome: reason })
       log.error(
         { ...sync, reason },
-        'a sync was refused: all of its parts are dead letters, and nobody has left',
+        'a sync was refused: all of its parts are dead letters, and no user has left the audience',
       )
     },
     restored({ unit, mistrust, records, tookMs }) {
       restoreSeconds.set(tookMs / 1_000)
       if (mistrust !== undefined)
-        log.warn({ unit, why: mistrust }, 'the state on disk was not trusted: all of it was read again')
-      log.info({ unit, records, tookMs }, 'the state of a unit is there')
+        log.warn(
+          { unit, why: mistrust },
+          'the state on disk was not trusted: the worker has read all of it again from Kafka',
+        )
+      log.info({ unit, records, tookMs }, 'the state of a unit is complete')
     },
     notSent(why) {
       undelivered(why).inc()

@@ -16,7 +16,7 @@ export function createFirstSyncObserver({
     begun({ destinationId, spaceId }, { units, left }) {
       log.info(
         { destination: destinationId, space: spaceId, units, left },
-        'the destination was connected later: it is being told who is in the space',
+        'the destination was connected to the space later: it is getting the present members',
       )
     },
     sent({ destinationId }, count) {
@@ -25,26 +25,23 @@ export function createFirstSyncObserver({
     ended({ destinationId, spaceId }, report) {
       log.info(
         { destination: destinationId, space: spaceId, ...report },
-        'all that this worker has of the space is on its way to the destination',
+        'this worker has queued all of its members of the space for the destination',
       )
     },
     stopped({ destinationId, spaceId }) {
       log.warn(
         { destination: destinationId, space: spaceId },
-        'the destination was switched off, or parted from the space, before it was told who is in it: that begins anew once it is back',
+        'the destination was switched off or disconnected from the space before it got all members: the first sync begins anew when it is back',
       )
     },
     leftOut({ destinationId, spaceId }) {
       log.warn(
         { destination: destinationId, space: spaceId },
-        'the destination was connected later, and audiences.firstSync (SLUICE_AUDIENCES_FIRST_SYNC) is off: tell it who is in the space with `sluice audience backfill`',
+        'the destination was connected to the space later, and audiences.firstSync (SLUICE_AUDIENCES_FIRST_SYNC) is off: run `sluice audience backfill` to send it the present members',
       )
     },
     failed(error) {
-      log.warn(
-        { err: error },
-        'destinations that were connected later are not told who is in their space: it is tried again',
-      )
+      log.warn({ err: error }, 'first syncs of destinations that were connected later fail, trying again')
     },
   }
 }

@@ -123,7 +123,7 @@ export function createObserver({
       ...(delivery.replayJob !== '' && { replay: delivery.replayJob }),
     }
     if (isError) logError(line)
-    else if (outcome.kind === 'proxy') log.warn(line, 'the proxy has failed: nothing was sent')
+    else if (outcome.kind === 'proxy') log.warn(line, 'the proxy failed: no request was sent')
     else log.warn(line, 'attempt')
   }
 

@@ -145,7 +145,7 @@ test('a sync that its producer left half-way makes nobody leave; after its time 
     worker.log.find(({ reason, syncId }) => reason === 'sync_incomplete' && syncId === 'dead producer'),
   )
   expect(line).toMatchObject({ level: 'error', unit: 3, spaceId: 'space', audienceId: 'Left Open' })
-  expect(line.msg).toContain('nobody has left')
+  expect(line.msg).toContain('no user has left')
   await until('nothing waits', async () => (await scene.lag()) === 0)
   expect(members.filter((user) => told(user).length !== 1)).toEqual([])
 

@@ -481,7 +481,7 @@ describe('a deletion request', () => {
 /** How many records the worker has read to know its state. */
 async function restored(): Promise<number> {
   const lines = await until('all units are there', () => {
-    const found = worker.log.filter(({ msg }) => msg === 'the state of a unit is there')
+    const found = worker.log.filter(({ msg }) => msg === 'the state of a unit is complete')
     return found.length >= partitions ? found : undefined
   })
   expect(new Set(lines.map(({ unit }) => unit)).size).toBe(partitions)

@@ -169,8 +169,12 @@ describe('topics', () => {
         'replay-jobs',
       ].map((name) => `created    ${variables['SLUICE_KAFKA_TOPIC_PREFIX']}${name}`),
     )
-    expect((await runSluice(['topics', 'check'], variables)).stdout).toBe('All topics are as they must be.\n')
-    expect((await runSluice(['topics', 'apply'], variables)).stdout).toBe('All topics are as they must be.\n')
+    expect((await runSluice(['topics', 'check'], variables)).stdout).toBe(
+      'All topics are as Sluice needs them.\n',
+    )
+    expect((await runSluice(['topics', 'apply'], variables)).stdout).toBe(
+      'All topics are as Sluice needs them.\n',
+    )
   })
 
   test('list names them and needs no Kafka', async () => {
@@ -209,7 +213,9 @@ describe('topics', () => {
       'message.timestamp.type': 'LogAppendTime',
       'max.message.bytes': '2000000',
     })
-    expect((await runSluice(['topics', 'check'], variables)).stdout).toBe('All topics are as they must be.\n')
+    expect((await runSluice(['topics', 'check'], variables)).stdout).toBe(
+      'All topics are as Sluice needs them.\n',
+    )
   })
 
   test('that do not exist keep a worker from starting', async () => {
@@ -276,7 +282,7 @@ describe('send', () => {
   })
 
   test.concurrent.each([
-    ['no JSON', '{"type":', 'this is no JSON'],
+    ['no JSON', '{"type":', 'this is not JSON'],
     ['an unknown type', '{"type":"tracks","userId":"u1"}', 'Set type to one of'],
     ['nobody named', '{"type":"track","event":"Sent"}', 'userId'],
   ])('refuses %s with one clear line', async (_fault, message, expected) => {
@@ -296,7 +302,7 @@ describe('send', () => {
       expectedCode: 1,
       input: '{"type":"track","userId":"u1","event":"Sent"}\n{oops}\n',
     })
-    expect(stderr).toContain('line 2: this is no JSON')
+    expect(stderr).toContain('line 2: this is not JSON')
     expect(await readAll(`${scene.prefix}events`)).toEqual([])
     scene.close()
   })

@@ -186,13 +186,15 @@ describe('a destination that is connected later', () => {
     await until('it is over', async () => (await worker.metric('sluice_first_syncs')) === 0)
     expect(await worker.metric('sluice_first_sync_left')).toBe(0)
     expect(await isMarked(worker)).toBe(false)
-    expect(lineOf(worker, 'it is being told who is in the space')).toMatchObject({
+    expect(lineOf(worker, 'it is getting the present members')).toMatchObject({
       destination: 'late',
       space: 'space',
       units: 6,
       left: present.length,
     })
-    const ended = await until('it says so', () => lineOf(worker, 'is on its way to the destination'))
+    const ended = await until('it says so', () =>
+      lineOf(worker, 'has queued all of its members of the space'),
+    )
     expect(ended).toMatchObject({
       destination: 'late',
       sent: present.length,
@@ -283,7 +285,7 @@ describe('a destination that is connected later', () => {
     await connect('on')
     await until('it knows some', () => told('late').size >= 20, { timeoutMs: 60_000 })
     await connect('disconnected')
-    await until('that is said', () => lineOf(worker, 'that begins anew once it is back'))
+    await until('that is said', () => lineOf(worker, 'the first sync begins anew when it is back'))
     const [gone = ''] = told('late').keys()
     await change([gone], false)
     await until('crm knows', () => told('crm').get(gone)?.at(-1) === false)

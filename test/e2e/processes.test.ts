@@ -227,7 +227,7 @@ describe('what keeps them from starting is said once', () => {
       { ...of.variables, SLUICE_KAFKA_TOPIC_PREFIX: prefix },
       { expectedCode: 1 },
     )
-    expect(stderr.split('The topics are not as they must be:')).toHaveLength(2)
+    expect(stderr.split('The topics differ from what Sluice needs:')).toHaveLength(2)
     expect(stderr.split(`${prefix}events does not exist`)).toHaveLength(2)
     expect(stderr).not.toMatch(/^\s+at /m)
   })

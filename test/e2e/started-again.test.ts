@@ -10,8 +10,8 @@ const sessionTimeout = '2m'
 const variables = { SLUICE_KAFKA_SESSION_TIMEOUT: sessionTimeout, SLUICE_DELIVERY_TIMEOUT: '2s' }
 const settleMs = 5_000
 
-const resting = 'what this worker had in flight when it was killed may still be under way'
-const removal = 'took a process of before out of the group'
+const resting = 'requests of this worker from before it was killed may still be in flight'
+const removal = 'removed a former process of this worker from the group'
 
 let receiver: CountingReceiver
 

@@ -101,7 +101,7 @@ test('sluice up is Kafka, a gateway and a worker in a folder of one’s own, and
 
   await receiver.behave('/down', {})
   const second = await up()
-  expect(second.said).toContain('All topics are as they must be.')
+  expect(second.said).toContain('All topics are as Sluice needs them.')
   await until('what waited has arrived', async () => (await receiver.count('/down')).delivered === 1)
   await produceAsOthersDo(second.broker, 'shop', last)
   await until('the last has arrived', async () => (await receiver.count('/crm')).delivered === 4)

@@ -414,7 +414,7 @@ describe('a worker with a proxy', () => {
     expect(attempts()).toMatchObject([{ messageId: 'm-1', attempt: 1, verdict: 'delivered' }])
     const said = worker.log.filter(({ proxy }) => proxy === `127.0.0.1:${port}`)
     expect(said.map(({ msg }) => msg)).toEqual([
-      'the proxy can not be used: nothing is sent until it can',
+      'the proxy can not be used: deliveries stop until it can',
       'the proxy can be used again',
     ])
   })

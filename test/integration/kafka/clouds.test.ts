@@ -118,7 +118,7 @@ test('a check that is off asks for no settings', async () => {
   const from = cloud.requests.length
   // What the client says of topics that have just been made.
   warned.length = 0
-  expect(await checkTopicTable(config, log)).toEqual([expect.stringContaining('All topics are there')])
+  expect(await checkTopicTable(config, log)).toEqual([expect.stringContaining('All topics exist')])
   await refuseWrongTopics(await openKafka(config, log, 'worker'), config, log)
   expect(cloud.requests.slice(from).filter(({ apiKey }) => apiKey === describeConfigs)).toEqual([])
   expect(warned).toEqual([])

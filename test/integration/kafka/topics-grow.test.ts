@@ -99,7 +99,7 @@ test('an installation without a record grows in one run: each topic has the new 
     )
   }
   const checked = await runSluice(['topics', 'check'], { ...variables, ...grownTo(7) })
-  expect(checked.stdout).toContain('All topics are as they must be.')
+  expect(checked.stdout).toContain('All topics are as Sluice needs them.')
   const again = await grow('7')
   expect(again).toMatchObject({ code: 0, stdout: grown.stdout.replace(/^(?!grown|next|then).*\n/gm, '') })
 

@@ -83,8 +83,8 @@ describe('a change', () => {
     ['both', [...audience, '--trait', 't', '--user', 'u1'], '--trait, --value'],
     ['no user', [...audience, '--member', 'true'], '--user'],
     ['no name', ['--audience', 'a', '--user', 'u1', '--member', 'true'], '--name'],
-    ['no member', [...audience, '--user', 'u1'], '--member true, or --member false'],
-    ['another member', [...audience, '--user', 'u1', '--member', 'yes'], '--member true, or --member false'],
+    ['no member', [...audience, '--user', 'u1'], '--member true when the user'],
+    ['another member', [...audience, '--user', 'u1', '--member', 'yes'], '--member true when the user'],
     [
       'a value that is no JSON',
       ['--trait', 't', '--name', 'n', '--user', 'u1', '--value', 'gold'],

@@ -237,7 +237,7 @@ describe('while the registry is down', () => {
     expect(new Set(deliveredIds()).size).toBe(deliveredIds().length)
     await until('the log says that it is back', () => said().length > 1)
     expect(said()).toEqual([
-      ['error', 'no schema from the registry: partitions that need it wait'],
+      ['error', 'the schema registry gives no schema: partitions that need it wait'],
       ['info', 'the schema registry answers again'],
     ])
   })

@@ -413,7 +413,7 @@ describe('variables that can not be followed', () => {
       variables: { ...tracing(collector.origin), OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' },
     })
     const worker = await start('worker')
-    const line = worker.log.find(({ msg }) => msg.startsWith('nothing is traced'))
+    const line = worker.log.find(({ msg }) => msg.startsWith('tracing is off'))
     expect(line?.level).toBe('error')
     expect(JSON.stringify(line?.['faults'])).toContain('OTEL_EXPORTER_OTLP_PROTOCOL: set http/protobuf')
     await produce(`${prefix}events`, [

@@ -46,7 +46,14 @@ describe('readConfig', () => {
         oauthExtensions: [],
         awsRegion: undefined,
       },
-      topics: { partitions: 12, replication: 3, minInsync: 2, check: 'strict', development: false },
+      topics: {
+        partitions: 12,
+        generation: 1,
+        replication: 3,
+        minInsync: 2,
+        check: 'strict',
+        development: false,
+      },
       worker: { processes: 'auto' },
       admin: { host: '127.0.0.1', port: 9420, tokensFile: undefined, requestTimeoutMs: 30_000 },
       gateway: {
