@@ -227,14 +227,7 @@ export async function startMember({
   })
   parts.add(running)
   pipeline = running
-  const subscriptions: readonly TopicSubscription[] = [
-    { topic: topics.events, waitMs: 0 },
-    { topic: topics.audienceChanges, waitMs: 0, needsState: true, hasWindow: false },
-    { topic: topics.deletions, waitMs: 0, needsState: true },
-    { topic: topics.memberships, waitMs: 0, needsState: true },
-    { topic: topics.replays, waitMs: 0, needsState: true },
-    ...tiers.map((tier) => ({ ...tier, needsState: true })),
-  ]
+  const subscriptions = subscriptionsOf(topics, tiers)
   const shortNameOf = (topic: string): string => shortTopicName(topic, config.kafka.topicPrefix)
   const recordCounters = new Map(
     subscriptions.map(({ topic }) => [topic, metrics.records.series({ topic: shortNameOf(topic) })]),
@@ -334,20 +327,6 @@ export async function startMember({
       )
   })
 
-  function notReady(): string[] {
-    const reasons: string[] = []
-    if (state.isStopping) reasons.push('stopping')
-    if (member.preparing.length > 0)
-      reasons.push(`the state of ${member.preparing.length} units is being read`)
-    else if (member.isResting)
-      reasons.push('waiting for the end of what this worker had in flight when it was killed')
-    else if (!member.isJoined) reasons.push('not joined to the consumer group')
-    reasons.push(...member.obstacles)
-    if (state.stalledBy !== '') reasons.push(`Kafka does not take what is produced: ${state.stalledBy}`)
-    if (state.unreachableBy !== '') reasons.push(`the proxy can not be used: ${state.unreachableBy}`)
-    return reasons
-  }
-
   return {
     metrics: metrics.registry,
     common: metrics,
@@ -381,8 +360,40 @@ export async function startMember({
       metrics.repeatsRemembered.set(repeats?.count ?? 0)
       metrics.repeatsReach.set((repeats?.reachMs(Date.now()) ?? 0) / 1_000)
     },
-    notReady,
+    notReady: () => obstaclesOf(member, state),
   }
+}
+
+/** What a worker reads. Records of all but `events` need the state of their unit. */
+function subscriptionsOf(
+  topics: ReturnType<typeof topicNames>,
+  tiers: readonly { readonly topic: string; readonly waitMs: number }[],
+): readonly TopicSubscription[] {
+  return [
+    { topic: topics.events, waitMs: 0 },
+    { topic: topics.audienceChanges, waitMs: 0, needsState: true, hasWindow: false },
+    { topic: topics.deletions, waitMs: 0, needsState: true },
+    { topic: topics.memberships, waitMs: 0, needsState: true },
+    { topic: topics.replays, waitMs: 0, needsState: true },
+    ...tiers.map((tier) => ({ ...tier, needsState: true })),
+  ]
+}
+
+/** What keeps a member from doing its work, in words. */
+function obstaclesOf(
+  member: GroupConsumer,
+  state: { readonly isStopping: boolean; readonly stalledBy: string; readonly unreachableBy: string },
+): readonly string[] {
+  const reasons: string[] = []
+  if (state.isStopping) reasons.push('stopping')
+  if (member.preparing.length > 0) reasons.push(`the state of ${member.preparing.length} units is being read`)
+  else if (member.isResting)
+    reasons.push('waiting for the end of what this worker had in flight when it was killed')
+  else if (!member.isJoined) reasons.push('not joined to the consumer group')
+  reasons.push(...member.obstacles)
+  if (state.stalledBy !== '') reasons.push(`Kafka does not take what is produced: ${state.stalledBy}`)
+  if (state.unreachableBy !== '') reasons.push(`the proxy can not be used: ${state.unreachableBy}`)
+  return reasons
 }
 
 /** The time that a member has to stop: its parts share it. */
