@@ -5,7 +5,6 @@ import {
   SpanKind,
   SpanStatusCode,
   trace,
-  TraceFlags,
   type Tracer,
 } from '@opentelemetry/api'
 import type { EndpointHook } from '../delivery/endpoint.ts'
@@ -24,8 +23,42 @@ export type DeliverySpanOptions = {
   readonly isForwarded: boolean
 }
 
+/** The trace of a delivery: recorded, or only passed on, which has to cost little: it may be of ninety-nine in a hundred. */
+export function traceDelivery(
+  options: DeliverySpanOptions,
+  delivery: Delivery,
+  parent: Context,
+): DeliveryTrace {
+  const { topic } = delivery.debt.record
+  const span = options.tracer.startSpan(`process ${topic}`, { kind: SpanKind.CONSUMER }, parent)
+  return span.isRecording() ? new DeliverySpan(options, delivery, span) : new PassedOn(options, span)
+}
+
+/** A trace that isn't recorded. */
+class PassedOn implements DeliveryTrace {
+  readonly traceId = undefined
+  readonly #options: DeliverySpanOptions
+  readonly #span: Span
+
+  constructor(options: DeliverySpanOptions, span: Span) {
+    this.#options = options
+    this.#span = span
+  }
+
+  get headers(): CarriedHeaders {
+    return headersOf(trace.setSpan(ROOT_CONTEXT, this.#span))
+  }
+
+  posting(hook: EndpointHook, headers: readonly string[]): readonly string[] {
+    return this.#options.isForwarded ? naming(this.#span, hook, headers) : headers
+  }
+
+  end(): void {}
+}
+
 /** What is recorded of a delivery: a span for its processing here, and below it one for each request. */
 export class DeliverySpan implements DeliveryTrace {
+  readonly traceId: string
   readonly #options: DeliverySpanOptions
   readonly #delivery: Delivery
   readonly #span: Span
@@ -33,18 +66,13 @@ export class DeliverySpan implements DeliveryTrace {
   /** Requests that have no outcome yet, by their hooks; a hook has one at a time. */
   readonly #requests = new Map<string, Span>()
 
-  constructor(options: DeliverySpanOptions, delivery: Delivery, parent: Context) {
+  constructor(options: DeliverySpanOptions, delivery: Delivery, span: Span) {
     this.#options = options
     this.#delivery = delivery
-    const { topic } = delivery.debt.record
-    this.#span = options.tracer.startSpan(`process ${topic}`, { kind: SpanKind.CONSUMER }, parent)
-    this.#context = trace.setSpan(ROOT_CONTEXT, this.#span)
-    if (this.#span.isRecording()) this.#span.setAttributes(attributesOf(delivery, options.groupId))
-  }
-
-  get traceId(): string | undefined {
-    const { traceId, traceFlags } = this.#span.spanContext()
-    return (traceFlags & TraceFlags.SAMPLED) === 0 ? undefined : traceId
+    this.#span = span
+    this.#context = trace.setSpan(ROOT_CONTEXT, span)
+    this.traceId = span.spanContext().traceId
+    span.setAttributes(attributesOf(delivery, options.groupId))
   }
 
   get headers(): CarriedHeaders {
@@ -52,10 +80,8 @@ export class DeliverySpan implements DeliveryTrace {
   }
 
   posting(hook: EndpointHook, headers: readonly string[]): readonly string[] {
-    const span = this.#span.isRecording() ? this.#startRequest(hook) : this.#span
-    if (!this.#options.isForwarded || namesTrace(hook.target.headers)) return headers
-    const parent = parentOf(span)
-    return parent === undefined ? headers : [...headers, 'traceparent', parent]
+    const span = this.#startRequest(hook)
+    return this.#options.isForwarded ? naming(span, hook, headers) : headers
   }
 
   #startRequest(hook: EndpointHook): Span {
@@ -122,6 +148,11 @@ function attributesOf(delivery: Delivery, groupId: string): Record<string, strin
 function errorOf(outcome: Outcome): string | undefined {
   if (outcome.kind !== 'answer') return outcome.kind
   return outcome.status >= 400 ? String(outcome.status) : undefined
+}
+
+function naming(span: Span, { target }: EndpointHook, headers: readonly string[]): readonly string[] {
+  const parent = namesTrace(target.headers) ? undefined : parentOf(span)
+  return parent === undefined ? headers : [...headers, 'traceparent', parent]
 }
 
 /** What the owner of a hook has set in the catalog is sent as it is. */

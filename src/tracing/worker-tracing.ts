@@ -4,7 +4,7 @@ import type { PipelineObserver } from '../pipeline/ports.ts'
 import type { PipelineTracing } from '../pipeline/tracing.ts'
 import { formatWait } from '../retry/duration.ts'
 import { type Carrier, contextIn, headersOf } from './carrier.ts'
-import { DeliverySpan, type DeliverySpanOptions } from './delivery-span.ts'
+import { DeliverySpan, type DeliverySpanOptions, traceDelivery } from './delivery-span.ts'
 import { names } from './names.ts'
 
 /** Tracing of a worker: each delivery is a span that goes on with the trace that its record names. */
@@ -18,7 +18,6 @@ export type WorkerTracing = PipelineTracing & {
 export function createWorkerTracing(options: DeliverySpanOptions): WorkerTracing {
   /** Where the traces of records go on, of those that name one. */
   const parents = new WeakMap<HeldRecord, Context>()
-  const spans = new WeakMap<Delivery, DeliverySpan>()
   const parentOf = (record: HeldRecord): Context => parents.get(record) ?? ROOT_CONTEXT
 
   function refused({ topic, partition, offset }: HeldRecord, parent: Context, reason: string): void {
@@ -41,19 +40,15 @@ export function createWorkerTracing(options: DeliverySpanOptions): WorkerTracing
       const context = contextIn(headers)
       if (context !== ROOT_CONTEXT) parents.set(record, context)
     },
-    begin(delivery) {
-      const span = new DeliverySpan(options, delivery, parentOf(delivery.debt.record))
-      spans.set(delivery, span)
-      return span
-    },
+    begin: (delivery) => traceDelivery(options, delivery, parentOf(delivery.debt.record)),
     headersOf: (record) => headersOf(parentOf(record)),
     observer: {
-      attempted: (delivery, result) => spans.get(delivery)?.answered(result),
-      delivered: (delivery) => spans.get(delivery)?.tell('delivered', {}),
+      attempted: (delivery, result) => spanOf(delivery)?.answered(result),
+      delivered: (delivery) => spanOf(delivery)?.tell('delivered', {}),
       omitted: (delivery, hookId, why) =>
-        spans.get(delivery)?.tell('omitted', { [names.hook]: hookId, [names.reason]: why }),
+        spanOf(delivery)?.tell('omitted', { [names.hook]: hookId, [names.reason]: why }),
       parked: (delivery, why, waitMs) =>
-        spans.get(delivery)?.tell('parked', {
+        spanOf(delivery)?.tell('parked', {
           [names.reason]: why,
           [names.tier]: formatWait(waitMs),
           [names.due]: new Date(Date.now() + waitMs).toISOString(),
@@ -61,11 +56,15 @@ export function createWorkerTracing(options: DeliverySpanOptions): WorkerTracing
       deadLettered(reason, _detail, where, delivery) {
         if (delivery === undefined) refused(where, parentOf(where), reason)
         else {
-          spans.get(delivery)?.tell('dead letter', { [names.reason]: reason })
-          spans.get(delivery)?.failed(reason)
+          spanOf(delivery)?.tell('dead letter', { [names.reason]: reason })
+          spanOf(delivery)?.failed(reason)
         }
       },
-      dropped: (delivery, why) => spans.get(delivery)?.tell('dropped', { [names.reason]: why }),
+      dropped: (delivery, why) => spanOf(delivery)?.tell('dropped', { [names.reason]: why }),
     },
   }
+}
+
+function spanOf({ trace }: Delivery): DeliverySpan | undefined {
+  return trace instanceof DeliverySpan ? trace : undefined
 }
