@@ -166,7 +166,7 @@ export async function startMember({
   })
   parts.defer(() => observer.flush())
   const attemptLog = openAttemptLog({ config, kafka, metrics, log })
-  if (attemptLog !== undefined) parts.add(attemptLog)
+  if (attemptLog !== undefined) parts.defer(() => ending.within(attemptLog.stop()))
   const { windowMs, messages } = config.repeats
   const repeats = windowMs === 0 ? undefined : new Repeats({ windowMs, messages })
   const { units: audiences, reader } = await openAudiences({
@@ -197,15 +197,14 @@ export async function startMember({
     await audiences.stop()
   }
   parts.defer(() => ending.within(stopAudiences()))
-  const replays = parts.add(
-    await openReplays({
-      ...shared,
-      kafka,
-      catalog: () => catalog.current(),
-      producer,
-      consumer: () => consumer,
-    }),
-  )
+  const replays = await openReplays({
+    ...shared,
+    kafka,
+    catalog: () => catalog.current(),
+    producer,
+    consumer: () => consumer,
+  })
+  parts.defer(() => ending.within(replays.stop()))
   const bulkhead = bulkheadOf(config, log)
   const running = createPipeline({
     catalog: () => catalog.current(),

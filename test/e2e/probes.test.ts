@@ -206,9 +206,11 @@ describe('/metrics', () => {
     const { helps, types, series } = parseMetrics(await getText('/metrics'))
     expect(names.filter((name) => !/\w/.test(helps.get(name) ?? ''))).toEqual([])
     const exposed = series.map(({ name }) => name)
-    expect(names.filter((name) => !exposed.some((one) => one.startsWith(name)))).toEqual([
-      // There is no certificate here.
+    const withoutSeries = names.filter((name) => !exposed.some((one) => one.startsWith(name)))
+    // There is no certificate here, and nothing is traced.
+    expect(withoutSeries.toSorted()).toEqual([
       'sluice_certificate_expiry_timestamp_seconds',
+      'sluice_trace_spans_total',
     ])
     expect([...types.keys()].filter((name) => name.startsWith('sluice_')).toSorted()).toEqual(
       names.toSorted(),
