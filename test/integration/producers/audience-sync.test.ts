@@ -154,8 +154,8 @@ describe('a sync of a file', () => {
 
   test.concurrent.each([
     ['no such file', ['/nowhere/vips.csv'], {}, '/nowhere/vips.csv can not be read (ENOENT)'],
-    ['a folder', ['/'], {}, "doesn't show: say --format"],
-    ['an ending that says nothing', ['vips.txt'], {}, '--format csv or --format ndjson'],
+    ['a folder', ['/'], {}, "can't be told from its name: give --format"],
+    ['an ending that says nothing', ['vips.txt'], {}, 'give --format csv or --format ndjson'],
     [
       'a time ahead',
       ['-', '--format', 'csv', '--snapshot-at', '2999-01-01'],
