@@ -96,7 +96,7 @@ class StateWriter implements LogObserver {
     state.status = statusOf(outcome)
     state.durationMs = durationMs
     state.error = errorOf(outcome)
-    this.#write(delivery.debt.record.partition, delivery)
+    this.#write(delivery.pending.record.partition, delivery)
   }
 
   delivered(delivery: Delivery): void {
@@ -110,7 +110,7 @@ class StateWriter implements LogObserver {
     const state = this.#stateOf(delivery, this.#options.now())
     state.kind = kindIndex.delivered
     state.isEnd = true
-    this.#write(delivery.debt.record.partition, delivery)
+    this.#write(delivery.pending.record.partition, delivery)
   }
 
   omitted(delivery: Delivery, hookId: string, why: string): void {
@@ -118,7 +118,7 @@ class StateWriter implements LogObserver {
     state.kind = kindIndex.omitted
     state.hook = hookId
     state.reason = why
-    this.#write(delivery.debt.record.partition, delivery)
+    this.#write(delivery.pending.record.partition, delivery)
   }
 
   parked(delivery: Delivery, why: string, waitMs: number): void {
@@ -126,7 +126,7 @@ class StateWriter implements LogObserver {
     state.kind = kindIndex.parked
     state.reason = why
     state.waitMs = waitMs
-    this.#write(delivery.debt.record.partition, delivery)
+    this.#write(delivery.pending.record.partition, delivery)
   }
 
   deadLettered(reason: string, _detail: string, where: HeldRecord, delivery: Delivery | undefined): void {
@@ -142,7 +142,7 @@ class StateWriter implements LogObserver {
     const state = this.#stateOf(delivery, this.#options.now())
     state.kind = kindIndex[why]
     state.isEnd = true
-    this.#write(delivery.debt.record.partition, delivery)
+    this.#write(delivery.pending.record.partition, delivery)
   }
 
   filtered(reason: string, message: FilteredMessage, record: HeldRecord): void {
@@ -183,7 +183,7 @@ class StateWriter implements LogObserver {
       state.outcome = outcomeIndex.get('answer') ?? 0
       state.status = lastStatus
       state.durationMs = lastDurationMs
-      this.#write(delivery.debt.record.partition, undefined)
+      this.#write(delivery.pending.record.partition, undefined)
     })
   }
 

@@ -1,10 +1,10 @@
-import { type Creditor, Debt, type HeldRecord } from './delivery.ts'
+import { type HeldRecord, PendingRecord, type PendingRecordListener } from './delivery.ts'
 
 export type AccountOptions = {
   /** Records and bytes that may be held at once; past either, `onPressure(true)` asks for no more. */
   readonly buffer: { readonly records: number; readonly bytes: number }
-  /** The same of records that wait for nothing but hooks that aren't well. */
-  readonly outside: { readonly records: number; readonly bytes: number }
+  /** The same of records that wait only for failing hooks. */
+  readonly detached: { readonly records: number; readonly bytes: number }
   readonly onPressure: (isFull: boolean) => void
 }
 
@@ -14,13 +14,13 @@ type Holding = { records: number; bytes: number }
 export class Account {
   readonly #options: AccountOptions
   readonly #inside: Holding = { records: 0, bytes: 0 }
-  /** Records that wait for nothing but hooks that aren't well: the others' buffer is not theirs. */
-  readonly #outside: Holding = { records: 0, bytes: 0 }
-  readonly #creditor: Creditor = {
-    paid: ({ bytes, isOut }) => this.#giveBack(isOut ? this.#outside : this.#inside, bytes),
-    movedOut: ({ bytes }) => {
-      this.#outside.records++
-      this.#outside.bytes += bytes
+  /** Records that wait only for failing hooks. They take no room of the buffer. */
+  readonly #detached: Holding = { records: 0, bytes: 0 }
+  readonly #listener: PendingRecordListener = {
+    ended: ({ bytes, isDetached }) => this.#giveBack(isDetached ? this.#detached : this.#inside, bytes),
+    detached: ({ bytes }) => {
+      this.#detached.records++
+      this.#detached.bytes += bytes
       this.#giveBack(this.#inside, bytes)
     },
   }
@@ -36,8 +36,8 @@ export class Account {
 
   get held(): { readonly records: number; readonly bytes: number } {
     const inside = this.#inside
-    const outside = this.#outside
-    return { records: inside.records + outside.records, bytes: inside.bytes + outside.bytes }
+    const detached = this.#detached
+    return { records: inside.records + detached.records, bytes: inside.bytes + detached.bytes }
   }
 
   /** How many more records fit, in records or what that many bytes are worth. */
@@ -47,19 +47,20 @@ export class Account {
     return Math.floor(free * records)
   }
 
-  /** Holds a record until `owed` deliveries of it have come to their ends. */
-  hold(record: HeldRecord, owed: number, bytes: number): Debt {
+  /** Holds a record until that many deliveries of it have come to their ends. */
+  hold(record: HeldRecord, deliveries: number, bytes: number): PendingRecord {
     this.#inside.records++
     this.#inside.bytes += bytes
     this.#reportPressure()
-    return new Debt(record, owed, bytes, this.#creditor)
+    return new PendingRecord(record, deliveries, bytes, this.#listener)
   }
 
-  /** Whether the record of a debt may wait outside of the buffer; one that does already may go on. */
-  hasRoomOutside(debt: Debt): boolean {
-    const most = this.#options.outside
-    const { records, bytes } = this.#outside
-    return debt.isOut || (records < most.records && (records === 0 || bytes + debt.bytes <= most.bytes))
+  /** Whether a record may leave the buffer, since it waits only for failing hooks. One that has left may go on. */
+  mayDetach(pending: PendingRecord): boolean {
+    const most = this.#options.detached
+    const { records, bytes } = this.#detached
+    if (pending.isDetached) return true
+    return records < most.records && (records === 0 || bytes + pending.bytes <= most.bytes)
   }
 
   /** Asks for no records, whatever is held, as long as this holds. */
@@ -87,11 +88,11 @@ export class Account {
   }
 
   /** Doesn't let a record be settled before a promise resolves. It must not reject. */
-  oweUntil(done: Promise<void>, debt: Debt): void {
-    debt.owe()
+  settleAfter(done: Promise<void>, pending: PendingRecord): void {
+    pending.add()
     this.begin()
     void done.then(() => {
-      debt.pay()
+      pending.complete()
       this.end()
     })
   }

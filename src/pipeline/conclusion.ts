@@ -56,7 +56,7 @@ export class Conclusion {
     else parking.follow(delivery, decision, 'failed')
   }
 
-  /** Each hook is owed one request of a message that another takes; later attempts are only for those that have failed. */
+  /** Each hook gets one request of a message, also where another takes it; later attempts are only for those that have failed. */
   reportOmitted(delivery: Delivery, omitted: readonly Omitted[]): void {
     if (delivery.attempts > 1) return
     for (const { hookId, why } of omitted) this.#options.observer.omitted(delivery, hookId, why)

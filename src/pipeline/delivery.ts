@@ -24,75 +24,76 @@ export type HeldRecord = {
   giveBack(): void
 }
 
-/** Who is told of a debt. */
-export type Creditor = {
-  /** It is paid, or void. */
-  paid(debt: Debt): void
-  /** All that it still owes is with hooks that aren't well, which have a budget of their own. Told once. */
-  movedOut(debt: Debt): void
+/** Is called as a pending record goes on. */
+export type PendingRecordListener = {
+  /** It is settled or given back. */
+  ended(pending: PendingRecord): void
+  /** All deliveries that are left wait for failing hooks, which have a budget of their own. Called once. */
+  detached(pending: PendingRecord): void
 }
 
-/** Counts the deliveries that one record still owes. The last one to end settles it. */
-export class Debt {
+/** A record that is held until all its deliveries have ended. The last one to end settles it. */
+export class PendingRecord {
   readonly record: HeldRecord
   readonly bytes: number
-  #owed: number
-  /** Deliveries that are with the budget of hooks that aren't well. */
-  #outside = 0
-  #isOut = false
+  #remaining: number
+  /** Deliveries that count against the budget of failing hooks. */
+  #detached = 0
+  #isDetached = false
   /** True once one of its deliveries was begun or sent on: dropping the others now would repeat that one. */
   isBegun = false
   #isVoid = false
-  readonly #creditor: Creditor
+  readonly #listener: PendingRecordListener
 
-  constructor(record: HeldRecord, owed: number, bytes: number, creditor: Creditor) {
+  constructor(record: HeldRecord, deliveries: number, bytes: number, listener: PendingRecordListener) {
     this.record = record
-    this.#owed = owed
+    this.#remaining = deliveries
     this.bytes = bytes
-    this.#creditor = creditor
+    this.#listener = listener
   }
 
-  get isOut(): boolean {
-    return this.#isOut
+  get isDetached(): boolean {
+    return this.#isDetached
   }
 
-  /** One of its deliveries waits for nothing but hooks that aren't well. */
-  moveOut(): void {
-    this.#outside++
-    this.#lookOutside()
+  /** One of its deliveries waits only for failing hooks. */
+  detach(): void {
+    this.#detached++
+    this.#checkDetached()
   }
 
   /** That one goes on in its lane, or has come to its end. */
-  moveIn(): void {
-    this.#outside--
+  attach(): void {
+    this.#detached--
   }
 
-  /** One more. */
-  owe(): void {
-    this.#owed++
+  /** Waits for one more delivery, or for something else that has to end before. */
+  add(): void {
+    this.#remaining++
   }
 
-  pay(): void {
-    this.#owed--
-    if (this.#owed > 0) {
-      this.#lookOutside()
+  /** One of its deliveries has ended. */
+  complete(): void {
+    this.#remaining--
+    if (this.#remaining > 0) {
+      this.#checkDetached()
       return
     }
     if (this.#isVoid) this.record.giveBack()
     else this.record.settle()
-    this.#creditor.paid(this)
+    this.#listener.ended(this)
   }
 
-  #lookOutside(): void {
-    if (this.#isOut || this.#outside < this.#owed) return
-    this.#isOut = true
-    this.#creditor.movedOut(this)
+  #checkDetached(): void {
+    if (this.#isDetached || this.#detached < this.#remaining) return
+    this.#isDetached = true
+    this.#listener.detached(this)
   }
 
   /** One of its deliveries is let go, undelivered: the record must never be settled here. */
-  void(): void {
+  abandon(): void {
     this.#isVoid = true
-    this.pay()
+    this.complete()
   }
 }
 
@@ -101,7 +102,7 @@ export type LaneTerms = { cap: number; laneClass: LaneClass; rate: Rate | undefi
 
 /** One message on its way to one destination. */
 export class Delivery implements Carried {
-  readonly debt: Debt
+  readonly pending: PendingRecord
   readonly key: Buffer | null
   /** The bytes to send. */
   body: Buffer
@@ -120,7 +121,7 @@ export class Delivery implements Carried {
   /** Its destination, as of the catalog `seenIn`. */
   endpoint: Endpoint | undefined
   seenIn: object | undefined
-  #isOutside = false
+  #isDetached = false
   /** It has a place among those that its lane has in flight. */
   hasPlace = false
   /** Its attempt came to nothing since the proxy is down: it goes back to wait in its lane. */
@@ -150,9 +151,9 @@ export class Delivery implements Carried {
 
   constructor(
     carried: Carried,
-    { debt, key, body, lane }: { debt: Debt; key: Buffer | null; body: Buffer; lane: LaneTerms },
+    { pending, key, body, lane }: { pending: PendingRecord; key: Buffer | null; body: Buffer; lane: LaneTerms },
   ) {
-    this.debt = debt
+    this.pending = pending
     this.key = key
     this.body = body
     this.laneCap = lane.cap
@@ -180,31 +181,31 @@ export class Delivery implements Carried {
     this.trace = undefined
   }
 
-  /** It waits for nothing but hooks that aren't well. */
-  moveOut(): void {
-    if (this.#isOutside) return
-    this.#isOutside = true
-    this.debt.moveOut()
+  /** It waits only for failing hooks. */
+  detach(): void {
+    if (this.#isDetached) return
+    this.#isDetached = true
+    this.pending.detach()
   }
 
-  moveIn(): void {
-    if (!this.#isOutside) return
-    this.#isOutside = false
-    this.debt.moveIn()
+  attach(): void {
+    if (!this.#isDetached) return
+    this.#isDetached = false
+    this.pending.attach()
   }
 
   /** It has come to its end. */
-  pay(): void {
+  complete(): void {
     this.trace?.end()
-    this.moveIn()
-    this.debt.pay()
+    this.attach()
+    this.pending.complete()
   }
 
   /** It is let go, undelivered. */
-  void(): void {
+  abandon(): void {
     this.trace?.end()
-    this.moveIn()
-    this.debt.void()
+    this.attach()
+    this.pending.abandon()
   }
 
   /** Takes over what an attempt, or a wait, has changed. */
@@ -240,11 +241,11 @@ export class Delivery implements Carried {
   }
 
   get isLate(): boolean {
-    return this.debt.record.isLate
+    return this.pending.record.isLate
   }
 
   get isAbandoned(): boolean {
-    return this.debt.record.isAbandoned
+    return this.pending.record.isAbandoned
   }
 }
 

@@ -73,13 +73,13 @@ export class Entrance {
       record.settle()
       return none
     }
-    const debt = account.hold(record, destinations.length, (content.key?.length ?? 0) + body.length)
+    const pending = account.hold(record, destinations.length, (content.key?.length ?? 0) + body.length)
     const key = content.key === null ? null : Buffer.from(content.key)
     const message: OwnMessage = { sourceId, messageId, kind, replayJob: replayJobOf(content.headers) }
     return destinations.map((destination) => {
       const carried = freshOf(message, destination, record)
       const lane = this.#options.laneTerms(destination, 'fresh')
-      return { delivery: this.#deliveryOf(carried, { debt, key, body, lane }), destination }
+      return { delivery: this.#deliveryOf(carried, { pending, key, body, lane }), destination }
     })
   }
 
@@ -91,8 +91,8 @@ export class Entrance {
     const space = sources.get(spaceId)
     const connected = destinationsBySource.get(spaceId) ?? []
     if (space === undefined || space.kind === 'events') {
-      const debt = exits.refuseIdentify(record, identify)
-      for (const told of exits.missedBy(connected, none, spaceId)) account.oweUntil(told, debt)
+      const pending = exits.refuseIdentify(record, identify)
+      for (const told of exits.missedBy(connected, none, spaceId)) account.settleAfter(told, pending)
       return none
     }
     if (!space.enabled) observer.notRouted('source_disabled')
@@ -143,7 +143,7 @@ export class Entrance {
     const { account, catalog, ladder, now, topics, laneTerms } = this.#options
     const destination = catalog().destinations.get(carried.destinationId)
     const delivery = this.#deliveryOf(carried, {
-      debt: account.hold(record, 1, (key?.length ?? 0) + value.length),
+      pending: account.hold(record, 1, (key?.length ?? 0) + value.length),
       key: key === null ? null : Buffer.from(key),
       body: Buffer.from(value),
       lane: laneTerms(destination, record.topic === topics.replays ? 'backfill' : 'retry'),
@@ -231,12 +231,12 @@ export class Entrance {
     }
     const { account, laneTerms } = this.#options
     const key = Buffer.from(userId)
-    const debt = account.hold(record, routed.length, key.length + bodyBytes)
-    for (const one of told) account.oweUntil(one, debt)
+    const pending = account.hold(record, routed.length, key.length + bodyBytes)
+    for (const one of told) account.settleAfter(one, pending)
     return routed.map(({ message, body, destination }) => {
       const lane = laneTerms(destination, 'fresh')
       const carried = freshOf(message, destination, record)
-      const delivery = this.#deliveryOf(carried, { debt, key, body, lane })
+      const delivery = this.#deliveryOf(carried, { pending, key, body, lane })
       delivery.isNewlyUncertain = delivery.isUncertain
       return { delivery, destination }
     })

@@ -2,7 +2,7 @@ import type { DestinationDefinition } from '../delivery/endpoint.ts'
 import { type CarriedHeaders, encodeCarried, type ReceivedHeaders, salvageCarried } from '../retry/carried.ts'
 import { formatWait } from '../retry/duration.ts'
 import type { Account } from './account.ts'
-import type { Debt, Delivery, HeldRecord } from './delivery.ts'
+import type { Delivery, HeldRecord, PendingRecord } from './delivery.ts'
 import type { DropReason, IdentifyToDeliver } from './identify.ts'
 import { formsOf, type OutboundRecord } from './outbound.ts'
 import type { DeadReason, ParkReason, PipelineOptions, RecordContent } from './ports.ts'
@@ -32,16 +32,16 @@ export class Exits {
     this.#options = options
   }
 
-  /** The delivery has come to its end, and nothing more is owed for it. */
+  /** The delivery has come to its end, and nothing more is to be done for it. */
   settle(delivery: Delivery): void {
     this.#options.subjects.leave(delivery)
-    delivery.pay()
+    delivery.complete()
   }
 
   /** Leaves the delivery to the next owner of its record. */
   leaveBehind(delivery: Delivery): void {
     this.#options.subjects.leave(delivery)
-    delivery.void()
+    delivery.abandon()
   }
 
   drop(delivery: Delivery, why: DropReason): void {
@@ -58,7 +58,7 @@ export class Exits {
 
   bury(delivery: Delivery, reason: DeadReason, detail: string): void {
     const { topics, observer } = this.#options
-    observer.deadLettered(reason, detail, delivery.debt.record, delivery)
+    observer.deadLettered(reason, detail, delivery.pending.record, delivery)
     this.missed(delivery)
     void this.#produce(delivery, topics.deadLetters, { ...headersOf(delivery), reason, detail })
   }
@@ -69,11 +69,11 @@ export class Exits {
     { key, value, headers }: RecordContent,
     { reason, detail }: { readonly reason: DeadReason; readonly detail: string },
     keep: KeepHeaders = record.topic === this.#options.topics.events ? keptOfEvent : keptOfCarried,
-  ): Debt {
+  ): PendingRecord {
     const { account, topics, observer, tracing } = this.#options
     observer.deadLettered(reason, detail, record, undefined)
     const { topic, partition, offset, timestampMs } = record
-    const debt = account.hold(record, 0, (key?.length ?? 0) + (value?.length ?? 0))
+    const pending = account.hold(record, 0, (key?.length ?? 0) + (value?.length ?? 0))
     const letter: OutboundRecord = {
       topic: topics.deadLetters,
       partition,
@@ -89,15 +89,15 @@ export class Exits {
         'first-seen': String(Math.max(0, timestampMs)),
       },
     }
-    account.oweUntil(this.#writeDeadLetter(letter), debt)
-    return debt
+    account.settleAfter(this.#writeDeadLetter(letter), pending)
+    return pending
   }
 
   /** Refuses an Identify whose space is none any more, with all that a replay of it needs. */
   refuseIdentify(
     record: HeldRecord,
     { userId, spaceId, property, since, messageId, body }: IdentifyToDeliver,
-  ): Debt {
+  ): PendingRecord {
     const headers = {
       'source-id': spaceId,
       'message-id': messageId,
@@ -111,10 +111,10 @@ export class Exits {
   }
 
   /** The destination of the delivery missed a value of a property: it needs a backfill. */
-  missed({ destinationId, property, debt }: Delivery): void {
+  missed({ destinationId, property, pending }: Delivery): void {
     if (property === undefined) return
     const told = this.#options.onBehind?.(destinationId, property.spaceId)
-    if (told !== undefined) this.#options.account.oweUntil(told, debt)
+    if (told !== undefined) this.#options.account.settleAfter(told, pending)
   }
 
   /** The destinations that are connected to a space and don't get a value of it need a backfill. Resolve: that is on record. */
@@ -133,20 +133,20 @@ export class Exits {
 
   async #produce(delivery: Delivery, topic: string, headers: CarriedHeaders): Promise<void> {
     const { account, observer, subjects, topics } = this.#options
-    const { debt, key, body } = delivery
-    debt.isBegun = true
+    const { pending, key, body } = delivery
+    pending.isBegun = true
     account.begin()
     subjects.leave(delivery)
-    const record = { topic, partition: debt.record.partition, key, value: body, headers }
+    const record = { topic, partition: pending.record.partition, key, value: body, headers }
     if (topic === topics.deadLetters) await this.#writeDeadLetter(record)
     else if (!(await this.#isTaken(record))) {
       const { reason, detail } = tooLarge
-      observer.deadLettered(reason, detail, debt.record, delivery)
+      observer.deadLettered(reason, detail, pending.record, delivery)
       this.missed(delivery)
       const letter = { ...record, topic: topics.deadLetters, headers: { ...headers, reason, detail } }
       await this.#writeDeadLetter(letter)
     }
-    delivery.pay()
+    delivery.complete()
     account.end()
   }
 

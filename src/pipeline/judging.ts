@@ -23,17 +23,17 @@ export class Judging {
   }
 
   /** Whether a delivery that waited is to be judged. A `delete` is never too late, whoever asks for another. */
-  isNeededBy({ kind, sourceId, property, debt }: Delivery): boolean {
+  isNeededBy({ kind, sourceId, property, pending }: Delivery): boolean {
     const { judge, needsJudging } = this.#options
     if (judge === undefined || kind === 'delete') return false
     const hasProperty = property !== undefined
-    return needsJudging?.(sourceId, debt.record.partition, hasProperty) ?? hasProperty
+    return needsJudging?.(sourceId, pending.record.partition, hasProperty) ?? hasProperty
   }
 
   /** Whether the user of a property may have been deleted since it was judged: rather too often than not. */
-  mayBeDeleted({ property, debt }: Delivery): boolean {
+  mayBeDeleted({ property, pending }: Delivery): boolean {
     if (property === undefined) return false
-    return this.#options.mayBeDeleted?.(property, debt.record.partition) ?? false
+    return this.#options.mayBeDeleted?.(property, pending.record.partition) ?? false
   }
 
   /** One with a property has its subject meanwhile: a newer value waits, so what is said now still holds when it is sent. */
@@ -55,8 +55,8 @@ export class Judging {
   /** Nothing when it isn't to be delivered here any more. */
   async #judgementOf(delivery: Delivery): Promise<Judgement | undefined> {
     const { judge, isDraining } = this.#options
-    const { sourceId, firstSeenMs, property, body, isUncertain, debt } = delivery
-    const waiting = { unit: debt.record.partition, sourceId, firstSeenMs, body, isUncertain }
+    const { sourceId, firstSeenMs, property, body, isUncertain, pending } = delivery
+    const waiting = { unit: pending.record.partition, sourceId, firstSeenMs, body, isUncertain }
     let judgement: Judgement | undefined
     try {
       judgement = await judge?.(property === undefined ? waiting : { ...waiting, property })

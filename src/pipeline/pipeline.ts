@@ -37,7 +37,7 @@ class DeliveryPipeline implements Pipeline {
   readonly #plan: PlanOptions
   readonly #listener: AttemptListener<Delivery> = {
     begun: (delivery, way) => {
-      delivery.debt.isBegun = true
+      delivery.pending.isBegun = true
       delivery.attempts++
       delivery.waits = 0
       if (delivery.attempts === 1) this.#options.observer.firstTried(delivery, firstTryWay(delivery, way))
@@ -68,7 +68,7 @@ class DeliveryPipeline implements Pipeline {
     const { maxTries, maxBytes } = options.bulkhead
     const account = new Account({
       buffer: options.buffer,
-      outside: { records: maxTries, bytes: maxBytes },
+      detached: { records: maxTries, bytes: maxBytes },
       onPressure: options.onPressure,
     })
     const exits = new Exits({ ...options, account, subjects: this.#subjects })
@@ -197,7 +197,7 @@ class DeliveryPipeline implements Pipeline {
 
   /** A delivery that was not begun stays behind, for the next owner of its record. */
   #letGo(delivery: Delivery, why: 'shutdown' | 'handover'): void {
-    const { isBegun, record } = delivery.debt
+    const { isBegun, record } = delivery.pending
     // Its record's other deliveries were begun: if this one stayed behind, they would be made again. Where they are in any case, so is this one.
     if ((isBegun && record.isElsewhere !== true) || delivery.isNewlyUncertain) {
       this.#parking.park(delivery, why)
@@ -321,7 +321,7 @@ class DeliveryPipeline implements Pipeline {
   ): void {
     this.#account.begin()
     delivery.hasPlace = true
-    if (sick.length === hooks.length && !this.#goesOutside(delivery)) return
+    if (sick.length === hooks.length && !this.#tryDetach(delivery)) return
     new Attempt({
       sender: this.#options.sender,
       sickSender: this.#options.sickSender ?? this.#options.sender,
@@ -339,9 +339,9 @@ class DeliveryPipeline implements Pipeline {
   }
 
   /** It waits for hooks that aren't well, out of their budget. Where that is used up, as by records that Kafka doesn't take, it has no turn. */
-  #goesOutside(delivery: Delivery): boolean {
-    if (this.#account.hasRoomOutside(delivery.debt)) {
-      delivery.moveOut()
+  #tryDetach(delivery: Delivery): boolean {
+    if (this.#account.mayDetach(delivery.pending)) {
+      delivery.detach()
       return true
     }
     this.#hadNoTurn(delivery, [])
@@ -360,7 +360,7 @@ class DeliveryPipeline implements Pipeline {
   /** Nothing of its attempt is under way any more but what goes through the bulkhead. */
   #free(delivery: Delivery, isConcluded: boolean): void {
     delivery.hasPlace = false
-    if (!isConcluded && this.#account.hasRoomOutside(delivery.debt)) delivery.moveOut()
+    if (!isConcluded && this.#account.mayDetach(delivery.pending)) delivery.detach()
     if (delivery.isToGoBack) this.#goBack(delivery)
     else this.#lanes.finished(delivery)
   }
@@ -378,7 +378,7 @@ class DeliveryPipeline implements Pipeline {
   #offerLater(delivery: Delivery): void {
     this.#account.begin()
     setTimeout(() => {
-      delivery.moveIn()
+      delivery.attach()
       if (this.#isDraining) this.#letGo(delivery, 'shutdown')
       else if (delivery.isAbandoned) this.#letGo(delivery, 'handover')
       else this.#lanes.offer(delivery)

@@ -29,7 +29,7 @@ export function traceDelivery(
   delivery: Delivery,
   parent: Context,
 ): DeliveryTrace {
-  const { topic } = delivery.debt.record
+  const { topic } = delivery.pending.record
   const span = options.tracer.startSpan(`process ${topic}`, { kind: SpanKind.CONSUMER }, parent)
   return span.isRecording() ? new DeliverySpan(options, delivery, span) : new PassedOn(options, span)
 }
@@ -128,7 +128,7 @@ export class DeliverySpan implements DeliveryTrace {
 }
 
 function attributesOf(delivery: Delivery, groupId: string): Record<string, string | number> {
-  const { topic, partition, offset } = delivery.debt.record
+  const { topic, partition, offset } = delivery.pending.record
   return {
     [names.system]: 'kafka',
     [names.operation]: 'process',

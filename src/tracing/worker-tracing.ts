@@ -40,7 +40,7 @@ export function createWorkerTracing(options: DeliverySpanOptions): WorkerTracing
       const context = contextIn(headers)
       if (context !== ROOT_CONTEXT) parents.set(record, context)
     },
-    begin: (delivery) => traceDelivery(options, delivery, parentOf(delivery.debt.record)),
+    begin: (delivery) => traceDelivery(options, delivery, parentOf(delivery.pending.record)),
     headersOf: (record) => headersOf(parentOf(record)),
     observer: {
       attempted: (delivery, result) => spanOf(delivery)?.answered(result),
