@@ -3,7 +3,7 @@ import type { Lane, LaneClass } from '../delivery/lane.ts'
 import type { Rate } from '../pacing/token-bucket.ts'
 import type { Carried, Origin, PropertyHeader } from '../retry/carried.ts'
 import type { Progress } from './decision.ts'
-import type { Subject } from './subjects.ts'
+import type { OrderingKey } from './ordering-keys.ts'
 import type { DeliveryTrace } from './tracing.ts'
 
 /** A record that was taken from a topic and isn't settled yet. */
@@ -143,15 +143,20 @@ export class Delivery implements Carried {
   isInLog = false
   readonly replayJob: string
   /** What it has for itself until it comes to its end; only ever with a property. */
-  subject: Subject<Delivery> | undefined
-  /** Who waits for the same subject behind it. */
+  orderingKey: OrderingKey<Delivery> | undefined
+  /** Who waits for the same ordering key behind it. */
   behind: Delivery | undefined
   /** Only where tracing is on. */
   trace: DeliveryTrace | undefined
 
   constructor(
     carried: Carried,
-    { pending, key, body, lane }: { pending: PendingRecord; key: Buffer | null; body: Buffer; lane: LaneTerms },
+    {
+      pending,
+      key,
+      body,
+      lane,
+    }: { pending: PendingRecord; key: Buffer | null; body: Buffer; lane: LaneTerms },
   ) {
     this.pending = pending
     this.key = key
@@ -176,7 +181,7 @@ export class Delivery implements Carried {
     this.isUncertain = carried.isUncertain ?? false
     this.isDelivered = carried.isDelivered ?? false
     this.replayJob = carried.replayJob ?? ''
-    this.subject = undefined
+    this.orderingKey = undefined
     this.behind = undefined
     this.trace = undefined
   }

@@ -6,14 +6,14 @@ import type { Delivery, HeldRecord, PendingRecord } from './delivery.ts'
 import type { DropReason, IdentifyToDeliver } from './identify.ts'
 import { formsOf, type OutboundRecord } from './outbound.ts'
 import type { DeadReason, ParkReason, PipelineOptions, RecordContent } from './ports.ts'
-import type { Subjects } from './subjects.ts'
+import type { OrderingKeys } from './ordering-keys.ts'
 
 type ExitsOptions = Pick<
   PipelineOptions,
   'catalog' | 'topics' | 'observer' | 'outlet' | 'onBehind' | 'tracing'
 > & {
   readonly account: Account
-  readonly subjects: Subjects<Delivery>
+  readonly orderingKeys: OrderingKeys<Delivery>
 }
 
 /** Which headers of a refused record its dead letter keeps. */
@@ -34,13 +34,13 @@ export class Exits {
 
   /** The delivery has come to its end, and nothing more is to be done for it. */
   settle(delivery: Delivery): void {
-    this.#options.subjects.leave(delivery)
+    this.#options.orderingKeys.leave(delivery)
     delivery.complete()
   }
 
   /** Leaves the delivery to the next owner of its record. */
   leaveBehind(delivery: Delivery): void {
-    this.#options.subjects.leave(delivery)
+    this.#options.orderingKeys.leave(delivery)
     delivery.abandon()
   }
 
@@ -132,11 +132,11 @@ export class Exits {
   }
 
   async #produce(delivery: Delivery, topic: string, headers: CarriedHeaders): Promise<void> {
-    const { account, observer, subjects, topics } = this.#options
+    const { account, observer, orderingKeys, topics } = this.#options
     const { pending, key, body } = delivery
     pending.isBegun = true
     account.begin()
-    subjects.leave(delivery)
+    orderingKeys.leave(delivery)
     const record = { topic, partition: pending.record.partition, key, value: body, headers }
     if (topic === topics.deadLetters) await this.#writeDeadLetter(record)
     else if (!(await this.#isTaken(record))) {

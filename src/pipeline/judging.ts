@@ -36,7 +36,7 @@ export class Judging {
     return this.#options.mayBeDeleted?.(property, pending.record.partition) ?? false
   }
 
-  /** One with a property has its subject meanwhile: a newer value waits, so what is said now still holds when it is sent. */
+  /** One with a property has its ordering key meanwhile: a newer value waits, so what is said now still holds when it is sent. */
   async judge(delivery: Delivery): Promise<void> {
     const { account, letGo } = this.#options
     account.begin()

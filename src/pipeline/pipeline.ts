@@ -14,7 +14,7 @@ import type { DeleteToDeliver, IdentifyToDeliver } from './identify.ts'
 import { Judging } from './judging.ts'
 import { Parking } from './parking.ts'
 import type { DeadReason, FirstTryWay, OpenHook, Pipeline, PipelineOptions, RecordContent } from './ports.ts'
-import { Subjects } from './subjects.ts'
+import { OrderingKeys } from './ordering-keys.ts'
 
 /** A message is tried once an hour at least; of a hook that nothing is for, nobody knows how it is. */
 const openIfSentWithinMs = 65 * 60_000
@@ -54,7 +54,7 @@ class DeliveryPipeline implements Pipeline {
     freed: (delivery, isConcluded) => this.#free(delivery, isConcluded),
     ended: () => this.#account.end(),
   }
-  readonly #subjects = new Subjects<Delivery>({
+  readonly #orderingKeys = new OrderingKeys<Delivery>({
     superseded: (delivery) => this.#supersede(delivery),
     next: (delivery) => this.#next(delivery),
   })
@@ -71,7 +71,7 @@ class DeliveryPipeline implements Pipeline {
       detached: { records: maxTries, bytes: maxBytes },
       onPressure: options.onPressure,
     })
-    const exits = new Exits({ ...options, account, subjects: this.#subjects })
+    const exits = new Exits({ ...options, account, orderingKeys: this.#orderingKeys })
     this.#account = account
     this.#exits = exits
     this.#parking = new Parking({ ...options, exits })
@@ -118,7 +118,7 @@ class DeliveryPipeline implements Pipeline {
   }
 
   get queued(): number {
-    return this.#lanes.queued + this.#subjects.waiting + this.#bulkhead.queued
+    return this.#lanes.queued + this.#orderingKeys.waiting + this.#bulkhead.queued
   }
 
   get paced(): Pipeline['paced'] {
@@ -163,7 +163,7 @@ class DeliveryPipeline implements Pipeline {
   }
 
   letGoAbandoned(): void {
-    for (const delivery of this.#subjects.takeWaiting(({ isAbandoned }) => isAbandoned))
+    for (const delivery of this.#orderingKeys.takeWaiting(({ isAbandoned }) => isAbandoned))
       this.#letGo(delivery, 'handover')
     this.#lanes.letGoAbandoned()
     this.#bulkhead.dropAbandoned()
@@ -183,7 +183,7 @@ class DeliveryPipeline implements Pipeline {
   async drain(): Promise<void> {
     this.#isDraining = true
     this.#lanes.shut()
-    for (const delivery of this.#subjects.takeWaiting(() => true)) this.#letGo(delivery, 'shutdown')
+    for (const delivery of this.#orderingKeys.takeWaiting(() => true)) this.#letGo(delivery, 'shutdown')
     for (const delivery of this.#lanes.takeQueued()) this.#letGo(delivery, 'shutdown')
     this.#bulkhead.shut()
     this.#bulkhead.dropAll()
@@ -220,7 +220,7 @@ class DeliveryPipeline implements Pipeline {
     if (delivery === undefined) return
     const { property } = delivery
     if (!this.#judging.isNeededBy(delivery)) this.#enqueue(delivery, this.#destinationOf(delivery))
-    else if (property === undefined || this.#subjects.enter(delivery, property))
+    else if (property === undefined || this.#orderingKeys.enter(delivery, property))
       void this.#judging.judge(delivery)
   }
 
@@ -264,14 +264,18 @@ class DeliveryPipeline implements Pipeline {
   #offer(delivery: Delivery): void {
     const { property } = delivery
     // One that is there already has had its turn.
-    if (property !== undefined && delivery.subject === undefined && !this.#subjects.enter(delivery, property))
+    if (
+      property !== undefined &&
+      delivery.orderingKey === undefined &&
+      !this.#orderingKeys.enter(delivery, property)
+    )
       return
     this.#lanes.offer(delivery)
   }
 
   /** Begins one attempt; the catalog may have changed since the delivery was enqueued. */
   #begin(queued: Delivery): void {
-    const delivery = queued.subject === undefined ? queued : this.#newestOf(queued)
+    const delivery = queued.orderingKey === undefined ? queued : this.#newestOf(queued)
     const catalog = this.#options.catalog()
     const seen = delivery.seenIn === catalog ? delivery.endpoint : undefined
     const definition = seen?.definition ?? catalog.destinations.get(delivery.destinationId)
@@ -306,7 +310,7 @@ class DeliveryPipeline implements Pipeline {
 
   /** A newer value takes the place in the lane of the one that it waits for, as long as that was not begun. */
   #newestOf(queued: Delivery): Delivery {
-    const newest = this.#subjects.newestOf(queued)
+    const newest = this.#orderingKeys.newestOf(queued)
     if (newest === queued) return queued
     newest.queuedAtMs = queued.queuedAtMs
     this.#supersede(queued)

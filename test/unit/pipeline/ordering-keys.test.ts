@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { LaneClass } from '../../../src/delivery/lane.ts'
-import { type Sequenced, type Subject, Subjects } from '../../../src/pipeline/subjects.ts'
+import { type Sequenced, type OrderingKey, OrderingKeys } from '../../../src/pipeline/ordering-keys.ts'
 import type { PropertyHeader } from '../../../src/retry/carried.ts'
 
 class Letter implements Sequenced<Letter> {
@@ -11,7 +11,7 @@ class Letter implements Sequenced<Letter> {
   readonly property: PropertyHeader
   isAbandoned = false
   isUncertain = false
-  subject: Subject<Letter> | undefined
+  orderingKey: OrderingKey<Letter> | undefined
   behind: Letter | undefined
 
   constructor(
@@ -33,45 +33,45 @@ class Letter implements Sequenced<Letter> {
 function setup() {
   const superseded: string[] = []
   const next: string[] = []
-  const subjects = new Subjects<Letter>({
+  const orderingKeys = new OrderingKeys<Letter>({
     superseded: ({ name }) => superseded.push(name),
     next: ({ name }) => next.push(name),
   })
-  const enter = (letter: Letter): boolean => subjects.enter(letter, letter.property)
-  return { subjects, enter, superseded, next }
+  const enter = (letter: Letter): boolean => orderingKeys.enter(letter, letter.property)
+  return { orderingKeys, enter, superseded, next }
 }
 
-describe('of one subject', () => {
+describe('of one ordering key', () => {
   test('one goes on, and the next one when that has left', () => {
-    const { subjects, enter, next } = setup()
+    const { orderingKeys, enter, next } = setup()
     const [a, b] = [new Letter('a'), new Letter('b')]
     expect([enter(a), enter(b)]).toEqual([true, false])
     expect(next).toEqual([])
-    subjects.leave(a)
+    orderingKeys.leave(a)
     expect(next).toEqual(['b'])
-    expect(b.subject?.holder).toBe(b)
-    expect(a.subject).toBeUndefined()
+    expect(b.orderingKey?.holder).toBe(b)
+    expect(a.orderingKey).toBeUndefined()
   })
 
   test('a fresh one replaces all that waits, and not the one under way', () => {
-    const { subjects, enter, superseded, next } = setup()
+    const { orderingKeys, enter, superseded, next } = setup()
     const a = new Letter('a')
     for (const letter of [a, new Letter('b'), new Letter('r', 'retry'), new Letter('c')]) enter(letter)
     expect(superseded).toEqual(['b', 'r'])
-    expect(subjects.waiting).toBe(1)
-    subjects.leave(a)
+    expect(orderingKeys.waiting).toBe(1)
+    orderingKeys.leave(a)
     expect(next).toEqual(['c'])
   })
 
   test('retries wait in line, behind a fresh one too: who is newer has to be judged', () => {
-    const { subjects, enter, superseded, next } = setup()
+    const { orderingKeys, enter, superseded, next } = setup()
     const letters = [new Letter('a'), new Letter('b')]
     const retries = [new Letter('r', 'retry'), new Letter('q', 'retry')]
     for (const letter of [...letters, ...retries]) enter(letter)
-    for (const letter of [...letters, ...retries]) subjects.leave(letter)
+    for (const letter of [...letters, ...retries]) orderingKeys.leave(letter)
     expect(next).toEqual(['b', 'r', 'q'])
     expect(superseded).toEqual([])
-    expect(subjects.size).toBe(0)
+    expect(orderingKeys.size).toBe(0)
   })
 
   test('what an uncertain one leaves open goes over to the one that replaces it', () => {
@@ -84,42 +84,42 @@ describe('of one subject', () => {
   })
 
   test('a fresh one that waits takes the place of the one before it', () => {
-    const { subjects, enter, next } = setup()
+    const { orderingKeys, enter, next } = setup()
     const [a, b, r] = [new Letter('a', 'retry'), new Letter('b'), new Letter('r', 'retry')]
     a.isUncertain = true
     for (const letter of [a, b, r]) enter(letter)
-    expect(subjects.newestOf(a)).toBe(b)
-    expect([a.subject, b.subject?.holder, b.isUncertain]).toEqual([undefined, b, true])
-    expect(subjects.newestOf(b)).toBe(b)
-    subjects.leave(a)
+    expect(orderingKeys.newestOf(a)).toBe(b)
+    expect([a.orderingKey, b.orderingKey?.holder, b.isUncertain]).toEqual([undefined, b, true])
+    expect(orderingKeys.newestOf(b)).toBe(b)
+    orderingKeys.leave(a)
     expect(next).toEqual([])
-    subjects.leave(b)
+    orderingKeys.leave(b)
     expect(next).toEqual(['r'])
   })
 
   test('a retry, or a fresh one that is abandoned, takes nobody’s place', () => {
-    const { subjects, enter } = setup()
+    const { orderingKeys, enter } = setup()
     const [a, r] = [new Letter('a'), new Letter('r', 'retry')]
     enter(a)
     enter(r)
-    expect(subjects.newestOf(a)).toBe(a)
+    expect(orderingKeys.newestOf(a)).toBe(a)
     const b = new Letter('b')
     enter(b)
     b.isAbandoned = true
-    expect(subjects.newestOf(a)).toBe(a)
+    expect(orderingKeys.newestOf(a)).toBe(a)
   })
 
   test('those that wait can be taken away, and the others keep their order', () => {
-    const { subjects, enter, next } = setup()
+    const { orderingKeys, enter, next } = setup()
     const letters = [new Letter('a'), ...['b', 'c', 'd', 'e'].map((name) => new Letter(name, 'retry'))]
     for (const letter of letters) enter(letter)
-    expect(subjects.takeWaiting(({ name }) => name === 'b' || name === 'd').map(({ name }) => name)).toEqual([
-      'b',
-      'd',
-    ])
-    for (const letter of letters.filter(({ name }) => name !== 'b' && name !== 'd')) subjects.leave(letter)
+    expect(
+      orderingKeys.takeWaiting(({ name }) => name === 'b' || name === 'd').map(({ name }) => name),
+    ).toEqual(['b', 'd'])
+    for (const letter of letters.filter(({ name }) => name !== 'b' && name !== 'd'))
+      orderingKeys.leave(letter)
     expect(next).toEqual(['c', 'e'])
-    expect([subjects.size, subjects.waiting]).toEqual([0, 0])
+    expect([orderingKeys.size, orderingKeys.waiting]).toEqual([0, 0])
   })
 })
 
@@ -128,13 +128,13 @@ test.each<[string, Partial<PropertyHeader & { to: string }>]>([
   ['space', { spaceId: 't' }],
   ['property', { property: 'q' }],
   ['destination', { to: 'ads' }],
-])('another %s is another subject', (_what, names) => {
+])('another %s is another orderingKey', (_what, names) => {
   const { enter } = setup()
   expect(enter(new Letter('a'))).toBe(true)
   expect(enter(new Letter('b', 'fresh', names))).toBe(true)
 })
 
-test('subjects are the same only when all four ids are', () => {
+test('ordering keys are the same only when all four ids are', () => {
   const part = fc.string({ unit: fc.constantFrom('a', ',', '1', '2'), minLength: 1, maxLength: 3 })
   const names = fc.record({ to: part, spaceId: part, property: part, userId: part })
   fc.assert(
@@ -147,7 +147,7 @@ test('subjects are the same only when all four ids are', () => {
   )
 })
 
-test('whatever comes and goes, one of a subject is under way, none is lost, and nothing is kept', () => {
+test('whatever comes and goes, one of an ordering key is under way, none is lost, and nothing is kept', () => {
   const step = fc.record({
     user: fc.constantFrom('u', 'v'),
     does: fc.constantFrom('fresh', 'retry', 'leave', 'newest', 'take'),
@@ -157,7 +157,7 @@ test('whatever comes and goes, one of a subject is under way, none is lost, and 
       const going = new Map<string, Letter>()
       const waiting = new Set<Letter>()
       let made = 0
-      const subjects = new Subjects<Letter>({
+      const orderingKeys = new OrderingKeys<Letter>({
         superseded: (letter) => expect(waiting.delete(letter)).toBe(true),
         next(letter) {
           expect(waiting.delete(letter)).toBe(true)
@@ -168,32 +168,32 @@ test('whatever comes and goes, one of a subject is under way, none is lost, and 
         const letter = going.get(user)
         if (letter === undefined) return
         going.delete(user)
-        subjects.leave(letter)
+        orderingKeys.leave(letter)
       }
       for (const { user, does } of steps) {
         const letter = going.get(user)
         if (does === 'leave') leave(user)
         else if (does === 'newest' && letter !== undefined) {
-          const newest = subjects.newestOf(letter)
+          const newest = orderingKeys.newestOf(letter)
           if (newest !== letter) expect(waiting.delete(newest)).toBe(true)
           going.set(user, newest)
         } else if (does === 'take') {
-          for (const one of subjects.takeWaiting(({ property }) => property.userId === user))
+          for (const one of orderingKeys.takeWaiting(({ property }) => property.userId === user))
             expect(waiting.delete(one)).toBe(true)
         } else if (does === 'fresh' || does === 'retry') {
           const newcomer = new Letter(String(made++), does, { userId: user })
           waiting.add(newcomer)
-          if (subjects.enter(newcomer, newcomer.property)) {
+          if (orderingKeys.enter(newcomer, newcomer.property)) {
             expect(letter).toBeUndefined()
             waiting.delete(newcomer)
             going.set(user, newcomer)
           } else expect(letter).toBeDefined()
         }
-        expect([subjects.size, subjects.waiting]).toEqual([going.size, waiting.size])
-        for (const one of going.values()) expect(one.subject?.holder).toBe(one)
+        expect([orderingKeys.size, orderingKeys.waiting]).toEqual([going.size, waiting.size])
+        for (const one of going.values()) expect(one.orderingKey?.holder).toBe(one)
       }
       for (let user = [...going.keys()][0]; user !== undefined; user = [...going.keys()][0]) leave(user)
-      expect([subjects.size, subjects.waiting, waiting.size]).toEqual([0, 0, 0])
+      expect([orderingKeys.size, orderingKeys.waiting, waiting.size]).toEqual([0, 0, 0])
     }),
     { numRuns: 2_000 },
   )

@@ -1,0 +1,146 @@
+import type { LaneClass } from '../delivery/lane.ts'
+import type { PropertyHeader } from '../retry/carried.ts'
+
+/**
+ * Lets one Identify at a time through for each ordering key: a property of a user in a space, at one destination. Two under
+ * way at once could arrive in either order. Keys of which nothing is under way take no memory, and a step takes the same
+ * time however many keys there are.
+ *
+ * Fresh deliveries come in the order of their values: a fresh one replaces all that wait. A retry may be older or newer than
+ * those. It waits in line, and whoever takes it from there has to judge it.
+ */
+
+/** What takes turns. */
+export type Sequenced<D> = {
+  readonly destinationId: string
+  readonly property: PropertyHeader | undefined
+  readonly laneClass: LaneClass
+  readonly isAbandoned: boolean
+  isUncertain: boolean
+  /** Set while this delivery holds its ordering key. */
+  orderingKey: OrderingKey<D> | undefined
+  /** The next that waits for the same ordering key. */
+  behind: D | undefined
+  becomeUncertain(): void
+}
+
+/** The delivery that holds an ordering key, and those that wait for it. Only `OrderingKeys` changes it. */
+export type OrderingKey<D> = { readonly key: string; holder: D; first: D | undefined; last: D | undefined }
+
+export type OrderingKeysOptions<D> = {
+  /** It has been replaced by a newer one and is done with. */
+  superseded: (delivery: D) => void
+  /** It waited, and has its ordering key now. Must only take note of that. */
+  next: (delivery: D) => void
+}
+
+export class OrderingKeys<D extends Sequenced<D>> {
+  readonly #options: OrderingKeysOptions<D>
+  readonly #orderingKeys = new Map<string, OrderingKey<D>>()
+  #waiting = 0
+
+  constructor(options: OrderingKeysOptions<D>) {
+    this.#options = options
+  }
+
+  /** Those that have something under way. */
+  get size(): number {
+    return this.#orderingKeys.size
+  }
+
+  /** Deliveries that wait. */
+  get waiting(): number {
+    return this.#waiting
+  }
+
+  /** Gives true when the delivery holds its key now, and must `leave` it. Otherwise it waits until it is `next` or superseded. */
+  enter(delivery: D, property: PropertyHeader): boolean {
+    const key = keyOf(delivery.destinationId, property)
+    const orderingKey = this.#orderingKeys.get(key)
+    if (orderingKey === undefined) {
+      delivery.orderingKey = { key, holder: delivery, first: undefined, last: undefined }
+      this.#orderingKeys.set(key, delivery.orderingKey)
+      return true
+    }
+    if (delivery.laneClass === 'fresh') this.#supersedeWaiting(orderingKey, delivery)
+    this.#append(orderingKey, delivery)
+    return false
+  }
+
+  /** Gives the fresh delivery behind `holder`, which holds the key from now on, or `holder` where there is none. */
+  newestOf(holder: D): D {
+    const { orderingKey } = holder
+    const newer = orderingKey?.first
+    if (orderingKey === undefined || newer === undefined) return holder
+    if (newer.laneClass !== 'fresh' || newer.isAbandoned) return holder
+    this.#shift(orderingKey)
+    pass(orderingKey, holder, newer)
+    if (holder.isUncertain) newer.becomeUncertain()
+    return newer
+  }
+
+  /** Hands the key to the next in line. Does nothing for a delivery that holds no key. */
+  leave(delivery: D): void {
+    const { orderingKey } = delivery
+    if (orderingKey === undefined) return
+    const next = this.#shift(orderingKey)
+    if (next === undefined) {
+      delivery.orderingKey = undefined
+      this.#orderingKeys.delete(orderingKey.key)
+      return
+    }
+    pass(orderingKey, delivery, next)
+    this.#options.next(next)
+  }
+
+  /** Takes those that wait out of their lines; the others keep their order. */
+  takeWaiting(isToGo: (delivery: D) => boolean): D[] {
+    const taken: D[] = []
+    for (const orderingKey of this.#orderingKeys.values()) {
+      const line: D[] = []
+      for (let one = this.#shift(orderingKey); one !== undefined; one = this.#shift(orderingKey))
+        line.push(one)
+      for (const one of line) {
+        if (isToGo(one)) taken.push(one)
+        else this.#append(orderingKey, one)
+      }
+    }
+    return taken
+  }
+
+  #supersedeWaiting(orderingKey: OrderingKey<D>, by: D): void {
+    for (let older = this.#shift(orderingKey); older !== undefined; older = this.#shift(orderingKey)) {
+      // What the older one may still do late, the newer one has to outlast.
+      if (older.isUncertain) by.becomeUncertain()
+      this.#options.superseded(older)
+    }
+  }
+
+  #append(orderingKey: OrderingKey<D>, delivery: D): void {
+    this.#waiting++
+    if (orderingKey.last === undefined) orderingKey.first = delivery
+    else orderingKey.last.behind = delivery
+    orderingKey.last = delivery
+  }
+
+  #shift(orderingKey: OrderingKey<D>): D | undefined {
+    const { first } = orderingKey
+    if (first === undefined) return undefined
+    this.#waiting--
+    orderingKey.first = first.behind
+    first.behind = undefined
+    if (orderingKey.first === undefined) orderingKey.last = undefined
+    return first
+  }
+}
+
+function pass<D extends Sequenced<D>>(orderingKey: OrderingKey<D>, from: D, to: D): void {
+  from.orderingKey = undefined
+  to.orderingKey = orderingKey
+  orderingKey.holder = to
+}
+
+/** Lengths make it unambiguous, whatever the ids hold. */
+function keyOf(destinationId: string, { userId, spaceId, property }: PropertyHeader): string {
+  return `${destinationId.length},${spaceId.length},${property.length},${destinationId}${spaceId}${property}${userId}`
+}
