@@ -118,7 +118,7 @@ export function isToldBefore(cell: Cell, deletedUpToMs: number): boolean {
   return !isDead(cell, deletedUpToMs)
 }
 
-/** The same, to be told anew: its record has to be loud. */
+/** The same, to be told anew: its record has to be emitting. */
 export function toldAnew(cell: PropertyCell): PropertyCell {
   return { ...cell, state: { ...cell.state, since: cell.state.version } }
 }
@@ -134,11 +134,11 @@ function join(incoming: Cell, held: Cell): Cell {
   return offset === held.offset ? held : { ...held, offset }
 }
 
-/** The value of the record that says the same as the cell; a state is told quietly unless it `isLoud`. */
-export function recordValueOf(cell: Cell, isLoud: boolean): Buffer | null {
+/** The value of the record that says the same as the cell; a state is written silently unless it `isEmitting`. */
+export function recordValueOf(cell: Cell, isEmitting: boolean): Buffer | null {
   switch (cell.kind) {
     case 'property':
-      return encodeState(cell.state, !isLoud)
+      return encodeState(cell.state, !isEmitting)
     case 'gone':
       return null
     case 'deletion':

@@ -37,8 +37,8 @@ export type ChangeDecision =
   /** The property is another audience's, or a trait's. */
   | { kind: 'taken' }
   | { kind: 'drop'; why: 'repeated' | 'outdated' | 'deleted' }
-  /** `isLoud`: the value is another one, and receivers are to be told. */
-  | { kind: 'write'; state: PropertyState; isLoud: boolean }
+  /** `isEmitting`: the value is another one, and receivers are to be told. */
+  | { kind: 'write'; state: PropertyState; isEmitting: boolean }
 
 export function decideChange(
   change: Change,
@@ -62,7 +62,7 @@ export function decideChange(
   const state: PropertyState = isSame
     ? { kind, id, name, value: own.value, version, since: own.since }
     : { kind, id, name, value, version, since: version }
-  return { kind: 'write', state, isLoud: !isSame }
+  return { kind: 'write', state, isEmitting: !isSame }
 }
 
 /** A sync, as far as one user is concerned. */

@@ -32,7 +32,7 @@ export type Write = {
   readonly key: string
   /** Its offset is not known yet. */
   readonly cell: Cell
-  readonly isLoud: boolean
+  readonly isEmitting: boolean
   /** What the key has so far. */
   readonly held: Cell | undefined
   readonly onEnd: (end: WriteEnd) => void
@@ -314,7 +314,7 @@ export class Ledger {
     const record = {
       partition: unit,
       key: encodeSubject(write.subject),
-      value: recordValueOf(write.cell, write.isLoud),
+      value: recordValueOf(write.cell, write.isEmitting),
     }
     writeState(record).then(
       (written) => {
@@ -478,9 +478,9 @@ export type WhyAgain = {
   readonly untoldAt: number
 }
 
-function again(best: Cell, untold: Version | undefined): Pick<Write, 'cell' | 'isLoud'> {
-  const isLoud = isUntold(best, untold)
-  return { cell: { ...(isLoud ? toldAnew(best) : best), offset: -1 }, isLoud }
+function again(best: Cell, untold: Version | undefined): Pick<Write, 'cell' | 'isEmitting'> {
+  const isEmitting = isUntold(best, untold)
+  return { cell: { ...(isEmitting ? toldAnew(best) : best), offset: -1 }, isEmitting }
 }
 
 const maxKnownProperties = 10_000

@@ -52,7 +52,7 @@ export class Purges {
       const cell =
         held === undefined && deadAt === -1 ? undefined : this.#replacementOf(subject, held, upToMs)
       if (cell === undefined) onEnd()
-      else ledger.launch({ subject, key, cell, isLoud: cell.kind === 'property', held, onEnd })
+      else ledger.launch({ subject, key, cell, isEmitting: cell.kind === 'property', held, onEnd })
     }
     const flight = ledger.flightOf(key)
     if (flight === undefined) bury(reading.cell(key))

@@ -26,7 +26,7 @@ function tailOf({ spaceId, property }: Place): string {
 export function readAsWritten(
   key: Buffer,
   value: Buffer,
-): { subject: PropertySubject; state: PropertyState; isQuiet: boolean } | undefined {
+): { subject: PropertySubject; state: PropertyState; isSilent: boolean } | undefined {
   const subject = readKey(key)
   if (subject === undefined) return undefined
   const head = heads.at(value, 0, headEnd)
@@ -39,11 +39,11 @@ export function readAsWritten(
   if (version === undefined || !bytes.skip(words.since)) return undefined
   const since = readVersion(bytes)
   if (since === undefined || compareVersions(since, version) > 0) return undefined
-  const isQuiet = bytes.skip(words.quiet)
+  const isSilent = bytes.skip(words.quiet)
   if (!bytes.skip(words.end) || bytes.at !== value.length) return undefined
   const { kind, id, name } = head.said
   const state: PropertyState = { kind, id, name, value: isMember ? 'true' : 'false', version, since }
-  return { subject, state, isQuiet }
+  return { subject, state, isSilent }
 }
 
 /** A record that was parsed: those that begin and end like it need not be. Values of traits may be any JSON. */

@@ -55,7 +55,7 @@ export type DeletionFloor = {
 export type SyncFloor = { readonly version: Version; readonly syncId: string }
 
 export type StateRecord =
-  | { readonly subject: PropertySubject; readonly state: PropertyState; readonly isQuiet: boolean }
+  | { readonly subject: PropertySubject; readonly state: PropertyState; readonly isSilent: boolean }
   /** A tombstone. */
   | { readonly subject: Subject; readonly state: null }
   | { readonly subject: DeletionSubject; readonly state: DeletionFloor }
@@ -72,11 +72,11 @@ export function encodeSubject(subject: Subject): Buffer {
   }
 }
 
-/** A quiet one brings a newer version of a value that receivers were already sent. */
-export function encodeState(state: PropertyState, isQuiet: boolean): Buffer {
+/** A silent one brings a newer version of a value that receivers were already sent. */
+export function encodeState(state: PropertyState, isSilent: boolean): Buffer {
   const { value, version, since } = state
   return Buffer.from(
-    `${headOf(state)}${value},"version":${versionJson(version)},"since":${versionJson(since)}${isQuiet ? ',"quiet":true' : ''}}`,
+    `${headOf(state)}${value},"version":${versionJson(version)},"since":${versionJson(since)}${isSilent ? ',"quiet":true' : ''}}`,
   )
 }
 
@@ -108,7 +108,7 @@ function parseState(key: Buffer | null, value: Buffer | null): DecodedState {
   const parsed = parseJson(value.toString())
   const record = parsed.ok ? recordOf(subject, parsed.value) : undefined
   if (record === undefined) return { ok: false, fault: 'the value is none of its key' }
-  if ('isQuiet' in record) remember(record.subject, record.state)
+  if ('isSilent' in record) remember(record.subject, record.state)
   return { ok: true, record }
 }
 
@@ -131,7 +131,7 @@ function recordOf(subject: Subject, value: unknown): StateRecord | undefined {
   switch (subject.kind) {
     case 'property': {
       const state = propertyStateOf(value)
-      return state === undefined ? undefined : { subject, state, isQuiet: value['quiet'] === true }
+      return state === undefined ? undefined : { subject, state, isSilent: value['quiet'] === true }
     }
     case 'deletion': {
       const state = deletionFloorOf(value)

@@ -418,7 +418,7 @@ export class Syncs {
           subject,
           key,
           cell,
-          isLoud: state !== undefined,
+          isEmitting: state !== undefined,
           held: now,
           onEnd(end) {
             writes.left--
@@ -503,7 +503,7 @@ export class Syncs {
           subject,
           key,
           cell: { kind: 'sync', state, offset: -1 },
-          isLoud: false,
+          isEmitting: false,
           held,
           onEnd: (end) => resolve(end === 'acknowledged'),
         })

@@ -204,9 +204,9 @@ export class UnitChanges {
           subject: change.subject,
           key,
           cell: { kind: 'property', state: decision.state, offset: -1 },
-          isLoud: decision.isLoud,
+          isEmitting: decision.isEmitting,
           held: cell,
-          onEnd: (end) => this.#written(item, end, decision.isLoud ? 'changed' : 'confirmed'),
+          onEnd: (end) => this.#written(item, end, decision.isEmitting ? 'changed' : 'confirmed'),
         })
     }
   }

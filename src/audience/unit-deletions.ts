@@ -131,7 +131,7 @@ export class UnitDeletions {
           subject,
           key,
           cell: { kind: 'deletion', state: floor, offset: -1 },
-          isLoud: false,
+          isEmitting: false,
           held: now,
           onEnd: () => resolve(),
         })

@@ -22,7 +22,7 @@ export type StateItem = {
   place: number
 }
 
-type PropertyRecord = Extract<StateRecord, { isQuiet: boolean }>
+type PropertyRecord = Extract<StateRecord, { isSilent: boolean }>
 
 /** Nobody waits for the write. */
 const nobody: Waiting = { resume: () => undefined, giveBack: () => undefined }
@@ -70,18 +70,18 @@ export class UnitStates {
     if (subject.kind === 'property') reading.wantFloor(subject)
   }
 
-  /** Whether a quiet record was written here, and acknowledged: nothing is to be learnt from it, or to be sent. */
+  /** Whether a silent record was written here, and acknowledged: nothing is to be learnt from it, or to be sent. */
   #isTakenIn({ record, state }: StateItem): boolean {
     const { checkpoint, deletions } = this.#context
-    const isQuiet = 'isQuiet' in state && state.isQuiet
-    return isQuiet && deletions.isEmpty && record.offset < checkpoint.position
+    const isSilent = 'isSilent' in state && state.isSilent
+    return isSilent && deletions.isEmpty && record.offset < checkpoint.position
   }
 
   /** Whether a record was written here, and is all that is known of its key: the store needs not be asked for it. */
   #isOnly({ record, state, key }: StateItem): boolean {
     const { ledger, deletions } = this.#context
-    const isLoud = 'isQuiet' in state && !state.isQuiet
-    return isLoud && deletions.isEmpty && ledger.isOnly(key, record.offset)
+    const isEmitting = 'isSilent' in state && !state.isSilent
+    return isEmitting && deletions.isEmpty && ledger.isOnly(key, record.offset)
   }
 
   decide(item: StateItem, reading: Reading): void {
@@ -178,7 +178,7 @@ export class UnitStates {
 
   /** Sends it where an owner before may have sent it just before the delete: then the delete has to be the last once more. */
   #endBuried(record: HeldRecord, read: StateRecord): void {
-    if ('isQuiet' in read && !read.isQuiet && record.mayHaveBegun === true) {
+    if ('isSilent' in read && !read.isSilent && record.mayHaveBegun === true) {
       this.#deliver(record, read, true)
       return
     }
@@ -193,7 +193,7 @@ export class UnitStates {
       this.#purging.add(purging)
       return
     }
-    if (!('isQuiet' in read) || read.isQuiet) {
+    if (!('isSilent' in read) || read.isSilent) {
       record.settle()
       return
     }

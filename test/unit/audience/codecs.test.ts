@@ -91,10 +91,10 @@ describe('versions', () => {
 describe('records of memberships', () => {
   test('a state is read as it was written', () => {
     fc.assert(
-      fc.property(subject, state, fc.boolean(), (of, held, isQuiet) => {
-        expect(decodeState(encodeSubject(of), encodeState(held, isQuiet))).toEqual({
+      fc.property(subject, state, fc.boolean(), (of, held, isSilent) => {
+        expect(decodeState(encodeSubject(of), encodeState(held, isSilent))).toEqual({
           ok: true,
-          record: { subject: of, state: held, isQuiet },
+          record: { subject: of, state: held, isSilent },
         })
         expect(decodeState(encodeSubject(of), null)).toEqual({
           ok: true,

@@ -205,7 +205,7 @@ describe('an older value that another owner writes late', () => {
     }
   })
 
-  test('a quiet version of it that comes after another value is told', async () => {
+  test('a silent version of it that comes after another value is told', async () => {
     const owner = await open()
     const { log } = owner
     change(log, { agoMs: 300 })

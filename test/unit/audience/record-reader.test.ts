@@ -24,14 +24,14 @@ function edited(bytes: Buffer, [how, where, byte]: Edit): Buffer {
 describe('records that are spelled as they are written here', () => {
   test('are read without a parser once one like them was parsed', () => {
     fc.assert(
-      fc.property(subject, ofAudience, version, fc.boolean(), (of, held, at, isQuiet) => {
+      fc.property(subject, ofAudience, version, fc.boolean(), (of, held, at, isSilent) => {
         remember(of, held)
         const plain = { ...of, userId: '0ü' }
         const next = { ...held, value: 'false', version: at, since: at }
-        expect(readAsWritten(encodeSubject(plain), encodeState(next, isQuiet))).toEqual({
+        expect(readAsWritten(encodeSubject(plain), encodeState(next, isSilent))).toEqual({
           subject: plain,
           state: next,
-          isQuiet,
+          isSilent,
         })
       }),
       runs,
@@ -62,9 +62,9 @@ describe('records that are spelled as they are written here', () => {
         fc.boolean(),
         edit,
         fc.boolean(),
-        (of, held, isQuiet, one, isOfKey) => {
+        (of, held, isSilent, one, isOfKey) => {
           remember(of, held)
-          const [key, value] = [encodeSubject(of), encodeState(held, isQuiet)]
+          const [key, value] = [encodeSubject(of), encodeState(held, isSilent)]
           const [k, v] = isOfKey ? [edited(key, one), value] : [key, edited(value, one)]
           expect(decodeState(k, v)).toEqual(parsed(k, v))
         },

@@ -17,7 +17,7 @@ import { type Disks, MemoryStores } from './memory-stores.ts'
 const few = fc.nat({ max: 2 })
 
 const record: fc.Arbitrary<StateRecord> = fc
-  .tuple(few, few, fc.nat({ max: 5 }), fc.constantFrom('state', 'quiet', 'state', 'tombstone', 'floor'))
+  .tuple(few, few, fc.nat({ max: 5 }), fc.constantFrom('state', 'silent', 'state', 'tombstone', 'floor'))
   .map(([user, audience, atMs, what]) => {
     const userId = `user-${user}`
     const subject = { kind: 'property', userId, spaceId: 'space', property: `p${audience}` } as const
@@ -32,7 +32,7 @@ const record: fc.Arbitrary<StateRecord> = fc
         return { subject, state: null }
       default: {
         const named = { kind: 'audience', id: `a${audience}`, name: 'A', value: 'true' } as const
-        return { subject, state: { ...named, version, since: version }, isQuiet: what === 'quiet' }
+        return { subject, state: { ...named, version, since: version }, isSilent: what === 'silent' }
       }
     }
   })
@@ -42,7 +42,7 @@ function loggedOf(one: StateRecord, offset: number): LoggedState {
   if (one.state === null) return { offset, key, value: null }
   if ('requestId' in one.state) return { offset, key, value: encodeDeletionFloor(one.state) }
   if ('syncId' in one.state) throw new Error('none was made')
-  return { offset, key, value: encodeState(one.state, 'isQuiet' in one && one.isQuiet) }
+  return { offset, key, value: encodeState(one.state, 'isSilent' in one && one.isSilent) }
 }
 
 /** What a store holds after its unit was restored. */

@@ -148,7 +148,7 @@ describe('changes', () => {
     expect(told(log)).toEqual([`${zoe} {"lions":true}`])
   })
 
-  test('a newer change with the same value is written quietly, and not sent', async () => {
+  test('a newer change with the same value is written silently, and not sent', async () => {
     const { log, owner } = await open()
     change(log, { agoMs: 1_000 })
     await run(owner)
@@ -337,7 +337,7 @@ describe('the state', () => {
     await run(owner)
     const last = log.records(topics.states, 0).at(-1)
     const decoded = decodeState(last?.key ?? null, last?.value ?? null)
-    expect(decoded).toMatchObject({ ok: true, record: { state: { value: 'false' }, isQuiet: true } })
+    expect(decoded).toMatchObject({ ok: true, record: { state: { value: 'false' }, isSilent: true } })
     expect(told(log).at(-1)).toBe(`${ann} {"lions":false}`)
     expect(owner.out.size).toBe(0)
   })
@@ -375,7 +375,7 @@ describe('the state', () => {
     owner.deliver(topics.states, 0)
     await turns()
     await run(owner)
-    expect(lastState(log)).toMatchObject({ ok: true, record: { state: { value: 'false' }, isQuiet: true } })
+    expect(lastState(log)).toMatchObject({ ok: true, record: { state: { value: 'false' }, isSilent: true } })
     expect(owner.out.size).toBe(0)
   })
 
@@ -393,7 +393,7 @@ describe('the state', () => {
     next.deliver(topics.changes, 0)
     await next.landAll()
     expect(next.outcomes.get('outdated')).toBe(1)
-    expect(lastState(log)).toMatchObject({ ok: true, record: { state: { value: 'false' }, isQuiet: true } })
+    expect(lastState(log)).toMatchObject({ ok: true, record: { state: { value: 'false' }, isSilent: true } })
   })
 
   test('a store says no more than it has: it waits at a record on account of which something is to be written', async () => {
@@ -479,7 +479,7 @@ describe('judging what waited', () => {
     })
   })
 
-  test('a quiet version supersedes nothing', async () => {
+  test('a silent version supersedes nothing', async () => {
     const { log, owner } = await open()
     change(log, { agoMs: 10 })
     await run(owner)
