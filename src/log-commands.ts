@@ -8,7 +8,7 @@ import {
   logStats,
   type SearchFlags,
   searchLog,
-  type Told,
+  type CommandOutput,
 } from './roles/log-search.ts'
 import { startLogServe } from './roles/log-serve.ts'
 import { tailLog } from './roles/log-tail.ts'
@@ -147,7 +147,7 @@ function textOf(flag: unknown): string | undefined {
 async function tell(
   { runOnce }: Making,
   flags: Flags,
-  ask: (config: Config, log: Logger) => Promise<Told>,
+  ask: (config: Config, log: Logger) => Promise<CommandOutput>,
 ): Promise<void> {
   await runOnce(flags, async (config, log) => {
     const { lines, isFound } = await ask(config, log)

@@ -44,8 +44,8 @@ export async function runRole(role: Role, config: Config, standing?: Standing): 
   const fail = (error: unknown, ended?: Promise<unknown>): Promise<never> =>
     (failing ??= endWith(error, ended))
   async function endWith(error: unknown, ended?: Promise<unknown>): Promise<never> {
-    const isTold = isForked && (await tellFailure(error))
-    if (!isTold) say(error, log)
+    const isReported = isForked && (await tellFailure(error))
+    if (!isReported) say(error, log)
     await ended
     return exit(1)
   }

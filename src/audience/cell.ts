@@ -59,18 +59,18 @@ export type Placing = {
   /** The last record of the key isn't the best one: compaction would leave the wrong one. */
   readonly isOutOfOrder: boolean
   /** The other one, where receivers may have been told its value since they were told the best one's. */
-  readonly toldBetween: PropertyCell | undefined
+  readonly reportedBetween: PropertyCell | undefined
 }
 
 /** Joins a record of the log with what is held: the higher version holds. */
 export function place(incoming: Cell, held: Cell | undefined): Placing {
   if (held === undefined) {
-    return { best: incoming, isKnown: false, isOutOfOrder: false, toldBetween: undefined }
+    return { best: incoming, isKnown: false, isOutOfOrder: false, reportedBetween: undefined }
   }
   const order = compareCells(incoming, held)
   if (order === 0) {
     const best = join(incoming, held)
-    return { best, isKnown: best === held, isOutOfOrder: false, toldBetween: undefined }
+    return { best, isKnown: best === held, isOutOfOrder: false, reportedBetween: undefined }
   }
   const higher = order > 0 ? incoming : held
   const lower = order > 0 ? held : incoming
@@ -79,7 +79,7 @@ export function place(incoming: Cell, held: Cell | undefined): Placing {
     best,
     isKnown: best === held,
     isOutOfOrder: lower.offset > higher.offset,
-    toldBetween: toldBetween(higher, lower),
+    reportedBetween: reportedBetween(higher, lower),
   }
 }
 
@@ -91,7 +91,7 @@ function withSinceOf(higher: Cell, lower: Cell): Cell {
   return { ...higher, state: { ...higher.state, since } }
 }
 
-function toldBetween(higher: Cell, lower: Cell): PropertyCell | undefined {
+function reportedBetween(higher: Cell, lower: Cell): PropertyCell | undefined {
   if (higher.kind !== 'property' || lower.kind !== 'property') return undefined
   if (compareVersions(higher.state.since, lower.state.version) >= 0) return undefined
   return saysSame(higher.state, lower.state) ? undefined : lower
@@ -103,7 +103,7 @@ export function saysSame(a: PropertyState, b: PropertyState): boolean {
 }
 
 /** Whether it has to be told anew, where something else may have been told up to a version. */
-export function isUntold(cell: Cell | undefined, upTo: Version | undefined): cell is PropertyCell {
+export function isUnreported(cell: Cell | undefined, upTo: Version | undefined): cell is PropertyCell {
   return upTo !== undefined && cell?.kind === 'property' && compareVersions(cell.state.since, upTo) < 0
 }
 
@@ -113,13 +113,13 @@ export function isDead(cell: Cell, deletedUpToMs: number): cell is PropertyCell 
 }
 
 /** Whether it is newer than the deletion floor, and was last told before: receivers don't have it any more. */
-export function isToldBefore(cell: Cell, deletedUpToMs: number): boolean {
+export function isReportedBefore(cell: Cell, deletedUpToMs: number): boolean {
   if (cell.kind !== 'property' || cell.state.since.atMs > deletedUpToMs) return false
   return !isDead(cell, deletedUpToMs)
 }
 
 /** The same, to be told anew: its record has to be emitting. */
-export function toldAnew(cell: PropertyCell): PropertyCell {
+export function reportedAnew(cell: PropertyCell): PropertyCell {
   return { ...cell, state: { ...cell.state, since: cell.state.version } }
 }
 

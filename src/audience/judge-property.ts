@@ -1,4 +1,4 @@
-import { type Cell, isToldBefore, type PropertyCell, toldAnew } from './cell.ts'
+import { type Cell, isReportedBefore, type PropertyCell, reportedAnew } from './cell.ts'
 import { deleteOf, identifyOf } from './identify.ts'
 import type { DeletionFloor, PropertySubject } from './state-record.ts'
 import { compareVersions, formatVersion, parseVersion } from './version.ts'
@@ -35,21 +35,21 @@ export function judgeProperty(
   { held, floor, isUncertain }: KnownOfProperty,
 ): Judgement {
   const subject: PropertySubject = { kind: 'property', userId, spaceId, property }
-  const told = parseVersion(since)
-  if (told === undefined) return { kind: 'send' }
+  const reported = parseVersion(since)
+  if (reported === undefined) return { kind: 'send' }
   const upToMs = floor?.kind === 'deletion' ? floor.state.requestedAtMs : -Infinity
   const alive = held?.kind === 'property' && held.state.version.atMs > upToMs ? held : undefined
-  if (floor?.kind === 'deletion' && told.atMs <= upToMs) {
+  if (floor?.kind === 'deletion' && reported.atMs <= upToMs) {
     if (!isUncertain) return { kind: 'suppressed' }
     // The server may have acted on it after the delete.
     if (alive === undefined) return deleteAfter(subject, floor.state, since)
-    return sendCurrent(subject, isToldBefore(alive, upToMs) ? toldAnew(alive) : alive)
+    return sendCurrent(subject, isReportedBefore(alive, upToMs) ? reportedAnew(alive) : alive)
   }
   if (alive === undefined) return { kind: 'send' }
-  const order = compareVersions(told, alive.state.since)
-  if (order === 0 || compareVersions(told, alive.state.version) > 0) return { kind: 'send' }
+  const order = compareVersions(reported, alive.state.since)
+  if (order === 0 || compareVersions(reported, alive.state.version) > 0) return { kind: 'send' }
   // Another owner told it, between two that say the same: perhaps nobody has told the last one yet.
-  if (order > 0) return sendCurrent(subject, toldAnew(alive))
+  if (order > 0) return sendCurrent(subject, reportedAnew(alive))
   return isUncertain ? sendCurrent(subject, alive) : { kind: 'superseded' }
 }
 

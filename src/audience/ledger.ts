@@ -2,12 +2,12 @@ import {
   type Cell,
   decodeCell,
   encodeCell,
-  isUntold,
+  isUnreported,
   place,
   type Placing,
   type PropertyCell,
   recordValueOf,
-  toldAnew,
+  reportedAnew,
 } from './cell.ts'
 import type { Checkpoint } from './checkpoint.ts'
 import type { KeyFilter } from './key-filter.ts'
@@ -46,7 +46,7 @@ export class Flight {
   /** The highest offset at which something older than the best was read meanwhile; -1: none. */
   olderAt = -1
   /** Something else may have been told up to this version: what has landed in the end has to be newer, or be told anew. */
-  untold: Version | undefined
+  unreported: Version | undefined
   /** It brings nothing new, and only puts the log in order. */
   isRepair = false
   waiting: Waiting[] | undefined
@@ -203,7 +203,7 @@ export class Ledger {
     if (flight !== undefined) {
       flight.held = placing.best
       if (placing.isOutOfOrder) this.olderThan(flight, incoming.offset)
-      if (placing.toldBetween !== undefined) this.#tellAfter(flight, placing.toldBetween)
+      if (placing.reportedBetween !== undefined) this.#tellAfter(flight, placing.reportedBetween)
     }
     return placing
   }
@@ -215,13 +215,13 @@ export class Ledger {
   }
 
   /** Something else may have been told up to a version, as the record at `offset` shows: it is read again until that is put right. */
-  mustTell(flight: Flight, upTo: Version, offset: number): void {
-    flight.untold = flight.untold === undefined ? upTo : laterOf(flight.untold, upTo)
+  mustReport(flight: Flight, upTo: Version, offset: number): void {
+    flight.unreported = flight.unreported === undefined ? upTo : laterOf(flight.unreported, upTo)
     this.#block(flight, offset)
   }
 
   #tellAfter(flight: Flight, { state, offset }: PropertyCell): void {
-    this.mustTell(flight, state.version, offset)
+    this.mustReport(flight, state.version, offset)
   }
 
   #block(flight: Flight, offset: number): void {
@@ -241,13 +241,13 @@ export class Ledger {
    * Writes again what a key holds: something older stands behind it in the log, which compaction would keep, or something else may
    * have been told since. The key must be free.
    */
-  writeAgain(key: string, subject: Subject, held: Cell, why: WhyAgain, waiting: Waiting): void {
-    const { olderAt, untold, untoldAt } = why
-    const flight = new Flight({ subject, key, ...again(held, untold), held, onEnd: () => undefined })
+  writeAgain(key: string, subject: Subject, held: Cell, why: RewriteReason, waiting: Waiting): void {
+    const { olderAt, unreported, unreportedAt } = why
+    const flight = new Flight({ subject, key, ...again(held, unreported), held, onEnd: () => undefined })
     flight.wait(waiting)
     flight.isRepair = true
     if (olderAt !== -1) this.olderThan(flight, olderAt)
-    if (untold !== undefined) this.mustTell(flight, untold, untoldAt)
+    if (unreported !== undefined) this.mustReport(flight, unreported, unreportedAt)
     this.#takeOff(flight)
   }
 
@@ -335,9 +335,9 @@ export class Ledger {
     this.#flights.delete(key)
     if (written === 'refused') {
       write.onEnd('refused')
-      const { held, olderAt, untold, isRepair } = flight
-      const isAmiss = held !== undefined && (olderAt > held.offset || isUntold(held, untold))
-      if (isAmiss && !isRepair) this.#putInOrder(flight, held, olderAt, () => undefined)
+      const { held, olderAt, unreported, isRepair } = flight
+      const needsRepair = held !== undefined && (olderAt > held.offset || isUnreported(held, unreported))
+      if (needsRepair && !isRepair) this.#putInOrder(flight, held, olderAt, () => undefined)
       else {
         this.#unblock(flight)
         this.#resume(flight, held)
@@ -347,12 +347,12 @@ export class Ledger {
     this.#options.checkpoint.wrote(written)
     const placing = place({ ...write.cell, offset: written }, flight.held)
     const { best, isKnown, isOutOfOrder } = placing
-    if (placing.toldBetween !== undefined) this.#tellAfter(flight, placing.toldBetween)
+    if (placing.reportedBetween !== undefined) this.#tellAfter(flight, placing.reportedBetween)
     this.#overwritten.keep(key, written, flight.held === undefined)
     if (!isKnown) this.#keep(key, best)
     this.#suspect(write)
     const olderAt = Math.max(flight.olderAt, isOutOfOrder ? Math.max(written, flight.held?.offset ?? -1) : -1)
-    if (olderAt > best.offset || isUntold(best, flight.untold))
+    if (olderAt > best.offset || isUnreported(best, flight.unreported))
       this.#putInOrder(flight, best, olderAt, write.onEnd)
     else {
       this.#unblock(flight)
@@ -364,10 +364,10 @@ export class Ledger {
   /** Something older has landed behind it, or was told after it: the best is written again, before anything that waits. */
   #putInOrder(flight: Flight, best: Cell, olderAt: number, onEnd: Write['onEnd']): void {
     const { subject, key } = flight.write
-    const next = new Flight({ subject, key, ...again(best, flight.untold), held: best, onEnd })
+    const next = new Flight({ subject, key, ...again(best, flight.unreported), held: best, onEnd })
     next.waiting = flight.waiting
     next.blocked = flight.blocked
-    next.untold = flight.untold
+    next.unreported = flight.unreported
     next.isRepair = true
     if (olderAt > best.offset) this.olderThan(next, olderAt)
     this.#takeOff(next)
@@ -470,17 +470,17 @@ export class Ledger {
 }
 
 /** Why a key is written again. */
-export type WhyAgain = {
+export type RewriteReason = {
   /** Where something older stands behind what it holds; -1: nowhere. */
   readonly olderAt: number
   /** Up to which version something else may have been told, and the offset of the record that shows it. */
-  readonly untold: Version | undefined
-  readonly untoldAt: number
+  readonly unreported: Version | undefined
+  readonly unreportedAt: number
 }
 
-function again(best: Cell, untold: Version | undefined): Pick<Write, 'cell' | 'isEmitting'> {
-  const isEmitting = isUntold(best, untold)
-  return { cell: { ...(isEmitting ? toldAnew(best) : best), offset: -1 }, isEmitting }
+function again(best: Cell, unreported: Version | undefined): Pick<Write, 'cell' | 'isEmitting'> {
+  const isEmitting = isUnreported(best, unreported)
+  return { cell: { ...(isEmitting ? reportedAnew(best) : best), offset: -1 }, isEmitting }
 }
 
 const maxKnownProperties = 10_000

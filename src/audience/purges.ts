@@ -1,5 +1,5 @@
 import { partitionOf } from '../message/partition.ts'
-import { type Cell, isDead, isToldBefore, toldAnew } from './cell.ts'
+import { type Cell, isDead, isReportedBefore, reportedAnew } from './cell.ts'
 import type { Reading } from './reading.ts'
 import type { PropertySubject } from './state-record.ts'
 import { deletionKeyOf, knownPropertiesPrefix, knownPropertyOf, rangeOf, subjectKey } from './store-keys.ts'
@@ -48,15 +48,15 @@ export class Purges {
   ): void {
     const { ledger } = this.#context
     const key = subjectKey(subject)
-    const bury = (held: Cell | undefined): void => {
+    const erase = (held: Cell | undefined): void => {
       const cell =
         held === undefined && deadAt === -1 ? undefined : this.#replacementOf(subject, held, upToMs)
       if (cell === undefined) onEnd()
       else ledger.launch({ subject, key, cell, isEmitting: cell.kind === 'property', held, onEnd })
     }
     const flight = ledger.flightOf(key)
-    if (flight === undefined) bury(reading.cell(key))
-    else flight.wait({ resume: bury, giveBack: onEnd })
+    if (flight === undefined) erase(reading.cell(key))
+    else flight.wait({ resume: erase, giveBack: onEnd })
   }
 
   /** What to write in place of what is held of a deleted user; `undefined`: leave it. */
@@ -65,7 +65,7 @@ export class Purges {
     const { state } = held
     // A newer version of a value that was told before: the delete takes it from the receivers, so they are told again.
     if (!isDead(held, upToMs)) {
-      return isToldBefore(held, upToMs) ? { ...toldAnew(held), offset: -1 } : undefined
+      return isReportedBefore(held, upToMs) ? { ...reportedAnew(held), offset: -1 } : undefined
     }
     // The last sync has confirmed a member, and left the record as it was.
     const syncedAt =

@@ -1,11 +1,11 @@
-import { type Cell, decodeCell, encodeCell, isUntold, place, type PropertyCell } from './cell.ts'
+import { type Cell, decodeCell, encodeCell, isUnreported, place, type PropertyCell } from './cell.ts'
 import type { Checkpoint } from './checkpoint.ts'
 import { KeyFilter } from './key-filter.ts'
 import type { LoggedState } from './ports.ts'
 import { decodeState, type StateRecord } from './state-record.ts'
 import type { StateStore, StoreOperation } from './store.ts'
 import { anyDeletion, deletionKeyOf, knownPropertyKey, subjectKey } from './store-keys.ts'
-import type { WhyAgain } from './ledger.ts'
+import type { RewriteReason } from './ledger.ts'
 import { laterOf } from './version.ts'
 
 export type RestoreOptions = {
@@ -26,7 +26,7 @@ export type RestoreOptions = {
  * Brings the store to the end of the log: the highest version of each key holds. Gives the keys whose last record isn't that of
  * their highest version, or whose value has to be told anew; the checkpoint is blocked at `blockedAt` until that is written again.
  */
-export async function restore(options: RestoreOptions): Promise<Map<string, Amiss>> {
+export async function restore(options: RestoreOptions): Promise<Map<string, RepairNeeded>> {
   const { isEmpty, records, onProgress } = options
   const restoring = new Restoring(options, isEmpty ? new KeyFilter(seenBits) : undefined)
   let count = 0
@@ -42,7 +42,7 @@ export async function restore(options: RestoreOptions): Promise<Map<string, Amis
 }
 
 /** What is not as it has to be of a key. */
-export type Amiss = WhyAgain & { readonly blockedAt: number }
+export type RepairNeeded = RewriteReason & { readonly blockedAt: number }
 
 /** Of a million keys an eighth is looked for without need. */
 const seenBits = 2 ** 23
@@ -63,7 +63,7 @@ class Restoring {
   readonly #seen: KeyFilter | undefined
   readonly #knownProperties = new Set<string>()
   #lastKnown: { spaceId: string; property: string; id: string } | undefined
-  readonly outOfOrder = new Map<string, Amiss>()
+  readonly outOfOrder = new Map<string, RepairNeeded>()
 
   constructor(options: RestoreOptions, seen: KeyFilter | undefined) {
     this.#options = options
@@ -139,34 +139,34 @@ class Restoring {
     const held = cells.get(key)
     // What was deleted, and was written late: a tombstone follows, from whoever reads it in the group.
     if (isDead && held === undefined) return
-    const { best, isKnown, isOutOfOrder, toldBetween } = place(cell, held)
+    const { best, isKnown, isOutOfOrder, reportedBetween } = place(cell, held)
     if (!isKnown) {
       cells.set(key, best)
       changed.set(key, best)
     }
-    if (!isOutOfOrder && toldBetween === undefined && this.outOfOrder.size === 0) return
-    this.#order(key, best, isOutOfOrder ? Math.max(offset, held?.offset ?? 0) : -1, toldBetween)
+    if (!isOutOfOrder && reportedBetween === undefined && this.outOfOrder.size === 0) return
+    this.#order(key, best, isOutOfOrder ? Math.max(offset, held?.offset ?? 0) : -1, reportedBetween)
   }
 
-  #order(key: string, best: Cell, olderAt: number, toldBetween: PropertyCell | undefined): void {
+  #order(key: string, best: Cell, olderAt: number, reportedBetween: PropertyCell | undefined): void {
     const { checkpoint } = this.#options
     const before = this.outOfOrder.get(key)
     if (before !== undefined) checkpoint.unblock(before.blockedAt)
-    let { untold, untoldAt } = before ?? { untold: undefined, untoldAt: -1 }
-    if (toldBetween !== undefined) {
-      const { state, offset } = toldBetween
+    let { unreported, unreportedAt } = before ?? { unreported: undefined, unreportedAt: -1 }
+    if (reportedBetween !== undefined) {
+      const { state, offset } = reportedBetween
       // From there on it is all found again.
-      untoldAt = untold === undefined ? offset : Math.min(untoldAt, offset)
-      untold = untold === undefined ? state.version : laterOf(untold, state.version)
+      unreportedAt = unreported === undefined ? offset : Math.min(unreportedAt, offset)
+      unreported = unreported === undefined ? state.version : laterOf(unreported, state.version)
     }
-    if (!isUntold(best, untold)) untold = undefined
-    if (olderAt === -1 && untold === undefined) {
+    if (!isUnreported(best, unreported)) unreported = undefined
+    if (olderAt === -1 && unreported === undefined) {
       this.outOfOrder.delete(key)
       return
     }
-    const blockedAt = untold === undefined ? olderAt : olderAt === -1 ? untoldAt : Math.min(olderAt, untoldAt)
+    const blockedAt = unreported === undefined ? olderAt : olderAt === -1 ? unreportedAt : Math.min(olderAt, unreportedAt)
     checkpoint.block(blockedAt)
-    this.outOfOrder.set(key, { olderAt, untold, untoldAt, blockedAt })
+    this.outOfOrder.set(key, { olderAt, unreported, unreportedAt, blockedAt })
   }
 
   #addKnownProperty({ subject, state }: StateRecord, operations: StoreOperation[]): void {

@@ -398,7 +398,7 @@ export class Syncs {
       const held = this.#heldOf(sync, user, stored)
       const ownerSyncedAt = held === undefined ? undefined : this.#ownerSyncedAt(sync, held.state.id)
       const state = decideSync(ofUser, isMember, { held: held?.state, deletedUpToMs, ownerSyncedAt })
-      // Waits to be buried. After the sync it would look like a member whom the sync has confirmed.
+      // Waits to be erased. After the sync it would look like a member whom the sync has confirmed.
       const isDead = !isMember && held !== undefined && held.state.version.atMs <= deletedUpToMs
       if (state === undefined && !isDead) {
         if (isMember) counts.unchanged++

@@ -8,13 +8,13 @@ import type { StateStore } from './store.ts'
 import type { Version } from './version.ts'
 
 /**
- * Buries what a unit holds of a deleted user and isn't newer than the deletion floor. What is newer and was told before the
- * deletion is told anew.
+ * Erases what a unit holds of a deleted user and isn't newer than the deletion floor. What is newer and was reported before the
+ * deletion is reported anew.
  */
 export type Purge = {
   readonly deletionKey: string
   readonly subjects: readonly PropertySubject[]
-  /** The offset at which a state to be buried was read; -1: none was. */
+  /** The offset at which a state to be erased was read; -1: none was. */
   readonly deadAt: number
   readonly done: () => void
 }

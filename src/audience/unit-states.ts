@@ -1,11 +1,11 @@
-import { type Cell, isDead, isToldBefore, isUntold, saysSame } from './cell.ts'
+import { type Cell, isDead, isReportedBefore, isUnreported, saysSame } from './cell.ts'
 import { identifyOf } from './identify.ts'
 import { Intake } from './intake.ts'
 import type { Waiting } from './ledger.ts'
 import type { HeldRecord } from './ports.ts'
 import type { Purges } from './purges.ts'
 import { type Reading, sameAsRead, unread } from './reading.ts'
-import { type Amiss, cellOf } from './restore.ts'
+import { type RepairNeeded, cellOf } from './restore.ts'
 import type { DeletionSubject, PropertyState, PropertySubject, StateRecord } from './state-record.ts'
 import { deletionKeyOf, subjectKey, subjectOf } from './store-keys.ts'
 import type { UnitContext } from './unit-context.ts'
@@ -105,7 +105,7 @@ export class UnitStates {
     const held = this.#heldOf(item, incoming, reading)
     if (subject.kind === 'property' && isDead(incoming, deletedUpToMs)) {
       if (held === undefined || isDead(held, deletedUpToMs)) {
-        this.#bury(subject, key, record, read)
+        this.#erase(subject, key, record, read)
         ledger.read(offset)
         return
       }
@@ -125,18 +125,18 @@ export class UnitStates {
   ): void {
     const { ledger } = this.#context
     const { offset } = record
-    const { best, isOutOfOrder, toldBetween } = ledger.adopt(key, incoming, held)
-    const deleted = isToldBefore(best, deletedUpToMs) ? endOf(deletedUpToMs) : undefined
+    const { best, isOutOfOrder, reportedBetween } = ledger.adopt(key, incoming, held)
+    const deleted = isReportedBefore(best, deletedUpToMs) ? endOf(deletedUpToMs) : undefined
     const flight = ledger.flightOf(key)
-    if (flight !== undefined && deleted !== undefined) ledger.mustTell(flight, deleted, offset)
-    const untold = flight === undefined ? laterUntold(toldBetween?.state.version, deleted) : flight.untold
+    if (flight !== undefined && deleted !== undefined) ledger.mustReport(flight, deleted, offset)
+    const unreported = flight === undefined ? laterUnreported(reportedBetween?.state.version, deleted) : flight.unreported
     // What is done about it stands in the log before the record is settled.
-    if (isOutOfOrder || untold !== undefined) {
+    if (isOutOfOrder || unreported !== undefined) {
       const waiting: Waiting = {
         resume: (now) => this.#end(record, read, now),
         giveBack: () => record.giveBack(),
       }
-      const why = { olderAt: isOutOfOrder ? offset : -1, untold, untoldAt: toldBetween?.offset ?? offset }
+      const why = { olderAt: isOutOfOrder ? offset : -1, unreported, unreportedAt: reportedBetween?.offset ?? offset }
       if (flight === undefined) ledger.writeAgain(key, read.subject, best, why, waiting)
       else flight.wait(waiting)
       ledger.read(offset)
@@ -146,25 +146,25 @@ export class UnitStates {
     this.#end(record, read, best)
   }
 
-  /** Puts a key in order that `restore` found amiss. Call once the key is read. */
-  putInOrder(key: string, amiss: Amiss, reading: Reading): void {
+  /** Puts a key in order that `restore` found to need a repair. Call once the key is read. */
+  putInOrder(key: string, repair: RepairNeeded, reading: Reading): void {
     const { ledger, checkpoint } = this.#context
-    const { olderAt, untold, untoldAt, blockedAt } = amiss
+    const { olderAt, unreported, unreportedAt, blockedAt } = repair
     const held = reading.acknowledged(key)
     const subject = subjectOf(key)
     const flight = ledger.flightOf(key)
     if (flight !== undefined) {
       if (olderAt !== -1) ledger.olderThan(flight, olderAt)
-      if (untold !== undefined) ledger.mustTell(flight, untold, untoldAt)
+      if (unreported !== undefined) ledger.mustReport(flight, unreported, unreportedAt)
     } else if (held !== undefined && subject !== undefined) {
-      const isAmiss = held.offset < olderAt || isUntold(held, untold)
-      if (isAmiss) ledger.writeAgain(key, subject, held, amiss, nobody)
+      const needsRepair = held.offset < olderAt || isUnreported(held, unreported)
+      if (needsRepair) ledger.writeAgain(key, subject, held, repair, nobody)
     }
     checkpoint.unblock(blockedAt)
   }
 
-  /** Buries a state of the deleted user that came after all: it is neither kept nor sent. */
-  #bury(subject: PropertySubject, key: string, record: HeldRecord, read: StateRecord): void {
+  /** Erases a state of a deleted user that came after the deletion: it is neither kept nor sent. */
+  #erase(subject: PropertySubject, key: string, record: HeldRecord, read: StateRecord): void {
     const { ledger, enqueuePurge, isEnding } = this.#context
     const flight = ledger.flightOf(key)
     if (flight !== undefined) ledger.olderThan(flight, record.offset)
@@ -172,12 +172,12 @@ export class UnitStates {
       deletionKey: deletionKeyOf(subject),
       subjects: [subject],
       deadAt: record.offset,
-      done: () => (isEnding() ? record.giveBack() : this.#endBuried(record, read)),
+      done: () => (isEnding() ? record.giveBack() : this.#endErased(record, read)),
     })
   }
 
   /** Sends it where an owner before may have sent it just before the delete: then the delete has to be the last once more. */
-  #endBuried(record: HeldRecord, read: StateRecord): void {
+  #endErased(record: HeldRecord, read: StateRecord): void {
     if ('isSilent' in read && !read.isSilent && record.mayHaveBegun === true) {
       this.#deliver(record, read, true)
       return
@@ -237,6 +237,6 @@ function supersedes(now: PropertyState, state: PropertyState): boolean {
   return compareVersions(now.version, state.version) > 0 && !saysSame(now, state)
 }
 
-function laterUntold(a: Version | undefined, b: Version | undefined): Version | undefined {
+function laterUnreported(a: Version | undefined, b: Version | undefined): Version | undefined {
   return a === undefined || b === undefined ? (a ?? b) : laterOf(a, b)
 }

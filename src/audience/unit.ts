@@ -10,7 +10,7 @@ import { Ledger } from './ledger.ts'
 import type { AudiencePorts, HeldRecord, RecordContent } from './ports.ts'
 import { Purges } from './purges.ts'
 import { Reading } from './reading.ts'
-import type { Amiss } from './restore.ts'
+import type { RepairNeeded } from './restore.ts'
 import type { StateRecord } from './state-record.ts'
 import { readStates, type StatesPage, type StatesQuery } from './states-page.ts'
 import type { StateStore, StoreOperation } from './store.ts'
@@ -32,7 +32,7 @@ export type UnitOptions = {
   /** As `readSyncFloors` returns it; the unit keeps it up to date from here on. */
   readonly syncFloors: Map<string, Version>
   /** Keys that are not as they have to be, with the offsets that the checkpoint is blocked at. */
-  readonly outOfOrder: ReadonlyMap<string, Amiss>
+  readonly outOfOrder: ReadonlyMap<string, RepairNeeded>
   readonly ports: AudiencePorts
 }
 
@@ -47,7 +47,7 @@ type InboxItem =
     }
   /** A record of `memberships` that is no state: another one takes care of it, and it counts as read. */
   | { readonly kind: 'pass'; readonly record: Pick<HeldRecord, 'offset' | 'isAbandoned'> }
-  | { readonly kind: 'put_in_order'; readonly key: string; readonly amiss: Amiss }
+  | { readonly kind: 'put_in_order'; readonly key: string; readonly repair: RepairNeeded }
 
 /** In one turn, of each kind. */
 const mostAtOnce = 1_000
@@ -102,7 +102,7 @@ export class AudienceUnit {
     this.#changes = new UnitChanges(context)
     this.#states = new UnitStates(context, this.#purges)
     this.#deletions = new UnitDeletions(context, this.#purges)
-    for (const [key, amiss] of options.outOfOrder) this.#inbox.push({ kind: 'put_in_order', key, amiss })
+    for (const [key, repair] of options.outOfOrder) this.#inbox.push({ kind: 'put_in_order', key, repair })
     this.#turn()
   }
 
@@ -334,7 +334,7 @@ export class AudienceUnit {
         item.resolve(item.keys.map((key) => reading.acknowledged(key)))
         return
       case 'put_in_order':
-        this.#states.putInOrder(item.key, item.amiss, reading)
+        this.#states.putInOrder(item.key, item.repair, reading)
         return
       case 'pass':
         // Not past states that were given back.

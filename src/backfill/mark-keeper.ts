@@ -1,4 +1,4 @@
-import { type Connection, decodeMark, encodeMark, isTold, type Mark, type Marked, Marks } from './marks.ts'
+import { type Connection, decodeMark, encodeMark, isReported, type Mark, type Marked, Marks } from './marks.ts'
 
 export type MarkKeeperOptions = {
   /** How many units there are. */
@@ -57,7 +57,7 @@ export class MarkKeeper {
   miss(destinationId: string, spaceId: string): Promise<void> | undefined {
     const marked = this.#marks.of(destinationId, spaceId)
     this.#missed.add(marked)
-    if (!isTold(marked) && !this.#writing.has(marked)) this.#write(marked)
+    if (!isReported(marked) && !this.#writing.has(marked)) this.#write(marked)
     return this.#writing.get(marked)
   }
 
@@ -80,7 +80,7 @@ export class MarkKeeper {
     for (const marked of since) {
       // What is on its way may land before a backfill began that has read past what was missed.
       if (this.#writing.has(marked)) this.#missed.add(marked)
-      else if (!isTold(marked)) this.#write(marked)
+      else if (!isReported(marked)) this.#write(marked)
     }
   }
 

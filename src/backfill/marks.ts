@@ -191,7 +191,7 @@ export function isBehind({ missedAt, filledUpTo }: Marked): boolean {
 }
 
 /** The log says so already of what is missed now: no backfill that has begun since can take it down. */
-export function isTold({ missedAt, begunAt, filledUpTo }: Marked): boolean {
+export function isReported({ missedAt, begunAt, filledUpTo }: Marked): boolean {
   return missedAt >= filledUpTo && missedAt > begunAt
 }
 

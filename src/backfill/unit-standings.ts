@@ -152,14 +152,14 @@ export class UnitStandings {
     for (const [key, { standing, ...connection }] of standings) {
       if (joined.has(key)) continue
       const step = this.#stepOf(connection, 'none', standing, isTracked)
-      written.push(this.#obey(unit, connection, step, false))
+      written.push(this.#apply(unit, connection, step, false))
     }
     for (const [key, { joint, ...connection }] of joined) {
       const step = this.#stepOf(connection, joint, standings.get(key)?.standing, isTracked)
-      written.push(this.#obey(unit, connection, step, true))
+      written.push(this.#apply(unit, connection, step, true))
     }
     // Behind what was there before: as long as the log hasn't this one, the next owner looks at that anew.
-    if (!isTracked) written.push(this.#told(this.#options.marks.tell({ kind: 'tracked', unit })))
+    if (!isTracked) written.push(this.#reported(this.#options.marks.tell({ kind: 'tracked', unit })))
     owned.isTracked = true
     return written
   }
@@ -176,7 +176,7 @@ export class UnitStandings {
     return firstSyncStep({ joint, standing, isTracked, isComplete, isWanted })
   }
 
-  #obey(unit: number, connection: Connection, step: FirstSyncStep, isConnected: boolean): Promise<unknown> {
+  #apply(unit: number, connection: Connection, step: FirstSyncStep, isConnected: boolean): Promise<unknown> {
     const { marks, onParted, onLeftOut } = this.#options
     switch (step) {
       case 'assume_told':
@@ -198,10 +198,10 @@ export class UnitStandings {
 
   #write(unit: number, { destinationId, spaceId }: Connection, standing: Standing): Promise<unknown> {
     const mark = { kind: 'unit', destinationId, spaceId, unit, standing } as const
-    return this.#told(this.#options.marks.tell(mark))
+    return this.#reported(this.#options.marks.tell(mark))
   }
 
-  #told(telling: Promise<unknown>): Promise<unknown> {
+  #reported(telling: Promise<unknown>): Promise<unknown> {
     return telling.catch((error: unknown) => this.#options.onFailed(error))
   }
 }

@@ -173,11 +173,11 @@ class StateWriter implements LogObserver {
   }
 
   #tellLeftover(atMs: number): void {
-    this.#sampler.leftover(atMs, ({ hook, untold, lastStatus, lastDurationMs, lastAtMs }, delivery) => {
+    this.#sampler.leftover(atMs, ({ hook, unlogged, lastStatus, lastDurationMs, lastAtMs }, delivery) => {
       const state = this.#stateOf(delivery, lastAtMs)
       state.kind = kindIndex.attempted
       state.hook = hook
-      state.weight = untold
+      state.weight = unlogged
       state.isEnd = true
       state.verdict = verdictIndex.get('delivered') ?? 0
       state.outcome = outcomeIndex.get('answer') ?? 0

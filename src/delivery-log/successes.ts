@@ -8,7 +8,7 @@ export class Successes<D> {
   /** One of so many gets a record. */
   every = 1
   /** Those since the last record that have none. */
-  untold = 0
+  unlogged = 0
   /** The last of them. */
   last: D | undefined
   lastStatus = 0
@@ -30,7 +30,7 @@ const thinning = 10
 export class SuccessSampler<D extends { readonly destinationId: string }> {
   readonly #perSecond: number
   readonly #byDestination = new Map<string, Successes<D>>()
-  /** Those with something untold. */
+  /** Those with something unlogged. */
   #open: Successes<D>[] = []
 
   constructor(perSecond: number) {
@@ -46,24 +46,24 @@ export class SuccessSampler<D extends { readonly destinationId: string }> {
       of.written = 0
       of.every = 1
     }
-    if (of.untold + 1 < of.every) {
-      if (of.untold === 0) this.#open.push(of)
-      of.untold++
+    if (of.unlogged + 1 < of.every) {
+      if (of.unlogged === 0) this.#open.push(of)
+      of.unlogged++
       of.last = delivery
       of.lastStatus = status
       of.lastDurationMs = durationMs
       of.lastAtMs = atMs
       return 0
     }
-    const weight = of.untold + 1
-    of.untold = 0
+    const weight = of.unlogged + 1
+    of.unlogged = 0
     of.last = undefined
     of.written++
     if (of.written % this.#perSecond === 0) of.every *= thinning
     return weight
   }
 
-  /** Tells of those that are untold, and of a second before this one. */
+  /** Tells of those that are unlogged, and of a second before this one. */
   leftover(atMs: number, tell: (of: Successes<D>, last: D) => void): void {
     if (this.#open.length === 0) return
     const second = Math.floor(atMs / 1_000)
@@ -73,7 +73,7 @@ export class SuccessSampler<D extends { readonly destinationId: string }> {
       if (of.second >= second) still.push(of)
       else {
         tell(of, of.last)
-        of.untold = 0
+        of.unlogged = 0
         of.last = undefined
       }
     }

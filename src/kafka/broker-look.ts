@@ -3,8 +3,8 @@ import { type KnownVersions, versionProblem } from './broker-versions.ts'
 import { openPartwiseCluster } from './partwise-cluster.ts'
 import type { Operation } from './rights.ts'
 
-/** Operations that this client may do on a resource; `untold`: this cluster doesn't say. */
-export type Allowed = ReadonlySet<Operation> | 'untold'
+/** Operations that this client may do on a resource; `unreported`: this cluster doesn't say. */
+export type Allowed = ReadonlySet<Operation> | 'unreported'
 
 export type BrokerLook = {
   /** Why Sluice can't speak with it; then nothing more is known. */
@@ -55,14 +55,14 @@ export async function lookAtBroker(
       ]),
     )
     const problem = versionProblem(versions)
-    if (problem !== undefined) return { problem, topics: new Map(), group: 'untold' }
+    if (problem !== undefined) return { problem, topics: new Map(), group: 'unreported' }
     const knows = (apiKey: number, version: number): boolean =>
       (versions.get(apiKey)?.highest ?? -1) >= version
     const topics = knows(keys.metadata, tellingMetadata) ? await askTopics(broker, asked.topics) : new Map()
     const group =
       asked.groupId !== undefined && knows(keys.describeGroups, tellingDescribeGroups)
         ? await askGroup(cluster, broker, asked.groupId).catch(untoldWhileAway)
-        : 'untold'
+        : 'unreported'
     return { problem, topics, group }
   } finally {
     await opened.close()
@@ -71,7 +71,7 @@ export async function lookAtBroker(
 
 /** The coordinator may be on its way to another broker: whoever joins waits for it. */
 function untoldWhileAway(error: unknown): Allowed {
-  if (error instanceof kafkajs.KafkaJSError) return 'untold'
+  if (error instanceof kafkajs.KafkaJSError) return 'unreported'
   throw error
 }
 
@@ -123,7 +123,7 @@ async function askGroup(cluster: Cluster, broker: AskedBroker, groupId: string):
   })
   if (found.code === errors.groupAuthorization) return new Set()
   // It is being made, or loaded: the group says itself what is missing when it is joined.
-  if (found.code !== errors.none) return 'untold'
+  if (found.code !== errors.none) return 'unreported'
   await cluster.refreshMetadata()
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kafkajs declares a part of its brokers only
   const coordinator = (await cluster.findBroker({ nodeId: String(found.nodeId) })) as unknown as AskedBroker
@@ -134,7 +134,7 @@ async function askGroup(cluster: Cluster, broker: AskedBroker, groupId: string):
   }
   return send(coordinator, describe, Buffer.concat([arrayOf([groupId]), Buffer.from([1])]), (at) => {
     at.skip(4)
-    const [allowed = 'untold' as const] = at.array(() => {
+    const [allowed = 'unreported' as const] = at.array(() => {
       const code = at.int16()
       for (let texts = 0; texts < 4; texts++) at.text()
       at.array(() => {
@@ -147,7 +147,7 @@ async function askGroup(cluster: Cluster, broker: AskedBroker, groupId: string):
   })
 }
 
-const untold = -(2 ** 31)
+const unreported = -(2 ** 31)
 /** The codes of Kafka's `AclOperation`, which are the bits. */
 const bits: readonly (readonly [Operation, number])[] = [
   ['READ', 3],
@@ -162,7 +162,7 @@ const bits: readonly (readonly [Operation, number])[] = [
 
 function allowedBy(code: number, field: number, refusal: number): Allowed {
   if (code === refusal) return new Set()
-  if (code !== errors.none || field === untold) return 'untold'
+  if (code !== errors.none || field === unreported) return 'unreported'
   return new Set(bits.filter(([, bit]) => (field & (1 << bit)) !== 0).map(([operation]) => operation))
 }
 

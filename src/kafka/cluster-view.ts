@@ -4,7 +4,7 @@ import { openPartwiseCluster, type PartwiseCluster } from './partwise-cluster.ts
 import { type Leader, TopicView } from './topic-view.ts'
 import type { WireBroker } from './wire.ts'
 
-/** Who leads what, as far as the brokers have told. Errors belong to their partition or topic. No topic is ever made by looking. */
+/** Who leads what, as far as the brokers have reported. Errors belong to their partition or topic. No topic is ever made by looking. */
 export type ClusterView = {
   /** Resolves when the brokers have told about all topics once; rejects when none can be reached. */
   connect(): Promise<void>
@@ -35,7 +35,7 @@ export type ClusterView = {
 export type ClusterViewOptions = {
   readonly kafka: Kafka
   readonly topics: readonly string[]
-  /** How many partitions each topic should have; further ones are told of, and read by nobody. */
+  /** How many partitions each topic should have; further ones are reported, and read by nobody. */
   readonly partitions?: number | undefined
   readonly log: Record<'warn' | 'error', (fields: object, message: string) => void>
   /** How often the brokers are asked without a reason, in milliseconds. */
@@ -166,8 +166,8 @@ class BrokersView implements ClusterView {
   /** Gives whether something has changed. */
   #take(): boolean {
     let hasChanged = false
-    for (const told of this.#opened.metadata?.topicMetadata ?? []) {
-      if (this.#topics.get(told.topic)?.take(told) === true) hasChanged = true
+    for (const reported of this.#opened.metadata?.topicMetadata ?? []) {
+      if (this.#topics.get(reported.topic)?.take(reported) === true) hasChanged = true
     }
     if (!hasChanged) return false
     this.#sayGrown()

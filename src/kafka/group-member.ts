@@ -333,7 +333,7 @@ export class GroupMember implements GroupConsumer {
       if (one.topic !== partition.topic) continue
       one.knownBelow = truncation.at
       // The commit may be of the former log too.
-      one.isTruncationTold = true
+      one.isTruncationReported = true
     }
     // What waits of the former log is let go.
     this.#options.onAssigned(unitsOf(this.#owned.all))

@@ -173,7 +173,7 @@ export class Handover {
     const { onLost, onTruncated } = this.#options
     const { partition, stored } = one
     const truncation = truncationOf(one, location)
-    if (truncation !== undefined && !partition.isTruncationTold) onTruncated(partition, truncation)
+    if (truncation !== undefined && !partition.isTruncationReported) onTruncated(partition, truncation)
     if (location.kind !== 'retentionWon') return
     const { from, to } = location
     // What was settled of it before it was deleted isn't lost.
@@ -190,7 +190,7 @@ export class Handover {
     }
     const { log } = location
     const truncation = truncationOf(one, location)
-    if ((truncation !== undefined || partition.isTruncationTold) && this.#options.onTruncation === 'stop') {
+    if ((truncation !== undefined || partition.isTruncationReported) && this.#options.onTruncation === 'stop') {
       this.#stop(partition, truncation)
       return undefined
     }
@@ -211,8 +211,8 @@ export class Handover {
   }
 
   #stop(partition: Partition, truncation: Truncation | undefined): void {
-    const isTold = partition.isStopped || partition.isTruncationTold
-    if (truncation !== undefined && !isTold) this.#options.onTruncated(partition, truncation)
+    const isReported = partition.isStopped || partition.isTruncationReported
+    if (truncation !== undefined && !isReported) this.#options.onTruncated(partition, truncation)
     partition.isStopped = true
     partition.trouble = `${partition.topic}/${partition.id} is not the log that was read before, and kafka.onTruncation is stop`
   }

@@ -106,10 +106,10 @@ export class LogReader {
   /** Throws what the brokers say instead. */
   #leader(): number {
     const { topic, partition } = this.#options
-    const told = this.#brokers.metadata?.topicMetadata.find((one) => one.topic === topic)
-    if (told !== undefined && told.topicErrorCode !== errorCodes.NONE)
-      throw protocolError(told.topicErrorCode)
-    const leader = told?.partitionMetadata.find(({ partitionId }) => partitionId === partition)?.leader ?? -1
+    const reported = this.#brokers.metadata?.topicMetadata.find((one) => one.topic === topic)
+    if (reported !== undefined && reported.topicErrorCode !== errorCodes.NONE)
+      throw protocolError(reported.topicErrorCode)
+    const leader = reported?.partitionMetadata.find(({ partitionId }) => partitionId === partition)?.leader ?? -1
     if (leader < 0) throw new kafkajs.KafkaJSError(`${topic}/${partition} has no leader`)
     return leader
   }

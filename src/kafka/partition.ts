@@ -69,7 +69,7 @@ export class Partition {
   /** What its owner knows of records from this offset on is void: the log has other ones there. */
   knownBelow = Infinity
   /** That its log isn't the one that was read before has been said, and counted. */
-  isTruncationTold = false
+  isTruncationReported = false
   /** It has another log than before, and stands still for that. */
   isStopped = false
   /** Why it isn't begun, or not read: what is wrong with its log, in words; `undefined` while nothing is known to be. */

@@ -37,9 +37,9 @@ async function readValues(admin: Admin, topic: string): Promise<ReadonlyMap<stri
     const entries = resources[0]?.configEntries ?? []
     return new Map(entries.map(({ configName, configValue }) => [configName, configValue]))
   } catch (error) {
-    if (isProtocolError(error, untold)) return new Map()
+    if (isProtocolError(error, unreported)) return new Map()
     throw error
   }
 }
 
-const untold: ReadonlySet<string> = new Set(['UNKNOWN_TOPIC_OR_PARTITION', 'TOPIC_AUTHORIZATION_FAILED'])
+const unreported: ReadonlySet<string> = new Set(['UNKNOWN_TOPIC_OR_PARTITION', 'TOPIC_AUTHORIZATION_FAILED'])

@@ -1,5 +1,5 @@
 import type { Admin, Kafka } from 'kafkajs'
-import { readSettings, satisfies, type ToldSettings } from './topic-settings.ts'
+import { readSettings, type ReportedSettings, satisfies } from './topic-settings.ts'
 import { type TopicDefinition, type TopicLayout, topicTable } from './topics.ts'
 import { withAdmin } from './with-admin.ts'
 
@@ -49,9 +49,9 @@ export async function reportOn(
     }
     faults.push(...(await shapeFaults(admin, definition, withSettings)))
     if (!withSettings) continue
-    const told = await readSettings(admin, topic)
-    faults.push(...settingFaults(definition, told))
-    const most = typeof told === 'string' ? undefined : told.get('max.message.bytes')?.value
+    const reported = await readSettings(admin, topic)
+    faults.push(...settingFaults(definition, reported))
+    const most = typeof reported === 'string' ? undefined : reported.get('max.message.bytes')?.value
     if (Number(most) > 0) maxMessageBytes.set(topic, Number(most))
   }
   return { faults, maxMessageBytes }
@@ -76,12 +76,12 @@ async function shapeFaults(
   return faults
 }
 
-function settingFaults({ topic, settings }: TopicDefinition, told: ToldSettings | string): TopicFault[] {
-  if (typeof told === 'string') {
-    return [{ topic, problem: `does not tell its settings (${told})`, kind: 'setting' }]
+function settingFaults({ topic, settings }: TopicDefinition, reported: ReportedSettings | string): TopicFault[] {
+  if (typeof reported === 'string') {
+    return [{ topic, problem: `does not tell its settings (${reported})`, kind: 'setting' }]
   }
   return settings.flatMap((setting) => {
-    const value = told.get(setting.name)?.value
+    const value = reported.get(setting.name)?.value
     if (satisfies(setting, value)) return []
     const relation = setting.rule === 'atLeast' ? 'at least ' : ''
     const problem = `has ${setting.name}=${value ?? '(unknown)'} instead of ${relation}${setting.value}`

@@ -48,8 +48,8 @@ export function makeCopies(
 async function timesUntold(admin: Admin, definitions: readonly TopicDefinition[]): Promise<Refusal[]> {
   const refusals: Refusal[] = []
   for (const { topic } of definitions) {
-    const told = await readSettings(admin, topic)
-    const value = typeof told === 'string' ? told : told.get(timeType)?.value
+    const reported = await readSettings(admin, topic)
+    const value = typeof reported === 'string' ? reported : reported.get(timeType)?.value
     if (value !== 'CreateTime')
       refusals.push({ topic, problem: `does not have ${timeType}=CreateTime (${value ?? 'not told'})` })
   }
@@ -81,8 +81,8 @@ export function addPartitions(
     const existing = new Set(await admin.listTopics())
     const refusals: Refusal[] = []
     for (const topic of topics.filter((one) => existing.has(one))) {
-      const { topics: told } = await admin.fetchTopicMetadata({ topics: [topic] })
-      if ((told[0]?.partitions.length ?? 0) >= partitions) continue
+      const { topics: reported } = await admin.fetchTopicMetadata({ topics: [topic] })
+      if ((reported[0]?.partitions.length ?? 0) >= partitions) continue
       const topicPartitions = [{ topic, count: partitions }]
       try {
         await admin.createPartitions({ validateOnly, timeout: 30_000, topicPartitions })

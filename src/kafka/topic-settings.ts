@@ -3,12 +3,12 @@ import { isProtocolError } from './protocol-error.ts'
 import type { TopicSetting } from './topics.ts'
 
 /** What a cluster tells of a topic's settings. By name; empty where it tells nothing. */
-export type ToldSettings = ReadonlyMap<string, { readonly value: string; readonly isDefault: boolean }>
+export type ReportedSettings = ReadonlyMap<string, { readonly value: string; readonly isDefault: boolean }>
 
 const topicConfigSource: unknown = 1
 
 /** Settings of one topic; a text where it may not be looked at, or this cluster tells none. */
-export async function readSettings(admin: Admin, topic: string): Promise<ToldSettings | string> {
+export async function readSettings(admin: Admin, topic: string): Promise<ReportedSettings | string> {
   try {
     const { resources } = await admin.describeConfigs({
       includeSynonyms: false,
@@ -23,12 +23,12 @@ export async function readSettings(admin: Admin, topic: string): Promise<ToldSet
       ]),
     )
   } catch (error) {
-    if (!isProtocolError(error, untold)) throw error
+    if (!isProtocolError(error, unreported)) throw error
     return error instanceof Error ? error.message : String(error)
   }
 }
 
-const untold: ReadonlySet<string> = new Set([
+const unreported: ReadonlySet<string> = new Set([
   'TOPIC_AUTHORIZATION_FAILED',
   'CLUSTER_AUTHORIZATION_FAILED',
   'UNSUPPORTED_VERSION',

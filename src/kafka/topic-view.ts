@@ -44,9 +44,9 @@ export class TopicView {
     if (isOther && this.#topicId !== undefined) this.#formerIds.add(this.#topicId)
     const before = isOther ? noPartitions : this.#partitions
     const partitions = new Map(
-      partitionMetadata.map((told) => [
-        told.partitionId,
-        laterOf(told, before.get(told.partitionId), topicId),
+      partitionMetadata.map((reported) => [
+        reported.partitionId,
+        laterOf(reported, before.get(reported.partitionId), topicId),
       ]),
     )
     const hasChanged = isOther || topicErrorCode !== this.#errorCode || !areSame(partitions, this.#partitions)
@@ -73,12 +73,12 @@ const noPartitions: ReadonlyMap<number, PartitionMetadata> = new Map()
 
 /** Of the same log the later leader is right. Without an id nobody knows whether it is the same log. */
 function laterOf(
-  told: PartitionMetadata,
+  reported: PartitionMetadata,
   before: PartitionMetadata | undefined,
   topicId: string | undefined,
 ): PartitionMetadata {
-  if (before === undefined || topicId === undefined) return told
-  return told.leaderEpoch >= 0 && told.leaderEpoch < before.leaderEpoch ? before : told
+  if (before === undefined || topicId === undefined) return reported
+  return reported.leaderEpoch >= 0 && reported.leaderEpoch < before.leaderEpoch ? before : reported
 }
 
 function areSame(

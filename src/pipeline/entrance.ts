@@ -92,14 +92,14 @@ export class Entrance {
     const connected = destinationsBySource.get(spaceId) ?? []
     if (space === undefined || space.kind === 'events') {
       const pending = exits.refuseIdentify(record, identify)
-      for (const told of exits.missedBy(connected, none, spaceId)) account.settleAfter(told, pending)
+      for (const reported of exits.missedBy(connected, none, spaceId)) account.settleAfter(reported, pending)
       return none
     }
     if (!space.enabled) observer.notRouted('source_disabled')
     const about = { sourceId: spaceId, messageId, record }
     const to = space.enabled ? this.#route({ type: 'identify' }, connected, about) : []
     // A superseded one too: where it may have been sent, nothing is sent after its late effect.
-    const told = to.length < connected.length ? exits.missedBy(connected, to, spaceId) : []
+    const reported = to.length < connected.length ? exits.missedBy(connected, to, spaceId) : []
     const message: OwnMessage = {
       sourceId: spaceId,
       messageId,
@@ -108,7 +108,7 @@ export class Entrance {
       isUncertain: identify.isSuperseded === true || record.mayHaveBegun === true,
     }
     const routed = to.map((destination) => ({ message, body, destination }))
-    return this.#deliveriesOf(record, routed, { userId, bodyBytes: body.length }, told)
+    return this.#deliveriesOf(record, routed, { userId, bodyBytes: body.length }, reported)
   }
 
   /** A deletion request: a `delete` for each destination of each of its sources. */
@@ -218,21 +218,21 @@ export class Entrance {
     }
   }
 
-  /** Settles a record of which there are none, once all is `told`. */
+  /** Settles a record of which there are none, once all is `reported`. */
   #deliveriesOf(
     record: HeldRecord,
     routed: readonly Routed[],
     { userId, bodyBytes }: { userId: string; bodyBytes: number },
-    told: readonly Promise<void>[] = [],
+    reported: readonly Promise<void>[] = [],
   ): readonly Entered[] {
-    if (routed.length === 0 && told.length === 0) {
+    if (routed.length === 0 && reported.length === 0) {
       record.settle()
       return none
     }
     const { account, laneTerms } = this.#options
     const key = Buffer.from(userId)
     const pending = account.hold(record, routed.length, key.length + bodyBytes)
-    for (const one of told) account.settleAfter(one, pending)
+    for (const one of reported) account.settleAfter(one, pending)
     return routed.map(({ message, body, destination }) => {
       const lane = laneTerms(destination, 'fresh')
       const carried = freshOf(message, destination, record)

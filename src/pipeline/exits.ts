@@ -113,8 +113,8 @@ export class Exits {
   /** The destination of the delivery missed a value of a property: it needs a backfill. */
   missed({ destinationId, property, pending }: Delivery): void {
     if (property === undefined) return
-    const told = this.#options.onBehind?.(destinationId, property.spaceId)
-    if (told !== undefined) this.#options.account.settleAfter(told, pending)
+    const reported = this.#options.onBehind?.(destinationId, property.spaceId)
+    if (reported !== undefined) this.#options.account.settleAfter(reported, pending)
   }
 
   /** The destinations that are connected to a space and don't get a value of it need a backfill. Resolve: that is on record. */
@@ -124,10 +124,10 @@ export class Exits {
     spaceId: string,
   ): readonly Promise<void>[] {
     return connected.flatMap((destination) => {
-      const told = routed.includes(destination)
+      const reported = routed.includes(destination)
         ? undefined
         : this.#options.onBehind?.(destination.id, spaceId)
-      return told ?? []
+      return reported ?? []
     })
   }
 

@@ -35,8 +35,8 @@ export async function refuseUnfitBroker(
 
 /** Where nothing of a topic may be seen, whether its settings may isn't told: that is said once the rest is there. */
 function isMissing({ resource, name, operation }: Right, look: BrokerLook): boolean {
-  const allowed = resource === 'Group' ? look.group : (look.topics.get(name) ?? 'untold')
-  if (allowed === 'untold' || allowed.has(operation)) return false
+  const allowed = resource === 'Group' ? look.group : (look.topics.get(name) ?? 'unreported')
+  if (allowed === 'unreported' || allowed.has(operation)) return false
   const isHidden = allowed.size === 0
   return (
     !isHidden || (operation !== 'DESCRIBE_CONFIGS' && operation !== 'ALTER_CONFIGS' && operation !== 'CREATE')

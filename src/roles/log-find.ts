@@ -4,7 +4,7 @@ import { plain, timelineOf } from '../delivery-log/lines.ts'
 import type { LogRecord } from '../delivery-log/log-record.ts'
 import { readRecordAt } from '../kafka/record-at.ts'
 import { clientOf } from './ask-kafka.ts'
-import { type Told, withQuery } from './log-search.ts'
+import { type CommandOutput, withQuery } from './log-search.ts'
 import { kafkaSettings } from './settings.ts'
 
 type Origin = LogRecord['origin']
@@ -26,7 +26,7 @@ export async function findMessage(
   config: Config,
   log: Pick<Logger, 'warn' | 'debug'>,
   { messageId, withPayload, isJson }: { messageId: string; withPayload: boolean; isJson: boolean },
-): Promise<Told> {
+): Promise<CommandOutput> {
   const records = await withQuery(config, (query) => query.find(messageId))
   if (records.length === 0) {
     const lines = isJson

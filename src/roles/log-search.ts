@@ -25,7 +25,7 @@ export type SearchFlags = {
 }
 
 /** Lines for standard output; `isFound`: false where the log has nothing of the kind. */
-export type Told = { readonly lines: readonly string[]; readonly isFound: boolean }
+export type CommandOutput = { readonly lines: readonly string[]; readonly isFound: boolean }
 
 const maxPage = 1_000
 
@@ -34,7 +34,7 @@ export async function searchLog(
   config: Config,
   flags: SearchFlags,
   { limit: given, cursor, isJson }: { limit: string; cursor: string | undefined; isJson: boolean },
-): Promise<Told> {
+): Promise<CommandOutput> {
   const limit = wholeNumber('--limit', given, maxPage)
   const filter = filterOf(config, flags)
   return withQuery(config, async (query) => {
@@ -52,7 +52,7 @@ export async function searchLog(
 }
 
 /** Counts and durations by the minute. */
-export async function logStats(config: Config, flags: SearchFlags, isJson: boolean): Promise<Told> {
+export async function logStats(config: Config, flags: SearchFlags, isJson: boolean): Promise<CommandOutput> {
   const filter = filterOf(config, flags)
   return withQuery(config, async (query) => {
     const [counts, durations] = [await query.counts(filter), await query.percentiles(filter)]

@@ -9,7 +9,7 @@ export type TelemetryOptions = {
 }
 
 /** What a role answers at its port for metrics and probes. */
-export type Told = {
+export type RoleTelemetry = {
   /** In Prometheus' text format, up to date. */
   metrics(): Promise<string>
   /** What keeps it from doing its work, in words; nothing when it is ready. */
@@ -18,8 +18,8 @@ export type Told = {
 
 export type OwnTelemetry = {
   port: number
-  /** From now on this is answered. */
-  tell(told: Told): void
+  /** From now on the port answers with this. */
+  tell(role: RoleTelemetry): void
 }
 
 /** The port for metrics and probes: open as long as anything runs, it is the first part of a role. */
@@ -32,19 +32,19 @@ export async function openTelemetry({ config, parts }: TelemetryOptions, probes:
 
 /** The same for a role in one process, which says what it answers once it has started. Until then it is live, and not ready. */
 export async function openOwnTelemetry(options: TelemetryOptions): Promise<OwnTelemetry> {
-  let told: Told | undefined
+  let role: RoleTelemetry | undefined
   const port = await openTelemetry(options, {
     async metrics() {
-      if (told === undefined) return { ok: false, reasons: [starting] }
-      return { ok: true, text: await told.metrics() }
+      if (role === undefined) return { ok: false, reasons: [starting] }
+      return { ok: true, text: await role.metrics() }
     },
     notLive: async () => [],
-    notReady: async () => told?.notReady() ?? [starting],
+    notReady: async () => role?.notReady() ?? [starting],
   })
   return {
     port,
     tell(next) {
-      told = next
+      role = next
     },
   }
 }

@@ -78,7 +78,7 @@ export async function startUp({ say, ...options }: UpOptions): Promise<void> {
   const read = readTokens(line)
   const tokens = read.ok ? read.tokens : []
   const ports = await startRoles({ ...options, config: development, tokens: () => tokens }, telemetry)
-  for (const told of developmentNotice(kafka.brokers, ports, token)) say(told)
+  for (const line of developmentNotice(kafka.brokers, ports, token)) say(line)
 }
 
 async function startDevelopmentKafka(say: UpOptions['say']): Promise<RunningKafka> {

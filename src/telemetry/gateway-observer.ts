@@ -6,7 +6,7 @@ import type { ObservedSeries } from './tally.ts'
 /** One line for a source and a reason in this time, with how many messages it was. */
 const tellEveryMs = 60_000
 /** Sources and reasons that are waited for; more are counted only. */
-const maxTold = 1_000
+const maxReported = 1_000
 
 /** Turns what the gateway reports into metrics and log lines. Never logs a message or a key. */
 export function createGatewayObserver({
@@ -20,7 +20,7 @@ export function createGatewayObserver({
   now: () => number
 }): GatewayObserver {
   const seconds = new Map<CallName, ObservedSeries>()
-  const told = new Map<string, { atMs: number; count: number }>()
+  const reported = new Map<string, { atMs: number; count: number }>()
 
   function secondsOf(call: CallName): ObservedSeries {
     let series = seconds.get(call)
@@ -33,14 +33,14 @@ export function createGatewayObserver({
 
   /** What is wrong is answered 200, and few clients read more of an answer: operators should hear of it. */
   function tell(subject: string, count: number, write: (count: number) => void): void {
-    const last = told.get(subject)
+    const last = reported.get(subject)
     const nowMs = now()
     if (last !== undefined && nowMs - last.atMs < tellEveryMs) {
       last.count += count
       return
     }
-    if (told.size >= maxTold) told.clear()
-    told.set(subject, { atMs: nowMs, count: 0 })
+    if (reported.size >= maxReported) reported.clear()
+    reported.set(subject, { atMs: nowMs, count: 0 })
     write(count + (last?.count ?? 0))
   }
 

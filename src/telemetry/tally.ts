@@ -13,15 +13,15 @@ import {
 
 /** One series of a counter. */
 export class CountedSeries {
-  /** What prom-client has not been told yet. */
-  untold = 0
+  /** What prom-client has not been given yet. */
+  unreported = 0
 
   inc(): void {
-    this.untold++
+    this.unreported++
   }
 
   add(count: number): void {
-    this.untold += count
+    this.unreported += count
   }
 }
 
@@ -43,8 +43,8 @@ export class TallyCounter<L extends string> {
 
   #tell(): void {
     for (const { labels, series } of this.#series) {
-      this.#counter.inc(labels, series.untold)
-      series.untold = 0
+      this.#counter.inc(labels, series.unreported)
+      series.unreported = 0
     }
   }
 }

@@ -265,7 +265,7 @@ const toCrash = fc
 const toHandOver = fc
   .tuple(fc.boolean(), fc.boolean())
   .map(([isDiskLost, isUnaware]) =>
-    step(`a hand-over${isDiskLost ? ' to an empty disk' : ''}${isUnaware ? ', untold' : ''}`, (world) =>
+    step(`a hand-over${isDiskLost ? ' to an empty disk' : ''}${isUnaware ? ', unreported' : ''}`, (world) =>
       world.handOver(isDiskLost, isUnaware),
     ),
   )

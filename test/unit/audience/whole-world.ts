@@ -249,7 +249,7 @@ export class WholeWorld {
 
   /** Another program takes over, on another machine, without a word from this one, which may not even know. */
   async overtake({ isUnaware, isDiskLost, isCommitLost }: TakeOver & { isUnaware: boolean }): Promise<void> {
-    this.seen.add(isUnaware ? 'an owner was overtaken, untold' : 'an owner was overtaken')
+    this.seen.add(isUnaware ? 'an owner was overtaken, unreported' : 'an owner was overtaken')
     this.#bury(['late'])
     const { member } = this
     this.zombie = member

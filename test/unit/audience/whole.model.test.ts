@@ -290,7 +290,7 @@ test(
         'an effect came late',
         'an owner crashed',
         'an owner was overtaken',
-        'an owner was overtaken, untold',
+        'an owner was overtaken, unreported',
         'dead: failed_for_good',
         'judged: send',
         'judged: send_current',

@@ -15,10 +15,10 @@ function sample(
     if (weight > 0) weights.set(hook, [...(weights.get(hook) ?? []), weight])
   }
   for (const { atMs, hook } of successes) {
-    sampler.leftover(atMs, (of) => add(of.hook, of.untold))
+    sampler.leftover(atMs, (of) => add(of.hook, of.unlogged))
     add(hook, sampler.weightOf({ destinationId: 'crm' }, hook, 200, 1, atMs))
   }
-  sampler.leftover(Infinity, (of) => add(of.hook, of.untold))
+  sampler.leftover(Infinity, (of) => add(of.hook, of.unlogged))
   return { weights, sampler }
 }
 
