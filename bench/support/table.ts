@@ -1,6 +1,6 @@
-/** A line of a table: the label to the left, the cells to the right. */
-export function rowOf(label: string, cells: readonly string[]): string {
-  return `${label.padEnd(28)}${cells.map((cell) => cell.padStart(14)).join('')}`
+/** A line of a table: the label to the left, the entries to the right. */
+export function rowOf(label: string, entries: readonly string[]): string {
+  return `${label.padEnd(28)}${entries.map((entry) => entry.padStart(14)).join('')}`
 }
 
 /** A share, 0 to 1, as `12 %`. */

@@ -1,4 +1,4 @@
-import { type Cell, isReportedBefore, type PropertyCell, reportedAnew } from './cell.ts'
+import { type Entry, isReportedBefore, type PropertyEntry, reportedAnew } from './entry.ts'
 import { deleteOf, identifyOf } from './identify.ts'
 import type { DeletionFloor, PropertySubject } from './state-record.ts'
 import { compareVersions, formatVersion, parseVersion } from './version.ts'
@@ -22,9 +22,9 @@ export type Judgement =
 /** What is known of the property at the time of the judgement. */
 export type KnownOfProperty = {
   /** What Kafka has of the property. */
-  readonly held: Cell | undefined
+  readonly held: Entry | undefined
   /** What Kafka has of the user's deletion. */
-  readonly floor: Cell | undefined
+  readonly floor: Entry | undefined
   /** A server may still act on an earlier attempt. */
   readonly isUncertain: boolean
 }
@@ -58,6 +58,6 @@ function deleteAfter({ userId, spaceId }: PropertySubject, floor: DeletionFloor,
   return { kind: 'send_current', messageId, body, since }
 }
 
-function sendCurrent(subject: PropertySubject, { state }: PropertyCell): Judgement {
+function sendCurrent(subject: PropertySubject, { state }: PropertyEntry): Judgement {
   return { kind: 'send_current', ...identifyOf(subject, state), since: formatVersion(state.since) }
 }

@@ -1,14 +1,14 @@
 import {
-  type Cell,
-  decodeCell,
-  encodeCell,
+  type Entry,
+  decodeEntry,
+  encodeEntry,
   isUnreported,
   place,
   type Placing,
-  type PropertyCell,
+  type PropertyEntry,
   recordValueOf,
   reportedAnew,
-} from './cell.ts'
+} from './entry.ts'
 import type { Checkpoint } from './checkpoint.ts'
 import type { KeyFilter } from './key-filter.ts'
 import { Overwritten } from './overwritten.ts'
@@ -23,7 +23,7 @@ export type WriteEnd = 'acknowledged' | 'refused' | 'given_back'
 /** Something that waits for a key to be free. */
 export type Waiting = {
   /** The key is free: `held` is what it has. May write it again; what waits behind waits on then. */
-  resume(held: Cell | undefined): void
+  resume(held: Entry | undefined): void
   giveBack(): void
 }
 
@@ -31,10 +31,10 @@ export type Write = {
   readonly subject: Subject
   readonly key: string
   /** Its offset is not known yet. */
-  readonly cell: Cell
+  readonly entry: Entry
   readonly isEmitting: boolean
   /** What the key has so far. */
-  readonly held: Cell | undefined
+  readonly held: Entry | undefined
   readonly onEnd: (end: WriteEnd) => void
 }
 
@@ -42,7 +42,7 @@ export type Write = {
 export class Flight {
   readonly write: Write
   /** What is acknowledged of the key. */
-  held: Cell | undefined
+  held: Entry | undefined
   /** The highest offset at which something older than the best was read meanwhile; -1: none. */
   olderAt = -1
   /** Something else may have been told up to this version: what has landed in the end has to be newer, or be told anew. */
@@ -92,13 +92,13 @@ export class Ledger {
   readonly #options: LedgerOptions
   readonly #flights = new Map<string, Flight>()
   /** Acknowledged, to be stored next. */
-  #fresh = new Map<string, Cell>()
+  #fresh = new Map<string, Entry>()
   /** Being stored. */
-  #storing = new Map<string, Cell>()
+  #storing = new Map<string, Entry>()
   /** Stored while a read of the store was under way that may not have seen it. */
-  readonly #lingering = new Map<string, Cell>()
+  readonly #lingering = new Map<string, Entry>()
   /** What others wrote while a sync walks through the store as it was before; `undefined` while none does. */
-  #foreign: Map<string, Cell> | undefined
+  #foreign: Map<string, Entry> | undefined
   #isReading = false
   #isOver = false
   #storingTask: Promise<void> | undefined
@@ -138,17 +138,17 @@ export class Ledger {
   }
 
   /** What is acknowledged of a key. `stored` is what the store had when it was last read. */
-  held(key: string, stored: string | undefined): Cell | undefined {
+  held(key: string, stored: string | undefined): Entry | undefined {
     const known = this.#knownOf(key)
     if (known !== undefined) return known.kind === 'gone' ? undefined : known
-    return stored === undefined ? undefined : decodeCell(stored)
+    return stored === undefined ? undefined : decodeEntry(stored)
   }
 
   /** What Kafka has of a key, whatever is in flight. `stored` is what the store had when it was last read. */
-  acknowledged(key: string, stored: string | undefined): Cell | undefined {
+  acknowledged(key: string, stored: string | undefined): Entry | undefined {
     const flight = this.flightOf(key)
-    const cell = flight === undefined ? this.held(key, stored) : flight.held
-    return cell?.kind === 'gone' ? undefined : cell
+    const entry = flight === undefined ? this.held(key, stored) : flight.held
+    return entry?.kind === 'gone' ? undefined : entry
   }
 
   /** Whether anything is known beyond what the store has: mostly not, where nothing changes. */
@@ -156,7 +156,7 @@ export class Ledger {
     return this.#fresh.size + this.#storing.size + this.#lingering.size + this.foreignCount > 0
   }
 
-  #knownOf(key: string): Cell | undefined {
+  #knownOf(key: string): Entry | undefined {
     return (
       this.#fresh.get(key) ?? this.#storing.get(key) ?? this.#lingering.get(key) ?? this.#foreign?.get(key)
     )
@@ -192,7 +192,7 @@ export class Ledger {
   }
 
   /** A record of the log was read, by the group and so in order. `held` is what the key has so far. */
-  adopt(key: string, incoming: Cell, held: Cell | undefined): Placing {
+  adopt(key: string, incoming: Entry, held: Entry | undefined): Placing {
     const placing = place(incoming, held)
     this.#overwritten.keep(key, incoming.offset, held === undefined || held.offset === incoming.offset)
     if (!placing.isKnown) {
@@ -220,7 +220,7 @@ export class Ledger {
     this.#block(flight, offset)
   }
 
-  #tellAfter(flight: Flight, { state, offset }: PropertyCell): void {
+  #tellAfter(flight: Flight, { state, offset }: PropertyEntry): void {
     this.mustReport(flight, state.version, offset)
   }
 
@@ -241,7 +241,7 @@ export class Ledger {
    * Writes again what a key holds: something older stands behind it in the log, which compaction would keep, or something else may
    * have been told since. The key must be free.
    */
-  writeAgain(key: string, subject: Subject, held: Cell, why: RewriteReason, waiting: Waiting): void {
+  writeAgain(key: string, subject: Subject, held: Entry, why: RewriteReason, waiting: Waiting): void {
     const { olderAt, unreported, unreportedAt } = why
     const flight = new Flight({ subject, key, ...again(held, unreported), held, onEnd: () => undefined })
     flight.wait(waiting)
@@ -314,7 +314,7 @@ export class Ledger {
     const record = {
       partition: unit,
       key: encodeSubject(write.subject),
-      value: recordValueOf(write.cell, write.isEmitting),
+      value: recordValueOf(write.entry, write.isEmitting),
     }
     writeState(record).then(
       (written) => {
@@ -345,7 +345,7 @@ export class Ledger {
       return
     }
     this.#options.checkpoint.wrote(written)
-    const placing = place({ ...write.cell, offset: written }, flight.held)
+    const placing = place({ ...write.entry, offset: written }, flight.held)
     const { best, isKnown, isOutOfOrder } = placing
     if (placing.reportedBetween !== undefined) this.#tellAfter(flight, placing.reportedBetween)
     this.#overwritten.keep(key, written, flight.held === undefined)
@@ -362,7 +362,7 @@ export class Ledger {
   }
 
   /** Something older has landed behind it, or was told after it: the best is written again, before anything that waits. */
-  #putInOrder(flight: Flight, best: Cell, olderAt: number, onEnd: Write['onEnd']): void {
+  #putInOrder(flight: Flight, best: Entry, olderAt: number, onEnd: Write['onEnd']): void {
     const { subject, key } = flight.write
     const next = new Flight({ subject, key, ...again(best, flight.unreported), held: best, onEnd })
     next.waiting = flight.waiting
@@ -377,7 +377,7 @@ export class Ledger {
     for (const offset of blocked ?? []) this.#options.checkpoint.unblock(offset)
   }
 
-  #resume({ write, waiting }: Flight, best: Cell | undefined): void {
+  #resume({ write, waiting }: Flight, best: Entry | undefined): void {
     const held = best?.kind === 'gone' ? undefined : best
     const line = waiting ?? []
     for (const [index, one] of line.entries()) {
@@ -400,17 +400,17 @@ export class Ledger {
     }
   }
 
-  #suspect({ subject, cell }: Write): void {
+  #suspect({ subject, entry }: Write): void {
     const { deletions, onSuspect } = this.#options
-    if (deletions.isEmpty || subject.kind !== 'property' || cell.kind !== 'property') return
+    if (deletions.isEmpty || subject.kind !== 'property' || entry.kind !== 'property') return
     if (deletions.mayHold(deletionKeyOf(subject))) onSuspect(subject)
   }
 
-  #keep(key: string, cell: Cell): void {
-    this.#fresh.set(key, cell)
-    if (this.#foreign?.has(key) === true) this.#foreign.set(key, cell)
-    if (cell.kind === 'deletion') this.#options.deletions.add(key)
-    else if (cell.kind === 'sync') this.#options.syncFloors.set(key, cell.state.version)
+  #keep(key: string, entry: Entry): void {
+    this.#fresh.set(key, entry)
+    if (this.#foreign?.has(key) === true) this.#foreign.set(key, entry)
+    if (entry.kind === 'deletion') this.#options.deletions.add(key)
+    else if (entry.kind === 'sync') this.#options.syncFloors.set(key, entry.state.version)
     this.#storeSoon()
   }
 
@@ -438,34 +438,34 @@ export class Ledger {
     do {
       // Acknowledgements come many at a time.
       await new Promise((resolve) => setImmediate(resolve))
-      const cells = this.#fresh
-      this.#storing = cells
+      const entries = this.#fresh
+      this.#storing = entries
       this.#fresh = new Map()
-      // Read now: all that is below is in these cells, or was stored before.
+      // Read now: all that is below is in these entries, or was stored before.
       const { position } = checkpoint
       const operations: StoreOperation[] = []
-      for (const [key, cell] of cells) this.#addTo(operations, key, cell)
+      for (const [key, entry] of entries) this.#addTo(operations, key, entry)
       operations.push(meta(position))
       await store.write(operations)
       this.#storedPosition = position
-      if (this.#isReading) for (const [key, cell] of cells) this.#lingering.set(key, cell)
+      if (this.#isReading) for (const [key, entry] of entries) this.#lingering.set(key, entry)
       this.#storing = new Map()
     } while (this.#fresh.size > 0)
   }
 
-  #addTo(operations: StoreOperation[], key: string, cell: Cell): void {
-    const value = encodeCell(cell)
+  #addTo(operations: StoreOperation[], key: string, entry: Entry): void {
+    const value = encodeEntry(entry)
     if (value === undefined) {
       operations.push({ type: 'del', key })
       return
     }
     operations.push({ type: 'put', key, value })
-    if (cell.kind !== 'property') return
-    const mark = key.slice(0, key.lastIndexOf(parted) + 1) + cell.state.id
+    if (entry.kind !== 'property') return
+    const mark = key.slice(0, key.lastIndexOf(parted) + 1) + entry.state.id
     if (this.#knownProperties.has(mark)) return
     if (this.#knownProperties.size >= maxKnownProperties) this.#knownProperties.clear()
     this.#knownProperties.add(mark)
-    operations.push({ type: 'put', key: knownKeyOf(key, cell.state.id), value: '' })
+    operations.push({ type: 'put', key: knownKeyOf(key, entry.state.id), value: '' })
   }
 }
 
@@ -478,9 +478,9 @@ export type RewriteReason = {
   readonly unreportedAt: number
 }
 
-function again(best: Cell, unreported: Version | undefined): Pick<Write, 'cell' | 'isEmitting'> {
+function again(best: Entry, unreported: Version | undefined): Pick<Write, 'entry' | 'isEmitting'> {
   const isEmitting = isUnreported(best, unreported)
-  return { cell: { ...(isEmitting ? reportedAnew(best) : best), offset: -1 }, isEmitting }
+  return { entry: { ...(isEmitting ? reportedAnew(best) : best), offset: -1 }, isEmitting }
 }
 
 const maxKnownProperties = 10_000

@@ -1,5 +1,5 @@
 import { partitionOf } from '../message/partition.ts'
-import { type Cell, isDead, isReportedBefore, reportedAnew } from './cell.ts'
+import { type Entry, isDead, isReportedBefore, reportedAnew } from './entry.ts'
 import type { Reading } from './reading.ts'
 import type { PropertySubject } from './state-record.ts'
 import { deletionKeyOf, knownPropertiesPrefix, knownPropertyOf, rangeOf, subjectKey } from './store-keys.ts'
@@ -48,19 +48,19 @@ export class Purges {
   ): void {
     const { ledger } = this.#context
     const key = subjectKey(subject)
-    const erase = (held: Cell | undefined): void => {
-      const cell =
+    const erase = (held: Entry | undefined): void => {
+      const entry =
         held === undefined && deadAt === -1 ? undefined : this.#replacementOf(subject, held, upToMs)
-      if (cell === undefined) onEnd()
-      else ledger.launch({ subject, key, cell, isEmitting: cell.kind === 'property', held, onEnd })
+      if (entry === undefined) onEnd()
+      else ledger.launch({ subject, key, entry, isEmitting: entry.kind === 'property', held, onEnd })
     }
     const flight = ledger.flightOf(key)
-    if (flight === undefined) erase(reading.cell(key))
+    if (flight === undefined) erase(reading.entry(key))
     else flight.wait({ resume: erase, giveBack: onEnd })
   }
 
   /** What to write in place of what is held of a deleted user; `undefined`: leave it. */
-  #replacementOf({ spaceId }: PropertySubject, held: Cell | undefined, upToMs: number): Cell | undefined {
+  #replacementOf({ spaceId }: PropertySubject, held: Entry | undefined, upToMs: number): Entry | undefined {
     if (held?.kind !== 'property') return { kind: 'gone', upToMs, offset: -1 }
     const { state } = held
     // A newer version of a value that was told before: the delete takes it from the receivers, so they are told again.

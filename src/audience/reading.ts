@@ -1,4 +1,4 @@
-import type { Cell } from './cell.ts'
+import type { Entry } from './entry.ts'
 import type { KeyFilter } from './key-filter.ts'
 import type { Ledger } from './ledger.ts'
 import type { PropertySubject } from './state-record.ts'
@@ -54,19 +54,19 @@ export class Reading {
   }
 
   /** What a wanted key holds, once the writes in flight have landed or not: what is acknowledged and not overtaken. */
-  cell(key: string): Cell | undefined {
+  entry(key: string): Entry | undefined {
     return this.#ledger.held(key, this.#textOf(key))
   }
 
   /** What Kafka has of a wanted key, whatever is in flight. */
-  acknowledged(key: string): Cell | undefined {
+  acknowledged(key: string): Entry | undefined {
     return this.#ledger.acknowledged(key, this.#textOf(key))
   }
 
   /** The time up to which a user's data in a space is deleted, in epoch milliseconds; -Infinity: nothing is. Call `wantFloor` before. */
   deletedUpToMs(subject: Pick<PropertySubject, 'userId' | 'spaceId'>): number {
     if (this.#deletions.isEmpty) return -Infinity
-    const floor = this.cell(deletionKeyOf(subject))
+    const floor = this.entry(deletionKeyOf(subject))
     return floor?.kind === 'deletion' ? floor.state.requestedAtMs : -Infinity
   }
 

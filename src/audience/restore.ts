@@ -1,4 +1,4 @@
-import { type Cell, decodeCell, encodeCell, isUnreported, place, type PropertyCell } from './cell.ts'
+import { type Entry, decodeEntry, encodeEntry, isUnreported, place, type PropertyEntry } from './entry.ts'
 import type { Checkpoint } from './checkpoint.ts'
 import { KeyFilter } from './key-filter.ts'
 import type { LoggedState } from './ports.ts'
@@ -74,17 +74,17 @@ class Restoring {
     const { store, checkpoint, meta } = this.#options
     const operations: StoreOperation[] = []
     const taken = this.#decode(batch, operations)
-    const cells = await this.#read(taken)
-    const changed = new Map<string, Cell>()
+    const entries = await this.#read(taken)
+    const changed = new Map<string, Entry>()
     for (const one of taken) {
       // Nothing is known of it, and nothing in this batch comes back to it.
-      const isAlone = one.deletionKey === undefined && !cells.has(one.key)
-      if (isAlone) addTo(operations, one.key, cellOf(one.record, one.offset, -Infinity))
-      else this.#place(one, cells, changed)
+      const isAlone = one.deletionKey === undefined && !entries.has(one.key)
+      if (isAlone) addTo(operations, one.key, entryOf(one.record, one.offset, -Infinity))
+      else this.#place(one, entries, changed)
     }
     const last = batch.at(-1)
     if (last !== undefined) checkpoint.read(last.offset)
-    for (const [key, cell] of changed) addTo(operations, key, cell)
+    for (const [key, entry] of changed) addTo(operations, key, entry)
     operations.push(meta(checkpoint.position))
     await store.write(operations)
   }
@@ -109,46 +109,46 @@ class Restoring {
     return taken
   }
 
-  /** The cells of what is to be compared. Keys of this batch that came for the first time are not among them. */
-  async #read(taken: readonly Taken[]): Promise<Map<string, Cell | undefined>> {
+  /** The entries of what is to be compared. Keys of this batch that came for the first time are not among them. */
+  async #read(taken: readonly Taken[]): Promise<Map<string, Entry | undefined>> {
     const { store, deletions } = this.#options
-    const cells = new Map<string, Cell | undefined>()
+    const entries = new Map<string, Entry | undefined>()
     for (const { key, deletionKey, mayBeHeld } of taken) {
-      if (mayBeHeld) cells.set(key, undefined)
-      if (deletionKey !== undefined && deletions.mayHold(deletionKey)) cells.set(deletionKey, undefined)
+      if (mayBeHeld) entries.set(key, undefined)
+      if (deletionKey !== undefined && deletions.mayHold(deletionKey)) entries.set(deletionKey, undefined)
     }
-    if (cells.size === 0) return cells
-    const wanted = [...cells.keys()]
+    if (entries.size === 0) return entries
+    const wanted = [...entries.keys()]
     const texts = await store.getMany(wanted)
     for (const [index, key] of wanted.entries()) {
       const text = texts[index]
-      if (text !== undefined) cells.set(key, decodeCell(text))
+      if (text !== undefined) entries.set(key, decodeEntry(text))
     }
-    return cells
+    return entries
   }
 
   #place(
     { key, deletionKey, offset, record }: Taken,
-    cells: Map<string, Cell | undefined>,
-    changed: Map<string, Cell>,
+    entries: Map<string, Entry | undefined>,
+    changed: Map<string, Entry>,
   ): void {
-    const floor = deletionKey === undefined ? undefined : cells.get(deletionKey)
+    const floor = deletionKey === undefined ? undefined : entries.get(deletionKey)
     const deletedUpToMs = floor?.kind === 'deletion' ? floor.state.requestedAtMs : -Infinity
-    const cell = cellOf(record, offset, deletedUpToMs)
-    const isDead = cell.kind === 'property' && cell.state.version.atMs <= deletedUpToMs
-    const held = cells.get(key)
+    const entry = entryOf(record, offset, deletedUpToMs)
+    const isDead = entry.kind === 'property' && entry.state.version.atMs <= deletedUpToMs
+    const held = entries.get(key)
     // What was deleted, and was written late: a tombstone follows, from whoever reads it in the group.
     if (isDead && held === undefined) return
-    const { best, isKnown, isOutOfOrder, reportedBetween } = place(cell, held)
+    const { best, isKnown, isOutOfOrder, reportedBetween } = place(entry, held)
     if (!isKnown) {
-      cells.set(key, best)
+      entries.set(key, best)
       changed.set(key, best)
     }
     if (!isOutOfOrder && reportedBetween === undefined && this.outOfOrder.size === 0) return
     this.#order(key, best, isOutOfOrder ? Math.max(offset, held?.offset ?? 0) : -1, reportedBetween)
   }
 
-  #order(key: string, best: Cell, olderAt: number, reportedBetween: PropertyCell | undefined): void {
+  #order(key: string, best: Entry, olderAt: number, reportedBetween: PropertyEntry | undefined): void {
     const { checkpoint } = this.#options
     const before = this.outOfOrder.get(key)
     if (before !== undefined) checkpoint.unblock(before.blockedAt)
@@ -164,7 +164,8 @@ class Restoring {
       this.outOfOrder.delete(key)
       return
     }
-    const blockedAt = unreported === undefined ? olderAt : olderAt === -1 ? unreportedAt : Math.min(olderAt, unreportedAt)
+    const blockedAt =
+      unreported === undefined ? olderAt : olderAt === -1 ? unreportedAt : Math.min(olderAt, unreportedAt)
     checkpoint.block(blockedAt)
     this.outOfOrder.set(key, { olderAt, unreported, unreportedAt, blockedAt })
   }
@@ -184,15 +185,15 @@ class Restoring {
   }
 }
 
-function addTo(operations: StoreOperation[], key: string, cell: Cell): void {
-  const value = encodeCell(cell)
+function addTo(operations: StoreOperation[], key: string, entry: Entry): void {
+  const value = encodeEntry(entry)
   operations.push(value === undefined ? { type: 'del', key } : { type: 'put', key, value })
 }
 
 const maxKnownProperties = 10_000
 
 /** A record of the log, at its offset. */
-export function cellOf(record: StateRecord, offset: number, deletedUpToMs: number): Cell {
+export function entryOf(record: StateRecord, offset: number, deletedUpToMs: number): Entry {
   const { subject, state } = record
   if (state === null) {
     // Nobody keeps its floor for ever: that of a later request takes its place, and says nothing of what stands between the two.

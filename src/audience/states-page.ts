@@ -1,4 +1,4 @@
-import { decodeCell } from './cell.ts'
+import { decodeEntry } from './entry.ts'
 import { isPresent, type PropertyState, type PropertySubject } from './state-record.ts'
 import type { StateStore } from './store.ts'
 import { rangeOf, statesPrefix, subjectKey, subjectOf } from './store-keys.ts'
@@ -54,9 +54,9 @@ function keyBehind(spaceId: string, [property, userId]: StatePlace): string {
 
 function heldStateOf(key: string, text: string): HeldState | undefined {
   const subject = subjectOf(key)
-  const cell = decodeCell(text)
-  if (subject?.kind !== 'property' || cell.kind !== 'property') return undefined
-  return { subject, state: cell.state, offset: cell.offset }
+  const entry = decodeEntry(text)
+  if (subject?.kind !== 'property' || entry.kind !== 'property') return undefined
+  return { subject, state: entry.state, offset: entry.offset }
 }
 
 function lastOf(entries: readonly (readonly [key: string, value: string])[]): StatePlace | null {

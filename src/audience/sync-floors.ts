@@ -1,4 +1,4 @@
-import { decodeCell } from './cell.ts'
+import { decodeEntry } from './entry.ts'
 import type { StateStore } from './store.ts'
 import { anySyncFloor } from './store-keys.ts'
 import type { Version } from './version.ts'
@@ -10,8 +10,8 @@ export async function readSyncFloors(store: StateStore): Promise<Map<string, Ver
   try {
     for (let entries = await reader.next(1_000); entries.length > 0; entries = await reader.next(1_000)) {
       for (const [key, text] of entries) {
-        const cell = decodeCell(text)
-        if (cell.kind === 'sync') floors.set(key, cell.state.version)
+        const entry = decodeEntry(text)
+        if (entry.kind === 'sync') floors.set(key, entry.state.version)
       }
     }
   } finally {

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { partitionOf } from '../message/partition.ts'
-import { type Cell, hasIdMark, idMarkOf, isMemberText } from './cell.ts'
+import { type Entry, hasIdMark, idMarkOf, isMemberText } from './entry.ts'
 import type { Part } from './change.ts'
 import { Cursor } from './cursor.ts'
 import type { AudienceDeadReason } from './dead-reason.ts'
@@ -209,8 +209,8 @@ export class Syncs {
     const { store, ledger } = this.#options
     const key = subjectKey({ kind: 'sync', spaceId, audienceId })
     const [stored] = await store.getMany([key])
-    const cell = ledger.held(key, stored)
-    return cell?.kind === 'sync' ? cell.state : undefined
+    const entry = ledger.held(key, stored)
+    return entry?.kind === 'sync' ? entry.state : undefined
   }
 
   #faultOf(
@@ -374,8 +374,8 @@ export class Syncs {
 
   #heldOf({ part }: OpenSync, user: string, stored: string | undefined) {
     const { ledger } = this.#options
-    const cell = ledger.held(propertyPrefix(part.spaceId, part.property) + user, stored)
-    return cell?.kind === 'property' ? cell : undefined
+    const entry = ledger.held(propertyPrefix(part.spaceId, part.property) + user, stored)
+    return entry?.kind === 'property' ? entry : undefined
   }
 
   /** Writes what differs. `undefined`: the unit was left before all was written. */
@@ -406,7 +406,7 @@ export class Syncs {
       }
       if (isMember) counts.joined++
       else if (!isDead) counts.left++
-      const cell: Cell =
+      const entry: Entry =
         state === undefined
           ? { kind: 'gone', upToMs: deletedUpToMs, offset: -1 }
           : { kind: 'property', state, offset: -1 }
@@ -417,7 +417,7 @@ export class Syncs {
         ledger.launch({
           subject,
           key,
-          cell,
+          entry,
           isEmitting: state !== undefined,
           held: now,
           onEnd(end) {
@@ -454,8 +454,8 @@ export class Syncs {
     const floorOf = (user: string): number => {
       const key = floorPrefix + user
       const floor = floors.current
-      const cell = floor?.[0] === key ? ledger.held(key, floor[1]) : undefined
-      return cell?.kind === 'deletion' ? cell.state.requestedAtMs : -Infinity
+      const entry = floor?.[0] === key ? ledger.held(key, floor[1]) : undefined
+      return entry?.kind === 'deletion' ? entry.state.requestedAtMs : -Infinity
     }
     try {
       for (;;) {
@@ -502,7 +502,7 @@ export class Syncs {
         ledger.launch({
           subject,
           key,
-          cell: { kind: 'sync', state, offset: -1 },
+          entry: { kind: 'sync', state, offset: -1 },
           isEmitting: false,
           held,
           onEnd: (end) => resolve(end === 'acknowledged'),

@@ -1,4 +1,4 @@
-import { type Cell, compareStored } from './cell.ts'
+import { type Entry, compareStored } from './entry.ts'
 import type { Change, Part } from './change.ts'
 import { decideChange, type Known } from './decide.ts'
 import { Fifo } from './fifo.ts'
@@ -171,14 +171,14 @@ export class UnitChanges {
     )
   }
 
-  #apply(item: ChangeItem, cell: Cell | undefined): void {
+  #apply(item: ChangeItem, entry: Entry | undefined): void {
     const { change, record, content, key, deletedUpToMs, syncedAt } = item
     const { ledger, ports, isEnding } = this.#context
     if (isEnding() || record.isAbandoned) {
       this.#giveBack(item)
       return
     }
-    const held = cell?.kind === 'property' ? cell.state : undefined
+    const held = entry?.kind === 'property' ? entry.state : undefined
     // Most users have nothing of another audience.
     const ownerSyncedAt =
       held !== undefined && held.id !== change.id
@@ -203,9 +203,9 @@ export class UnitChanges {
         ledger.launch({
           subject: change.subject,
           key,
-          cell: { kind: 'property', state: decision.state, offset: -1 },
+          entry: { kind: 'property', state: decision.state, offset: -1 },
           isEmitting: decision.isEmitting,
-          held: cell,
+          held: entry,
           onEnd: (end) => this.#written(item, end, decision.isEmitting ? 'changed' : 'confirmed'),
         })
     }
@@ -241,12 +241,12 @@ export class UnitChanges {
 /** A change that waits until its key is free. */
 class WaitingChange implements Waiting {
   item: ChangeItem
-  readonly #apply: (item: ChangeItem, held: Cell | undefined) => void
+  readonly #apply: (item: ChangeItem, held: Entry | undefined) => void
   readonly #giveBack: (item: ChangeItem) => void
 
   constructor(
     item: ChangeItem,
-    apply: (item: ChangeItem, held: Cell | undefined) => void,
+    apply: (item: ChangeItem, held: Entry | undefined) => void,
     giveBack: (item: ChangeItem) => void,
   ) {
     this.item = item
@@ -258,7 +258,7 @@ class WaitingChange implements Waiting {
     return this.item.change.id === change.id && this.item.change.kind === change.kind
   }
 
-  resume(held: Cell | undefined): void {
+  resume(held: Entry | undefined): void {
     this.#apply(this.item, held)
   }
 

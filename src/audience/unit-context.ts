@@ -1,4 +1,4 @@
-import type { Cell } from './cell.ts'
+import type { Entry } from './entry.ts'
 import type { Checkpoint } from './checkpoint.ts'
 import type { KeyFilter } from './key-filter.ts'
 import type { Ledger } from './ledger.ts'
@@ -35,7 +35,7 @@ export type UnitContext = {
   /** Queues a purge for a turn to come. */
   readonly enqueuePurge: (purge: Purge) => void
   /** Reads what Kafka has of these keys in a turn to come; `undefined` for each once the unit is being left. */
-  readonly readAcknowledged: (keys: readonly string[]) => Promise<readonly (Cell | undefined)[]>
+  readonly readAcknowledged: (keys: readonly string[]) => Promise<readonly (Entry | undefined)[]>
   /** Ends the program: state can't be kept. */
   readonly fail: (error: unknown) => void
 }

@@ -1,4 +1,4 @@
-import type { Cell } from './cell.ts'
+import type { Entry } from './entry.ts'
 import type { DeletionRequest } from './deletion-request.ts'
 import { Fifo } from './fifo.ts'
 import { deleteOf } from './identify.ts'
@@ -122,15 +122,15 @@ export class UnitDeletions {
     if (!isEnding()) await this.#writeOwnFloor(subject, floor, held)
   }
 
-  #writeOwnFloor(subject: DeletionSubject, floor: DeletionFloor, held: Cell | undefined): Promise<void> {
+  #writeOwnFloor(subject: DeletionSubject, floor: DeletionFloor, held: Entry | undefined): Promise<void> {
     const { ledger } = this.#context
     const key = subjectKey(subject)
     return new Promise<void>((resolve) => {
-      const launch = (now: Cell | undefined): void =>
+      const launch = (now: Entry | undefined): void =>
         ledger.launch({
           subject,
           key,
-          cell: { kind: 'deletion', state: floor, offset: -1 },
+          entry: { kind: 'deletion', state: floor, offset: -1 },
           isEmitting: false,
           held: now,
           onEnd: () => resolve(),

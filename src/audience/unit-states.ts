@@ -1,11 +1,11 @@
-import { type Cell, isDead, isReportedBefore, isUnreported, saysSame } from './cell.ts'
+import { type Entry, isDead, isReportedBefore, isUnreported, saysSame } from './entry.ts'
 import { identifyOf } from './identify.ts'
 import { Intake } from './intake.ts'
 import type { Waiting } from './ledger.ts'
 import type { HeldRecord } from './ports.ts'
 import type { Purges } from './purges.ts'
 import { type Reading, sameAsRead, unread } from './reading.ts'
-import { type RepairNeeded, cellOf } from './restore.ts'
+import { type RepairNeeded, entryOf } from './restore.ts'
 import type { DeletionSubject, PropertyState, PropertySubject, StateRecord } from './state-record.ts'
 import { deletionKeyOf, subjectKey, subjectOf } from './store-keys.ts'
 import type { UnitContext } from './unit-context.ts'
@@ -101,7 +101,7 @@ export class UnitStates {
     }
     const { subject } = read
     const deletedUpToMs = subject.kind === 'property' ? reading.deletedUpToMs(subject) : -Infinity
-    const incoming = cellOf(read, offset, deletedUpToMs)
+    const incoming = entryOf(read, offset, deletedUpToMs)
     const held = this.#heldOf(item, incoming, reading)
     if (subject.kind === 'property' && isDead(incoming, deletedUpToMs)) {
       if (held === undefined || isDead(held, deletedUpToMs)) {
@@ -113,7 +113,7 @@ export class UnitStates {
     this.#adopt(item, { incoming, held, deletedUpToMs })
   }
 
-  #heldOf({ place, key }: StateItem, incoming: Cell, reading: Reading): Cell | undefined {
+  #heldOf({ place, key }: StateItem, incoming: Entry, reading: Reading): Entry | undefined {
     const { ledger } = this.#context
     const isStillOnly = place === sameAsRead && !ledger.isKnown(key) && ledger.flightOf(key) === undefined
     return isStillOnly ? incoming : ledger.acknowledged(key, reading.at(place))
@@ -121,7 +121,7 @@ export class UnitStates {
 
   #adopt(
     { record, state: read, key }: StateItem,
-    { incoming, held, deletedUpToMs }: { incoming: Cell; held: Cell | undefined; deletedUpToMs: number },
+    { incoming, held, deletedUpToMs }: { incoming: Entry; held: Entry | undefined; deletedUpToMs: number },
   ): void {
     const { ledger } = this.#context
     const { offset } = record
@@ -129,14 +129,19 @@ export class UnitStates {
     const deleted = isReportedBefore(best, deletedUpToMs) ? endOf(deletedUpToMs) : undefined
     const flight = ledger.flightOf(key)
     if (flight !== undefined && deleted !== undefined) ledger.mustReport(flight, deleted, offset)
-    const unreported = flight === undefined ? laterUnreported(reportedBetween?.state.version, deleted) : flight.unreported
+    const unreported =
+      flight === undefined ? laterUnreported(reportedBetween?.state.version, deleted) : flight.unreported
     // What is done about it stands in the log before the record is settled.
     if (isOutOfOrder || unreported !== undefined) {
       const waiting: Waiting = {
         resume: (now) => this.#end(record, read, now),
         giveBack: () => record.giveBack(),
       }
-      const why = { olderAt: isOutOfOrder ? offset : -1, unreported, unreportedAt: reportedBetween?.offset ?? offset }
+      const why = {
+        olderAt: isOutOfOrder ? offset : -1,
+        unreported,
+        unreportedAt: reportedBetween?.offset ?? offset,
+      }
       if (flight === undefined) ledger.writeAgain(key, read.subject, best, why, waiting)
       else flight.wait(waiting)
       ledger.read(offset)
@@ -187,7 +192,7 @@ export class UnitStates {
   }
 
   /** Does what a record asks for once the state is in order. `now` is what holds by then: newer values may have been told. */
-  #end(record: HeldRecord, read: StateRecord, now: Cell | undefined): void {
+  #end(record: HeldRecord, read: StateRecord, now: Entry | undefined): void {
     if (read.subject.kind === 'deletion' && read.state !== null) {
       const purging = this.#purgeFor(record, read.subject).finally(() => this.#purging.delete(purging))
       this.#purging.add(purging)

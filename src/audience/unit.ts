@@ -1,4 +1,4 @@
-import type { Cell } from './cell.ts'
+import type { Entry } from './entry.ts'
 import type { Change, Part } from './change.ts'
 import type { Checkpoint } from './checkpoint.ts'
 import type { DeletionRequest } from './deletion-request.ts'
@@ -43,7 +43,7 @@ type InboxItem =
   | {
       readonly kind: 'read'
       readonly keys: readonly string[]
-      readonly resolve: (cells: readonly (Cell | undefined)[]) => void
+      readonly resolve: (entries: readonly (Entry | undefined)[]) => void
     }
   /** A record of `memberships` that is no state: another one takes care of it, and it counts as read. */
   | { readonly kind: 'pass'; readonly record: Pick<HeldRecord, 'offset' | 'isAbandoned'> }
@@ -249,7 +249,7 @@ export class AudienceUnit {
     this.#turn()
   }
 
-  #readAcknowledged(keys: readonly string[]): Promise<readonly (Cell | undefined)[]> {
+  #readAcknowledged(keys: readonly string[]): Promise<readonly (Entry | undefined)[]> {
     if (this.#isEnding) return Promise.resolve(keys.map(() => undefined))
     return new Promise((resolve) => this.#enqueue({ kind: 'read', keys, resolve }))
   }

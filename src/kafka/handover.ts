@@ -190,7 +190,10 @@ export class Handover {
     }
     const { log } = location
     const truncation = truncationOf(one, location)
-    if ((truncation !== undefined || partition.isTruncationReported) && this.#options.onTruncation === 'stop') {
+    if (
+      (truncation !== undefined || partition.isTruncationReported) &&
+      this.#options.onTruncation === 'stop'
+    ) {
       this.#stop(partition, truncation)
       return undefined
     }

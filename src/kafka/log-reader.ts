@@ -109,7 +109,8 @@ export class LogReader {
     const reported = this.#brokers.metadata?.topicMetadata.find((one) => one.topic === topic)
     if (reported !== undefined && reported.topicErrorCode !== errorCodes.NONE)
       throw protocolError(reported.topicErrorCode)
-    const leader = reported?.partitionMetadata.find(({ partitionId }) => partitionId === partition)?.leader ?? -1
+    const leader =
+      reported?.partitionMetadata.find(({ partitionId }) => partitionId === partition)?.leader ?? -1
     if (leader < 0) throw new kafkajs.KafkaJSError(`${topic}/${partition} has no leader`)
     return leader
   }

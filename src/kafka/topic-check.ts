@@ -76,7 +76,10 @@ async function shapeFaults(
   return faults
 }
 
-function settingFaults({ topic, settings }: TopicDefinition, reported: ReportedSettings | string): TopicFault[] {
+function settingFaults(
+  { topic, settings }: TopicDefinition,
+  reported: ReportedSettings | string,
+): TopicFault[] {
   if (typeof reported === 'string') {
     return [{ topic, problem: `does not tell its settings (${reported})`, kind: 'setting' }]
   }

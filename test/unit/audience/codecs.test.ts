@@ -2,14 +2,14 @@ import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
   compareStored,
-  decodeCell,
-  encodeCell,
+  decodeEntry,
+  encodeEntry,
   hasIdMark,
   idMarkOf,
   isMemberText,
   place,
-  type PropertyCell,
-} from '../../../src/audience/cell.ts'
+  type PropertyEntry,
+} from '../../../src/audience/entry.ts'
 import { deleteOf, identifyOf } from '../../../src/audience/identify.ts'
 import {
   decodeState,
@@ -26,10 +26,10 @@ import { id, state, subject, version } from './arbitraries.ts'
 const runs = { numRuns: 1_000 }
 const firstVersion = { atMs: 1, isNative: true, partition: 0, offset: 0 }
 
-function bestCell(cells: readonly PropertyCell[]): PropertyCell | undefined {
-  let held: PropertyCell | undefined
-  for (const cell of cells) {
-    const { best } = place(cell, held)
+function bestEntry(entries: readonly PropertyEntry[]): PropertyEntry | undefined {
+  let held: PropertyEntry | undefined
+  for (const entry of entries) {
+    const { best } = place(entry, held)
     if (best.kind === 'property') held = best
   }
   return held
@@ -174,9 +174,9 @@ describe('what the store holds', () => {
   test('a state is read as it was stored', () => {
     fc.assert(
       fc.property(state, fc.nat(), id, (held, offset, other) => {
-        const cell = { kind: 'property' as const, state: held, offset }
-        const text = encodeCell(cell) ?? ''
-        expect(decodeCell(text)).toEqual(cell)
+        const entry = { kind: 'property' as const, state: held, offset }
+        const text = encodeEntry(entry) ?? ''
+        expect(decodeEntry(text)).toEqual(entry)
         expect(isMemberText(text)).toBe(held.kind === 'audience' && held.value === 'true')
         expect(hasIdMark(text, idMarkOf(held.id))).toBe(held.kind === 'audience')
         if (other !== held.id) expect(hasIdMark(text, idMarkOf(other))).toBe(false)
@@ -188,7 +188,7 @@ describe('what the store holds', () => {
   test('how it stands to a change is told from its text', () => {
     fc.assert(
       fc.property(state, version, fc.nat(), fc.boolean(), id, (held, at, offset, isSame, other) => {
-        const text = encodeCell({ kind: 'property', state: held, offset }) ?? ''
+        const text = encodeEntry({ kind: 'property', state: held, offset }) ?? ''
         const { kind, id: of } = held
         const version_ = isSame ? held.version : at
         const order = compareStored(text, { kind, id: of, version: version_ })
@@ -200,7 +200,7 @@ describe('what the store holds', () => {
       }),
       runs,
     )
-    const floor = encodeCell({
+    const floor = encodeEntry({
       kind: 'sync',
       state: { version: { ...firstVersion }, syncId: 'a' },
       offset: 1,
@@ -216,9 +216,9 @@ describe('what the store holds', () => {
           state: { requestedAtMs: at.atMs, requestId: name, partition: at.partition, offset: at.offset },
           offset,
         }
-        expect(decodeCell(encodeCell(deletion) ?? '')).toEqual(deletion)
+        expect(decodeEntry(encodeEntry(deletion) ?? '')).toEqual(deletion)
         const sync = { kind: 'sync' as const, state: { version: at, syncId: name }, offset }
-        expect(decodeCell(encodeCell(sync) ?? '')).toEqual(sync)
+        expect(decodeEntry(encodeEntry(sync) ?? '')).toEqual(sync)
       }),
       runs,
     )
@@ -230,12 +230,14 @@ describe('what the store holds', () => {
         fc.array(fc.tuple(state, fc.nat({ max: 2 })), { minLength: 1, maxLength: 6 }),
         fc.nat(),
         (states, seed) => {
-          const cells = states.map(([one, atMs], offset) => {
+          const entries = states.map(([one, atMs], offset) => {
             const at = { ...one.version, atMs }
             return { kind: 'property' as const, state: { ...one, version: at, since: at }, offset }
           })
-          const shuffled = cells.toSorted((a, b) => ((a.offset * 7 + seed) % 5) - ((b.offset * 7 + seed) % 5))
-          const [a, b] = [bestCell(cells), bestCell(shuffled)]
+          const shuffled = entries.toSorted(
+            (a, b) => ((a.offset * 7 + seed) % 5) - ((b.offset * 7 + seed) % 5),
+          )
+          const [a, b] = [bestEntry(entries), bestEntry(shuffled)]
           expect(a?.state.version).toEqual(b?.state.version)
         },
       ),

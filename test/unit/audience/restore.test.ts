@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { decodeCell } from '../../../src/audience/cell.ts'
+import { decodeEntry } from '../../../src/audience/entry.ts'
 import { Checkpoint } from '../../../src/audience/checkpoint.ts'
 import { KeyFilter } from '../../../src/audience/key-filter.ts'
 import type { LoggedState } from '../../../src/audience/ports.ts'
@@ -92,8 +92,8 @@ describe('restoring', () => {
           }
           const { held, outOfOrder } = await restored(batches, isEmpty)
           const heldMs = held.flatMap(([key, text]) => {
-            const cell = key.startsWith('s') ? decodeCell(text.toString()) : undefined
-            return cell?.kind === 'property' ? [[key, cell.state.version.atMs] as const] : []
+            const entry = key.startsWith('s') ? decodeEntry(text.toString()) : undefined
+            return entry?.kind === 'property' ? [[key, entry.state.version.atMs] as const] : []
           })
           expect(new Map(heldMs)).toEqual(best)
           const wrong = [...best].filter(([key, atMs]) => last.get(key) !== atMs).map(([key]) => key)

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { encodeCell } from '../../../src/audience/cell.ts'
+import { encodeEntry } from '../../../src/audience/entry.ts'
 import type { PropertySubject } from '../../../src/audience/state-record.ts'
 import { readStates, type StatePlace } from '../../../src/audience/states-page.ts'
 import { levelStores, type StateStore } from '../../../src/audience/store.ts'
@@ -31,7 +31,7 @@ type Held = { subject: PropertySubject; kind: 'audience' | 'trait'; value: strin
 async function put({ subject, kind, value }: Held): Promise<void> {
   const version = { atMs: 1, isNative: true, partition: 0, offset: 2 }
   const state = { kind, id: 'id', name: 'name', value, version, since: version } as const
-  const text = encodeCell({ kind: 'property', state, offset: 7 }) ?? ''
+  const text = encodeEntry({ kind: 'property', state, offset: 7 }) ?? ''
   await store.write([{ type: 'put', key: subjectKey(subject), value: text }])
 }
 

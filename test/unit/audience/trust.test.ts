@@ -2,7 +2,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { isMemberText } from '../../../src/audience/cell.ts'
+import { isMemberText } from '../../../src/audience/entry.ts'
 import {
   encodeDeletionFloor,
   encodeState,

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { decodeCell } from '../../../src/audience/cell.ts'
+import { decodeEntry } from '../../../src/audience/entry.ts'
 import { subjectOf } from '../../../src/audience/store-keys.ts'
 import { parseVersion } from '../../../src/audience/version.ts'
 import { type Held, isOutOfTime, lastStates, referenceOf } from './reference.ts'
@@ -313,9 +313,9 @@ function storedStates({ log }: World, machine: number, where: number): Map<strin
   for (const [key, text] of log.disks.get(`machine-${machine}/unit-${where}`) ?? []) {
     const subject = subjectOf(key)
     if (!key.startsWith('s') || subject?.kind !== 'property') continue
-    const cell = decodeCell(text.toString())
-    if (cell.kind !== 'property') continue
-    const { id, value, version } = cell.state
+    const entry = decodeEntry(text.toString())
+    if (entry.kind !== 'property') continue
+    const { id, value, version } = entry.state
     stored.set(`${subject.userId}/${id}`, { value, version })
   }
   return stored

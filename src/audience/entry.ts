@@ -13,16 +13,16 @@ import { compareVersions, formatVersion, laterOf, type Version } from './version
  * What is held under one key, and where in `memberships` it stands: -1 while it isn't acknowledged. `gone` is a tombstone of what
  * is not newer than `upToMs`; one of which that isn't known any more, `Infinity`, is of all that stands before it.
  */
-export type Cell =
+export type Entry =
   | { readonly kind: 'property'; readonly state: PropertyState; readonly offset: number }
   | { readonly kind: 'gone'; readonly upToMs: number; readonly offset: number }
   | { readonly kind: 'deletion'; readonly state: DeletionFloor; readonly offset: number }
   | { readonly kind: 'sync'; readonly state: SyncFloor; readonly offset: number }
 
-export type PropertyCell = Extract<Cell, { kind: 'property' }>
+export type PropertyEntry = Extract<Entry, { kind: 'property' }>
 
-/** Of two cells of one key: negative when `a` is the older one. */
-function compareCells(a: Cell, b: Cell): number {
+/** Of two entries of one key: negative when `a` is the older one. */
+function compareEntries(a: Entry, b: Entry): number {
   if (a.kind === 'property' && b.kind === 'property') return compareVersions(a.state.version, b.state.version)
   if (a.kind === 'sync' && b.kind === 'sync') return compareVersions(a.state.version, b.state.version)
   if (a.kind === 'deletion' && b.kind === 'deletion') return compareFloors(a.state, b.state)
@@ -36,38 +36,38 @@ function compareFloors(a: DeletionFloor, b: DeletionFloor): number {
 }
 
 /** What isn't acknowledged will stand behind all that is. */
-function placeOf({ offset }: Cell): number {
+function placeOf({ offset }: Entry): number {
   return offset === -1 ? Number.MAX_SAFE_INTEGER : offset
 }
 
-function timeOf(cell: Cell): number {
-  switch (cell.kind) {
+function timeOf(entry: Entry): number {
+  switch (entry.kind) {
     case 'property':
     case 'sync':
-      return cell.state.version.atMs
+      return entry.state.version.atMs
     case 'gone':
-      return cell.upToMs
+      return entry.upToMs
     case 'deletion':
-      return cell.state.requestedAtMs
+      return entry.state.requestedAtMs
   }
 }
 
 export type Placing = {
-  readonly best: Cell
+  readonly best: Entry
   /** Nothing has to be kept that isn't held already. */
   readonly isKnown: boolean
   /** The last record of the key isn't the best one: compaction would leave the wrong one. */
   readonly isOutOfOrder: boolean
   /** The other one, where receivers may have been told its value since they were told the best one's. */
-  readonly reportedBetween: PropertyCell | undefined
+  readonly reportedBetween: PropertyEntry | undefined
 }
 
 /** Joins a record of the log with what is held: the higher version holds. */
-export function place(incoming: Cell, held: Cell | undefined): Placing {
+export function place(incoming: Entry, held: Entry | undefined): Placing {
   if (held === undefined) {
     return { best: incoming, isKnown: false, isOutOfOrder: false, reportedBetween: undefined }
   }
-  const order = compareCells(incoming, held)
+  const order = compareEntries(incoming, held)
   if (order === 0) {
     const best = join(incoming, held)
     return { best, isKnown: best === held, isOutOfOrder: false, reportedBetween: undefined }
@@ -84,14 +84,14 @@ export function place(incoming: Cell, held: Cell | undefined): Placing {
 }
 
 /** Another owner may have told the same value again meanwhile: then that is the last time. */
-function withSinceOf(higher: Cell, lower: Cell): Cell {
+function withSinceOf(higher: Entry, lower: Entry): Entry {
   if (higher.kind !== 'property' || lower.kind !== 'property') return higher
   const { since } = lower.state
   if (compareVersions(since, higher.state.since) <= 0 || !saysSame(higher.state, lower.state)) return higher
   return { ...higher, state: { ...higher.state, since } }
 }
 
-function reportedBetween(higher: Cell, lower: Cell): PropertyCell | undefined {
+function reportedBetween(higher: Entry, lower: Entry): PropertyEntry | undefined {
   if (higher.kind !== 'property' || lower.kind !== 'property') return undefined
   if (compareVersions(higher.state.since, lower.state.version) >= 0) return undefined
   return saysSame(higher.state, lower.state) ? undefined : lower
@@ -103,28 +103,28 @@ export function saysSame(a: PropertyState, b: PropertyState): boolean {
 }
 
 /** Whether it has to be told anew, where something else may have been told up to a version. */
-export function isUnreported(cell: Cell | undefined, upTo: Version | undefined): cell is PropertyCell {
-  return upTo !== undefined && cell?.kind === 'property' && compareVersions(cell.state.since, upTo) < 0
+export function isUnreported(entry: Entry | undefined, upTo: Version | undefined): entry is PropertyEntry {
+  return upTo !== undefined && entry?.kind === 'property' && compareVersions(entry.state.since, upTo) < 0
 }
 
 /** Whether a deletion up to that time, in epoch milliseconds, covers it. */
-export function isDead(cell: Cell, deletedUpToMs: number): cell is PropertyCell {
-  return cell.kind === 'property' && cell.state.version.atMs <= deletedUpToMs
+export function isDead(entry: Entry, deletedUpToMs: number): entry is PropertyEntry {
+  return entry.kind === 'property' && entry.state.version.atMs <= deletedUpToMs
 }
 
 /** Whether it is newer than the deletion floor, and was last told before: receivers don't have it any more. */
-export function isReportedBefore(cell: Cell, deletedUpToMs: number): boolean {
-  if (cell.kind !== 'property' || cell.state.since.atMs > deletedUpToMs) return false
-  return !isDead(cell, deletedUpToMs)
+export function isReportedBefore(entry: Entry, deletedUpToMs: number): boolean {
+  if (entry.kind !== 'property' || entry.state.since.atMs > deletedUpToMs) return false
+  return !isDead(entry, deletedUpToMs)
 }
 
 /** The same, to be told anew: its record has to be emitting. */
-export function reportedAnew(cell: PropertyCell): PropertyCell {
-  return { ...cell, state: { ...cell.state, since: cell.state.version } }
+export function reportedAnew(entry: PropertyEntry): PropertyEntry {
+  return { ...entry, state: { ...entry.state, since: entry.state.version } }
 }
 
 /** The same version twice: written again, or by two owners that read the same record. */
-function join(incoming: Cell, held: Cell): Cell {
+function join(incoming: Entry, held: Entry): Entry {
   const offset = Math.max(incoming.offset, held.offset)
   if (incoming.kind === 'property' && held.kind === 'property') {
     const since = laterOf(incoming.state.since, held.state.since)
@@ -134,50 +134,50 @@ function join(incoming: Cell, held: Cell): Cell {
   return offset === held.offset ? held : { ...held, offset }
 }
 
-/** The value of the record that says the same as the cell; a state is written silently unless it `isEmitting`. */
-export function recordValueOf(cell: Cell, isEmitting: boolean): Buffer | null {
-  switch (cell.kind) {
+/** The value of the record that says the same as the entry; a state is written silently unless it `isEmitting`. */
+export function recordValueOf(entry: Entry, isEmitting: boolean): Buffer | null {
+  switch (entry.kind) {
     case 'property':
-      return encodeState(cell.state, !isEmitting)
+      return encodeState(entry.state, !isEmitting)
     case 'gone':
       return null
     case 'deletion':
-      return encodeDeletionFloor(cell.state)
+      return encodeDeletionFloor(entry.state)
     case 'sync':
-      return encodeSyncFloor(cell.state)
+      return encodeSyncFloor(entry.state)
   }
 }
 
 /** As text for the store: short, and quick to read. `undefined`: nothing is stored. */
-export function encodeCell(cell: Cell): string | undefined {
-  switch (cell.kind) {
+export function encodeEntry(entry: Entry): string | undefined {
+  switch (entry.kind) {
     case 'property': {
-      const { kind, id, name, value, version, since } = cell.state
+      const { kind, id, name, value, version, since } = entry.state
       const isNew = compareVersions(version, since) === 0
       const head = kind === 'audience' ? (value === 'true' ? members : nonMembers) : 't'
       const value_ = kind === 'audience' ? '' : value
-      return `${head}${formatVersion(version)};${isNew ? '' : formatVersion(since)};${cell.offset};${id.length}:${id}${name.length}:${name}${value_}`
+      return `${head}${formatVersion(version)};${isNew ? '' : formatVersion(since)};${entry.offset};${id.length}:${id}${name.length}:${name}${value_}`
     }
     case 'gone':
       return undefined
     case 'deletion': {
-      const { requestedAtMs, requestId, partition, offset } = cell.state
-      return `d${requestedAtMs};${partition};${offset};${cell.offset};${requestId}`
+      const { requestedAtMs, requestId, partition, offset } = entry.state
+      return `d${requestedAtMs};${partition};${offset};${entry.offset};${requestId}`
     }
     case 'sync':
-      return `f${formatVersion(cell.state.version)};${cell.offset};${cell.state.syncId}`
+      return `f${formatVersion(entry.state.version)};${entry.offset};${entry.state.syncId}`
   }
 }
 
 const members = 'a1'
 const nonMembers = 'a0'
 
-/** Whether an encoded property cell says that the user is in an audience. */
+/** Whether an encoded property entry says that the user is in an audience. */
 export function isMemberText(text: string): boolean {
   return text.startsWith(members)
 }
 
-/** Whether an encoded property cell is of this audience; `id` as `idMarkOf` gives it. */
+/** Whether an encoded property entry is of this audience; `id` as `idMarkOf` gives it. */
 export function hasIdMark(text: string, idMark: string): boolean {
   const first = text.indexOf(';')
   const second = text.indexOf(';', first + 1)
@@ -189,8 +189,8 @@ export function idMarkOf(id: string): string {
   return `${id.length}:${id}`
 }
 
-/** Reads what `encodeCell` wrote. What it didn't write is a fault of the store: it throws. */
-export function decodeCell(text: string): Cell {
+/** Reads what `encodeEntry` wrote. What it didn't write is a fault of the store: it throws. */
+export function decodeEntry(text: string): Entry {
   switch (text[0]) {
     case 'a':
     case 't':
@@ -219,7 +219,7 @@ export function decodeCell(text: string): Cell {
   }
 }
 
-function decodeProperty(text: string): PropertyCell {
+function decodeProperty(text: string): PropertyEntry {
   const isAudience = text.startsWith('a')
   const numbers = new NumberReader(text, isAudience ? members.length : 1)
   const version = storedVersion(numbers)
@@ -262,8 +262,8 @@ const semicolon = 0x3b
 type Claim = Pick<PropertyState, 'kind' | 'id' | 'version'>
 
 /**
- * How the version of an encoded cell stands to that of a change, as `compareVersions` of the two. `undefined` where the
- * cell is none of the same audience or trait. Most changes are done with when this is known.
+ * How the version of an encoded entry stands to that of a change, as `compareVersions` of the two. `undefined` where the
+ * entry is none of the same audience or trait. Most changes are done with when this is known.
  */
 export function compareStored(text: string, { kind, id, version }: Claim): number | undefined {
   const isAudience = kind === 'audience'
