@@ -1,7 +1,7 @@
 import { type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { answerHeaders, type Answer, problem } from './answer.ts'
-import { lingerAndClose } from './linger.ts'
+import { closeGracefully } from './graceful-close.ts'
 
 /** The answers that connections wait for. */
 export class OpenAnswers {
@@ -33,7 +33,7 @@ export async function answerClientError(
   // The client has gone, or has its answer already.
   if (code === 'ECONNRESET' || !socket.writable) return
   socket.write(textOf(answerTo(code)))
-  lingerAndClose(socket)
+  closeGracefully(socket)
 }
 
 function answerTo(code: string | undefined): Answer {

@@ -1,6 +1,6 @@
 import type { Availability } from './availability.ts'
 import type { Occasion } from './clock.ts'
-import { isUnwanted, Lane, type Produce, type Room } from './lane.ts'
+import { isUnwanted, PartitionQueue, type Produce, type Room } from './partition-queue.ts'
 import { type Delivered, Parcel, type Part, type Ticket } from './parcel.ts'
 import { Unanswered } from './unanswered.ts'
 
@@ -8,11 +8,11 @@ import { Unanswered } from './unanswered.ts'
 export type ProduceSender = {
   /**
    * Sends what is for each partition once, and calls `onSettled` once for each: without `failure` when Kafka has acknowledged it.
-   * What goes `apart` doesn't hold up the rest.
+   * The `isolated` route never holds up the main one.
    */
   send(
     produces: readonly Produce[],
-    road: 'main' | 'apart',
+    route: 'main' | 'isolated',
     onSettled: (produce: Produce, failure: string | undefined) => void,
   ): void
 }
@@ -46,9 +46,9 @@ const slowMs = 250
  */
 export class Outbox {
   readonly #options: OutboxOptions
-  readonly #lanes = new Map<string, Lane[]>()
+  readonly #queues = new Map<string, PartitionQueue[]>()
   /** Lanes that have something to send, in the order in which they came to have it. */
-  readonly #ready = new Set<Lane>()
+  readonly #ready = new Set<PartitionQueue>()
   readonly #flights = new Map<string, Map<string, Part>>()
   readonly #unanswered: Unanswered
   #bytes = 0
@@ -119,13 +119,13 @@ export class Outbox {
     clearTimeout(this.#timer)
   }
 
-  #laneOf({ topic, partition }: Part): Lane {
-    let lanes = this.#lanes.get(topic)
-    if (lanes === undefined) {
-      lanes = []
-      this.#lanes.set(topic, lanes)
+  #queueOf({ topic, partition }: Part): PartitionQueue {
+    let queues = this.#queues.get(topic)
+    if (queues === undefined) {
+      queues = []
+      this.#queues.set(topic, queues)
     }
-    return (lanes[partition] ??= new Lane(topic, partition, this.#options.batchBytes))
+    return (queues[partition] ??= new PartitionQueue(topic, partition, this.#options.batchBytes))
   }
 
   #take(part: Part, ticket: Ticket): void {
@@ -133,17 +133,17 @@ export class Outbox {
     for (const id of part.ids) if (id !== undefined) part.flights.set(id, part)
     this.#records += part.records.length
     this.#bytes += part.bytes
-    const lane = this.#laneOf(part)
-    const wasEmpty = lane.isEmpty
-    lane.push(part)
-    if (wasEmpty && !lane.isSending) this.#makeReady(lane, this.#options.lingerMs)
+    const queue = this.#queueOf(part)
+    const wasEmpty = queue.isEmpty
+    queue.push(part)
+    if (wasEmpty && !queue.isSending) this.#makeReady(queue, this.#options.lingerMs)
   }
 
-  /** What a healthy lane has travels with that of others; what a sick one has goes by itself, after a rest. */
-  #makeReady(lane: Lane, restMs: number): void {
-    if (lane.isEmpty || this.#isStopped) return
-    if (!lane.isSick) this.#ready.add(lane)
-    else setTimeout(() => this.#sendApart(lane), restMs)
+  /** What a healthy queue has travels with that of others; what a sick one has goes by itself, after a rest. */
+  #makeReady(queue: PartitionQueue, restMs: number): void {
+    if (queue.isEmpty || this.#isStopped) return
+    if (!queue.isSick) this.#ready.add(queue)
+    else setTimeout(() => this.#sendIsolated(queue), restMs)
   }
 
   /** What comes while nothing is under way waits for others for a moment. */
@@ -175,35 +175,39 @@ export class Outbox {
     })
   }
 
-  #sendApart(lane: Lane): void {
-    if (lane.isSending || lane.isEmpty || this.#isStopped) return
-    const produce = this.#produceOf(lane, { records: maxSendRecords, bytes: maxSendBytes }, true)
-    this.#send([produce], 'apart', () => this.#sendLater())
+  #sendIsolated(queue: PartitionQueue): void {
+    if (queue.isSending || queue.isEmpty || this.#isStopped) return
+    const produce = this.#produceOf(queue, { records: maxSendRecords, bytes: maxSendBytes }, true)
+    this.#send([produce], 'isolated', () => this.#sendLater())
   }
 
   /** As much as one produce may have. */
   #takeProduces(): Produce[] {
     const room: Room = { records: maxSendRecords, bytes: maxSendBytes }
     const produces: Produce[] = []
-    for (const lane of this.#ready) {
-      const produce = this.#produceOf(lane, room, produces.length === 0)
+    for (const queue of this.#ready) {
+      const produce = this.#produceOf(queue, room, produces.length === 0)
       if (produce.parts.length === 0) break
       produces.push(produce)
-      this.#ready.delete(lane)
+      this.#ready.delete(queue)
     }
     return produces
   }
 
-  #produceOf(lane: Lane, room: Room, isFirst: boolean): Produce {
-    const parts = lane.take(room, isFirst)
-    lane.isSending = parts.length > 0
-    const { topic, partition } = lane
+  #produceOf(queue: PartitionQueue, room: Room, isFirst: boolean): Produce {
+    const parts = queue.take(room, isFirst)
+    queue.isSending = parts.length > 0
+    const { topic, partition } = queue
     const records = parts.length === 1 ? (parts[0]?.records ?? []) : parts.flatMap((part) => part.records)
-    return { topic, partition, records, lane, parts, sentMs: this.#options.now() }
+    return { topic, partition, records, queue, parts, sentMs: this.#options.now() }
   }
 
   /** Calls `onSettled` when what became of a produce has been told to all that waited for it. */
-  #send(produces: readonly Produce[], road: 'main' | 'apart', onSettled: (produce: Produce) => void): void {
+  #send(
+    produces: readonly Produce[],
+    route: 'main' | 'isolated',
+    onSettled: (produce: Produce) => void,
+  ): void {
     const { sender, availability, ackTimeoutMs } = this.#options
     const open = new Set(produces)
     // Who waited for it has been told by then.
@@ -211,7 +215,7 @@ export class Outbox {
       const reason = `no acknowledgement within ${ackTimeoutMs} ms`
       for (const { topic, partition, sentMs } of open) availability.failed(topic, partition, reason, sentMs)
     }, ackTimeoutMs)
-    sender.send(produces, road, (produce, failure) => {
+    sender.send(produces, route, (produce, failure) => {
       open.delete(produce)
       if (open.size === 0) clearTimeout(late)
       if (failure === undefined) this.#worked(produce)
@@ -220,18 +224,18 @@ export class Outbox {
     })
   }
 
-  #worked({ topic, partition, lane, parts }: Produce): void {
+  #worked({ topic, partition, queue, parts }: Produce): void {
     this.#options.availability.worked(topic, partition)
-    lane.worked()
-    this.#makeReady(lane, lane.backoffMs)
+    queue.worked()
+    this.#makeReady(queue, queue.backoffMs)
     for (const part of parts) this.#acknowledge(part)
   }
 
-  #failed({ topic, partition, lane, parts, sentMs }: Produce, failure: string): void {
+  #failed({ topic, partition, queue, parts, sentMs }: Produce, failure: string): void {
     this.#options.availability.failed(topic, partition, failure, sentMs)
     for (const part of parts) if (isUnwanted(part)) this.#release(part)
-    lane.failed(parts.filter((part) => !isUnwanted(part)))
-    this.#makeReady(lane, lane.backoffMs)
+    queue.failed(parts.filter((part) => !isUnwanted(part)))
+    this.#makeReady(queue, queue.backoffMs)
   }
 
   #acknowledge(part: Part): void {
@@ -260,7 +264,7 @@ export class Outbox {
     finish(ticket, 'too_late')
     for (const part of parts) {
       if (part.isAcknowledged) this.#unanswered.keep(part)
-      else for (const unwanted of this.#laneOf(part).takeUnwanted()) this.#release(unwanted)
+      else for (const unwanted of this.#queueOf(part).takeUnwanted()) this.#release(unwanted)
     }
   }
 }

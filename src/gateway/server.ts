@@ -8,7 +8,7 @@ import { plainAddress, proxiesIn } from './client-address.ts'
 import { answerClientError, OpenAnswers } from './client-error.ts'
 import { isTrackingKind } from './item.ts'
 import { docsPage, docsPolicy } from './docs-page.ts'
-import { lingerAfterAnswer } from './linger.ts'
+import { closeGracefullyAfterAnswer } from './graceful-close.ts'
 import type { CallName, GatewayObserver } from './observer.ts'
 import { openApiDocument } from './openapi.ts'
 import { preflightHeaders } from './preflight.ts'
@@ -224,7 +224,7 @@ export function createGatewayServer(options: GatewayServerOptions): GatewayServe
   server.setErrorHandler((error, request, reply) => {
     const isRefused = error instanceof RefusedBody
     if (!isRefused) observer.failed(error)
-    else if (error.isEndless) lingerAfterAnswer(request.raw.socket)
+    else if (error.isEndless) closeGracefullyAfterAnswer(request.raw.socket)
     const answer = isRefused ? error.answer : internalError
     observer.answered(request.routeOptions.config.call ?? 'other', answer.status, 0)
     return send(reply, answer)

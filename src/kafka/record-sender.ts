@@ -25,10 +25,10 @@ export type Obstacle = {
 }
 
 /**
- * Which connections records go by. A broker answers what comes by one connection in its order, and for all partitions of a request
- * at once: what is sent for a partition that may be sick goes `apart`, lest it hold up what is sent for the others.
+ * Names the connections that records go by. A broker answers the requests of one connection in their order, and all partitions of
+ * a request at once. So records of a partition that may be sick take the `isolated` route: they hold up no others.
  */
-export type Road = 'main' | 'apart'
+export type ProduceRoute = 'main' | 'isolated'
 
 /** Writes records in batches, for one that answers for each of them and has no time to wait. It never throws. */
 export type RecordSender = {
@@ -39,7 +39,7 @@ export type RecordSender = {
    */
   send<T extends PartitionRecords>(
     batch: readonly T[],
-    road: Road,
+    route: ProduceRoute,
     onSettled: (item: T, failure: string | undefined) => void,
   ): void
   /**
@@ -59,12 +59,12 @@ const lookTimeoutMs = 3_000
  * would be out of order. `kafka` should be impatient. Rejects when no broker can be reached.
  */
 export async function startRecordSender(kafka: Kafka): Promise<RecordSender> {
-  const links = { main: new ProduceLink(kafka, timeouts), apart: new ProduceLink(kafka, timeouts) }
+  const links = { main: new ProduceLink(kafka, timeouts), isolated: new ProduceLink(kafka, timeouts) }
   let isStopped = false
   await links.main.connect()
 
   return {
-    send(batch, road, onSettled) {
+    send(batch, route, onSettled) {
       const open = new Set(batch)
       const settle = (item: (typeof batch)[number], failure: string | undefined): void => {
         if (open.delete(item)) onSettled(item, failure)
@@ -76,7 +76,7 @@ export async function startRecordSender(kafka: Kafka): Promise<RecordSender> {
         settleRest('the sender is stopped')
         return
       }
-      const sent = links[road].send(batch, (item, outcome) => {
+      const sent = links[route].send(batch, (item, outcome) => {
         settle(item, outcome.isWritten ? undefined : outcome.reason)
       })
       void sent.catch((error: unknown) => settleRest(messageOf(error)))
@@ -84,7 +84,7 @@ export async function startRecordSender(kafka: Kafka): Promise<RecordSender> {
     obstacles: (topics, minInsync) => findObstacles(kafka, topics, minInsync),
     async stop() {
       isStopped = true
-      await Promise.all([links.main.close(), links.apart.close()])
+      await Promise.all([links.main.close(), links.isolated.close()])
     },
   }
 }

@@ -113,8 +113,8 @@ export async function startGatewayPart({
   const sender = await askKafka(config, startRecordSender(clientOf(kafkaSettings(config), log, 'impatient')))
   parts.defer(() => within(leaveMs, sender.stop()))
   const counted: ProduceSender = {
-    send: (produces, road, onSettled) =>
-      sender.send(produces, road, (produce, failure) => {
+    send: (produces, route, onSettled) =>
+      sender.send(produces, route, (produce, failure) => {
         if (failure !== undefined) metrics.produceFailures.inc()
         onSettled(produce, failure)
       }),

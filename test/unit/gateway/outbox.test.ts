@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { arrivalAt, occasionOf } from '../../../src/gateway/clock.ts'
 import { Availability } from '../../../src/gateway/availability.ts'
-import type { Produce } from '../../../src/gateway/lane.ts'
+import type { Produce } from '../../../src/gateway/partition-queue.ts'
 import { Outbox, type ProduceSender } from '../../../src/gateway/outbox.ts'
 import type { Delivered, OutgoingRecord } from '../../../src/gateway/parcel.ts'
 
@@ -18,10 +18,10 @@ const occasion = occasionOf(undefined, arrivalAt(0))
 
 /** Stands for Kafka: holds each send until the test says what becomes of it. */
 class HeldSender implements ProduceSender {
-  readonly batches: { produces: readonly Produce[]; road: string; onSettled: OnSettled }[] = []
+  readonly batches: { produces: readonly Produce[]; route: string; onSettled: OnSettled }[] = []
 
-  send(produces: readonly Produce[], road: 'main' | 'apart', onSettled: OnSettled): void {
-    this.batches.push({ produces, road, onSettled })
+  send(produces: readonly Produce[], route: 'main' | 'isolated', onSettled: OnSettled): void {
+    this.batches.push({ produces, route, onSettled })
   }
 
   recordsOf(index: number): string[] {
@@ -175,7 +175,7 @@ describe('the outbox', () => {
       await vi.advanceTimersByTimeAsync(400)
     }
     expect([one.outcome, other.outcome]).toEqual(['too_late', 'too_late'])
-    expect(sender.batches.slice(1).every(({ road }) => road === 'apart')).toBe(true)
+    expect(sender.batches.slice(1).every(({ route }) => route === 'isolated')).toBe(true)
     expect(sent).toBeGreaterThan(3)
     const next = submit(['c'])
     await vi.advanceTimersByTimeAsync(0)

@@ -11,7 +11,7 @@ export type Produce = {
   readonly topic: string
   readonly partition: number
   readonly records: readonly OutgoingRecord[]
-  readonly lane: Lane
+  readonly queue: PartitionQueue
   readonly parts: readonly Part[]
   readonly sentMs: number
 }
@@ -20,7 +20,7 @@ export type Produce = {
  * What waits for one partition. Of a partition one produce is under way at a time, and what it didn't take is first in the next: so
  * the records of a partition are written in the order of their coming.
  */
-export class Lane {
+export class PartitionQueue {
   readonly topic: string
   readonly partition: number
   isSending = false
