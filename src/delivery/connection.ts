@@ -21,11 +21,11 @@ const pieceBytes = 2 * 1024
 /** Most session tickets of TLS for one request; servers send one to four. Each costs a call, and none is seen as a byte. */
 const maxTickets = 16
 
-/** Who has a request on a connection. */
-export type Rider = Dispatcher.DispatchHandler & {
+/** Sends one request on a connection, and takes its answer. */
+export type RequestHandler = Dispatcher.DispatchHandler & {
   readonly request: Dispatcher.DispatchOptions
   /** A connection took the request; nothing of it has been sent. */
-  boarded(connection: Connection): void
+  assigned(connection: Connection): void
 }
 
 export type ConnectionOptions = Omit<Client.Options, 'connect'> & { connect: buildConnector.connector }
@@ -60,14 +60,14 @@ export class Connection extends Client {
   }
 
   /** Sends its request. Nothing else may be under way. */
-  take(rider: Rider): void {
+  take(handler: RequestHandler): void {
     this.#received = 0
     this.#maxReceived = maxUntilHeadBytes
     this.#dialled = 0
     this.#hasBegun = false
     this.#tickets = 0
-    rider.boarded(this)
-    this.dispatch(rider.request, rider)
+    handler.assigned(this)
+    this.dispatch(handler.request, handler)
   }
 
   /** The request is about to be written to the socket. */

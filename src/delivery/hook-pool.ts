@@ -1,4 +1,4 @@
-import { Connection, type ConnectionOptions, type Rider } from './connection.ts'
+import { Connection, type ConnectionOptions, type RequestHandler } from './connection.ts'
 
 /** Whom the end of a turn of the event loop is told to. */
 type Waiter = { turnEnded(): void }
@@ -37,7 +37,7 @@ export class HookPool implements Waiter {
   /** Those whose answers were complete in this turn of the event loop. */
   readonly #left = new Stack()
   /** What is sent by those as soon as they are free; what is more than they are, by new ones at the end of this turn. */
-  #waiting: Rider[] = []
+  #waiting: RequestHandler[] = []
   #isOpeningForRest = false
   #inFlight = 0
   #idleSinceMs = 0
@@ -63,23 +63,23 @@ export class HookPool implements Waiter {
    * new one is opened at the end of this turn of the event loop only: after a moment in which the process got to nothing, a
    * whole lot of records is read before the answers that came meanwhile, and each would open one that is idle a moment later.
    */
-  send(rider: Rider): void {
+  send(handler: RequestHandler): void {
     this.#inFlight++
     const connection = this.#free.pop()
     if (connection !== undefined) {
       if (this.#free.size < this.#unused) this.#unused = this.#free.size
-      connection.take(rider)
-    } else if (this.#all.size === 0) this.#open().take(rider)
+      connection.take(handler)
+    } else if (this.#all.size === 0) this.#open().take(handler)
     else {
-      this.#waiting.push(rider)
+      this.#waiting.push(handler)
       if (this.#waiting.length > this.#left.size) this.#openForRestSoon()
     }
   }
 
   /** Sends a request that `stale` has lost once more, by a connection that is certainly new. */
-  sendAnew(rider: Rider, stale: Connection): void {
+  resend(handler: RequestHandler, stale: Connection): void {
     this.#drop(stale)
-    this.#open().take(rider)
+    this.#open().take(handler)
   }
 
   /**
@@ -94,8 +94,8 @@ export class HookPool implements Waiter {
   }
 
   turnEnded(): void {
-    const riders = this.#waiting.length === 0 ? this.#waiting : this.#waiting.splice(0, this.#left.size)
-    for (const rider of riders) this.#nextLeft()?.take(rider)
+    const handlers = this.#waiting.length === 0 ? this.#waiting : this.#waiting.splice(0, this.#left.size)
+    for (const handler of handlers) this.#nextLeft()?.take(handler)
     for (let next = this.#nextLeft(); next !== undefined; next = this.#nextLeft()) this.#free.push(next)
   }
 
@@ -113,7 +113,7 @@ export class HookPool implements Waiter {
   /** All answers that had come have been read before this. */
   readonly #openForRest = (): void => {
     this.#isOpeningForRest = false
-    for (const rider of this.#waiting.splice(this.#left.size)) this.#open().take(rider)
+    for (const handler of this.#waiting.splice(this.#left.size)) this.#open().take(handler)
   }
 
   /**

@@ -16,8 +16,8 @@ import { type Rate, TokenBucket } from '../pacing/token-bucket.ts'
  * fetching waits since the buffer is full.
  */
 
-/** What a lane carries. */
-export type Carried<D> = {
+/** One delivery, as its lane sees it. */
+export type LaneItem<D> = {
   readonly laneKey: string
   /** Most deliveries of this lane in flight. */
   readonly laneCap: number
@@ -34,7 +34,7 @@ export type Carried<D> = {
   readonly isAbandoned: boolean
 }
 
-export type Lanes<D extends Carried<D>> = {
+export type Lanes<D extends LaneItem<D>> = {
   offer(delivery: D): void
   /** A delivery that was started is over: its place in the lane is free. */
   finished(delivery: D): void
@@ -74,7 +74,7 @@ export type LanesOptions<D> = {
   onCongested: (isCongested: boolean) => void
 }
 
-export function createLanes<D extends Carried<D>>(options: LanesOptions<D>): Lanes<D> {
+export function createLanes<D extends LaneItem<D>>(options: LanesOptions<D>): Lanes<D> {
   return new FairLanes(options)
 }
 
@@ -101,7 +101,7 @@ class Line<D> {
   }
 }
 
-class FairLanes<D extends Carried<D>> implements Lanes<D> {
+class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
   readonly #options: LanesOptions<D>
   readonly #lanes = new Map<string, Lane<D>>()
   /** Lanes that may start something, in turn. */

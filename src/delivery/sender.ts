@@ -5,7 +5,7 @@ import {
   type ConnectionOptions,
   maxHeadBytes,
   NoAnswerError,
-  type Rider,
+  type RequestHandler,
 } from './connection.ts'
 import { createConnector } from './connector.ts'
 import { createDeadlines, type Deadline, type Deadlines, type Expiring } from './deadlines.ts'
@@ -142,7 +142,7 @@ export function createSender({
  * One request on its way through undici, or twice on its way when a stale connection lost it. Reports the outcome once
  * and the free slot once, whatever happens.
  */
-class ExchangeHandler implements Rider, Expiring {
+class ExchangeHandler implements RequestHandler, Expiring {
   readonly request: Dispatcher.DispatchOptions
   readonly #exchange: Exchange
   readonly #pool: HookPool
@@ -163,7 +163,7 @@ class ExchangeHandler implements Rider, Expiring {
     this.#deadline = deadlines.add(this)
   }
 
-  boarded(connection: Connection): void {
+  assigned(connection: Connection): void {
     this.#connection = connection
   }
 
@@ -179,7 +179,7 @@ class ExchangeHandler implements Rider, Expiring {
     status: number,
     headers: Record<string, string | string[] | undefined>,
   ): void {
-    letGoOfRawHeaders(controller)
+    dropRawHeaders(controller)
     if (status < 200) {
       // 1xx answers are only announcements; the deadline goes on. 101 would leave HTTP, and undici fails in the
       // middle of its parser on that and on what is below 100.
@@ -211,7 +211,7 @@ class ExchangeHandler implements Rider, Expiring {
     if (stale !== undefined) {
       this.#wasLost ||= this.#controller !== undefined
       this.#controller = undefined
-      this.#pool.sendAnew(this, stale)
+      this.#pool.resend(this, stale)
       return
     }
     this.#answer(outcomeOfFailure(error))
@@ -259,7 +259,7 @@ class ExchangeHandler implements Rider, Expiring {
  * Empties the array from which `headers` were read. undici makes it when the answer before is complete; where that was seconds ago, the
  * garbage collector has taken it for old, and would keep all that is put into it until it next looks at what is old.
  */
-function letGoOfRawHeaders({ rawHeaders }: Dispatcher.DispatchController): void {
+function dropRawHeaders({ rawHeaders }: Dispatcher.DispatchController): void {
   if (Array.isArray(rawHeaders)) rawHeaders.length = 0
 }
 

@@ -1,5 +1,5 @@
 import { type buildConnector, Client } from 'undici'
-import type { ConnectionOptions, Rider } from '../../../src/delivery/connection.ts'
+import type { ConnectionOptions, RequestHandler } from '../../../src/delivery/connection.ts'
 
 export { maxHeadBytes, NoAnswerError } from '../../../src/delivery/connection.ts'
 
@@ -12,10 +12,10 @@ export class Connection extends Client {
     super(origin, { ...options, connect: dial })
   }
 
-  take(rider: Rider): void {
+  take(handler: RequestHandler): void {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it stands in for the guarded one
-    rider.boarded(this as unknown as Parameters<Rider['boarded']>[0])
-    this.dispatch(rider.request, rider)
+    handler.assigned(this as unknown as Parameters<RequestHandler['assigned']>[0])
+    this.dispatch(handler.request, handler)
   }
 
   begin(): void {}

@@ -5,7 +5,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createAddressPolicy } from '../../../src/address/policy.ts'
-import type { Connection, Rider } from '../../../src/delivery/connection.ts'
+import type { Connection, RequestHandler } from '../../../src/delivery/connection.ts'
 import { createConnector } from '../../../src/delivery/connector.ts'
 import { HookPool, TurnEnd } from '../../../src/delivery/hook-pool.ts'
 import { createResolver } from '../../../src/delivery/resolver.ts'
@@ -85,9 +85,9 @@ async function sendAtOnce(count: number): Promise<Connection[]> {
 async function send(): Promise<Connection> {
   return new Promise((resolve, reject) => {
     let carrier: Connection
-    const rider: Rider = {
+    const handler: RequestHandler = {
       request: { path: '/', method: 'POST', headers: [], body: '{}' },
-      boarded(connection) {
+      assigned(connection) {
         carrier = connection
       },
       onRequestStart() {},
@@ -102,7 +102,7 @@ async function send(): Promise<Connection> {
         reject(error)
       },
     }
-    pool.send(rider)
+    pool.send(handler)
   })
 }
 

@@ -1,11 +1,11 @@
 import * as fc from 'fast-check'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { Lane, LaneClass } from '../../../src/delivery/lane.ts'
-import { type Carried, createLanes, type Lanes, type LanesOptions } from '../../../src/delivery/lanes.ts'
+import { type LaneItem, createLanes, type Lanes, type LanesOptions } from '../../../src/delivery/lanes.ts'
 import type { Rate } from '../../../src/pacing/token-bucket.ts'
 import { until } from '../../support/until.ts'
 
-class Parcel implements Carried<Parcel> {
+class Parcel implements LaneItem<Parcel> {
   readonly laneKey: string
   readonly name: string
   laneCap = 4
