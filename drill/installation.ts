@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as passTime } from 'node:timers/promises'
-import { freePorts } from '../src/development/ports.ts'
+import { freePorts } from '../src/development/free-ports.ts'
 import { ChangingGroup } from '../test/support/changing-group.ts'
 import {
   environmentOf,

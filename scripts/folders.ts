@@ -20,7 +20,7 @@ const parts: Readonly<Record<string, Folder>> = {
   routing: { about: 'source and message → deliveries', imports: ['message'], isPure: true },
   retry: {
     about: 'the ladder of waits, and what a delivery carries while it waits',
-    imports: [],
+    imports: ['message'],
     isPure: true,
   },
   pacing: { about: 'token buckets: rates of sources, destinations and syncs', imports: [], isPure: true },

@@ -10,7 +10,7 @@ import type { Config } from './config/schema.ts'
 import { addLogCommands } from './log-commands.ts'
 import { addAdminCommands, addReplayCommands, type CommandTools } from './replay-commands.ts'
 import { backfill } from './roles/audience-backfill.ts'
-import { changeAudience } from './roles/audience-change.ts'
+import { changeAudience } from './roles/change-audience.ts'
 import { syncAudience } from './roles/audience-sync.ts'
 import { startForkedWorker } from './roles/forked-worker.ts'
 import { startGateway } from './roles/gateway.ts'
@@ -24,7 +24,7 @@ import {
   listTopicTable,
   printFormats,
   printTopicTable,
-} from './roles/topics.ts'
+} from './roles/topic-commands.ts'
 import { growTopics } from './roles/topics-grow.ts'
 import { startUp } from './roles/up.ts'
 import { startWorker } from './roles/worker.ts'

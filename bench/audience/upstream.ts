@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type Message, Partitioners, type Producer } from 'kafkajs'
-import { partitionOf } from '../../src/message/partition.ts'
+import { partitionOf } from '../../src/message/partitioner.ts'
 import { formatTimestamp } from '../../src/message/timestamp.ts'
 import { Sync } from '../../src/upstream/sync.ts'
 import { plainKafka } from '../support/plain-kafka.ts'

@@ -1,4 +1,4 @@
-import { partitionOf } from '../../src/message/partition.ts'
+import { partitionOf } from '../../src/message/partitioner.ts'
 
 /** The messages of a simulation: numbered by destination, so that the body of a request tells which it is. */
 

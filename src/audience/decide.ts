@@ -1,4 +1,4 @@
-import type { Change } from './change.ts'
+import type { Change } from './change-record.ts'
 import type { PropertyState } from './state-record.ts'
 import { compareVersions, type Version } from './version.ts'
 import { isSameJson } from './same-json.ts'

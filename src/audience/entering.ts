@@ -1,4 +1,4 @@
-import { parseJson, someMember } from '../message/json.ts'
+import { parseJson } from '../message/json.ts'
 import type { MessageLimits } from '../message/limits.ts'
 import { findExcess } from '../message/structure.ts'
 import { parseTimestamp } from '../message/timestamp.ts'
@@ -59,11 +59,6 @@ export function readTime(
     )
   }
   return { ok: true, ms }
-}
-
-/** JSON.parse makes infinite what is over 1.7e308. */
-export function holdsInfinite(value: unknown): boolean {
-  return someMember([value], (_key, member) => member === Infinity || member === -Infinity)
 }
 
 /** A byte order mark at the start is taken off. */

@@ -1,5 +1,5 @@
 import { type Entry, isReportedBefore, type PropertyEntry, reportedAnew } from './entry.ts'
-import { deleteOf, identifyOf } from './identify.ts'
+import { deleteOf, identifyOf } from './made-message.ts'
 import type { DeletionFloor, PropertySubject } from './state-record.ts'
 import { compareVersions, formatVersion, parseVersion } from './version.ts'
 

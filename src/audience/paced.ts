@@ -1,4 +1,4 @@
-import type { HeldRecord } from './ports.ts'
+import type { HeldRecord } from './audience-ports.ts'
 
 /** A record that tells when it has come to its end. */
 export class Paced implements HeldRecord {

@@ -1,4 +1,4 @@
-import { partitionOf } from '../message/partition.ts'
+import { partitionOf } from '../message/partitioner.ts'
 import { type Entry, isDead, isReportedBefore, reportedAnew } from './entry.ts'
 import type { Reading } from './reading.ts'
 import type { PropertySubject } from './state-record.ts'

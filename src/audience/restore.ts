@@ -1,7 +1,7 @@
 import { type Entry, decodeEntry, encodeEntry, isUnreported, place, type PropertyEntry } from './entry.ts'
 import type { Checkpoint } from './checkpoint.ts'
 import { KeyFilter } from './key-filter.ts'
-import type { LoggedState } from './ports.ts'
+import type { LoggedState } from './audience-ports.ts'
 import { decodeState, type StateRecord } from './state-record.ts'
 import type { StateStore, StoreOperation } from './store.ts'
 import { anyDeletion, deletionKeyOf, knownPropertyKey, subjectKey } from './store-keys.ts'

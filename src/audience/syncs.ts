@@ -1,15 +1,15 @@
 import { hash } from 'node:crypto'
-import { partitionOf } from '../message/partition.ts'
+import { partitionOf } from '../message/partitioner.ts'
 import { type Entry, hasIdMark, idMarkOf, isMemberText } from './entry.ts'
-import type { Part } from './change.ts'
+import type { Part } from './change-record.ts'
 import { Cursor } from './cursor.ts'
 import type { AudienceDeadReason } from './dead-reason.ts'
 import { decideSync, isTaken } from './decide.ts'
-import { headerText } from './headers.ts'
+import { filledHeader } from './headers.ts'
 import type { KeyFilter } from './key-filter.ts'
 import type { Ledger } from './ledger.ts'
 import { Paced } from './paced.ts'
-import type { AudiencePorts, HeldRecord, RecordContent } from './ports.ts'
+import type { AudiencePorts, HeldRecord, RecordContent } from './audience-ports.ts'
 import { Staging } from './staging.ts'
 import type { SyncFloor } from './state-record.ts'
 import type { RangeReader, StateStore, StoreOperation } from './store.ts'
@@ -253,7 +253,7 @@ export class Syncs {
       : await sync.staging.add(part.userIds.map(escapeId), Buffer.from(bytes))
     if (before === undefined) sync.digests.set(part.part, { digest, staged })
     const key = content.key === null ? null : Buffer.from(content.key)
-    sync.held.push({ record, staged, key, sourceId: headerText(content.headers, 'source-id') ?? '' })
+    sync.held.push({ record, staged, key, sourceId: filledHeader(content.headers, 'source-id') ?? '' })
     return before === undefined || isRepeat
   }
 

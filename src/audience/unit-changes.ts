@@ -1,10 +1,10 @@
 import { type Entry, compareStored } from './entry.ts'
-import type { Change, Part } from './change.ts'
+import type { Change, Part } from './change-record.ts'
 import { decideChange, type Known } from './decide.ts'
 import { Fifo } from './fifo.ts'
-import { Intake } from './intake.ts'
+import { TopicIntake } from './topic-intake.ts'
 import type { Flight, Waiting, WriteEnd } from './ledger.ts'
-import type { ChangeOutcome, HeldRecord, RecordContent } from './ports.ts'
+import type { ChangeOutcome, HeldRecord, RecordContent } from './audience-ports.ts'
 import { type Reading, unread } from './reading.ts'
 import { subjectKey } from './store-keys.ts'
 import type { UnitContext } from './unit-context.ts'
@@ -36,7 +36,7 @@ const noContent: RecordContent = { key: null, value: null }
 /** The changes of one unit, in the order of their topic, and the parts of syncs between them. */
 export class UnitChanges {
   readonly #context: UnitContext
-  readonly intake: Intake
+  readonly intake: TopicIntake
   readonly #waiting = new Fifo<ChangeItem | PartItem>()
   /** When the last record that was decided was appended, in epoch milliseconds. */
   #latestMs = 0
@@ -45,7 +45,7 @@ export class UnitChanges {
   constructor(context: UnitContext) {
     this.#context = context
     const { ports, unit } = context
-    this.intake = new Intake((topic, isFull) => ports.setUnitFull(topic, unit, isFull))
+    this.intake = new TopicIntake((topic, isFull) => ports.setUnitFull(topic, unit, isFull))
   }
 
   get length(): number {

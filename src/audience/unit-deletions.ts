@@ -1,9 +1,9 @@
 import type { Entry } from './entry.ts'
 import type { DeletionRequest } from './deletion-request.ts'
 import { Fifo } from './fifo.ts'
-import { deleteOf } from './identify.ts'
-import { Intake } from './intake.ts'
-import type { HeldRecord } from './ports.ts'
+import { deleteOf } from './made-message.ts'
+import { TopicIntake } from './topic-intake.ts'
+import type { HeldRecord } from './audience-ports.ts'
 import type { Purges } from './purges.ts'
 import {
   type DeletionFloor,
@@ -29,7 +29,7 @@ const writesAtOnce = 256
 export class UnitDeletions {
   readonly #context: UnitContext
   readonly #purges: Purges
-  readonly #intake: Intake
+  readonly #intake: TopicIntake
   readonly #waiting = new Fifo<Item>()
   #current: Item | undefined
 
@@ -37,7 +37,7 @@ export class UnitDeletions {
     this.#context = context
     this.#purges = purges
     const { ports, unit } = context
-    this.#intake = new Intake((topic, isFull) => ports.setUnitFull(topic, unit, isFull))
+    this.#intake = new TopicIntake((topic, isFull) => ports.setUnitFull(topic, unit, isFull))
   }
 
   accept(record: HeldRecord, request: DeletionRequest, bytes: number): void {

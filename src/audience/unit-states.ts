@@ -1,8 +1,8 @@
 import { type Entry, isDead, isReportedBefore, isUnreported, saysSame } from './entry.ts'
-import { identifyOf } from './identify.ts'
-import { Intake } from './intake.ts'
+import { identifyOf } from './made-message.ts'
+import { TopicIntake } from './topic-intake.ts'
 import type { Waiting } from './ledger.ts'
-import type { HeldRecord } from './ports.ts'
+import type { HeldRecord } from './audience-ports.ts'
 import type { Purges } from './purges.ts'
 import { type Reading, sameAsRead, unread } from './reading.ts'
 import { type RepairNeeded, entryOf } from './restore.ts'
@@ -31,7 +31,7 @@ const nobody: Waiting = { resume: () => undefined, giveBack: () => undefined }
 export class UnitStates {
   readonly #context: UnitContext
   readonly #purges: Purges
-  readonly #intake: Intake
+  readonly #intake: TopicIntake
   /** Purges on account of floors that were read: the floors' records come to their ends with them. */
   readonly #purging = new Set<Promise<void>>()
 
@@ -39,7 +39,7 @@ export class UnitStates {
     this.#context = context
     this.#purges = purges
     const { ports, unit } = context
-    this.#intake = new Intake((topic, isFull) => ports.setUnitFull(topic, unit, isFull))
+    this.#intake = new TopicIntake((topic, isFull) => ports.setUnitFull(topic, unit, isFull))
   }
 
   /** Counts a record in, and makes the item that a turn takes. */

@@ -1,13 +1,13 @@
 import type { Entry } from './entry.ts'
-import type { Change, Part } from './change.ts'
+import type { Change, Part } from './change-record.ts'
 import type { Checkpoint } from './checkpoint.ts'
 import type { DeletionRequest } from './deletion-request.ts'
 import { Fifo } from './fifo.ts'
-import type { Intake } from './intake.ts'
+import type { TopicIntake } from './topic-intake.ts'
 import { type JudgedProperty, type Judgement, judgeProperty } from './judge-property.ts'
 import type { KeyFilter } from './key-filter.ts'
 import { Ledger } from './ledger.ts'
-import type { AudiencePorts, HeldRecord, RecordContent } from './ports.ts'
+import type { AudiencePorts, HeldRecord, RecordContent } from './audience-ports.ts'
 import { Purges } from './purges.ts'
 import { Reading } from './reading.ts'
 import type { RepairNeeded } from './restore.ts'
@@ -129,7 +129,7 @@ export class AudienceUnit {
     })
   }
 
-  get changeIntake(): Intake {
+  get changeIntake(): TopicIntake {
     return this.#changes.intake
   }
 

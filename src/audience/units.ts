@@ -1,15 +1,16 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
-import { internalFault } from '../message/internal-fault.ts'
+import { guarded } from '../message/internal-fault.ts'
+import { parseOrigin } from '../message/record-headers.ts'
 import { parseJson } from '../message/json.ts'
 import type { MessageLimits } from '../message/limits.ts'
-import { type Change, type ReadChange, readChange } from './change.ts'
+import { type Change, type ReadChange, readChange } from './change-record.ts'
 import { Checkpoint } from './checkpoint.ts'
 import type { AudienceRefusal } from './dead-reason.ts'
 import { readDeletion } from './deletion-request.ts'
-import { headerText, parseOrigin } from './headers.ts'
+import { filledHeader } from './headers.ts'
 import { KeyFilter } from './key-filter.ts'
-import type { AudiencePorts, HeldRecord, RecordContent, RestoreProgress } from './ports.ts'
+import type { AudiencePorts, HeldRecord, RecordContent, RestoreProgress } from './audience-ports.ts'
 import { readDeletions, restore } from './restore.ts'
 import { decodeState } from './state-record.ts'
 import type { StatesPage, StatesQuery } from './states-page.ts'
@@ -198,7 +199,7 @@ class OpenUnits implements AudienceUnits {
     const { ports, limits, partitions, formerPartitions } = this.#options
     const spaceId = this.#spaceOf(record, content)
     if (spaceId === undefined) return
-    const origin = parseOrigin(headerText(content.headers, 'origin'))
+    const origin = parseOrigin(filledHeader(content.headers, 'origin') ?? '')
     const { partition, offset, timestampMs } = record
     const read = guarded((): ReadChange =>
       readChange(
@@ -287,7 +288,7 @@ class OpenUnits implements AudienceUnits {
       ports.refuse(record, content, 'unreadable_batch', content.unreadable)
       return undefined
     }
-    const sourceId = headerText(content.headers, 'source-id')
+    const sourceId = filledHeader(content.headers, 'source-id')
     if (sourceId === undefined) {
       ports.refuse(record, content, 'no_source', 'Send a header source-id with the id of an audience space.')
       return undefined
@@ -325,7 +326,7 @@ class OpenUnits implements AudienceUnits {
     const { userId, spaceId } = change.subject
     const intake = from.changeIntake
     const value = Buffer.from(content.value ?? Buffer.alloc(0))
-    const origin = headerText(content.headers, 'origin') ?? `${topic}/${partition}/${offset}`
+    const origin = filledHeader(content.headers, 'origin') ?? `${topic}/${partition}/${offset}`
     intake.add(topic, value.length)
     ports
       .moveChange({
@@ -469,15 +470,6 @@ async function clearStaged(store: StateStore): Promise<void> {
 
 /** Few at once: each may be a whole part. */
 const staged = 8
-
-/** A throw would be a fault of ours, and must not stop the unit. */
-function guarded<T>(read: () => T): T | AudienceRefusal {
-  try {
-    return read()
-  } catch (error) {
-    return internalFault(error)
-  }
-}
 
 /** Whom a message is of that a deletion may be about; a delete isn't stopped by the request that it comes from. */
 function userOf(body: Buffer): string | undefined {

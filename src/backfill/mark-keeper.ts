@@ -1,4 +1,12 @@
-import { type Connection, decodeMark, encodeMark, isReported, type Mark, type Marked, Marks } from './marks.ts'
+import {
+  type Connection,
+  decodeMark,
+  encodeMark,
+  isReported,
+  type Mark,
+  type Marked,
+  Marks,
+} from './marks.ts'
 
 export type MarkKeeperOptions = {
   /** How many units there are. */

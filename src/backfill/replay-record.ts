@@ -1,4 +1,4 @@
-import { identifyOf } from '../audience/identify.ts'
+import { identifyOf } from '../audience/made-message.ts'
 import { formatVersion } from '../audience/version.ts'
 import { type CarriedHeaders, encodeCarried } from '../retry/carried.ts'
 import type { HeldState } from '../audience/states-page.ts'

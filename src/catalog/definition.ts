@@ -2,7 +2,7 @@ import { Compile } from 'typebox/compile'
 import { Settings } from 'typebox/system'
 import type { Path } from './fault.ts'
 import { childOf, recordOf } from './plain-data.ts'
-import { catalogSchema, type CatalogDefinition } from './schema.ts'
+import { catalogSchema, type CatalogDefinition } from './catalog-schema.ts'
 
 /** What the schema objects to. `of` says whether the key or the value is meant. */
 type SchemaFault = {

@@ -5,7 +5,7 @@ import { checkDefinition } from './definition.ts'
 import { formatPath, type Fault, type Path } from './fault.ts'
 import { hookIdOf, parseHookUrl, type Breach } from './hook-rules.ts'
 import { checkRules, type FaultSink } from './rules.ts'
-import type { CatalogDefinition } from './schema.ts'
+import type { CatalogDefinition } from './catalog-schema.ts'
 import { fillIn, type Variables } from './variables.ts'
 import { readYaml, type YamlText } from './yaml.ts'
 

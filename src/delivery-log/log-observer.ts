@@ -1,7 +1,7 @@
 import type { Outcome } from '../delivery/outcome.ts'
 import type { HookResult } from '../pipeline/decision.ts'
 import type { Delivery, HeldRecord } from '../pipeline/delivery.ts'
-import type { FilteredMessage, PipelineObserver } from '../pipeline/ports.ts'
+import type { FilteredMessage, PipelineObserver } from '../pipeline/pipeline-ports.ts'
 import { BlockWriter, type WrittenState } from './block-writer.ts'
 import { type LogKind, logOutcomes, logVerdicts } from './log-record.ts'
 import { SuccessSampler } from './successes.ts'

@@ -4,7 +4,7 @@ import { brokerProperties, renderEnvironment } from './broker-properties.ts'
 import { type DataFolder, openDataFolder } from './data-folder.ts'
 import { kafkaVersion } from './jars.ts'
 import { describeFailure, waitForCluster } from './metadata.ts'
-import { freePorts, portNote } from './ports.ts'
+import { freePorts, portNote } from './free-ports.ts'
 import type { Availability, ClusterPlan, RunningKafka } from './running-kafka.ts'
 
 const image = `apache/kafka:${kafkaVersion}`

@@ -5,7 +5,7 @@ import { JavaNode, type NodePlan } from './broker-node.ts'
 import { type DataFolder, openDataFolder } from './data-folder.ts'
 import { ensureJars, findJars, kafkaVersion } from './jars.ts'
 import { waitForCluster } from './metadata.ts'
-import { freePorts, portNote } from './ports.ts'
+import { freePorts, portNote } from './free-ports.ts'
 import type { Availability, ClusterPlan, RunningKafka } from './running-kafka.ts'
 
 const oldestJava = 17

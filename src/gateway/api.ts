@@ -1,11 +1,11 @@
 import { type TSchema, Type } from 'typebox'
 import { propertyChange } from '../message/audience-change.ts'
-import { MAX_MESSAGE_ID_CHARACTERS } from '../message/schema.ts'
+import { MAX_MESSAGE_ID_CHARACTERS } from '../message/message-schemas.ts'
 import type { ProblemCode } from './answer.ts'
-import { maxBatchBytes, maxBatchMessages, maxMessageBytes } from './limits.ts'
-import type { CallName } from './observer.ts'
+import { maxBatchBytes, maxBatchMessages, maxMessageBytes } from './request-limits.ts'
+import type { CallName } from './gateway-events.ts'
 import { rejectedReasons } from './reasons.ts'
-import { maxRejectedNamed } from './tally.ts'
+import { maxRejectedNamed } from './message-outcomes.ts'
 
 /**
  * The one table of what the gateway offers: the server makes its routes of it, and the OpenAPI document is written

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
-import { someMember } from '../message/json.ts'
-import { partitionKey } from '../message/key.ts'
+import { holdsInfinite } from '../message/json.ts'
+import { partitionKey } from '../message/partition-key.ts'
 import type { MessageLimits } from '../message/limits.ts'
-import type { MessageKind } from '../message/schema.ts'
+import type { MessageKind } from '../message/message-schemas.ts'
 import { weigh } from '../message/structure.ts'
 import { isAbsent, validate } from '../message/validate.ts'
 import { isJsonObject, type JsonObject } from './body.ts'
 import { correctTimestamp, type Occasion, occasionOf } from './clock.ts'
-import { maxCompleteMessageBytes, maxMessageBytes } from './limits.ts'
+import { maxCompleteMessageBytes, maxMessageBytes } from './request-limits.ts'
 import type { LeftOutReason } from './reasons.ts'
 import type { SharedObject, WrittenObject } from './shared.ts'
 
@@ -171,11 +171,7 @@ export function tryStringify(value: JsonObject): string | undefined {
 
 /** Whether `text`, written of `value`, has null for a number that JSON.parse has read as infinite, such as 1e999. */
 export function losesNumbers(text: string, value: unknown): boolean {
-  return text.includes('null') && someMember(value, isInfinite)
-}
-
-function isInfinite(_key: string, value: unknown): boolean {
-  return value === Infinity || value === -Infinity
+  return text.includes('null') && holdsInfinite(value)
 }
 
 /** The limit is for what the client sent; what we add to it has a wider one. */

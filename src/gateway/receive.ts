@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { type Answer, problem, soon } from './answer.ts'
-import { maxBatchBytes } from './limits.ts'
+import { maxBatchBytes } from './request-limits.ts'
 
 /** A body that wasn't taken and wasn't read to its end, with what its client is told: nothing can follow on its connection. */
 export class RefusedBody extends Error {

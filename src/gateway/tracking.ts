@@ -1,6 +1,6 @@
 import type { Source } from '../catalog/catalog.ts'
 import type { MessageLimits } from '../message/limits.ts'
-import { partitionOf } from '../message/partition.ts'
+import { partitionOf } from '../message/partitioner.ts'
 import { type Answer, problem, soon, success } from './answer.ts'
 import {
   type BodyFault,
@@ -12,14 +12,14 @@ import {
 } from './body.ts'
 import { arrivalAt, occasionOf } from './clock.ts'
 import { checkItem, type ReadyMessage, type Surroundings, type TrackingKind } from './item.ts'
-import { maxBatchBytes, maxBatchMessages, maxCompleteBatchBytes, maxMessageBytes } from './limits.ts'
-import type { GatewayObserver } from './observer.ts'
+import { maxBatchBytes, maxBatchMessages, maxCompleteBatchBytes, maxMessageBytes } from './request-limits.ts'
+import type { GatewayObserver } from './gateway-events.ts'
 import type { Outbox } from './outbox.ts'
 import { type Delivered, type Parcel, recordBytes } from './parcel.ts'
 import { SharedObject } from './shared.ts'
 import type { Sources } from './sources.ts'
-import { Tally } from './tally.ts'
-import type { RequestTrace, SendTrace } from './tracing.ts'
+import { MessageOutcomes } from './message-outcomes.ts'
+import type { RequestTrace, SendTrace } from './request-tracing.ts'
 import { keysIn, keysOf, saysKey } from './write-key.ts'
 
 /** What a path of the tracking API takes: one message of a kind, or a list of messages of any. */
@@ -75,8 +75,8 @@ export function createTracking(options: TrackingOptions): Tracking {
     { items, spoiled, lostDigits, surroundings }: ReadCall,
     sending: SendTrace | undefined,
   ): Packed {
-    const tally = new Tally()
-    tally.lostDigits = lostDigits
+    const outcomes = new MessageOutcomes()
+    outcomes.lostDigits = lostDigits
     const { arrival, sentAt, leadMs } = surroundings
     const parcel = outbox.parcel(options.topic, source.id, { arrival, sentAt, leadMs })
     const own = headersOf(source)
@@ -85,14 +85,14 @@ export function createTracking(options: TrackingOptions): Tracking {
     for (const [index, item] of items.entries()) {
       const checked = spoiled.has(index) ? notJson : checkItem(item, surroundings)
       if (!checked.ok) {
-        tally.leaveOut(checked.reason, index, item)
+        outcomes.leaveOut(checked.reason, index, item)
         continue
       }
-      tally.take(checked.kind)
+      outcomes.take(checked.kind)
       written += checked.bytes
       if (written > maxCompleteBatchBytes) return { ok: false, answer: contextTooLarge }
       if (isInFlight(parcel, checked, item, surroundings)) {
-        tally.coalesced++
+        outcomes.coalesced++
         continue
       }
       const { key, text, bytes, givenId } = checked
@@ -100,7 +100,7 @@ export function createTracking(options: TrackingOptions): Tracking {
       const size = recordBytes(key, bytes) + (sending?.bytes ?? 0)
       parcel.add({ partition, key, value: text, headers: all, bytes: size }, givenId)
     }
-    return { ok: true, parcel, tally, sending }
+    return { ok: true, parcel, outcomes, sending }
   }
 
   function accept(source: Source, call: ReadCall, trace: RequestTrace | undefined): Answer | Promise<Answer> {
@@ -148,15 +148,15 @@ export function createTracking(options: TrackingOptions): Tracking {
   }
 
   function leaveOutAll(source: Source, items: readonly unknown[]): Answer {
-    const tally = new Tally()
-    for (const [index, item] of items.entries()) tally.leaveOut('source_disabled', index, item)
-    tally.tell(observer, source.id)
-    return tally.answer()
+    const outcomes = new MessageOutcomes()
+    for (const [index, item] of items.entries()) outcomes.leaveOut('source_disabled', index, item)
+    outcomes.tell(observer, source.id)
+    return outcomes.answer()
   }
 
   /** Nothing of the request is kept while it waits but its records: what it was parsed into takes several times as much. */
   async function deliver(
-    { parcel, tally, sending }: PackedCall,
+    { parcel, outcomes, sending }: PackedCall,
     source: Source,
     messages: number,
     isSingle: boolean,
@@ -167,8 +167,8 @@ export function createTracking(options: TrackingOptions): Tracking {
       sources.giveBack(source, messages)
       return undelivered(delivered)
     }
-    tally.tell(observer, source.id)
-    return isSingle && tally.isBeyondLimits ? beyondLimits : tally.answer()
+    outcomes.tell(observer, source.id)
+    return isSingle && outcomes.isBeyondLimits ? beyondLimits : outcomes.answer()
   }
 
   return {
@@ -195,7 +195,7 @@ export function createTracking(options: TrackingOptions): Tracking {
 type PackedCall = {
   readonly ok: true
   readonly parcel: Parcel
-  readonly tally: Tally
+  readonly outcomes: MessageOutcomes
   readonly sending: SendTrace | undefined
 }
 type Packed = PackedCall | { readonly ok: false; readonly answer: Answer }

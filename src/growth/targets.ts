@@ -1,6 +1,7 @@
 import { parseSubject } from '../audience/state-record.ts'
-import { partitionOf } from '../message/partition.ts'
-import { decodeCarried, type ReceivedHeaders } from '../retry/carried.ts'
+import { partitionOf } from '../message/partitioner.ts'
+import type { ReceivedHeaders } from '../message/record-headers.ts'
+import { decodeCarried } from '../retry/carried.ts'
 import type { Change } from './layout.ts'
 
 /** Where a record that is copied belongs in the new layout. */

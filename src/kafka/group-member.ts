@@ -16,7 +16,7 @@ import { OneAtATime } from './one-at-a-time.ts'
 import { OwnedPartitions } from './owned-partitions.ts'
 import type { Partition } from './partition.ts'
 import type { Truncation } from './positions.ts'
-import { UnitStates } from './unit-states.ts'
+import { UnitTenures } from './unit-tenures.ts'
 
 /** A commit that was given up may still be under way to a broker that hangs, and come after a newer one: so long afterwards all is said again. */
 const commitAgainMs = 15_000
@@ -31,7 +31,7 @@ export class GroupMember implements GroupConsumer {
   readonly #commits: Commits
   readonly #handover: Handover
   readonly #watch: GroupWatch
-  readonly #units: UnitStates
+  readonly #units: UnitTenures
   readonly #owned: OwnedPartitions
   readonly #leaving: Leaving
   readonly #formerSelf: FormerSelf
@@ -88,7 +88,7 @@ export class GroupMember implements GroupConsumer {
       settleMs: handoverMs,
       log,
     })
-    this.#units = new UnitStates({
+    this.#units = new UnitTenures({
       prepare: (unit) => options.prepare?.(unit) ?? Promise.resolve(),
       released: (unit) => options.released?.(unit),
       handoverMs,

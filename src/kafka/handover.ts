@@ -6,7 +6,7 @@ import { Feed, type FeedOptions } from './feed.ts'
 import { memoryOf, noCommit, type Partition, type StoredCommit } from './partition.ts'
 import { judgeSettled, locate, type Location, type LogPlace, type Truncation } from './positions.ts'
 import { type Ready, takeOver } from './takeover.ts'
-import type { UnitStates } from './unit-states.ts'
+import type { UnitTenures } from './unit-tenures.ts'
 
 /** What is done where the log isn't the one that was read before: it is begun where the two differ, or stands still. */
 export type OnTruncation = 'earliest' | 'stop'
@@ -15,7 +15,7 @@ export type HandoverOptions = {
   readonly handoverMs: number
   readonly onTruncation: OnTruncation
   readonly view: ClusterView
-  readonly units: UnitStates
+  readonly units: UnitTenures
   /** Those that are this member's. */
   readonly owned: () => readonly Partition[]
   /** Which join of the group it is: what was begun in an earlier one must not touch the partitions of this one. */

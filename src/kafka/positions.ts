@@ -58,7 +58,7 @@ export type Truncation = {
 }
 
 /** Whether it is still the same log, and from where on it is read. */
-export type Judgement =
+export type PlaceJudgement =
   | { readonly kind: 'goOn'; readonly offset: number }
   /** Records `from` to before `to` are deleted, and were not read. */
   | { readonly kind: 'retentionWon'; readonly from: number; readonly to: number }
@@ -66,15 +66,15 @@ export type Judgement =
 
 /** What was found out about a place. `later`: the leader can't be asked now. */
 export type Location =
-  | (Judgement & { readonly log: LogFacts })
+  | (PlaceJudgement & { readonly log: LogFacts })
   | { readonly kind: 'later'; readonly reason: string }
 
 /**
  * Pure. A place below the log's start was overtaken by retention, as long as it is the same log. The rules of the leader's epoch are those of Kafka's own client (KIP-320).
  */
-export function judgePlace({ offset, topicId, leaderEpoch = -1 }: LogPlace, log: LogFacts): Judgement {
+export function judgePlace({ offset, topicId, leaderEpoch = -1 }: LogPlace, log: LogFacts): PlaceJudgement {
   const { start, end, epochEnd } = log
-  const truncatedAt = (at: number, reason: TruncationReason): Judgement => ({
+  const truncatedAt = (at: number, reason: TruncationReason): PlaceJudgement => ({
     kind: 'truncated',
     at: Math.max(at, start),
     from: offset,

@@ -4,7 +4,7 @@ import { kafkajsFile } from './kafkajs-file.ts'
 import { LoginError, type Troubles } from './login-error.ts'
 import { authorityReader, passwordReader } from './reread-file.ts'
 import { requestToken } from './token-endpoint.ts'
-import { type Token, Tokens } from './tokens.ts'
+import { type Token, Tokens } from './login-tokens.ts'
 
 type Provider = (args: AuthenticationProviderArgs) => Authenticator
 type Keep = (message: string) => void

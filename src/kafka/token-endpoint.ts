@@ -3,7 +3,7 @@ import { request as httpsRequest, type RequestOptions } from 'node:https'
 import { readAnswer } from '../http/read-answer.ts'
 import { LoginError } from './login-error.ts'
 import { tlsAdvice } from './tls-advice.ts'
-import type { Token } from './tokens.ts'
+import type { Token } from './login-tokens.ts'
 
 export type TokenRequest = {
   readonly url: string

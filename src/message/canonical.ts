@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { type Entered, madeMessageId, type Origin } from './entered.ts'
 import type { MessageLimits } from './limits.ts'
-import { attributesFields, MAX_MESSAGE_ID_CHARACTERS, type MessageKind } from './schema.ts'
+import { attributesFields, MAX_MESSAGE_ID_CHARACTERS, type MessageKind } from './message-schemas.ts'
 import { formatTimestamp, isCanonicalTimestamp, parseTimestamp } from './timestamp.ts'
 
 /**

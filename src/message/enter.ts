@@ -1,8 +1,8 @@
 import { enterCanonical } from './canonical.ts'
 import { type Entered, madeMessageId, type Origin } from './entered.ts'
-import { parseJson, someMember } from './json.ts'
+import { holdsInfinite, parseJson } from './json.ts'
 import { defaultLimits, type MessageLimits } from './limits.ts'
-import { attributesFields, type Message, type MessageKind } from './schema.ts'
+import { attributesFields, type Message, type MessageKind } from './message-schemas.ts'
 import { type Excess, findExcess } from './structure.ts'
 import { formatTimestamp, isCanonicalTimestamp } from './timestamp.ts'
 import { isAbsent, refuse, validate, type Refusal } from './validate.ts'
@@ -72,7 +72,7 @@ export function enterParsed(value: Uint8Array, origin: Origin, limits: MessageLi
 
   const json = JSON.stringify(message)
   // JSON.stringify writes an infinite number as null: no null in the text, nothing to look for.
-  if (json.includes('null') && someMember(message, isInfinite)) {
+  if (json.includes('null') && holdsInfinite(message)) {
     return refuse('number_out_of_range', 'Send numbers up to 1.7e308, and larger ones as strings.')
   }
   const body = Buffer.from(json)
@@ -131,8 +131,4 @@ function complete(sent: Message, timestamp: string, origin: Origin): CanonicalMe
     })
   }
   return message
-}
-
-function isInfinite(_key: string, value: unknown): boolean {
-  return value === Infinity || value === -Infinity
 }

@@ -1,4 +1,4 @@
-import { MAX_MESSAGE_ID_CHARACTERS, type MessageKind } from './schema.ts'
+import { MAX_MESSAGE_ID_CHARACTERS, type MessageKind } from './message-schemas.ts'
 
 /** Where a record was read. `timestampMs` is its append time, milliseconds since 1970. */
 export type Origin = { topic: string; partition: number; offset: number; timestampMs: number }

@@ -12,3 +12,12 @@ export function internalFault(error: unknown): InternalFault {
     detail: `a fault of Sluice, please report it with the record: ${name} ${place}`,
   }
 }
+
+/** Reads a record. A throw would be a fault of ours, and must not stop what reads: it becomes a refusal. */
+export function guarded<T>(read: () => T): T | InternalFault {
+  try {
+    return read()
+  } catch (error) {
+    return internalFault(error)
+  }
+}

@@ -40,6 +40,11 @@ export function someMember(root: unknown, isSought: (key: string, value: unknown
   return false
 }
 
+/** Whether a value is, or holds at any depth, a number that JSON.parse has read as infinite, such as 1e999. */
+export function holdsInfinite(value: unknown): boolean {
+  return someMember([value], (_key, member) => member === Infinity || member === -Infinity)
+}
+
 function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null
 }

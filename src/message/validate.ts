@@ -4,7 +4,7 @@ import {
   messageKinds,
   type Message,
   type MessageKind,
-} from './schema.ts'
+} from './message-schemas.ts'
 import { parseTimestamp } from './timestamp.ts'
 
 /** Why a message is refused: values of metric labels and of a dead letter's header. */

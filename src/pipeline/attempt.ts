@@ -6,7 +6,7 @@ import type { Exchange, Sender } from '../delivery/sender.ts'
 import type { SignedMessage } from '../delivery/signature.ts'
 import { judge, type Verdict } from '../delivery/verdict.ts'
 import type { HookResult } from './decision.ts'
-import type { DeliveryTrace } from './tracing.ts'
+import type { DeliveryTrace } from './delivery-trace.ts'
 
 /** Why a hook got no request in an attempt. `proxy`: our proxy failed. */
 export type OmitReason = DropWhy | 'proxy'

@@ -1,4 +1,4 @@
-import type { PipelineObserver } from './ports.ts'
+import type { PipelineObserver } from './pipeline-ports.ts'
 
 /** What deliveries tell, told to a second one as well, after the first; the first alone where there is no second. */
 export function bothObservers(

@@ -7,7 +7,7 @@ import { type Decision, decide, type HookResult, idsOf } from './decision.ts'
 import type { Delivery } from './delivery.ts'
 import type { Judging } from './judging.ts'
 import type { Parking } from './parking.ts'
-import type { PipelineOptions } from './ports.ts'
+import type { PipelineOptions } from './pipeline-ports.ts'
 
 type ConclusionOptions = Pick<PipelineOptions, 'ladder' | 'observer' | 'now'> & {
   readonly account: Account

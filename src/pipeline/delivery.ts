@@ -4,7 +4,7 @@ import type { Rate } from '../pacing/token-bucket.ts'
 import type { Carried, Origin, PropertyHeader } from '../retry/carried.ts'
 import type { Progress } from './decision.ts'
 import type { OrderingKey } from './ordering-keys.ts'
-import type { DeliveryTrace } from './tracing.ts'
+import type { DeliveryTrace } from './delivery-trace.ts'
 
 /** A record that was taken from a topic and isn't settled yet. */
 export type HeldRecord = {

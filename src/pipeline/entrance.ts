@@ -2,13 +2,14 @@ import type { DestinationDefinition } from '../delivery/endpoint.ts'
 import type { LaneClass } from '../delivery/lane.ts'
 import { enter, type EnterResult } from '../message/enter.ts'
 import { type InternalFault, internalFault } from '../message/internal-fault.ts'
-import { type Carried, decodeCarried, headerText, replayJobOf } from '../retry/carried.ts'
+import { headerText } from '../message/record-headers.ts'
+import { type Carried, decodeCarried, replayJobOf } from '../retry/carried.ts'
 import { route } from '../routing/route.ts'
 import type { Account } from './account.ts'
 import { Delivery, type HeldRecord, type LaneTerms } from './delivery.ts'
 import { type Exits, quote } from './exits.ts'
 import type { DeleteToDeliver, IdentifyToDeliver } from './identify.ts'
-import type { DeadReason, PipelineOptions, RecordContent } from './ports.ts'
+import type { DeadReason, PipelineOptions, RecordContent } from './pipeline-ports.ts'
 
 type EntranceOptions = Pick<
   PipelineOptions,

@@ -1,11 +1,12 @@
 import type { DestinationDefinition } from '../delivery/endpoint.ts'
-import { type CarriedHeaders, encodeCarried, type ReceivedHeaders, salvageCarried } from '../retry/carried.ts'
+import type { ReceivedHeaders } from '../message/record-headers.ts'
+import { type CarriedHeaders, encodeCarried, salvageCarried } from '../retry/carried.ts'
 import { formatWait } from '../retry/duration.ts'
 import type { Account } from './account.ts'
 import type { Delivery, HeldRecord, PendingRecord } from './delivery.ts'
 import type { DropReason, IdentifyToDeliver } from './identify.ts'
-import { formsOf, type OutboundRecord } from './outbound.ts'
-import type { DeadReason, ParkReason, PipelineOptions, RecordContent } from './ports.ts'
+import { formsOf, type OutboundRecord } from './outbound-record.ts'
+import type { DeadReason, ParkReason, PipelineOptions, RecordContent } from './pipeline-ports.ts'
 import type { OrderingKeys } from './ordering-keys.ts'
 
 type ExitsOptions = Pick<

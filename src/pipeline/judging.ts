@@ -3,7 +3,7 @@ import type { Account } from './account.ts'
 import type { Delivery } from './delivery.ts'
 import type { Exits } from './exits.ts'
 import type { Judgement } from './identify.ts'
-import type { PipelineOptions } from './ports.ts'
+import type { PipelineOptions } from './pipeline-ports.ts'
 
 type JudgingOptions = Pick<PipelineOptions, 'catalog' | 'judge' | 'needsJudging' | 'mayBeDeleted'> & {
   readonly account: Account

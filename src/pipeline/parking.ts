@@ -4,7 +4,7 @@ import { describeDeath } from './death.ts'
 import { type Decision, idsOf, waitForTurn, waitOn } from './decision.ts'
 import type { Delivery } from './delivery.ts'
 import type { Exits } from './exits.ts'
-import type { ParkReason, PipelineOptions } from './ports.ts'
+import type { ParkReason, PipelineOptions } from './pipeline-ports.ts'
 
 type ParkingOptions = Pick<PipelineOptions, 'catalog' | 'ladder' | 'observer' | 'now'> & {
   readonly exits: Exits

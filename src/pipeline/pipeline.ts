@@ -13,7 +13,14 @@ import { Exits, keptOfEvent } from './exits.ts'
 import type { DeleteToDeliver, IdentifyToDeliver } from './identify.ts'
 import { Judging } from './judging.ts'
 import { Parking } from './parking.ts'
-import type { DeadReason, FirstTryWay, OpenHook, Pipeline, PipelineOptions, RecordContent } from './ports.ts'
+import type {
+  DeadReason,
+  FirstTryWay,
+  OpenHook,
+  Pipeline,
+  PipelineOptions,
+  RecordContent,
+} from './pipeline-ports.ts'
 import { OrderingKeys } from './ordering-keys.ts'
 
 /** A message is tried once an hour at least; of a hook that nothing is for, nobody knows how it is. */

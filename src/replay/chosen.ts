@@ -1,5 +1,5 @@
 import type { MessageLimits } from '../message/limits.ts'
-import type { ReceivedHeaders } from '../retry/carried.ts'
+import type { ReceivedHeaders } from '../message/record-headers.ts'
 import type { Selection } from './selection.ts'
 
 /** A record of the topic that is replayed. */

@@ -1,7 +1,7 @@
 import type { Chosen, SourceRecord } from './chosen.ts'
 import type { OffsetRange } from './job.ts'
 import { nextPartition, passed, type Pieces } from './pieces.ts'
-import { type Tally, TallyUp } from './tally.ts'
+import { type Tally, TallyUp } from './replay-tally.ts'
 
 /** Pieces that are read at the same time. */
 const atATime = 4

@@ -1,6 +1,7 @@
 import { enter } from '../message/enter.ts'
 import { madeMessageId } from '../message/entered.ts'
-import { encodeCarried, headerText } from '../retry/carried.ts'
+import { headerText } from '../message/record-headers.ts'
+import { encodeCarried } from '../retry/carried.ts'
 import { route } from '../routing/route.ts'
 import { type Choice, type Chosen, isInTime, leaveOut, notAsked, type SourceRecord } from './chosen.ts'
 

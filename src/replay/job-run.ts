@@ -5,7 +5,7 @@ import type { AuditAction, JobProgress } from './job.ts'
 import type { JobLog } from './job-log.ts'
 import type { Job } from './jobs.ts'
 import { nextPartition, type Pieces } from './pieces.ts'
-import { bytesOf, type Tally, TallyUp } from './tally.ts'
+import { bytesOf, type Tally, TallyUp } from './replay-tally.ts'
 
 export type JobRunOptions = {
   readonly job: Job

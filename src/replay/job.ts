@@ -1,6 +1,6 @@
 import { leftOutReasons } from './chosen.ts'
 import { replaySources, type Selection } from './selection.ts'
-import type { Tally } from './tally.ts'
+import type { Tally } from './replay-tally.ts'
 
 /** Of a partition: from `start` to before `end`. */
 export type OffsetRange = { readonly start: number; readonly end: number }

@@ -1,5 +1,6 @@
-import { partitionOf } from '../message/partition.ts'
-import { decodeCarried, encodeCarried, headerText, parseOrigin } from '../retry/carried.ts'
+import { partitionOf } from '../message/partitioner.ts'
+import { headerText, parseOrigin } from '../message/record-headers.ts'
+import { decodeCarried, encodeCarried } from '../retry/carried.ts'
 import {
   type Choice,
   type Chosen,

@@ -3,7 +3,7 @@ import { spread } from '../upstream/distinct.ts'
 import type { JobLog } from './job-log.ts'
 import { JobRun, type JobRunOptions, type RunEnd } from './job-run.ts'
 import { type Job, stateOf } from './jobs.ts'
-import type { Tally } from './tally.ts'
+import type { Tally } from './replay-tally.ts'
 
 export type RunnerOptions = Pick<JobRunOptions, 'owner' | 'produce' | 'isOwner' | 'backlog'> & {
   /** How many units there are. */

@@ -1,10 +1,19 @@
+import {
+  headerText,
+  headerValue,
+  type OriginPlace,
+  parseOrigin,
+  parseWholeNumber,
+  type ReceivedHeaders,
+} from '../message/record-headers.ts'
+
 /**
  * What a delivery carries from topic to topic while it waits: the headers of records in `retry.*` and
  * `dead-letters`. The message itself is the record's value and isn't touched.
  */
 
 /** The record that a delivery began with. */
-export type Origin = { topic: string; partition: number; offset: number }
+export type Origin = OriginPlace
 
 export type Carried = {
   sourceId: string
@@ -51,11 +60,6 @@ export type PropertyHeader = {
 }
 
 export type CarriedHeaders = Record<string, string>
-
-type HeaderValue = Buffer | string | null
-
-/** Header values as the Kafka client gives them: also null, and a list where a header is repeated. */
-export type ReceivedHeaders = Readonly<Record<string, HeaderValue | HeaderValue[] | undefined>> | undefined
 
 const maxTextBytes = 1024
 const maxListBytes = 16 * 1024
@@ -135,7 +139,8 @@ export type Decoded = { ok: true; carried: Carried } | { ok: false; detail: stri
 export function decodeCarried(headers: ReceivedHeaders): Decoded {
   const faults: string[] = []
   for (const [name, maxBytes] of headerLimits) {
-    if (isLonger(firstOf(headers, name), maxBytes)) faults.push(`${name} is longer than ${maxBytes} bytes`)
+    if (isLonger(headerValue(headers, name), maxBytes))
+      faults.push(`${name} is longer than ${maxBytes} bytes`)
   }
   if (faults.length > 0) return refuse(faults)
   const read = <T>(name: string, parse: (text: string) => T | undefined, otherwise: T, fault: string): T => {
@@ -145,7 +150,7 @@ export function decodeCarried(headers: ReceivedHeaders): Decoded {
     return value ?? otherwise
   }
   const text = (name: string): string => read(name, (given) => given, '', '')
-  const count = (name: string): number => read(name, wholeNumber, 0, 'is not a whole number')
+  const count = (name: string): number => read(name, parseWholeNumber, 0, 'is not a whole number')
   const carried: Carried = {
     sourceId: text('source-id'),
     destinationId: text('destination-id'),
@@ -199,17 +204,6 @@ const replacementBytes = 3
 function isLonger(value: Buffer | string | undefined, maxBytes: number): boolean {
   if (value === undefined || value.length * 3 <= maxBytes) return false
   return Buffer.byteLength(value.toString()) > maxBytes
-}
-
-/** The value of a header as UTF-8 text; the first one where it is repeated. Null is absent. */
-export function headerText(headers: ReceivedHeaders, name: string): string | undefined {
-  return firstOf(headers, name)?.toString()
-}
-
-function firstOf(headers: ReceivedHeaders, name: string): Buffer | string | undefined {
-  const value = headers?.[name]
-  const first = Array.isArray(value) ? value[0] : value
-  return first ?? undefined
 }
 
 /** A JSON list; absent is empty. */
@@ -289,18 +283,4 @@ function isHookTime(value: unknown): value is [string, number] {
 
 function isTime(value: unknown): boolean {
   return Number.isSafeInteger(value) && Number(value) >= 0
-}
-
-function wholeNumber(text: string): number | undefined {
-  const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN
-  return Number.isSafeInteger(value) ? value : undefined
-}
-
-/** Reads the header `origin`. */
-export function parseOrigin(text: string): Origin | undefined {
-  const match = /^(.+)\/(\d+)\/(\d+)$/.exec(text)
-  const partition = wholeNumber(match?.[2] ?? '')
-  const offset = wholeNumber(match?.[3] ?? '')
-  if (partition === undefined || offset === undefined) return undefined
-  return { topic: match?.[1] ?? '', partition, offset }
 }

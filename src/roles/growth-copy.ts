@@ -6,7 +6,7 @@ import type { CopyProducer } from '../kafka/copy-writer.ts'
 import { commitOf } from '../kafka/group-place.ts'
 import type { GroupCommit } from '../kafka/group-state.ts'
 import type { PartitionReader, WholeRecord } from '../kafka/partition-reader.ts'
-import { headerText } from '../retry/carried.ts'
+import { headerText } from '../message/record-headers.ts'
 import { isSettled, type SourcePartition } from './growth-source.ts'
 import { StartError } from './start-error.ts'
 

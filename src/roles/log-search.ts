@@ -2,7 +2,7 @@ import type { Config } from '../config/schema.ts'
 import { recordHeading, recordLine, timeOf } from '../delivery-log/lines.ts'
 import { BadCursorError, type LogFilter, type LogQuery } from '../delivery-log/log-query.ts'
 import { type LogKind, logKinds, logOutcomes } from '../delivery-log/log-record.ts'
-import { hashedUser, openLogQuery } from './log-query.ts'
+import { hashedUser, openLogQuery } from './open-log-query.ts'
 import { StartError } from './start-error.ts'
 
 export { logKinds, logOutcomes }

@@ -6,7 +6,7 @@ import { createResolver, type LookupOutcome, type NameResolver } from '../delive
 import { createSender, type Sender } from '../delivery/sender.ts'
 import { ThreadedSender } from '../delivery/threaded-sender.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import type { CountedSeries } from '../telemetry/tally.ts'
+import type { CountedSeries } from '../telemetry/metric-tally.ts'
 
 /** What goes out to hooks. */
 export type Outbound = {

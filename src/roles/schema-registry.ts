@@ -5,11 +5,11 @@ import { LoginError } from '../kafka/login-error.ts'
 import { authorityReader, passwordReader } from '../kafka/reread-file.ts'
 import { createDecoder, type Decoder } from '../registry/decoder.ts'
 import { refuseFramed } from '../registry/frame.ts'
-import { type Arriving, createIntake, type Intake, type IntakeOptions } from '../registry/intake.ts'
+import { type Arriving, createIntake, type Intake, type IntakeOptions } from '../registry/decoding-intake.ts'
 import type { RegistryLogin } from '../registry/registry-request.ts'
 import type { SchemaAnswer } from '../registry/schema-source.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import type { CountedSeries } from '../telemetry/tally.ts'
+import type { CountedSeries } from '../telemetry/metric-tally.ts'
 import { StartError } from './start-error.ts'
 
 /** Between the consumer and what takes plain JSON: reads framed values through the registry that is configured. */

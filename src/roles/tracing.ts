@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import type { Config } from '../config/schema.ts'
-import { readTracing } from '../config/tracing.ts'
+import { readTracing } from '../config/tracing-settings.ts'
 import { within } from '../kafka/within.ts'
 import { buildInfo } from '../telemetry/build-info.ts'
 import type { CommonMetrics } from '../telemetry/common-metrics.ts'

@@ -1,4 +1,4 @@
-import type { MessageKind } from '../message/schema.ts'
+import type { MessageKind } from '../message/message-schemas.ts'
 
 /** What routing needs of a destination. `paused` is routed: delivery parks it until the destination resumes. */
 export type Routable = { id: string; state: 'on' | 'off' | 'paused' }

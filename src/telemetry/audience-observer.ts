@@ -1,9 +1,9 @@
 import type { Logger } from 'pino'
 import type { AudienceDeadReason } from '../audience/dead-reason.ts'
-import type { AudienceObserver, ChangeOutcome } from '../audience/ports.ts'
+import type { AudienceObserver, ChangeOutcome } from '../audience/audience-ports.ts'
 import { memo } from './memo.ts'
 import type { Metrics } from './metrics.ts'
-import type { CountedSeries } from './tally.ts'
+import type { CountedSeries } from './metric-tally.ts'
 
 const syncOutcomes = [
   'applied',

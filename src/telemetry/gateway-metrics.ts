@@ -1,6 +1,6 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client'
 import { type CommonMetrics, createCommonMetrics } from './common-metrics.ts'
-import { TallyHistogram } from './tally.ts'
+import { TallyHistogram } from './metric-tally.ts'
 
 /** The gateway's table of metrics. Labels come from closed lists. */
 export type GatewayMetrics = ReturnType<typeof createGatewayMetrics>

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
-import type { CallName, GatewayObserver } from '../gateway/observer.ts'
+import type { CallName, GatewayObserver } from '../gateway/gateway-events.ts'
 import type { GatewayMetrics } from './gateway-metrics.ts'
-import type { ObservedSeries } from './tally.ts'
+import type { ObservedSeries } from './metric-tally.ts'
 
 /** One line for a source and a reason in this time, with how many messages it was. */
 const tellEveryMs = 60_000

@@ -1,6 +1,6 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client'
 import { createCommonMetrics } from './common-metrics.ts'
-import { TallyCounter, TallyHistogram } from './tally.ts'
+import { TallyCounter, TallyHistogram } from './metric-tally.ts'
 
 /**
  * The worker's part of the one table of metrics; that of the gateway and what both tell lie beside it, and `docs/metrics.md` is made

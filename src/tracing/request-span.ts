@@ -8,7 +8,7 @@ import {
   type Tracer,
 } from '@opentelemetry/api'
 import type { Delivered } from '../gateway/parcel.ts'
-import type { GatewayTracing, RequestTrace, SendTrace } from '../gateway/tracing.ts'
+import type { GatewayTracing, RequestTrace, SendTrace } from '../gateway/request-tracing.ts'
 import { contextIn, headersOf } from './carrier.ts'
 import { names } from './names.ts'
 

@@ -13,8 +13,8 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace'
-import type { TraceSampler, TracingSettings } from '../config/tracing.ts'
-import type { GatewayTracing } from '../gateway/tracing.ts'
+import type { TraceSampler, TracingSettings } from '../config/tracing-settings.ts'
+import type { GatewayTracing } from '../gateway/request-tracing.ts'
 import { countedExport, type SpanFate } from './counted-export.ts'
 import { createGatewayTracing } from './request-span.ts'
 import { createWorkerTracing, type WorkerTracing } from './worker-tracing.ts'

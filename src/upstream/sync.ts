@@ -1,5 +1,5 @@
 import type { SyncPart } from '../message/audience-change.ts'
-import { partitionOf } from '../message/partition.ts'
+import { partitionOf } from '../message/partitioner.ts'
 import { distinct, spread } from './distinct.ts'
 import { Spool } from './spool.ts'
 

@@ -1,7 +1,7 @@
 import { CsvError, parse, type Parser } from 'csv-parse'
 import { userIdCheck } from '../message/audience-change.ts'
 import { parseJson } from '../message/json.ts'
-import { eachLine, type LineFault } from './lines.ts'
+import { eachLine, type LineFault } from './file-lines.ts'
 
 /** How a file lists users. `csv`: a row each. `ndjson`: a JSON text or object a line. */
 export type UserFormat = 'csv' | 'ndjson'

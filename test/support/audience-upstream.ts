@@ -1,6 +1,6 @@
 import { setTimeout as passTime } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
-import { partitionOf } from '../../src/message/partition.ts'
+import { partitionOf } from '../../src/message/partitioner.ts'
 import type { AudienceCustomer } from './audience-customer.ts'
 import { audiences, propertyOf, traits, users } from './audience-names.ts'
 import type { Random } from './random.ts'

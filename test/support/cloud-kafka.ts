@@ -1,5 +1,5 @@
 import { connect, createServer, type Server, type Socket } from 'node:net'
-import { freePorts } from '../../src/development/ports.ts'
+import { freePorts } from '../../src/development/free-ports.ts'
 import { type SingleBroker, startSingleBroker } from './single-broker.ts'
 
 /** A request as it came: what it is, and its bytes behind the correlation id. */

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { freePorts } from '../../src/development/ports.ts'
+import { freePorts } from '../../src/development/free-ports.ts'
 import { type Authority, createAuthority, type Identity } from './certificates.ts'
 import { type SingleBroker, startSingleBroker } from './single-broker.ts'
 import { startTokenServer, type TokenServer } from './token-server.ts'

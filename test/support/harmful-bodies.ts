@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib'
-import { maxBatchBytes } from '../../src/gateway/limits.ts'
+import { maxBatchBytes } from '../../src/gateway/request-limits.ts'
 
 /** A body that is made to cost much, by what it is. */
 export type HarmfulBody = { readonly name: string; readonly body: Buffer }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { type ExtraPlan, JavaNode } from '../../src/development/broker-node.ts'
 import { newClusterId } from '../../src/development/data-folder.ts'
 import { ensureJars, kafkaVersion } from '../../src/development/jars.ts'
-import { freePorts } from '../../src/development/ports.ts'
+import { freePorts } from '../../src/development/free-ports.ts'
 
 /** Brokers on Java of one's own, whose data goes with them. */
 export type OwnBrokers = {

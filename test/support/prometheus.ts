@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { globSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { freePorts } from '../../src/development/ports.ts'
+import { freePorts } from '../../src/development/free-ports.ts'
 import { until } from './until.ts'
 
 const root = resolve(import.meta.dirname, '../..')

@@ -1,5 +1,5 @@
 import type { ExtraListener } from '../../src/development/broker-node.ts'
-import { freePorts } from '../../src/development/ports.ts'
+import { freePorts } from '../../src/development/free-ports.ts'
 import { type OwnBrokers, startOwnBrokers } from './own-brokers.ts'
 import type { Proxy, Toxiproxy } from './toxiproxy.ts'
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { execFile } from 'node:child_process'
 import { ensureDownload, type MavenDownload } from '../../src/development/maven-download.ts'
-import { freePorts } from '../../src/development/ports.ts'
+import { freePorts } from '../../src/development/free-ports.ts'
 import { lastLines, startTethered, type Tethered } from '../../src/development/tether.ts'
 import { until } from './until.ts'
 

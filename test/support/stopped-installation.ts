@@ -7,7 +7,7 @@ import {
 } from '../../src/audience/state-record.ts'
 import { commitOf, placeOf } from '../../src/kafka/group-place.ts'
 import { commitAsNobody, readCommits } from '../../src/kafka/group-state.ts'
-import { partitionOf } from '../../src/message/partition.ts'
+import { partitionOf } from '../../src/message/partitioner.ts'
 import { encodeCarried } from '../../src/retry/carried.ts'
 import { otherProgram, produce, readAll, type SeenRecord } from './kafka.ts'
 import type { Random } from './random.ts'

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { freePorts } from '../../src/development/ports.ts'
+import { freePorts } from '../../src/development/free-ports.ts'
 import { lastLines, startTethered } from '../../src/development/tether.ts'
 import { goProgram } from './go-program.ts'
 import { until } from './until.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type KafkaNode, type RunningKafka, startKafka } from '../../../src/development/kafka.ts'
-import { partitionOf } from '../../../src/message/partition.ts'
+import { partitionOf } from '../../../src/message/partitioner.ts'
 import { basic, type Reply, startGateway, type TestGateway } from '../../support/gateway.ts'
 import { otherProgram, readAll } from '../../support/kafka.ts'
 import { until } from '../../support/until.ts'

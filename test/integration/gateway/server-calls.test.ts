@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { partitionOf } from '../../../src/message/partition.ts'
+import { partitionOf } from '../../../src/message/partitioner.ts'
 import { basic, startGateway, type TestGateway } from '../../support/gateway.ts'
 import { newIds } from '../../e2e/scene.ts'
 

@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib'
 import { request as rawRequest } from 'node:http'
 import { text as readText } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { partitionOf } from '../../../src/message/partition.ts'
+import { partitionOf } from '../../../src/message/partitioner.ts'
 import {
   basic,
   type Reply,

@@ -5,7 +5,7 @@ import { type KafkaRole, kafkaRoles, type Right, rightsOf } from '../../../src/k
 import { applyTopics } from '../../../src/kafka/topic-apply.ts'
 import { openKafka } from '../../../src/roles/ask-kafka.ts'
 import { topicLayout } from '../../../src/roles/settings.ts'
-import { applyTopicTable } from '../../../src/roles/topics.ts'
+import { applyTopicTable } from '../../../src/roles/topic-commands.ts'
 import { type AuthorizedKafka, startAuthorizedKafka } from '../../support/authorized-kafka.ts'
 import { until } from '../../support/until.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { parseSubject } from '../../../src/audience/state-record.ts'
-import { partitionOf } from '../../../src/message/partition.ts'
+import { partitionOf } from '../../../src/message/partitioner.ts'
 import { setScene } from '../../e2e/scene.ts'
 import { createTopic, otherProgram, produce, readAll } from '../../support/kafka.ts'
 import { Random } from '../../support/random.ts'

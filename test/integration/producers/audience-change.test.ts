@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { partitionOf } from '../../../src/message/partition.ts'
+import { partitionOf } from '../../../src/message/partitioner.ts'
 import { createTopic, randomPrefix, readAll, testKafka } from '../../support/kafka.ts'
 import { runSluice } from '../../support/worker-process.ts'
 

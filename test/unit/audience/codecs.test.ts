@@ -10,7 +10,7 @@ import {
   place,
   type PropertyEntry,
 } from '../../../src/audience/entry.ts'
-import { deleteOf, identifyOf } from '../../../src/audience/identify.ts'
+import { deleteOf, identifyOf } from '../../../src/audience/made-message.ts'
 import {
   decodeState,
   encodeDeletionFloor,
@@ -18,7 +18,7 @@ import {
   encodeSubject,
   encodeSyncFloor,
 } from '../../../src/audience/state-record.ts'
-import { MAX_MESSAGE_ID_CHARACTERS } from '../../../src/message/schema.ts'
+import { MAX_MESSAGE_ID_CHARACTERS } from '../../../src/message/message-schemas.ts'
 import { escapeId, subjectKey, subjectOf, unescapeId } from '../../../src/audience/store-keys.ts'
 import { compareVersions, formatVersion, parseVersion } from '../../../src/audience/version.ts'
 import { id, state, subject, version } from './arbitraries.ts'

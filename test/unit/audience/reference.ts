@@ -1,6 +1,6 @@
 import { decodeState } from '../../../src/audience/state-record.ts'
 import type { Version } from '../../../src/audience/version.ts'
-import { partitionOf } from '../../../src/message/partition.ts'
+import { partitionOf } from '../../../src/message/partitioner.ts'
 import { type LogRecord, partitions, type SimulatedLog, topics } from './simulated-log.ts'
 
 function ranks(one: Version): number[] {

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { decodeEntry } from '../../../src/audience/entry.ts'
 import { Checkpoint } from '../../../src/audience/checkpoint.ts'
 import { KeyFilter } from '../../../src/audience/key-filter.ts'
-import type { LoggedState } from '../../../src/audience/ports.ts'
+import type { LoggedState } from '../../../src/audience/audience-ports.ts'
 import { restore } from '../../../src/audience/restore.ts'
 import {
   encodeDeletionFloor,

@@ -3,7 +3,7 @@ import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { partitionOf } from '../../../src/message/partition.ts'
+import { partitionOf } from '../../../src/message/partitioner.ts'
 import { until } from '../../support/until.ts'
 import { iso, partitions, SimulatedLog, SimulatedOwner, topics } from './simulated-log.ts'
 

@@ -6,9 +6,9 @@ import type {
   Identify,
   LoggedState,
   RecordContent,
-} from '../../../src/audience/ports.ts'
+} from '../../../src/audience/audience-ports.ts'
 import { defaultLimits } from '../../../src/message/limits.ts'
-import { partitionOf } from '../../../src/message/partition.ts'
+import { partitionOf } from '../../../src/message/partitioner.ts'
 import { levelStores, type Stores } from '../../../src/audience/store.ts'
 import { type Disks, MemoryStores } from './memory-stores.ts'
 

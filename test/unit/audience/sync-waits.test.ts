@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'vitest'
 import type { StateStore, Stores } from '../../../src/audience/store.ts'
 import { Partition } from '../../../src/kafka/partition.ts'
-import { createIntake } from '../../../src/registry/intake.ts'
+import { createIntake } from '../../../src/registry/decoding-intake.ts'
 import { until } from '../../support/until.ts'
 import { MemoryStores } from './memory-stores.ts'
 import { iso, SimulatedLog, SimulatedOwner, topics, turns, usersOf } from './simulated-log.ts'

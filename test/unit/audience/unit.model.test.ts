@@ -4,7 +4,7 @@ import { decodeEntry } from '../../../src/audience/entry.ts'
 import { subjectOf } from '../../../src/audience/store-keys.ts'
 import { parseVersion } from '../../../src/audience/version.ts'
 import { type Held, isOutOfTime, lastStates, referenceOf } from './reference.ts'
-import { partitionOf } from '../../../src/message/partition.ts'
+import { partitionOf } from '../../../src/message/partitioner.ts'
 import { iso, partitions, SimulatedLog, SimulatedOwner, topics, turns, usersOf } from './simulated-log.ts'
 
 const ofFirst = 2

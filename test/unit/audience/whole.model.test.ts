@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Outcome } from '../../../src/delivery/outcome.ts'
-import { partitionOf } from '../../../src/message/partition.ts'
+import { partitionOf } from '../../../src/message/partitioner.ts'
 import { partitions, topics, turns, usersOf } from './simulated-log.ts'
 import { type Effect, WholeWorld } from './whole-world.ts'
 

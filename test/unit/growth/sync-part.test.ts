@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { encodeSubject, encodeSyncFloor } from '../../../src/audience/state-record.ts'
-import { SyncFloors } from '../../../src/growth/sync-floors.ts'
+import { SyncFloors } from '../../../src/growth/merged-sync-floors.ts'
 import { mayBeSyncPart } from '../../../src/growth/sync-part.ts'
 
 const bytes = (text: string | null): Buffer | null => (text === null ? null : Buffer.from(text))

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { encodeSubject, type Subject } from '../../../src/audience/state-record.ts'
 import type { Change } from '../../../src/growth/layout.ts'
 import { unitOfWaiting, unitsOfState } from '../../../src/growth/targets.ts'
-import { partitionOf } from '../../../src/message/partition.ts'
+import { partitionOf } from '../../../src/message/partitioner.ts'
 import { type Carried, encodeCarried } from '../../../src/retry/carried.ts'
 
 const change = fc

@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { enter } from '../../../src/message/enter.ts'
 import type { Entered, Origin } from '../../../src/message/entered.ts'
-import { attributesFields, type MessageKind, messageKinds } from '../../../src/message/schema.ts'
+import { attributesFields, type MessageKind, messageKinds } from '../../../src/message/message-schemas.ts'
 import { refusalReasons } from '../../../src/message/validate.ts'
 import { parseBody, spelledJson, spelledMessage } from './json-text.ts'
 

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { Compile } from 'typebox/compile'
 import { describe, expect, test } from 'vitest'
-import { eventSchema, messageKinds } from '../../../src/message/schema.ts'
+import { eventSchema, messageKinds } from '../../../src/message/message-schemas.ts'
 import { validate } from '../../../src/message/validate.ts'
 
 describe('a valid message', () => {

@@ -3,9 +3,9 @@ import { describe, expect, test } from 'vitest'
 import type { DestinationDefinition } from '../../../src/delivery/endpoint.ts'
 import type { Outcome } from '../../../src/delivery/outcome.ts'
 import { defaultLimits } from '../../../src/message/limits.ts'
-import type { OutboundRecord } from '../../../src/pipeline/outbound.ts'
+import type { OutboundRecord } from '../../../src/pipeline/outbound-record.ts'
 import { createPipeline } from '../../../src/pipeline/pipeline.ts'
-import type { Pipeline } from '../../../src/pipeline/ports.ts'
+import type { Pipeline } from '../../../src/pipeline/pipeline-ports.ts'
 import { until } from '../../support/until.ts'
 
 /** What a fault of our own proxy does to a delivery: requests end as a test says, and Kafka takes all. */

@@ -5,9 +5,9 @@ import type { Outcome } from '../../../src/delivery/outcome.ts'
 import { defaultLimits } from '../../../src/message/limits.ts'
 import type { HeldRecord } from '../../../src/pipeline/delivery.ts'
 import type { IdentifyToDeliver, Judgement, Waiting } from '../../../src/pipeline/identify.ts'
-import type { OutboundRecord } from '../../../src/pipeline/outbound.ts'
+import type { OutboundRecord } from '../../../src/pipeline/outbound-record.ts'
 import { createPipeline } from '../../../src/pipeline/pipeline.ts'
-import type { Pipeline, PipelineOptions } from '../../../src/pipeline/ports.ts'
+import type { Pipeline, PipelineOptions } from '../../../src/pipeline/pipeline-ports.ts'
 
 /** A pipeline with its real lanes, where customers, Kafka and the judge answer when a test says so. */
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { defaultLimits } from '../../../src/message/limits.ts'
-import { partitionOf } from '../../../src/message/partition.ts'
+import { partitionOf } from '../../../src/message/partitioner.ts'
 import type { Choice, Chosen, SourceRecord } from '../../../src/replay/chosen.ts'
 import { chooseEvent } from '../../../src/replay/event.ts'
 import { chooseLetter } from '../../../src/replay/letter.ts'

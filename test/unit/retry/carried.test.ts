@@ -1,10 +1,10 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { headerText } from '../../../src/message/record-headers.ts'
 import {
   type Carried,
   decodeCarried,
   encodeCarried,
-  headerText,
   replayJobOf,
   salvageCarried,
 } from '../../../src/retry/carried.ts'

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { messageKinds, type MessageKind } from '../../../src/message/schema.ts'
+import { messageKinds, type MessageKind } from '../../../src/message/message-schemas.ts'
 import { route, type Routable } from '../../../src/routing/route.ts'
 
 const on: Routable = { id: 'on', state: 'on' }

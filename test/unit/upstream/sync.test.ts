@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type SyncPart, syncPartCheck } from '../../../src/message/audience-change.ts'
-import { partitionOf } from '../../../src/message/partition.ts'
+import { partitionOf } from '../../../src/message/partitioner.ts'
 import { Sync, type SyncHead } from '../../../src/upstream/sync.ts'
 import { userId } from './chunks.ts'
 

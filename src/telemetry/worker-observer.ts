@@ -11,13 +11,13 @@ import type {
   NotRoutedReason,
   ParkReason,
   PipelineObserver,
-} from '../pipeline/ports.ts'
+} from '../pipeline/pipeline-ports.ts'
 import { formatWait } from '../retry/duration.ts'
 import { createDeliveredLog } from './attempt-line.ts'
 import { memo } from './memo.ts'
 import type { Metrics } from './metrics.ts'
 import { PacedLines } from './paced-lines.ts'
-import type { ObservedSeries } from './tally.ts'
+import type { ObservedSeries } from './metric-tally.ts'
 
 /**
  * Turns what the pipeline reports into metrics, and into one log line an attempt. Without `logAttempts` it logs of attempts only what

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-export type UnitStatesOptions = {
+export type UnitTenuresOptions = {
   prepare: (unit: number) => Promise<void>
   released: (unit: number) => void | Promise<void>
   /** So long after its loss at the latest a unit is released. */
@@ -27,8 +27,8 @@ const againAfterMs = 1_000
  * Which units have their state. In each tenure of a unit `prepare` is called once, again only when it rejects, and after it
  * `released` once. A tenure begins when the one before has come to its end.
  */
-export class UnitStates {
-  readonly #options: UnitStatesOptions
+export class UnitTenures {
+  readonly #options: UnitTenuresOptions
   /** Of the units that are ours. */
   readonly #tenures = new Map<number, Tenure>()
   /** Lost, and not yet at rest. */
@@ -36,7 +36,7 @@ export class UnitStates {
   /** Resolves when the last tenure of a unit is at its end. */
   readonly #ends = new Map<number, Promise<void>>()
 
-  constructor(options: UnitStatesOptions) {
+  constructor(options: UnitTenuresOptions) {
     this.#options = options
   }
 

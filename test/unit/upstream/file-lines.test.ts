@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { eachLine } from '../../../src/upstream/lines.ts'
+import { eachLine } from '../../../src/upstream/file-lines.ts'
 import { cuts, inPieces } from './chunks.ts'
 
 async function linesOf(bytes: Buffer, lengths: readonly number[] = []) {

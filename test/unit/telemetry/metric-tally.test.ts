@@ -1,6 +1,6 @@
 import { AggregatorRegistry, Counter, Histogram, Registry } from 'prom-client'
 import { expect, test } from 'vitest'
-import { TallyCounter, TallyHistogram } from '../../../src/telemetry/tally.ts'
+import { TallyCounter, TallyHistogram } from '../../../src/telemetry/metric-tally.ts'
 
 const counter = { name: 'things_total', help: 'Things.', labelNames: ['kind'] }
 const histogram = { name: 'wait_seconds', help: 'Waits.', labelNames: ['kind'], buckets: [0.1, 1, 10] }

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { expect, test } from 'vitest'
-import { freePorts, portNote } from '../../../src/development/ports.ts'
+import { freePorts, portNote } from '../../../src/development/free-ports.ts'
 
 test('ports are as many as asked for, and all different', async () => {
   expect(new Set(await freePorts(6)).size).toBe(6)

@@ -1,5 +1,5 @@
 /** What of one topic waits in a unit. Past its limit no more is fetched, until half of it is done with. */
-export class Intake {
+export class TopicIntake {
   readonly #setFull: (topic: string, isFull: boolean) => void
   #topic = ''
   #records = 0

@@ -3,7 +3,13 @@ import * as fc from 'fast-check'
 import { Compile } from 'typebox/compile'
 import { describe, expect, test } from 'vitest'
 import { audienceChangeSchema } from '../../../src/message/audience-change.ts'
-import { deletionAvro, eventAvro, membershipAvro, syncAvro, traitAvro } from '../../../src/message/avro.ts'
+import {
+  deletionAvro,
+  eventAvro,
+  membershipAvro,
+  syncAvro,
+  traitAvro,
+} from '../../../src/message/avro-schemas.ts'
 import { deletionCheck } from '../../../src/message/deletion.ts'
 import { enter } from '../../../src/message/enter.ts'
 import { createAvroReader } from '../../../src/registry/avro.ts'

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test, vi } from 'vitest'
-import { UnitStates } from '../../../src/kafka/unit-states.ts'
+import { UnitTenures } from '../../../src/kafka/unit-tenures.ts'
 
 /** Writes down what is called; what is called ends when the test says so. */
 function watched({ handoverMs = 8_000, failures = 0 } = {}) {
@@ -13,7 +13,7 @@ function watched({ handoverMs = 8_000, failures = 0 } = {}) {
     gates.push(gate)
     return gate.promise
   }
-  const states = new UnitStates({
+  const states = new UnitTenures({
     prepare: (unit) => {
       if (left-- > 0) return Promise.reject(new Error('not now'))
       return wait(`prepare ${unit}`)

@@ -1,11 +1,11 @@
 import * as fc from 'fast-check'
 import { Compile } from 'typebox/compile'
 import { describe, expect, test } from 'vitest'
-import { type ChangePlace, readChange } from '../../../src/audience/change.ts'
+import { type ChangePlace, readChange } from '../../../src/audience/change-record.ts'
 import { readDeletion } from '../../../src/audience/deletion-request.ts'
 import { audienceChangeSchema } from '../../../src/message/audience-change.ts'
 import { defaultLimits } from '../../../src/message/limits.ts'
-import { partitionOf } from '../../../src/message/partition.ts'
+import { partitionOf } from '../../../src/message/partitioner.ts'
 
 const schema = Compile(audienceChangeSchema)
 const rules = { limits: defaultLimits, partitions: 4 }

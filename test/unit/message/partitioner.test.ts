@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { Partitioners } from 'kafkajs'
 import { describe, expect, test } from 'vitest'
-import { partitionOf } from '../../../src/message/partition.ts'
+import { partitionOf } from '../../../src/message/partitioner.ts'
 
 /** From the tests of Apache Kafka's own client (UtilsTest.testMurmur2). */
 const murmur2: readonly (readonly [string, number])[] = [

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type Token, Tokens } from '../../../src/kafka/tokens.ts'
+import { type Token, Tokens } from '../../../src/kafka/login-tokens.ts'
 
 /** Tokens of so many milliseconds, at a clock that the test sets. */
 function setUp(lifeMs: number) {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { readTracing } from '../../../src/config/tracing.ts'
+import { readTracing } from '../../../src/config/tracing-settings.ts'
 
 const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' }
 

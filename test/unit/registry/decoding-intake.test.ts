@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { refuseFramed } from '../../../src/registry/frame.ts'
-import { type ArrivingContent, createIntake, type Intake } from '../../../src/registry/intake.ts'
+import { type ArrivingContent, createIntake, type Intake } from '../../../src/registry/decoding-intake.ts'
 
 type TestRecord = { topic: string; partition: number; offset: number; isAbandoned: boolean; giveBack(): void }
 

@@ -5,10 +5,11 @@ import {
   type PropertyChange,
   type SyncPart,
 } from '../message/audience-change.ts'
+import { holdsInfinite } from '../message/json.ts'
 import type { MessageLimits } from '../message/limits.ts'
-import { partitionOf } from '../message/partition.ts'
+import { partitionOf } from '../message/partitioner.ts'
 import { type AudienceRefusal, faultOf, refusal } from './dead-reason.ts'
-import { holdsInfinite, readJson, readTime } from './entering.ts'
+import { readJson, readTime } from './entering.ts'
 import { propertyName } from './property-name.ts'
 import type { PropertySubject } from './state-record.ts'
 import type { Version } from './version.ts'

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { problemCodes } from '../../../src/gateway/answer.ts'
 import { apiRoutes, browserRoutes } from '../../../src/gateway/api.ts'
 import { docsPage, docsPolicy } from '../../../src/gateway/docs-page.ts'
-import { openApiDocument } from '../../../src/gateway/openapi.ts'
+import { openApiDocument } from '../../../src/gateway/gateway-openapi.ts'
 
 type Operation = { operationId: string; responses: Record<string, { description: string }> }
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the parts that the test looks at

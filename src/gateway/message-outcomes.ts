@@ -1,8 +1,8 @@
 import { type Answer, success } from './answer.ts'
-import { MAX_MESSAGE_ID_CHARACTERS } from '../message/schema.ts'
+import { MAX_MESSAGE_ID_CHARACTERS } from '../message/message-schemas.ts'
 import { isJsonObject } from './body.ts'
 import type { TrackingKind } from './item.ts'
-import type { GatewayObserver } from './observer.ts'
+import type { GatewayObserver } from './gateway-events.ts'
 import type { LeftOutReason } from './reasons.ts'
 
 /** A message that was left out, as the answer says it. */
@@ -18,7 +18,7 @@ type Rejected = {
 export const maxRejectedNamed = 100
 
 /** What became of the messages of a request; told when it is known that they count. */
-export class Tally {
+export class MessageOutcomes {
   coalesced = 0
   lostDigits = 0
   readonly #taken = new Map<TrackingKind, number>()

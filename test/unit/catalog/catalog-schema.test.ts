@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { expect, it } from 'vitest'
-import { catalogSchema } from '../../../src/catalog/schema.ts'
+import { catalogSchema } from '../../../src/catalog/catalog-schema.ts'
 
 it('is what schemas/catalog.schema.json shows', async () => {
   const file = new URL('../../../schemas/catalog.schema.json', import.meta.url)

@@ -1,4 +1,4 @@
-import { messageKinds } from './schema.ts'
+import { messageKinds } from './message-schemas.ts'
 
 /**
  * The contracts of the topics in Avro, for producers who use a schema registry; `schemas/*.avsc` are generated from these.

@@ -1,6 +1,6 @@
 import { propertyName } from '../audience/property-name.ts'
 import { propertyChangeCheck, type PropertyChange, userIdCheck } from '../message/audience-change.ts'
-import { parseJson, someMember } from '../message/json.ts'
+import { holdsInfinite, parseJson } from '../message/json.ts'
 import type { MessageLimits } from '../message/limits.ts'
 import { findExcess } from '../message/structure.ts'
 import { parseTimestamp } from '../message/timestamp.ts'
@@ -31,7 +31,7 @@ export function readChange(
   if (propertyName(namesOf(change)) === undefined) {
     return refuse('has a name without a letter or a digit, of which no property can be named: give it a key')
   }
-  if (someMember(change, isInfinite)) {
+  if (holdsInfinite(change)) {
     return refuse('has a number over 1.7e308: send larger ones as text')
   }
   const value = JSON.stringify(change)
@@ -67,10 +67,6 @@ function namesOf(change: PropertyChange): Parameters<typeof propertyName>[0] {
 
 function isPropertyChange(value: unknown): value is PropertyChange {
   return propertyChangeCheck.Check(value)
-}
-
-function isInfinite(_key: string, value: unknown): boolean {
-  return value === Infinity || value === -Infinity
 }
 
 const kinds = {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { defaultLimits } from '../../../src/message/limits.ts'
-import { readChange } from '../../../src/upstream/change.ts'
+import { readChange } from '../../../src/upstream/checked-change.ts'
 
 const nowMs = Date.parse('2026-01-31T12:00:00.000Z')
 const membership = {
