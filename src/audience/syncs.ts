@@ -1,33 +1,17 @@
 import { hash } from 'node:crypto'
-import { partitionOf } from '../message/partitioner.ts'
-import { type Entry, hasIdMark, idMarkOf, isMemberText } from './entry.ts'
+import type { AudiencePorts, HeldRecord, RecordContent } from './audience-ports.ts'
 import type { Part } from './change-record.ts'
-import { Cursor } from './cursor.ts'
 import type { AudienceDeadReason } from './dead-reason.ts'
-import { decideSync, isTaken } from './decide.ts'
 import { filledHeader } from './headers.ts'
 import type { KeyFilter } from './key-filter.ts'
 import type { Ledger } from './ledger.ts'
-import { Paced } from './paced.ts'
-import type { AudiencePorts, HeldRecord, RecordContent } from './audience-ports.ts'
+import { inWords, type OpenSync, partFault } from './open-sync.ts'
 import { Staging } from './staging.ts'
 import type { SyncFloor } from './state-record.ts'
-import type { RangeReader, StateStore, StoreOperation } from './store.ts'
-import {
-  anyStaged,
-  deletionPrefix,
-  endedSyncKey,
-  endedSyncsPrefix,
-  escapeId,
-  knownPropertiesPrefix,
-  knownPropertyKey,
-  knownPropertyOf,
-  propertyPrefix,
-  rangeOf,
-  snapshotOfEnded,
-  subjectKey,
-  unescapeId,
-} from './store-keys.ts'
+import type { StateStore } from './store.ts'
+import { endedSyncKey, escapeId, subjectKey } from './store-keys.ts'
+import { SyncCleanup } from './sync-cleanup.ts'
+import { SyncComparison } from './sync-comparison.ts'
 import { compareVersions, type Version } from './version.ts'
 
 export type SyncPorts = AudiencePorts & {
@@ -45,38 +29,11 @@ export type SyncsOptions = {
   readonly onTrouble: (error: unknown) => void
 }
 
-/** A part that waits for the others, or to be refused with them. */
-type HeldPart = {
-  readonly record: HeldRecord
-  /** The number of its bytes in the staging. */
-  readonly staged: number
-  readonly key: Buffer | null
-  readonly sourceId: string
-}
-
-type OpenSync = {
-  readonly mark: string
-  /** What all parts have in common. */
-  readonly part: Part
-  /** Of the first part: its offset is the lowest. */
-  readonly version: Version
-  /** When the first part was appended, by the broker's clock, and when it came to us, by ours: the two aren't compared. */
-  readonly firstMs: number
-  readonly takenMs: number
-  readonly digests: Map<number, { digest: string; staged: number }>
-  held: HeldPart[]
-  readonly staging: Staging
-}
-
 const defaultTimeoutMs = 10 * 60_000
 /** Users of all open syncs that are in memory. */
 const mostGathered = 16_384
 /** Parts of open syncs that are held at once. */
 const mostHeldParts = 200_000
-const mostInFlight = 2_000
-const endedKeptMs = 8 * 86_400_000
-/** Of parts that were removed: as much as the store gathers in memory before it writes a file. */
-const mostRemovedBytes = 2 * 1024 ** 2
 
 /**
  * The full syncs of one unit. Parts are staged on disk until all are there; then the whole is compared with the state, side by
@@ -89,13 +46,16 @@ export class Syncs {
   readonly #refusing = new Set<OpenSync>()
   readonly #timeoutMs: number
   #staged = 0
-  /** Bytes of parts that were removed since the room was given back. */
-  #removedBytes = 0
+  readonly #comparison: SyncComparison
+  readonly #cleanup: SyncCleanup
   #isEnding = false
 
   constructor(options: SyncsOptions) {
     this.#options = options
     this.#timeoutMs = options.ports.syncTimeoutMs ?? defaultTimeoutMs
+    const isEnding = (): boolean => this.#isEnding
+    this.#comparison = new SyncComparison({ ...options, isEnding, isToStop: (sync) => this.#isToStop(sync) })
+    this.#cleanup = new SyncCleanup({ ...options, isEnding })
   }
 
   get hasOpen(): boolean {
@@ -107,7 +67,9 @@ export class Syncs {
     const mark = endedSyncKey(part)
     const sync = this.#open.get(mark) ?? (await this.#begin(mark, record, content, part))
     if (sync === undefined) return
-    const fault = this.#faultOf(sync, part, record.timestampMs)
+    const { unit, partitions } = this.#options
+    const timeoutMs = this.#timeoutMs
+    const fault = partFault(sync, part, record.timestampMs, { unit, partitions, timeoutMs })
     const isHeld = await this.#hold(sync, record, content, part)
     if (this.#isToStop(sync)) {
       this.#open.delete(mark)
@@ -213,35 +175,6 @@ export class Syncs {
     return entry?.kind === 'sync' ? entry.state : undefined
   }
 
-  #faultOf(
-    sync: OpenSync,
-    part: Part,
-    timestampMs: number,
-  ): { reason: AudienceDeadReason; detail: string } | undefined {
-    const { unit, partitions } = this.#options
-    const { parts, property, name } = sync.part
-    if (timestampMs - sync.firstMs > this.#timeoutMs) {
-      return {
-        reason: 'sync_incomplete',
-        detail: `Send all parts of a sync within ${inWords(this.#timeoutMs)}, with a new syncId.`,
-      }
-    }
-    if (part.parts !== parts || part.property !== property || part.name !== name) {
-      return {
-        reason: 'sync_inconsistent',
-        detail:
-          'Use a new syncId for each sync: its parts differ in parts, or in the name or key of the audience.',
-      }
-    }
-    if (part.userIds.some((userId) => partitionOf(userId, partitions) !== unit)) {
-      return {
-        reason: 'sync_wrong_partition',
-        detail: `Write each user to the partition that Java's default partitioner (murmur2) chooses: part ${part.part} has others.`,
-      }
-    }
-    return undefined
-  }
-
   /** Keeps the part. False: another one of its number was there. */
   async #hold(sync: OpenSync, record: HeldRecord, content: RecordContent, part: Part): Promise<boolean> {
     const bytes = content.value ?? Buffer.alloc(0)
@@ -285,7 +218,7 @@ export class Syncs {
         await this.#refuse(sync, 'sync_outdated', outdated)
         return
       }
-      if (await this.#isTakenOf(sync)) {
+      if (await this.#comparison.isTakenByOther(sync)) {
         await this.#refuse(
           sync,
           'bad_property_name',
@@ -293,7 +226,7 @@ export class Syncs {
         )
         return
       }
-      if (await this.#isRenamed(sync)) {
+      if (await this.#comparison.isRenamed(sync)) {
         await this.#refuse(
           sync,
           'bad_property_name',
@@ -301,13 +234,13 @@ export class Syncs {
         )
         return
       }
-      const counts = await this.#compare(sync)
+      const counts = await this.#comparison.writeDifferences(sync)
       if (counts === undefined || !(await this.#writeFloor(sync))) {
         this.#open.delete(sync.mark)
         this.#giveBack(sync)
         return
       }
-      await this.#clear(sync, 'applied')
+      await this.#cleanup.clear(sync, 'applied')
       this.#open.delete(sync.mark)
       const { held } = sync
       sync.held = []
@@ -322,171 +255,6 @@ export class Syncs {
 
   #isToStop({ held }: OpenSync): boolean {
     return this.#isEnding || held.length === 0 || held.some(({ record }) => record.isAbandoned)
-  }
-
-  /** Whether some user of the sync has the property from another audience. Mostly nobody else ever wrote it. */
-  async #isTakenOf(sync: OpenSync): Promise<boolean> {
-    const { store } = this.#options
-    const { spaceId, property, audienceId } = sync.part
-    const known = await entriesOf(store.range(rangeOf(knownPropertyKey(spaceId, property, ''))))
-    if (known.every(([key]) => knownPropertyOf(key).id === audienceId)) return false
-    let isTakenOfOne = false
-    const claim = { kind: 'audience', id: audienceId, version: sync.version } as const
-    await this.#walk(sync, (user, isMember, stored, deletedUpToMs) => {
-      const state = this.#heldOf(sync, user, stored)?.state
-      if (!isMember || state === undefined || state.version.atMs <= deletedUpToMs) return
-      if (isTaken(state, claim, this.#ownerSyncedAt(sync, state.id))) isTakenOfOne = true
-    })
-    return isTakenOfOne
-  }
-
-  /** Of another audience that has the property of a user. */
-  #ownerSyncedAt({ part }: OpenSync, id: string): Version | undefined {
-    return id === part.audienceId ? undefined : this.#options.ledger.syncedAt(part.spaceId, id)
-  }
-
-  /**
-   * Whether users of this unit are in the audience by another property, as after a new name without a key of its own: of them
-   * the sync can't say that they have left.
-   */
-  async #isRenamed(sync: OpenSync): Promise<boolean> {
-    const { store, ledger } = this.#options
-    const { spaceId, property, audienceId } = sync.part
-    const idMark = idMarkOf(audienceId)
-    const known = await entriesOf(store.range(rangeOf(knownPropertiesPrefix(spaceId))))
-    for (const [knownKey] of known) {
-      const other = knownPropertyOf(knownKey)
-      if (other.id !== audienceId || other.property === property) continue
-      const states = store.range(rangeOf(propertyPrefix(spaceId, other.property)))
-      try {
-        for (let entries = await states.next(entriesAtOnce); entries.length > 0;) {
-          const isMember = ([key, text]: readonly [string, string]): boolean =>
-            isMemberText(text) && hasIdMark(text, idMark) && ledger.held(key, text) !== undefined
-          if (entries.some(isMember)) return true
-          entries = await states.next(entriesAtOnce)
-        }
-      } finally {
-        await states.close()
-      }
-    }
-    return false
-  }
-
-  #heldOf({ part }: OpenSync, user: string, stored: string | undefined) {
-    const { ledger } = this.#options
-    const entry = ledger.held(propertyPrefix(part.spaceId, part.property) + user, stored)
-    return entry?.kind === 'property' ? entry : undefined
-  }
-
-  /** Writes what differs. `undefined`: the unit was left before all was written. */
-  async #compare(sync: OpenSync): Promise<{ joined: number; left: number; unchanged: number } | undefined> {
-    const { ledger, onTrouble } = this.#options
-    const { part, version } = sync
-    const { spaceId, property, audienceId, name } = part
-    const ofUser = { audienceId, name, version }
-    const idMark = idMarkOf(audienceId)
-    const counts = { joined: 0, left: 0, unchanged: 0 }
-    const writes = { left: 0 }
-    const isWhole = await this.#walk(sync, (user, isMember, stored, deletedUpToMs) => {
-      if (stored !== undefined && deletedUpToMs === -Infinity && !ledger.hasForeign) {
-        const wasMember = isMemberText(stored)
-        if (wasMember === isMember && hasIdMark(stored, idMark)) {
-          if (isMember) counts.unchanged++
-          return
-        }
-      }
-      const held = this.#heldOf(sync, user, stored)
-      const ownerSyncedAt = held === undefined ? undefined : this.#ownerSyncedAt(sync, held.state.id)
-      const state = decideSync(ofUser, isMember, { held: held?.state, deletedUpToMs, ownerSyncedAt })
-      // Waits to be erased. After the sync it would look like a member whom the sync has confirmed.
-      const isDead = !isMember && held !== undefined && held.state.version.atMs <= deletedUpToMs
-      if (state === undefined && !isDead) {
-        if (isMember) counts.unchanged++
-        return
-      }
-      if (isMember) counts.joined++
-      else if (!isDead) counts.left++
-      const entry: Entry =
-        state === undefined
-          ? { kind: 'gone', upToMs: deletedUpToMs, offset: -1 }
-          : { kind: 'property', state, offset: -1 }
-      const subject = { kind: 'property', userId: unescapeId(user), spaceId, property } as const
-      const key = subjectKey(subject)
-      writes.left++
-      const launch = (now: ReturnType<Ledger['held']>): void =>
-        ledger.launch({
-          subject,
-          key,
-          entry,
-          isEmitting: state !== undefined,
-          held: now,
-          onEnd(end) {
-            writes.left--
-            if (end === 'refused')
-              onTrouble(new Error('memberships refuses a state: see its max.message.bytes'))
-          },
-        })
-      const flight = ledger.flightOf(key)
-      if (flight === undefined) launch(held)
-      else flight.wait({ resume: launch, giveBack: () => writes.left-- })
-    })
-    while (writes.left > 0 && !this.#isEnding) await ledger.room(1)
-    return isWhole && !this.#isEnding ? counts : undefined
-  }
-
-  /**
-   * Walks through the users of the sync and those who have the property, in one order. False: the unit was left in between.
-   * `stored` is the state as text.
-   */
-  async #walk(
-    sync: OpenSync,
-    visit: (user: string, isMember: boolean, stored: string | undefined, deletedUpToMs: number) => void,
-  ): Promise<boolean> {
-    const { store, ledger, deletions } = this.#options
-    const { spaceId, property } = sync.part
-    const prefix = propertyPrefix(spaceId, property)
-    const users = new Cursor(await sync.staging.sorted())
-    const stateReader = store.range(rangeOf(prefix))
-    const states = new Cursor(() => stateReader.next(entriesAtOnce))
-    const floorPrefix = deletionPrefix(spaceId)
-    const floorReader = deletions.isEmpty ? undefined : store.range(rangeOf(floorPrefix))
-    const floors = new Cursor(async () => (await floorReader?.next(entriesAtOnce)) ?? [])
-    const floorOf = (user: string): number => {
-      const key = floorPrefix + user
-      const floor = floors.current
-      const entry = floor?.[0] === key ? ledger.held(key, floor[1]) : undefined
-      return entry?.kind === 'deletion' ? entry.state.requestedAtMs : -Infinity
-    }
-    try {
-      for (;;) {
-        if (users.isToRefill || states.isToRefill) {
-          if (this.#isToStop(sync)) return false
-          if (users.isToRefill) await users.refill()
-          if (states.isToRefill) await states.refill()
-        }
-        if (ledger.inFlight >= mostInFlight) {
-          await ledger.room(mostInFlight / 2)
-          if (this.#isToStop(sync)) return false
-        }
-        const user = users.current
-        const entry = states.current
-        if (user === undefined && entry === undefined) return true
-        const stateUser = entry?.[0].slice(prefix.length)
-        const isBoth = user === stateUser
-        const isMember = isBoth || (user !== undefined && (stateUser === undefined || user < stateUser))
-        const hasState = isBoth || !isMember
-        const at = isMember ? user : stateUser
-        if (at === undefined) return true
-        if (floorReader !== undefined) await advanceTo(floors, floorPrefix + at)
-        const deletedUpToMs = floorReader === undefined ? -Infinity : floorOf(at)
-        visit(at, isMember, hasState ? entry?.[1] : undefined, deletedUpToMs)
-        if (isMember) users.advance()
-        if (hasState) states.advance()
-      }
-    } finally {
-      await stateReader.close()
-      await floorReader?.close()
-    }
   }
 
   /** From now on nothing older than the sync counts for its audience. False: the unit was left. */
@@ -537,75 +305,13 @@ export class Syncs {
     ports.observer.syncRefused({ unit, spaceId, audienceId, syncId }, reason)
     // Its parts were given back meanwhile.
     if (this.#isEnding) return
-    void this.#refuseParts(sync, reason, detail)
+    void this.#cleanup
+      .refuseParts(sync, reason, detail)
       .catch((error: unknown) => onTrouble(error))
       .finally(() => this.#refusing.delete(sync))
   }
-
-  /** One after the other: together they may be any size. */
-  async #refuseParts(sync: OpenSync, reason: AudienceDeadReason, detail: string): Promise<void> {
-    for (let [part] = sync.held; part !== undefined; [part] = sync.held) {
-      const { record, staged, key, sourceId } = part
-      let bytes: Buffer | undefined
-      try {
-        bytes = await sync.staging.partBytes(staged)
-      } catch (error) {
-        if (this.#isEnding) return
-        throw error
-      }
-      // All that was left was given back meanwhile.
-      if (sync.held[0] !== part) return
-      sync.held.shift()
-      const paced = new Paced(record)
-      this.#options.ports.refuse(
-        paced,
-        { key, value: bytes ?? null, headers: { 'source-id': sourceId } },
-        reason,
-        detail,
-      )
-      await paced.end
-      if (this.#isEnding) return
-    }
-    await this.#clear(sync, reason)
-  }
-
-  /** Removes what was staged, and remembers what came of the sync; forgets that of syncs long gone. */
-  async #clear({ staging, mark, part }: OpenSync, ended: AudienceDeadReason | 'applied'): Promise<void> {
-    const { store, ports } = this.#options
-    const operations: StoreOperation[] = [{ type: 'put', key: mark, value: ended }]
-    for (const operation of staging.removal()) {
-      operations.push(operation)
-      if (operations.length >= operationsAtOnce) await store.write(operations.splice(0))
-    }
-    const { spaceId, audienceId } = part
-    for (const [key] of await entriesOf(store.range(rangeOf(endedSyncsPrefix(spaceId, audienceId))))) {
-      const isOld = ports.now() - snapshotOfEnded(key) > endedKeptMs
-      if (isOld && key !== mark) operations.push({ type: 'del', key })
-    }
-    await store.write(operations)
-    this.#giveRoomBack(staging.bytes)
-  }
-
-  /**
-   * What is removed lies among the first keys, where nothing is written but by the next sync: the store would keep it until then,
-   * and it is twice what the states of the same users take. That of small syncs isn't worth the work each time.
-   */
-  #giveRoomBack(removedBytes: number): void {
-    this.#removedBytes += removedBytes
-    if (this.#removedBytes < mostRemovedBytes) return
-    this.#removedBytes = 0
-    // Nobody waits for it.
-    this.#options.store.compact(anyStaged).catch(this.#options.onTrouble)
-  }
 }
 
-function inWords(timeoutMs: number): string {
-  const minutes = timeoutMs / 60_000
-  return Number.isInteger(minutes) && minutes > 1 ? `${minutes} minutes` : `${timeoutMs / 1_000} seconds`
-}
-
-const entriesAtOnce = 1_000
-const operationsAtOnce = 1_000
 const outdated =
   'Nothing has to be done where a newer sync of the audience was meant: it was applied already.'
 
@@ -624,24 +330,4 @@ function isSyncReason(text: string): text is AudienceDeadReason {
 
 function isSame(floor: SyncFloor | undefined, { snapshotAtMs, syncId }: Part): boolean {
   return floor !== undefined && floor.version.atMs === snapshotAtMs && floor.syncId === syncId
-}
-
-/** To the first entry whose key isn't below `key`. */
-async function advanceTo(cursor: Cursor<readonly [key: string, value: string]>, key: string): Promise<void> {
-  while (cursor.isToRefill || (cursor.current !== undefined && cursor.current[0] < key)) {
-    if (cursor.isToRefill) await cursor.refill()
-    else cursor.advance()
-  }
-}
-
-async function entriesOf(reader: RangeReader): Promise<(readonly [key: string, value: string])[]> {
-  const all: (readonly [key: string, value: string])[] = []
-  try {
-    for (let entries = await reader.next(1_000); entries.length > 0; entries = await reader.next(1_000)) {
-      all.push(...entries)
-    }
-  } finally {
-    await reader.close()
-  }
-  return all
 }

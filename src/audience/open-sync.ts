@@ -1,0 +1,66 @@
+import { partitionOf } from '../message/partitioner.ts'
+import type { HeldRecord } from './audience-ports.ts'
+import type { Part } from './change-record.ts'
+import type { AudienceDeadReason } from './dead-reason.ts'
+import type { Staging } from './staging.ts'
+import type { Version } from './version.ts'
+
+/** A part that waits for the others, or to be refused with them. */
+type HeldPart = {
+  readonly record: HeldRecord
+  /** The number of its bytes in the staging. */
+  readonly staged: number
+  readonly key: Buffer | null
+  readonly sourceId: string
+}
+
+/** A sync of which not all parts have come. */
+export type OpenSync = {
+  readonly mark: string
+  /** What all parts have in common. */
+  readonly part: Part
+  /** Of the first part: its offset is the lowest. */
+  readonly version: Version
+  /** When the first part was appended, by the broker's clock, and when it came to us, by ours: the two aren't compared. */
+  readonly firstMs: number
+  readonly takenMs: number
+  readonly digests: Map<number, { digest: string; staged: number }>
+  held: HeldPart[]
+  readonly staging: Staging
+}
+
+/** What is wrong with a part of a sync. `timestampMs`: when it was appended. */
+export function partFault(
+  sync: OpenSync,
+  part: Part,
+  timestampMs: number,
+  { unit, partitions, timeoutMs }: { unit: number; partitions: number; timeoutMs: number },
+): { reason: AudienceDeadReason; detail: string } | undefined {
+  const { parts, property, name } = sync.part
+  if (timestampMs - sync.firstMs > timeoutMs) {
+    return {
+      reason: 'sync_incomplete',
+      detail: `Send all parts of a sync within ${inWords(timeoutMs)}, with a new syncId.`,
+    }
+  }
+  if (part.parts !== parts || part.property !== property || part.name !== name) {
+    return {
+      reason: 'sync_inconsistent',
+      detail:
+        'Use a new syncId for each sync: its parts differ in parts, or in the name or key of the audience.',
+    }
+  }
+  if (part.userIds.some((userId) => partitionOf(userId, partitions) !== unit)) {
+    return {
+      reason: 'sync_wrong_partition',
+      detail: `Write each user to the partition that Java's default partitioner (murmur2) chooses: part ${part.part} has others.`,
+    }
+  }
+  return undefined
+}
+
+/** A time as the details of dead letters say it. */
+export function inWords(timeoutMs: number): string {
+  const minutes = timeoutMs / 60_000
+  return Number.isInteger(minutes) && minutes > 1 ? `${minutes} minutes` : `${timeoutMs / 1_000} seconds`
+}

@@ -1,0 +1,217 @@
+import { Cursor } from './cursor.ts'
+import { decideSync, isTaken } from './decide.ts'
+import { type Entry, hasIdMark, idMarkOf, isMemberText } from './entry.ts'
+import type { KeyFilter } from './key-filter.ts'
+import type { Ledger } from './ledger.ts'
+import type { OpenSync } from './open-sync.ts'
+import type { StateStore } from './store.ts'
+import { entriesOf } from './store-entries.ts'
+import {
+  deletionPrefix,
+  knownPropertiesPrefix,
+  knownPropertyKey,
+  knownPropertyOf,
+  propertyPrefix,
+  rangeOf,
+  subjectKey,
+  unescapeId,
+} from './store-keys.ts'
+import type { Version } from './version.ts'
+
+export type SyncComparisonOptions = {
+  readonly store: StateStore
+  readonly ledger: Ledger
+  readonly deletions: KeyFilter
+  readonly onTrouble: (error: unknown) => void
+  /** Whether the unit is left. */
+  readonly isEnding: () => boolean
+  /** Whether the unit is left, or the sync's parts were given back. */
+  readonly isToStop: (sync: OpenSync) => boolean
+}
+
+const mostInFlight = 2_000
+const entriesAtOnce = 1_000
+
+/** Compares a whole sync with the state of its unit, side by side. Keeps nothing between two calls. */
+export class SyncComparison {
+  readonly #options: SyncComparisonOptions
+
+  constructor(options: SyncComparisonOptions) {
+    this.#options = options
+  }
+
+  /** Whether some user of the sync has the property from another audience. Mostly nobody else ever wrote it. */
+  async isTakenByOther(sync: OpenSync): Promise<boolean> {
+    const { store } = this.#options
+    const { spaceId, property, audienceId } = sync.part
+    const known = await entriesOf(store.range(rangeOf(knownPropertyKey(spaceId, property, ''))))
+    if (known.every(([key]) => knownPropertyOf(key).id === audienceId)) return false
+    let isTakenOfOne = false
+    const claim = { kind: 'audience', id: audienceId, version: sync.version } as const
+    await this.#walk(sync, (user, isMember, stored, deletedUpToMs) => {
+      const state = this.#heldOf(sync, user, stored)?.state
+      if (!isMember || state === undefined || state.version.atMs <= deletedUpToMs) return
+      if (isTaken(state, claim, this.#ownerSyncedAt(sync, state.id))) isTakenOfOne = true
+    })
+    return isTakenOfOne
+  }
+
+  /** Of another audience that has the property of a user. */
+  #ownerSyncedAt({ part }: OpenSync, id: string): Version | undefined {
+    return id === part.audienceId ? undefined : this.#options.ledger.syncedAt(part.spaceId, id)
+  }
+
+  /**
+   * Whether users of this unit are in the audience by another property, as after a new name without a key of its own: of them
+   * the sync can't say that they have left.
+   */
+  async isRenamed(sync: OpenSync): Promise<boolean> {
+    const { store, ledger } = this.#options
+    const { spaceId, property, audienceId } = sync.part
+    const idMark = idMarkOf(audienceId)
+    const known = await entriesOf(store.range(rangeOf(knownPropertiesPrefix(spaceId))))
+    for (const [knownKey] of known) {
+      const other = knownPropertyOf(knownKey)
+      if (other.id !== audienceId || other.property === property) continue
+      const states = store.range(rangeOf(propertyPrefix(spaceId, other.property)))
+      try {
+        for (let entries = await states.next(entriesAtOnce); entries.length > 0;) {
+          const isMember = ([key, text]: readonly [string, string]): boolean =>
+            isMemberText(text) && hasIdMark(text, idMark) && ledger.held(key, text) !== undefined
+          if (entries.some(isMember)) return true
+          entries = await states.next(entriesAtOnce)
+        }
+      } finally {
+        await states.close()
+      }
+    }
+    return false
+  }
+
+  #heldOf({ part }: OpenSync, user: string, stored: string | undefined) {
+    const { ledger } = this.#options
+    const entry = ledger.held(propertyPrefix(part.spaceId, part.property) + user, stored)
+    return entry?.kind === 'property' ? entry : undefined
+  }
+
+  /** Writes what differs. `undefined`: the unit was left before all was written. */
+  async writeDifferences(
+    sync: OpenSync,
+  ): Promise<{ joined: number; left: number; unchanged: number } | undefined> {
+    const { ledger, onTrouble, isEnding } = this.#options
+    const { part, version } = sync
+    const { spaceId, property, audienceId, name } = part
+    const ofUser = { audienceId, name, version }
+    const idMark = idMarkOf(audienceId)
+    const counts = { joined: 0, left: 0, unchanged: 0 }
+    const writes = { left: 0 }
+    const isWhole = await this.#walk(sync, (user, isMember, stored, deletedUpToMs) => {
+      if (stored !== undefined && deletedUpToMs === -Infinity && !ledger.hasForeign) {
+        const wasMember = isMemberText(stored)
+        if (wasMember === isMember && hasIdMark(stored, idMark)) {
+          if (isMember) counts.unchanged++
+          return
+        }
+      }
+      const held = this.#heldOf(sync, user, stored)
+      const ownerSyncedAt = held === undefined ? undefined : this.#ownerSyncedAt(sync, held.state.id)
+      const state = decideSync(ofUser, isMember, { held: held?.state, deletedUpToMs, ownerSyncedAt })
+      // Waits to be erased. After the sync it would look like a member whom the sync has confirmed.
+      const isDead = !isMember && held !== undefined && held.state.version.atMs <= deletedUpToMs
+      if (state === undefined && !isDead) {
+        if (isMember) counts.unchanged++
+        return
+      }
+      if (isMember) counts.joined++
+      else if (!isDead) counts.left++
+      const entry: Entry =
+        state === undefined
+          ? { kind: 'gone', upToMs: deletedUpToMs, offset: -1 }
+          : { kind: 'property', state, offset: -1 }
+      const subject = { kind: 'property', userId: unescapeId(user), spaceId, property } as const
+      const key = subjectKey(subject)
+      writes.left++
+      const launch = (now: ReturnType<Ledger['held']>): void =>
+        ledger.launch({
+          subject,
+          key,
+          entry,
+          isEmitting: state !== undefined,
+          held: now,
+          onEnd(end) {
+            writes.left--
+            if (end === 'refused')
+              onTrouble(new Error('memberships refuses a state: see its max.message.bytes'))
+          },
+        })
+      const flight = ledger.flightOf(key)
+      if (flight === undefined) launch(held)
+      else flight.wait({ resume: launch, giveBack: () => writes.left-- })
+    })
+    while (writes.left > 0 && !isEnding()) await ledger.room(1)
+    return isWhole && !isEnding() ? counts : undefined
+  }
+
+  /**
+   * Walks through the users of the sync and those who have the property, in one order. False: the unit was left in between.
+   * `stored` is the state as text.
+   */
+  async #walk(
+    sync: OpenSync,
+    visit: (user: string, isMember: boolean, stored: string | undefined, deletedUpToMs: number) => void,
+  ): Promise<boolean> {
+    const { store, ledger, deletions, isToStop } = this.#options
+    const { spaceId, property } = sync.part
+    const prefix = propertyPrefix(spaceId, property)
+    const users = new Cursor(await sync.staging.sorted())
+    const stateReader = store.range(rangeOf(prefix))
+    const states = new Cursor(() => stateReader.next(entriesAtOnce))
+    const floorPrefix = deletionPrefix(spaceId)
+    const floorReader = deletions.isEmpty ? undefined : store.range(rangeOf(floorPrefix))
+    const floors = new Cursor(async () => (await floorReader?.next(entriesAtOnce)) ?? [])
+    const floorOf = (user: string): number => {
+      const key = floorPrefix + user
+      const floor = floors.current
+      const entry = floor?.[0] === key ? ledger.held(key, floor[1]) : undefined
+      return entry?.kind === 'deletion' ? entry.state.requestedAtMs : -Infinity
+    }
+    try {
+      for (;;) {
+        if (users.isToRefill || states.isToRefill) {
+          if (isToStop(sync)) return false
+          if (users.isToRefill) await users.refill()
+          if (states.isToRefill) await states.refill()
+        }
+        if (ledger.inFlight >= mostInFlight) {
+          await ledger.room(mostInFlight / 2)
+          if (isToStop(sync)) return false
+        }
+        const user = users.current
+        const entry = states.current
+        if (user === undefined && entry === undefined) return true
+        const stateUser = entry?.[0].slice(prefix.length)
+        const isBoth = user === stateUser
+        const isMember = isBoth || (user !== undefined && (stateUser === undefined || user < stateUser))
+        const hasState = isBoth || !isMember
+        const at = isMember ? user : stateUser
+        if (at === undefined) return true
+        if (floorReader !== undefined) await advanceTo(floors, floorPrefix + at)
+        const deletedUpToMs = floorReader === undefined ? -Infinity : floorOf(at)
+        visit(at, isMember, hasState ? entry?.[1] : undefined, deletedUpToMs)
+        if (isMember) users.advance()
+        if (hasState) states.advance()
+      }
+    } finally {
+      await stateReader.close()
+      await floorReader?.close()
+    }
+  }
+}
+
+/** To the first entry whose key isn't below `key`. */
+async function advanceTo(cursor: Cursor<readonly [key: string, value: string]>, key: string): Promise<void> {
+  while (cursor.isToRefill || (cursor.current !== undefined && cursor.current[0] < key)) {
+    if (cursor.isToRefill) await cursor.refill()
+    else cursor.advance()
+  }
+}
