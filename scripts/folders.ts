@@ -24,6 +24,7 @@ const parts: Readonly<Record<string, Folder>> = {
     isPure: true,
   },
   pacing: { about: 'token buckets: rates of sources, destinations and syncs', imports: [], isPure: true },
+  queues: { about: 'first in, first out, for what waits in a process', imports: [], isPure: true },
   repeats: { about: 'which messages came before', imports: [], isPure: true },
   address: { about: 'which addresses are public or allowed', imports: [], isPure: true },
   http: { about: 'reads the answer to a request of ours, up to a limit', imports: [] },
@@ -34,7 +35,7 @@ const parts: Readonly<Record<string, Folder>> = {
   catalog: { about: 'sources and destinations: a file, its rules, and a live view', imports: ['address'] },
   delivery: {
     about: 'lanes, breakers, connections, deadlines, names, proxy, signatures, verdicts',
-    imports: ['address', 'catalog', 'pacing'],
+    imports: ['address', 'catalog', 'pacing', 'queues'],
     packages: ['undici'],
   },
   gateway: {
@@ -43,7 +44,7 @@ const parts: Readonly<Record<string, Folder>> = {
   },
   audience: {
     about: "changes, syncs and deletions → a unit's state and its store",
-    imports: ['message'],
+    imports: ['message', 'queues'],
     packages: ['classic-level', 'change-case'],
   },
   upstream: {

@@ -1,7 +1,7 @@
 import { type Entry, compareStored } from './entry.ts'
 import type { Change, Part } from './change-record.ts'
 import { decideChange, type Known } from './decide.ts'
-import { Fifo } from './fifo.ts'
+import { Fifo } from '../queues/fifo.ts'
 import { TopicIntake } from './topic-intake.ts'
 import type { Flight, Waiting, WriteEnd } from './ledger.ts'
 import type { ChangeOutcome, HeldRecord, RecordContent } from './audience-ports.ts'

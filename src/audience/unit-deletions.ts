@@ -1,6 +1,6 @@
 import type { Entry } from './entry.ts'
 import type { DeletionRequest } from './deletion-request.ts'
-import { Fifo } from './fifo.ts'
+import { Fifo } from '../queues/fifo.ts'
 import { deleteOf } from './made-message.ts'
 import { TopicIntake } from './topic-intake.ts'
 import type { HeldRecord } from './audience-ports.ts'

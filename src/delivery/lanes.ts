@@ -1,5 +1,6 @@
-import { Lane, type LaneClass } from './lane.ts'
 import { type Rate, TokenBucket } from '../pacing/token-bucket.ts'
+import { Fifo } from '../queues/fifo.ts'
+import { Lane, type LaneClass } from './lane.ts'
 
 /**
  * One lane a destination, so that none can hurt another. Lanes that have work take turns; a step costs the
@@ -78,36 +79,13 @@ export function createLanes<D extends LaneItem<D>>(options: LanesOptions<D>): La
   return new FairLanes(options)
 }
 
-/** First in, first out. */
-class Line<D> {
-  /** Those before the head are not kept: they would be carried along by the garbage collector as if they were needed. */
-  #lanes: (Lane<D> | undefined)[] = []
-  #head = 0
-
-  push(lane: Lane<D>): void {
-    this.#lanes.push(lane)
-  }
-
-  shift(): Lane<D> | undefined {
-    const lane = this.#lanes[this.#head]
-    if (lane === undefined) return undefined
-    this.#lanes[this.#head] = undefined
-    this.#head++
-    if (this.#head > 1024 && this.#head * 2 > this.#lanes.length) {
-      this.#lanes = this.#lanes.slice(this.#head)
-      this.#head = 0
-    }
-    return lane
-  }
-}
-
 class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
   readonly #options: LanesOptions<D>
   readonly #lanes = new Map<string, Lane<D>>()
   /** Lanes that may start something, in turn. */
-  readonly #line = new Line<D>()
+  readonly #line = new Fifo<Lane<D>>()
   /** Lanes that hold their share of the requests in flight, until another lane gives some back. */
-  readonly #blocked = new Line<D>()
+  readonly #blocked = new Fifo<Lane<D>>()
   readonly #congested = new Set<Lane<D>>()
   /** All lanes in which something waits, and some in which something did. */
   readonly #waiting = new Set<Lane<D>>()

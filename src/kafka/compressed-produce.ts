@@ -1,19 +1,11 @@
 import { compressFrameSync } from 'lz4-napi'
+import { afterLength, attributesAt, checksumAt, lengthAt, recordsAt } from './batch-layout.ts'
 import { crc32c } from './crc32c.ts'
-import {
-  type ProduceAnswer,
-  type ProducedTopic,
-  produceRequest,
-  writeProduceRequest,
-} from './produce-request.ts'
+import { type ProduceAnswer, type ProducedTopic, produceRequest, writeRecordsNow } from './produce-request.ts'
 import type { WireRequest } from './wire.ts'
 
-/** Places in a batch. Source: the Kafka protocol, record batch format (magic 2). */
-const lengthAt = 8
-const uncountedBytes = 12
-const checksumAt = 17
-const attributesAt = 21
-const recordsAt = 61
+/** Only the leader has the records when the broker answers. */
+const acksOfLeader = 1
 const lz4 = 3
 /** In front of the topics of a request: the transaction, acks, the timeout and their count. */
 const topicsAt = 12
@@ -28,17 +20,7 @@ export function compressedRequest(
 ): WireRequest<ProduceAnswer> {
   return {
     ...produceRequest(topicData, timeoutMs),
-    write() {
-      const written = writeProduceRequest({
-        acks: 1,
-        timeoutMs,
-        topicData,
-        producerId: -1n,
-        producerEpoch: 0,
-        timestampMs: Date.now(),
-      })
-      return withCompressedBatches(written, topicData)
-    },
+    write: () => withCompressedBatches(writeRecordsNow(topicData, timeoutMs, acksOfLeader), topicData),
   }
 }
 
@@ -66,7 +48,7 @@ function withCompressedBatches(request: Buffer, topicData: readonly ProducedTopi
 
 function compressBatch(plain: Buffer): Buffer {
   const batch = Buffer.concat([plain.subarray(0, recordsAt), compressFrameSync(plain.subarray(recordsAt))])
-  batch.writeInt32BE(batch.length - uncountedBytes, lengthAt)
+  batch.writeInt32BE(batch.length - afterLength, lengthAt)
   batch.writeInt16BE(lz4, attributesAt)
   batch.writeUInt32BE(crc32c(batch, attributesAt, batch.length), checksumAt)
   return batch

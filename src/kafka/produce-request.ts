@@ -1,3 +1,4 @@
+import { afterLength, attributesAt, checksumAt, recordsAt } from './batch-layout.ts'
 import { ByteReader } from './bytes.ts'
 import { crc32c } from './crc32c.ts'
 import type { WireRequest } from './wire.ts'
@@ -44,12 +45,6 @@ export type ProduceRequest = {
   readonly timestampMs: number
 }
 
-/** Bytes of a batch before its first record, and of those that its length counts. */
-const batchHeadBytes = 61
-const uncountedBytes = 12
-/** The checksum covers all from here on. */
-const checkedFromByte = 21
-
 /** Records that all in-sync replicas are to have, not idempotent. A broker waits no longer than `timeoutMs` for its replicas. */
 export function produceRequest(
   topicData: readonly ProducedTopic[],
@@ -60,17 +55,28 @@ export function produceRequest(
     apiName: 'Produce',
     lowest: 3,
     highest: 7,
-    write: () =>
-      writeProduceRequest({
-        acks: -1,
-        timeoutMs,
-        topicData,
-        producerId: -1n,
-        producerEpoch: 0,
-        timestampMs: Date.now(),
-      }),
+    write: () => writeRecordsNow(topicData, timeoutMs, acksOfAll),
     read: readProduceAnswer,
   }
+}
+
+/** All in-sync replicas have the records when the broker answers. */
+const acksOfAll = -1
+
+/** The body of a produce request that isn't idempotent, with records of the present time. */
+export function writeRecordsNow(
+  topicData: readonly ProducedTopic[],
+  timeoutMs: number,
+  acks: number,
+): Buffer {
+  return writeProduceRequest({
+    acks,
+    timeoutMs,
+    topicData,
+    producerId: -1n,
+    producerEpoch: 0,
+    timestampMs: Date.now(),
+  })
 }
 
 function readProduceAnswer(body: Buffer, version: number): ProduceAnswer {
@@ -105,7 +111,7 @@ export function writeProduceRequest(request: ProduceRequest): Buffer {
   for (const { topic, partitions } of topicData) {
     length += 2 + Buffer.byteLength(topic) + 4
     for (const { messages } of partitions) {
-      const bytes = batchHeadBytes + sizes.measure(messages)
+      const bytes = recordsAt + sizes.measure(messages)
       batchBytes.push(bytes)
       length += 4 + 4 + bytes
     }
@@ -198,7 +204,7 @@ class Writer {
   ): void {
     const start = this.#at
     this.#int64(0n) // the broker gives offsets
-    this.int32(bytes - uncountedBytes)
+    this.int32(bytes - afterLength)
     this.int32(0) // as kafkajs: the leader's epoch isn't known
     this.#int8(2)
     this.int32(0) // the checksum, at the end
@@ -212,8 +218,8 @@ class Writer {
     this.int32(messages.length)
     let offsetDelta = 0
     for (const record of messages) this.#record(record, offsetDelta++)
-    const checksum = crc32c(this.#bytes, start + checkedFromByte, this.#at)
-    this.#bytes.writeUInt32BE(checksum, start + checkedFromByte - 4)
+    const checksum = crc32c(this.#bytes, start + attributesAt, this.#at)
+    this.#bytes.writeUInt32BE(checksum, start + checksumAt)
   }
 
   #record({ key, value, headers }: WrittenRecord, offsetDelta: number): void {

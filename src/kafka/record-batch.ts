@@ -1,3 +1,17 @@
+import {
+  afterLength,
+  attributesAt,
+  checksumAt,
+  countAt,
+  firstTimestampAt,
+  lastOffsetDeltaAt,
+  leaderEpochAt,
+  lengthAt,
+  magicAt,
+  maxTimestampAt,
+  producerIdAt,
+  recordsAt,
+} from './batch-layout.ts'
 import { decompress, tooLongCode } from './codecs.ts'
 import { crc32c } from './crc32c.ts'
 
@@ -50,20 +64,6 @@ const recordBytes = 256
 const recordHeaderBytes = 128
 /** Further headers of a record are passed over: nobody means so many. */
 export const maxRecordHeaders = 1_000
-
-/** Positions in a batch. Source: the Kafka protocol, record batch format (magic 2). */
-const lengthAt = 8
-const afterLength = 12
-const leaderEpochAt = 12
-const magicAt = 16
-const checksumAt = 17
-const attributesAt = 21
-const lastOffsetDeltaAt = 23
-const firstTimestampAt = 27
-const maxTimestampAt = 35
-const producerIdAt = 43
-const countAt = 57
-const recordsAt = 61
 
 const codecMask = 0x07
 const appendTimeFlag = 0x08

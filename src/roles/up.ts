@@ -78,7 +78,7 @@ export async function startUp({ say, ...options }: UpOptions): Promise<void> {
   const read = readTokens(line)
   const tokens = read.ok ? read.tokens : []
   const ports = await startRoles({ ...options, config: development, tokens: () => tokens }, telemetry)
-  for (const line of developmentNotice(kafka.brokers, ports, token)) say(line)
+  for (const notice of developmentNotice(kafka.brokers, ports, token)) say(notice)
 }
 
 async function startDevelopmentKafka(say: UpOptions['say']): Promise<RunningKafka> {
