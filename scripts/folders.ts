@@ -65,7 +65,7 @@ const parts: Readonly<Record<string, Folder>> = {
     about: 'which records are sent again, who does it, and how far that is',
     imports: ['message', 'pacing', 'retry', 'routing', 'upstream'],
   },
-  admin: { about: 'the admin API: its routes, their document, tokens', imports: [] },
+  admin: { about: 'the admin API: its routes, their document, tokens', imports: ['delivery-log'] },
   kafka: {
     about: 'group member, fetches, watermark, commits, produces, topics, logins, rights',
     imports: ['http'],

@@ -1,5 +1,6 @@
 import { problem, type ProblemCode, problems } from './problem.ts'
-import { type AdminRoute, adminRoutes } from './routes.ts'
+import type { AdminRoute } from './admin-route.ts'
+import { adminRoutes } from './routes.ts'
 
 /** Of every route. */
 const always: readonly ProblemCode[] = ['bad_request', 'no_token', 'not_allowed', 'internal', 'unavailable']
@@ -16,7 +17,7 @@ export function adminOpenApi(): object {
       title: 'Sluice admin',
       version: '1',
       description:
-        'Replays, and who did what. Every call needs a bearer token with the right that it names. What is not done is answered with a problem detail (RFC 9457), whose `detail` says what to do.',
+        'The delivery log, replays, and who did what. Every call needs a bearer token with the right that it names. What is not done is answered with a problem detail (RFC 9457), whose `detail` says what to do.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/', description: 'Where this document is served.' }],
@@ -112,7 +113,9 @@ const exampleDetails: Readonly<Record<ProblemCode, string>> = {
   conflict: `The replay 20260723-151500-3f9a2c is done: ask for a new one.`,
   too_large: 'Send a body of at most 64 KiB.',
   unknown_type: 'Send JSON, with Content-Type: application/json.',
-  busy: 'Two counts are under way, which read much of Kafka: try again when one of them is done.',
+  busy: 'Too much is asked for at once: try again when some of it is done.',
   internal: 'This is a bug: the log of sluice admin has it, please report it.',
   unavailable: 'Kafka does not answer, or not in time: try again; the log of sluice admin says why.',
+  log_unavailable:
+    'There is no index of the delivery log in .sluice/log/sluice.attempts: run `sluice log serve`, and set index.folder (SLUICE_INDEX_FOLDER) to its folder, or index.url (SLUICE_INDEX_URL) to where it answers.',
 }

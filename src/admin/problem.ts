@@ -10,6 +10,7 @@ export const problems = {
   busy: [429, 'Too much at once'],
   internal: [500, 'A fault of Sluice'],
   unavailable: [503, 'Kafka does not answer'],
+  log_unavailable: [503, 'The delivery log can not be asked'],
 } as const satisfies Record<string, readonly [status: number, title: string]>
 
 export type ProblemCode = keyof typeof problems
@@ -26,7 +27,7 @@ export function problem(code: ProblemCode, detail: string): AdminAnswer {
   const [status, title] = problems[code]
   const headers: Record<string, string> = {}
   if (code === 'no_token') headers['www-authenticate'] = 'Bearer'
-  if (code === 'busy' || code === 'unavailable') headers['retry-after'] = '5'
+  if (status === 429 || status === 503) headers['retry-after'] = '5'
   const body = { type: `/problems/${code.replaceAll('_', '-')}`, title, status, detail }
   return { status, body, isProblem: true, headers }
 }

@@ -1,40 +1,5 @@
-import type { ProblemCode } from './problem.ts'
-import type { AdminRight } from './tokens.ts'
-
-/** The one table of what `sluice admin` answers: the server and its document are made of it. */
-export type AdminRoute = {
-  readonly call: AdminCall
-  readonly method: 'GET' | 'POST'
-  /** As in OpenAPI. */
-  readonly path: string
-  readonly right: AdminRight
-  readonly summary: string
-  readonly description: string
-  readonly params?: Readonly<Record<string, Parameter>>
-  readonly query?: Readonly<Record<string, Parameter>>
-  readonly body?: { readonly schema: object; readonly example: object }
-  readonly status: 200 | 201
-  readonly answer: { readonly schema: object; readonly example: object }
-  /** Beside those that every route may have. */
-  readonly problems: readonly ProblemCode[]
-}
-
-export type AdminCall =
-  | 'health'
-  | 'preview_replay'
-  | 'create_replay'
-  | 'list_replays'
-  | 'show_replay'
-  | 'stop_replay'
-  | 'resume_replay'
-  | 'list_audit'
-
-/** All values of a path or a query are text. */
-type Parameter = {
-  readonly schema: { readonly type: 'string' } & Readonly<Record<string, unknown>>
-  readonly description: string
-  readonly example: string
-}
+import { logRoutes } from './log-routes.ts'
+import type { AdminRoute } from './admin-route.ts'
 
 const id = '20260723-151500-3f9a2c'
 const name = { type: 'string', minLength: 1, maxLength: 1_000 }
@@ -192,6 +157,7 @@ const limited = {
   },
 } as const
 
+/** The one table of what `sluice admin` answers. */
 export const adminRoutes: readonly AdminRoute[] = [
   {
     call: 'health',
@@ -328,6 +294,7 @@ export const adminRoutes: readonly AdminRoute[] = [
     answer: { schema: replaySchema, example: replayExample },
     problems: ['not_found', 'conflict'],
   },
+  ...logRoutes,
   {
     call: 'list_audit',
     method: 'GET',

@@ -1,7 +1,8 @@
 import { fastify, type FastifyError, type FastifyReply, type FastifyRequest } from 'fastify'
 import { adminOpenApi } from './openapi.ts'
 import { type AdminAnswer, problem } from './problem.ts'
-import { type AdminCall, type AdminRoute, adminRoutes } from './routes.ts'
+import type { AdminCall, AdminRoute } from './admin-route.ts'
+import { adminRoutes } from './routes.ts'
 import { findToken, mayDo, type Token } from './tokens.ts'
 
 declare module 'fastify' {
@@ -53,7 +54,7 @@ function createFastify(requestTimeoutMs: number, onUnreadable: (reply: FastifyRe
     exposeHeadRoutes: false,
     requestTimeout: requestTimeoutMs,
     return503OnClosing: false,
-    routerOptions: { ignoreTrailingSlash: true },
+    routerOptions: { ignoreTrailingSlash: true, maxParamLength: maxHeaderBytes },
     // A path that can't be decoded, or is too long.
     frameworkErrors: (_error, _request, reply) => onUnreadable(reply),
     ajv: {

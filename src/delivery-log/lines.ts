@@ -1,4 +1,5 @@
 import type { LogRecord } from './log-record.ts'
+import { standingOf } from './standing.ts'
 
 /** The delivery log as lines for people. Pure. */
 
@@ -45,17 +46,15 @@ function resultOf(record: LogRecord): string {
 export function timelineOf(records: readonly LogRecord[]): string[] {
   const byDestination = Map.groupBy(records, ({ destination }) => destination)
   return [...byDestination].flatMap(([destination, ofIt]) => [
-    `${destination === '' ? 'no destination' : plain(destination)}: ${standingOf(ofIt)}`,
+    `${destination === '' ? 'no destination' : plain(destination)}: ${toldStanding(ofIt)}`,
     ...ofIt.map((record) => `  ${timelineLine(record)}`),
   ])
 }
 
-/** Where a delivery stands, by what the log has of it in the order of time. */
-function standingOf(records: readonly LogRecord[]): string {
-  const end = records.findLast(({ isEnd }) => isEnd)
-  if (end !== undefined) return end.kind === 'attempted' ? 'delivered' : end.kind
-  const last = records.at(-1)
-  return last?.kind === 'parked' ? `waits until ${timeOf(last.dueMs)}` : 'under way'
+function toldStanding(records: readonly LogRecord[]): string {
+  const { standing, dueMs } = standingOf(records)
+  if (standing === 'waiting') return `waits until ${timeOf(dueMs)}`
+  return standing === 'under_way' ? 'under way' : standing
 }
 
 function timelineLine(record: LogRecord): string {

@@ -22,12 +22,13 @@ const defaultLimit = 100
 
 type Log = Pick<Logger, 'info' | 'warn'>
 
-/** What the calls of `sluice admin` do. They never reject for Kafka: then they say so. */
-export function adminCalls(desk: ReplayDesk, log: Log): AdminCalls {
+/** What the calls about replays do. They never reject for Kafka: then they say so. */
+export function replayCalls(desk: ReplayDesk, log: Log): Pick<AdminCalls, Lookups | Deeds> {
   return { ...lookups(desk, log), ...deeds(desk, log) }
 }
 
 type Lookups = 'health' | 'list_replays' | 'show_replay' | 'list_audit'
+type Deeds = 'preview_replay' | 'create_replay' | 'stop_replay' | 'resume_replay'
 
 function lookups(desk: ReplayDesk, log: Log): Pick<AdminCalls, Lookups> {
   return {
@@ -52,7 +53,7 @@ function lookups(desk: ReplayDesk, log: Log): Pick<AdminCalls, Lookups> {
   }
 }
 
-function deeds(desk: ReplayDesk, log: Log): Omit<AdminCalls, Lookups> {
+function deeds(desk: ReplayDesk, log: Log): Pick<AdminCalls, Deeds> {
   const counts = new Counts(desk, log)
 
   function wish(state: 'run' | 'stop') {

@@ -5,15 +5,17 @@ import type { Catalog } from '../catalog/catalog.ts'
 import { openCatalogFile } from '../catalog/file.ts'
 import { catalogVariables } from '../config/read.ts'
 import type { Config } from '../config/schema.ts'
+import type { LogQuery } from '../delivery-log/log-query.ts'
 import type { KafkaRole } from '../kafka/rights.ts'
 import { within } from '../kafka/within.ts'
 import { type AdminMetrics, createAdminMetrics } from '../telemetry/admin-metrics.ts'
 import { buildInfo } from '../telemetry/build-info.ts'
 import { showCatalog } from '../telemetry/show-catalog.ts'
-import { adminCalls } from './admin-calls.ts'
+import { replayCalls } from './admin-calls.ts'
 import { openTokens } from './admin-tokens.ts'
 import { showCertificateExpiry } from './certificate-expiry.ts'
 import { type Listening, listening } from './listening.ts'
+import { logCalls } from './log-calls.ts'
 import type { Parts } from './parts.ts'
 import { openReplayDesk } from './replay-desk.ts'
 import { StartError } from './start-error.ts'
@@ -77,16 +79,21 @@ export async function startAdminPart({
   role,
   tokens,
   catalog,
+  logQuery,
 }: AdminOptions & {
   metrics: Pick<AdminMetrics, 'requests' | 'faults'>
   role: KafkaRole
   tokens: () => readonly Token[]
   catalog: () => Catalog
+  /** Of an index in the same process. */
+  logQuery?: LogQuery | undefined
 }): Promise<{ port: number; notReady(): readonly string[] }> {
   const desk = await openReplayDesk({ config, log, role, catalog, say: (line) => log.warn(line) })
   parts.defer(() => within(leaveMs, desk.stop()))
+  const deliveryLog = logCalls({ config, log, query: logQuery })
+  parts.defer(() => deliveryLog.close())
   const server = createAdminServer({
-    calls: adminCalls(desk, log),
+    calls: { ...replayCalls(desk, log), ...deliveryLog.calls },
     tokens,
     requestTimeoutMs: config.admin.requestTimeoutMs,
     onAnswered(call, status, by) {

@@ -1,7 +1,8 @@
 import type { Config } from '../config/schema.ts'
 import { recordHeading, recordLine, timeOf } from '../delivery-log/lines.ts'
 import { BadCursorError, type LogFilter, type LogQuery } from '../delivery-log/log-query.ts'
-import { type LogKind, logKinds, logOutcomes } from '../delivery-log/log-record.ts'
+import { logKinds, logOutcomes } from '../delivery-log/log-record.ts'
+import { type LogMinute, minutesOf } from '../delivery-log/minutes.ts'
 import { hashedUser, openLogQuery } from './open-log-query.ts'
 import { StartError } from './start-error.ts'
 
@@ -55,51 +56,17 @@ export async function searchLog(
 export async function logStats(config: Config, flags: SearchFlags, isJson: boolean): Promise<CommandOutput> {
   const filter = filterOf(config, flags)
   return withQuery(config, async (query) => {
-    const [counts, durations] = [await query.counts(filter), await query.percentiles(filter)]
-    const minutes = new Map<number, Minute>()
-    const minuteAt = (minuteMs: number): Minute => {
-      const minute = minutes.get(minuteMs) ?? { ...emptyMinute, minuteMs }
-      minutes.set(minuteMs, minute)
-      return minute
-    }
-    for (const { minuteMs, kind, verdict, count } of counts) {
-      const minute = minuteAt(minuteMs)
-      if (kind !== 'attempted') minute[kind] += count
-      else if (verdict === 'delivered') minute.succeeded += count
-      else minute.failed += count
-    }
-    for (const { minuteMs, p50Ms, p95Ms, p99Ms } of durations)
-      Object.assign(minuteAt(minuteMs), { p50Ms, p95Ms, p99Ms })
-    const all = [...minutes.values()].toSorted((a, b) => a.minuteMs - b.minuteMs)
+    const all = minutesOf(await query.counts(filter), await query.percentiles(filter))
     if (isJson) return { lines: all.map((minute) => JSON.stringify(minute)), isFound: all.length > 0 }
     if (all.length === 0) return { lines: ['The log has nothing of the kind.'], isFound: false }
     return { lines: [statsHeading, ...all.map(statsLine)], isFound: true }
   })
 }
 
-type Minute = Record<'minuteMs' | 'succeeded' | 'failed' | 'p50Ms' | 'p95Ms' | 'p99Ms', number> &
-  Record<Exclude<LogKind, 'attempted'>, number>
-
-const emptyMinute: Minute = {
-  minuteMs: 0,
-  succeeded: 0,
-  failed: 0,
-  parked: 0,
-  delivered: 0,
-  dead: 0,
-  superseded: 0,
-  suppressed: 0,
-  omitted: 0,
-  filtered: 0,
-  p50Ms: 0,
-  p95Ms: 0,
-  p99Ms: 0,
-}
-
 const shownCounts = ['succeeded', 'failed', 'parked', 'dead', 'filtered', 'p50Ms', 'p95Ms', 'p99Ms'] as const
 const statsHeading = ['minute          ', ...shownCounts.map((name) => name.padStart(10))].join(' ')
 
-function statsLine(minute: Minute): string {
+function statsLine(minute: LogMinute): string {
   const cells = shownCounts.map((name) => String(Math.round(minute[name])).padStart(10))
   return [timeOf(minute.minuteMs).slice(0, 16).replace('T', ' '), ...cells].join(' ')
 }

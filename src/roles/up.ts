@@ -107,8 +107,8 @@ async function startRoles(
   const gateway = await startGatewayPart({ ...options, laidOut, metrics, catalog, tracing })
   const index = await startIndex(options, registry)
   const adminMetrics = createAdminMetrics(member.common)
-  const admin =
-    tokens && (await startAdminPart({ ...options, metrics: adminMetrics, role: 'up', tokens, catalog }))
+  const ofAdmin = { ...options, metrics: adminMetrics, role: 'up', catalog, logQuery: index?.query } as const
+  const admin = tokens && (await startAdminPart({ ...ofAdmin, tokens }))
   telemetry.tell({
     metrics() {
       member.collect()

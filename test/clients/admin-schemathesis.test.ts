@@ -10,6 +10,7 @@ import { examineApi } from './schemathesis.ts'
 let scene: Scene
 let tokens: AdminTokens
 let admin: SluiceProcess
+let index: SluiceProcess
 let folder: string
 
 beforeAll(async () => {
@@ -20,13 +21,18 @@ beforeAll(async () => {
       sources: [{ id: 'shop' }],
       destinations: [{ id: 'erp', sources: ['shop'], hooks: [{ url: 'https://example.com/' }] }],
     },
-    variables: { SLUICE_ADMIN_TOKENS_FILE: tokens.file },
+    variables: {
+      SLUICE_ADMIN_TOKENS_FILE: tokens.file,
+      SLUICE_INDEX_FOLDER: join(folder, 'index'),
+      SLUICE_ATTEMPTS_USER_KEY: 'a key of more than sixteen characters',
+    },
   })
+  index = await startSluice(scene.variables, { role: 'log serve' })
   admin = await startSluice(scene.variables, { role: 'admin' })
 })
 
 afterAll(async () => {
-  await admin.kill()
+  await Promise.all([admin, index].map((one) => one?.kill()))
   scene.close()
   tokens.remove()
   rmSync(folder, { recursive: true, force: true })

@@ -1,7 +1,10 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { adminRoutes, type AdminRoute } from '../../../src/admin/routes.ts'
+import type { AdminRoute } from '../../../src/admin/admin-route.ts'
+import { adminRoutes } from '../../../src/admin/routes.ts'
 import { type Scene, setScene } from '../../e2e/scene.ts'
 import { type AdminTokens, makeTokens } from '../../support/admin.ts'
 import { letterOf, writeLetters } from '../../support/dead-letters.ts'
@@ -11,9 +14,12 @@ import { runToEnd, type SluiceProcess, startSluice } from '../../support/worker-
 let scene: Scene
 let tokens: AdminTokens
 let admin: SluiceProcess
+let index: SluiceProcess
+let folder: string
 
 beforeAll(async () => {
   tokens = await makeTokens()
+  folder = mkdtempSync(join(tmpdir(), 'sluice-index-'))
   scene = await setScene({
     catalog: {
       sources: [{ id: 'shop' }],
@@ -22,19 +28,21 @@ beforeAll(async () => {
         { id: 'away', state: 'off', sources: ['shop'], hooks: [{ url: 'https://example.com/' }] },
       ],
     },
-    variables: { SLUICE_ADMIN_TOKENS_FILE: tokens.file },
+    variables: { SLUICE_ADMIN_TOKENS_FILE: tokens.file, SLUICE_INDEX_FOLDER: folder },
   })
   const letters = ['a', 'b', 'c'].map((messageId) =>
     letterOf({ destinationId: 'erp', messageId, atMs: Date.now() }, scene.prefix),
   )
   await writeLetters(`${scene.prefix}dead-letters`, letters)
+  index = await startSluice(scene.variables, { role: 'log serve' })
   admin = await startSluice(scene.variables, { role: 'admin' })
 })
 
 afterAll(async () => {
-  await admin.kill()
+  await Promise.all([admin, index].map((one) => one?.kill()))
   scene.close()
   tokens.remove()
+  rmSync(folder, { recursive: true, force: true })
 })
 
 type Problem = { type: string; title: string; status: number; detail: string }

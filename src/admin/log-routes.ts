@@ -1,0 +1,282 @@
+import { logKinds, logOutcomes, logVerdicts } from '../delivery-log/log-record.ts'
+import { standings } from '../delivery-log/standing.ts'
+import type { AdminRoute } from './admin-route.ts'
+
+/** Of the delivery log. Filters travel in bodies: a user's id in a URL would be in the logs of every proxy. */
+
+const name = { type: 'string', minLength: 1, maxLength: 1_000 }
+const given = { type: 'string', minLength: 10, maxLength: 40 }
+const count = { type: 'integer', minimum: 0 }
+const time = { type: 'string', format: 'date-time' }
+const orNull = (schema: object): object => ({ anyOf: [schema, { type: 'null' }] })
+const text = orNull({ type: 'string' })
+
+const filterProperties = {
+  from: { ...given, description: 'ISO 8601, UTC without a zone: from then on; default: an hour ago.' },
+  to: { ...given, description: 'The same: before then; default: now.' },
+  destination: name,
+  hook: { ...name, description: 'The id of a URL of a destination.' },
+  source: name,
+  messageId: name,
+  user: {
+    ...name,
+    description:
+      'The id of a user: `userId`, else `anonymousId`. The log has users by a keyed hash alone, and `sluice admin` needs `attempts.userKey` for it.',
+  },
+  kinds: { type: 'array', items: { enum: [...logKinds] }, minItems: 1, maxItems: logKinds.length },
+  outcome: { enum: logOutcomes.slice(1) },
+  status: { type: 'integer', minimum: 100, maximum: 599 },
+  reason: { ...name, description: 'Why it was parked, is dead, was left out or filtered.' },
+  replay: { ...name, description: 'The id of the replay that it came by.' },
+  isFailed: {
+    type: 'boolean',
+    description: 'True: only attempts that did not deliver, and deliveries that are dead.',
+  },
+}
+
+const recordProperties = {
+  at: time,
+  kind: { enum: [...logKinds] },
+  isEnd: { type: 'boolean', description: 'The delivery has come to its end with it.' },
+  weight: {
+    ...count,
+    description: 'How many deliveries it stands for: not all that succeed have their own.',
+  },
+  destination: text,
+  hook: text,
+  source: text,
+  messageId: text,
+  messageType: text,
+  origin: {
+    type: 'object',
+    required: ['topic', 'partition', 'offset'],
+    properties: { topic: { type: 'string' }, partition: count, offset: count },
+    description: 'The record that has the message, as long as Kafka keeps it.',
+  },
+  attempt: { ...count, description: 'Which try; 0 before the first.' },
+  verdict: orNull({ enum: logVerdicts.slice(1) }),
+  outcome: orNull({ enum: logOutcomes.slice(1) }),
+  status: orNull({ type: 'integer' }),
+  durationMs: orNull({ type: 'number', minimum: 0 }),
+  reason: text,
+  error: { ...text, description: 'A code, such as ECONNREFUSED.' },
+  dueAt: { ...orNull(time), description: 'When one that was parked is due.' },
+  firstSeenAt: time,
+  user: { ...text, description: 'A keyed hash of the user; null without a key.' },
+  replay: text,
+  answer: { ...text, description: 'The beginning of a failed answer, where `attempts.answers` keeps it.' },
+}
+const recordSchema = {
+  type: 'object',
+  required: Object.keys(recordProperties),
+  properties: recordProperties,
+}
+
+const deliverySchema = {
+  type: 'object',
+  required: ['destination', 'state', 'dueAt', 'records'],
+  properties: {
+    destination: { ...text, description: 'null: it never came to one.' },
+    state: { enum: [...standings] },
+    dueAt: { ...orNull(time), description: 'When it is tried again, where it waits for that.' },
+    records: { type: 'array', items: recordSchema, description: 'Oldest first.' },
+  },
+}
+
+const counted = ['succeeded', 'failed', ...logKinds.filter((kind) => kind !== 'attempted')]
+const minuteProperties = {
+  minute: { ...time, description: 'When it begins.' },
+  ...Object.fromEntries(counted.map((one) => [one, count])),
+  durationMs: {
+    ...orNull({
+      type: 'object',
+      required: ['p50', 'p95', 'p99'],
+      properties: { p50: { type: 'number' }, p95: { type: 'number' }, p99: { type: 'number' } },
+    }),
+    description: 'How long attempts took, within 6 %; null where there was none.',
+  },
+}
+
+const at = '2026-07-23T14:03:12.481Z'
+const record = {
+  at,
+  kind: 'attempted',
+  isEnd: false,
+  weight: 1,
+  destination: 'erp',
+  hook: 'main',
+  source: 'shop',
+  messageId: 'order-4711',
+  messageType: 'track',
+  origin: { topic: 'sluice.events', partition: 3, offset: 182_004 },
+  attempt: 1,
+  verdict: 'retry',
+  outcome: 'answer',
+  status: 503,
+  durationMs: 41.2,
+  reason: null,
+  error: null,
+  dueAt: null,
+  firstSeenAt: '2026-07-23T14:03:12.402Z',
+  user: 'a1b2c3d4e5f6',
+  replay: null,
+  answer: null,
+}
+const dueAt = '2026-07-23T14:04:12.483Z'
+const parked = {
+  ...record,
+  at: '2026-07-23T14:03:12.483Z',
+  kind: 'parked',
+  hook: null,
+  verdict: null,
+  outcome: null,
+  status: null,
+  durationMs: null,
+  reason: 'failed',
+  dueAt,
+}
+const failures = { destination: 'erp', isFailed: true, from: '2026-07-23T14:00:00.000Z' }
+const range = { from: '2026-07-23T14:00:00.000Z', to: '2026-07-23T15:00:00.000Z' }
+
+export const logRoutes: readonly AdminRoute[] = [
+  {
+    call: 'show_log',
+    method: 'GET',
+    path: '/v1/log',
+    right: 'read',
+    summary: 'What the delivery log reaches back to, and how far its index is',
+    description: 'Of the index that this process asks (`index.url`, else `index.folder`).',
+    status: 200,
+    answer: {
+      schema: {
+        type: 'object',
+        required: ['oldest', 'newest', 'records', 'behindMs'],
+        properties: {
+          oldest: orNull(time),
+          newest: orNull(time),
+          records: count,
+          behindMs: {
+            ...orNull({ type: 'number', minimum: 0 }),
+            description: 'How old is what is indexed now; 0: all is. null: that is not known, or not yet.',
+          },
+        },
+      },
+      example: { oldest: '2026-07-16T14:00:00.012Z', newest: at, records: 48_210_377, behindMs: 0 },
+    },
+    problems: ['busy', 'log_unavailable'],
+  },
+  {
+    call: 'show_message',
+    method: 'GET',
+    path: '/v1/log/messages/{message}',
+    right: 'read',
+    summary: 'What became of a message',
+    description:
+      'Each of its deliveries from its first state to its last. What it said is not in the log: `origin` tells which record of Kafka has it, and `sluice log find` shows it.',
+    params: {
+      message: {
+        schema: { type: 'string', minLength: 1, maxLength: 1_000 },
+        description: 'Its `messageId`. Of one with slashes that a proxy does not let through, search.',
+        example: 'order-4711',
+      },
+    },
+    status: 200,
+    answer: {
+      schema: {
+        type: 'object',
+        required: ['messageId', 'deliveries'],
+        properties: {
+          messageId: { type: 'string' },
+          deliveries: { type: 'array', items: deliverySchema },
+        },
+      },
+      example: {
+        messageId: 'order-4711',
+        deliveries: [{ destination: 'erp', state: 'waiting', dueAt, records: [record, parked] }],
+      },
+    },
+    problems: ['not_found', 'busy', 'log_unavailable'],
+  },
+  {
+    call: 'search_log',
+    method: 'POST',
+    path: '/v1/log/search',
+    right: 'read',
+    summary: 'Search the delivery log, newest first',
+    description:
+      'All that is given must hold. With the `cursor` of a page, and everything else as it was, the next one comes; where `from` was left out, give that of the answer.',
+    body: {
+      schema: {
+        type: 'object',
+        additionalProperties: false,
+        properties: {
+          ...filterProperties,
+          limit: { type: 'integer', minimum: 1, maximum: 1_000, description: 'Default 100.' },
+          cursor: { type: 'string', minLength: 1, maxLength: 100 },
+        },
+      },
+      example: { ...failures, limit: 50 },
+    },
+    status: 200,
+    answer: {
+      schema: {
+        type: 'object',
+        required: ['from', 'to', 'records', 'cursor'],
+        properties: {
+          from: time,
+          to: time,
+          records: { type: 'array', items: recordSchema },
+          cursor: { ...text, description: 'Where the next page begins; null behind the last one.' },
+        },
+      },
+      example: { ...range, records: [record], cursor: 'NDk1NjI5LjExNA' },
+    },
+    problems: ['busy', 'log_unavailable'],
+  },
+  {
+    call: 'count_log',
+    method: 'POST',
+    path: '/v1/log/stats',
+    right: 'read',
+    summary: 'Count deliveries and their durations by the minute',
+    description:
+      'Of states that fulfil all that is given, ascending; minutes without any are left out. By the weights of the records: all deliveries count, also those without a record of their own.',
+    body: {
+      schema: { type: 'object', additionalProperties: false, properties: filterProperties },
+      example: { destination: 'erp', ...range },
+    },
+    status: 200,
+    answer: {
+      schema: {
+        type: 'object',
+        required: ['from', 'to', 'minutes'],
+        properties: {
+          from: time,
+          to: time,
+          minutes: {
+            type: 'array',
+            items: {
+              type: 'object',
+              required: Object.keys(minuteProperties),
+              properties: minuteProperties,
+            },
+          },
+        },
+      },
+      example: {
+        ...range,
+        minutes: [
+          {
+            minute: '2026-07-23T14:03:00.000Z',
+            ...Object.fromEntries(counted.map((one) => [one, 0])),
+            succeeded: 5_912,
+            failed: 88,
+            parked: 88,
+            durationMs: { p50: 31.2, p95: 104, p99: 880 },
+          },
+        ],
+      },
+    },
+    problems: ['busy', 'log_unavailable'],
+  },
+]

@@ -1,0 +1,117 @@
+import type { Logger } from 'pino'
+import { type AdminAnswer, done, problem } from '../admin/problem.ts'
+import type { AdminCalls } from '../admin/server.ts'
+import type { Config } from '../config/schema.ts'
+import { BadCursorError, type LogFilter, type LogQuery } from '../delivery-log/log-query.ts'
+import { minutesOf } from '../delivery-log/minutes.ts'
+import { hashedUser, openLogQuery } from './open-log-query.ts'
+import { filterOf, isoOrNull, lifeData, minuteData, rangeData, recordData } from './log-text.ts'
+
+export type LogCallsOptions = {
+  readonly config: Config
+  readonly log: Pick<Logger, 'warn'>
+  /** Of an index in this process; absent: the one that the settings name. */
+  readonly query?: LogQuery | undefined
+}
+
+type LogCalls = Pick<AdminCalls, 'show_log' | 'show_message' | 'search_log' | 'count_log'>
+
+/** One reader has them all, and a question without a destination may read a week. */
+const questionsAtOnce = 8
+const defaultLimit = 100
+
+/** What the calls about the delivery log do. They never reject since there is no index: then they say so. Close it. */
+export function logCalls(options: LogCallsOptions): { readonly calls: LogCalls; close(): Promise<void> } {
+  const { config } = options
+  const desk = new LogDesk(options)
+  const filtered = (
+    body: unknown,
+    question: (query: LogQuery, filter: LogFilter) => Promise<AdminAnswer>,
+  ): Promise<AdminAnswer> =>
+    desk.asked((query) => {
+      const filter = filterOf(body, { nowMs: Date.now(), hashUser: (userId) => hashedUser(config, userId) })
+      return typeof filter === 'string' ? badRequest(filter) : question(query, filter)
+    })
+  const calls: LogCalls = {
+    show_log: () =>
+      desk.asked(async (query) => {
+        const { oldestMs, newestMs, rows, behindMs } = await query.status()
+        return done({
+          oldest: isoOrNull(oldestMs),
+          newest: isoOrNull(newestMs),
+          records: rows,
+          behindMs: behindMs < 0 ? null : behindMs,
+        })
+      }),
+    show_message: ({ params: { message = '' } }) =>
+      desk.asked(async (query) => {
+        const records = await query.find(message)
+        return records.length === 0 ? problem('not_found', unknownMessage) : done(lifeData(message, records))
+      }),
+    search_log: ({ body }) =>
+      filtered(body, async (query, filter) => {
+        const { records, cursor = null } = await query.search(filter, pageOf(body))
+        return done({ ...rangeData(filter), records: records.map(recordData), cursor })
+      }),
+    count_log: ({ body }) =>
+      filtered(body, async (query, filter) => {
+        const minutes = minutesOf(await query.counts(filter), await query.percentiles(filter))
+        return done({ ...rangeData(filter), minutes: minutes.map(minuteData) })
+      }),
+  }
+  return { calls, close: () => desk.close() }
+}
+
+const badRequest = (detail: string): Promise<AdminAnswer> => Promise.resolve(problem('bad_request', detail))
+const unknownMessage =
+  'The log has nothing of this message: it is not there yet, too old, or one of many successes that others stand for.'
+const badCursor = 'cursor: it is of no page of this log. Give one that an answer had, or none.'
+const busy = `${questionsAtOnce} questions to the delivery log are under way: try again when one of them is done, or ask for less time.`
+
+/** Asks the index, a few questions at a time. */
+class LogDesk {
+  readonly #options: LogCallsOptions
+  /** Of files: they are opened once. */
+  #ofFolder: Promise<LogQuery> | undefined
+  #underWay = 0
+
+  constructor(options: LogCallsOptions) {
+    this.#options = options
+  }
+
+  async asked(question: (query: LogQuery) => Promise<AdminAnswer>): Promise<AdminAnswer> {
+    if (this.#underWay >= questionsAtOnce) return problem('busy', busy)
+    this.#underWay++
+    try {
+      return await question(await this.#open())
+    } catch (error) {
+      if (error instanceof BadCursorError) return problem('bad_request', badCursor)
+      this.#options.log.warn({ err: error }, 'the delivery log can not be asked')
+      return problem('log_unavailable', error instanceof Error ? error.message : String(error))
+    } finally {
+      this.#underWay--
+    }
+  }
+
+  async close(): Promise<void> {
+    const query = await this.#ofFolder?.catch(() => undefined)
+    await query?.close()
+  }
+
+  /** Each time anew where it is asked by HTTP: that costs nothing, and its token may have changed. */
+  #open(): Promise<LogQuery> {
+    const { config, query } = this.#options
+    if (query !== undefined) return Promise.resolve(query)
+    if (config.index.url !== undefined) return openLogQuery(config)
+    this.#ofFolder ??= openLogQuery(config).catch((error: unknown) => {
+      this.#ofFolder = undefined
+      throw error
+    })
+    return this.#ofFolder
+  }
+}
+
+function pageOf(body: unknown): { limit: number; cursor?: string } {
+  const { limit = defaultLimit, cursor }: { limit?: number; cursor?: string } = Object(body)
+  return { limit, ...(cursor !== undefined && { cursor }) }
+}
