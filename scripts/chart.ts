@@ -55,6 +55,9 @@ const refined: Readonly<Record<string, Schema>> = {
   shutdownTimeout: { type: 'string', pattern: '^[0-9]+(ms|s|m)$' },
   'gateway.shutdownDelay': { type: 'string', pattern: '^[0-9]+(ms|s|m)$' },
   'gateway.service.type': { enum: ['ClusterIP', 'NodePort', 'LoadBalancer'] },
+  'admin.replicas': { type: 'integer', minimum: 1 },
+  'admin.service.type': { enum: ['ClusterIP', 'NodePort', 'LoadBalancer'] },
+  'deliveryLog.index.state.whenDeleted': { enum: ['Retain', 'Delete'] },
   'worker.processes': { anyOf: [{ const: '' }, { type: 'integer', minimum: 1, maximum: 256 }] },
   'worker.state.whenDeleted': { enum: ['Retain', 'Delete'] },
   'worker.state.whenScaled': { enum: ['Retain', 'Delete'] },
@@ -108,7 +111,7 @@ const introduction = `# Sluice on Kubernetes
 
 Generated from the comments of \`values.yaml\` by \`npm run generate\`.
 
-A gateway (Deployment) and workers (StatefulSet) for a Kafka that you have. Before each install and upgrade a Job creates the topics and
+A gateway (Deployment) and workers (StatefulSet) for a Kafka that you have; if you like, the admin API (Deployment) and the index of the delivery log (StatefulSet). Before each install and upgrade a Job creates the topics and
 corrects their settings.
 
 \`\`\`
@@ -124,6 +127,16 @@ What it takes care of:
 - **The end of a pod**: its grace period is the shutdown timeout (and the gateway's delay) and five seconds more.
 - **Rights**: no root, no capability, a tree that nothing can write to, no token of the service account.
 - **Network**: deliveries reach public addresses alone. What is private is refused by Sluice itself (SECURITY.md) and, where the cluster enforces policies, by the network.
+- **Operators**: \`admin.enabled\` and \`deliveryLog.index.enabled\` answer what became of a message, and send again. Both want a Secret, so they are off by default:
+
+  \`\`\`
+  sluice admin token create --name ann --right operate     # the token for ann, and a line for the file
+  kubectl create secret generic sluice-admin --from-file=tokens=LINES
+  kubectl create secret generic sluice-log --from-literal=token=$(openssl rand -hex 32) --from-literal=user-key=$(openssl rand -hex 32)
+  helm upgrade … --set admin.enabled=true,admin.tokens.existingSecret=sluice-admin \\
+    --set deliveryLog.index.enabled=true,deliveryLog.existingSecret=sluice-log,deliveryLog.userKeyKey=user-key
+  \`\`\`
+
 - **Secrets** are never values: the chart names Secrets that exist.
 - **The catalog**: a ConfigMap holds at most 1 MiB, and the kubelet brings an edit within about a minute; it is in force a second later. A larger one comes from a volume.
 - **Scaling**: \`worker.autoscaling\` asks for pods by the cores that they use and that the lag of \`events\` and \`replays\` takes beside, by the requests in flight, and by how late retries
@@ -139,7 +152,7 @@ What it takes care of:
 - **Upgrades**: where an autoscaler counts the pods, an upgrade keeps their number. What Kubernetes lets nobody change (volumes of workers, by what pods are known) is refused before anything
   is changed, and the message says what to do; before a rollback over such a change do the same. Helm asks the cluster for both: what only renders (\`helm template\`, Argo CD) has to leave
   \`spec.replicas\` alone by itself.
-- **What an uninstall leaves**: nothing, but the volumes of workers where \`worker.state.whenDeleted\` is \`Retain\`, and what the chart has only named: Secrets, ConfigMaps, topics.
+- **What an uninstall leaves**: nothing, but volumes where \`whenDeleted\` is \`Retain\`, and what the chart has only named: Secrets, ConfigMaps, topics.
 
 ## Values
 

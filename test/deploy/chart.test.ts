@@ -253,6 +253,61 @@ test('the network lets deliveries go where Sluice itself does, and nowhere else'
   )
 })
 
+describe('for operators', () => {
+  const values = ['-f', join(chart, 'ci/operators-values.yaml')]
+  test('the admin API asks the index of the release, by the token of the same Secret', async () => {
+    const resources = await rendered(...values)
+    const [admin, log] = [
+      podOf(ofName(resources, 'Deployment', '-admin')),
+      podOf(ofName(resources, 'StatefulSet', '-log')),
+    ]
+    const service = ofName(resources, 'Service', '-log')
+    expect(variable(admin, 'SLUICE_INDEX_URL')?.value).toBe(`http://${service.metadata.name}:9410`)
+    for (const pod of [admin, log])
+      expect(variable(pod, 'SLUICE_INDEX_TOKEN_FILE')?.value).toBe('/etc/sluice-log/token')
+  })
+
+  test('each pod sees only the keys that it uses', async () => {
+    const resources = await rendered(...values)
+    const keysOf = (kind: string, end: string): string[] => {
+      const { volumes } = podOf(ofName(resources, kind, end))
+      const [volume]: { secret: { items: { key: string }[] } }[] = Object(
+        volumes.filter(({ name }) => name === 'delivery-log'),
+      )
+      return (volume?.secret.items ?? []).map(({ key }) => key)
+    }
+    expect(keysOf('StatefulSet', '-worker')).toEqual(['user-key'])
+    expect(keysOf('StatefulSet', '-log')).toEqual(['token'])
+    expect(keysOf('Deployment', '-admin')).toEqual(['token', 'user-key'])
+  })
+
+  test('the index is asked by the admin API, and by whoever is named, alone', async () => {
+    const spec: { ingress: { ports: { port: string }[]; from?: object[] }[] } = Object(
+      ofName(await rendered(...values), 'NetworkPolicy', '-log').spec,
+    )
+    const query = spec.ingress.filter(({ ports }) => ports[0]?.port === 'query')
+    expect(query.map(({ from }) => from)).toEqual([
+      [
+        { podSelector: { matchLabels: { app: 'shell' } } },
+        {
+          podSelector: {
+            matchLabels: {
+              'app.kubernetes.io/component': 'admin',
+              'app.kubernetes.io/instance': 'release',
+              'app.kubernetes.io/name': 'sluice',
+            },
+          },
+        },
+      ],
+    ])
+  })
+
+  test('neither is there by itself', async () => {
+    const names = (await rendered()).map(({ metadata }) => metadata.name)
+    expect(names.filter((name) => /-(admin|log)$/.test(name))).toEqual([])
+  })
+})
+
 test.each([
   { given: 'worker.replica=3', said: 'replica' },
   { given: 'topics.partitions=0', said: 'partitions' },
@@ -274,6 +329,8 @@ test.each([
   { given: 'gateway.ingress.enabled=true', said: 'gateway.ingress.hosts is empty' },
   { given: 'gateway.httpRoute.enabled=true', said: 'gateway.httpRoute.parentRefs is empty' },
   { given: 'kafka.sasl.mechanism=plain', said: 'kafka.sasl.existingSecret is empty' },
+  { given: 'admin.enabled=true', said: 'admin.tokens.existingSecret is empty' },
+  { given: 'deliveryLog.index.enabled=true', said: 'deliveryLog.existingSecret is empty' },
 ])('what is missing is named: $given', async ({ given, said }) => {
   const { isOk, text } = await helmTemplate(tools, ['--set', 'kafka.brokers={kafka:9092}', '--set', given])
   expect(isOk).toBe(false)
@@ -289,6 +346,13 @@ test('a catalog in a file is taken as it is', async () => {
   ])
   expect(text.text).toContain('writeKeys: [demo-write-key]')
 })
+
+/** The one of a kind whose name ends so. */
+function ofName(resources: readonly Resource[], kind: string, end: string): Resource {
+  const found = resources.find((one) => one.kind === kind && one.metadata.name.endsWith(end))
+  if (found === undefined) throw new Error(`there is no ${kind} …${end}`)
+  return found
+}
 
 /** A series of Prometheus that stays as it is. */
 function lag(labels: string, value: number) {

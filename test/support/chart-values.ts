@@ -71,6 +71,12 @@ export const someValues = fc.record(
       },
       { noNullPrototype: true },
     ),
+    deliveryLog: fc.constantFrom(
+      {},
+      { existingSecret: 'delivery-log', userKeyKey: 'user-key' },
+      { existingSecret: 'delivery-log', index: { enabled: true } },
+    ),
+    admin: fc.constantFrom({}, { enabled: true, tokens: { existingSecret: 'admin-tokens' } }),
     networkPolicy: fc.record(
       { enabled: fc.boolean(), metricsFrom: peers, gatewayFrom: peers, publicEgress: fc.boolean() },
       { noNullPrototype: true },

@@ -35,10 +35,15 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end -}}
 {{- end -}}
 
-{{/* The volumes of a StatefulSet, in a line. */}}
+{{/* The volumes of a StatefulSet, in a line, by its values. */}}
 {{- define "sluice.fixedState" -}}
-{{- with .Values.worker.state -}}
 {{- if .persistent -}}{{ printf "size %s, storage class %s" .size (.storageClass | default "of the cluster") }}{{- else -}}not persistent{{- end -}}
+{{- end -}}
+
+{{/* Kubernetes lets nobody change the volumes of a StatefulSet: (dict "path" "worker.state" "fixed" … "live" … "name" … "namespace" …) */}}
+{{- define "sluice.sameState" -}}
+{{- if ne .fixed (dig "metadata" "annotations" "sluice/fixed-state" .fixed .live) -}}
+{{- fail (printf "%s (%s): Kubernetes lets nobody change the volumes of a StatefulSet, and %s has others (%s). Leave %s as it was, or take the StatefulSet away without its pods, which go on, and upgrade then:\n  kubectl delete statefulset %s --namespace %s --cascade=orphan\n" .path .fixed .name (index .live.metadata.annotations "sluice/fixed-state") .path .name .namespace) -}}
 {{- end -}}
 {{- end -}}
 
@@ -174,6 +179,40 @@ replicas: {{ max (int .values.autoscaling.minReplicas) (int .live.spec.replicas)
 {{- define "sluice.catalogEnv" -}}
 - name: SLUICE_CATALOG_FILE
   value: /etc/sluice/catalog.yaml
+{{- end -}}
+
+{{/* Of those that hash users for the delivery log. */}}
+{{- define "sluice.userKeyEnv" -}}
+{{- with .Values.deliveryLog }}
+{{- if and .existingSecret .userKeyKey }}
+- name: SLUICE_ATTEMPTS_USER_KEY_FILE
+  value: /etc/sluice-log/{{ .userKeyKey }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{/* Of those that answer for, or ask, the index of the delivery log. */}}
+{{- define "sluice.indexTokenEnv" -}}
+- name: SLUICE_INDEX_TOKEN_FILE
+  value: /etc/sluice-log/{{ .Values.deliveryLog.tokenKey }}
+{{- end -}}
+
+{{- define "sluice.logSecretMount" -}}
+- name: delivery-log
+  mountPath: /etc/sluice-log
+  readOnly: true
+{{- end -}}
+
+{{/* Those of its keys that a pod is to see: (dict "log" .Values.deliveryLog "keys" (list …)) */}}
+{{- define "sluice.logSecretVolume" -}}
+- name: delivery-log
+  secret:
+    secretName: {{ required "deliveryLog.existingSecret is empty: name a Secret with the token of the index" .log.existingSecret }}
+    defaultMode: 0440
+    items:
+      {{- range .keys }}
+      - { key: {{ . }}, path: {{ . }} }
+      {{- end }}
 {{- end -}}
 
 {{- define "sluice.envFrom" -}}
