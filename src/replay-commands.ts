@@ -4,7 +4,7 @@ import type { Config } from './config/schema.ts'
 import { startAdmin } from './roles/admin.ts'
 import { newToken } from './roles/admin-tokens.ts'
 import type { Screen } from './roles/progress.ts'
-import { listReplays, replay, type ReplayLookup, showReplay, wishReplay } from './roles/replay.ts'
+import { listReplays, replay, type ReplayLookup, showReplay, requestReplay } from './roles/replay.ts'
 
 type Flags = Record<string, unknown>
 
@@ -40,10 +40,10 @@ export function addReplayCommands(tools: CommandTools): void {
   add('list', 'list the replays of the last 90 days, newest first', (run, _id, how) => listReplays(run, how))
   add('show <replay>', 'show a replay: how far it is, and who did what', showReplay)
   add('stop <replay>', 'stop a replay; whoever wants can resume it', (run, id, how) =>
-    wishReplay(run, id, 'stop', how),
+    requestReplay(run, id, 'stop', how),
   )
   add('resume <replay>', 'let a stopped replay go on where it was', (run, id, how) =>
-    wishReplay(run, id, 'run', how),
+    requestReplay(run, id, 'run', how),
   )
 }
 

@@ -2,7 +2,7 @@ import process from 'node:process'
 import type { Logger } from 'pino'
 import { loginWarnings } from './config/login.ts'
 import type { Config } from './config/schema.ts'
-import { tellFailure } from './roles/forked-worker.ts'
+import { sendFailure } from './roles/forked-worker.ts'
 import { Parts } from './roles/parts.ts'
 import { StartError } from './roles/start-error.ts'
 import { createLogger } from './telemetry/logger.ts'
@@ -44,7 +44,7 @@ export async function runRole(role: Role, config: Config, standing?: Standing): 
   const fail = (error: unknown, ended?: Promise<unknown>): Promise<never> =>
     (failing ??= endWith(error, ended))
   async function endWith(error: unknown, ended?: Promise<unknown>): Promise<never> {
-    const isReported = isForked && (await tellFailure(error))
+    const isReported = isForked && (await sendFailure(error))
     if (!isReported) say(error, log)
     await ended
     return exit(1)

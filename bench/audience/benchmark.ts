@@ -12,7 +12,6 @@ import {
   compareChanges,
   compareSync,
   create,
-  type Created,
   readRestored,
   restore,
   type Restored,
@@ -20,6 +19,7 @@ import {
   type Work,
 } from './phases.ts'
 import { resultOf } from './result.ts'
+import type { Played } from './played.ts'
 import { openStand, type Stand } from './stand.ts'
 import { Cast } from './users.ts'
 
@@ -78,15 +78,6 @@ async function memoryOf(stage: Stage, folder: string, cast: Cast): Promise<numbe
       },
     ),
   )
-}
-
-export type Played = {
-  created: Created
-  resynced: Work
-  restored: Restored
-  syncCompared: Work
-  quiet: Work
-  changesCompared: Work
 }
 
 async function playAll(stage: Stage, folder: string, cast: Cast): Promise<Played> {

@@ -1,7 +1,7 @@
 import type { BenchmarkResult } from '../support/settings.ts'
 import { round } from '../support/statistics.ts'
 import { rowOf } from '../support/table.ts'
-import type { Played } from './benchmark.ts'
+import type { Played } from './played.ts'
 import type { Work } from './phases.ts'
 
 /** RSS of the workers that created the audience, and of those that created a tenth of it: the medians. */

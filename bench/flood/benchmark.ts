@@ -1,7 +1,7 @@
 import { BenchmarkFailure } from '../support/failure.ts'
 import { type LegResult, runLeg } from '../support/leg.ts'
-import { measurePairs, type Pair, type SideName } from '../support/pairs.ts'
-import type { GroupReport, Latency } from '../support/recorder-process.ts'
+import { measurePairs, type SideName } from '../support/pairs.ts'
+import type { GroupReport } from '../support/recorder-process.ts'
 import { sumMetric } from '../support/running-worker.ts'
 import { say } from '../support/say.ts'
 import type { BenchmarkResult, Settings } from '../support/settings.ts'
@@ -9,6 +9,7 @@ import { openStage, type ScenePlan, type Stage } from '../support/stage.ts'
 import { messagesOfAll, type Stream } from '../support/streams.ts'
 import { percent } from '../support/table.ts'
 import { resultOf } from './result.ts'
+import type { Side, Flood } from './side.ts'
 
 /**
  * What a flood to one destination costs 99 others, and what becomes of it. The flooded one takes 50 requests a
@@ -31,22 +32,6 @@ export async function runFloodBenchmark(settings: Settings): Promise<BenchmarkRe
     await stage.close()
   }
 }
-
-/** `othersShare`: what other programs used of the machine, 0 to 1. */
-export type Side = { latency: Latency; perS: number; othersShare: number; flood: Flood | undefined }
-
-/** What became of the flood. `parked` counts messages, `hops` how often they were written to a retry topic. */
-export type Flood = {
-  messages: number
-  parked: number
-  hops: number
-  /** Requests a second while it lasted. */
-  perS: number
-  /** From its end until the last message came. */
-  drainedAfterS: number
-}
-
-export type FloodPair = Pair<Side>
 
 const destinations = 100
 const warmupS = 15

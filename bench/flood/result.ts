@@ -1,7 +1,7 @@
 import type { BenchmarkResult } from '../support/settings.ts'
 import { median, round } from '../support/statistics.ts'
 import { percent, rowOf } from '../support/table.ts'
-import type { FloodPair, Side } from './benchmark.ts'
+import type { FloodPair, Side } from './side.ts'
 
 type Setup = {
   rate: number

@@ -9,6 +9,7 @@ import { openStage, type ScenePlan, type Stage } from '../support/stage.ts'
 import type { Stream } from '../support/streams.ts'
 import { measureCapacity } from './capacity.ts'
 import { resultOf } from './result.ts'
+import type { Side, Tried } from './side.ts'
 
 /**
  * What two bad destinations cost the others. A pair is a run with them and a run without, in turn the one or
@@ -38,21 +39,6 @@ export async function runIsolationBenchmark(settings: Settings): Promise<Benchma
     await stage.close()
   }
 }
-
-export type Side = {
-  perS: number
-  latency: LegResult['report']['others']['latency']
-  /** Of the one that never answers, and of the one that answers after 4.9 s; without traffic where they have none. */
-  dead: Tried
-  slow: Tried
-  parked: number
-  cpuUs: number
-  /** Of the machine, by other programs: 0 to 1. */
-  othersShare: number
-}
-
-/** How many messages there were for a destination, how many of them it was sent at least once, and by how many requests. */
-export type Tried = { messages: number; tried: number; requests: number }
 
 const destinations = 100
 const badCount = 2

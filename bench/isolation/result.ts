@@ -2,7 +2,7 @@ import type { Pair } from '../support/pairs.ts'
 import type { BenchmarkResult } from '../support/settings.ts'
 import { median, round } from '../support/statistics.ts'
 import { percent, rowOf } from '../support/table.ts'
-import type { Side } from './benchmark.ts'
+import type { Side } from './side.ts'
 import type { Capacity } from './capacity.ts'
 
 type Setup = { capacity: Capacity; ratePerS: number; seconds: number; warmupS: number }

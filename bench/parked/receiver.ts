@@ -1,4 +1,5 @@
 import { createServer } from 'node:net'
+import { listenForParent, takeCommands } from '../support/command-process.ts'
 import { accepted, readRequests } from '../support/requests.ts'
 import type { Command, Report } from './receiver-process.ts'
 import { numberOf } from './records.ts'
@@ -27,7 +28,7 @@ const server = createServer({ noDelay: true }, (socket) =>
   }),
 )
 
-function obey(command: Command): void {
+function handleCommand(command: Command): void {
   switch (command.kind) {
     case 'begin':
       arrivedAtMs = new Float64Array(command.messages)
@@ -45,9 +46,5 @@ function obey(command: Command): void {
   }
 }
 
-process.on('message', obey)
-process.on('disconnect', () => process.exit(0))
-server.listen(0, '127.0.0.1', () => {
-  const address = server.address()
-  process.send?.(typeof address === 'object' ? address?.port : undefined)
-})
+takeCommands(handleCommand)
+listenForParent(server)

@@ -10,6 +10,7 @@ import { percent } from '../support/table.ts'
 import { type Flood, type Flooded, startFlood } from './flood-process.ts'
 import { floodNames, floods, type SideName } from './floods.ts'
 import { resultOf } from './result.ts'
+import type { Side, Round } from './side.ts'
 
 /**
  * What a flood of requests that are refused costs the others at a gateway. Single calls of another source come at a fixed rate,
@@ -48,18 +49,6 @@ export async function runRefusalsBenchmark(settings: Settings): Promise<Benchmar
 }
 
 const sideNames: readonly SideName[] = ['no flood', ...floodNames]
-
-/** Of one run. CPU is a share of one core; what comes before the measured time, `leadS`, counts in it too. */
-export type Side = {
-  latency: Sent['latencyMs']
-  lateP99Ms: number
-  cpu: { gateway: number; prober: number; flood: number; rest: number }
-  /** Of the machine. */
-  othersShare: number
-  flooded: Flooded | undefined
-}
-
-export type Round = ReadonlyMap<SideName, Side>
 
 const sources = [
   { id: 'shop', writeKeys: ['bench-write-key'] },

@@ -2,7 +2,7 @@ import { BenchmarkFailure } from '../support/failure.ts'
 import type { BenchmarkResult } from '../support/settings.ts'
 import { median, round } from '../support/statistics.ts'
 import { percent, rowOf } from '../support/table.ts'
-import type { Round, Side } from './benchmark.ts'
+import type { Round, Side } from './side.ts'
 import { floodNames, type SideName } from './floods.ts'
 
 type Setup = { rate: number; seconds: number; connections: number; probesPerS: number }

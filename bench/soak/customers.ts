@@ -1,6 +1,7 @@
 import { createHmac, createSecretKey } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type Server, type Socket } from 'node:net'
+import { takeCommands } from '../support/command-process.ts'
 import { addressOf } from '../support/recorder-process.ts'
 import { accepted, readRequests } from '../support/requests.ts'
 import { readStamp } from '../support/stamped-messages.ts'
@@ -90,7 +91,7 @@ class Customer {
   }
 }
 
-function obey(command: Command): void {
+function handleCommand(command: Command): void {
   switch (command.kind) {
     case 'restart':
       for (const destination of command.destinations) customers[destination]?.restart(command.downMs)
@@ -107,8 +108,7 @@ function obey(command: Command): void {
   }
 }
 
-process.on('message', obey)
-process.on('disconnect', () => process.exit(0))
+takeCommands(handleCommand)
 
 const customers: Customer[] = []
 let port = 0

@@ -1,3 +1,4 @@
+import { listenForParent, takeCommands } from './command-process.ts'
 import { monotonicMs } from './clock.ts'
 import { idCharacters, idMarker } from './messages.ts'
 import { cpuUsOf } from './process-family.ts'
@@ -79,7 +80,7 @@ const server = createReceivingServer(identity, {
     }),
 })
 
-function obey(command: Command): void {
+function handleCommand(command: Command): void {
   switch (command.kind) {
     case 'begin':
       run = new Run(command.expected, command.secret)
@@ -93,9 +94,5 @@ function obey(command: Command): void {
   }
 }
 
-process.on('message', obey)
-process.on('disconnect', () => process.exit(0))
-server.listen(0, '127.0.0.1', () => {
-  const address = server.address()
-  process.send?.(typeof address === 'object' ? address?.port : undefined)
-})
+takeCommands(handleCommand)
+listenForParent(server)

@@ -1,4 +1,5 @@
 import type { Server, Socket } from 'node:net'
+import { takeCommands } from './command-process.ts'
 import { Arrivals } from './arrivals.ts'
 import { addressOf, type Command } from './recorder-process.ts'
 import { accepted, readRequests } from './requests.ts'
@@ -23,7 +24,7 @@ function serve(socket: Socket): void {
   })
 }
 
-function obey(command: Command): void {
+function handleCommand(command: Command): void {
   switch (command.kind) {
     case 'begin':
       arrivals = new Arrivals(command)
@@ -46,8 +47,7 @@ async function listen(server: Server, port: number, host: string): Promise<numbe
   return typeof address === 'object' && address !== null ? address.port : -1
 }
 
-process.on('message', obey)
-process.on('disconnect', () => process.exit(0))
+takeCommands(handleCommand)
 
 const identities = readIdentities(process.argv[3])
 let port = 0

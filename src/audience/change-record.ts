@@ -11,7 +11,7 @@ import { partitionOf } from '../message/partitioner.ts'
 import { type AudienceRefusal, faultOf, refusal } from './dead-reason.ts'
 import { readJson, readTime } from './entering.ts'
 import { propertyName } from './property-name.ts'
-import type { PropertySubject } from './state-record.ts'
+import type { PropertySubject } from './property-state.ts'
 import type { Version } from './version.ts'
 
 /** Where a record of `audience-changes` was read, and what the space is that it is of. */

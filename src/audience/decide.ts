@@ -1,5 +1,5 @@
 import type { Change } from './change-record.ts'
-import type { PropertyState } from './state-record.ts'
+import type { PropertyState } from './property-state.ts'
 import { compareVersions, type Version } from './version.ts'
 import { isSameJson } from './same-json.ts'
 

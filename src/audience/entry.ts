@@ -1,9 +1,9 @@
+import type { PropertyState } from './property-state.ts'
 import {
   type DeletionFloor,
   encodeDeletionFloor,
   encodeState,
   encodeSyncFloor,
-  type PropertyState,
   type SyncFloor,
 } from './state-record.ts'
 import { NumberReader } from './number-reader.ts'

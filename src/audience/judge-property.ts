@@ -1,6 +1,7 @@
 import { type Entry, isReportedBefore, type PropertyEntry, reportedAnew } from './entry.ts'
 import { deleteOf, identifyOf } from './made-message.ts'
-import type { DeletionFloor, PropertySubject } from './state-record.ts'
+import type { PropertySubject } from './property-state.ts'
+import type { DeletionFloor } from './state-record.ts'
 import { compareVersions, formatVersion, parseVersion } from './version.ts'
 
 /** What a waiting Identify was sent for: `since` is the version of the value that it tells. */

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { formatTimestamp } from '../message/timestamp.ts'
-import type { DeletionFloor, DeletionSubject, PropertyState, PropertySubject } from './state-record.ts'
+import type { PropertyState, PropertySubject } from './property-state.ts'
+import type { DeletionFloor, DeletionSubject } from './state-record.ts'
 import { formatVersion } from './version.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { partitionOf } from '../message/partitioner.ts'
 import { type Entry, isDead, isReportedBefore, reportedAnew } from './entry.ts'
 import type { Reading } from './reading.ts'
-import type { PropertySubject } from './state-record.ts'
+import type { PropertySubject } from './property-state.ts'
 import { deletionKeyOf, knownPropertiesPrefix, knownPropertyOf, rangeOf, subjectKey } from './store-keys.ts'
 import type { Purge, UnitContext } from './unit-context.ts'
 

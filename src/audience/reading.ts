@@ -1,7 +1,7 @@
 import type { Entry } from './entry.ts'
 import type { KeyFilter } from './key-filter.ts'
 import type { Ledger } from './ledger.ts'
-import type { PropertySubject } from './state-record.ts'
+import type { PropertySubject } from './property-state.ts'
 import type { StateStore } from './store.ts'
 import { deletionKeyOf } from './store-keys.ts'
 

@@ -1,4 +1,4 @@
-import type { PropertyState, PropertySubject } from './state-record.ts'
+import type { PropertyState, PropertySubject } from './property-state.ts'
 import { compareVersions, type Version, versionOf } from './version.ts'
 
 /**

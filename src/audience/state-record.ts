@@ -1,4 +1,5 @@
 import { parseJson } from '../message/json.ts'
+import type { PropertyState, PropertySubject } from './property-state.ts'
 import { headOf, readAsWritten, remember } from './record-reader.ts'
 import { compareVersions, type Version, versionOf } from './version.ts'
 
@@ -9,12 +10,6 @@ import { compareVersions, type Version, versionOf } from './version.ts'
  * - `[null, spaceId, audienceId]`: the last sync of an audience that was applied to the unit.
  */
 
-export type PropertySubject = {
-  readonly kind: 'property'
-  readonly userId: string
-  readonly spaceId: string
-  readonly property: string
-}
 export type DeletionSubject = {
   readonly kind: 'deletion'
   readonly userId: string
@@ -24,18 +19,6 @@ export type SyncSubject = { readonly kind: 'sync'; readonly spaceId: string; rea
 
 /** What a record is of. */
 export type Subject = PropertySubject | DeletionSubject | SyncSubject
-
-/** The value of a property, and which audience or trait it tells of. */
-export type PropertyState = {
-  readonly kind: 'audience' | 'trait'
-  readonly id: string
-  readonly name: string
-  /** The value as JSON text, as `JSON.stringify` writes it. */
-  readonly value: string
-  readonly version: Version
-  /** The version of the record that carries this value to the receivers. Never above `version`. */
-  readonly since: Version
-}
 
 /** Whether it tells of a member of an audience, or of a computed trait that has a value. */
 export function isPresent({ kind, value }: Pick<PropertyState, 'kind' | 'value'>): boolean {

@@ -1,5 +1,6 @@
 import { decodeEntry } from './entry.ts'
-import { isPresent, type PropertyState, type PropertySubject } from './state-record.ts'
+import type { PropertyState, PropertySubject } from './property-state.ts'
+import { isPresent } from './state-record.ts'
 import type { StateStore } from './store.ts'
 import { rangeOf, statesPrefix, subjectKey, subjectOf } from './store-keys.ts'
 

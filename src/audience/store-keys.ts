@@ -1,4 +1,5 @@
-import type { DeletionSubject, PropertySubject, Subject, SyncSubject } from './state-record.ts'
+import type { PropertySubject } from './property-state.ts'
+import type { DeletionSubject, Subject, SyncSubject } from './state-record.ts'
 
 /**
  * Keys of a unit's store. Ids are escaped so that they can be parted by a character that none of them has, and so that the

@@ -3,7 +3,7 @@ import type { Checkpoint } from './checkpoint.ts'
 import type { KeyFilter } from './key-filter.ts'
 import type { Ledger } from './ledger.ts'
 import type { AudiencePorts } from './audience-ports.ts'
-import type { PropertySubject } from './state-record.ts'
+import type { PropertySubject } from './property-state.ts'
 import type { StateStore } from './store.ts'
 import type { Version } from './version.ts'
 

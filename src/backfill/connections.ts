@@ -12,10 +12,10 @@ export type Connections = {
 type DestinationState = 'on' | 'off' | 'paused'
 
 /** How the catalog joins a destination and a space. `off`: one of them is switched off. */
-export type Joint = DestinationState | 'none'
+export type ConnectionState = DestinationState | 'none'
 
 /** A destination and a space that it has. */
-export type Joined = Connection & { readonly joint: DestinationState }
+export type Joined = Connection & { readonly connectionState: DestinationState }
 
 /** The same for the same connection. */
 export function keyOf({ destinationId, spaceId }: Connection): string {
@@ -29,8 +29,8 @@ export function joinedBy({ sources, destinations }: Connections): ReadonlyMap<st
     for (const spaceId of destination.sources) {
       const space = sources.get(spaceId)
       if (space?.kind !== 'audiences') continue
-      const joint = space.enabled ? destination.state : 'off'
-      joined.set(keyOf({ destinationId, spaceId }), { destinationId, spaceId, joint })
+      const connectionState = space.enabled ? destination.state : 'off'
+      joined.set(keyOf({ destinationId, spaceId }), { destinationId, spaceId, connectionState })
     }
   }
   return joined

@@ -1,4 +1,4 @@
-import type { Joint } from './connections.ts'
+import type { ConnectionState } from './connections.ts'
 import type { Standing } from './standing.ts'
 
 /**
@@ -17,7 +17,7 @@ export type FirstSyncStep =
   | 'go_on'
 
 export type FirstSyncSituation = {
-  readonly joint: Joint
+  readonly connectionState: ConnectionState
   /** What was written last of the connection and the unit. */
   readonly standing: Standing | undefined
   /** Whether the owners of the unit write how connections stand. */
@@ -29,29 +29,34 @@ export type FirstSyncSituation = {
 }
 
 export function firstSyncStep(situation: FirstSyncSituation): FirstSyncStep {
-  const { joint, standing, isTracked, isComplete, isWanted } = situation
-  if (joint === 'none') return standing === undefined || standing.kind === 'parted' ? 'nothing' : 'part'
+  const { connectionState, standing, isTracked, isComplete, isWanted } = situation
+  if (connectionState === 'none')
+    return standing === undefined || standing.kind === 'parted' ? 'nothing' : 'part'
   switch (standing?.kind) {
     case undefined:
       if (!isTracked) return 'assume_told'
       return isWanted ? 'note_new' : 'leave_out'
     case 'new':
-      return begin(joint, isWanted, false)
+      return begin(connectionState, isWanted, false)
     case 'parted':
-      return begin(joint, isWanted, true)
+      return begin(connectionState, isWanted, true)
     case 'syncing':
-      if (joint === 'off') return 'part'
+      if (connectionState === 'off') return 'part'
       if (!isWanted) return 'leave_out'
-      return joint === 'paused' ? 'wait' : 'go_on'
+      return connectionState === 'paused' ? 'wait' : 'go_on'
     case 'told':
       // It misses something before all units have told it all: they begin anew together, so that they make up for that too.
-      return joint === 'off' && standing.upTo > 0 && !isComplete() ? 'part' : 'nothing'
+      return connectionState === 'off' && standing.upTo > 0 && !isComplete() ? 'part' : 'nothing'
     case 'left_out':
       return 'nothing'
   }
 }
 
-function begin(joint: Exclude<Joint, 'none'>, isWanted: boolean, withLeft: boolean): FirstSyncStep {
+function begin(
+  connectionState: Exclude<ConnectionState, 'none'>,
+  isWanted: boolean,
+  withLeft: boolean,
+): FirstSyncStep {
   if (!isWanted) return 'leave_out'
-  return joint === 'on' ? { kind: 'sync', withLeft } : 'wait'
+  return connectionState === 'on' ? { kind: 'sync', withLeft } : 'wait'
 }

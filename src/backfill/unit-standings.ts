@@ -1,4 +1,4 @@
-import { type Connections, joinedBy, type Joined, type Joint, keyOf } from './connections.ts'
+import { type Connections, joinedBy, type Joined, type ConnectionState, keyOf } from './connections.ts'
 import { type FirstSyncStep, firstSyncStep } from './first-sync-step.ts'
 import type { MarkKeeper } from './mark-keeper.ts'
 import type { Connection } from './marks.ts'
@@ -110,10 +110,14 @@ export class UnitStandings {
 
   /** By the catalog in force. */
   *due(): IterableIterator<DueStep> {
-    for (const [key, { joint, ...connection }] of this.#joined) {
+    for (const [key, { connectionState, ...connection }] of this.#joined) {
       for (const { unit, standings, isLeaving } of this.#owned.values()) {
         if (standings === undefined || isLeaving) continue
-        yield { unit, connection, step: this.#stepOf(connection, joint, standings.get(key)?.standing, true) }
+        yield {
+          unit,
+          connection,
+          step: this.#stepOf(connection, connectionState, standings.get(key)?.standing, true),
+        }
       }
     }
   }
@@ -154,8 +158,8 @@ export class UnitStandings {
       const step = this.#stepOf(connection, 'none', standing, isTracked)
       written.push(this.#apply(unit, connection, step, false))
     }
-    for (const [key, { joint, ...connection }] of joined) {
-      const step = this.#stepOf(connection, joint, standings.get(key)?.standing, isTracked)
+    for (const [key, { connectionState, ...connection }] of joined) {
+      const step = this.#stepOf(connection, connectionState, standings.get(key)?.standing, isTracked)
       written.push(this.#apply(unit, connection, step, true))
     }
     // Behind what was there before: as long as the log hasn't this one, the next owner looks at that anew.
@@ -166,14 +170,14 @@ export class UnitStandings {
 
   #stepOf(
     { destinationId, spaceId }: Connection,
-    joint: Joint,
+    connectionState: ConnectionState,
     standing: Standing | undefined,
     isTracked: boolean,
   ): FirstSyncStep {
     const { marks } = this.#options.marks
     const { isWanted } = this.#options
     const isComplete = (): boolean => marks.isComplete(marks.of(destinationId, spaceId))
-    return firstSyncStep({ joint, standing, isTracked, isComplete, isWanted })
+    return firstSyncStep({ connectionState, standing, isTracked, isComplete, isWanted })
   }
 
   #apply(unit: number, connection: Connection, step: FirstSyncStep, isConnected: boolean): Promise<unknown> {

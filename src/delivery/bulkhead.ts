@@ -17,14 +17,14 @@ export type PacedTry = {
   /** Sends the request. Its end is told to `Bulkhead.ended`. */
   start(): void
   /** It had no turn. It isn't started any more. */
-  dropped(why: DropWhy): void
+  dropped(why: BulkheadDropReason): void
 }
 
 /**
  * `full`: there is no room. `waited`: its hook was not ready for it in time. `skipped`: nothing said that it would be. `changed`: its
  * destination is another by now, or off.
  */
-export type DropWhy = 'full' | 'waited' | 'skipped' | 'changed' | 'abandoned' | 'closed'
+export type BulkheadDropReason = 'full' | 'waited' | 'skipped' | 'changed' | 'abandoned' | 'closed'
 
 /** A hook, as far as a bulkhead is concerned. The same object for the same hook. */
 export type PacedHook = {
@@ -307,14 +307,14 @@ export class Bulkhead {
     }
   }
 
-  #dropWhere(isToGo: (one: PacedTry) => boolean, why: DropWhy): void {
+  #dropWhere(isToGo: (one: PacedTry) => boolean, why: BulkheadDropReason): void {
     for (const berth of this.#berths.values()) {
       for (const one of berth.take(isToGo)) this.#drop(berth, one, why)
       if (berth.queued === 0 || berth.place === 'nowhere') this.#joinLine(berth)
     }
   }
 
-  #drop(berth: Berth, one: PacedTry, why: DropWhy): void {
+  #drop(berth: Berth, one: PacedTry, why: BulkheadDropReason): void {
     this.#forget(berth, one)
     one.dropped(why)
   }

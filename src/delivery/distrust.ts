@@ -11,7 +11,7 @@ const restMs = 1_000
  * with the same error, without a connection. The verdict on such a certificate is final, so no breaker opens, and each
  * message would cost a handshake: 1.7 ms, or 130 with a chain of certificates that is made for it.
  */
-export function withDistrust(connect: buildConnector.connector): buildConnector.connector {
+export function rememberingDistrust(connect: buildConnector.connector): buildConnector.connector {
   let suspicion = 0
   let last: Error | undefined
   let restUntilMs = 0

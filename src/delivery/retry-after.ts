@@ -1,4 +1,23 @@
+/**
+ * A hook that answers 429 or 503 may say by `Retry-After` how long to leave it alone. All limits of that wait are here:
+ *
+ * - `parseRetryAfter`: whatever the header says, it is at most a year.
+ * - `heldUntil`: nothing at all is sent to the hook meanwhile, for at most `breaker.maxOpenFor`, since one message's answer
+ *   must not end all others.
+ * - `notBefore`: the message itself isn't sent to that hook before, but gets its last try on the ladder in any case.
+ */
+
 const maxMs = 365 * 24 * 3600 * 1000
+
+/** Until when a hook is left alone, in the time of `nowMs`. */
+export function heldUntil(nowMs: number, waitMs: number, maxHoldMs: number): number {
+  return nowMs + Math.min(waitMs, maxHoldMs)
+}
+
+/** Before when a message isn't sent to the hook again, in epoch milliseconds. `lastTryMs`: when its last try is due. */
+export function notBefore(nowMs: number, waitMs: number, lastTryMs: number): number {
+  return Math.min(nowMs + waitMs, lastTryMs)
+}
 
 /**
  * The three forms of an HTTP date (RFC 9110 §5.6.7): `Sun, 06 Nov 1994 08:49:37 GMT`, `Sunday, 06-Nov-94

@@ -9,7 +9,7 @@ import {
 } from './connection.ts'
 import { createConnector } from './connector.ts'
 import { createDeadlines, type Deadline, type Deadlines, type Expiring } from './deadlines.ts'
-import { withDistrust } from './distrust.ts'
+import { rememberingDistrust } from './distrust.ts'
 import { isLostConnection, outcomeOfFailure } from './failure.ts'
 import { HookPool, TurnEnd } from './hook-pool.ts'
 import type { Outcome } from './outcome.ts'
@@ -104,7 +104,7 @@ export function createSender({
   function poolOf(target: Target): HookPool {
     if (target.connections?.isOpen === true) return target.connections
     const isSecure = target.origin.startsWith('https:')
-    const own = isSecure ? { ...options, connect: withDistrust(options.connect) } : options
+    const own = isSecure ? { ...options, connect: rememberingDistrust(options.connect) } : options
     const pool = new HookPool(target.origin, own, turnEnd)
     target.connections = pool
     pools.add(pool)

@@ -55,7 +55,7 @@ export async function openDataFolder(plan: ClusterPlan, way: ClusterRecord['way'
 }
 
 /** The way by which a kept folder was filled: the data is not to be had by another. */
-export async function wayOfFolder(dataDir: string): Promise<ClusterRecord['way'] | undefined> {
+export async function runtimeOfFolder(dataDir: string): Promise<ClusterRecord['way'] | undefined> {
   return (await readRecord(resolve(dataDir)))?.way
 }
 

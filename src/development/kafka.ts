@@ -1,8 +1,8 @@
-import { wayOfFolder } from './data-folder.ts'
+import { runtimeOfFolder } from './data-folder.ts'
 import { dockerAvailability, startInDocker } from './docker-kafka.ts'
 import { javaAvailability, startOnJava } from './java-kafka.ts'
 import { askMetadata, waitForCluster } from './metadata.ts'
-import type { Availability, ClusterPlan, KafkaWay, Report, RunningKafka } from './running-kafka.ts'
+import type { Availability, ClusterPlan, KafkaRuntime, Report, RunningKafka } from './running-kafka.ts'
 
 export type { KafkaNode, RunningKafka } from './running-kafka.ts'
 
@@ -21,11 +21,11 @@ export type KafkaOptions = {
   /** How long a configured Kafka may take to answer. Default 10 s. */
   attachTimeoutMs?: number
   /** The ways that may be gone, in this order. Default: all three. */
-  ways?: readonly KafkaWay[]
+  ways?: readonly KafkaRuntime[]
   report?: Report
 }
 
-const allWays: readonly KafkaWay[] = ['configured', 'docker', 'java']
+const allWays: readonly KafkaRuntime[] = ['configured', 'docker', 'java']
 
 /**
  * A real Kafka wherever this runs: the configured one, else one in Docker, else one on the machine's Java.
@@ -47,8 +47,8 @@ async function takeWay(options: KafkaOptions, report: Report): Promise<RunningKa
   if (brokers.length > 0 && ways.includes('configured'))
     return attach(brokers, count, options.attachTimeoutMs)
   const plan: ClusterPlan = { count, heapMb, dataDir, port, report }
-  const kept = dataDir === undefined ? undefined : await wayOfFolder(dataDir)
-  const reasons: Partial<Record<KafkaWay, string>> = {}
+  const kept = dataDir === undefined ? undefined : await runtimeOfFolder(dataDir)
+  const reasons: Partial<Record<KafkaRuntime, string>> = {}
   for (const way of ways) {
     if (way === 'configured' || (kept !== undefined && way !== kept)) continue
     const availability = await starters[way].availability()
@@ -92,7 +92,7 @@ async function attach(brokers: readonly string[], count: number, timeoutMs = 10_
   return { brokers: [...brokers], way: 'configured', describe, stop: async () => {} }
 }
 
-function nothingFound(reasons: Partial<Record<KafkaWay, string>>, keptIn: string | undefined): string {
+function nothingFound(reasons: Partial<Record<KafkaRuntime, string>>, keptIn: string | undefined): string {
   const why = (way: 'docker' | 'java') => (reasons[way] === undefined ? '' : ` (here: ${reasons[way]})`)
   const data = keptIn === undefined ? '' : `; the data in ${keptIn} can be had by one of them only`
   return [

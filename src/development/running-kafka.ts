@@ -1,11 +1,11 @@
 /** How a Kafka was had: attached to, in a Docker engine, or on the machine's own Java. */
-export type KafkaWay = 'configured' | 'docker' | 'java'
+export type KafkaRuntime = 'configured' | 'docker' | 'java'
 
 /** A Kafka that answers. `stop` ends what was started here, and nothing else. */
 export type RunningKafka = {
   /** `host:port` each, for clients. */
   brokers: string[]
-  way: KafkaWay
+  way: KafkaRuntime
   /** One line: which way, and where. */
   describe: string
   /** The single brokers, for tests of faults; only of the way `java`. */

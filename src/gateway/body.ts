@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { gunzipSync } from 'node:zlib'
 import { parseJson } from '../message/json.ts'
 import { countLostDigits } from './lost-digits.ts'
-import { mendNotNumbers } from './not-numbers.ts'
+import { replaceNonNumbers } from './non-numbers.ts'
 
 /** A JSON object that a stranger wrote. A key `__proto__` is a field like any other: only ever spread it. */
 export type JsonObject = { readonly [field: string]: unknown }
@@ -11,7 +11,7 @@ export type JsonObject = { readonly [field: string]: unknown }
 export type BodyFault = 'too_large' | 'bad_gzip' | 'not_utf8' | 'not_json' | 'not_an_object'
 
 /** An object, with what was wrong with it all the same. */
-export type SoundBody = {
+export type AcceptedBody = {
   readonly ok: true
   readonly body: JsonObject
   /** Of the text, inflated. */
@@ -22,7 +22,7 @@ export type SoundBody = {
   readonly lostDigits: number
 }
 
-export type ReadBody = SoundBody | { readonly ok: false; readonly fault: BodyFault }
+export type ReadBody = AcceptedBody | { readonly ok: false; readonly fault: BodyFault }
 
 const none: ReadonlySet<number> = new Set()
 
@@ -63,7 +63,7 @@ function parse(
 ): { ok: true; value: unknown; spoiled: ReadonlySet<number> } | { ok: false } {
   const whole = parseJson(text)
   if (whole.ok) return { ...whole, spoiled: none }
-  const mended = isBatch ? mendNotNumbers(text) : undefined
+  const mended = isBatch ? replaceNonNumbers(text) : undefined
   if (mended === undefined) return { ok: false }
   const parsed = parseJson(mended.text)
   return parsed.ok ? { ...parsed, spoiled: mended.items } : parsed

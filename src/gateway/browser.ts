@@ -2,14 +2,17 @@ import { type Answer, problem } from './answer.ts'
 import type { Sources } from './sources.ts'
 
 /** How a browser has come here: the `Host` that it has named, and the protocol, where that is known. */
-export type Approach = { readonly host: string | undefined; readonly protocol: 'http' | 'https' | undefined }
+export type RequestAddress = {
+  readonly host: string | undefined
+  readonly protocol: 'http' | 'https' | undefined
+}
 
 /**
  * The settings that analytics.js asks Segment's CDN for, `GET /v1/projects/KEY/settings`: those of a source with nothing but Segment's own
  * destination, so that it loads no further script, and measures nothing of itself. Messages go to where the settings came from, unless
  * the page says otherwise. Source: `CDNSettings` of @segment/analytics-next.
  */
-export function settingsOf(sources: Sources, writeKey: string, { host, protocol }: Approach): Answer {
+export function settingsOf(sources: Sources, writeKey: string, { host, protocol }: RequestAddress): Answer {
   if (sources.withWriteKey([writeKey]) === undefined) return unknownKey
   const segment = {
     apiKey: writeKey,

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { type Answer, answerHeaders, problem, success } from './answer.ts'
 import { apiRoutes, browserRoutes } from './api.ts'
-import { type Approach, bodyOfPixel, pixelGif, settingsOf } from './browser.ts'
+import { type RequestAddress, bodyOfPixel, pixelGif, settingsOf } from './browser.ts'
 import { plainAddress, proxiesIn } from './client-address.ts'
 import { answerClientError, OpenAnswers } from './client-error.ts'
 import { isTrackingKind } from './item.ts'
@@ -168,7 +168,7 @@ export function createGatewayServer(options: GatewayServerOptions): GatewayServe
     return addIp ? plainAddress(ip) : undefined
   }
 
-  function approachOf({ headers, socket }: FastifyRequest): Approach {
+  function approachOf({ headers, socket }: FastifyRequest): RequestAddress {
     const isBelieved = isTrusted !== false && isTrusted(socket.remoteAddress ?? '')
     const forwarded = String(headers['x-forwarded-proto']).split(',').at(-1)?.trim()
     const isKnown = isBelieved && (forwarded === 'http' || forwarded === 'https')

@@ -3,7 +3,7 @@ import { holdsInfinite } from '../message/json.ts'
 import { partitionKey } from '../message/partition-key.ts'
 import type { MessageLimits } from '../message/limits.ts'
 import type { MessageKind } from '../message/message-schemas.ts'
-import { weigh } from '../message/structure.ts'
+import { measureStructure } from '../message/structure.ts'
 import { isAbsent, validate } from '../message/validate.ts'
 import { isJsonObject, type JsonObject } from './body.ts'
 import { correctTimestamp, type Occasion, occasionOf } from './clock.ts'
@@ -23,7 +23,7 @@ export const trackingKinds = [
 export type TrackingKind = (typeof trackingKinds)[number]
 
 /** What the request says for all of its messages. */
-export type Surroundings = Occasion & {
+export type ItemContext = Occasion & {
   /** The path's kind, which wins over the message's `type`; `undefined` in a batch. */
   readonly kind: TrackingKind | undefined
   readonly context: SharedObject | undefined
@@ -54,7 +54,7 @@ export type CheckedItem = ReadyMessage | LeftOut
  * before it was corrected for the client's clock. `context` and `integrations` of the batch are merged in, field by
  * field, the message's own fields win. A `writeKey` is taken out. All else is as it was sent. Never throws.
  */
-export function checkItem(item: unknown, surroundings: Surroundings): CheckedItem {
+export function checkItem(item: unknown, surroundings: ItemContext): CheckedItem {
   if (!isJsonObject(item)) return leaveOut('not_an_object')
   const { kind = item['type'], limits } = surroundings
   if (!isTrackingKind(kind)) return leaveOut('unknown_type')
@@ -92,7 +92,7 @@ type Message = {
 }
 
 /** Only ever spread, never assign by the client's names: to assign `__proto__` would set the prototype. */
-function complete(item: JsonObject, kind: TrackingKind, { sentAt, arrival }: Surroundings): Message {
+function complete(item: JsonObject, kind: TrackingKind, { sentAt, arrival }: ItemContext): Message {
   const message = {
     ...item,
     type: kind,
@@ -121,10 +121,10 @@ function occasionOfItem({ sentAt }: JsonObject, shared: Occasion): Occasion {
 type Written = { readonly ok: true; readonly text: string; readonly bytes: number }
 
 /** What the batch says for all stands behind the message's other fields, as it was written once. */
-function write(message: Message, { context, integrations, limits }: Surroundings): Written | LeftOut {
+function write(message: Message, { context, integrations, limits }: ItemContext): Written | LeftOut {
   const fault = context?.fault ?? integrations?.fault
   if (fault !== undefined) return leaveOut(fault)
-  const weighed = weigh(message, limits)
+  const weighed = measureStructure(message, limits)
   if (!weighed.ok) return leaveOut(weighed.fault)
   const shared = [
     ...splice('context', context, message.context),

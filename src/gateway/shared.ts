@@ -1,5 +1,5 @@
 import type { MessageLimits } from '../message/limits.ts'
-import { weigh, type Weighed } from '../message/structure.ts'
+import { measureStructure, type Measured } from '../message/structure.ts'
 import { isJsonObject, type JsonObject } from './body.ts'
 
 /** An object in JSON. */
@@ -23,11 +23,11 @@ export class SharedObject {
   readonly #written: WrittenObject
   #members: ReadonlyMap<string, Member> | undefined
   /** What keeps every message that it belongs to from being written. */
-  readonly fault: Extract<Weighed, { ok: false }>['fault'] | undefined
+  readonly fault: Extract<Measured, { ok: false }>['fault'] | undefined
 
   /** `value` has a field. Its own level is the second one of a message. */
   constructor(value: JsonObject, { maxDepth, maxKeys }: MessageLimits) {
-    const weighed = weigh(value, { maxDepth: maxDepth - 1, maxKeys })
+    const weighed = measureStructure(value, { maxDepth: maxDepth - 1, maxKeys })
     const text = weighed.ok ? JSON.stringify(value) : '{}'
     this.#value = value
     this.#written = { text, bytes: Buffer.byteLength(text), keys: weighed.ok ? weighed.keys : 0 }
@@ -97,6 +97,6 @@ function memberText(name: string, value: unknown): string {
 
 function keysOf(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 0
-  const weighed = weigh(value, { maxDepth: Infinity, maxKeys: Infinity })
+  const weighed = measureStructure(value, { maxDepth: Infinity, maxKeys: Infinity })
   return weighed.ok ? weighed.keys : 0
 }

@@ -8,10 +8,10 @@ import {
   isJsonObject,
   type JsonObject,
   readInflated,
-  type SoundBody,
+  type AcceptedBody,
 } from './body.ts'
 import { arrivalAt, occasionOf } from './clock.ts'
-import { checkItem, type ReadyMessage, type Surroundings, type TrackingKind } from './item.ts'
+import { checkItem, type ReadyMessage, type ItemContext, type TrackingKind } from './item.ts'
 import { maxBatchBytes, maxBatchMessages, maxCompleteBatchBytes, maxMessageBytes } from './request-limits.ts'
 import type { GatewayObserver } from './gateway-events.ts'
 import type { Outbox } from './outbox.ts'
@@ -203,13 +203,13 @@ type Packed = PackedCall | { readonly ok: false; readonly answer: Answer }
 type ReadCall = {
   readonly ok: true
   readonly items: readonly unknown[]
-  readonly surroundings: Surroundings
-} & Pick<SoundBody, 'spoiled' | 'lostDigits'>
+  readonly surroundings: ItemContext
+} & Pick<AcceptedBody, 'spoiled' | 'lostDigits'>
 
 /** The messages of a call, and what it says for all of them. A batch that is missing is an empty one. */
 function readCall(
   call: Call,
-  { body, spoiled, lostDigits }: SoundBody,
+  { body, spoiled, lostDigits }: AcceptedBody,
   ip: string | undefined,
   { limits, now }: TrackingOptions,
 ): ReadCall | { readonly ok: false; readonly answer: Answer } {
@@ -266,7 +266,7 @@ function isInFlight(
   parcel: Parcel,
   { givenId }: ReadyMessage,
   item: unknown,
-  surroundings: Surroundings,
+  surroundings: ItemContext,
 ): boolean {
   const part = givenId === undefined ? undefined : parcel.flights.get(givenId)
   const other = part?.records[part.ids.indexOf(givenId)]

@@ -1,37 +1,10 @@
 import { Kafka, type KafkaConfig, type LogEntry, logLevel } from 'kafkajs'
 import { registerCodecs } from './codecs.ts'
-import { Troubles } from './login-error.ts'
-import { stillRequestQueue } from './request-queue.ts'
+import type { KafkaSettings } from './kafka-settings.ts'
+import { ReportedTroubles } from './login-error.ts'
+import { silenceRequestQueue } from './request-queue.ts'
 import { createLogin } from './sasl.ts'
 import { createSocketFactory } from './sockets.ts'
-
-/** How to reach the cluster. */
-export type KafkaSettings = {
-  brokers: readonly string[]
-  clientId: string
-  ssl: boolean
-  /** Paths of PEM files. */
-  caFile?: string | undefined
-  certFile?: string | undefined
-  keyFile?: string | undefined
-  keyPassword?: string | undefined
-  keyPasswordFile?: string | undefined
-  /** That the certificates are for, in place of the host. */
-  serverName?: string | undefined
-  saslMechanism: 'none' | 'plain' | 'scram-sha-256' | 'scram-sha-512' | 'oauthbearer' | 'aws-iam'
-  saslUsername: string | undefined
-  saslPassword: string | undefined
-  saslPasswordFile?: string | undefined
-  oauthTokenUrl?: string | undefined
-  oauthClientId?: string | undefined
-  oauthClientSecret?: string | undefined
-  oauthClientSecretFile?: string | undefined
-  oauthScope?: string | undefined
-  oauthAudience?: string | undefined
-  /** `name=value` */
-  oauthExtensions?: readonly string[]
-  awsRegion?: string | undefined
-}
 
 type KafkaLog = {
   warn(fields: object, message: string): void
@@ -67,10 +40,10 @@ export function createKafka(
   settings: KafkaSettings,
   log: KafkaLog,
   patience: Patience = 'patient',
-  troubles: Troubles = new Troubles((message) => log.warn({}, `kafka: ${message}`)),
+  troubles: ReportedTroubles = new ReportedTroubles((message) => log.warn({}, `kafka: ${message}`)),
 ): Kafka {
   registerCodecs()
-  stillRequestQueue()
+  silenceRequestQueue()
   const config: KafkaConfig = {
     brokers: [...settings.brokers],
     clientId: settings.clientId,

@@ -40,7 +40,7 @@ export function createFetcher(options: FetcherOptions): Fetcher {
 }
 
 /** For whoever finds at the beginning what a fetcher finds later. */
-export function sayLost(
+export function logLostRecords(
   log: Pick<FetcherLog, 'error'>,
   { topic, partition }: { readonly topic: string; readonly partition: number },
   from: number,
@@ -237,7 +237,7 @@ class LogFetcher implements Fetcher, HandleOwner {
         const { from, to } = location
         handle.mustCheck = false
         handle.seek(to)
-        sayLost(this.log, handle, from, to)
+        logLostRecords(this.log, handle, from, to)
         handle.on.lost(from, to)
         break
       }

@@ -5,7 +5,7 @@ import { Commits, type News } from './commits.ts'
 import type { ConsumerOptions, GroupConsumer, RecordContent } from './consumer.ts'
 import { Coordinator } from './coordinator.ts'
 import { type FeedOptions, Gate, longestWaitMs } from './feed.ts'
-import { createFetcher, type Fetcher, sayLost } from './fetcher.ts'
+import { createFetcher, type Fetcher, logLostRecords } from './fetcher.ts'
 import { FormerSelf } from './former-self.ts'
 import { GroupWatch } from './group-watch.ts'
 import { Handover } from './handover.ts'
@@ -114,7 +114,7 @@ export class GroupMember implements GroupConsumer {
       feed: (partition) => this.#feedOf(partition),
       onBegun: (partition, feed) => this.#owned.begin(partition, feed),
       onLost: (partition, from, to, count) => {
-        sayLost(log, { topic: partition.topic, partition: partition.id }, from, to)
+        logLostRecords(log, { topic: partition.topic, partition: partition.id }, from, to)
         options.onLost?.(partition.topic, count)
       },
       onTruncated: (partition, truncation) => this.#sayTruncated(partition, truncation),

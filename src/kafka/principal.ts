@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import type { KafkaSettings } from './client.ts'
+import type { KafkaSettings } from './kafka-settings.ts'
 
 /** Who this client is to the brokers' authorizer, as far as it can know: brokers may map names to others. */
 export function principalOf(settings: KafkaSettings): string {

@@ -1,7 +1,7 @@
 import kafkajs, { type AuthenticationProviderArgs, type Authenticator, type Mechanism } from 'kafkajs'
-import type { KafkaSettings } from './client.ts'
+import type { KafkaSettings } from './kafka-settings.ts'
 import { kafkajsFile } from './kafkajs-file.ts'
-import { LoginError, type Troubles } from './login-error.ts'
+import { LoginError, type ReportedTroubles } from './login-error.ts'
 import { authorityReader, passwordReader } from './reread-file.ts'
 import { requestToken } from './token-endpoint.ts'
 import { type Token, Tokens } from './login-tokens.ts'
@@ -16,7 +16,7 @@ const tokenTimeoutMs = 5_000
  * tried again as a connection is, since its password may be on its way: a broker that has a new one, or a file that is still to
  * change. Throws a LoginError now where a file of the settings is of no use.
  */
-export function createLogin(settings: KafkaSettings, troubles: Troubles): Mechanism | undefined {
+export function createLogin(settings: KafkaSettings, troubles: ReportedTroubles): Mechanism | undefined {
   const { saslMechanism } = settings
   const onKept: Keep = (message) => troubles.take(message)
   switch (saslMechanism) {
@@ -45,7 +45,7 @@ const tokenAdvice =
 const awsAdvice =
   'look at kafka.awsRegion (SLUICE_KAFKA_AWS_REGION), and at what the policy of this identity allows: kafka-cluster:Connect'
 
-function login(mechanism: string, provider: Provider, advice: string, troubles: Troubles): Mechanism {
+function login(mechanism: string, provider: Provider, advice: string, troubles: ReportedTroubles): Mechanism {
   return {
     mechanism,
     authenticationProvider: (args) => ({

@@ -2,8 +2,8 @@ import { createPrivateKey } from 'node:crypto'
 import { connect as connectPlain, isIP, type Socket } from 'node:net'
 import { connect as connectTls, createSecureContext, type SecureContext } from 'node:tls'
 import type { ISocketFactory } from 'kafkajs'
-import type { KafkaSettings } from './client.ts'
-import { LoginError, type Troubles } from './login-error.ts'
+import type { KafkaSettings } from './kafka-settings.ts'
+import { LoginError, type ReportedTroubles } from './login-error.ts'
 import { authorityReader, checkCertificates, passwordReader, RereadFile } from './reread-file.ts'
 import { tlsAdvice } from './tls-advice.ts'
 
@@ -18,7 +18,7 @@ export type TlsSettings = Pick<
  * Opens the connections to the brokers. The files are looked at for each, so that a renewed certificate is used from the next
  * one on. Throws a LoginError now where one of them is of no use.
  */
-export function createSocketFactory(settings: TlsSettings, troubles: Troubles): ISocketFactory {
+export function createSocketFactory(settings: TlsSettings, troubles: ReportedTroubles): ISocketFactory {
   if (!settings.ssl) return ({ host, port, onConnect }) => watched(connectPlain({ host, port }, onConnect))
   const context = new TlsContext(settings, (message) => troubles.take(message))
   context.current()

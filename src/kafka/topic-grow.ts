@@ -57,7 +57,10 @@ async function timesUntold(admin: Admin, definitions: readonly TopicDefinition[]
 }
 
 /** From here on the brokers give records their times, as in every topic of the table. */
-export function endOwnTimes(kafka: Kafka, definitions: readonly TopicDefinition[]): Promise<Refusal[]> {
+export function enforceAppendTimes(
+  kafka: Kafka,
+  definitions: readonly TopicDefinition[],
+): Promise<Refusal[]> {
   return withAdmin(kafka, async (admin) => {
     const refusals: Refusal[] = []
     for (const definition of definitions) {

@@ -12,7 +12,7 @@ export function parseJson(text: string): { ok: true; value: unknown } | { ok: fa
   } catch {
     return { ok: false }
   }
-  const isSuspect = mayHaveEscapedKey(text) && someMember(value, (key) => key.includes('\\'))
+  const isSuspect = mayHaveEscapedKey(text) && hasMember(value, (key) => key.includes('\\'))
   return { ok: true, value: isSuspect ? readAgain(text) : value }
 }
 
@@ -20,7 +20,7 @@ export function parseJson(text: string): { ok: true; value: unknown } | { ok: fa
  * Whether any member of any depth is sought; members of arrays have the key ''. Walks with a list instead of the
  * stack, which nesting could exhaust.
  */
-export function someMember(root: unknown, isSought: (key: string, value: unknown) => boolean): boolean {
+export function hasMember(root: unknown, isSought: (key: string, value: unknown) => boolean): boolean {
   const pending = [root]
   while (pending.length > 0) {
     const next = pending.pop()
@@ -42,7 +42,7 @@ export function someMember(root: unknown, isSought: (key: string, value: unknown
 
 /** Whether a value is, or holds at any depth, a number that JSON.parse has read as infinite, such as 1e999. */
 export function holdsInfinite(value: unknown): boolean {
-  return someMember([value], (_key, member) => member === Infinity || member === -Infinity)
+  return hasMember([value], (_key, member) => member === Infinity || member === -Infinity)
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

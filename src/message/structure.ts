@@ -62,7 +62,7 @@ function isContainer(value: unknown): value is Fields {
 type Fields = Readonly<Record<string, unknown>>
 
 /** `keys` are those of all objects together. `number_out_of_range`: JSON.parse has read one as infinite, such as 1e999. */
-export type Weighed =
+export type Measured =
   | { readonly ok: true; readonly keys: number }
   | { readonly ok: false; readonly fault: Excess | 'number_out_of_range' }
 
@@ -74,7 +74,10 @@ let isInfiniteFound = false
  * Counts the keys of what JSON.parse has read, and says what keeps it from being written. Looks at each member once, and
  * at no more of them than the limits allow: of any value it may be asked before JSON.stringify, whose stack is bounded.
  */
-export function weigh(value: object, limits: Pick<MessageLimits, 'maxDepth' | 'maxKeys'>): Weighed {
+export function measureStructure(
+  value: object,
+  limits: Pick<MessageLimits, 'maxDepth' | 'maxKeys'>,
+): Measured {
   keysFound = 0
   isInfiniteFound = false
   const excess = walk(value, limits.maxDepth, limits.maxKeys)

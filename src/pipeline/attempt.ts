@@ -1,7 +1,8 @@
 import type { TryClass } from '../delivery/breaker.ts'
-import type { Bulkhead, DropWhy, PacedTry } from '../delivery/bulkhead.ts'
+import type { Bulkhead, BulkheadDropReason, PacedTry } from '../delivery/bulkhead.ts'
 import type { Endpoint, EndpointHook } from '../delivery/endpoint.ts'
 import type { Outcome } from '../delivery/outcome.ts'
+import { heldUntil } from '../delivery/retry-after.ts'
 import type { Exchange, Sender } from '../delivery/sender.ts'
 import type { SignedMessage } from '../delivery/signature.ts'
 import { judge, type Verdict } from '../delivery/verdict.ts'
@@ -9,7 +10,7 @@ import type { HookResult } from './decision.ts'
 import type { DeliveryTrace } from './delivery-trace.ts'
 
 /** Why a hook got no request in an attempt. `proxy`: our proxy failed. */
-export type OmitReason = DropWhy | 'proxy'
+export type OmitReason = BulkheadDropReason | 'proxy'
 
 export const omitReasons: readonly OmitReason[] = [
   'full',
@@ -191,7 +192,7 @@ export class Attempt<D extends Attempted> {
     this.#goOn()
   }
 
-  leftOut({ id }: EndpointHook, why: DropWhy): void {
+  leftOut({ id }: EndpointHook, why: BulkheadDropReason): void {
     const { listener, delivery } = this.#parts
     this.#paced--
     if (this.#isConcluded) {
@@ -270,7 +271,7 @@ type Owner = {
   begin(way: Way): void
   post(hook: EndpointHook, exchange: Exchange, way: Way): void
   answered(result: HookResult, durationMs: number): void
-  leftOut(hook: EndpointHook, why: DropWhy): void
+  leftOut(hook: EndpointHook, why: BulkheadDropReason): void
   released(way: Way, paced: PacedTry): void
 }
 
@@ -299,7 +300,7 @@ class HookExchange implements Exchange, PacedTry {
     return this.#attempt.obstacle
   }
 
-  dropped(why: DropWhy): void {
+  dropped(why: BulkheadDropReason): void {
     this.#attempt.leftOut(this.hook, why)
   }
 
@@ -343,6 +344,6 @@ class HookExchange implements Exchange, PacedTry {
     )
     if (verdict.kind !== 'retry') return
     const pauseMs = verdict.afterMs > 0 || !isThrottled ? verdict.afterMs : throttledPauseMs
-    if (pauseMs > 0) breaker.hold(nowMs + Math.min(pauseMs, breaker.maxHoldMs))
+    if (pauseMs > 0) breaker.hold(heldUntil(nowMs, pauseMs, breaker.maxHoldMs))
   }
 }

@@ -1,5 +1,6 @@
 import type { TryClass } from '../delivery/breaker.ts'
 import type { Outcome } from '../delivery/outcome.ts'
+import { notBefore } from '../delivery/retry-after.ts'
 import type { Verdict } from '../delivery/verdict.ts'
 import type { Carried } from '../retry/carried.ts'
 import { type Ladder, lastTryAt, nextStep } from '../retry/ladder.ts'
@@ -41,7 +42,7 @@ export function decide(report: AttemptReport): Decision {
     notBeforeMs.delete(hookId)
     if (verdict.kind === 'final') failedHooks.push(hookId)
     else if (verdict.kind === 'retry' && verdict.afterMs > 0) {
-      notBeforeMs.set(hookId, Math.min(nowMs + verdict.afterMs, latestMs))
+      notBeforeMs.set(hookId, notBefore(nowMs, verdict.afterMs, latestMs))
     }
   }
   const next: Progress = { nextRung: carried.nextRung, expiresAtMs, failedHooks, notBeforeMs }

@@ -1,7 +1,7 @@
 import type { Chosen, SourceRecord } from './chosen.ts'
 import type { OffsetRange } from './job.ts'
 import { nextPartition, passed, type Pieces } from './pieces.ts'
-import { type Tally, TallyUp } from './replay-tally.ts'
+import { type Tally, TallyBuilder } from './replay-tally.ts'
 
 /** Pieces that are read at the same time. */
 const atATime = 4
@@ -24,7 +24,7 @@ export async function count({
   onProgress?: (passed: number, tally: Tally) => void
 }): Promise<{ readonly tally: Tally; readonly isComplete: boolean }> {
   const offsets = ranges.map(({ start }) => start)
-  const sum = new TallyUp()
+  const sum = new TallyBuilder()
   let last = -1
   let isLate = false
 

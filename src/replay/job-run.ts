@@ -5,7 +5,7 @@ import type { AuditAction, JobProgress } from './job.ts'
 import type { JobLog } from './job-log.ts'
 import type { Job } from './jobs.ts'
 import { nextPartition, type Pieces } from './pieces.ts'
-import { bytesOf, type Tally, TallyUp } from './replay-tally.ts'
+import { bytesOf, type Tally, TallyBuilder } from './replay-tally.ts'
 
 export type JobRunOptions = {
   readonly job: Job
@@ -48,7 +48,7 @@ export class JobRun {
   readonly #bucket: TokenBucket
   readonly #mostAtOnce: number
   readonly #offsets: number[]
-  readonly #sum: TallyUp
+  readonly #sum: TallyBuilder
   readonly #term: number
   #note = 0
   #notedMs = performance.now()
@@ -65,7 +65,7 @@ export class JobRun {
     this.#bucket = new TokenBucket({ perSecond: order.perSecond, burst: 1 }, performance.now())
     this.#mostAtOnce = Math.min(mostAtOnce, Math.ceil(order.perSecond / batchesPerSecond))
     this.#offsets = order.ranges.map(({ start }, partition) => progress?.offsets[partition] ?? start)
-    this.#sum = new TallyUp(progress?.done)
+    this.#sum = new TallyBuilder(progress?.done)
     this.#term = (progress?.term ?? 0) + 1
   }
 

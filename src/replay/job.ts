@@ -21,7 +21,7 @@ export type JobOrder = {
 }
 
 /** What somebody wants of it. */
-export type JobWish = {
+export type JobRequest = {
   readonly state: 'run' | 'stop'
   readonly by: string
   readonly atMs: number
@@ -63,7 +63,7 @@ export type AuditAction = (typeof auditActions)[number]
 
 export type JobRecord =
   | { readonly kind: 'order'; readonly order: JobOrder }
-  | { readonly kind: 'wish'; readonly id: string; readonly wish: JobWish }
+  | { readonly kind: 'wish'; readonly id: string; readonly wish: JobRequest }
   | { readonly kind: 'progress'; readonly id: string; readonly progress: JobProgress }
   | { readonly kind: 'audit'; readonly key: string; readonly entry: AuditEntry }
 
@@ -170,7 +170,7 @@ function readSelection(given: unknown): Selection | undefined {
   }
 }
 
-function readWish({ state, by, atMs, detail }: Fields): JobWish | undefined {
+function readWish({ state, by, atMs, detail }: Fields): JobRequest | undefined {
   if ((state !== 'run' && state !== 'stop') || !isText(by) || !isCount(atMs)) return undefined
   return { state, by, atMs, detail: textOf(detail) }
 }

@@ -1,9 +1,9 @@
-import type { AuditEntry, JobOrder, JobProgress, JobRecord, JobWish } from './job.ts'
+import type { AuditEntry, JobOrder, JobProgress, JobRecord, JobRequest } from './job.ts'
 
 /** A replay as the log tells of it. */
 export type Job = {
   readonly order: JobOrder
-  readonly wish: JobWish
+  readonly wish: JobRequest
   /** `undefined`: nobody has begun it. */
   readonly progress: JobProgress | undefined
 }

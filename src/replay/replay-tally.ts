@@ -15,7 +15,7 @@ export function bytesOf({ key, value }: Pick<ReplayedRecord, 'key' | 'value'>): 
 }
 
 /** Adds records up; what was taken of it is not changed later. */
-export class TallyUp {
+export class TallyBuilder {
   #records: number
   #bytes: number
   readonly #leftOut: Partial<Record<LeftOutReason, number>>

@@ -1,6 +1,7 @@
 import type { Config } from '../config/schema.ts'
-import { createKafka, type KafkaSettings } from '../kafka/client.ts'
-import { LoginError, Troubles } from '../kafka/login-error.ts'
+import { createKafka } from '../kafka/client.ts'
+import type { KafkaSettings } from '../kafka/kafka-settings.ts'
+import { LoginError, ReportedTroubles } from '../kafka/login-error.ts'
 import { isProtocolError } from '../kafka/protocol-error.ts'
 import { reach } from '../kafka/reach.ts'
 import type { KafkaRole } from '../kafka/rights.ts'
@@ -24,7 +25,7 @@ export async function openKafka(
   role: KafkaRole,
 ): Promise<ReturnType<typeof createKafka>> {
   const settings = kafkaSettings(config)
-  const troubles = new Troubles(() => undefined)
+  const troubles = new ReportedTroubles(() => undefined)
   const { saslMechanism } = settings
   const withinMs =
     saslMechanism === 'oauthbearer' || saslMechanism === 'aws-iam'

@@ -1,6 +1,7 @@
 import type { Config } from '../config/schema.ts'
 import { type BrokerLook, lookAtBroker } from '../kafka/broker-look.ts'
-import type { createKafka, KafkaSettings } from '../kafka/client.ts'
+import type { createKafka } from '../kafka/client.ts'
+import type { KafkaSettings } from '../kafka/kafka-settings.ts'
 import { principalOf } from '../kafka/principal.ts'
 import { type KafkaRole, type Right, rightsOf } from '../kafka/rights.ts'
 import { topicLayout } from './settings.ts'

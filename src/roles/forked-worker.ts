@@ -37,7 +37,7 @@ async function answerTo(member: Member, ask: keyof Answers): Promise<Answers[key
 }
 
 /** Tells the primary why this process ends. Gives false when there is no primary any more. */
-export async function tellFailure(error: unknown): Promise<boolean> {
+export async function sendFailure(error: unknown): Promise<boolean> {
   const { message, stack = '' } = error instanceof Error ? error : new Error(String(error))
   const failure = { message, stack, isStartError: error instanceof StartError }
   return tell({ tell: 'failed', failure })

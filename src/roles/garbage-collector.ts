@@ -28,7 +28,7 @@ const sharedBufferBytes = 8 * 1024
 const youngMb = 16
 
 /** For processes that are started by us: V8 reads this one at the start only. */
-export const youngRoomFlag = `--max-semi-space-size=${youngMb}`
+export const semiSpaceFlag = `--max-semi-space-size=${youngMb}`
 
 /**
  * Fits the garbage collector to what a worker does (decision 030). Call it before anything else: some of it is read when code is

@@ -8,7 +8,7 @@ import type { CopyProducer } from '../kafka/copy-writer.ts'
 import { commitAsNobody } from '../kafka/group-state.ts'
 import type { PartitionReader } from '../kafka/partition-reader.ts'
 import type { Refusal } from '../kafka/topic-apply.ts'
-import { addPartitions, endOwnTimes, makeCopies } from '../kafka/topic-grow.ts'
+import { addPartitions, enforceAppendTimes, makeCopies } from '../kafka/topic-grow.ts'
 import type { TopicDefinition } from '../kafka/topics.ts'
 import { GrowthCopy } from './growth-copy.ts'
 import { writeGrowth } from './growth-journal.ts'
@@ -90,7 +90,7 @@ export class GrowthRun {
     )
     for (const name of this.#growth.waiting)
       await this.#step(`waiting/${name}`, () => copy.waiting(source.get(name) ?? [], begins + name))
-    await this.#step('stamps', () => refuse(endOwnTimes(kafka, this.#definitions)))
+    await this.#step('stamps', () => refuse(enforceAppendTimes(kafka, this.#definitions)))
     await this.#step('commits', async () => {
       const commits = await copy.placesOfStates(states, statesCopy, this.#growth.bounds)
       for (const name of this.#growth.waiting)

@@ -99,7 +99,7 @@ export function showReplay(run: Run, id: string, { asJson }: ReplayLookup): Prom
 }
 
 /** Whoever asks: nobody owns a replay. */
-export function wishReplay(
+export function requestReplay(
   run: Run,
   id: string,
   state: 'run' | 'stop',

@@ -1,5 +1,5 @@
 import type { Config } from '../config/schema.ts'
-import type { KafkaSettings } from '../kafka/client.ts'
+import type { KafkaSettings } from '../kafka/kafka-settings.ts'
 import { ownPrefix, type TopicLayout } from '../kafka/topics.ts'
 import { formatWait } from '../retry/duration.ts'
 import { type Ladder, tiersOf } from '../retry/ladder.ts'

@@ -14,7 +14,7 @@ import { checkTopics } from '../kafka/topic-check.ts'
 import { optionalTopics } from '../kafka/topics.ts'
 import { withAdmin } from '../kafka/with-admin.ts'
 import { askKafka, openKafka } from './ask-kafka.ts'
-import { goOnFromPlainGroup } from './group-of-before.ts'
+import { continueFromPlainGroup } from './plain-group.ts'
 import { countStates, countWaiting, findSyncParts } from './growth-count.ts'
 import { readGrowth, writeGrowth } from './growth-journal.ts'
 import { digestOf, openOf, readSource, type SourcePartition } from './growth-source.ts'
@@ -216,7 +216,7 @@ async function readCopied(
   const begins = beginningOf(config, from)
   const names = ['memberships', ...waiting]
   const topics = names.map((name) => begins + name)
-  if (groupId === config.kafka.groupId) await goOnFromPlainGroup(kafka, { config, topics, log })
+  if (groupId === config.kafka.groupId) await continueFromPlainGroup(kafka, { config, topics, log })
   const source = await readSource(kafka, reader, { groupId, topics })
   return new Map(names.map((name) => [name, source.get(begins + name) ?? []]))
 }

@@ -1,14 +1,14 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import process from 'node:process'
-import { youngRoomFlag } from './garbage-collector.ts'
+import { semiSpaceFlag } from './garbage-collector.ts'
 import { type Answers, type Failure, isReport, type Question, type Report } from './process-link.ts'
 
 /** How a process has ended, and what it said before of why. */
 export type Ending = { code: number | null; signal: NodeJS.Signals | null; failure: Failure | undefined }
 
-export type Answered<T> = { ok: true; answer: T } | { ok: false; reason: string }
+export type ProcessAnswer<T> = { ok: true; answer: T } | { ok: false; reason: string }
 
-type Waiting = (answered: Answered<Answers[keyof Answers]>) => void
+type Waiting = (answered: ProcessAnswer<Answers[keyof Answers]>) => void
 
 /** One of the processes of a worker, as its primary sees it. It runs this program with the same arguments. */
 export class WorkerProcess {
@@ -28,7 +28,7 @@ export class WorkerProcess {
     this.number = number
     const [, entry = '', ...args] = process.argv
     this.#child = fork(entry, [...args, '--process-number', String(number)], {
-      execArgv: [...process.execArgv, youngRoomFlag],
+      execArgv: [...process.execArgv, semiSpaceFlag],
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     })
     const started = Promise.withResolvers<void>()
@@ -57,11 +57,11 @@ export class WorkerProcess {
   }
 
   /** Gives up after `timeoutMs`. Never rejects. */
-  async ask<Ask extends keyof Answers>(ask: Ask, timeoutMs: number): Promise<Answered<Answers[Ask]>> {
+  async ask<Ask extends keyof Answers>(ask: Ask, timeoutMs: number): Promise<ProcessAnswer<Answers[Ask]>> {
     if (this.#hasEnded) return this.#refusal('has ended')
     if (!this.#hasStarted) return this.#refusal('is starting')
     const id = ++this.#lastId
-    const { promise, resolve } = Promise.withResolvers<Answered<Answers[keyof Answers]>>()
+    const { promise, resolve } = Promise.withResolvers<ProcessAnswer<Answers[keyof Answers]>>()
     this.#waiting.set(id, resolve)
     const timer = setTimeout(() => resolve(this.#refusal(`did not answer within ${timeoutMs} ms`)), timeoutMs)
     const question: Question = { id, ask }
@@ -70,7 +70,7 @@ export class WorkerProcess {
     })
     try {
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the answer to the question of this id
-      return (await promise) as Answered<Answers[Ask]>
+      return (await promise) as ProcessAnswer<Answers[Ask]>
     } finally {
       clearTimeout(timer)
       this.#waiting.delete(id)

@@ -42,7 +42,7 @@ import { openGroupLag } from './lag-gauges.ts'
 import { refuseOtherLayout } from './growth-journal.ts'
 import { tuneGarbageCollector } from './garbage-collector.ts'
 import { bulkheadOf } from './bulkhead-limits.ts'
-import { goOnFromPlainGroup } from './group-of-before.ts'
+import { continueFromPlainGroup } from './plain-group.ts'
 import { createOutbound } from './outbound.ts'
 import type { Parts } from './parts.ts'
 import { openReplays } from './replays.ts'
@@ -263,7 +263,7 @@ export async function startMember({
     }),
   )
   const subscribed = subscriptions.map(({ topic }) => topic)
-  await goOnFromPlainGroup(kafka, { config, topics: subscribed, log })
+  await continueFromPlainGroup(kafka, { config, topics: subscribed, log })
   const retentions = parts.add(openRetentions({ kafka, topics: subscribed, log }))
   showLimits(metrics, config, bulkhead.maxInFlight)
   if (processOf === undefined || processOf.number === 1)

@@ -1,11 +1,11 @@
 import { Kafka, logLevel } from 'kafkajs'
 import { registerCodecs } from '../../src/kafka/codecs.ts'
-import { stillRequestQueue } from '../../src/kafka/request-queue.ts'
+import { silenceRequestQueue } from '../../src/kafka/request-queue.ts'
 
 /** A plain client for acting as another program; it logs nothing. */
 export function plainClient(brokers: readonly string[]): Kafka {
   registerCodecs()
-  stillRequestQueue()
+  silenceRequestQueue()
   return new Kafka({
     brokers: [...brokers],
     clientId: 'test',

@@ -1,5 +1,5 @@
 /** A gateway's, which is not measured here. */
-export { weigh } from '../../../src/message/structure.ts'
+export { measureStructure } from '../../../src/message/structure.ts'
 
 /** No limits on depth and keys. */
 export function findExcess(): undefined {

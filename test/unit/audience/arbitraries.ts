@@ -1,5 +1,5 @@
 import * as fc from 'fast-check'
-import type { PropertyState, PropertySubject } from '../../../src/audience/state-record.ts'
+import type { PropertyState, PropertySubject } from '../../../src/audience/property-state.ts'
 import { laterOf, type Version } from '../../../src/audience/version.ts'
 
 /** Ids as producers may send them: also with half a surrogate pair, and with what parts our keys. */

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { isMemberText } from '../../../src/audience/entry.ts'
-import { encodeState, encodeSubject, type PropertyState } from '../../../src/audience/state-record.ts'
+import type { PropertyState } from '../../../src/audience/property-state.ts'
+import { encodeState, encodeSubject } from '../../../src/audience/state-record.ts'
 import { metaKey, propertyPrefix } from '../../../src/audience/store-keys.ts'
 import { parseVersion, type Version } from '../../../src/audience/version.ts'
 import {

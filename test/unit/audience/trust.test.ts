@@ -3,12 +3,8 @@ import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { isMemberText } from '../../../src/audience/entry.ts'
-import {
-  encodeDeletionFloor,
-  encodeState,
-  encodeSubject,
-  type PropertySubject,
-} from '../../../src/audience/state-record.ts'
+import type { PropertySubject } from '../../../src/audience/property-state.ts'
+import { encodeDeletionFloor, encodeState, encodeSubject } from '../../../src/audience/state-record.ts'
 import { levelStores, type StateStore, type Stores } from '../../../src/audience/store.ts'
 import { metaKey, propertyPrefix, rangeOf } from '../../../src/audience/store-keys.ts'
 import { until } from '../../support/until.ts'

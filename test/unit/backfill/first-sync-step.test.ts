@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { joinedBy, type Joint } from '../../../src/backfill/connections.ts'
+import { joinedBy, type ConnectionState } from '../../../src/backfill/connections.ts'
 import { firstSyncStep } from '../../../src/backfill/first-sync-step.ts'
 import type { Standing } from '../../../src/backfill/standing.ts'
 
@@ -8,15 +8,15 @@ const assumed: Standing = { kind: 'told', upTo: 0 }
 const syncing: Standing = { kind: 'syncing', upTo: 7, withLeft: false, after: ['vip', 'u1'], sent: 3 }
 const parted: Standing = { kind: 'parted' }
 const leftOut: Standing = { kind: 'left_out' }
-const joints: readonly Joint[] = ['none', 'on', 'paused', 'off']
+const joints: readonly ConnectionState[] = ['none', 'on', 'paused', 'off']
 
-/** By joint: none, on, paused, off. */
+/** By connectionState: none, on, paused, off. */
 function steps(
   standing: Standing | undefined,
   { isTracked = true, isComplete = false, isWanted = true } = {},
 ): unknown[] {
-  return joints.map((joint) =>
-    firstSyncStep({ joint, standing, isTracked, isComplete: () => isComplete, isWanted }),
+  return joints.map((connectionState) =>
+    firstSyncStep({ connectionState, standing, isTracked, isComplete: () => isComplete, isWanted }),
   )
 }
 
@@ -83,8 +83,8 @@ describe('what the catalog says of connections', () => {
 
   test('is the state of the destination, and off where the space is disabled', () => {
     for (const state of ['on', 'off', 'paused'] as const)
-      expect(jointOfCrm({ state })).toEqual([{ ...crm, joint: state }])
-    expect(jointOfCrm({ isEnabled: false })).toEqual([{ ...crm, joint: 'off' }])
+      expect(jointOfCrm({ state })).toEqual([{ ...crm, connectionState: state }])
+    expect(jointOfCrm({ isEnabled: false })).toEqual([{ ...crm, connectionState: 'off' }])
   })
 
   test('is nothing of sources of events, and of what is not connected', () => {

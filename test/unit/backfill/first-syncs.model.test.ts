@@ -17,15 +17,18 @@ const users = ['u0', 'u1', 'u2', 'u3', 'u4', 'u5']
 const spaceId = 'space'
 const destinationId = 'late'
 
-type Joint = 'none' | 'on' | 'paused'
+type ConnectionState = 'none' | 'on' | 'paused'
 
-function catalogOf(joint: Joint): Connections {
+function catalogOf(connectionState: ConnectionState): Connections {
   return {
     sources: new Map([[spaceId, { kind: 'audiences', enabled: true }]]),
     destinations: new Map([
       [
         destinationId,
-        { state: joint === 'paused' ? 'paused' : 'on', sources: joint === 'none' ? [] : [spaceId] },
+        {
+          state: connectionState === 'paused' ? 'paused' : 'on',
+          sources: connectionState === 'none' ? [] : [spaceId],
+        },
       ],
     ]),
   }
@@ -44,7 +47,7 @@ class World {
   readonly replays: Replayed[] = []
   /** The last that the destination was told of a user. */
   readonly told = new Map<string, boolean>()
-  joint: Joint = 'none'
+  connectionState: ConnectionState = 'none'
   clock = 0
 
   append({ key, value }: { key: Buffer; value: Buffer }): number {
@@ -70,12 +73,12 @@ class Worker {
   readonly units = new Set<number>()
   readonly failures: unknown[] = []
   readonly #waiting: (() => void)[] = []
-  joint: Joint
+  connectionState: ConnectionState
   #isKilled = false
 
   constructor(world: World) {
     this.#world = world
-    this.joint = world.joint
+    this.connectionState = world.connectionState
     const keeper = new MarkKeeper({
       partitions,
       read: (from) => this.#read(from),
@@ -87,7 +90,7 @@ class Worker {
       isWanted: true,
       perSecond: 1e9,
       partitions,
-      catalog: () => catalogOf(this.joint),
+      catalog: () => catalogOf(this.connectionState),
       marks: keeper,
       readMarks: () => (reading = reading.then(() => keeper.update())),
       statesOf: (unit, query) => this.#statesOf(unit, query),
@@ -120,8 +123,8 @@ class Worker {
   }
 
   see(): void {
-    if (this.joint === this.#world.joint) return
-    this.joint = this.#world.joint
+    if (this.connectionState === this.#world.connectionState) return
+    this.connectionState = this.#world.connectionState
     this.#firsts.catalogChanged()
   }
 
@@ -140,7 +143,7 @@ class Worker {
     const at = ++this.#world.clock
     this.#world.states[unitOf(userId)]?.set(userId, { isMember, at })
     // While it is paused it is told later, and nothing is lost of that.
-    if (this.joint !== 'none') this.#world.told.set(userId, isMember)
+    if (this.connectionState !== 'none') this.#world.told.set(userId, isMember)
   }
 
   async #answer<T>(value: T): Promise<T> {
@@ -190,7 +193,7 @@ function heldState([userId, { isMember, at }]: [string, Value]): HeldState {
 
 type Step =
   | { kind: 'change'; userId: string; isMember: boolean }
-  | { kind: 'edit'; joint: Joint }
+  | { kind: 'edit'; connectionState: ConnectionState }
   | { kind: 'see' | 'permit' | 'kill'; worker: number }
   | { kind: 'move'; unit: number }
   | { kind: 'deliver' | 'wait' }
@@ -209,7 +212,7 @@ const anyStep: fc.Arbitrary<Step> = fc.oneof(
     weight: 2,
     arbitrary: fc.record({
       kind: fc.constant('edit' as const),
-      joint: fc.constantFrom<Joint>('none', 'on', 'paused'),
+      connectionState: fc.constantFrom<ConnectionState>('none', 'on', 'paused'),
     }),
   },
   { weight: 3, arbitrary: fc.record({ kind: fc.constant('see' as const), worker }) },
@@ -254,7 +257,7 @@ describe('whatever workers see of the catalog, whoever owns a unit, and whoever 
               if ('userId' in rest) ownerOf(unitOf(rest.userId))?.route(rest.userId, rest.isMember)
               break
             case 'edit':
-              if ('joint' in rest) world.joint = rest.joint
+              if ('connectionState' in rest) world.connectionState = rest.connectionState
               break
             case 'see':
               one?.see()
@@ -289,7 +292,7 @@ describe('whatever workers see of the catalog, whoever owns a unit, and whoever 
           }
         }
         for (const step of steps) await take(step)
-        world.joint = 'on'
+        world.connectionState = 'on'
         for (const one of workers) one.see()
         for (let round = 0; round < 200; round++) {
           await turns()

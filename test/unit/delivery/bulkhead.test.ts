@@ -4,7 +4,7 @@ import { Breaker, type TryClass } from '../../../src/delivery/breaker.ts'
 import {
   Bulkhead,
   type BulkheadOptions,
-  type DropWhy,
+  type BulkheadDropReason,
   type PacedHook,
   type PacedTry,
 } from '../../../src/delivery/bulkhead.ts'
@@ -42,7 +42,7 @@ class Try implements PacedTry {
   readonly bytes = 100
   obstacle: PacedTry['obstacle']
   readonly #started: Try[]
-  droppedFor: DropWhy | undefined
+  droppedFor: BulkheadDropReason | undefined
 
   constructor(started: Try[], hook: PacedHook, tryClass: TryClass = 'first') {
     this.#started = started
@@ -55,7 +55,7 @@ class Try implements PacedTry {
     this.hook.breaker.begun(performance.now(), this.tryClass)
   }
 
-  dropped(why: DropWhy): void {
+  dropped(why: BulkheadDropReason): void {
     this.droppedFor = why
   }
 }

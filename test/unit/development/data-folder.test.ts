@@ -2,7 +2,7 @@ import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { newClusterId, openDataFolder, wayOfFolder } from '../../../src/development/data-folder.ts'
+import { newClusterId, openDataFolder, runtimeOfFolder } from '../../../src/development/data-folder.ts'
 import type { ClusterPlan } from '../../../src/development/running-kafka.ts'
 
 let dataDir = ''
@@ -27,11 +27,11 @@ test('a cluster id is 16 bytes in base64 without a leading dash', () => {
 })
 
 test('a kept folder keeps its cluster id and its way', async () => {
-  expect(await wayOfFolder(dataDir)).toBeUndefined()
+  expect(await runtimeOfFolder(dataDir)).toBeUndefined()
   const first = await openDataFolder(plan(), 'java')
   await first.close()
   expect((await openDataFolder(plan(), 'java')).clusterId).toBe(first.clusterId)
-  expect(await wayOfFolder(dataDir)).toBe('java')
+  expect(await runtimeOfFolder(dataDir)).toBe('java')
 })
 
 test('a temporary folder is removed when it is closed', async () => {

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { arrivalAt, occasionOf } from '../../../src/gateway/clock.ts'
-import { checkItem, type Surroundings, trackingKinds } from '../../../src/gateway/item.ts'
+import { checkItem, type ItemContext, trackingKinds } from '../../../src/gateway/item.ts'
 import { maxMessageBytes } from '../../../src/gateway/request-limits.ts'
 import { SharedObject } from '../../../src/gateway/shared.ts'
 import { enter } from '../../../src/message/enter.ts'
@@ -10,7 +10,7 @@ import { parseBody, spelledMessage } from '../message/json-text.ts'
 
 const receivedAt = '2026-03-01T12:00:00.000Z'
 const arrival = arrivalAt(Date.parse(receivedAt))
-const inBatch: Surroundings = {
+const inBatch: ItemContext = {
   ...occasionOf(undefined, arrival),
   kind: undefined,
   context: undefined,
@@ -26,7 +26,7 @@ function shared(value: object, limits = defaultLimits): SharedObject {
 }
 
 /** What a message becomes. */
-function written(item: unknown, surroundings: Partial<Surroundings> = {}): Record<string, unknown> {
+function written(item: unknown, surroundings: Partial<ItemContext> = {}): Record<string, unknown> {
   const checked = checkItem(item, { ...inBatch, ...surroundings })
   if (!checked.ok) throw new Error(`left out: ${checked.reason}`)
   return JSON.parse(checked.text)
@@ -37,7 +37,7 @@ function keyOf(item: object): string | undefined {
   return checked.ok ? checked.key : undefined
 }
 
-function reasonOf(item: unknown, surroundings: Partial<Surroundings> = {}): string | undefined {
+function reasonOf(item: unknown, surroundings: Partial<ItemContext> = {}): string | undefined {
   const checked = checkItem(item, { ...inBatch, ...surroundings })
   return checked.ok ? undefined : checked.reason
 }

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import type { KafkaSettings } from '../../../src/kafka/client.ts'
+import type { KafkaSettings } from '../../../src/kafka/kafka-settings.ts'
 import { principalOf } from '../../../src/kafka/principal.ts'
 import { createAuthority } from '../../support/certificates.ts'
 

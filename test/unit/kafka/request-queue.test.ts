@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import { expect, test } from 'vitest'
-import { stillRequestQueue } from '../../../src/kafka/request-queue.ts'
+import { silenceRequestQueue } from '../../../src/kafka/request-queue.ts'
 import { until } from '../../support/until.ts'
 
 type Pushed = {
@@ -9,7 +9,7 @@ type Pushed = {
   sendRequest(): void
 }
 
-stillRequestQueue()
+silenceRequestQueue()
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kafkajs declares no types for its files
 const RequestQueue = createRequire(import.meta.url)('kafkajs/src/network/requestQueue/index.js') as new (
   options: object,

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { parseJson, someMember } from '../../../src/message/json.ts'
+import { parseJson, hasMember } from '../../../src/message/json.ts'
 import { spelledJson } from './json-text.ts'
 
 /** Tells 0 from -0, which JSON.stringify alone does not. */
@@ -66,14 +66,14 @@ describe('a member is found', () => {
   const sample = JSON.parse('{"a":[1,{"__proto__":{"b":2}}],"c":null}') as unknown
 
   test('by its key', () => {
-    expect(someMember(sample, (key) => key === 'b')).toBe(true)
+    expect(hasMember(sample, (key) => key === 'b')).toBe(true)
   })
 
   test('by its value', () => {
-    expect(someMember(sample, (_key, value) => value === 2)).toBe(true)
+    expect(hasMember(sample, (_key, value) => value === 2)).toBe(true)
   })
 
   test('only if it is there', () => {
-    expect(someMember(sample, (key, value) => key === '0' || value === 3)).toBe(false)
+    expect(hasMember(sample, (key, value) => key === '0' || value === 3)).toBe(false)
   })
 })

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { findExcess, weigh } from '../../../src/message/structure.ts'
+import { findExcess, measureStructure } from '../../../src/message/structure.ts'
 
 const generous = { maxDepth: 1_000, maxKeys: 1_000_000 }
 
@@ -71,7 +71,7 @@ test('a value that is weighed has its keys counted, or is too deep, or has too m
           ...(depthOf(message) > maxDepth ? ['nested_too_deep'] : []),
           ...(keysOf(message) > maxKeys ? ['too_many_keys'] : []),
         ]
-        const weighed = weigh(message, { maxDepth, maxKeys })
+        const weighed = measureStructure(message, { maxDepth, maxKeys })
         if (faults.length > 0) expect(faults).toContain(!weighed.ok && weighed.fault)
         else if (more === Infinity || more === -Infinity) {
           expect(weighed).toEqual({ ok: false, fault: 'number_out_of_range' })
@@ -84,7 +84,7 @@ test('a value that is weighed has its keys counted, or is too deep, or has too m
 
 test('a value that is deeper than the stack is weighed too', () => {
   const value: object = JSON.parse(nested(200_000))
-  expect(weigh(value, generous)).toEqual({ ok: false, fault: 'nested_too_deep' })
+  expect(measureStructure(value, generous)).toEqual({ ok: false, fault: 'nested_too_deep' })
 })
 
 const nested = (levels: number) => `{"":${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}}`

@@ -1,7 +1,7 @@
 import { endOfString } from './json-walk.ts'
 
 /** A batch that is JSON again, and which of its messages (counted from 0) had what is none. */
-export type Mended = { readonly text: string; readonly items: ReadonlySet<number> }
+export type Replaced = { readonly text: string; readonly items: ReadonlySet<number> }
 
 const quote = 0x22
 const comma = 0x2c
@@ -21,7 +21,7 @@ const words = ['-Infinity', 'Infinity', 'NaN']
  * messages these are. `undefined` where there is none, or one that stands elsewhere. What comes out need not be JSON.
  * Looks at each character once; for texts that JSON.parse has refused.
  */
-export function mendNotNumbers(text: string): Mended | undefined {
+export function replaceNonNumbers(text: string): Replaced | undefined {
   const items = new Set<number>()
   let mended = ''
   let copied = 0

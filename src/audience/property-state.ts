@@ -1,0 +1,21 @@
+import type { Version } from './version.ts'
+
+/** One property of one user in one space. */
+export type PropertySubject = {
+  readonly kind: 'property'
+  readonly userId: string
+  readonly spaceId: string
+  readonly property: string
+}
+
+/** The value of a property, and which audience or trait it tells of. */
+export type PropertyState = {
+  readonly kind: 'audience' | 'trait'
+  readonly id: string
+  readonly name: string
+  /** The value as JSON text, as `JSON.stringify` writes it. */
+  readonly value: string
+  readonly version: Version
+  /** The version of the record that carries this value to the receivers. Never above `version`. */
+  readonly since: Version
+}
