@@ -7,7 +7,13 @@ import { type KafkaNode, type RunningKafka, startKafka } from '../../src/develop
 import { type CountingReceiver, startCountingReceiver } from '../support/counting-receiver.ts'
 import { otherProgram, readAll } from '../support/kafka.ts'
 import { until } from '../support/until.ts'
-import { runSluice, type SluiceProcess, startSluice, writeCatalog } from '../support/worker-process.ts'
+import {
+  applyTopics,
+  runSluice,
+  type SluiceProcess,
+  startSluice,
+  writeCatalog,
+} from '../support/worker-process.ts'
 import { newIds, unhurried, type Scene, setScene } from './scene.ts'
 
 const emptyCatalog = writeCatalog({ sources: [], destinations: [] })
@@ -142,7 +148,8 @@ describe.each([
       return (await staying.receiver.count('/failing')).inFlight === 0
     })
     const before = await staying.attempts()
-    await passTime(8_000)
+    // Four times as long as a retry waits.
+    await passTime(4_000)
     expect(await staying.attempts()).toBe(before)
   })
 
@@ -190,7 +197,7 @@ test('what Kafka does not take is not committed, so that a crash loses nothing',
   await before.kill()
   expect(await scene.lag()).toBe(ids.length)
 
-  await runSluice(['topics', 'apply'], scene.variables)
+  await applyTopics(scene.variables)
   const after = await startSluice(scene.variables)
   await until('all is committed', async () => (await scene.lag()) === 0, { everyMs: 250 })
   const letters = await readAll(deadLetters)

@@ -79,8 +79,8 @@ const urlOf = (path: string) => `http://127.0.0.1:${worker.httpPort}${path}`
 const getText = async (path: string) => (await fetch(urlOf(path))).text()
 
 /** The group waits for one that was killed until its session is over. */
-async function joinWaitingGroup(): Promise<{ own: Scene; joining: SluiceProcess }> {
-  const own = await setShopScene(receiver.url('/hung'), { SLUICE_KAFKA_SESSION_TIMEOUT: '15s' })
+async function joinWaitingGroup(sessionTimeout: string): Promise<{ own: Scene; joining: SluiceProcess }> {
+  const own = await setShopScene(receiver.url('/hung'), { SLUICE_KAFKA_SESSION_TIMEOUT: sessionTimeout })
   const former = await startSluice(own.variables)
   await former.kill()
   const joining = await startSluice(own.variables, { isUnready: true })
@@ -97,7 +97,7 @@ describe('the probes', () => {
   })
 
   test('/readyz is 503 before it has joined and while it stops, and /livez is not', async () => {
-    const { own, joining } = await joinWaitingGroup()
+    const { own, joining } = await joinWaitingGroup('8s')
     const probe = async (path: string) => {
       const response = await fetch(`http://127.0.0.1:${joining.httpPort}${path}`)
       return { status: response.status, text: await response.text() }
@@ -125,7 +125,7 @@ describe('the probes', () => {
   })
 
   test('a worker that the group keeps waiting stops at once', async () => {
-    const { joining } = await joinWaitingGroup()
+    const { joining } = await joinWaitingGroup('15s')
     const { code, tookMs } = await joining.terminate()
     expect(code).toBe(0)
     expect(tookMs).toBeLessThan(5_000)
@@ -135,10 +135,10 @@ describe('the probes', () => {
 
   test('a worker that the group keeps waiting while it joins again stops at once, with a last commit, and has left', async () => {
     const count = 20
-    await receiver.behave('/slow', { delayMs: 12_000 })
+    await receiver.behave('/slow', { delayMs: 8_000 })
     const own = await setShopScene(receiver.url('/slow'), {
-      SLUICE_KAFKA_SESSION_TIMEOUT: '30s',
-      SLUICE_DELIVERY_TIMEOUT: '20s',
+      SLUICE_KAFKA_SESSION_TIMEOUT: '15s',
+      SLUICE_DELIVERY_TIMEOUT: '15s',
     })
     const first = await startSluice(own.variables)
     onTestFinished(() => first.kill())

@@ -126,7 +126,7 @@ describe('two processes', () => {
   test('end by one SIGTERM, repeat nothing and lose nothing', async () => {
     await receiver.behave('/crm', { delayMs: 50 })
     const { of, pair } = await begin()
-    const ids = newIds(3_000)
+    const ids = newIds(1_500)
     await of.send('shop', ids)
     await partHasArrived()
     const { code, tookMs } = await pair.terminate()
@@ -177,7 +177,7 @@ describe('two processes', () => {
   test('stop in good order when the first process is killed', async () => {
     await receiver.behave('/crm', { delayMs: 50 })
     const { of, pair } = await begin()
-    const ids = newIds(3_000)
+    const ids = newIds(1_500)
     await of.send('shop', ids)
     await partHasArrived()
     await pair.kill()

@@ -4,7 +4,7 @@ import { onTestFinished } from 'vitest'
 import { withAdmin } from '../../src/kafka/with-admin.ts'
 import { groupLag } from '../support/group-lag.ts'
 import { otherProgram, randomPrefix, testKafka } from '../support/kafka.ts'
-import { type CatalogData, runSluice, writeCatalog } from '../support/worker-process.ts'
+import { applyTopics, type CatalogData, writeCatalog } from '../support/worker-process.ts'
 
 /** For tests that lanes and breakers are not the subject of: nothing is parked but what failed. */
 export const unhurried = {
@@ -48,7 +48,7 @@ export async function setScene({
     SLUICE_CATALOG_FILE: catalog.path,
     ...own,
   }
-  await runSluice(['topics', 'apply'], variables)
+  await applyTopics(variables)
   return {
     prefix,
     variables,

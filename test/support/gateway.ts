@@ -1,6 +1,6 @@
 import { randomPrefix, readAll, testKafka } from './kafka.ts'
 import { post, readJson, type Reply } from './post.ts'
-import { runSluice, type SluiceProcess, startSluice, writeCatalog } from './worker-process.ts'
+import { applyTopics, type SluiceProcess, startSluice, writeCatalog } from './worker-process.ts'
 
 export { basic, post, type Reply } from './post.ts'
 
@@ -57,7 +57,7 @@ export async function startGateway({
     SLUICE_CATALOG_FILE: catalog.path,
     ...own,
   }
-  await runSluice(['topics', 'apply'], variables)
+  await applyTopics(variables)
   const process = await startSluice(variables, { role: 'gateway' })
   const origin = `http://127.0.0.1:${process.gatewayPort}`
   return {

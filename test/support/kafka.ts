@@ -31,9 +31,28 @@ export function testKafka(): string[] {
   return inject('kafkaBrokers')
 }
 
+/** All that this test file has been given. */
+const prefixes: string[] = []
+
 /** A topic prefix of one test's own, such as `t-3f9a2c.`. */
 export function randomPrefix(): string {
-  return `t-${randomBytes(3).toString('hex')}.`
+  const prefix = `t-${randomBytes(3).toString('hex')}.`
+  prefixes.push(prefix)
+  return prefix
+}
+
+/** Deletes the topics of this test file: whoever lists the topics of a cluster reads all that there are. */
+export async function deleteOwnTopics(): Promise<void> {
+  if (prefixes.length === 0) return
+  const admin = otherProgram().admin()
+  await admin.connect()
+  try {
+    const all = await admin.listTopics()
+    const topics = all.filter((topic) => prefixes.some((prefix) => topic.startsWith(prefix)))
+    if (topics.length > 0) await admin.deleteTopics({ topics })
+  } finally {
+    await admin.disconnect()
+  }
 }
 
 /** A plain client for acting as another program, by default of the run's Kafka. */

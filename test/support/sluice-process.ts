@@ -54,6 +54,8 @@ export function environmentOf(variables: Record<string, string>): NodeJS.Process
   return {
     PATH: process.env['PATH'],
     HOME: process.env['HOME'],
+    // What was compiled once is not compiled at each start.
+    NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
     SLUICE_HTTP_HOST: '127.0.0.1',
     SLUICE_HTTP_PORT: '0',
     SLUICE_GATEWAY_HOST: '127.0.0.1',

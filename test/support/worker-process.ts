@@ -1,4 +1,6 @@
 import { inject, onTestFailed, TestRunner } from 'vitest'
+import { readConfig } from '../../src/config/read.ts'
+import { applyTopicTable } from '../../src/roles/topics.ts'
 import { type Ended, environmentOf, runProgram, type SluiceProcess, startProgram } from './sluice-process.ts'
 
 export {
@@ -38,6 +40,13 @@ export async function runSluice(
   if (code !== expectedCode)
     throw new Error(`sluice ${args.join(' ')} exited with ${code}:\n${stderr}${stdout}`)
   return { stdout, stderr }
+}
+
+/** Makes the topics as `sluice topics apply` does, without a process for it. */
+export async function applyTopics(variables: Record<string, string>): Promise<void> {
+  const read = readConfig({ env: environment(variables) })
+  if (!read.ok) throw new Error(read.message)
+  await applyTopicTable(read.config, { warn() {}, debug() {} })
 }
 
 /** Starts `sluice worker` (or another role) and waits until it is ready, or with `isUnready` until its port is open. */

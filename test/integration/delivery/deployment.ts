@@ -1,6 +1,6 @@
 import { type CompressionTypes, type Message } from 'kafkajs'
 import { produce, randomPrefix, readAll, type SeenRecord, testKafka } from '../../support/kafka.ts'
-import { runSluice, type SluiceProcess, startSluice, writeCatalog } from '../../support/worker-process.ts'
+import { applyTopics, type SluiceProcess, startSluice, writeCatalog } from '../../support/worker-process.ts'
 
 /** A destination as the catalog file has it. */
 export type DestinationEntry = {
@@ -60,7 +60,7 @@ export async function deploy({
     SLUICE_CATALOG_FILE: catalog.path,
     ...variables,
   }
-  await runSluice(['topics', 'apply'], settings)
+  await applyTopics(settings)
   let worker = await startSluice(settings)
   return {
     prefix,

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { produce } from '../../support/kafka.ts'
 import { answer, neverAnswer, type Receiver, type Script, startReceiver } from '../../support/receiver.ts'
 import { until } from '../../support/until.ts'
 import { type Deployment, deploy } from './deployment.ts'
@@ -47,12 +48,14 @@ beforeAll(async () => {
     },
   })
   for (let sent = 0; sent < messages; sent++) {
-    for (const id of Object.keys(pathsOf)) {
-      const messageId = `${id}-${sent}`
-      await sluice.send(id, [
-        { key: `${sent}`, value: { type: 'track', event: 'e', userId: 'u', messageId } },
-      ])
-    }
+    await produce(
+      `${sluice.prefix}events`,
+      Object.keys(pathsOf).map((id) => ({
+        key: `${sent}`,
+        headers: { 'source-id': id },
+        value: JSON.stringify({ type: 'track', event: 'e', userId: 'u', messageId: `${id}-${sent}` }),
+      })),
+    )
     await delay(everyMs)
   }
 }, 120_000)

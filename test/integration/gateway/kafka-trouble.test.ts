@@ -64,7 +64,10 @@ describe.each([
   let gateway: TestGateway
 
   beforeAll(async () => {
-    gateway = await startGateway({ brokers: kafka.brokers })
+    gateway = await startGateway({
+      brokers: kafka.brokers,
+      variables: { SLUICE_SHUTDOWN_TIMEOUT: '4s' },
+    })
   })
 
   afterAll(() => gateway.stop())
@@ -111,7 +114,7 @@ describe.each([
     await load.stop()
     await goOn()
     expect(code).toBe(0)
-    expect(tookMs).toBeLessThan(10_500)
+    expect(tookMs).toBeLessThan(4_500)
   })
 })
 

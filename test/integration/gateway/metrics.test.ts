@@ -1,8 +1,8 @@
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { type GatewaySource, startGateway } from '../../support/gateway.ts'
 import { until } from '../../support/until.ts'
 
-test('a gateway tells the lag of a group in which no worker is', async () => {
+test.concurrent('a gateway tells the lag of a group in which no worker is', async ({ onTestFinished }) => {
   const gateway = await startGateway()
   onTestFinished(() => gateway.stop())
   const lag = (topic: string) => gateway.process.metric('sluice_group_lag_records', { topic })
@@ -12,7 +12,9 @@ test('a gateway tells the lag of a group in which no worker is', async () => {
   expect(await lag('retry.1m')).toBe(0)
 })
 
-test('a gateway tells which catalog is in force, and that an edit is refused', async () => {
+test.concurrent('a gateway tells which catalog is in force, and that an edit is refused', async ({
+  onTestFinished,
+}) => {
   const sources: readonly GatewaySource[] = [{ id: 'shop', writeKeys: ['KEY'] }]
   const gateway = await startGateway({ sources })
   onTestFinished(() => gateway.stop())

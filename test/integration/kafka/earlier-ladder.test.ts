@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { newIds, setScene } from '../../e2e/scene.ts'
 import { startCountingReceiver } from '../../support/counting-receiver.ts'
 import { until } from '../../support/until.ts'
-import { runSluice, startSluice } from '../../support/worker-process.ts'
+import { applyTopics, startSluice } from '../../support/worker-process.ts'
 
 test('the retry topic of an earlier ladder is consumed until it is empty', async () => {
   const receiver = await startCountingReceiver()
@@ -25,7 +25,7 @@ test('the retry topic of an earlier ladder is consumed until it is empty', async
 
   await receiver.behave('/hook', {})
   const changed = { ...scene.variables, SLUICE_RETRY_LADDER: '1s', SLUICE_RETRY_THEN: '1s' }
-  await runSluice(['topics', 'apply'], changed)
+  await applyTopics(changed)
   const after = await startSluice(changed)
   await until('all have arrived', async () => (await receiver.count('/hook')).delivered === ids.length)
   await until('all is committed', async () => (await scene.lag()) === 0)

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { underLoad } from '../../support/group-load.ts'
 
 /** For so long the group is left alone under load. */
-const betweenMs = 4_000
+const betweenMs = 2_000
 
 test('from one worker to three and back to one under load, nothing is lost and nothing is repeated', async () => {
   const { gaps, repeats, changes, produced, deliveries, longestPauseMs } = await underLoad({

@@ -8,7 +8,7 @@ import { produce, randomPrefix, readAll, testKafka } from '../../support/kafka.t
 import { type Collector, type ReceivedSpan, startCollector } from '../../support/otlp.ts'
 import { answer, inTurn, type Receiver, type Script, startReceiver } from '../../support/receiver.ts'
 import { until } from '../../support/until.ts'
-import { runSluice, type SluiceProcess, startSluice, writeCatalog } from '../../support/worker-process.ts'
+import { applyTopics, type SluiceProcess, startSluice, writeCatalog } from '../../support/worker-process.ts'
 
 let collector: Collector
 const ended: (() => Promise<unknown> | void)[] = []
@@ -61,7 +61,7 @@ async function setScene(
     () => catalog.remove(),
     () => receiver.stop(),
   )
-  await runSluice(['topics', 'apply'], variables)
+  await applyTopics(variables)
   async function start(role: 'gateway' | 'worker', more: Record<string, string> = {}) {
     const process = await startSluice({ ...variables, ...more }, { role })
     ended.push(() => (process.isRunning ? process.kill() : undefined))

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { newIds, setScene, unhurried } from '../../e2e/scene.ts'
-import { startCountingReceiver } from '../../support/counting-receiver.ts'
-import { until } from '../../support/until.ts'
-import { startSluice } from '../../support/worker-process.ts'
+import { newIds, setScene, unhurried } from '../e2e/scene.ts'
+import { startCountingReceiver } from '../support/counting-receiver.ts'
+import { until } from '../support/until.ts'
+import { startSluice } from '../support/worker-process.ts'
 
 /** A receiver with requests in flight at any time, of which a part fails at first, and a worker in the middle of a backlog. */
 async function underLoad(messages: number) {
