@@ -14,6 +14,7 @@ import { chartFiles, leftCopies } from './chart.ts'
 import { dashboardFiles, dashboardsMarkdown } from './dashboards.ts'
 import { metricsMarkdown } from './metrics-markdown.ts'
 import { scalingPlot } from './plots/scaling.ts'
+import { topicsMarkdown } from './topics-markdown.ts'
 
 /**
  * Writes the files that are made from the code: `npm run generate`. With `--check` it writes nothing, and
@@ -39,6 +40,7 @@ const generated: Record<string, string> = {
   ...under('deploy/helm/sluice/files/dashboards', dashboardFiles()),
   'docs/dashboards.md': dashboardsMarkdown(),
   'docs/acls.md': aclsMarkdown(),
+  'docs/topics.md': topicsMarkdown(),
   'docs/architecture.md': architectureMarkdown(readFileSync(join(root, 'docs/architecture.md'), 'utf8')),
   'docs/metrics.md': await metricsMarkdown(),
   'docs/scaling.svg': scalingPlot(),

@@ -1,3 +1,5 @@
+import { type KafkaRole, kafkaRoles } from './kafka-roles.ts'
+import { accessOf } from './topic-list.ts'
 import { shortTopicName, type TopicLayout, topicTable } from './topics.ts'
 
 /** As Kafka's authorizers name them. */
@@ -19,55 +21,8 @@ export type Right = {
   readonly isOptional?: true
 }
 
-/** What runs against a cluster, and needs rights of its own. */
-export const kafkaRoles = [
-  'worker',
-  'gateway',
-  'up',
-  'topics apply',
-  'topics check',
-  'topics grow',
-  'topics grow --abandon',
-  'topics grow --clean',
-  'send',
-  'audience sync',
-  'audience change',
-  'audience backfill',
-  'log serve',
-  'log tail',
-  'log find',
-  'replay',
-  'admin',
-] as const
-export type KafkaRole = (typeof kafkaRoles)[number]
-
-type Access = readonly ('READ' | 'WRITE')[]
-const both: Access = ['READ', 'WRITE']
-
-/** What a role does with the topics, by their names without the prefix; `retry` stands for all tiers. */
-type Uses = Readonly<Record<string, Access>>
-
-const ofWorker: Uses = {
-  // A replay of what was refused puts it back.
-  events: both,
-  // A change that came to the wrong partition is moved to its own.
-  'audience-changes': both,
-  deletions: both,
-  memberships: both,
-  retry: both,
-  replays: both,
-  // A replay reads them.
-  'dead-letters': both,
-  backfills: both,
-  attempts: ['WRITE'],
-  'replay-jobs': both,
-}
-/** It counts, and asks for it; the workers do it. */
-const ofReplay: Uses = { events: ['READ'], 'dead-letters': ['READ'], 'replay-jobs': both }
-const ofGateway: Uses = { events: ['WRITE'], 'audience-changes': ['WRITE'], deletions: ['WRITE'] }
-
+/** What a role needs beside reading and writing, which the table of topics tells. */
 type Needs = {
-  readonly uses: Uses
   /** Of the topics' settings: of those that it uses, or of all. */
   readonly settings?: 'used' | 'all'
   readonly isMember?: true
@@ -78,26 +33,20 @@ type Needs = {
 type Growing = Extract<KafkaRole, `topics grow${string}`>
 
 const needsOf: Readonly<Record<Exclude<KafkaRole, Growing>, Needs>> = {
-  worker: { uses: ofWorker, settings: 'all', isMember: true },
-  gateway: { uses: ofGateway, settings: 'used' },
-  up: {
-    uses: { ...ofWorker, attempts: both },
-    settings: 'all',
-    isMember: true,
-    creates: true,
-  },
-  'topics apply': { uses: { backfills: ['READ'] }, settings: 'all', creates: true },
-  'topics check': { uses: { backfills: ['READ'] }, settings: 'all' },
-  send: { uses: { events: ['WRITE'] } },
-  'audience sync': { uses: { 'audience-changes': ['WRITE'], backfills: ['READ'] } },
-  'audience change': { uses: { 'audience-changes': ['WRITE'] } },
-  'log serve': { uses: { attempts: ['READ'] } },
-  'log tail': { uses: { attempts: ['READ'] } },
-  // A message may have begun in either.
-  'log find': { uses: { events: ['READ'], memberships: ['READ'], deletions: ['READ'] } },
-  'audience backfill': { uses: { memberships: ['READ'], replays: ['WRITE'], backfills: both } },
-  replay: { uses: ofReplay },
-  admin: { uses: ofReplay },
+  worker: { settings: 'all', isMember: true },
+  gateway: { settings: 'used' },
+  up: { settings: 'all', isMember: true, creates: true },
+  'topics apply': { settings: 'all', creates: true },
+  'topics check': { settings: 'all' },
+  send: {},
+  'audience sync': {},
+  'audience change': {},
+  'log serve': {},
+  'log tail': {},
+  'log find': {},
+  'audience backfill': {},
+  replay: {},
+  admin: {},
 }
 
 export type RightsScope = {
@@ -116,10 +65,9 @@ export function rightsOf(role: KafkaRole, scope: RightsScope): Right[] {
   if (role === 'topics grow --abandon') return rightsToAbandon(scope)
   if (role === 'topics grow --clean') return rightsToClean(scope)
   const { layout, groupId, withSettings } = scope
-  const { uses, settings, isMember = false, creates = false } = needsOf[role]
-  const rights = topicTable(layout).flatMap(({ topic, isOptional }): Right[] => {
-    const name = shortTopicName(topic, layout.prefix)
-    const access = uses[name.startsWith('retry.') ? 'retry' : name] ?? []
+  const { settings, isMember = false, creates = false } = needsOf[role]
+  const rights = topicTable(layout).flatMap(({ topic, key, isOptional }): Right[] => {
+    const access = accessOf(role, key)
     const operations: Operation[] = [...access]
     if (access.length === 0 && settings === 'all') operations.push('DESCRIBE')
     if (creates) operations.push('CREATE')

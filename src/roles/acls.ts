@@ -4,7 +4,7 @@ import { topicLayout } from './settings.ts'
 
 const introduction = `# Rights at the brokers
 
-Generated from \`src/kafka/rights.ts\` and the table of topics by \`npm run generate\`, for the default settings: \`kafka.topicPrefix\`, \`kafka.groupId\` and
+Generated from \`src/kafka/rights.ts\` and the [table of topics](topics.md) by \`npm run generate\`, for the default settings: \`kafka.topicPrefix\`, \`kafka.groupId\` and
 \`retry.ladder\` change the names, and so does each growth: \`sluice.g2.memberships\` ([growing.md](growing.md)). With \`topics.check=off\` nobody needs DESCRIBE_CONFIGS or ALTER_CONFIGS.
 
 Each start compares what its principal may do with what the role needs, where the cluster tells (Apache Kafka does), and ends with all that is missing: the

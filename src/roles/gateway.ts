@@ -12,6 +12,7 @@ import { Sources } from '../gateway/sources.ts'
 import type { GatewayTracing } from '../gateway/request-tracing.ts'
 import { createTracking } from '../gateway/tracking.ts'
 import { startRecordSender } from '../kafka/record-sender.ts'
+import { writtenBy } from '../kafka/topic-list.ts'
 import { within } from '../kafka/within.ts'
 import { buildInfo } from '../telemetry/build-info.ts'
 import type { CommonMetrics } from '../telemetry/common-metrics.ts'
@@ -202,8 +203,8 @@ export async function startGatewayPart({
 }
 
 function writtenTopics(config: Config): readonly string[] {
-  const { events, deletions, audienceChanges } = topicNames(config)
-  return [events, deletions, audienceChanges]
+  const names = topicNames(config)
+  return writtenBy('gateway').map((key) => names[key])
 }
 
 function tellAvailability(log: Logger, change: TopicAvailability): void {

@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import type { Config } from '../config/schema.ts'
 import type { createKafka } from '../kafka/client.ts'
 import { readGroupLag } from '../kafka/group-lag.ts'
-import { shortTopicName } from '../kafka/topics.ts'
+import { isRead, shortTopicName } from '../kafka/topics.ts'
 import { within } from '../kafka/within.ts'
 import type { CommonMetrics } from '../telemetry/common-metrics.ts'
 import type { Part } from './parts.ts'
@@ -74,7 +74,6 @@ export async function openGroupLag(deps: {
 
 /** What the group reads, with retry topics of an earlier ladder, of all topics that there are. */
 function topicsOf(existing: readonly string[], config: Config): readonly string[] {
-  const { events, audienceChanges, deletions, memberships, replays, retryPrefix } = topicNames(config)
-  const read = new Set([events, audienceChanges, deletions, memberships, replays])
-  return existing.filter((topic) => read.has(topic) || topic.startsWith(retryPrefix))
+  const names = topicNames(config)
+  return existing.filter((topic) => isRead(names, topic))
 }

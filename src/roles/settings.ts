@@ -1,6 +1,6 @@
 import type { Config } from '../config/schema.ts'
 import type { KafkaSettings } from '../kafka/kafka-settings.ts'
-import { ownPrefix, type TopicLayout } from '../kafka/topics.ts'
+import { type TopicLayout, type TopicNames, topicNames as namesOf } from '../kafka/topics.ts'
 import { formatWait } from '../retry/duration.ts'
 import { type Ladder, tiersOf } from '../retry/ladder.ts'
 import { StartError } from './start-error.ts'
@@ -85,33 +85,6 @@ export function topicLayout(config: Config): TopicLayout {
   }
 }
 
-export type TopicNames = Record<
-  | 'events'
-  | 'audienceChanges'
-  | 'deletions'
-  | 'memberships'
-  | 'retryPrefix'
-  | 'replays'
-  | 'deadLetters'
-  | 'backfills'
-  | 'attempts'
-  | 'replayJobs',
-  string
->
-
 export function topicNames({ kafka, topics }: Config): TopicNames {
-  const { topicPrefix } = kafka
-  const own = ownPrefix({ prefix: topicPrefix, generation: topics.generation })
-  return {
-    events: `${topicPrefix}events`,
-    audienceChanges: `${topicPrefix}audience-changes`,
-    deletions: `${topicPrefix}deletions`,
-    memberships: `${own}memberships`,
-    retryPrefix: `${own}retry.`,
-    replays: `${own}replays`,
-    deadLetters: `${topicPrefix}dead-letters`,
-    backfills: `${topicPrefix}backfills`,
-    attempts: `${topicPrefix}attempts`,
-    replayJobs: `${topicPrefix}replay-jobs`,
-  }
+  return namesOf({ prefix: kafka.topicPrefix, generation: topics.generation })
 }

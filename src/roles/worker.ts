@@ -10,10 +10,10 @@ import {
   type InboundRecord,
   type RecordContent,
   startConsumer,
-  type TopicSubscription,
 } from '../kafka/consumer.ts'
 import { startProducer } from '../kafka/producer.ts'
-import { existingRetryTiers, maxCarriedBytes, shortTopicName } from '../kafka/topics.ts'
+import { maxCarriedBytes } from '../kafka/topic-list.ts'
+import { existingRetryTiers, groupSubscriptions, shortTopicName } from '../kafka/topics.ts'
 import { within } from '../kafka/within.ts'
 import { bothObservers } from '../pipeline/both-observers.ts'
 import { createPipeline } from '../pipeline/pipeline.ts'
@@ -226,7 +226,7 @@ export async function startMember({
   })
   parts.add(running)
   pipeline = running
-  const subscriptions = subscriptionsOf(topics, tiers)
+  const subscriptions = groupSubscriptions(topics, tiers)
   const shortNameOf = (topic: string): string => shortTopicName(topic, config.kafka.topicPrefix)
   const recordCounters = new Map(
     subscriptions.map(({ topic }) => [topic, metrics.records.series({ topic: shortNameOf(topic) })]),
@@ -361,21 +361,6 @@ export async function startMember({
     },
     notReady: () => obstaclesOf(member, state),
   }
-}
-
-/** What a worker reads. Records of all but `events` need the state of their unit. */
-function subscriptionsOf(
-  topics: ReturnType<typeof topicNames>,
-  tiers: readonly { readonly topic: string; readonly waitMs: number }[],
-): readonly TopicSubscription[] {
-  return [
-    { topic: topics.events, waitMs: 0 },
-    { topic: topics.audienceChanges, waitMs: 0, needsState: true, hasWindow: false },
-    { topic: topics.deletions, waitMs: 0, needsState: true },
-    { topic: topics.memberships, waitMs: 0, needsState: true },
-    { topic: topics.replays, waitMs: 0, needsState: true },
-    ...tiers.map((tier) => ({ ...tier, needsState: true })),
-  ]
 }
 
 /** What keeps a member from doing its work, in words. */

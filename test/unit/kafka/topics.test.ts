@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { topicTable } from '../../../src/kafka/topics.ts'
+import { writtenBy } from '../../../src/kafka/topic-list.ts'
+import { groupSubscriptions, isRead, topicNames, topicTable } from '../../../src/kafka/topics.ts'
 
 const day = 86_400_000
 const hour = 3_600_000
@@ -77,4 +78,23 @@ test('every topic has the same number of partitions, but for those that all memb
   expect(new Set(read.map(({ partitions }) => partitions))).toEqual(new Set([12]))
   const whole = table.filter(({ topic }) => ofAll.has(topic))
   expect(whole.map(({ partitions }) => partitions)).toEqual([1, 1])
+})
+
+test('the group subscribes to each topic that has a subscription, and to the tiers that are there', () => {
+  const names = topicNames({ prefix: 's.', generation: 2 })
+  const tiers = [{ topic: 's.g2.retry.7m', waitMs: 420_000 }]
+  expect(groupSubscriptions(names, tiers)).toEqual([
+    { topic: 's.events', waitMs: 0 },
+    { topic: 's.audience-changes', waitMs: 0, needsState: true, hasWindow: false },
+    { topic: 's.deletions', waitMs: 0, needsState: true },
+    { topic: 's.g2.memberships', waitMs: 0, needsState: true },
+    { topic: 's.g2.replays', waitMs: 0, needsState: true },
+    { topic: 's.g2.retry.7m', waitMs: 420_000, needsState: true },
+  ])
+  expect(isRead(names, 's.g2.retry.30s')).toBe(true)
+  expect(isRead(names, 's.dead-letters')).toBe(false)
+})
+
+test('a gateway writes what it takes, and nothing else', () => {
+  expect(writtenBy('gateway')).toEqual(['events', 'audienceChanges', 'deletions'])
 })

@@ -1,0 +1,62 @@
+import { alignTable } from '../src/config/markdown.ts'
+import { readConfig } from '../src/config/read.ts'
+import type { KafkaRole } from '../src/kafka/kafka-roles.ts'
+import { type Topic, topicKeys, topics } from '../src/kafka/topic-list.ts'
+import { type TopicDefinition, topicTable } from '../src/kafka/topics.ts'
+import { topicLayout } from '../src/roles/settings.ts'
+
+const introduction = `# Topics
+
+Generated from \`src/kafka/topic-list.ts\` by \`npm run generate\`, for the default settings and without the prefix (\`kafka.topicPrefix\`).
+
+\`sluice topics apply\` creates the topics and corrects their settings, and so does \`sluice up\`, which is for development. No other role ever creates
+one: each compares at its start ([kafka.md](kafka.md)). \`sluice up\` reads and writes what a worker and a gateway do. What \`sluice topics grow\` does is in
+[growing.md](growing.md), and each role's rights are in [acls.md](acls.md).
+
+`
+
+const heading = ['Topic', 'Holds', 'Key', 'Kept', 'Partitions', 'Read by', 'Written by']
+
+/** The text of `docs/topics.md`. */
+export function topicsMarkdown(): string {
+  const read = readConfig({ env: {} })
+  if (!read.ok) throw new Error(read.message)
+  const table = topicTable(topicLayout(read.config))
+  const rows = topicKeys.flatMap((key) => {
+    const definition = table.find((one) => one.key === key)
+    return definition === undefined ? [] : [rowOf(topics[key], definition)]
+  })
+  return `${introduction}${alignTable([heading, ...rows])}\n`
+}
+
+function rowOf(topic: Topic, { settings, partitions }: TopicDefinition): string[] {
+  const { name, purpose, key, tiers, readers, writers, hasOnePartition } = topic
+  return [
+    tiers === true ? `\`${name}*\`` : `\`${name}\``,
+    tiers === true ? `${purpose} the wait in its name` : purpose,
+    key,
+    keptOf(new Map(settings.map((setting) => [setting.name, setting.value]))),
+    hasOnePartition === true ? '1' : `\`topics.partitions\` (${partitions})`,
+    listOf(readers),
+    listOf(writers),
+  ]
+}
+
+function keptOf(settings: ReadonlyMap<string, string>): string {
+  const forMs = settings.get('retention.ms')
+  const isCompacted = settings.get('cleanup.policy')?.startsWith('compact') === true
+  if (forMs !== undefined) return `${isCompacted ? 'the latest of each key, ' : ''}${days(forMs)}`
+  const lag = settings.get('min.compaction.lag.ms') ?? '0'
+  return lag === '0' ? 'the latest of each key' : `the latest of each key, and all of ${days(lag)}`
+}
+
+function days(ms: string): string {
+  return `${Number(ms) / 86_400_000} days`
+}
+
+function listOf(roles: readonly KafkaRole[]): string {
+  return roles
+    .filter((role) => role !== 'up')
+    .map((role) => `\`${role}\``)
+    .join(', ')
+}

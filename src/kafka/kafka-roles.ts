@@ -1,0 +1,21 @@
+/** What runs against a cluster, and needs rights of its own. */
+export const kafkaRoles = [
+  'worker',
+  'gateway',
+  'up',
+  'topics apply',
+  'topics check',
+  'topics grow',
+  'topics grow --abandon',
+  'topics grow --clean',
+  'send',
+  'audience sync',
+  'audience change',
+  'audience backfill',
+  'log serve',
+  'log tail',
+  'log find',
+  'replay',
+  'admin',
+] as const
+export type KafkaRole = (typeof kafkaRoles)[number]
