@@ -83,6 +83,7 @@ const parts: Readonly<Record<string, Folder>> = {
   'delivery-log': {
     about: 'what became of each delivery: written to the topic `attempts`, indexed, asked for',
     imports: ['delivery', 'pipeline'],
+    packages: ['@clickhouse/client'],
   },
   tracing: {
     about: 'spans by OpenTelemetry, where an endpoint is set',

@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander'
 import type { Logger } from 'pino'
 import type { Config } from './config/schema.ts'
+import { applyClickHouseTables, printClickHouseTables } from './roles/log-clickhouse.ts'
 import { findMessage } from './roles/log-find.ts'
 import {
   logKinds,
@@ -54,6 +55,7 @@ export function addLogCommands(program: Command, making: Making): void {
   addFind(parent, making)
   addSearch(parent, making)
   addStats(parent, making)
+  addDdl(parent, making)
 }
 
 function addTail(parent: Command, { command, runOnce }: Making): void {
@@ -118,6 +120,23 @@ function addStats(parent: Command, making: Making): void {
     .addHelpText('after', exitCodes)
     .action(({ json, ...flags }: Flags) =>
       tell(making, flags, (config) => logStats(config, searchFlags(flags), json === true)),
+    )
+}
+
+function addDdl(parent: Command, { command, runOnce }: Making): void {
+  command('ddl', 'print the tables of the delivery log in ClickHouse, as SQL', { parent })
+    .option('--apply', 'make them instead, and give them the retention that is set')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  sluice log ddl | clickhouse-client
+  sluice log ddl --apply --clickhouse-url https://clickhouse:8443`,
+    )
+    .action(({ apply, ...flags }: Flags) =>
+      runOnce(flags, async (config, log) =>
+        apply === true ? applyClickHouseTables(config, log) : printClickHouseTables(config),
+      ),
     )
 }
 

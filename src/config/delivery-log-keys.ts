@@ -1,11 +1,13 @@
 import { boolean, bytes, duration, integer, optionalText, text } from './key.ts'
 import { isPlainUrl } from './plain-url.ts'
 
-const HOUR = 3_600_000
+const SECOND = 1_000
+const MINUTE = 60 * SECOND
+const HOUR = 60 * MINUTE
 const KIB = 1024
 const MIB = 1024 ** 2
 
-/** The part of the table that is about the delivery log: what is written, and its index. */
+/** The part of the table that is about the delivery log: what is written, its index, and the ClickHouse in the place of that. */
 export const deliveryLogKeys = {
   attempts: {
     enabled: boolean({
@@ -69,5 +71,36 @@ export const deliveryLogKeys = {
       description: 'What whoever asks the index has to give, as a bearer token.',
     }),
     tokenFile: optionalText({ description: 'A file that holds that token. Read at the start.' }),
+  },
+  clickhouse: {
+    url: optionalText({
+      shape: { accepts: isPlainUrl, expected: 'http://host:port/path or https://…, without a login' },
+      description:
+        'The HTTP interface of a ClickHouse that keeps the delivery log in the place of `index.folder`, such as `https://clickhouse:8443`. `sluice log ddl` prints its tables (docs/delivery-log.md). `index.url`, where it is set, is asked first.',
+    }),
+    user: text({ default: 'default', description: 'The user to log in to it as.' }),
+    password: optionalText({ isSecret: true, description: 'The password of that user.' }),
+    passwordFile: optionalText({
+      description: 'A file that holds that password. Read again when it changes.',
+    }),
+    database: text({
+      default: 'sluice',
+      shape: {
+        accepts: (given) => /^[A-Za-z_][A-Za-z0-9_]{0,62}$/.test(given),
+        expected: 'up to 63 of A-Z a-z 0-9 _',
+      },
+      description:
+        'The database of the tables. They are named after the topic: `sluice.attempts` is in `sluice_attempts`.',
+    }),
+    caFile: optionalText({
+      description:
+        'A PEM file of certificate authorities to trust for it, beside those that Node trusts. Read at the start.',
+    }),
+    timeout: duration({
+      default: 30 * SECOND,
+      min: SECOND,
+      max: 10 * MINUTE,
+      description: 'How long it may take to answer a query or to take rows.',
+    }),
   },
 } as const

@@ -108,7 +108,8 @@ export function registryFaults({
 export function deliveryLogFaults({
   attempts,
   index,
-}: Pick<Config, 'attempts' | 'index'>): readonly string[] {
+  clickhouse,
+}: Pick<Config, 'attempts' | 'index' | 'clickhouse'>): readonly string[] {
   const faults: string[] = []
   if (attempts.userKey !== undefined && attempts.userKeyFile !== undefined) {
     faults.push(
@@ -117,6 +118,11 @@ export function deliveryLogFaults({
   }
   if (index.token !== undefined && index.tokenFile !== undefined)
     faults.push('index.tokenFile (SLUICE_INDEX_TOKEN_FILE): is set beside index.token; expected one of them')
+  if (clickhouse.password !== undefined && clickhouse.passwordFile !== undefined) {
+    faults.push(
+      'clickhouse.passwordFile (SLUICE_CLICKHOUSE_PASSWORD_FILE): is set beside clickhouse.password; expected one of them',
+    )
+  }
   return faults
 }
 

@@ -49,6 +49,7 @@ export type LogStatus = {
   /** Of the oldest and the newest record, in epoch milliseconds; 0 where there is none. */
   readonly oldestMs: number
   readonly newestMs: number
+  /** ClickHouse counts rows that were written a second time until it has merged them. */
   readonly rows: number
   /** How long ago what was indexed last was written to the topic, in milliseconds, while there is more; 0 at its end; -1 where that isn't known. */
   readonly behindMs: number
@@ -73,4 +74,9 @@ export type LogQuery = {
 
 export class BadCursorError extends Error {
   override readonly name = 'BadCursorError'
+}
+
+/** What is to answer can't be asked: it isn't there, refuses, or says what is wrong. */
+export class QueryFailedError extends Error {
+  override readonly name = 'QueryFailedError'
 }

@@ -1,9 +1,4 @@
-import { BadCursorError, type LogFilter, type LogQuery } from './log-query.ts'
-
-/** The index can't be asked: it isn't there, refuses, or says what is wrong. */
-class QueryFailedError extends Error {
-  override readonly name = 'QueryFailedError'
-}
+import { BadCursorError, type LogFilter, type LogQuery, QueryFailedError } from './log-query.ts'
 
 const timeoutMs = 60_000
 /** JSON has no infinity; no time is behind this one. */

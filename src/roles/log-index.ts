@@ -1,11 +1,13 @@
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import type { Config } from '../config/schema.ts'
+import type { Indexing, IndexingEvents } from '../delivery-log/indexing.ts'
 import type { LogQuery } from '../delivery-log/log-query.ts'
-import { type IndexingThread, openIndexQuery, startIndexing } from '../delivery-log/sqlite/index-threads.ts'
+import { openIndexQuery, startIndexing } from '../delivery-log/sqlite/index-threads.ts'
 import type { createKafka } from '../kafka/client.ts'
 import { startTopicTail, type TopicTail } from '../kafka/topic-tail.ts'
 import type { LogMetrics } from '../telemetry/log-metrics.ts'
+import { openClickHouse } from './log-clickhouse.ts'
 import type { Parts } from './parts.ts'
 import { topicNames } from './settings.ts'
 import { StartError } from './start-error.ts'
@@ -28,7 +30,7 @@ export type LogIndex = {
   notReady(): readonly string[]
 }
 
-/** What may wait for the thread that writes; past it, nothing is fetched until half of it is written. */
+/** What may wait to be written; past it, nothing is fetched until half of it is. */
 const maxHeldBytes = 16 * 1024 ** 2
 
 /** The files of this installation: another prefix has others. */
@@ -38,15 +40,13 @@ export function indexFolder(config: Config): string {
 
 export async function openLogIndex(options: LogIndexOptions): Promise<LogIndex> {
   const { config, metrics, log, parts } = options
-  const folder = indexFolder(config)
-  const indexing = await open(options, folder, () => {
+  const { indexing, openQuery, where } = await openBackend(options, () => {
     if (indexing.heldBytes <= maxHeldBytes / 2) tail.setFull(false)
   })
   parts.defer(() => indexing.stop())
   const tail = parts.add(readInto(indexing, options))
-  const query = openIndexQuery({ folder, behindMs: () => tail.behindMs })
-  parts.defer(() => query.close())
-  log.info({ folder, keptMs: config.attempts.retentionMs }, 'the delivery log is being indexed')
+  const query = openQuery(() => tail.behindMs)
+  log.info({ ...where, keptMs: config.attempts.retentionMs }, 'the delivery log is being indexed')
   return {
     query,
     collect() {
@@ -55,14 +55,58 @@ export async function openLogIndex(options: LogIndexOptions): Promise<LogIndex> 
       metrics.heldBytes.set(indexing.heldBytes)
     },
     notReady() {
-      const { trouble } = tail
-      return trouble === undefined ? [] : [`the delivery log can not be read: ${trouble}`]
+      const { trouble: unread } = tail
+      const { trouble: unwritten } = indexing
+      return [
+        ...(unread === undefined ? [] : [`the delivery log can not be read: ${unread}`]),
+        ...(unwritten === undefined ? [] : [`the delivery log can not be written: ${unwritten}`]),
+      ]
     },
   }
 }
 
-/** Gives the thread what comes of the topic, from where it has ended. */
-function readInto(indexing: IndexingThread, { config, kafka, log }: LogIndexOptions): TopicTail {
+type Backend = {
+  readonly indexing: Indexing
+  openQuery(behindMs: () => number): LogQuery
+  /** For a line of the log. */
+  readonly where: Readonly<Record<string, string>>
+}
+
+/** ClickHouse where that is set, else files. */
+async function openBackend(options: LogIndexOptions, onTaken: () => void): Promise<Backend> {
+  const { config, metrics, log, parts } = options
+  const events: IndexingEvents = {
+    onTaken,
+    onIndexed({ rows, unreadable }) {
+      metrics.indexed.inc(rows)
+      metrics.unreadable.inc(unreadable)
+    },
+  }
+  const clickHouse = await openClickHouse(config, log)
+  if (clickHouse === undefined) return openFiles(options, events)
+  const indexing = await clickHouse.startIndexing(events, log)
+  const query = clickHouse.query
+  // What is left is inserted before its connections are closed.
+  parts.defer(() => query(() => -1).close())
+  return { indexing, openQuery: query, where: { clickhouse: config.clickhouse.url ?? '' } }
+}
+
+async function openFiles(options: LogIndexOptions, events: IndexingEvents): Promise<Backend> {
+  const { parts } = options
+  const folder = indexFolder(options.config)
+  return {
+    indexing: await startFiles(options, folder, events),
+    openQuery(behindMs) {
+      const query = openIndexQuery({ folder, behindMs })
+      parts.defer(() => query.close())
+      return query
+    },
+    where: { folder },
+  }
+}
+
+/** Gives it what comes of the topic, from where it has ended. */
+function readInto(indexing: Indexing, { config, kafka, log }: LogIndexOptions): TopicTail {
   const tail: TopicTail = startTopicTail({
     kafka,
     topic: topicNames(config).attempts,
@@ -85,20 +129,16 @@ function readInto(indexing: IndexingThread, { config, kafka, log }: LogIndexOpti
 
 const otherLog = 'the topic attempts was made again or cut: what it has now is indexed beside what it had'
 
-async function open(
-  { config, metrics, onFatal }: LogIndexOptions,
+async function startFiles(
+  { config, onFatal }: LogIndexOptions,
   folder: string,
-  onTaken: () => void,
-): Promise<IndexingThread> {
+  events: IndexingEvents,
+): Promise<Indexing> {
   try {
     return await startIndexing({
+      ...events,
       folder,
       keptMs: config.attempts.retentionMs,
-      onIndexed({ rows, unreadable }) {
-        metrics.indexed.inc(rows)
-        metrics.unreadable.inc(unreadable)
-      },
-      onTaken,
       onFailed: (error) =>
         onFatal(new Error(`the index of the delivery log in ${folder} can not be written`, { cause: error })),
     })

@@ -80,7 +80,11 @@ export async function withQuery<T>(config: Config, ask: (query: LogQuery) => Pro
     if (cause instanceof BadCursorError)
       throw new StartError('--cursor: it is of no page of this log.', { cause })
     if (cause instanceof Error && cause.name === 'QueryFailedError') {
-      throw new StartError(`${cause.message} See index.url (SLUICE_INDEX_URL) and index.token.`, { cause })
+      const settings =
+        config.index.url === undefined
+          ? 'clickhouse.url (SLUICE_CLICKHOUSE_URL) and clickhouse.user'
+          : 'index.url (SLUICE_INDEX_URL) and index.token'
+      throw new StartError(`${cause.message} See ${settings}.`, { cause })
     }
     throw cause
   } finally {

@@ -5,13 +5,16 @@ import { createQueryClient } from '../delivery-log/query-client.ts'
 import { openIndexQuery } from '../delivery-log/sqlite/index-threads.ts'
 import { hexOfUser } from '../delivery-log/user-hash.ts'
 import { userHashOf } from './attempt-log.ts'
+import { openClickHouse } from './log-clickhouse.ts'
 import { indexFolder } from './log-index.ts'
 import { StartError } from './start-error.ts'
 
-/** The delivery log, to be asked: by HTTP where `index.url` says so, else by the files in `index.folder`. Close it. */
+/** The delivery log, to be asked: by HTTP where `index.url` says so, else ClickHouse where that has it, else the files in `index.folder`. Close it. */
 export async function openLogQuery(config: Config): Promise<LogQuery> {
   const { url } = config.index
   if (url !== undefined) return createQueryClient(url, indexToken(config))
+  const clickHouse = await openClickHouse(config)
+  if (clickHouse !== undefined) return clickHouse.query(() => -1)
   const folder = indexFolder(config)
   if (!existsSync(folder)) {
     throw new StartError(

@@ -1,16 +1,17 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { cacheFolder } from '../../src/development/maven-download.ts'
 import { findOnPath, installWithApt } from '../support/debian.ts'
 import {
+  chdbFolder,
   findChromium,
   goModules,
   goProgram,
   here,
-  lockOfNode,
+  lockOf,
+  markOf,
   nodeFolder,
-  nodeMark,
   pythonFolder,
   requirements,
 } from './installed.ts'
@@ -30,11 +31,14 @@ try {
 }
 
 function installNodePackages(): void {
-  const lock = lockOfNode()
-  if (existsSync(nodeMark) && readFileSync(nodeMark, 'utf8') === lock) return
-  say('npm packages of test/clients/node')
-  run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'], nodeFolder)
-  writeFileSync(nodeMark, lock)
+  for (const folder of [nodeFolder, chdbFolder]) {
+    const lock = lockOf(folder)
+    const mark = markOf(folder)
+    if (existsSync(mark) && readFileSync(mark, 'utf8') === lock) continue
+    say(`npm packages of test/clients/${basename(folder)}`)
+    run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'], folder)
+    writeFileSync(mark, lock)
+  }
 }
 
 /** A virtual environment can't be moved: a mark tells one that is complete. */

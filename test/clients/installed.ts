@@ -10,11 +10,16 @@ export const here = import.meta.dirname
 
 export const nodeFolder = join(here, 'node')
 
-/** Says for which lock file `node_modules` was installed. */
-export const nodeMark = join(nodeFolder, 'node_modules', '.sluice-lock')
+/** ClickHouse's engine, behind its HTTP interface. */
+export const chdbFolder = join(here, 'chdb')
 
-export function lockOfNode(): string {
-  return digestOf(join(nodeFolder, 'package-lock.json'))
+/** Says for which lock file `node_modules` was installed. */
+export function markOf(folder: string): string {
+  return join(folder, 'node_modules', '.sluice-lock')
+}
+
+export function lockOf(folder: string): string {
+  return digestOf(join(folder, 'package-lock.json'))
 }
 
 export const requirements = join(here, 'python', 'requirements.txt')

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
-import { findChromium, goProgram, here, installed, nodeFolder, nodeMark, pythonProgram } from './installed.ts'
+import { findChromium, goProgram, here, installed, markOf, nodeFolder, pythonProgram } from './installed.ts'
 
 /** A program with a client that others publish, or with ours, told where the gateway is and nothing more. */
 export type ClientProgram = {
@@ -63,7 +63,7 @@ export const programs: readonly ClientProgram[] = [
 ]
 
 function nodeProgram(file: string): [string, string] {
-  installed(nodeMark)
+  installed(markOf(nodeFolder))
   return [process.execPath, join(nodeFolder, file)]
 }
 

@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads'
+import type { Indexing, IndexingEvents } from '../indexing.ts'
 import { BadCursorError, type LogQuery, type LogStatus } from '../log-query.ts'
 import {
   indexThreadUrl,
@@ -9,33 +10,19 @@ import {
   type WriteReport,
 } from './index-thread.ts'
 
-/** Writes an index in a thread of its own, so that nothing here waits for a disk. */
-export type IndexingThread = {
-  /** From where on partitions are to be read; those that aren't in it from their beginning. */
-  readonly positions: ReadonlyMap<number, { next: number; topicId: string }>
-  add(blocks: readonly { partition: number; offset: number; timestampMs: number; value: Uint8Array }[]): void
-  restart(partition: number, next: number, topicId: string, isOther: boolean): void
-  /** Bytes that were given to it and are not in it yet. */
-  readonly heldBytes: number
-  /** Writes what it has. */
-  stop(): Promise<void>
-}
-
-export type IndexingOptions = {
+export type IndexingOptions = IndexingEvents & {
   readonly folder: string
   readonly keptMs: number
-  readonly onIndexed: (counts: { rows: number; unreadable: number; expired: number }) => void
-  /** Something was taken: there may be room again. */
-  readonly onTaken: () => void
   /** The thread has ended, and nothing is indexed any more. */
   readonly onFailed: (error: Error) => void
 }
 
-export async function startIndexing(options: IndexingOptions): Promise<IndexingThread> {
+/** Writes an index in a thread of its own, so that nothing here waits for a disk. */
+export async function startIndexing(options: IndexingOptions): Promise<Indexing> {
   const { folder, keptMs, onIndexed, onTaken, onFailed } = options
   const data: IndexThreadData = { indexThread: 'write', folder, keptMs }
   const thread = new Worker(indexThreadUrl, { workerData: data })
-  const opened = Promise.withResolvers<IndexingThread['positions']>()
+  const opened = Promise.withResolvers<Indexing['positions']>()
   const stopped = Promise.withResolvers<void>()
   const state = { heldBytes: 0, isStopping: false }
   thread.on('message', (report: WriteReport) => {
@@ -63,6 +50,7 @@ export async function startIndexing(options: IndexingOptions): Promise<IndexingT
   const tell = (order: WriteOrder, moved: ArrayBuffer[] = []): void => thread.postMessage(order, moved)
   return {
     positions,
+    trouble: undefined,
     add(blocks) {
       const total = blocks.reduce((sum, { value }) => sum + value.length, 0)
       const bytes = new Uint8Array(total)

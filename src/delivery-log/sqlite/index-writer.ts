@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { BlockReader } from '../block-reader.ts'
+import { believedMs } from '../indexing.ts'
 import { firstKeptSlot, removeSlot, slotPath, slotsIn } from './log-files.ts'
 import { slotOf } from './row.ts'
 import { isBefore, type Position, SlotWriter } from './slot-writer.ts'
@@ -27,8 +28,6 @@ export type Indexed = { readonly rows: number; readonly unreadable: number; read
 
 /** A slot that nothing came for so long is closed. */
 const closedAfterMs = 10 * 60_000
-/** A worker whose clock is further ahead is not believed. */
-const maxAheadMs = 5 * 60_000
 /** Each has a cache of its own. */
 const maxOpenSlots = 6
 
@@ -144,7 +143,7 @@ export class IndexWriter {
     const { keptMs, now } = this.#options
     const first = firstKeptSlot(now(), keptMs)
     while (reader.next()) {
-      const atMs = reader.atMs > timestampMs + maxAheadMs ? timestampMs : reader.atMs
+      const atMs = believedMs(reader.atMs, timestampMs)
       const slot = slotOf(atMs)
       if (slot < first) {
         this.#expired++

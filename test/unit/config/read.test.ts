@@ -126,6 +126,15 @@ describe('readConfig', () => {
         token: undefined,
         tokenFile: undefined,
       },
+      clickhouse: {
+        url: undefined,
+        user: 'default',
+        password: undefined,
+        passwordFile: undefined,
+        database: 'sluice',
+        caFile: undefined,
+        timeoutMs: 30_000,
+      },
       metrics: { perDestination: false },
     })
   })

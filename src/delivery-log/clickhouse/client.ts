@@ -1,0 +1,90 @@
+import { Agent as HttpAgent } from 'node:http'
+import { Agent as HttpsAgent } from 'node:https'
+import { Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
+import { ClickHouseLogLevel, createClient } from '@clickhouse/client'
+import { QueryFailedError } from '../log-query.ts'
+import type { Asked } from './query-sql.ts'
+
+export type ClickHouseAccess = {
+  /** Such as `https://host:8443`. */
+  readonly url: string
+  readonly user: string
+  /** Read for each request: a renewed password needs no restart. */
+  readonly password: () => string | undefined
+  /** Certificate authorities to trust, in PEM; `undefined`: those that Node trusts. */
+  readonly ca: readonly string[] | undefined
+  readonly timeoutMs: number
+}
+
+/** A server, or a cluster behind one address. All of it rejects with a `QueryFailedError` that says what is wrong. */
+export type ClickHouse = {
+  /** Rows as arrays of their values. Numbers of 64 bits may be texts. */
+  rows(asked: Asked): Promise<readonly (readonly unknown[])[]>
+  /** Inserts bytes in the format RowBinary, in one request. */
+  insert(into: string, bytes: Uint8Array): Promise<void>
+  /** Runs what gives no rows. */
+  run(asked: Asked): Promise<void>
+  close(): Promise<void>
+}
+
+const maxSockets = 10
+/** Below the three seconds after which older servers close an idle connection. */
+const idleMs = 2_000
+
+export function connectClickHouse(access: ClickHouseAccess): ClickHouse {
+  const { url, user, password, ca, timeoutMs } = access
+  const { origin, pathname, protocol } = new URL(url)
+  const client = createClient({
+    url: origin,
+    pathname: pathname === '/' ? '' : pathname,
+    application: 'sluice',
+    request_timeout: timeoutMs,
+    http_agent:
+      protocol === 'https:'
+        ? new HttpsAgent({ keepAlive: true, maxSockets, ...(ca !== undefined && { ca: [...ca] }) })
+        : new HttpAgent({ keepAlive: true, maxSockets }),
+    keep_alive: { enabled: true, idle_socket_ttl: idleMs },
+    log: { level: ClickHouseLogLevel.OFF },
+  })
+  /** Whoever doesn't wait any more costs the server nothing either. */
+  const settings = { max_execution_time: Math.ceil(timeoutMs / 1_000) }
+  const auth = () => ({ auth: { username: user, password: password() ?? '' } })
+  async function ask<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work()
+    } catch (cause) {
+      const why = cause instanceof Error && cause.message !== '' ? cause.message : String(cause)
+      throw new QueryFailedError(`ClickHouse at ${url} does not answer as it should: ${why}`, { cause })
+    }
+  }
+  return {
+    rows: ({ sql, params }) =>
+      ask(async () => {
+        const result = await client.query({
+          query: sql,
+          query_params: { ...params },
+          format: 'JSONCompactEachRow',
+          clickhouse_settings: settings,
+          ...auth(),
+        })
+        return await result.json<readonly unknown[]>()
+      }),
+    insert: (into, bytes) =>
+      ask(async () => {
+        const { stream } = await client.exec({
+          query: `INSERT INTO ${into} FORMAT RowBinary`,
+          values: Readable.from([bytes]),
+          // A rebuild reads many days at once, and each is a partition of the table.
+          clickhouse_settings: { max_partitions_per_insert_block: '0' },
+          ...auth(),
+        })
+        await text(stream)
+      }),
+    run: ({ sql, params }) =>
+      ask(async () => {
+        await client.command({ query: sql, query_params: { ...params }, ...auth() })
+      }),
+    close: () => client.close(),
+  }
+}

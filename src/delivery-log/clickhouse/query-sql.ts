@@ -1,0 +1,148 @@
+import { BadCursorError, type LogFilter } from '../log-query.ts'
+import { type ColumnName, columns, hashSql, quoted, rowKey, type Tables } from './tables.ts'
+
+/** What is asked of ClickHouse. Pure. */
+
+/** `params`: the values of what stands in braces. */
+export type Asked = { readonly sql: string; readonly params: Readonly<Record<string, unknown>> }
+
+/** A row that was the last of its page: its values of `rowKey`. */
+export type Place = {
+  readonly atMs: number
+  readonly unit: number
+  readonly offset: number
+  readonly number: number
+}
+
+/** Behind each time that ClickHouse knows. */
+const endOfTimeMs = 10_413_791_999_999
+const order = rowKey.map((name) => `${name} DESC`).join(', ')
+const everyColumn = columns.map(([name]) => (name === 'at' ? 'toUnixTimestamp64Milli(at)' : name)).join(', ')
+
+/**
+ * The newest rows that fulfil the filter, behind a place. A row that was written a second time is left out as it comes, so nothing has to be read that isn't
+ * answered: rows of a destination lie in this order.
+ */
+export function pageSql(
+  tables: Tables,
+  filter: LogFilter,
+  { behind, limit }: { behind?: Place | undefined; limit: number },
+): Asked {
+  const where = conditionsOf(tables, filter)
+  if (behind !== undefined) {
+    where.add('at <= fromUnixTimestamp64Milli({lastAt:Int64})', { lastAt: behind.atMs })
+    where.add(
+      `(${rowKey.join(', ')}) < (fromUnixTimestamp64Milli({lastAt:Int64}), {lastUnit:UInt32}, {lastOffset:UInt64}, {lastNumber:UInt32})`,
+      { lastUnit: behind.unit, lastOffset: behind.offset, lastNumber: behind.number },
+    )
+  }
+  return {
+    sql: `SELECT ${everyColumn} FROM ${quoted(tables, tables.attempts)} ${where.sql} ORDER BY ${order} LIMIT 1 BY ${rowKey.join(', ')} LIMIT ${limit}`,
+    params: where.params,
+  }
+}
+
+/** Rows that were written twice count once: FINAL reads the key of each row for that. */
+export function countsSql(tables: Tables, filter: LogFilter): Asked {
+  const where = conditionsOf(tables, filter)
+  return {
+    sql: `SELECT ${minuteSql} AS minute, kind, verdict, reason, sum(weight) FROM ${quoted(tables, tables.attempts)} FINAL ${where.sql} GROUP BY minute, kind, verdict, reason ORDER BY minute ${settingsOfFinal}`,
+    params: where.params,
+  }
+}
+
+export function percentilesSql(tables: Tables, filter: LogFilter): Asked {
+  const where = conditionsOf(tables, { ...filter, kinds: ['attempted'] })
+  const found = (share: number): string =>
+    `quantileExactWeighted(${share})(intDiv(duration_us, 100), weight) / 10`
+  return {
+    sql: `SELECT ${minuteSql} AS minute, sum(weight), ${found(0.5)}, ${found(0.95)}, ${found(0.99)} FROM ${quoted(tables, tables.attempts)} FINAL ${where.sql} GROUP BY minute ORDER BY minute ${settingsOfFinal}`,
+    params: where.params,
+  }
+}
+
+/** What is in the log: answered from what ClickHouse knows of its parts. */
+export function statusSql(tables: Tables): Asked {
+  return {
+    sql: `SELECT toUnixTimestamp64Milli(min(at)), toUnixTimestamp64Milli(max(at)), count() FROM ${quoted(tables, tables.attempts)}`,
+    params: {},
+  }
+}
+
+const minuteSql = 'toUnixTimestamp(toStartOfMinute(at))'
+/** A row and what repeats it have the same time, so they are of the same day. */
+const settingsOfFinal = 'SETTINGS do_not_merge_across_partitions_select_final = 1'
+
+class Conditions {
+  readonly #sql: string[] = []
+  readonly params: Record<string, unknown> = {}
+
+  add(sql: string, params: Readonly<Record<string, unknown>> = {}): void {
+    this.#sql.push(sql)
+    Object.assign(this.params, params)
+  }
+
+  get sql(): string {
+    return this.#sql.length === 0 ? '' : `WHERE ${this.#sql.join(' AND ')}`
+  }
+}
+
+const sameColumns = ['destination', 'source', 'hook', 'outcome', 'reason', 'job', 'user'] as const
+
+function conditionsOf(tables: Tables, filter: LogFilter): Conditions {
+  const where = new Conditions()
+  const { messageId, user, status, kinds, onlyFailed } = filter
+  const time = timeSql(filter)
+  for (const one of time.sql) where.add(one, time.params)
+  for (const name of sameColumns) {
+    const value = filter[name]
+    if (value !== undefined) where.add(`${name} = {${name}:String}`, { [name]: value })
+  }
+  if (messageId !== undefined) where.add('message_id = {messageId:String}', { messageId })
+  if (status !== undefined) where.add('status = {status:UInt16}', { status })
+  if (kinds !== undefined) where.add('kind IN {kinds:Array(String)}', { kinds })
+  if (onlyFailed === true) where.add("(kind = 'dead' OR (kind = 'attempted' AND verdict != 'delivered'))")
+  const hash =
+    messageId === undefined
+      ? user === undefined
+        ? undefined
+        : hashSql('user', '{user:String}')
+      : hashSql('message', '{messageId:String}')
+  if (hash !== undefined) where.add(keysSql(tables, hash, time.sql))
+  return where
+}
+
+/** Rows lie by destination and time: where those of a message or a user are the table of keys says. */
+function keysSql(tables: Tables, hash: string, time: readonly string[]): string {
+  const key = ['destination', ...rowKey] satisfies ColumnName[]
+  const where = [`hash = ${hash}`, ...time].join(' AND ')
+  return `(${key.join(', ')}) IN (SELECT ${key.join(', ')} FROM ${quoted(tables, tables.keys)} WHERE ${where})`
+}
+
+function timeSql({ fromMs, toMs }: LogFilter): { sql: string[]; params: Record<string, unknown> } {
+  const sql: string[] = []
+  const params: Record<string, unknown> = {}
+  if (fromMs > 0) {
+    sql.push('at >= fromUnixTimestamp64Milli({fromMs:Int64})')
+    params['fromMs'] = Math.ceil(Math.min(fromMs, endOfTimeMs))
+  }
+  if (toMs < endOfTimeMs) {
+    sql.push('at < fromUnixTimestamp64Milli({toMs:Int64})')
+    params['toMs'] = Math.ceil(toMs)
+  }
+  return { sql, params }
+}
+
+export function cursorOf({ atMs, unit, offset, number }: Place): string {
+  return Buffer.from(`${atMs}.${unit}.${offset}.${number}`).toString('base64url')
+}
+
+/** Throws a `BadCursorError`. */
+export function placeOf(cursor: string): Place {
+  const match = /^(\d{1,14})\.(\d{1,10})\.(\d{1,16})\.(\d{1,10})$/.exec(
+    Buffer.from(cursor, 'base64url').toString(),
+  )
+  if (match === null) throw new BadCursorError('the cursor is of no page of this log')
+  const [atMs = 0, unit = 0, offset = 0, number = 0] = match.slice(1).map(Number)
+  return { atMs, unit, offset, number }
+}

@@ -1,0 +1,136 @@
+import { type BlockReader, kindOf, outcomeOf, verdictOf } from '../block-reader.ts'
+
+const initialBytes = 256 * 1024
+/** All that a row has beside its texts. */
+const fixedBytes = 160
+
+/**
+ * Rows in ClickHouse's format RowBinary, in the order of `columns`, in a buffer that stays. Source: https://clickhouse.com/docs/interfaces/formats/RowBinary
+ */
+export class RowWriter {
+  #bytes = Buffer.allocUnsafeSlow(initialBytes)
+  #at = 0
+  rows = 0
+
+  /** What was added; the next `clear` makes room for others in the same memory. */
+  get bytes(): Buffer {
+    return this.#bytes.subarray(0, this.#at)
+  }
+
+  clear(): void {
+    this.#at = 0
+    this.rows = 0
+  }
+
+  /** Adds what the reader stands at: the state `number` of the block at this offset. */
+  add(
+    reader: BlockReader,
+    { atMs, unit, offset, number }: { atMs: number; unit: number; offset: number; number: number },
+  ): void {
+    this.#makeRoom(reader)
+    this.rows++
+    this.#text(reader.destination)
+    this.#int64(atMs)
+    this.#int32(unit)
+    this.#int64(offset)
+    this.#int32(number)
+    this.#text(kindOf(reader.kind))
+    this.#bytes[this.#at++] = reader.isEnd ? 1 : 0
+    this.#int32(reader.weight)
+    this.#text(reader.hook)
+    this.#text(reader.source)
+    this.#text(reader.messageId)
+    this.#text(reader.messageType)
+    this.#text(reader.originTopic)
+    this.#int32(reader.originPartition)
+    this.#int64(reader.originOffset)
+    this.#int32(reader.attempt)
+    this.#text(verdictOf(reader.verdict))
+    this.#text(outcomeOf(reader.outcome))
+    this.#at = this.#bytes.writeUInt16LE(reader.status & 0xffff, this.#at)
+    this.#int64(reader.durationMicros)
+    this.#text(reader.reason)
+    this.#text(reader.error)
+    this.#int64(reader.waitMs)
+    this.#int64(reader.ageMs)
+    this.#text(reader.bytes.toString('hex', reader.userAt, reader.userEnd))
+    this.#text(reader.job)
+    this.#data(reader.bytes, reader.answerAt, reader.answerEnd)
+  }
+
+  #makeRoom(reader: BlockReader): void {
+    const texts =
+      reader.destination.length +
+      reader.hook.length +
+      reader.source.length +
+      reader.messageId.length +
+      reader.messageType.length +
+      reader.originTopic.length +
+      reader.reason.length +
+      reader.error.length +
+      reader.job.length
+    const answer = reader.answerEnd - reader.answerAt
+    const wanted = this.#at + fixedBytes + 3 * texts + 2 * (reader.userEnd - reader.userAt) + answer
+    if (wanted <= this.#bytes.length) return
+    const grown = Buffer.allocUnsafeSlow(2 * wanted)
+    this.#bytes.copy(grown, 0, 0, this.#at)
+    this.#bytes = grown
+  }
+
+  #int32(value: number): void {
+    this.#at = this.#bytes.writeUInt32LE(value >>> 0, this.#at)
+  }
+
+  /** In two's complement. */
+  #int64(value: number): void {
+    this.#int32(value % 2 ** 32)
+    this.#int32(Math.floor(value / 2 ** 32))
+  }
+
+  #length(value: number): void {
+    let left = value
+    while (left > 0x7f) {
+      this.#bytes[this.#at++] = (left & 0x7f) | 0x80
+      left >>>= 7
+    }
+    this.#bytes[this.#at++] = left
+  }
+
+  #text(text: string): void {
+    if (text === '') {
+      this.#bytes[this.#at++] = 0
+      return
+    }
+    this.#length(Buffer.byteLength(text))
+    this.#at += this.#bytes.write(text, this.#at)
+  }
+
+  #data(from: Buffer, start: number, end: number): void {
+    this.#length(end - start)
+    this.#at += from.copy(this.#bytes, this.#at, start, end)
+  }
+}
+
+/** How far of the topic a partition is, as the table of positions has it. */
+export type WrittenPosition = {
+  readonly partition: number
+  readonly next: number
+  readonly topicId: string
+  readonly writtenAtMs: number
+}
+
+/** Rows of the table of positions, in the same format: `partition`, `next`, `topic_id`, `written_at`. */
+export function positionRows(positions: readonly WrittenPosition[]): Buffer {
+  return Buffer.concat(
+    positions.map(({ partition, next, topicId, writtenAtMs }) => {
+      const id = Buffer.from(topicId.slice(0, 100), 'latin1')
+      const row = Buffer.alloc(21 + id.length)
+      row.writeUInt32LE(partition, 0)
+      row.writeBigUInt64LE(BigInt(next), 4)
+      row[12] = id.length
+      id.copy(row, 13)
+      row.writeBigInt64LE(BigInt(writtenAtMs), 13 + id.length)
+      return row
+    }),
+  )
+}

@@ -1,0 +1,87 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { ClickHouseAccess } from '../../src/delivery-log/clickhouse/client.ts'
+import { chdbFolder, installed, markOf } from '../clients/installed.ts'
+
+/** A ClickHouse for tests: the server at `CLICKHOUSE_URL` (with `CLICKHOUSE_USER` and `CLICKHOUSE_PASSWORD`), else its engine in a process of its own. */
+export type TestClickHouse = {
+  readonly url: string
+  readonly user: string
+  readonly password: string
+  /** What its process has used; `undefined` of a server elsewhere. */
+  usage(): Promise<{ cpuS: number; rssMb: number } | undefined>
+  /** Kills it, waits as long as `meanwhile` takes, and starts it at the same port, with the same data. Nothing of the kind where it is a server elsewhere. */
+  restart(meanwhile: () => Promise<unknown>): Promise<void>
+  readonly canRestart: boolean
+  stop(): Promise<void>
+}
+
+export async function startClickHouse(): Promise<TestClickHouse> {
+  const { CLICKHOUSE_URL: url, CLICKHOUSE_USER: user, CLICKHOUSE_PASSWORD: password } = process.env
+  if (url !== undefined) return elsewhere(url, user ?? 'default', password ?? '')
+  installed(markOf(chdbFolder))
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-clickhouse-'))
+  let server = await startServer(folder, 0)
+  const { port } = server
+  return {
+    url: `http://127.0.0.1:${port}`,
+    user: 'sluice',
+    password: 'a password',
+    async usage() {
+      const response = await fetch(`http://127.0.0.1:${port}/usage`)
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what the program beside answers
+      return (await response.json()) as { cpuS: number; rssMb: number }
+    },
+    canRestart: true,
+    async restart(meanwhile) {
+      await server.kill()
+      await meanwhile()
+      server = await startServer(folder, port)
+    },
+    async stop() {
+      await server.kill()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+export function accessOf({ url, user, password }: TestClickHouse): ClickHouseAccess {
+  return { url, user, password: () => password, ca: undefined, timeoutMs: 60_000 }
+}
+
+function elsewhere(url: string, user: string, password: string): TestClickHouse {
+  return {
+    url,
+    user,
+    password,
+    usage: async () => undefined,
+    canRestart: false,
+    restart: () => Promise.reject(new Error('a server elsewhere is not restarted')),
+    stop: async () => undefined,
+  }
+}
+
+async function startServer(folder: string, port: number): Promise<{ port: number; kill(): Promise<void> }> {
+  const child = spawn(process.execPath, [join(chdbFolder, 'server.js'), folder, String(port)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const killed = (): boolean => child.kill('SIGKILL')
+  process.once('exit', killed)
+  const ended = once(child, 'exit')
+  const [line] = await Promise.race([
+    once(createInterface(child.stdout), 'line'),
+    ended.then(() => Promise.reject(new Error("ClickHouse's engine ended at its start"))),
+  ])
+  return {
+    port: Number(line),
+    async kill() {
+      process.off('exit', killed)
+      killed()
+      await ended
+    },
+  }
+}
