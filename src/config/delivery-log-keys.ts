@@ -90,7 +90,7 @@ export const deliveryLogKeys = {
         expected: 'up to 63 of A-Z a-z 0-9 _',
       },
       description:
-        'The database of the tables. They are named after the topic: `sluice.attempts` is in `sluice_attempts`.',
+        'The database of the tables. They are named after the topic `attempts` with its prefix, and have `_` in the place of dots.',
     }),
     caFile: optionalText({
       description:

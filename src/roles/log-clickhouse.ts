@@ -14,6 +14,7 @@ export type ClickHouseLog = {
   startIndexing(events: IndexingEvents, log: Logger): Promise<Indexing>
   /** Closing it closes all connections. */
   query(behindMs: () => number): LogQuery
+  close(): Promise<void>
 }
 
 /** `undefined` where no ClickHouse is configured. */
@@ -37,6 +38,7 @@ export async function openClickHouse(
       }
     },
     query: (behindMs) => openClickHouseQuery({ clickHouse, tables, behindMs }),
+    close: () => clickHouse.close(),
   }
 }
 

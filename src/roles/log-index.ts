@@ -67,7 +67,7 @@ export async function openLogIndex(options: LogIndexOptions): Promise<LogIndex> 
 
 type Backend = {
   readonly indexing: Indexing
-  openQuery(behindMs: () => number): LogQuery
+  readonly openQuery: (behindMs: () => number) => LogQuery
   /** For a line of the log. */
   readonly where: Readonly<Record<string, string>>
 }
@@ -85,10 +85,13 @@ async function openBackend(options: LogIndexOptions, onTaken: () => void): Promi
   const clickHouse = await openClickHouse(config, log)
   if (clickHouse === undefined) return openFiles(options, events)
   const indexing = await clickHouse.startIndexing(events, log)
-  const query = clickHouse.query
   // What is left is inserted before its connections are closed.
-  parts.defer(() => query(() => -1).close())
-  return { indexing, openQuery: query, where: { clickhouse: config.clickhouse.url ?? '' } }
+  parts.defer(() => clickHouse.close())
+  return {
+    indexing,
+    openQuery: (behindMs) => clickHouse.query(behindMs),
+    where: { clickhouse: config.clickhouse.url ?? '' },
+  }
 }
 
 async function openFiles(options: LogIndexOptions, events: IndexingEvents): Promise<Backend> {

@@ -72,10 +72,10 @@ testLogStore(async () => {
 test('an installation that is there is left as it is, but for its retention', async () => {
   const tables = await makeTables(30 * dayMs)
   for (const sql of ddl(tables, 2 * dayMs)) await run(sql)
-  const [[made = ''] = []] = await clickHouse.rows({
+  const [[written = ''] = []] = await clickHouse.rows({
     sql: `SELECT create_table_query FROM system.tables WHERE database = {database:String} AND name = {name:String}`,
     params: { database, name: tables.attempts },
   })
-  expect(made).toContain('172800')
+  expect(written).toContain('172800')
   await dropTables(tables)
 })

@@ -14,9 +14,6 @@ export type TestClickHouse = {
   readonly password: string
   /** What its process has used; `undefined` of a server elsewhere. */
   usage(): Promise<{ cpuS: number; rssMb: number } | undefined>
-  /** Kills it, waits as long as `meanwhile` takes, and starts it at the same port, with the same data. Nothing of the kind where it is a server elsewhere. */
-  restart(meanwhile: () => Promise<unknown>): Promise<void>
-  readonly canRestart: boolean
   stop(): Promise<void>
 }
 
@@ -25,7 +22,7 @@ export async function startClickHouse(): Promise<TestClickHouse> {
   if (url !== undefined) return elsewhere(url, user ?? 'default', password ?? '')
   installed(markOf(chdbFolder))
   const folder = mkdtempSync(join(tmpdir(), 'sluice-clickhouse-'))
-  let server = await startServer(folder, 0)
+  const server = await startServer(folder)
   const { port } = server
   return {
     url: `http://127.0.0.1:${port}`,
@@ -35,12 +32,6 @@ export async function startClickHouse(): Promise<TestClickHouse> {
       const response = await fetch(`http://127.0.0.1:${port}/usage`)
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what the program beside answers
       return (await response.json()) as { cpuS: number; rssMb: number }
-    },
-    canRestart: true,
-    async restart(meanwhile) {
-      await server.kill()
-      await meanwhile()
-      server = await startServer(folder, port)
     },
     async stop() {
       await server.kill()
@@ -59,14 +50,12 @@ function elsewhere(url: string, user: string, password: string): TestClickHouse 
     user,
     password,
     usage: async () => undefined,
-    canRestart: false,
-    restart: () => Promise.reject(new Error('a server elsewhere is not restarted')),
     stop: async () => undefined,
   }
 }
 
-async function startServer(folder: string, port: number): Promise<{ port: number; kill(): Promise<void> }> {
-  const child = spawn(process.execPath, [join(chdbFolder, 'server.js'), folder, String(port)], {
+async function startServer(folder: string): Promise<{ port: number; kill(): Promise<void> }> {
+  const child = spawn(process.execPath, [join(chdbFolder, 'server.js'), folder], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const killed = (): boolean => child.kill('SIGKILL')

@@ -57,7 +57,7 @@ export function blocksOf(states: readonly WrittenState[], perBlock = 3): Indexed
   return blocks
 }
 
-export function recordsIn(blocks: readonly IndexedBlock[]): LogRecord[] {
+function recordsIn(blocks: readonly IndexedBlock[]): LogRecord[] {
   return blocks.flatMap(({ partition, value }) => readBlock(value, partition))
 }
 
@@ -76,7 +76,7 @@ export async function everything(
   return all
 }
 
-export const inOrder = (records: readonly LogRecord[]): string[] =>
+const inOrder = (records: readonly LogRecord[]): string[] =>
   records.map((record) => JSON.stringify(record, Object.keys(record).toSorted())).toSorted()
 
 const arbitraryFilter: fc.Arbitrary<Partial<LogFilter>> = fc.record(
@@ -109,6 +109,12 @@ function fits(record: LogRecord, filter: Partial<LogFilter>): boolean {
   )
 }
 
+function sampled(): WrittenState {
+  const [sample] = fc.sample(state, 1)
+  if (sample === undefined) throw new Error('no sample')
+  return sample
+}
+
 /** Declares the tests. `numRuns`: of each property. */
 export function testLogStore(openStore: () => Promise<LogStore>, numRuns: number): void {
   const runs = { numRuns }
@@ -120,12 +126,6 @@ export function testLogStore(openStore: () => Promise<LogStore>, numRuns: number
     } finally {
       await store.close()
     }
-  }
-
-  async function sampled(): Promise<WrittenState> {
-    const [sample] = fc.sample(state, 1)
-    if (sample === undefined) throw new Error('no sample')
-    return sample
   }
 
   test('the index has all that the topic has, and each record as it was written', async () => {
@@ -240,7 +240,7 @@ export function testLogStore(openStore: () => Promise<LogStore>, numRuns: number
 
   test('of the same millisecond the order is that of coming', () =>
     withStore(async (store) => {
-      const sample = await sampled()
+      const sample = sampled()
       const at = (kind: number, attempt: number) => ({ ...sample, kind, attempt, durationMs: 9, atMs: nowMs })
       await store.index(blocksOf([at(0, 1), at(1, 2), at(0, 3), at(3, 4)], 4))
       expect((await everything(store.query)).map(({ attempt }) => attempt)).toEqual([4, 3, 2, 1])
@@ -248,7 +248,7 @@ export function testLogStore(openStore: () => Promise<LogStore>, numRuns: number
 
   test('percentiles are within six percent', () =>
     withStore(async (store) => {
-      const sample = await sampled()
+      const sample = sampled()
       const states = Array.from({ length: 1_000 }, (_, at) => ({
         ...sample,
         kind: 0,
@@ -278,7 +278,7 @@ export function testLogStore(openStore: () => Promise<LogStore>, numRuns: number
 
   test('it tells the time of its oldest and its newest record', () =>
     withStore(async (store) => {
-      const sample = await sampled()
+      const sample = sampled()
       await store.index(
         blocksOf([nowMs - dayMs, nowMs - 5, nowMs - hourMs].map((atMs) => ({ ...sample, atMs }))),
       )

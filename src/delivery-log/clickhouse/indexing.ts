@@ -13,7 +13,7 @@ export type ClickHouseIndexingOptions = IndexingEvents & {
 }
 
 /** The tables are not there, or lack a column: the message names what is missing. */
-export class MissingTablesError extends Error {
+class MissingTablesError extends Error {
   override readonly name = 'MissingTablesError'
 }
 

@@ -53,10 +53,8 @@ export function countsSql(tables: Tables, filter: LogFilter): Asked {
 
 export function percentilesSql(tables: Tables, filter: LogFilter): Asked {
   const where = conditionsOf(tables, { ...filter, kinds: ['attempted'] })
-  const found = (share: number): string =>
-    `quantileExactWeighted(${share})(intDiv(duration_us, 100), weight) / 10`
   return {
-    sql: `SELECT ${minuteSql} AS minute, sum(weight), ${found(0.5)}, ${found(0.95)}, ${found(0.99)} FROM ${quoted(tables, tables.attempts)} FINAL ${where.sql} GROUP BY minute ORDER BY minute ${settingsOfFinal}`,
+    sql: `SELECT ${minuteSql} AS minute, sum(weight), ${percentileSql(0.5)}, ${percentileSql(0.95)}, ${percentileSql(0.99)} FROM ${quoted(tables, tables.attempts)} FINAL ${where.sql} GROUP BY minute ORDER BY minute ${settingsOfFinal}`,
     params: where.params,
   }
 }
@@ -67,6 +65,11 @@ export function statusSql(tables: Tables): Asked {
     sql: `SELECT toUnixTimestamp64Milli(min(at)), toUnixTimestamp64Milli(max(at)), count() FROM ${quoted(tables, tables.attempts)}`,
     params: {},
   }
+}
+
+/** In milliseconds, by tenths of them. */
+function percentileSql(share: number): string {
+  return `quantileExactWeighted(${share})(intDiv(duration_us, 100), weight) / 10`
 }
 
 const minuteSql = 'toUnixTimestamp(toStartOfMinute(at))'

@@ -5,15 +5,15 @@ import { buffer } from 'node:stream/consumers'
 import { Session } from 'chdb'
 
 /**
- * ClickHouse's engine in this process, behind as much of its HTTP interface as `@clickhouse/client` uses: `node server.js FOLDER [PORT]`. Prints its port.
+ * ClickHouse's engine in this process, behind as much of its HTTP interface as `@clickhouse/client` uses: `node server.js FOLDER`. Prints its port.
  * Whoever asks has to log in as `sluice` with the password `a password`. `/usage` tells what it has used.
  */
 
-const [folder, port = '0'] = process.argv.slice(2)
+const [folder] = process.argv.slice(2)
 const login = `Basic ${Buffer.from('sluice:a password').toString('base64')}`
 const session = new Session(folder)
 /** Of HTTP, not of the query. */
-const ofRequest = ['query', 'query_id', 'database', 'default_format', 'session_id', 'role']
+const ofRequest = new Set(['query', 'query_id', 'database', 'default_format', 'session_id', 'role'])
 /** Settings hold for a session, so one query runs after the other. */
 let last = Promise.resolve()
 
@@ -31,7 +31,7 @@ const server = createServer((request, response) => {
     .then(async () => answer(response, url.searchParams, request.headers.authorization, await given))
     .catch(() => undefined)
 })
-server.listen(Number(port), '127.0.0.1', () => console.log(server.address().port))
+server.listen(0, '127.0.0.1', () => process.stdout.write(`${server.address().port}\n`))
 
 async function answer(response, params, authorization, body) {
   response.setHeader('x-clickhouse-query-id', params.get('query_id') ?? '')
@@ -58,7 +58,7 @@ function refuse(response, status, message) {
 
 async function run(params, body) {
   for (const [name, value] of params) {
-    if (ofRequest.includes(name)) continue
+    if (ofRequest.has(name)) continue
     await session.queryAsync(`SET ${name} = '${value.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`)
   }
   const query = params.get('query')
