@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type CountingReceiver, startCountingReceiver } from '../support/counting-receiver.ts'
 import { otherProgram, randomPrefix, readAll, testKafka } from '../support/kafka.ts'
 import { until } from '../support/until.ts'
-import { runSluice, startSluice, writeCatalog } from '../support/worker-process.ts'
+import { applyTopics, runSluice, startSluice, writeCatalog } from '../support/worker-process.ts'
 import { newIds, setScene } from './scene.ts'
 
 const root = resolve(import.meta.dirname, '../..')
@@ -190,7 +190,7 @@ describe('topics', () => {
   })
 
   test('apply corrects a changed setting, and leaves those that somebody else made', async () => {
-    await runSluice(['topics', 'apply'], variables)
+    await applyTopics(variables)
     await alterEvents({ 'retention.ms': '1000', 'retention.bytes': '1000000000', 'segment.ms': '600000' })
     const { stderr } = await runSluice(['topics', 'check'], variables, { expectedCode: 1 })
     expect(stderr).toContain(`${events} has retention.ms=1000 instead of at least 604800000`)
@@ -207,7 +207,7 @@ describe('topics', () => {
   })
 
   test('a longer retention than asked for is as it must be', async () => {
-    await runSluice(['topics', 'apply'], variables)
+    await applyTopics(variables)
     await alterEvents({
       'retention.ms': '-1',
       'message.timestamp.type': 'LogAppendTime',
@@ -223,14 +223,14 @@ describe('topics', () => {
   })
 
   test('with another number of partitions keep a worker from starting', async () => {
-    await runSluice(['topics', 'apply'], variables)
+    await applyTopics(variables)
     const text = await refusalOfWorker({ SLUICE_TOPICS_PARTITIONS: '4' })
     expect(text).toContain(`${events} has 3 partitions instead of 4`)
     expect(text).toContain('SLUICE_TOPICS_PARTITIONS')
   })
 
   test('with the producer’s timestamps keep a worker from starting', async () => {
-    await runSluice(['topics', 'apply'], variables)
+    await applyTopics(variables)
     await alterEvents({ 'message.timestamp.type': 'CreateTime' })
     expect(await refusalOfWorker()).toContain(
       `${events} has message.timestamp.type=CreateTime instead of LogAppendTime`,
@@ -238,7 +238,7 @@ describe('topics', () => {
   })
 
   test('on too few copies keep a worker from starting', async () => {
-    await runSluice(['topics', 'apply'], variables)
+    await applyTopics(variables)
     const text = await refusalOfWorker({ SLUICE_TOPICS_DEVELOPMENT: 'false' })
     expect(text).toContain(`${events} has 1 replicas instead of 3`)
   })

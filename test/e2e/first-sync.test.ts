@@ -212,12 +212,12 @@ describe('a destination that is connected later', () => {
   })
 
   test('is told of all by the next worker where the first was killed, which goes on where that one was', async () => {
-    const members = named('member', 600)
+    const members = named('member', 400)
     const slowly = { SLUICE_AUDIENCES_FIRST_SYNC_RATE: '100' }
     const worker = await start(slowly)
     await fill(members)
     await connect('on')
-    await until('it knows many', () => told('late').size >= 300, { timeoutMs: 60_000 })
+    await until('it knows many', () => told('late').size >= 200, { timeoutMs: 60_000 })
     expect(await worker.metric('sluice_first_sync_left', { destination: 'late' })).toBeGreaterThan(0)
     await worker.kill()
     const known = told('late')

@@ -147,9 +147,12 @@ test('without an index the commands say how to get one', async () => {
   expect([code, stderr]).toEqual([1, expect.stringContaining('run `sluice log serve`')])
 })
 
-test.each(['bash', 'zsh', 'fish'])('%s completes commands and flags', async (shell) => {
+test.each(['bash', 'zsh', 'fish'])('there is a script by which %s completes', async (shell) => {
   const { code, stdout } = await runToEnd(['completion', shell], {})
   expect([code, stdout]).toEqual([0, expect.stringContaining('sluice')])
+})
+
+test('shells complete commands and flags', async () => {
   expect((await runToEnd(['complete', '--', 'log', 's'], {})).stdout).toContain('search\t')
   expect((await runToEnd(['complete', '--', 'log', 'search', '--des'], {})).stdout).toContain('--destination')
 })

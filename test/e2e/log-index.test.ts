@@ -102,7 +102,7 @@ test('without a token it listens on this machine alone', async () => {
 
 test('killed at any time it has each record of the topic, and none twice', async () => {
   const ids: string[] = []
-  const rounds = 6
+  const rounds = 4
   for (let round = 0; round < rounds; round++) {
     const index = await start('log serve')
     const producing = (async () => {

@@ -108,7 +108,7 @@ export async function tryReplay({
         const shown = await show(id)
         return shown.state === 'done' ? shown : undefined
       },
-      { timeoutMs: 600_000, everyMs: 500 },
+      { timeoutMs: 600_000, everyMs: 1_000 },
     )
     await until('all is delivered', async () => (await scene.lag()) === 0, {
       timeoutMs: 60_000,

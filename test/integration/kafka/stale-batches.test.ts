@@ -7,7 +7,7 @@ import { until } from '../../support/until.ts'
 import { committedOffsets, endOffsets, startMember } from './member.ts'
 
 const partitionCount = 8
-const expulsions = 20
+const expulsions = 10
 const everyMs = 350
 /** Longer than a join takes: records are out whenever the member begins its partitions anew. */
 const longestWorkMs = 250

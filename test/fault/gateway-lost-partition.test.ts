@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type KafkaNode, type RunningKafka, startKafka } from '../../../src/development/kafka.ts'
-import { partitionOf } from '../../../src/message/partitioner.ts'
-import { basic, type Reply, startGateway, type TestGateway } from '../../support/gateway.ts'
-import { otherProgram, readAll } from '../../support/kafka.ts'
-import { until } from '../../support/until.ts'
+import { type KafkaNode, type RunningKafka, startKafka } from '../../src/development/kafka.ts'
+import { partitionOf } from '../../src/message/partitioner.ts'
+import { basic, type Reply, startGateway, type TestGateway } from '../support/gateway.ts'
+import { otherProgram, readAll } from '../support/kafka.ts'
+import { until } from '../support/until.ts'
 
 /** Three brokers, on which each partition has one replica: without its broker it has no leader. */
 let kafka: RunningKafka
