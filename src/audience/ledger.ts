@@ -1,7 +1,7 @@
+import type { Checkpoint } from './checkpoint.ts'
 import {
-  type Entry,
   decodeEntry,
-  encodeEntry,
+  type Entry,
   isUnreported,
   place,
   type Placing,
@@ -9,61 +9,15 @@ import {
   recordValueOf,
   reportedAnew,
 } from './entry.ts'
-import type { Checkpoint } from './checkpoint.ts'
+import { Flight, type Waiting, type Write } from './flight.ts'
 import type { KeyFilter } from './key-filter.ts'
 import { Overwritten } from './overwritten.ts'
 import type { PropertySubject } from './property-state.ts'
 import { encodeSubject, type Subject } from './state-record.ts'
 import type { StateStore, StoreOperation } from './store.ts'
-import { deletionKeyOf, knownPropertyKey, parted, subjectKey, subjectOf } from './store-keys.ts'
+import { deletionKeyOf, subjectKey } from './store-keys.ts'
+import { UnstoredEntries } from './unstored-entries.ts'
 import { laterOf, type Version } from './version.ts'
-
-/** How a write came to its end. `given_back`: the unit is left, and nobody knows. */
-export type WriteEnd = 'acknowledged' | 'refused' | 'given_back'
-
-/** Something that waits for a key to be free. */
-export type Waiting = {
-  /** The key is free: `held` is what it has. May write it again; what waits behind waits on then. */
-  resume(held: Entry | undefined): void
-  giveBack(): void
-}
-
-export type Write = {
-  readonly subject: Subject
-  readonly key: string
-  /** Its offset is not known yet. */
-  readonly entry: Entry
-  readonly isEmitting: boolean
-  /** What the key has so far. */
-  readonly held: Entry | undefined
-  readonly onEnd: (end: WriteEnd) => void
-}
-
-/** One write that isn't acknowledged; there is one at a time for a key. */
-export class Flight {
-  readonly write: Write
-  /** What is acknowledged of the key. */
-  held: Entry | undefined
-  /** The highest offset at which something older than the best was read meanwhile; -1: none. */
-  olderAt = -1
-  /** Something else may have been told up to this version: what has landed in the end has to be newer, or be told anew. */
-  unreported: Version | undefined
-  /** It brings nothing new, and only puts the log in order. */
-  isRepair = false
-  waiting: Waiting[] | undefined
-  /** Offsets that the checkpoint waits at until the key is in order. */
-  blocked: number[] | undefined
-
-  constructor(write: Write) {
-    this.write = write
-    this.held = write.held
-  }
-
-  wait(waiting: Waiting): void {
-    if (this.waiting === undefined) this.waiting = [waiting]
-    else this.waiting.push(waiting)
-  }
-}
 
 export type LedgerOptions = {
   readonly unit: number
@@ -92,27 +46,14 @@ export type LedgerOptions = {
 export class Ledger {
   readonly #options: LedgerOptions
   readonly #flights = new Map<string, Flight>()
-  /** Acknowledged, to be stored next. */
-  #fresh = new Map<string, Entry>()
-  /** Being stored. */
-  #storing = new Map<string, Entry>()
-  /** Stored while a read of the store was under way that may not have seen it. */
-  readonly #lingering = new Map<string, Entry>()
-  /** What others wrote while a sync walks through the store as it was before; `undefined` while none does. */
-  #foreign: Map<string, Entry> | undefined
-  #isReading = false
   #isOver = false
-  #storingTask: Promise<void> | undefined
-  #storedPosition: number
-  /** A write to the store has failed: it lacks something, and may not say that it has what comes behind. */
-  #isBroken = false
-  readonly #knownProperties = new Set<string>()
+  readonly #unstored: UnstoredEntries
   readonly #overwritten: Overwritten
   readonly #waiters: { readonly below: number; readonly resolve: () => void }[] = []
 
   constructor(options: LedgerOptions) {
     this.#options = options
-    this.#storedPosition = options.checkpoint.position
+    this.#unstored = new UnstoredEntries(options)
     this.#overwritten = new Overwritten(options.checkpoint.known)
   }
 
@@ -122,11 +63,11 @@ export class Ledger {
   }
 
   get hasForeign(): boolean {
-    return this.#foreign !== undefined && this.#foreign.size > 0
+    return this.#unstored.foreignCount > 0
   }
 
   get foreignCount(): number {
-    return this.#foreign?.size ?? 0
+    return this.#unstored.foreignCount
   }
 
   flightOf(key: string): Flight | undefined {
@@ -135,12 +76,12 @@ export class Ledger {
 
   /** Whether anything is known of a key beyond what the store has. */
   isKnown(key: string): boolean {
-    return this.#isAhead && this.#knownOf(key) !== undefined
+    return this.#unstored.get(key) !== undefined
   }
 
   /** What is acknowledged of a key. `stored` is what the store had when it was last read. */
   held(key: string, stored: string | undefined): Entry | undefined {
-    const known = this.#knownOf(key)
+    const known = this.#unstored.get(key)
     if (known !== undefined) return known.kind === 'gone' ? undefined : known
     return stored === undefined ? undefined : decodeEntry(stored)
   }
@@ -152,17 +93,6 @@ export class Ledger {
     return entry?.kind === 'gone' ? undefined : entry
   }
 
-  /** Whether anything is known beyond what the store has: mostly not, where nothing changes. */
-  get #isAhead(): boolean {
-    return this.#fresh.size + this.#storing.size + this.#lingering.size + this.foreignCount > 0
-  }
-
-  #knownOf(key: string): Entry | undefined {
-    return (
-      this.#fresh.get(key) ?? this.#storing.get(key) ?? this.#lingering.get(key) ?? this.#foreign?.get(key)
-    )
-  }
-
   /** Whether a record that the group has read was written here, and is all that was ever kept of its key. */
   isOnly(key: string, offset: number): boolean {
     return offset < this.#options.checkpoint.position && !this.#overwritten.mayHold(key, offset)
@@ -170,21 +100,20 @@ export class Ledger {
 
   /** The store is read from here to `endReading`: what is stored meanwhile is remembered. */
   beginReading(): void {
-    this.#isReading = true
+    this.#unstored.beginReading()
   }
 
   endReading(): void {
-    this.#isReading = false
-    this.#lingering.clear()
+    this.#unstored.endReading()
   }
 
   /** From here on a snapshot of the store is walked through: what others write is remembered. */
   beginSync(): void {
-    this.#foreign = new Map()
+    this.#unstored.beginSync()
   }
 
   endSync(): void {
-    this.#foreign = undefined
+    this.#unstored.endSync()
   }
 
   /** Writes a record; the key must be free. */
@@ -197,8 +126,8 @@ export class Ledger {
     const placing = place(incoming, held)
     this.#overwritten.keep(key, incoming.offset, held === undefined || held.offset === incoming.offset)
     if (!placing.isKnown) {
-      this.#keep(key, placing.best)
-      this.#foreign?.set(key, placing.best)
+      this.#unstored.keep(key, placing.best)
+      this.#unstored.keepForeign(key, placing.best)
     }
     const flight = this.#flights.get(key)
     if (flight !== undefined) {
@@ -234,8 +163,7 @@ export class Ledger {
   /** The record was adopted. */
   read(offset: number): void {
     this.#options.checkpoint.read(offset)
-    // A store that nothing is written to would start ever further back.
-    if (this.#options.checkpoint.position - this.#storedPosition >= positionsUnstored) this.#storeSoon()
+    this.#unstored.storeWhereFarBehind()
   }
 
   /**
@@ -270,8 +198,7 @@ export class Ledger {
 
   /** Resolves once all that is acknowledged so far is stored. Rejects where the store takes nothing any more. */
   async stored(): Promise<void> {
-    await this.#allStored()
-    if (this.#isBroken) throw new Error('a write to the store has failed before')
+    await this.#unstored.stored()
   }
 
   /** Nothing more is heard of writes that are still in flight: their records go to the next owner. */
@@ -297,10 +224,7 @@ export class Ledger {
 
   /** Stores what is left, and how far it is; nothing where the store has failed. */
   async close(): Promise<void> {
-    await this.#allStored()
-    if (this.#isBroken) return
-    const { store, meta, checkpoint } = this.#options
-    await store.write([meta(checkpoint.position)])
+    await this.#unstored.close()
   }
 
   #takeOff(flight: Flight): void {
@@ -350,7 +274,7 @@ export class Ledger {
     const { best, isKnown, isOutOfOrder } = placing
     if (placing.reportedBetween !== undefined) this.#tellAfter(flight, placing.reportedBetween)
     this.#overwritten.keep(key, written, flight.held === undefined)
-    if (!isKnown) this.#keep(key, best)
+    if (!isKnown) this.#unstored.keep(key, best)
     this.#suspect(write)
     const olderAt = Math.max(flight.olderAt, isOutOfOrder ? Math.max(written, flight.held?.offset ?? -1) : -1)
     if (olderAt > best.offset || isUnreported(best, flight.unreported))
@@ -406,68 +330,6 @@ export class Ledger {
     if (deletions.isEmpty || subject.kind !== 'property' || entry.kind !== 'property') return
     if (deletions.mayHold(deletionKeyOf(subject))) onSuspect(subject)
   }
-
-  #keep(key: string, entry: Entry): void {
-    this.#fresh.set(key, entry)
-    if (this.#foreign?.has(key) === true) this.#foreign.set(key, entry)
-    if (entry.kind === 'deletion') this.#options.deletions.add(key)
-    else if (entry.kind === 'sync') this.#options.syncFloors.set(key, entry.state.version)
-    this.#storeSoon()
-  }
-
-  async #allStored(): Promise<void> {
-    while (!this.#isBroken && (this.#storingTask !== undefined || this.#fresh.size > 0)) {
-      this.#storeSoon()
-      await this.#storingTask
-    }
-  }
-
-  #storeSoon(): void {
-    if (this.#isBroken) return
-    this.#storingTask ??= this.#storeAll()
-      .catch((error: unknown) => {
-        this.#isBroken = true
-        this.#options.onTrouble(error)
-      })
-      .finally(() => {
-        this.#storingTask = undefined
-      })
-  }
-
-  async #storeAll(): Promise<void> {
-    const { store, checkpoint, meta } = this.#options
-    do {
-      // Acknowledgements come many at a time.
-      await new Promise((resolve) => setImmediate(resolve))
-      const entries = this.#fresh
-      this.#storing = entries
-      this.#fresh = new Map()
-      // Read now: all that is below is in these entries, or was stored before.
-      const { position } = checkpoint
-      const operations: StoreOperation[] = []
-      for (const [key, entry] of entries) this.#addTo(operations, key, entry)
-      operations.push(meta(position))
-      await store.write(operations)
-      this.#storedPosition = position
-      if (this.#isReading) for (const [key, entry] of entries) this.#lingering.set(key, entry)
-      this.#storing = new Map()
-    } while (this.#fresh.size > 0)
-  }
-
-  #addTo(operations: StoreOperation[], key: string, entry: Entry): void {
-    const value = encodeEntry(entry)
-    if (value === undefined) {
-      operations.push({ type: 'del', key })
-      return
-    }
-    operations.push({ type: 'put', key, value })
-    if (entry.kind !== 'property') return
-    const mark = key.slice(0, key.lastIndexOf(parted) + 1) + entry.state.id
-    if (this.#knownProperties.has(mark)) return
-    if (this.#knownProperties.size >= maxKnownProperties) this.#knownProperties.clear()
-    this.#knownProperties.add(mark)
-    operations.push({ type: 'put', key: knownKeyOf(key, entry.state.id), value: '' })
-  }
 }
 
 /** Why a key is written again. */
@@ -482,13 +344,4 @@ export type RewriteReason = {
 function again(best: Entry, unreported: Version | undefined): Pick<Write, 'entry' | 'isEmitting'> {
   const isEmitting = isUnreported(best, unreported)
   return { entry: { ...(isEmitting ? reportedAnew(best) : best), offset: -1 }, isEmitting }
-}
-
-const maxKnownProperties = 10_000
-const positionsUnstored = 10_000
-
-function knownKeyOf(key: string, id: string): string {
-  const subject = subjectOf(key)
-  if (subject?.kind !== 'property') throw new Error('a property is held under a key of something else')
-  return knownPropertyKey(subject.spaceId, subject.property, id)
 }

@@ -1,7 +1,7 @@
 import { type Entry, isDead, isReportedBefore, isUnreported, saysSame } from './entry.ts'
 import { identifyOf } from './made-message.ts'
 import { TopicIntake } from './topic-intake.ts'
-import type { Waiting } from './ledger.ts'
+import type { Waiting } from './flight.ts'
 import type { HeldRecord } from './audience-ports.ts'
 import type { Purges } from './purges.ts'
 import { type Reading, sameAsRead, unread } from './reading.ts'
