@@ -92,7 +92,7 @@ const parts: Readonly<Record<string, Folder>> = {
   },
   telemetry: {
     about: 'metrics table, log lines, probes, what was built',
-    imports: ['audience', 'backfill', 'delivery', 'gateway', 'pipeline', 'replay', 'retry'],
+    imports: ['audience', 'backfill', 'delivery', 'gateway', 'message', 'pipeline', 'replay', 'retry'],
     packages: ['prom-client'],
   },
   development: {

@@ -4,6 +4,7 @@ import { loginWarnings } from './config/login.ts'
 import type { Config } from './config/schema.ts'
 import { sendFailure } from './roles/forked-worker.ts'
 import { Parts } from './roles/parts.ts'
+import { stopRequested } from './roles/shutdown.ts'
 import { StartError } from './roles/start-error.ts'
 import { createLogger } from './telemetry/logger.ts'
 
@@ -18,9 +19,6 @@ export type RoleOptions = {
   /** Says so, and ends the process with exit code 1: at once, or when `ended` has resolved. */
   onFatal: (error: Error, ended?: Promise<void>) => void
 }
-
-/** Under `npx` and `npm run` one Ctrl-C may arrive twice, from the terminal and from npm: that isn't a second one. */
-const secondSignalAfterMs = 1_000
 
 /** Where a process is one of several with one output: the one that starts the others, or the number of one of those. */
 export type Standing = 'primary' | number
@@ -75,22 +73,6 @@ export async function runRole(role: Role, config: Config, standing?: Standing): 
   if (failing !== undefined) return failing
   log.info(isForked ? 'process stopped' : 'stopped')
   return exit(0)
-}
-
-/** Resolves at the first SIGINT or SIGTERM, and, for one of several processes, when its primary is gone. */
-function stopRequested(isForked: boolean, onSecond: () => void): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  let sinceMs: number | undefined
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    process.on(signal, () => {
-      if (performance.now() - (sinceMs ?? Infinity) >= secondSignalAfterMs) onSecond()
-      sinceMs ??= performance.now()
-      resolve()
-    })
-  }
-  if (isForked && process.connected) process.once('disconnect', resolve)
-  else if (isForked) resolve()
-  return promise
 }
 
 /** To the person at the terminal when something around the program is in the way; else into the log. */

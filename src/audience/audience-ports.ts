@@ -1,4 +1,4 @@
-import type { AudienceDeadReason } from './dead-reason.ts'
+import type { AudienceDeadReason } from '../message/dead-letter-reasons.ts'
 
 /** A record on loan: `settle` when nothing more is owed for it, or `giveBack` for the next owner; one of them, once. */
 export type HeldRecord = {

@@ -8,7 +8,7 @@ import {
 import { holdsInfinite } from '../message/json.ts'
 import type { MessageLimits } from '../message/limits.ts'
 import { partitionOf } from '../message/partitioner.ts'
-import { type AudienceRefusal, faultOf, refusal } from './dead-reason.ts'
+import { type AudienceRefusal, faultOf, refusal } from './refusal.ts'
 import { readJson, readTime } from './entering.ts'
 import { propertyName } from './property-name.ts'
 import type { PropertySubject } from './property-state.ts'

@@ -1,6 +1,6 @@
 import { type Deletion, deletionCheck } from '../message/deletion.ts'
 import type { MessageLimits } from '../message/limits.ts'
-import { type AudienceRefusal, faultOf, refusal } from './dead-reason.ts'
+import { type AudienceRefusal, faultOf, refusal } from './refusal.ts'
 import { readJson, readTime } from './entering.ts'
 
 /** A request to delete a user. */

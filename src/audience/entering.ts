@@ -2,7 +2,7 @@ import { parseJson } from '../message/json.ts'
 import type { MessageLimits } from '../message/limits.ts'
 import { findExcess } from '../message/structure.ts'
 import { parseTimestamp } from '../message/timestamp.ts'
-import { type AudienceRefusal, refusal } from './dead-reason.ts'
+import { type AudienceRefusal, refusal } from './refusal.ts'
 
 export type JsonFields = Readonly<Record<string, unknown>>
 

@@ -1,7 +1,7 @@
 import { partitionOf } from '../message/partitioner.ts'
 import type { HeldRecord } from './audience-ports.ts'
 import type { Part } from './change-record.ts'
-import type { AudienceDeadReason } from './dead-reason.ts'
+import type { AudienceDeadReason } from '../message/dead-letter-reasons.ts'
 import type { Staging } from './staging.ts'
 import type { Version } from './version.ts'
 

@@ -1,5 +1,5 @@
 import type { AudiencePorts } from './audience-ports.ts'
-import type { AudienceDeadReason } from './dead-reason.ts'
+import type { AudienceDeadReason } from '../message/dead-letter-reasons.ts'
 import type { OpenSync } from './open-sync.ts'
 import { Paced } from './paced.ts'
 import type { StateStore, StoreOperation } from './store.ts'

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { AudiencePorts, HeldRecord, RecordContent } from './audience-ports.ts'
 import type { Part } from './change-record.ts'
-import type { AudienceDeadReason } from './dead-reason.ts'
+import type { AudienceDeadReason } from '../message/dead-letter-reasons.ts'
 import { filledHeader } from './headers.ts'
 import type { KeyFilter } from './key-filter.ts'
 import type { Ledger } from './ledger.ts'

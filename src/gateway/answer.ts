@@ -48,11 +48,3 @@ export function problem(code: ProblemCode, message: string, retryAfterS?: number
   const answer = { status: statuses[code], body: JSON.stringify({ success: false, code, message }) }
   return retryAfterS === undefined ? answer : { ...answer, retryAfterS }
 }
-
-const leastRetryS = 1
-const mostRetryS = 3
-
-/** For what will soon be over: whole seconds, not the same for all, lest all come back at once. */
-export function soon(): number {
-  return leastRetryS + Math.floor(Math.random() * (mostRetryS - leastRetryS + 1))
-}

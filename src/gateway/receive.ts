@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
-import { type Answer, problem, soon } from './answer.ts'
+import { type Answer, problem } from './answer.ts'
+import { tooMuchReceived } from './service-unavailable.ts'
 import { maxBatchBytes } from './request-limits.ts'
 
 /** A body that wasn't taken and wasn't read to its end, with what its client is told: nothing can follow on its connection. */
@@ -94,7 +95,7 @@ export class Receiver {
       if (needed > held.length) {
         const bytes = Math.min(maxBatchBytes, Math.max(firstBytes, 2 * held.length, needed))
         if (this.#bytes + bytes - held.length > this.#maxBytes) {
-          refuse(problem('overloaded', 'Too much is being received. Send it again.', soon()))
+          refuse(tooMuchReceived())
           return
         }
         const larger = Buffer.allocUnsafeSlow(bytes)

@@ -13,7 +13,8 @@ import type { Outbox } from './outbox.ts'
 import { type Parcel, recordBytes } from './parcel.ts'
 import type { Sources } from './sources.ts'
 import type { RequestTrace } from './request-tracing.ts'
-import { rateLimited, undelivered, unreadable } from './tracking.ts'
+import { serviceUnavailable } from './service-unavailable.ts'
+import { rateLimited, unreadable } from './tracking.ts'
 import { keysOf } from './write-key.ts'
 
 export type ServerCallsOptions = {
@@ -85,7 +86,7 @@ export function createServerCalls(options: ServerCallsOptions): ServerCalls {
       add(parcel, deletion.userId, JSON.stringify(deletion), { ...sending?.headers })
       const delivered = await outbox.submit(parcel)
       sending?.end(parcel.records, delivered)
-      if (delivered !== 'acknowledged') return undelivered(delivered)
+      if (delivered !== 'acknowledged') return serviceUnavailable(delivered)
       return { status: 200, body: JSON.stringify({ success: true, requestId: deletion.requestId }) }
     },
 
@@ -112,7 +113,7 @@ export function createServerCalls(options: ServerCallsOptions): ServerCalls {
       sending?.end(parcel.records, delivered)
       if (delivered === 'acknowledged') return success
       sources.giveBack(space, given.length)
-      return undelivered(delivered)
+      return serviceUnavailable(delivered)
     },
   }
 }

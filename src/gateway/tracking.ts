@@ -1,7 +1,8 @@
 import type { Source } from '../catalog/catalog.ts'
 import type { MessageLimits } from '../message/limits.ts'
 import { partitionOf } from '../message/partitioner.ts'
-import { type Answer, problem, soon, success } from './answer.ts'
+import { type Answer, problem, success } from './answer.ts'
+import { serviceUnavailable } from './service-unavailable.ts'
 import {
   type BodyFault,
   inflateBody,
@@ -15,7 +16,7 @@ import { checkItem, type ReadyMessage, type ItemContext, type TrackingKind } fro
 import { maxBatchBytes, maxBatchMessages, maxCompleteBatchBytes, maxMessageBytes } from './request-limits.ts'
 import type { GatewayObserver } from './gateway-events.ts'
 import type { Outbox } from './outbox.ts'
-import { type Delivered, type Parcel, recordBytes } from './parcel.ts'
+import { type Parcel, recordBytes } from './parcel.ts'
 import { SharedObject } from './shared.ts'
 import type { Sources } from './sources.ts'
 import { MessageOutcomes } from './message-outcomes.ts'
@@ -111,7 +112,7 @@ export function createTracking(options: TrackingOptions): Tracking {
       return success
     }
     const obstacle = outbox.obstacle(options.topic)
-    if (obstacle !== undefined) return undelivered(obstacle)
+    if (obstacle !== undefined) return serviceUnavailable(obstacle)
     const waitMs = sources.take(source, items.length)
     if (waitMs > 0) return rateLimited(waitMs)
     const packed = pack(source, call, trace?.sends(options.topic, source.id))
@@ -125,7 +126,7 @@ export function createTracking(options: TrackingOptions): Tracking {
     const waitMs = sources.take(source, 0)
     if (waitMs > 0) return rateLimited(waitMs)
     const obstacle = outbox.obstacle(options.topic)
-    return obstacle === undefined ? undefined : undelivered(obstacle)
+    return obstacle === undefined ? undefined : serviceUnavailable(obstacle)
   }
 
   function refusal(authorization: string | undefined): Answer | undefined {
@@ -165,7 +166,7 @@ export function createTracking(options: TrackingOptions): Tracking {
     if (parcel.parts.length > 0) sending?.end(parcel.records, delivered)
     if (delivered !== 'acknowledged') {
       sources.giveBack(source, messages)
-      return undelivered(delivered)
+      return serviceUnavailable(delivered)
     }
     outcomes.tell(observer, source.id)
     return isSingle && outcomes.isBeyondLimits ? beyondLimits : outcomes.answer()
@@ -318,18 +319,4 @@ export function rateLimited(waitMs: number): Answer {
     'The source is over its rate of messages a second.',
     Math.max(1, Math.ceil(waitMs / 1_000)),
   )
-}
-
-export function undelivered(delivered: Exclude<Delivered, 'acknowledged'>): Answer {
-  switch (delivered) {
-    case 'full':
-      return problem('overloaded', 'Too much waits to be written. Send it again.', soon())
-    case 'too_late':
-    case 'unavailable':
-      return problem(
-        'kafka_unavailable',
-        'The messages could not be written in time. Send them again.',
-        soon(),
-      )
-  }
 }

@@ -5,34 +5,8 @@ import {
   type Message,
   type MessageKind,
 } from './message-schemas.ts'
+import type { RefusalReason } from './dead-letter-reasons.ts'
 import { parseTimestamp } from './timestamp.ts'
-
-/** Why a message is refused: values of metric labels and of a dead letter's header. */
-export const refusalReasons = [
-  'empty_value',
-  'not_utf8',
-  'not_json',
-  'not_an_object',
-  'unknown_type',
-  'no_user_anon_id',
-  'no_previous_id',
-  'id_not_string',
-  'event_not_defined',
-  'event_not_string',
-  'group_id_not_defined',
-  'properties_not_object',
-  'traits_not_object',
-  'context_not_object',
-  'integrations_not_object',
-  'bad_timestamp',
-  'message_id_not_string',
-  'message_id_too_long',
-  'number_out_of_range',
-  'nested_too_deep',
-  'too_many_keys',
-  'body_too_large',
-] as const
-export type RefusalReason = (typeof refusalReasons)[number]
 
 /** `detail` is one sentence for the producer: what is wrong, what to do. It never quotes the message. */
 export type Refusal = { ok: false; reason: RefusalReason; detail: string }

@@ -9,7 +9,8 @@ import type { Account } from './account.ts'
 import { Delivery, type HeldRecord, type LaneTerms } from './delivery.ts'
 import { type Exits, quote } from './exits.ts'
 import type { DeleteToDeliver, IdentifyToDeliver } from './identify.ts'
-import type { DeadReason, PipelineOptions, RecordContent } from './pipeline-ports.ts'
+import type { DeadReason } from '../message/dead-letter-reasons.ts'
+import type { PipelineOptions, RecordContent } from './pipeline-ports.ts'
 
 type EntranceOptions = Pick<
   PipelineOptions,

@@ -6,7 +6,8 @@ import type { Account } from './account.ts'
 import type { Delivery, HeldRecord, PendingRecord } from './delivery.ts'
 import type { DropReason, IdentifyToDeliver } from './identify.ts'
 import { formsOf, type OutboundRecord } from './outbound-record.ts'
-import type { DeadReason, ParkReason, PipelineOptions, RecordContent } from './pipeline-ports.ts'
+import type { DeadReason } from '../message/dead-letter-reasons.ts'
+import type { ParkReason, PipelineOptions, RecordContent } from './pipeline-ports.ts'
 import type { OrderingKeys } from './ordering-keys.ts'
 
 type ExitsOptions = Pick<
@@ -57,7 +58,7 @@ export class Exits {
     void this.#produce(delivery, topics.retryPrefix + formatWait(waitMs), headersOf(delivery))
   }
 
-  bury(delivery: Delivery, reason: DeadReason, detail: string): void {
+  deadLetter(delivery: Delivery, reason: DeadReason, detail: string): void {
     const { topics, observer } = this.#options
     observer.deadLettered(reason, detail, delivery.pending.record, delivery)
     this.missed(delivery)

@@ -1,6 +1,6 @@
 import type { Outcome } from '../delivery/outcome.ts'
 import { nextParkingStep } from '../retry/ladder.ts'
-import { describeDeath } from './death.ts'
+import { describeDeath } from './dead-letter.ts'
 import { type Decision, idsOf, waitForTurn, waitOn } from './decision.ts'
 import type { Delivery } from './delivery.ts'
 import type { Exits } from './exits.ts'
@@ -35,7 +35,7 @@ export class Parking {
     const { ladder, exits } = this.#options
     const isUntried = reason === 'expired' && delivery.attempts === 0
     const named = isUntried ? 'expired_untried' : reason
-    exits.bury(delivery, named, describeDeath(named, delivery, { limitMs: ladder.limitMs, last }))
+    exits.deadLetter(delivery, named, describeDeath(named, delivery, { limitMs: ladder.limitMs, last }))
   }
 
   /** Sends a delivery on without an attempt. One that was never tried, or whose destination pauses, doesn't expire. */

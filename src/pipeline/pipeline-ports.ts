@@ -3,7 +3,7 @@ import type { BulkheadOptions } from '../delivery/bulkhead.ts'
 import type { DestinationDefinition } from '../delivery/endpoint.ts'
 import type { Sender } from '../delivery/sender.ts'
 import type { MessageLimits } from '../message/limits.ts'
-import type { RefusalReason } from '../message/validate.ts'
+import type { DeadReason } from '../message/dead-letter-reasons.ts'
 import type { ReceivedHeaders } from '../message/record-headers.ts'
 import type { PropertyHeader } from '../retry/carried.ts'
 import type { Ladder } from '../retry/ladder.ts'
@@ -36,40 +36,6 @@ export type CatalogView = {
 export type Outlet = {
   produce(record: OutboundRecord): Promise<'acknowledged' | 'refused'>
 }
-
-/** Why a record or a delivery ended in the dead letters. */
-export type DeadReason =
-  | RefusalReason
-  | 'no_schema_registry'
-  | 'bad_frame'
-  | 'unknown_schema'
-  | 'unusable_schema'
-  | 'schema_mismatch'
-  | 'no_source'
-  | 'unknown_source'
-  | 'failed_for_good'
-  | 'expired'
-  | 'expired_untried'
-  | 'destination_removed'
-  | 'destination_off'
-  | 'bad_retry_headers'
-  | 'record_too_large'
-  | 'unreadable_batch'
-  | 'internal_error'
-  | AudienceDeadReason
-
-/** Of records of `audience-changes`, `memberships` and `deletions`. */
-type AudienceDeadReason =
-  | 'bad_change'
-  | 'ahead_of_time'
-  | 'bad_property_name'
-  | 'sync_incomplete'
-  | 'sync_outdated'
-  | 'sync_inconsistent'
-  | 'sync_too_large'
-  | 'sync_wrong_partition'
-  | 'bad_deletion'
-  | 'bad_state'
 
 /** Why a delivery was put on a retry topic. */
 export type ParkReason =

@@ -13,14 +13,8 @@ import { Exits, keptOfEvent } from './exits.ts'
 import type { DeleteToDeliver, IdentifyToDeliver } from './identify.ts'
 import { Judging } from './judging.ts'
 import { Parking } from './parking.ts'
-import type {
-  DeadReason,
-  FirstTryWay,
-  OpenHook,
-  Pipeline,
-  PipelineOptions,
-  RecordContent,
-} from './pipeline-ports.ts'
+import type { DeadReason } from '../message/dead-letter-reasons.ts'
+import type { FirstTryWay, OpenHook, Pipeline, PipelineOptions, RecordContent } from './pipeline-ports.ts'
 import { OrderingKeys } from './ordering-keys.ts'
 
 /** A message is tried once an hour at least; of a hook that nothing is for, nobody knows how it is. */
@@ -254,9 +248,9 @@ class DeliveryPipeline implements Pipeline {
 
   #enqueue(delivery: Delivery, destination: DestinationDefinition | undefined): void {
     if (destination === undefined)
-      this.#exits.bury(delivery, 'destination_removed', 'the catalog has no such destination')
+      this.#exits.deadLetter(delivery, 'destination_removed', 'the catalog has no such destination')
     else if (destination.state === 'off')
-      this.#exits.bury(delivery, 'destination_off', 'the destination is off')
+      this.#exits.deadLetter(delivery, 'destination_off', 'the destination is off')
     else if (destination.state === 'paused') this.#parking.park(delivery, 'paused')
     else {
       const endpoint = this.#endpoints.of(destination)

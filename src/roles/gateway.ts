@@ -25,6 +25,7 @@ import { openGroupLag } from './lag-gauges.ts'
 import { type Listening, listening } from './listening.ts'
 import type { Parts } from './parts.ts'
 import { StartError } from './start-error.ts'
+import { gatewayObstacles } from './readiness.ts'
 import { kafkaSettings, topicLayout, topicNames } from './settings.ts'
 import { openOwnTelemetry } from './telemetry.ts'
 import { openTracing } from './tracing.ts'
@@ -192,13 +193,11 @@ export async function startGatewayPart({
       metrics.unavailable.set(availability.isAvailable(topics.events) ? 0 : 1)
       for (const topic of written) metrics.refusedPartitions.set({ topic }, availability.refused(topic))
     },
-    notReady() {
-      const reasons: string[] = []
-      if (state.isStopping) reasons.push('stopping')
-      if (!availability.isAvailable(topics.events))
-        reasons.push(`Kafka does not take messages: ${availability.reason(topics.events)}`)
-      return reasons
-    },
+    notReady: () =>
+      gatewayObstacles(
+        state.isStopping,
+        availability.isAvailable(topics.events) ? undefined : availability.reason(topics.events),
+      ),
   }
 }
 

@@ -45,6 +45,7 @@ import { bulkheadOf } from './bulkhead-limits.ts'
 import { continueFromPlainGroup } from './plain-group.ts'
 import { createOutbound } from './outbound.ts'
 import type { Parts } from './parts.ts'
+import { workerObstacles } from './readiness.ts'
 import { openReplays } from './replays.ts'
 import { openRetentions } from './retentions.ts'
 import { openIntake } from './schema-registry.ts'
@@ -359,25 +360,8 @@ export async function startMember({
       metrics.repeatsRemembered.set(repeats?.count ?? 0)
       metrics.repeatsReach.set((repeats?.reachMs(Date.now()) ?? 0) / 1_000)
     },
-    notReady: () => obstaclesOf(member, state),
+    notReady: () => workerObstacles(member, state),
   }
-}
-
-/** What keeps a member from doing its work, in words. */
-function obstaclesOf(
-  member: GroupConsumer,
-  state: { readonly isStopping: boolean; readonly stalledBy: string; readonly unreachableBy: string },
-): readonly string[] {
-  const reasons: string[] = []
-  if (state.isStopping) reasons.push('stopping')
-  if (member.preparing.length > 0) reasons.push(`the state of ${member.preparing.length} units is being read`)
-  else if (member.isResting)
-    reasons.push('waiting for the end of what this worker had in flight when it was killed')
-  else if (!member.isJoined) reasons.push('not joined to the consumer group')
-  reasons.push(...member.obstacles)
-  if (state.stalledBy !== '') reasons.push(`Kafka does not take what is produced: ${state.stalledBy}`)
-  if (state.unreachableBy !== '') reasons.push(`the proxy can not be used: ${state.unreachableBy}`)
-  return reasons
 }
 
 /** The time that a member has to stop: its parts share it. */

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { AudienceDeadReason } from '../audience/dead-reason.ts'
+import type { AudienceDeadReason } from '../message/dead-letter-reasons.ts'
 import type { AudienceObserver, ChangeOutcome } from '../audience/audience-ports.ts'
 import { memo } from './memo.ts'
 import type { Metrics } from './metrics.ts'

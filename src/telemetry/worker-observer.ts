@@ -5,8 +5,8 @@ import { type OmitReason, omitReasons } from '../pipeline/attempt.ts'
 import type { HookResult } from '../pipeline/decision.ts'
 import type { Delivery, HeldRecord } from '../pipeline/delivery.ts'
 import type { DropReason } from '../pipeline/identify.ts'
+import type { DeadReason } from '../message/dead-letter-reasons.ts'
 import type {
-  DeadReason,
   FirstTryWay,
   NotRoutedReason,
   ParkReason,

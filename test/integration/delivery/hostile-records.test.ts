@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { DeadReason } from '../../../src/pipeline/pipeline-ports.ts'
+import type { DeadReason } from '../../../src/message/dead-letter-reasons.ts'
 import { encodeCarried } from '../../../src/retry/carried.ts'
 import type { SeenRecord } from '../../support/kafka.ts'
 import { produceRaw, type RawRecord } from '../../support/raw-batch.ts'

@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib'
-import type { DeadReason } from '../../../src/pipeline/pipeline-ports.ts'
+import type { DeadReason } from '../../../src/message/dead-letter-reasons.ts'
 import type { RawRecord } from '../../support/raw-batch.ts'
 
 /** A record that nobody should write, and what becomes of it. */

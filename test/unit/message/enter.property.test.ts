@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { enter } from '../../../src/message/enter.ts'
 import type { Entered, Origin } from '../../../src/message/entered.ts'
 import { attributesFields, type MessageKind, messageKinds } from '../../../src/message/message-schemas.ts'
-import { refusalReasons } from '../../../src/message/validate.ts'
+import { refusalReasons } from '../../../src/message/dead-letter-reasons.ts'
 import { parseBody, spelledJson, spelledMessage } from './json-text.ts'
 
 const runs = { numRuns: 2000 }

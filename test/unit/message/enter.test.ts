@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { enter, type EnterResult } from '../../../src/message/enter.ts'
 import type { Entered, Origin } from '../../../src/message/entered.ts'
 import { defaultLimits, type MessageLimits } from '../../../src/message/limits.ts'
-import { refusalReasons, type RefusalReason } from '../../../src/message/validate.ts'
+import { refusalReasons, type RefusalReason } from '../../../src/message/dead-letter-reasons.ts'
 
 const origin: Origin = {
   topic: 'sluice.events',

@@ -1,30 +1,4 @@
-/** Why a record of `audience-changes`, `deletions` or `memberships` ends in the dead letters. */
-export const audienceDeadReasons = [
-  'empty_value',
-  'not_utf8',
-  'not_json',
-  'body_too_large',
-  'nested_too_deep',
-  'too_many_keys',
-  'number_out_of_range',
-  'bad_timestamp',
-  'no_source',
-  'unknown_source',
-  'record_too_large',
-  'unreadable_batch',
-  'internal_error',
-  'bad_change',
-  'ahead_of_time',
-  'bad_property_name',
-  'sync_incomplete',
-  'sync_outdated',
-  'sync_inconsistent',
-  'sync_too_large',
-  'sync_wrong_partition',
-  'bad_deletion',
-  'bad_state',
-] as const
-export type AudienceDeadReason = (typeof audienceDeadReasons)[number]
+import type { AudienceDeadReason } from '../message/dead-letter-reasons.ts'
 
 /** `detail` is one sentence for the producer: what is wrong, what to do. It quotes nothing of the record but names of fields. */
 export type AudienceRefusal = { ok: false; reason: AudienceDeadReason; detail: string }

@@ -1,0 +1,84 @@
+/**
+ * Why a record or a delivery ends in the dead letters: values of the header `reason`, and of metric labels. Each list is closed.
+ * `describeDeath` in `src/pipeline/dead-letter.ts` says in words why a delivery was given up, and what to do.
+ */
+
+/** A message of `events` is refused: what is wrong lies in the message. */
+export const refusalReasons = [
+  'empty_value',
+  'not_utf8',
+  'not_json',
+  'not_an_object',
+  'unknown_type',
+  'no_user_anon_id',
+  'no_previous_id',
+  'id_not_string',
+  'event_not_defined',
+  'event_not_string',
+  'group_id_not_defined',
+  'properties_not_object',
+  'traits_not_object',
+  'context_not_object',
+  'integrations_not_object',
+  'bad_timestamp',
+  'message_id_not_string',
+  'message_id_too_long',
+  'number_out_of_range',
+  'nested_too_deep',
+  'too_many_keys',
+  'body_too_large',
+] as const
+export type RefusalReason = (typeof refusalReasons)[number]
+
+/** A record of `audience-changes`, `deletions` or `memberships` can't be used. */
+export type AudienceDeadReason =
+  | Extract<
+      RefusalReason,
+      | 'empty_value'
+      | 'not_utf8'
+      | 'not_json'
+      | 'body_too_large'
+      | 'nested_too_deep'
+      | 'too_many_keys'
+      | 'number_out_of_range'
+      | 'bad_timestamp'
+    >
+  | RecordReason
+  | 'bad_change'
+  | 'ahead_of_time'
+  | 'bad_property_name'
+  | 'sync_incomplete'
+  | 'sync_outdated'
+  | 'sync_inconsistent'
+  | 'sync_too_large'
+  | 'sync_wrong_partition'
+  | 'bad_deletion'
+  | 'bad_state'
+
+/** A record of any topic can't be used: nobody knows its source, or it can't be read, kept or worked on. */
+type RecordReason =
+  | 'no_source'
+  | 'unknown_source'
+  | 'record_too_large'
+  | 'unreadable_batch'
+  | 'internal_error'
+
+/** The value of a record is framed for a schema registry and can't be read. */
+type FramedReason =
+  | 'no_schema_registry'
+  | 'bad_frame'
+  | 'unknown_schema'
+  | 'unusable_schema'
+  | 'schema_mismatch'
+
+/** A delivery has come to its end without success. */
+type DeliveryReason =
+  | 'failed_for_good'
+  | 'expired'
+  | 'expired_untried'
+  | 'destination_removed'
+  | 'destination_off'
+  | 'bad_retry_headers'
+
+/** Why a record or a delivery ended in the dead letters. */
+export type DeadReason = RefusalReason | AudienceDeadReason | FramedReason | DeliveryReason

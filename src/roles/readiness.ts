@@ -1,0 +1,38 @@
+import type { GroupConsumer } from '../kafka/consumer.ts'
+
+/**
+ * What keeps a role from its work, in words: `/readyz` is 503 with these while there are any. Until a role has started the reason
+ * is `starting` (`telemetry.ts`); of several processes each says its own, and one that doesn't answer is a reason too
+ * (`processes.ts`).
+ */
+
+/** `stalledBy`: why Kafka takes nothing that is produced. `unreachableBy`: why the proxy can't be used. Empty: it is well. */
+export type WorkerState = {
+  readonly isStopping: boolean
+  readonly stalledBy: string
+  readonly unreachableBy: string
+}
+
+export function workerObstacles(
+  member: Pick<GroupConsumer, 'preparing' | 'isResting' | 'isJoined' | 'obstacles'>,
+  state: WorkerState,
+): readonly string[] {
+  const reasons: string[] = []
+  if (state.isStopping) reasons.push('stopping')
+  if (member.preparing.length > 0) reasons.push(`the state of ${member.preparing.length} units is being read`)
+  else if (member.isResting)
+    reasons.push('waiting for the end of what this worker had in flight when it was killed')
+  else if (!member.isJoined) reasons.push('not joined to the consumer group')
+  reasons.push(...member.obstacles)
+  if (state.stalledBy !== '') reasons.push(`Kafka does not take what is produced: ${state.stalledBy}`)
+  if (state.unreachableBy !== '') reasons.push(`the proxy can not be used: ${state.unreachableBy}`)
+  return reasons
+}
+
+/** `unavailable`: why no partition of `events` takes messages; `undefined` while one does. */
+export function gatewayObstacles(isStopping: boolean, unavailable: string | undefined): readonly string[] {
+  const reasons: string[] = []
+  if (isStopping) reasons.push('stopping')
+  if (unavailable !== undefined) reasons.push(`Kafka does not take messages: ${unavailable}`)
+  return reasons
+}
