@@ -147,6 +147,7 @@ const usage = [
   '  --minutes N       soak: how long it is (default 20); sick: how long messages come (default 240, 20, 2, 8)',
   '  --records N       parked: how many wait (default 500000)',
   '  --rows N          log: how many states are indexed (default 5000000)',
+  '  --clickhouse      log: the same in ClickHouse as well: at CLICKHOUSE_URL, else its engine, which npm ci --prefix test/clients/chdb installs',
   '  --members N       audience: how many (default 1000000); group: in that size alone (1, 10, 50)',
   '  --units N         group: in that size alone (12, 200, 1000)',
   '  --destinations N  destinations: how many the many are (default 10000)',
@@ -178,6 +179,7 @@ try {
     ]),
     keepCap: values['keep-cap'],
     tls: values.tls,
+    clickhouse: values.clickhouse,
     ...(values.profile !== undefined && { profileDir: values.profile }),
   })
   if (!values.json) console.log(table)
@@ -208,6 +210,7 @@ function readArguments() {
         rows: { type: 'string' },
         tls: { type: 'boolean', default: false },
         'keep-cap': { type: 'boolean', default: false },
+        clickhouse: { type: 'boolean', default: false },
         json: { type: 'boolean', default: false },
         profile: { type: 'string' },
       },

@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync, statfsSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { IndexReader } from '../../src/delivery-log/sqlite/index-reader.ts'
@@ -6,49 +6,54 @@ import { IndexWriter } from '../../src/delivery-log/sqlite/index-writer.ts'
 import { BenchmarkFailure } from '../support/failure.ts'
 import { say } from '../support/say.ts'
 import type { BenchmarkResult } from '../support/settings.ts'
-import { percentile, round } from '../support/statistics.ts'
+import { round } from '../support/statistics.ts'
 import { rowOf } from '../support/table.ts'
-import { destinationOf, messageIdOf, openStream, userOf } from './states.ts'
+import { type ClickHouseFigures, runOnClickHouse } from './clickhouse.ts'
+import { askAll, type QueryTimes, type Span } from './queries.ts'
+import { openStream } from './states.ts'
 
-export type LogSettings = { rows?: number }
+export type LogSettings = { rows?: number; clickhouse?: boolean }
 
 const hourMs = 3_600_000
 const dayMs = 24 * hourMs
 const keptMs = 7 * dayMs
 const batchRows = 20_000
-const queries = 300
 const megabyte = 1024 ** 2
+/** What a row takes on disk at most, while it is written too. */
+const sqliteBytes = 130
+const clickHouseBytes = 300
 
 /**
  * The index of the delivery log: a week of states is indexed and asked for. `rows_per_s` is for a second of CPU, without what makes the states; `rss` is
  * that of this process, which makes them as well.
  */
-export async function runLogBenchmark({ rows = 5_000_000 }: LogSettings): Promise<BenchmarkResult> {
+export async function runLogBenchmark({
+  rows = 5_000_000,
+  clickhouse = false,
+}: LogSettings): Promise<BenchmarkResult> {
+  checkDisk(rows, clickhouse)
   const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-log-'))
   const toMs = Date.now()
   const fromMs = toMs - keptMs + hourMs
   try {
     const indexed = indexAll(folder, { rows, fromMs, toMs })
     const bytes = bytesIn(folder)
-    const asked = askAll(folder, { rows, fromMs, toMs })
+    const asked = await askFiles(folder, { rows, fromMs, toMs })
     const expiry = expireDay(folder, fromMs)
+    rmSync(folder, { recursive: true, force: true })
+    const beside = clickhouse ? await runOnClickHouse({ rows, fromMs, toMs }) : undefined
     const figures = {
       rows,
       rows_per_s: Math.round(rows / indexed.cpuS),
       rows_per_s_wall: Math.round(rows / indexed.wallS),
       bytes_per_row: round(bytes / rows, 1),
-      query_p95_ms: {
-        destination_time: round(asked.destination, 2),
-        message_id: round(asked.message, 2),
-        user: round(asked.user, 2),
-        failed: round(asked.failed, 2),
-        counts_hour: round(asked.counts, 2),
-      },
+      query_p95_ms: asked,
       expiry_ms: round(expiry.tookMs, 1),
       expiry_files: expiry.files,
       rss_mb: Math.round(indexed.rss.at(-1) ?? 0),
       rss_mb_by_tenth: indexed.rss.map(Math.round),
       node: process.version,
+      ...(beside !== undefined && { clickhouse: beside }),
     }
     return { table: tableOf(figures), figures }
   } finally {
@@ -56,7 +61,32 @@ export async function runLogBenchmark({ rows = 5_000_000 }: LogSettings): Promis
   }
 }
 
-type Span = { rows: number; fromMs: number; toMs: number }
+/** Says what will be on the disk at once, and fails where it has no room for that. */
+function checkDisk(rows: number, clickhouse: boolean): void {
+  const wanted = rows * Math.max(sqliteBytes, clickhouse ? clickHouseBytes : 0)
+  const { bavail, bsize } = statfsSync(tmpdir())
+  const room = `${gigabytes(wanted)} of the ${gigabytes(bavail * bsize)} that are free in ${tmpdir()} (TMPDIR)`
+  say(`${rows.toLocaleString('en')} rows: up to ${room} are used, and free again at the end`)
+  if (bavail * bsize < 1.2 * wanted) throw new BenchmarkFailure(`it would fill the disk: up to ${room}`)
+}
+
+function gigabytes(bytes: number): string {
+  return `${round(bytes / 1024 ** 3, 1)} GB`
+}
+
+async function askFiles(folder: string, span: Span): Promise<QueryTimes> {
+  const reader = new IndexReader(folder)
+  const asked = await askAll(
+    {
+      find: async (messageId) => reader.find(messageId),
+      search: async (filter, page) => reader.search(filter, page),
+      counts: async (filter) => reader.counts(filter),
+    },
+    span,
+  )
+  reader.close()
+  return asked
+}
 
 function indexAll(
   folder: string,
@@ -91,52 +121,6 @@ function bytesIn(folder: string): number {
   return readdirSync(folder).reduce((sum, name) => sum + statSync(join(folder, name)).size, 0)
 }
 
-function p95(ask: (at: number) => void): number {
-  const times: number[] = []
-  for (let at = 0; at < queries; at++) {
-    const startedMs = performance.now()
-    ask(at)
-    times.push(performance.now() - startedMs)
-  }
-  return percentile(
-    times.toSorted((a, b) => a - b),
-    0.95,
-  )
-}
-
-/** The p95 of each kind of query, in milliseconds. Each asks for another place; the first of a file opens it. */
-function askAll(folder: string, { rows, fromMs, toMs }: Span) {
-  const reader = new IndexReader(folder)
-  const rowAt = (at: number): number => Math.floor((((at * 7_919 + 13) % 9_973) / 9_973) * rows)
-  const hourAt = (at: number) => {
-    const beginMs = fromMs + (toMs - fromMs - hourMs) * (((at * 37) % 100) / 100)
-    return { fromMs: beginMs, toMs: beginMs + hourMs }
-  }
-  const always = { fromMs: 0, toMs: Infinity }
-  const page = { limit: 100 }
-  const asked = {
-    message: p95((at) => {
-      if (reader.find(messageIdOf(rowAt(at))).length !== 1) throw new BenchmarkFailure('a message is lost')
-    }),
-    user: p95((at) => {
-      const user = Buffer.from(userOf(rowAt(at)), 'latin1').toString('hex')
-      if (reader.search({ ...always, user }, page).records.length === 0)
-        throw new BenchmarkFailure('a user is lost')
-    }),
-    destination: p95((at) => {
-      const filter = { ...hourAt(at), destination: destinationOf(at) }
-      if (reader.search(filter, page).records.length === 0)
-        throw new BenchmarkFailure('a destination is lost')
-    }),
-    failed: p95(
-      (at) => void reader.search({ ...always, destination: destinationOf(at), onlyFailed: true }, page),
-    ),
-    counts: p95((at) => void reader.counts({ ...hourAt(at), destination: destinationOf(at) })),
-  }
-  reader.close()
-  return asked
-}
-
 /** A day later: how long it takes until what is too old is gone. */
 function expireDay(folder: string, fromMs: number): { tookMs: number; files: number } {
   const writer = new IndexWriter({ folder, keptMs, now: () => fromMs + keptMs + dayMs })
@@ -154,7 +138,9 @@ function tableOf(figures: {
   query_p95_ms: Readonly<Record<string, number>>
   expiry_ms: number
   rss_mb: number
+  clickhouse?: ClickHouseFigures
 }): string {
+  const { clickhouse } = figures
   return [
     '',
     `${figures.rows.toLocaleString('en')} rows of a week`,
@@ -163,6 +149,20 @@ function tableOf(figures: {
     ...Object.entries(figures.query_p95_ms).map(([name, ms]) => rowOf(`p95 ${name}`, [`${ms} ms`])),
     rowOf('expiry of a day', [`${figures.expiry_ms} ms`]),
     rowOf('memory', [`${figures.rss_mb} MB`]),
+    ...(clickhouse === undefined ? [] : clickHouseLines(clickhouse)),
     '',
   ].join('\n')
+}
+
+function clickHouseLines(figures: ClickHouseFigures): string[] {
+  return [
+    '',
+    'the same in ClickHouse',
+    rowOf('rows a second of CPU', [figures.rows_per_s.toLocaleString('en')]),
+    rowOf('of its own CPU', [figures.engine_rows_per_s.toLocaleString('en')]),
+    rowOf('bytes a row', [String(figures.bytes_per_row)]),
+    ...Object.entries(figures.query_p95_ms).map(([name, ms]) => rowOf(`p95 ${name}`, [`${ms} ms`])),
+    rowOf('expiry of a day', [`${figures.expiry_ms} ms`]),
+    rowOf('its memory', [`${figures.engine_rss_mb} MB`]),
+  ]
 }

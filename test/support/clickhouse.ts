@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { ClickHouseAccess } from '../../src/delivery-log/clickhouse/client.ts'
-import { chdbFolder, installed, markOf } from '../clients/installed.ts'
+import { chdbFolder, installed } from '../clients/installed.ts'
 
 /** A ClickHouse for tests: the server at `CLICKHOUSE_URL` (with `CLICKHOUSE_USER` and `CLICKHOUSE_PASSWORD`), else its engine in a process of its own. */
 export type TestClickHouse = {
@@ -20,7 +20,7 @@ export type TestClickHouse = {
 export async function startClickHouse(): Promise<TestClickHouse> {
   const { CLICKHOUSE_URL: url, CLICKHOUSE_USER: user, CLICKHOUSE_PASSWORD: password } = process.env
   if (url !== undefined) return elsewhere(url, user ?? 'default', password ?? '')
-  installed(markOf(chdbFolder))
+  installed(join(chdbFolder, 'node_modules', 'chdb'))
   const folder = mkdtempSync(join(tmpdir(), 'sluice-clickhouse-'))
   const server = await startServer(folder)
   const { port } = server
