@@ -9,10 +9,12 @@ import { type CommandTree, docFaults } from './docs-faults.ts'
 import { blocksOf, linksOf, type Page } from './markdown-page.ts'
 import { diagramFault } from './mermaid.ts'
 import { metricsTable } from './metrics-table.ts'
+import { svgFault } from './svg.ts'
 
 /**
  * `npm run check:docs`: fails when a page names a file, an anchor, a command, a flag, a metric, a variable or a
- * setting that doesn't exist, when a diagram can't be read, and when a decision is too long or not in the index.
+ * setting that doesn't exist, when a diagram or a picture can't be read, and when a decision is too long or not in
+ * the index.
  */
 const root = resolve(import.meta.dirname, '..')
 const run = promisify(execFile)
@@ -35,6 +37,7 @@ const pages = found('**/*.md').map(pageOf)
 const faults = [
   ...pages.flatMap((page) => docFaults(page, facts)),
   ...(await Promise.all(pages.map(diagramFaults))).flat(),
+  ...pictureFaults(),
   ...indexFaults(),
   ...decisionFaults(found('docs/decisions/[0-9]*.md').map(pageOf), pageOf('docs/decisions/README.md')),
 ]
@@ -56,6 +59,13 @@ function indexFaults(): string[] {
   return found('docs/*.md')
     .filter((file) => file !== index.file && !linked.has(file))
     .map((file) => `${file} is not in docs/README.md: add a row`)
+}
+
+function pictureFaults(): string[] {
+  return found('docs/**/*.svg').flatMap((file) => {
+    const fault = svgFault(read(file))
+    return fault === undefined ? [] : [`${file} can't be drawn: ${fault}`]
+  })
 }
 
 async function diagramFaults({ file, text }: Page): Promise<string[]> {
