@@ -61,8 +61,8 @@ function takeFrame(): void {
 function readLine(row: number): Run[] {
   const line = terminal.buffer.active.getLine(row)
   const runs: Run[] = []
-  for (let column = 0; line !== undefined && column < columns; column++) {
-    const cell = line.getCell(column)
+  for (let column = 0; column < columns; column++) {
+    const cell = line?.getCell(column)
     if (cell === undefined) break
     const style = {
       colour: colours.get(cell.getFgColor()) ?? 'plain',
