@@ -80,7 +80,9 @@ export async function setStage(lifetime: Lifetime): Promise<Stage> {
     client,
     topicPrefix,
     groupId,
-    consumedTopics: topics.filter((topic) => !/(dead-letters|backfills|attempts|replay-jobs)$/.test(topic)),
+    consumedTopics: topics.filter(
+      (topic) => !/(dead-letters|backfills|attempts|replay-jobs|notices)$/.test(topic),
+    ),
     catalogFile,
     settings,
     customers,

@@ -85,6 +85,10 @@ const parts: Readonly<Record<string, Folder>> = {
     imports: ['delivery', 'pipeline'],
     packages: ['@clickhouse/client'],
   },
+  notices: {
+    about: 'what customers are told of their destinations: seen by each worker, decided by one',
+    imports: ['delivery', 'pipeline'],
+  },
   tracing: {
     about: 'spans by OpenTelemetry, where an endpoint is set',
     imports: ['config', 'delivery', 'gateway', 'pipeline', 'retry'],
@@ -92,7 +96,17 @@ const parts: Readonly<Record<string, Folder>> = {
   },
   telemetry: {
     about: 'metrics table, log lines, probes, what was built',
-    imports: ['audience', 'backfill', 'delivery', 'gateway', 'message', 'pipeline', 'replay', 'retry'],
+    imports: [
+      'audience',
+      'backfill',
+      'delivery',
+      'gateway',
+      'message',
+      'notices',
+      'pipeline',
+      'replay',
+      'retry',
+    ],
     packages: ['prom-client'],
   },
   development: {

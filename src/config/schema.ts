@@ -2,6 +2,7 @@ import { adminKeys } from './admin-keys.ts'
 import { isBroker } from './broker-name.ts'
 import { isIP, isIPv4, isIPv6 } from 'node:net'
 import { deliveryLogKeys } from './delivery-log-keys.ts'
+import { noticesKeys } from './notices-keys.ts'
 import { isPlainUrl } from './plain-url.ts'
 import {
   boolean,
@@ -553,6 +554,7 @@ const configTable = {
     }),
   },
   ...deliveryLogKeys,
+  ...noticesKeys,
   metrics: {
     perDestination: boolean({
       default: false,

@@ -90,7 +90,7 @@ export const topics = {
     kept: asSource,
     maxBytes: maxSourceBytes,
     readers: [...worker, 'replay', 'admin', 'log find'],
-    // A worker writes what a replay puts back: a message that was refused.
+    // A worker writes notices, and what a replay puts back: a message that was refused.
     writers: [...worker, 'gateway', 'send'],
     subscription: {},
   },
@@ -189,6 +189,17 @@ export const topics = {
     readers: [...worker, 'replay', 'admin'],
     writers: [...worker, 'replay', 'admin'],
     hasOnePartition: true,
+  },
+  notices: {
+    name: 'notices',
+    purpose: 'notices about destinations: what workers see of them, and what was told',
+    key: 'a JSON list: the worker that reports, or what was told of whom',
+    kept: () => ({ latestOfKey: true, noneBeforeMs: 0, deletionsForMs: day }),
+    maxBytes: kafkaDefault,
+    readers: worker,
+    writers: worker,
+    hasOnePartition: true,
+    isOptional: true,
   },
 } as const satisfies Readonly<Record<string, Topic>>
 

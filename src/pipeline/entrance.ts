@@ -14,7 +14,7 @@ import type { PipelineOptions, RecordContent } from './pipeline-ports.ts'
 
 type EntranceOptions = Pick<
   PipelineOptions,
-  'catalog' | 'limits' | 'topics' | 'observer' | 'repeats' | 'ladder' | 'tracing' | 'now'
+  'catalog' | 'limits' | 'topics' | 'observer' | 'repeats' | 'ladder' | 'tracing' | 'ownSource' | 'now'
 > & {
   readonly account: Account
   readonly exits: Exits
@@ -54,9 +54,9 @@ export class Entrance {
     }
     const { sources, destinationsBySource } = catalog()
     const source = sources.get(sourceId)
-    if (source === undefined)
+    if (source === undefined && sourceId !== this.#options.ownSource)
       return this.#refuse(record, content, 'unknown_source', `the catalog has no source ${quote(sourceId)}`)
-    if (!source.enabled) {
+    if (source?.enabled !== true) {
       observer.notRouted('source_disabled')
       record.settle()
       return none

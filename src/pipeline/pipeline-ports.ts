@@ -133,6 +133,8 @@ export type PipelineOptions = {
    * record isn't settled before that resolves: until then the end of this process would have it forgotten.
    */
   onBehind?: (destinationId: string, spaceId: string) => Promise<void> | undefined
+  /** The source of messages that Sluice itself writes. Where the catalog has none such, somebody has taken it out: they go to nobody. */
+  ownSource?: string
   /** Absent: nothing is traced. */
   tracing?: PipelineTracing | undefined
   /** Epoch milliseconds. */

@@ -4,7 +4,7 @@ import type { createKafka } from '../kafka/client.ts'
 import { checkTopics, type TopicFault } from '../kafka/topic-check.ts'
 import { optionalTopics } from '../kafka/topics.ts'
 import { askKafka } from './ask-kafka.ts'
-import { topicLayout } from './settings.ts'
+import { topicLayout, topicNames } from './settings.ts'
 import { StartError } from './start-error.ts'
 
 /** What a role goes by once the topics are seen to be as they must be. */
@@ -44,8 +44,9 @@ export async function refuseWrongTopics(
       { topic, problem },
       'the topic differs from what Sluice needs; going on, since topics.check is warn',
     )
+  // Notices say by themselves what they lack, where they are wanted.
   for (const { topic, problem } of config.attempts.enabled ? faults : [])
-    if (optional.has(topic))
+    if (topic === topicNames(config).attempts)
       log.warn({ topic, problem }, 'the delivery log needs this topic: run sluice topics apply')
   const needed = [...maxMessageBytes].filter(([topic]) => !optional.has(topic)).map(([, bytes]) => bytes)
   const most = Math.min(...needed) - batchOverheadBytes

@@ -43,6 +43,7 @@ import { refuseOtherLayout } from './growth-journal.ts'
 import { tuneGarbageCollector } from './garbage-collector.ts'
 import { bulkheadOf } from './bulkhead-limits.ts'
 import { continueFromPlainGroup } from './plain-group.ts'
+import { openNotices } from './notices.ts'
 import { createOutbound } from './outbound.ts'
 import type { Parts } from './parts.ts'
 import { workerObstacles } from './readiness.ts'
@@ -125,7 +126,7 @@ export async function startMember({
   const laidOut = await refuseWrongTopics(kafka, config, log)
 
   const topics = topicNames(config)
-  const shared = { config, metrics, log }
+  const shared = { config, metrics, log, kafka, catalog: () => catalog.current() }
   const ladder = ladderOf(config)
   const tiers = await askKafka(config, tiersToConsume(kafka, ladder, topics.retryPrefix, log))
   let pipeline: Pipeline | undefined
@@ -172,8 +173,6 @@ export async function startMember({
   const repeats = windowMs === 0 ? undefined : new Repeats({ windowMs, messages })
   const { units: audiences, reader } = await openAudiences({
     ...shared,
-    kafka,
-    catalog: () => catalog.current(),
     producer,
     pipeline: () => running,
     consumer: () => consumer,
@@ -184,13 +183,7 @@ export async function startMember({
   const backfillMarks = parts.add(
     openBackfillMarks({ kafka, topic: topics.backfills, partitions, producer, log }),
   )
-  const firsts = openFirstSyncs({
-    ...shared,
-    catalog: () => catalog.current(),
-    marks: backfillMarks,
-    audiences,
-    producer,
-  })
+  const firsts = openFirstSyncs({ ...shared, marks: backfillMarks, audiences, producer })
   firstSyncs = firsts
   async function stopAudiences(): Promise<void> {
     await reader.stop()
@@ -198,22 +191,24 @@ export async function startMember({
     await audiences.stop()
   }
   parts.defer(() => ending.within(stopAudiences()))
-  const replays = await openReplays({
-    ...shared,
-    kafka,
-    catalog: () => catalog.current(),
-    producer,
-    consumer: () => consumer,
-  })
+  const replays = await openReplays({ ...shared, producer, consumer: () => consumer })
   parts.defer(() => ending.within(replays.stop()))
+  const notices = openNotices({
+    ...shared,
+    pipeline: () => pipeline,
+    consumer: () => consumer,
+    marks: backfillMarks,
+  })
+  parts.defer(() => ending.within(notices.stop()))
   const bulkhead = bulkheadOf(config, log)
   const running = createPipeline({
     catalog: () => catalog.current(),
     sender: outbound.sender,
     sickSender: outbound.sickSender,
     outlet: producer,
-    observer: bothObservers(bothObservers(observer, attemptLog?.observer), traces?.observer),
+    observer: [attemptLog?.observer, traces?.observer, notices.observer].reduce(bothObservers, observer),
     tracing: traces,
+    ownSource: config.notices.source,
     ...(repeats !== undefined && { repeats }),
     ...pipelineSettings(config),
     bulkhead,
@@ -297,8 +292,10 @@ export async function startMember({
         await audiences.prepare(unit)
         await firsts.acquire(unit)
         replays.acquire(unit)
+        notices.acquire(unit)
       },
       async released(unit) {
+        notices.release(unit)
         await Promise.all([replays.release(unit), firsts.release(unit)])
         await audiences.release(unit)
       },

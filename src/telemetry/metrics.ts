@@ -1,6 +1,7 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client'
 import { createCommonMetrics } from './common-metrics.ts'
 import { TallyCounter, TallyHistogram } from './metric-tally.ts'
+import { noticeMetrics } from './notice-metrics.ts'
 
 /**
  * The worker's part of the one table of metrics; that of the gateway and what both tell lie beside it, and `docs/metrics.md` is made
@@ -339,6 +340,7 @@ export function createMetrics({ perDestination }: { perDestination: boolean }) {
       registers,
     }),
     ...replayMetrics(registers),
+    ...noticeMetrics(registers),
     firstSyncLeft: new Gauge({
       name: 'sluice_first_sync_left',
       help: 'Members and computed traits that are still to be written to replays for destinations that were connected to their space later.',

@@ -167,6 +167,7 @@ describe('topics', () => {
         'backfills',
         'attempts',
         'replay-jobs',
+        'notices',
       ].map((name) => `created    ${variables['SLUICE_KAFKA_TOPIC_PREFIX']}${name}`),
     )
     expect((await runSluice(['topics', 'check'], variables)).stdout).toBe(

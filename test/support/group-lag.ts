@@ -8,6 +8,7 @@ export async function groupLag(admin: Admin, groupId: string, prefix: string): P
     `${prefix}backfills`,
     `${prefix}replay-jobs`,
     `${prefix}attempts`,
+    `${prefix}notices`,
   ])
   const topics = all.filter((topic) => topic.startsWith(prefix) && !unread.has(topic))
   const committed = new Map(

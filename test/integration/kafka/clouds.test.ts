@@ -94,7 +94,7 @@ describe.each(Object.entries(clouds))('%s', (_, { manners, lacks }) => {
     cloud.manners = manners
     const config = configOf('warn', randomPrefix())
     const lines = await applyTopicTable(config, log)
-    expect(lines.filter((line) => line.startsWith('created'))).toHaveLength(12)
+    expect(lines.filter((line) => line.startsWith('created'))).toHaveLength(13)
     expect(lines.join('\n')).toMatch(new RegExp(`^(refused|differs).*${lacks}`, 'm'))
     await refuseWrongTopics(await openKafka(config, log, 'worker'), config, log)
     // Again, now that the topics are there.

@@ -135,6 +135,7 @@ describe('readConfig', () => {
         caFile: undefined,
         timeoutMs: 30_000,
       },
+      notices: { source: 'sluice', failingAfterMs: 3e5, windowMs: 3_600_000, deadLetters: 10, paced: 1e3 },
       metrics: { perDestination: false },
     })
   })

@@ -38,7 +38,12 @@ test('memberships takes records as large as a retry topic does', () => {
 })
 
 test('all other topics drop what has its age', () => {
-  const compacted = new Set(['sluice.memberships', 'sluice.backfills', 'sluice.replay-jobs'])
+  const compacted = new Set([
+    'sluice.memberships',
+    'sluice.backfills',
+    'sluice.replay-jobs',
+    'sluice.notices',
+  ])
   const others = table.filter(({ topic }) => !compacted.has(topic))
   expect(others.map(({ topic }) => settingsOf(topic)['cleanup.policy'])).toEqual(others.map(() => 'delete'))
 })
@@ -73,11 +78,11 @@ test('no topic drops anything for its size', () => {
 })
 
 test('every topic has the same number of partitions, but for those that all members read', () => {
-  const ofAll = new Set(['sluice.backfills', 'sluice.replay-jobs'])
+  const ofAll = new Set(['sluice.backfills', 'sluice.replay-jobs', 'sluice.notices'])
   const read = table.filter(({ topic }) => !ofAll.has(topic))
   expect(new Set(read.map(({ partitions }) => partitions))).toEqual(new Set([12]))
   const whole = table.filter(({ topic }) => ofAll.has(topic))
-  expect(whole.map(({ partitions }) => partitions)).toEqual([1, 1])
+  expect(whole.map(({ partitions }) => partitions)).toEqual([1, 1, 1])
 })
 
 test('the group subscribes to each topic that has a subscription, and to the tiers that are there', () => {

@@ -1,0 +1,136 @@
+import { sumOf, type Notice } from './notice.ts'
+import { decodeRecord, type FailingHook, type Report, type Told } from './notice-record.ts'
+
+/** A record of the topic `notices`. */
+export type NoticeRecord = { readonly key: Buffer; readonly value: Buffer | null }
+
+/** What is counted of a destination since the last notice of it. */
+export type Tally = { readonly sinceMs: number; readonly counts: Readonly<Record<string, number>> }
+
+export type CountedKind = 'paced' | 'dead_letters'
+export const countedKinds: readonly CountedKind[] = ['paced', 'dead_letters']
+
+/** A hook, as all processes together see it. */
+export type SeenHook = FailingHook
+
+/** What the topic `notices` says, as far as it was read: the same for whoever has read it. */
+export class Board {
+  readonly #reports = new Map<string, { readonly failing: readonly FailingHook[]; readonly seenMs: number }>()
+  readonly #answered = new Map<string, number>()
+  readonly #told = new Map<string, Told>()
+  readonly #tallies: Readonly<Record<CountedKind, Map<string, Tally>>> = {
+    paced: new Map(),
+    dead_letters: new Map(),
+  }
+
+  /** Takes a record. `seenMs`: when it came about, by the clock of whoever reads. */
+  take({ key, value }: NoticeRecord, seenMs: number): void {
+    const record = decodeRecord(key, value)
+    if (record === undefined) return
+    if (record.kind === 'told') this.#takeTold(record.key, record.told)
+    else if (record.report === undefined) this.#reports.delete(record.reporter)
+    else this.#takeReport(record.reporter, record.report, seenMs)
+  }
+
+  #takeTold(key: string, told: Told | undefined): void {
+    if (told === undefined) {
+      this.#told.delete(key)
+      return
+    }
+    this.#told.set(key, told)
+    if (told.isSent) return
+    const { notice } = told
+    if (notice.kind === 'failing') this.#answered.delete(hookKey(notice))
+    else if (notice.kind === 'paced' || notice.kind === 'dead_letters')
+      this.#tallies[notice.kind].delete(notice.destinationId)
+  }
+
+  #takeReport(reporter: string, { failing, answered, counts }: Report, seenMs: number): void {
+    this.#reports.set(reporter, { failing, seenMs })
+    for (const hook of answered) {
+      const key = hookKey(hook)
+      this.#answered.set(key, Math.max(hook.atMs, this.#answered.get(key) ?? 0))
+    }
+    for (const counted of counts)
+      for (const kind of countedKinds) this.#count(kind, counted.destinationId, counted[kind], seenMs)
+  }
+
+  #count(
+    kind: CountedKind,
+    destinationId: string,
+    counts: Readonly<Record<string, number>>,
+    seenMs: number,
+  ): void {
+    if (sumOf(counts) === 0) return
+    const before = this.#tallies[kind].get(destinationId)
+    const sinceMs = before?.sinceMs ?? seenMs
+    this.#tallies[kind].set(destinationId, { sinceMs, counts: added(before?.counts ?? {}, counts) })
+  }
+
+  told(key: string): Told | undefined {
+    return this.#told.get(key)
+  }
+
+  /** All that was told, with its key. */
+  allTold(): readonly (readonly [key: string, told: Told])[] {
+    return [...this.#told]
+  }
+
+  /** Notices that were decided, and of which nobody has said that they are sent. */
+  unsent(): readonly Notice[] {
+    return [...this.#told.values()].flatMap(({ notice, isSent }) => (isSent ? [] : [notice]))
+  }
+
+  tallies(kind: CountedKind): ReadonlyMap<string, Tally> {
+    return this.#tallies[kind]
+  }
+
+  /** Forgets what was counted of a destination since its last notice. */
+  dropTally(kind: CountedKind, destinationId: string): void {
+    this.#tallies[kind].delete(destinationId)
+  }
+
+  /** When a hook last took something, since it was said to fail; 0: it has not. */
+  answeredMs(hook: HookName): number {
+    return this.#answered.get(hookKey(hook)) ?? 0
+  }
+
+  /** The hooks that fail by reports since `sinceMs`, each once: since the first of them, with the outcome of the last. */
+  failing(sinceMs: number): ReadonlyMap<string, SeenHook> {
+    const failing = new Map<string, SeenHook>()
+    for (const { failing: reported, seenMs } of this.#reports.values()) {
+      if (seenMs < sinceMs) continue
+      for (const hook of reported) {
+        const key = hookKey(hook)
+        failing.set(key, merged(failing.get(key), hook))
+      }
+    }
+    return failing
+  }
+
+  /** Processes that have reported nothing since `sinceMs`. */
+  silent(sinceMs: number): readonly string[] {
+    return [...this.#reports].flatMap(([reporter, { seenMs }]) => (seenMs < sinceMs ? [reporter] : []))
+  }
+}
+
+export type HookName = { readonly destinationId: string; readonly hookId: string }
+
+export function hookKey({ destinationId, hookId }: HookName): string {
+  return JSON.stringify([destinationId, hookId])
+}
+
+function merged(one: SeenHook | undefined, other: SeenHook): SeenHook {
+  if (one === undefined) return other
+  const last = one.lastFailedMs >= other.lastFailedMs ? one : other
+  return { ...last, sinceMs: Math.min(one.sinceMs, other.sinceMs) }
+}
+
+function added(
+  one: Readonly<Record<string, number>>,
+  other: Readonly<Record<string, number>>,
+): Record<string, number> {
+  const sum = { ...one }
+  for (const [reason, count] of Object.entries(other)) sum[reason] = (sum[reason] ?? 0) + count
+  return sum
+}

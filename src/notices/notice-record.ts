@@ -1,0 +1,143 @@
+import { Type, type Static } from 'typebox'
+import { Compile } from 'typebox/compile'
+import { type Notice, type NoticeKind, noticeKinds, subjectOf } from './notice.ts'
+
+/**
+ * The records of the topic `notices`, whose keys are JSON lists:
+ * - `["report", REPORTER]`: what a process has seen of hooks and destinations, a few times a minute while there is something;
+ * - `["told", KIND, DESTINATION, SUBJECT]`: the last notice of a kind. It is written before the notice is sent, and once more when it is:
+ *   whoever comes next sends what was not.
+ */
+
+const failingHook = Type.Object({
+  destinationId: Type.String(),
+  hookId: Type.String(),
+  sinceMs: Type.Number(),
+  lastFailedMs: Type.Number(),
+  lastOutcome: Type.String(),
+})
+const answeredHook = Type.Object({
+  destinationId: Type.String(),
+  hookId: Type.String(),
+  atMs: Type.Number(),
+})
+const countOfReasons = Type.Record(Type.String(), Type.Number())
+const countedDestination = Type.Object({
+  destinationId: Type.String(),
+  paced: countOfReasons,
+  dead_letters: countOfReasons,
+})
+const reportSchema = Type.Object({
+  failing: Type.Array(failingHook),
+  answered: Type.Array(answeredHook),
+  counts: Type.Array(countedDestination),
+})
+
+/** A hook that fails, as one process sees it. Times are epoch milliseconds. */
+export type FailingHook = Readonly<Static<typeof failingHook>>
+/** A hook that was said to fail, and has taken something since. */
+export type AnsweredHook = Readonly<Static<typeof answeredHook>>
+/** What became of deliveries of a destination since the report before, by reason. */
+export type CountedDestination = Readonly<Static<typeof countedDestination>>
+
+export type Report = {
+  /** All that fail now. */
+  readonly failing: readonly FailingHook[]
+  readonly answered: readonly AnsweredHook[]
+  readonly counts: readonly CountedDestination[]
+}
+
+const hookNotice = {
+  destinationId: Type.String(),
+  hookId: Type.String(),
+  sinceMs: Type.Number(),
+  atMs: Type.Number(),
+}
+const countedNotice = {
+  destinationId: Type.String(),
+  sinceMs: Type.Number(),
+  atMs: Type.Number(),
+  counts: countOfReasons,
+}
+const noticeSchema = Type.Union([
+  Type.Object({
+    kind: Type.Literal('failing'),
+    ...hookNotice,
+    lastOutcome: Type.String(),
+    times: Type.Number(),
+  }),
+  Type.Object({ kind: Type.Literal('recovered'), ...hookNotice }),
+  Type.Object({ kind: Type.Literal('paced'), ...countedNotice }),
+  Type.Object({ kind: Type.Literal('dead_letters'), ...countedNotice }),
+  Type.Object({
+    kind: Type.Literal('needs_backfill'),
+    destinationId: Type.String(),
+    spaceId: Type.String(),
+    atMs: Type.Number(),
+  }),
+])
+const toldSchema = Type.Object({ notice: noticeSchema, isSent: Type.Boolean() })
+
+/** The last notice of its kind and subject. */
+export type Told = { readonly notice: Notice; readonly isSent: boolean }
+
+export type LogRecord =
+  | { readonly kind: 'report'; readonly reporter: string; readonly report: Report | undefined }
+  | { readonly kind: 'told'; readonly key: string; readonly told: Told | undefined }
+
+type Encoded = { readonly key: Buffer; readonly value: Buffer | null }
+
+export function encodeReport(reporter: string, report: Report | undefined): Encoded {
+  return { key: Buffer.from(JSON.stringify(['report', reporter])), value: encode(report) }
+}
+
+export function encodeTold(told: Told): Encoded {
+  return { key: Buffer.from(toldKeyOf(told.notice)), value: encode(told) }
+}
+
+/** Removes what was told under a key. */
+export function encodeForgotten(key: string): Encoded {
+  return { key: Buffer.from(key), value: null }
+}
+
+function encode(value: object | undefined): Buffer | null {
+  return value === undefined ? null : Buffer.from(JSON.stringify(value))
+}
+
+/** The key of the last notice of this kind about the same. */
+function toldKeyOf(notice: Notice): string {
+  return toldKey(notice.kind, notice.destinationId, subjectOf(notice))
+}
+
+export function toldKey(kind: NoticeKind, destinationId: string, subject = ''): string {
+  return JSON.stringify(['told', kind, destinationId, subject])
+}
+
+const checkReport = Compile(reportSchema)
+const checkTold = Compile(toldSchema)
+
+/** `undefined` for what this version has not written. Never throws. */
+export function decodeRecord(key: Buffer, value: Buffer | null): LogRecord | undefined {
+  const text = key.toString()
+  const names = parse(text)
+  const content = value === null ? undefined : parse(value.toString())
+  if (!Array.isArray(names)) return undefined
+  const [what, name]: unknown[] = names
+  if (what === 'report' && typeof name === 'string' && names.length === 2)
+    return { kind: 'report', reporter: name, report: checkReport.Check(content) ? content : undefined }
+  if (what === 'told' && isKind(name) && names.length === 4)
+    return { kind: 'told', key: text, told: checkTold.Check(content) ? content : undefined }
+  return undefined
+}
+
+function isKind(name: unknown): boolean {
+  return noticeKinds.some((kind) => kind === name)
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

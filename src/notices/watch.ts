@@ -1,0 +1,209 @@
+import { describeOutcome, type Outcome } from '../delivery/outcome.ts'
+import type { HookResult } from '../pipeline/decision.ts'
+import type { Delivery } from '../pipeline/delivery.ts'
+import type { OpenHook, ParkReason, PipelineObserver } from '../pipeline/pipeline-ports.ts'
+import type { AnsweredHook, CountedDestination, FailingHook, Report } from './notice-record.ts'
+
+export type WatchOptions = {
+  /** The source of notices: what becomes of its own messages is never looked at. */
+  readonly sourceId: string
+  /** A hook fails when it has failed for so long, in milliseconds. */
+  readonly failingAfterMs: number
+  /** Epoch milliseconds. */
+  readonly now: () => number
+}
+
+/** Fewer failures than this say nothing of a hook. */
+const leastFailures = 3
+/** A message is tried once an hour at least: of a hook that nothing was sent to for so long, nobody knows how it is. */
+const quietMs = 65 * 60_000
+/** What a report holds of each; the rest waits for the next one. A thousand of them are within a record's limit. */
+const mostOfEach = 500
+
+/** A hook that has failed, or that is said to fail. */
+type Watched = {
+  /** Since its last success. */
+  failures: number
+  sinceMs: number
+  lastFailedMs: number
+  lastOutcome: Outcome | undefined
+  /** When it last took something; 0: that is reported, or wasn't. */
+  answeredMs: number
+  isTold: boolean
+}
+
+type Counts = { readonly paced: Map<string, number>; readonly deadLetters: Map<string, number> }
+
+/**
+ * What one process sees of hooks that fail, of dead letters and of deliveries that are put off, until it is reported. While it is
+ * off it looks at nothing. A success of a hook that never failed costs one comparison.
+ */
+export class Watch {
+  readonly #options: WatchOptions
+  readonly #hooks = new Map<string, Map<string, Watched>>()
+  readonly #counts = new Map<string, Counts>()
+  #isOn = false
+
+  readonly observer: Pick<PipelineObserver, 'attempted' | 'parked' | 'deadLettered'> = {
+    attempted: (delivery, result) => {
+      if (this.#isLookedAt(delivery)) this.#attempted(delivery.destinationId, result)
+    },
+    parked: (delivery, why) => {
+      if (this.#isLookedAt(delivery) && isPaced(why)) count(this.#countsOf(delivery).paced, why)
+    },
+    deadLettered: (reason, _detail, _where, delivery) => {
+      if (delivery !== undefined && this.#isLookedAt(delivery))
+        count(this.#countsOf(delivery).deadLetters, reason)
+    },
+  }
+
+  constructor(options: WatchOptions) {
+    this.#options = options
+  }
+
+  set isOn(isOn: boolean) {
+    this.#isOn = isOn
+    if (isOn) return
+    this.#hooks.clear()
+    this.#counts.clear()
+  }
+
+  /** The hooks that were said to fail: their successes are reported. */
+  follow(told: readonly { readonly destinationId: string; readonly hookId: string }[]): void {
+    for (const ofDestination of this.#hooks.values())
+      for (const watched of ofDestination.values()) watched.isTold = false
+    for (const { destinationId, hookId } of told) this.#watchedOf(destinationId, hookId).isTold = true
+  }
+
+  /** What there is to report; it is reported then. `open`: the hooks whose breakers are open. */
+  take(open: readonly OpenHook[]): Report {
+    const nowMs = this.#options.now()
+    const openForMs = new Map(open.map((hook) => [keyOf(hook), hook.openForMs]))
+    const failing: FailingHook[] = []
+    const answered: AnsweredHook[] = []
+    for (const [destinationId, ofDestination] of this.#hooks) {
+      for (const [hookId, watched] of ofDestination) {
+        const hook = { destinationId, hookId }
+        const openMs = openForMs.get(keyOf(hook)) ?? 0
+        const sinceMs = this.#failingSince(watched, openMs, nowMs)
+        if (sinceMs !== undefined) failing.push({ ...hook, sinceMs, ...lastOf(watched) })
+        if (watched.isTold && watched.answeredMs > 0) answered.push({ ...hook, atMs: watched.answeredMs })
+        watched.answeredMs = 0
+        if (isForgotten(watched, openMs, nowMs)) ofDestination.delete(hookId)
+      }
+      if (ofDestination.size === 0) this.#hooks.delete(destinationId)
+    }
+    failing.sort((one, other) => one.sinceMs - other.sinceMs)
+    return {
+      failing: failing.slice(0, mostOfEach),
+      answered: answered.slice(0, mostOfEach),
+      counts: this.#takeCounts(),
+    }
+  }
+
+  #isLookedAt({ sourceId }: Delivery): boolean {
+    return this.#isOn && sourceId !== this.#options.sourceId
+  }
+
+  #attempted(destinationId: string, { hookId, outcome, verdict }: HookResult): void {
+    // Nothing was sent, and nothing is known of the hook.
+    if (outcome.kind === 'proxy') return
+    const nowMs = this.#options.now()
+    if (hasAnswered(outcome, verdict)) {
+      const watched = this.#hooks.size === 0 ? undefined : this.#hooks.get(destinationId)?.get(hookId)
+      if (watched === undefined) return
+      watched.failures = 0
+      watched.answeredMs = nowMs
+      return
+    }
+    const watched = this.#watchedOf(destinationId, hookId)
+    if (watched.failures === 0) watched.sinceMs = nowMs
+    watched.failures++
+    watched.lastFailedMs = nowMs
+    watched.lastOutcome = outcome
+  }
+
+  /** `undefined` where it doesn't fail, or not for long enough. One whose breaker is open may take something now and then. */
+  #failingSince(
+    { failures, sinceMs, lastFailedMs }: Watched,
+    openMs: number,
+    nowMs: number,
+  ): number | undefined {
+    const { failingAfterMs } = this.#options
+    const openedMs = nowMs - openMs
+    const hasFailedSince = openMs >= failingAfterMs && lastFailedMs >= openedMs
+    const isDown = failures >= leastFailures && nowMs - sinceMs >= failingAfterMs
+    if (isDown && nowMs - lastFailedMs < quietMs)
+      return hasFailedSince ? Math.min(sinceMs, openedMs) : sinceMs
+    return hasFailedSince ? openedMs : undefined
+  }
+
+  #watchedOf(destinationId: string, hookId: string): Watched {
+    let ofDestination = this.#hooks.get(destinationId)
+    if (ofDestination === undefined) this.#hooks.set(destinationId, (ofDestination = new Map()))
+    let watched = ofDestination.get(hookId)
+    if (watched === undefined) {
+      watched = {
+        failures: 0,
+        sinceMs: 0,
+        lastFailedMs: 0,
+        lastOutcome: undefined,
+        answeredMs: 0,
+        isTold: false,
+      }
+      ofDestination.set(hookId, watched)
+    }
+    return watched
+  }
+
+  #countsOf({ destinationId }: Delivery): Counts {
+    let counts = this.#counts.get(destinationId)
+    if (counts === undefined) {
+      counts = { paced: new Map(), deadLetters: new Map() }
+      this.#counts.set(destinationId, counts)
+    }
+    return counts
+  }
+
+  #takeCounts(): readonly CountedDestination[] {
+    const taken = [...this.#counts].slice(0, mostOfEach)
+    for (const [destinationId] of taken) this.#counts.delete(destinationId)
+    return taken.map(([destinationId, { paced, deadLetters }]) => ({
+      destinationId,
+      paced: Object.fromEntries(paced),
+      dead_letters: Object.fromEntries(deadLetters),
+    }))
+  }
+}
+
+/** It works, as far as anybody can tell: a message that it refuses for good is a dead letter, and no failure of the hook. */
+function hasAnswered(outcome: Outcome, verdict: HookResult['verdict']): boolean {
+  return outcome.kind === 'answer' && (verdict.kind !== 'retry' || outcome.status === 429)
+}
+
+/** There was more than the destination takes. What a failing hook puts off by its tries is no such thing. */
+function isPaced(why: ParkReason): boolean {
+  return why === 'paced' || why === 'overflow' || why === 'not_before'
+}
+
+function lastOf({ lastFailedMs, lastOutcome }: Watched): Pick<FailingHook, 'lastFailedMs' | 'lastOutcome'> {
+  return {
+    lastFailedMs,
+    lastOutcome: lastOutcome === undefined ? '' : describeOutcome(lastOutcome).slice(0, mostCharacters),
+  }
+}
+
+const mostCharacters = 200
+
+function isForgotten({ failures, lastFailedMs, isTold }: Watched, openMs: number, nowMs: number): boolean {
+  if (isTold) return false
+  return (failures === 0 && openMs === 0) || nowMs - lastFailedMs >= quietMs
+}
+
+function keyOf({ destinationId, hookId }: { destinationId: string; hookId: string }): string {
+  return JSON.stringify([destinationId, hookId])
+}
+
+function count(counts: Map<string, number>, reason: string): void {
+  counts.set(reason, (counts.get(reason) ?? 0) + 1)
+}

@@ -1,0 +1,156 @@
+import type { Logger } from 'pino'
+import type { Catalog } from '../catalog/catalog.ts'
+import type { Config } from '../config/schema.ts'
+import type { GroupConsumer } from '../kafka/consumer.ts'
+import { untilAborted } from '../kafka/log-reader.ts'
+import { createPartitionReader } from '../kafka/partition-reader.ts'
+import {
+  type OutboundRecord,
+  type ProduceResult,
+  type RecordProducer,
+  startProducer,
+} from '../kafka/producer.ts'
+import { maxCarriedBytes } from '../kafka/topic-list.ts'
+import { within } from '../kafka/within.ts'
+import type { Terms } from '../notices/decider.ts'
+import { Notifier } from '../notices/notifier.ts'
+import { Watch } from '../notices/watch.ts'
+import type { Pipeline, PipelineObserver } from '../pipeline/pipeline-ports.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import { createNoticeObserver } from '../telemetry/notice-observer.ts'
+import type { BackfillMarks } from './backfill-marks.ts'
+import { type KafkaClient, ownerName } from './replay-jobs.ts'
+import { topicNames } from './settings.ts'
+
+export type NoticesOptions = {
+  config: Config
+  metrics: Metrics
+  log: Logger
+  kafka: KafkaClient
+  catalog: () => Catalog
+  pipeline: () => Pick<Pipeline, 'openHooks'> | undefined
+  consumer: () => Pick<GroupConsumer, 'lastCommitMs'> | undefined
+  marks: Pick<BackfillMarks, 'behind'>
+}
+
+export type Notices = {
+  /** Hears of deliveries. */
+  readonly observer: Partial<PipelineObserver>
+  acquire(unit: number): void
+  release(unit: number): void
+  stop(): Promise<void>
+}
+
+/** Its owner decides what is told: every group has it. */
+const decidingUnit = 0
+const stallTimeoutMs = 10_000
+const stopWithinMs = 500
+/** How often it looks: some times within what it takes for a hook to fail. */
+const mostEveryMs = 15_000
+const looksToFail = 6
+const leastStaleMs = 60_000
+
+/** Notices about failing destinations, joined to Kafka by connections of their own: that nothing of them can be written holds up no delivery. */
+export function openNotices(options: NoticesOptions): Notices {
+  const { config, kafka, catalog, log } = options
+  const topics = topicNames(config)
+  const sourceId = config.notices.source
+  const everyMs = Math.min(mostEveryMs, config.notices.failingAfterMs / looksToFail)
+  const reader = createPartitionReader(kafka, { keepsOpen: true })
+  const stopping = new AbortController()
+  let producer: Promise<RecordProducer> | undefined
+
+  /** Opened where there is something to write. */
+  async function produce(record: OutboundRecord): Promise<ProduceResult> {
+    producer ??= openProducer(options)
+    const opened = await producer.catch((error: unknown) => {
+      producer = undefined
+      throw error
+    })
+    return untilAborted(opened.produce(record), stopping.signal)
+  }
+
+  const watch = new Watch({ sourceId, failingAfterMs: config.notices.failingAfterMs, now: Date.now })
+  const notifier = new Notifier({
+    reporter: ownerName(),
+    terms: termsOf(config, everyMs),
+    everyMs,
+    watch,
+    read: (from) => reader.read({ topic: topics.notices, partition: 0, from, stallTimeoutMs }),
+    async write(record) {
+      const result = await produce({ ...record, topic: topics.notices, partition: 0, headers: {} })
+      if (result === 'refused') throw new Error(`${topics.notices} takes not even a small record`)
+    },
+    async send({ key, text }) {
+      const headers = { 'source-id': sourceId }
+      const record = { topic: topics.events, key: Buffer.from(key), value: Buffer.from(text), headers }
+      return (await produce(record)) === 'acknowledged'
+    },
+    openHooks: () => options.pipeline()?.openHooks() ?? [],
+    isWanted: () => isWanted(catalog(), sourceId),
+    // Nobody else has our units for as long as the group has heard of us within a session.
+    isOwner: () => Date.now() - (options.consumer()?.lastCommitMs ?? 0) < config.kafka.sessionTimeoutMs,
+    situation: () => situationOf(catalog(), options.marks),
+    nameOf: (id) => catalog().destinations.get(id)?.name ?? id,
+    observer: createNoticeObserver({ metrics: options.metrics, log }),
+    now: Date.now,
+  })
+
+  return {
+    observer: watch.observer,
+    acquire: (unit) => void (unit === decidingUnit && notifier.acquire()),
+    release: (unit) => void (unit === decidingUnit && notifier.release()),
+    async stop() {
+      stopping.abort(new Error('the worker stops'))
+      const opened = await producer?.catch(() => undefined)
+      await within(stopWithinMs, Promise.all([reader.stop(), opened?.stop(), notifier.stop()]))
+    },
+  }
+}
+
+function openProducer({ config, kafka, log }: NoticesOptions): Promise<RecordProducer> {
+  return startProducer({
+    kafka,
+    maxRecordBytes: maxCarriedBytes(config.message.maxBytes),
+    onStalled(isStalled, reason) {
+      if (isStalled) log.warn({ reason }, 'Kafka does not accept notices; deliveries go on without them')
+      else log.info('Kafka accepts notices again')
+    },
+  })
+}
+
+function termsOf({ notices, kafka }: Config, everyMs: number): Terms {
+  return {
+    failingAfterMs: notices.failingAfterMs,
+    windowMs: notices.windowMs,
+    least: { paced: notices.paced, dead_letters: notices.deadLetters },
+    // A process that hangs for no longer than its session is there.
+    staleMs: Math.max(leastStaleMs, kafka.sessionTimeoutMs + 3 * everyMs),
+    wellMs: 2 * everyMs,
+  }
+}
+
+/** Whether anybody is to get notices. */
+function isWanted({ sources, destinationsBySource }: Catalog, sourceId: string): boolean {
+  const source = sources.get(sourceId)
+  if (source?.enabled !== true || source.kind !== 'events') return false
+  return (destinationsBySource.get(sourceId) ?? []).some(({ state }) => state !== 'off')
+}
+
+function situationOf(
+  { sources, destinations }: Catalog,
+  { behind }: Pick<BackfillMarks, 'behind'>,
+): ReturnType<ConstructorParameters<typeof Notifier>[0]['situation']> {
+  return {
+    isKnown(destinationId, hookId) {
+      const destination = destinations.get(destinationId)
+      if (destination === undefined || hookId === undefined) return destination !== undefined
+      return destination.hooks.some(({ id }) => id === hookId)
+    },
+    behind: behind.filter(
+      ({ destinationId, spaceId }) =>
+        sources.get(spaceId)?.kind === 'audiences' &&
+        destinations.get(destinationId)?.sources.includes(spaceId) === true,
+    ),
+  }
+}

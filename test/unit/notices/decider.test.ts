@@ -1,0 +1,268 @@
+import { describe, expect, test } from 'vitest'
+import { Board } from '../../../src/notices/board.ts'
+import { Decider, type Situation, type Terms } from '../../../src/notices/decider.ts'
+import type { Notice } from '../../../src/notices/notice.ts'
+import { encodeForgotten, encodeReport, encodeTold, type Report } from '../../../src/notices/notice-record.ts'
+
+const second = 1_000
+const minute = 60 * second
+const hour = 60 * minute
+
+const terms: Terms = {
+  failingAfterMs: 5 * minute,
+  windowMs: hour,
+  least: { paced: 100, dead_letters: 10 },
+  staleMs: 75 * second,
+  wellMs: 30 * second,
+}
+const nothing: Report = { failing: [], answered: [], counts: [] }
+const main = { destinationId: 'crm', hookId: 'main' }
+
+/** A group of workers on a clock that only the test moves; what is decided is told, and sent at once. */
+class World {
+  nowMs = 100 * hour
+  board = new Board()
+  decider = new Decider(terms)
+  behind: Situation['behind'] = []
+  known = new Set(['crm', 'crm/main', 'crm/other', 'erp', 'erp/main'])
+  coalesced = 0
+
+  pass(ms: number): void {
+    this.nowMs += ms
+  }
+
+  report(worker: string, report: Partial<Report>): void {
+    this.board.take(encodeReport(worker, { ...nothing, ...report }), this.nowMs)
+  }
+
+  fails(worker: string, sinceMs: number, lastOutcome = 'status 500', hook = main): void {
+    this.report(worker, { failing: [{ ...hook, sinceMs, lastFailedMs: this.nowMs, lastOutcome }] })
+  }
+
+  answers(worker: string): void {
+    this.report(worker, { answered: [{ ...main, atMs: this.nowMs }] })
+  }
+
+  decide(): readonly Notice[] {
+    const { notices, forgotten, coalesced } = this.decider.decide(this.board, {
+      nowMs: this.nowMs,
+      behind: this.behind,
+      isKnown: (destinationId, hookId) =>
+        this.known.has(hookId === undefined ? destinationId : `${destinationId}/${hookId}`),
+    })
+    this.coalesced += coalesced
+    for (const key of forgotten) this.board.take(encodeForgotten(key), this.nowMs)
+    for (const notice of notices) {
+      this.board.take(encodeTold({ notice, isSent: false }), this.nowMs)
+      this.board.take(encodeTold({ notice, isSent: true }), this.nowMs)
+    }
+    return notices
+  }
+
+  /** Some looks, 15 seconds apart. */
+  look(times: number, before: () => void = () => undefined): readonly Notice[] {
+    return Array.from({ length: times }, () => {
+      this.pass(15 * second)
+      before()
+      return this.decide()
+    }).flat()
+  }
+}
+
+describe('a hook that fails', () => {
+  test('is told once, whoever sees it, since the first failure that anybody saw', () => {
+    const world = new World()
+    const sinceMs = world.nowMs - 6 * minute
+    const told = world.look(40, () => {
+      for (let worker = 0; worker < 50; worker++) world.fails(`w${worker}`, sinceMs + worker * second)
+    })
+    expect(told).toEqual([
+      {
+        kind: 'failing',
+        ...main,
+        sinceMs,
+        atMs: sinceMs + 6 * minute + 15 * second,
+        lastOutcome: 'status 500',
+        times: 1,
+      },
+    ])
+  })
+
+  test('is told to have recovered once it has taken something and nobody sees it fail any more', () => {
+    const world = new World()
+    const sinceMs = world.nowMs - 6 * minute
+    world.look(4, () => world.fails('w1', sinceMs))
+    expect(
+      world.look(4, () => {
+        world.answers('w2')
+        world.fails('w1', sinceMs)
+      }),
+    ).toEqual([])
+    const told = world.look(10, () => world.answers('w1'))
+    expect(told).toMatchObject([{ kind: 'recovered', ...main, sinceMs }])
+  })
+
+  test('has not recovered only because nothing is sent to it, or who saw it is gone', () => {
+    const world = new World()
+    world.look(4, () => world.fails('w1', world.nowMs - 6 * minute))
+    expect(world.look(1_000)).toEqual([])
+  })
+
+  test('and recovers again and again is told once in a window, with how often it began', () => {
+    const world = new World()
+    const told: Notice[] = []
+    for (let flaps = 0; flaps < 5; flaps++) {
+      const sinceMs = world.nowMs
+      told.push(
+        ...world.look(24, () => world.fails('w1', sinceMs)),
+        ...world.look(8, () => world.answers('w1')),
+      )
+    }
+    expect(told.map(({ kind }) => kind)).toEqual(['failing', 'recovered'])
+    expect(world.coalesced).toBe(4)
+    world.pass(hour)
+    expect(world.look(1, () => world.fails('w1', world.nowMs))).toMatchObject([{ kind: 'failing', times: 5 }])
+  })
+
+  test('that still fails when the window is over is told then', () => {
+    const world = new World()
+    world.look(4, () => world.fails('w1', world.nowMs))
+    world.look(8, () => world.answers('w1'))
+    const told = world.look(250, () => world.fails('w1', world.nowMs - minute))
+    expect(told).toMatchObject([{ kind: 'failing', times: 1 }])
+  })
+
+  test('is told by another worker that goes on only where it was not', () => {
+    const world = new World()
+    world.look(4, () => world.fails('w1', world.nowMs - 6 * minute))
+    world.decider = new Decider(terms)
+    expect(world.look(10, () => world.fails('w1', world.nowMs - 6 * minute))).toEqual([])
+    expect(world.look(10, () => world.answers('w1'))).toMatchObject([{ kind: 'recovered' }])
+  })
+
+  test('is not told when the catalog has it no more, and is new when it is back', () => {
+    const world = new World()
+    world.look(1, () => world.fails('w1', world.nowMs))
+    world.known.delete('crm/main')
+    expect(world.look(10, () => world.fails('w1', world.nowMs))).toEqual([])
+    world.known.add('crm/main')
+    expect(world.look(1, () => world.fails('w1', world.nowMs))).toMatchObject([{ kind: 'failing' }])
+  })
+
+  test('is told beside ten thousand others in steps of a hundred', () => {
+    const world = new World()
+    const hooks = Array.from({ length: 250 }, (_, index) => `h${index}`)
+    for (const hookId of hooks) world.known.add(`crm/${hookId}`)
+    const failing = hooks.map((hookId) => ({
+      destinationId: 'crm',
+      hookId,
+      sinceMs: world.nowMs,
+      lastFailedMs: world.nowMs,
+      lastOutcome: 'timeout',
+    }))
+    world.report('w1', { failing })
+    expect([world.decide().length, world.decide().length, world.decide().length]).toEqual([100, 100, 50])
+    expect(world.decide()).toEqual([])
+  })
+})
+
+function deadLetters(count: number): Report['counts'] {
+  return [{ destinationId: 'crm', paced: {}, dead_letters: { expired: count - 1, failed_for_good: 1 } }]
+}
+
+describe('dead letters of a destination', () => {
+  test('are told when all workers together have enough of them in a window, with the sum', () => {
+    const world = new World()
+    const beganMs = world.nowMs
+    for (const worker of ['w1', 'w2', 'w3']) world.report(worker, { counts: deadLetters(3) })
+    expect(world.decide()).toEqual([])
+    world.pass(minute)
+    world.report('w1', { counts: deadLetters(2) })
+    expect(world.decide()).toEqual([
+      {
+        kind: 'dead_letters',
+        destinationId: 'crm',
+        sinceMs: beganMs,
+        atMs: beganMs + minute,
+        counts: { expired: 7, failed_for_good: 4 },
+      },
+    ])
+  })
+
+  test('that come on and on are told once a window, each counted once', () => {
+    const world = new World()
+    const told = world.look(4 * 60 * 4, () => world.report('w1', { counts: deadLetters(5) }))
+    expect(told).toHaveLength(4)
+    const sums = told.map((notice) => ('counts' in notice ? notice.counts : {}))
+    expect(sums.map((sum) => sum['failed_for_good'])).toEqual([2, 240, 240, 240])
+  })
+
+  test('that are rare are never told', () => {
+    const world = new World()
+    const told = Array.from({ length: 20 }, () => {
+      world.pass(50 * minute)
+      world.report('w1', { counts: deadLetters(4) })
+      return world.look(240)
+    })
+    expect(told.flat()).toEqual([])
+  })
+
+  test('are not told where no number is set', () => {
+    const world = new World()
+    world.decider = new Decider({ ...terms, least: { paced: 0, dead_letters: 0 } })
+    world.report('w1', { counts: deadLetters(1_000) })
+    expect(world.decide()).toEqual([])
+  })
+})
+
+describe('deliveries that are put off', () => {
+  const counts = [{ destinationId: 'crm', paced: { overflow: 100 }, dead_letters: {} }]
+
+  test('are told of a destination that works', () => {
+    const world = new World()
+    world.report('w1', { counts })
+    expect(world.decide()).toMatchObject([{ kind: 'paced', destinationId: 'crm', counts: { overflow: 100 } }])
+  })
+
+  test('are not told of one with a hook that fails: that is the reason, and is told', () => {
+    const world = new World()
+    world.fails('w1', world.nowMs)
+    world.report('w2', { counts })
+    expect(world.decide()).toMatchObject([{ kind: 'failing' }])
+    expect(world.decide()).toEqual([])
+  })
+})
+
+describe('a destination that needs a backfill', () => {
+  const behind = [{ destinationId: 'crm', spaceId: 'personas' }]
+
+  test('is told once, when it has needed one for a while', () => {
+    const world = new World()
+    world.behind = behind
+    expect(world.look(20)).toEqual([])
+    expect(world.look(500)).toMatchObject([
+      { kind: 'needs_backfill', destinationId: 'crm', spaceId: 'personas' },
+    ])
+  })
+
+  test('that had one is told anew when it needs another', () => {
+    const world = new World()
+    world.behind = behind
+    world.look(22)
+    world.behind = []
+    world.look(300)
+    world.behind = behind
+    expect(world.look(22)).toMatchObject([{ kind: 'needs_backfill' }])
+  })
+
+  test('is not told again by a worker that goes on, and learns of it a little later', () => {
+    const world = new World()
+    world.behind = behind
+    world.look(400)
+    world.decider = new Decider(terms)
+    world.behind = []
+    world.look(2)
+    world.behind = behind
+    expect(world.look(400)).toEqual([])
+  })
+})

@@ -1,0 +1,150 @@
+import { expect, onTestFinished, test } from 'vitest'
+import type { NoticeMessage } from '../../../src/notices/notice.ts'
+import { Notifier, type NotifierOptions, type ReadRecord } from '../../../src/notices/notifier.ts'
+import { encodeReport } from '../../../src/notices/notice-record.ts'
+import { Watch } from '../../../src/notices/watch.ts'
+import { until } from '../../support/until.ts'
+
+/** A topic in memory, and what was written to `events`. */
+class Log {
+  readonly records: ReadRecord[] = []
+  readonly sent: NoticeMessage[] = []
+  reads = 0
+
+  write(record: Pick<ReadRecord, 'key' | 'value'>): void {
+    this.records.push({ ...record, offset: this.records.length, timestampMs: Date.now() })
+  }
+
+  async *read(from: number): AsyncGenerator<readonly ReadRecord[]> {
+    this.reads++
+    yield this.records.slice(from)
+  }
+}
+
+function start(log: Log, reporter: string, options: Partial<NotifierOptions> = {}): Notifier {
+  const watch = new Watch({ sourceId: 'sluice', failingAfterMs: 1_000, now: Date.now })
+  const notifier = new Notifier({
+    reporter,
+    terms: {
+      failingAfterMs: 1_000,
+      windowMs: 60_000,
+      least: { paced: 100, dead_letters: 10 },
+      staleMs: 60_000,
+      wellMs: 10,
+    },
+    everyMs: 2,
+    watch,
+    read: (from) => log.read(from),
+    write: async (record) => log.write(record),
+    send: async (message) => log.sent.push(message) > 0,
+    openHooks: () => [],
+    isWanted: () => true,
+    isOwner: () => true,
+    situation: () => ({ isKnown: () => true, behind: [] }),
+    nameOf: (id) => id.toUpperCase(),
+    observer: { sent() {}, dropped() {}, failed() {}, recovered() {} },
+    now: Date.now,
+    ...options,
+  })
+  onTestFinished(() => notifier.stop())
+  return notifier
+}
+
+function failing(log: Log): void {
+  const hook = {
+    destinationId: 'crm',
+    hookId: 'main',
+    sinceMs: 5,
+    lastFailedMs: Date.now(),
+    lastOutcome: 'timeout',
+  }
+  log.write(encodeReport('somebody', { failing: [hook], answered: [], counts: [] }))
+}
+
+/** Resolves when everything that is in the log was read some times since. */
+async function settled(log: Log): Promise<void> {
+  const { reads } = log
+  await until('it was read again', () => log.reads > reads + 20)
+}
+
+test('of several workers the one that decides sends a notice, once', async () => {
+  const log = new Log()
+  start(log, 'w1').acquire()
+  start(log, 'w2')
+  start(log, 'w3')
+  failing(log)
+  await until('a notice is sent', () => log.sent.length > 0)
+  await settled(log)
+  expect(log.sent).toHaveLength(1)
+  expect(JSON.parse(log.sent[0]?.text ?? '')).toMatchObject({
+    type: 'track',
+    event: 'Endpoint Failing',
+    anonymousId: 'crm',
+    properties: {
+      destination: 'crm',
+      destinationName: 'CRM',
+      hook: 'main',
+      lastOutcome: 'timeout',
+      times: 1,
+    },
+  })
+})
+
+test('a notice that its worker could not send is sent by the next one, with the same messageId', async () => {
+  const log = new Log()
+  const tried: NoticeMessage[] = []
+  const first = start(log, 'w1', {
+    async send(message) {
+      tried.push(message)
+      throw new Error('Kafka is away')
+    },
+  })
+  first.acquire()
+  failing(log)
+  await until('it was tried', () => tried.length > 0)
+  await first.stop()
+  start(log, 'w2').acquire()
+  await until('the next one sends it', () => log.sent.length > 0)
+  await settled(log)
+  expect(log.sent).toEqual([tried[0]])
+})
+
+test('a worker that has lost its unit, or that the group has not heard of, sends nothing', async () => {
+  const log = new Log()
+  const lost = start(log, 'w1')
+  lost.acquire()
+  lost.release()
+  start(log, 'w2', { isOwner: () => false }).acquire()
+  failing(log)
+  await settled(log)
+  expect(log.sent).toEqual([])
+})
+
+test('a catalog without the source of notices costs nothing: nothing is read or written', async () => {
+  const log = new Log()
+  let asked = 0
+  start(log, 'w1', { isWanted: () => ++asked < 0 }).acquire()
+  await until('it was asked often', () => asked > 20)
+  expect(log).toMatchObject({ reads: 0, records: [], sent: [] })
+})
+
+test('a topic that can not be used is said once, and when it works again', async () => {
+  const log = new Log()
+  const said: string[] = []
+  let tries = 0
+  const notifier = start(log, 'w1', {
+    read(from) {
+      if (++tries < 20) throw new Error('it does not exist')
+      return log.read(from)
+    },
+    observer: {
+      sent() {},
+      dropped() {},
+      failed: (_error, isNew) => isNew && said.push('failed'),
+      recovered: () => said.push('works'),
+    },
+  })
+  notifier.acquire()
+  await until('it works again', () => said.includes('works'))
+  expect(said).toEqual(['failed', 'works'])
+})

@@ -1,0 +1,178 @@
+import { expect, test } from 'vitest'
+import type { Outcome } from '../../../src/delivery/outcome.ts'
+import { judge } from '../../../src/delivery/verdict.ts'
+import { Watch } from '../../../src/notices/watch.ts'
+import { Delivery, type HeldRecord, PendingRecord } from '../../../src/pipeline/delivery.ts'
+import type { OpenHook } from '../../../src/pipeline/pipeline-ports.ts'
+
+const minute = 60_000
+const record: HeldRecord = {
+  topic: 'events',
+  partition: 0,
+  offset: 0,
+  timestampMs: 0,
+  isLate: false,
+  isAbandoned: false,
+  settle() {},
+  giveBack() {},
+}
+
+function deliveryOf(sourceId: string, destinationId: string): Delivery {
+  const carried = {
+    sourceId,
+    destinationId,
+    messageId: 'm',
+    kind: 'track',
+    nextRung: 0,
+    attempts: 1,
+    firstSeenMs: 0,
+    expiresAtMs: 0,
+    failedHooks: [],
+    notBeforeMs: new Map(),
+    lastOutcome: '',
+    origin: record,
+  }
+  const pending = new PendingRecord(record, 1, 0, { ended() {}, detached() {} })
+  const lane = { cap: 1, laneClass: 'fresh', rate: undefined } as const
+  return new Delivery(carried, { pending, key: null, body: Buffer.alloc(0), lane })
+}
+
+/** What one worker sees, on a clock that only the test moves. */
+function startWatch() {
+  const clock = { nowMs: 1_000 * minute }
+  const watch = new Watch({ sourceId: 'sluice', failingAfterMs: 5 * minute, now: () => clock.nowMs })
+  watch.isOn = true
+  const { observer } = watch
+  return {
+    clock,
+    watch,
+    attempt: (outcome: Outcome, { source = 'shop', destination = 'crm' } = {}) => {
+      const result = { hookId: 'main', outcome, verdict: judge(outcome), mayHaveArrived: false }
+      observer.attempted(deliveryOf(source, destination), result, 1)
+    },
+    dies: (source = 'shop') => observer.deadLettered('expired', '', record, deliveryOf(source, 'crm')),
+    parks: (why: Parameters<typeof observer.parked>[1]) =>
+      observer.parked(deliveryOf('shop', 'crm'), why, minute),
+  }
+}
+
+const broken: Outcome = { kind: 'answer', status: 500 }
+const well: Outcome = { kind: 'answer', status: 200 }
+const open: readonly OpenHook[] = [{ destinationId: 'crm', hookId: 'main', openForMs: 6 * minute }]
+
+test('a hook fails when nothing but failures came of it for long enough, and three at least', () => {
+  const { clock, watch, attempt } = startWatch()
+  const sinceMs = clock.nowMs
+  attempt(broken)
+  attempt({ kind: 'timeout' })
+  clock.nowMs += 6 * minute
+  expect(watch.take([]).failing).toEqual([])
+  attempt({ kind: 'certificate', code: 'CERT_HAS_EXPIRED' })
+  expect(watch.take([]).failing).toEqual([
+    {
+      destinationId: 'crm',
+      hookId: 'main',
+      sinceMs,
+      lastFailedMs: clock.nowMs,
+      lastOutcome: 'certificate CERT_HAS_EXPIRED',
+    },
+  ])
+})
+
+test('a success in between begins it anew', () => {
+  const { clock, watch, attempt } = startWatch()
+  for (let tries = 0; tries < 20; tries++) {
+    clock.nowMs += minute
+    attempt(tries % 4 === 0 ? well : broken)
+  }
+  expect(watch.take([]).failing).toEqual([])
+})
+
+test('a hook that takes some fails too when its breaker has been open for long enough', () => {
+  const { watch, attempt } = startWatch()
+  attempt(broken)
+  attempt(well)
+  expect(watch.take([]).failing).toEqual([])
+  attempt(broken)
+  attempt(well)
+  expect(watch.take(open).failing).toMatchObject([{ hookId: 'main' }])
+})
+
+test.each<Outcome>([
+  { kind: 'answer', status: 400 },
+  { kind: 'answer', status: 404 },
+  { kind: 'answer', status: 429 },
+])('a hook that answers %o works: it refuses a message, or asks for less', (outcome) => {
+  const { clock, watch, attempt } = startWatch()
+  for (let tries = 0; tries < 10; tries++) {
+    clock.nowMs += minute
+    attempt(outcome)
+  }
+  expect(watch.take([]).failing).toEqual([])
+})
+
+test('our own proxy says nothing of a hook', () => {
+  const { clock, watch, attempt } = startWatch()
+  for (let tries = 0; tries < 10; tries++) {
+    clock.nowMs += minute
+    attempt({ kind: 'proxy', code: 'ECONNREFUSED', isDown: true })
+  }
+  expect(watch.take([]).failing).toEqual([])
+})
+
+test('what becomes of notices themselves is never looked at', () => {
+  const { clock, watch, attempt, dies } = startWatch()
+  for (let tries = 0; tries < 10; tries++) {
+    clock.nowMs += minute
+    attempt(broken, { source: 'sluice' })
+    dies('sluice')
+  }
+  expect(watch.take(open)).toEqual({ failing: [], answered: [], counts: [] })
+})
+
+test('a success is reported of a hook that is said to fail, and of no other', () => {
+  const { clock, watch, attempt } = startWatch()
+  watch.follow([{ destinationId: 'crm', hookId: 'main' }])
+  attempt(well)
+  attempt(well, { destination: 'erp' })
+  expect(watch.take([]).answered).toEqual([{ destinationId: 'crm', hookId: 'main', atMs: clock.nowMs }])
+  expect(watch.take([]).answered).toEqual([])
+  watch.follow([])
+  attempt(well)
+  expect(watch.take([]).answered).toEqual([])
+})
+
+test('dead letters and deliveries that are put off are counted by reason, each once', () => {
+  const { watch, dies, parks } = startWatch()
+  dies()
+  dies()
+  for (const why of ['overflow', 'paced', 'not_before', 'overflow'] as const) parks(why)
+  for (const why of ['failed', 'paused', 'handover', 'shutdown'] as const) parks(why)
+  expect(watch.take([]).counts).toEqual([
+    {
+      destinationId: 'crm',
+      paced: { overflow: 2, paced: 1, not_before: 1 },
+      dead_letters: { expired: 2 },
+    },
+  ])
+  expect(watch.take([]).counts).toEqual([])
+})
+
+test('while nobody wants notices nothing is looked at', () => {
+  const { clock, watch, attempt, dies } = startWatch()
+  watch.isOn = false
+  for (let tries = 0; tries < 10; tries++) {
+    clock.nowMs += minute
+    attempt(broken)
+    dies()
+  }
+  watch.isOn = true
+  expect(watch.take(open)).toEqual({ failing: [], answered: [], counts: [] })
+})
+
+test('a hook that nothing was sent to for more than an hour is not said to fail', () => {
+  const { clock, watch, attempt } = startWatch()
+  for (let tries = 0; tries < 3; tries++) attempt(broken)
+  clock.nowMs += 66 * minute
+  expect(watch.take([]).failing).toEqual([])
+})
