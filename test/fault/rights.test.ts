@@ -7,6 +7,7 @@ import type { KafkaRole } from '../../src/kafka/kafka-roles.ts'
 import { type Right, rightsOf } from '../../src/kafka/rights.ts'
 import { openKafka } from '../../src/roles/ask-kafka.ts'
 import { topicLayout } from '../../src/roles/settings.ts'
+import { type AdminTokens, makeTokens } from '../support/admin.ts'
 import { type AuthorizedKafka, startAuthorizedKafka } from '../support/authorized-kafka.ts'
 import { readAll } from '../support/kafka.ts'
 import { answer, inTurn, type Receiver, startReceiver } from '../support/receiver.ts'
@@ -29,15 +30,21 @@ const roles = [
   'audience sync',
   'audience change',
   'audience backfill',
+  'replay',
+  'log serve',
+  'admin',
 ] as const satisfies readonly KafkaRole[]
 type Role = (typeof roles)[number]
 
 const nameOf = (role: Role): string => role.replace(' ', '-')
+/** What these start with besides. */
+const indexToken = 'a token of sixteen or more'
 
 let kafka: AuthorizedKafka
 let receiver: Receiver
 let catalog: ReturnType<typeof writeCatalog>
 let folder = ''
+let tokens: AdminTokens
 
 const common = {
   SLUICE_TOPICS_PARTITIONS: '2',
@@ -66,6 +73,7 @@ beforeAll(async () => {
     ],
   })
   folder = mkdtempSync(join(tmpdir(), 'sluice-rights-'))
+  tokens = await makeTokens()
   writeFileSync(join(folder, 'vips.csv'), 'userId\nu1\nu2\nu3\n')
   for (const role of roles) await kafka.allow(nameOf(role), rights(role))
 })
@@ -74,6 +82,7 @@ afterAll(async () => {
   await receiver?.stop()
   await kafka?.stop()
   catalog?.remove()
+  tokens?.remove()
   rmSync(folder, { recursive: true, force: true })
 })
 
@@ -85,7 +94,14 @@ function rights(role: Role): Right[] {
 }
 
 function variables(role: Role): Record<string, string> {
-  return { ...common, ...kafka.login(nameOf(role)), SLUICE_CATALOG_FILE: catalog.path }
+  return {
+    ...common,
+    ...kafka.login(nameOf(role)),
+    SLUICE_CATALOG_FILE: catalog.path,
+    SLUICE_ADMIN_TOKENS_FILE: tokens.file,
+    SLUICE_INDEX_FOLDER: join(folder, 'index'),
+    SLUICE_INDEX_TOKEN: indexToken,
+  }
 }
 
 const track = '{"type":"track","userId":"u1","event":"Bought"}'
@@ -102,10 +118,14 @@ function command(role: Role): string[] {
       return ['audience', 'change', ...vips, '--user', 'u4', '--member', 'true']
     case 'audience backfill':
       return ['audience', 'backfill', '--space', 'personas', '--destination', 'vips']
+    case 'replay':
+      return ['replay', 'dead-letters', '--destination', 'gone']
     case 'worker':
     case 'gateway':
     case 'topics apply':
     case 'topics check':
+    case 'log serve':
+    case 'admin':
       return role.split(' ')
   }
 }
@@ -144,6 +164,28 @@ test('each role does its work with exactly the rights of docs/acls.md', async ()
     await run('audience backfill')
     await until('all four are told again', () => receiver.requestsTo('/vips').length >= 8)
 
+    const index = await startSluice(variables('log serve'), { role: 'log serve' })
+    processes.push(index)
+    const indexed = () => index.metric('sluice_log_indexed_total')
+    await until('the index has what was delivered', async () => (await indexed()) > 10)
+    const goneBefore = receiver.requestsTo('/gone').length
+    expect((await run('replay')).stdout).toContain('done')
+    expect(receiver.requestsTo('/gone').length).toBeGreaterThan(goneBefore)
+
+    const url = { SLUICE_INDEX_URL: `http://127.0.0.1:${index.queryPort}` }
+    const admin = await startSluice({ ...variables('admin'), ...url }, { role: 'admin' })
+    processes.push(admin)
+    const selection = { of: 'events', destination: 'crm' }
+    const made = await ask(admin, '/v1/replays', { selection })
+    expect(made.status).toBe(201)
+    const sent = Object(await made.json()).counted.records
+    const crmBefore = receiver.requestsTo('/crm').length
+    await until('it is replayed', () => receiver.requestsTo('/crm').length >= crmBefore + sent)
+    const found = await ask(admin, '/v1/log/search', {
+      replay: made.headers.get('location')?.split('/').at(-1),
+    })
+    expect(found.status).toBe(200)
+
     for (const one of processes) expect(await one.terminate()).toMatchObject({ code: 0 })
     const complaints = processes.flatMap(({ log }) =>
       log.filter(({ msg }) => /authoriz|may not/i.test(msg)).map(({ msg }) => msg),
@@ -153,6 +195,14 @@ test('each role does its work with exactly the rights of docs/acls.md', async ()
     for (const one of processes) await one.kill()
   }
 })
+
+function ask({ adminPort }: SluiceProcess, path: string, body: object): Promise<Response> {
+  return fetch(`http://127.0.0.1:${adminPort}${path}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${tokens.operate}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  })
+}
 
 describe.each(roles)('%s', (role) => {
   test('ends with an error for any right less, which it names, with its resource and whose it is', async () => {
