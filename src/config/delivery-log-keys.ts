@@ -36,6 +36,11 @@ export const deliveryLogKeys = {
       description:
         'The most bytes of records that wait to be written to that topic, in each process. Beyond it records are dropped.',
     }),
+    answers: boolean({
+      default: false,
+      description:
+        'Keep the first 2 KiB of each answer that is no success in the log. What a receiver writes may be about a person: the secrets of the request and the id of the user are cut out, nothing else is (docs/delivery-log.md). A failed attempt then lasts until so much of its answer has come, or until its deadline.',
+    }),
     userKey: optionalText({
       isSecret: true,
       shape: { accepts: (given) => given.length >= 16, expected: 'at least 16 characters' },

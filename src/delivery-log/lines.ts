@@ -47,7 +47,7 @@ export function timelineOf(records: readonly LogRecord[]): string[] {
   const byDestination = Map.groupBy(records, ({ destination }) => destination)
   return [...byDestination].flatMap(([destination, ofIt]) => [
     `${destination === '' ? 'no destination' : plain(destination)}: ${toldStanding(ofIt)}`,
-    ...ofIt.map((record) => `  ${timelineLine(record)}`),
+    ...ofIt.flatMap((record) => [timelineLine(record), ...answerLines(record)]).map((line) => `  ${line}`),
   ])
 }
 
@@ -64,6 +64,11 @@ function timelineLine(record: LogRecord): string {
   return [timeOf(atMs), kind.padEnd(10), result, where.filter((part) => part !== '').join(', ')]
     .filter((part) => part !== '')
     .join('  ')
+}
+
+/** What came with a failed attempt, where that is kept. */
+function answerLines({ answer }: LogRecord): string[] {
+  return answer === '' ? [] : answer.split(/\r?\n/).map((line) => `  | ${plain(line)}`)
 }
 
 export function timeOf(ms: number): string {

@@ -1,3 +1,4 @@
+import { withoutSecrets } from '../delivery/kept-answer.ts'
 import type { Outcome } from '../delivery/outcome.ts'
 import type { HookResult } from '../pipeline/decision.ts'
 import type { Delivery, HeldRecord } from '../pipeline/delivery.ts'
@@ -96,6 +97,7 @@ class StateWriter implements LogObserver {
     state.status = statusOf(outcome)
     state.durationMs = durationMs
     state.error = errorOf(outcome)
+    state.answer = answerOf(outcome, delivery)
     this.#write(delivery.pending.record.partition, delivery)
   }
 
@@ -299,6 +301,12 @@ function emptyState(): WrittenState {
 
 function statusOf(outcome: Outcome): number {
   return outcome.kind === 'answer' ? outcome.status : 0
+}
+
+/** Without the user: secrets are out of it already. */
+function answerOf(outcome: Outcome, { key }: Delivery): Uint8Array | undefined {
+  if (outcome.kind !== 'answer' || outcome.body === undefined) return undefined
+  return key === null ? outcome.body : withoutSecrets(outcome.body, [key.toString('utf8')])
 }
 
 /** Never a URL or a header: of a request that can't be sent nothing is told. */

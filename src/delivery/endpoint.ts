@@ -1,5 +1,6 @@
 import { hookBreach } from '../catalog/hook-rules.ts'
 import { Breaker, type BreakerOptions } from './breaker.ts'
+import { secretsOf } from './kept-answer.ts'
 import { createSigner, type Signer } from './signature.ts'
 import type { Target } from './sender.ts'
 import type { Rate } from '../pacing/token-bucket.ts'
@@ -87,7 +88,7 @@ function prepare(definition: DestinationDefinition, breaker: BreakerOptions): En
     definition,
     hooks: definition.hooks.map((hook) => ({
       id: hook.id,
-      target: targetOf(hook),
+      target: targetOf(hook, definition),
       breaker: new Breaker(breaker),
       cap: definition.maxInFlightSick,
       laneCap: definition.maxInFlight,
@@ -100,8 +101,11 @@ function prepare(definition: DestinationDefinition, breaker: BreakerOptions): En
 const noHeaders: readonly string[] = []
 const signNothing: Signer = () => noHeaders
 
-function targetOf(hook: HookDefinition): Target {
+function targetOf(hook: HookDefinition, definition: DestinationDefinition): Target {
   const headers = ['User-Agent', userAgent, 'Content-Type', 'application/json']
   for (const [name, value] of hook.headers) headers.push(name, value)
-  return { origin: hook.origin, path: hook.path, headers, connections: undefined }
+  const { sharedSecret = '', nextSharedSecret = '' } = definition
+  const values = [...hook.headers.map(([, value]) => value), sharedSecret, nextSharedSecret]
+  const secrets = secretsOf(values, hook.path)
+  return { origin: hook.origin, path: hook.path, headers, secrets, connections: undefined }
 }

@@ -1,6 +1,7 @@
 /** What one request to a hook came to. A closed list: metric labels, log lines and verdicts are made of it. */
 export type Outcome =
-  | { kind: 'answer'; status: number; retryAfterMs?: number }
+  /** `body`: the beginning of one that is no success, where that is kept, without the secrets of the request. */
+  | { kind: 'answer'; status: number; retryAfterMs?: number; body?: Uint8Array }
   /** No complete response head within the deadline, counted from the start of the connection. */
   | { kind: 'timeout' }
   /** Refused or reset connection, early close, an answer that isn't HTTP, or no connection at all. */

@@ -12,6 +12,7 @@ export type SenderThreadInput = {
   readonly dnsServers: readonly string[]
   readonly timeoutMs: number
   readonly poolIdleMs: number
+  readonly keptAnswerBytes?: number
 }
 
 /** What `ThreadedSender` posts to the thread, once a turn of its event loop. */
@@ -60,7 +61,7 @@ class SenderThread {
 
   constructor(input: SenderThreadInput, report: (reports: SenderThreadReports) => void) {
     this.#report = report
-    const { allowAddresses, dnsServers, timeoutMs, poolIdleMs } = input
+    const { allowAddresses, dnsServers, ...settings } = input
     this.#sender = createSender({
       policy: createAddressPolicy(allowAddresses),
       resolver: createResolver({
@@ -70,13 +71,12 @@ class SenderThread {
           this.#reportSoon()
         },
       }),
-      timeoutMs,
-      poolIdleMs,
+      ...settings,
     })
   }
 
   take({ targets, forgotten, posts, bodies }: SenderThreadRequests): void {
-    for (const { id, origin, path, headers } of targets) this.#targets.set(id, { origin, path, headers })
+    for (const { id, ...target } of targets) this.#targets.set(id, target)
     let at = 0
     for (const post of posts) {
       this.#post(post, new Uint8Array(bodies, at, post.bytes))

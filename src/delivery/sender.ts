@@ -12,6 +12,7 @@ import { createDeadlines, type Deadline, type Deadlines, type Expiring } from '.
 import { rememberingDistrust } from './distrust.ts'
 import { isLostConnection, outcomeOfFailure } from './failure.ts'
 import { HookPool, TurnEnd } from './hook-pool.ts'
+import { type Answer, KeptAnswer } from './kept-answer.ts'
 import type { Outcome } from './outcome.ts'
 import type { OutboundProxy } from './proxy.ts'
 import { createResolver, type NameResolver } from './resolver.ts'
@@ -25,6 +26,8 @@ export type Target = {
   readonly path: string
   /** Name, value, name, value: all headers but those of the signature. */
   readonly headers: string[]
+  /** What isn't kept of an answer, beside the signature. */
+  readonly secrets?: readonly string[] | undefined
   /** Set by the sender that posts to it. */
   connections?: HookPool | undefined
 }
@@ -64,6 +67,8 @@ export type SenderOptions = {
   timeoutMs: number
   /** How long an idle connection is kept. */
   poolIdleMs: number
+  /** So many bytes of an answer that is no success are kept: its outcome comes with them, at the latest at the deadline. 0, as by default: none. */
+  keptAnswerBytes?: number
 }
 
 /**
@@ -84,6 +89,7 @@ export function createSender({
   proxy,
   timeoutMs,
   poolIdleMs,
+  keptAnswerBytes = 0,
 }: SenderOptions): Sender {
   const pools = new Set<HookPool>()
   const deadlines = createDeadlines({ timeoutMs })
@@ -98,8 +104,7 @@ export function createSender({
     keepAliveTimeout: poolIdleMs,
     keepAliveMaxTimeout: poolIdleMs,
   }
-  const sweep = setInterval(closeIdlePools, poolKeptMs / 4)
-  sweep.unref()
+  const sweep = setInterval(closeIdlePools, poolKeptMs / 4).unref()
 
   function poolOf(target: Target): HookPool {
     if (target.connections?.isOpen === true) return target.connections
@@ -126,7 +131,8 @@ export function createSender({
       const headers = signatureHeaders.length === 0 ? target.headers : target.headers.concat(signatureHeaders)
       const request: Dispatcher.DispatchOptions = { path: target.path, method: 'POST', headers, body }
       const pool = poolOf(target)
-      pool.send(new ExchangeHandler(exchange, request, pool, deadlines))
+      const kept = keptOf(keptAnswerBytes, target, signatureHeaders)
+      pool.send(new ExchangeHandler({ exchange, request, pool, deadlines, kept }))
     },
     async close() {
       clearInterval(sweep)
@@ -136,6 +142,23 @@ export function createSender({
       await Promise.all(open.map((pool) => pool.destroy()))
     },
   }
+}
+
+function keptOf(
+  bytes: number,
+  { secrets = [] }: Target,
+  signatureHeaders: readonly string[],
+): KeptAnswer | undefined {
+  if (bytes === 0) return undefined
+  return new KeptAnswer(bytes, [...secrets, ...signatureHeaders.filter((_, at) => at % 2 === 1)])
+}
+
+type ExchangeParts = {
+  readonly exchange: Exchange
+  readonly request: Dispatcher.DispatchOptions
+  readonly pool: HookPool
+  readonly deadlines: Deadlines
+  readonly kept: KeptAnswer | undefined
 }
 
 /**
@@ -155,8 +178,11 @@ class ExchangeHandler implements RequestHandler, Expiring {
   #isTimeUp = false
   /** A stale connection has lost the request after it was begun to be written. */
   #wasLost = false
+  /** Absent: nothing is kept of its answer. */
+  readonly #kept: KeptAnswer | undefined
 
-  constructor(exchange: Exchange, request: Dispatcher.DispatchOptions, pool: HookPool, deadlines: Deadlines) {
+  constructor({ exchange, request, pool, deadlines, kept }: ExchangeParts) {
+    this.#kept = kept
     this.#exchange = exchange
     this.request = request
     this.#pool = pool
@@ -188,20 +214,20 @@ class ExchangeHandler implements RequestHandler, Expiring {
     }
     this.#connection?.headCame()
     const retryAfter = headers['retry-after']
-    if (retryAfter === undefined) {
-      this.#answer({ kind: 'answer', status })
-      return
-    }
-    const retryAfterMs = parseRetryAfter([retryAfter].flat()[0], Date.now())
-    this.#answer(
-      retryAfterMs === undefined ? { kind: 'answer', status } : { kind: 'answer', status, retryAfterMs },
-    )
+    const retryAfterMs =
+      retryAfter === undefined ? undefined : parseRetryAfter([retryAfter].flat()[0], Date.now())
+    const answer: Answer =
+      retryAfterMs === undefined ? { kind: 'answer', status } : { kind: 'answer', status, retryAfterMs }
+    if (this.#kept?.begin(answer, headers['content-encoding']) !== true) this.#answer(answer)
   }
 
-  /** The body is thrown away. */
-  onResponseData(): void {}
+  /** The body is thrown away, but for what is kept of it. */
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#kept?.take(chunk) === true) this.#answerKept()
+  }
 
   onResponseEnd(): void {
+    this.#answerKept()
     this.#release('leave')
   }
 
@@ -214,6 +240,7 @@ class ExchangeHandler implements RequestHandler, Expiring {
       this.#pool.resend(this, stale)
       return
     }
+    this.#answerKept()
     this.#answer(outcomeOfFailure(error))
     this.#release('fail')
   }
@@ -221,6 +248,7 @@ class ExchangeHandler implements RequestHandler, Expiring {
   /** The head didn't come in time, or the body after it. */
   expire(): void {
     this.#isTimeUp = true
+    this.#answerKept()
     this.#answer({ kind: 'timeout' })
     this.#controller?.abort(timeIsUp)
   }
@@ -231,12 +259,19 @@ class ExchangeHandler implements RequestHandler, Expiring {
    */
   #staleConnection(error: Error): Connection | undefined {
     const connection = this.#connection
-    if (this.#isAnswered || !this.#pool.isOpen || connection === undefined) return undefined
+    const hasHead = this.#isAnswered || this.#kept?.hasBegun === true
+    if (hasHead || !this.#pool.isOpen || connection === undefined) return undefined
     const isStale =
       this.#controller === undefined
         ? connection.wasLostUnsent
         : connection.wasLostUnheard && isLostConnection(error)
     return isStale ? connection : undefined
+  }
+
+  /** Of an answer whose head came: with what has come of its body, whether that goes on, breaks off, or takes too long. */
+  #answerKept(): void {
+    const answer = this.#isAnswered ? undefined : this.#kept?.outcome()
+    if (answer !== undefined) this.#answer(answer)
   }
 
   #answer(outcome: Outcome): void {

@@ -90,10 +90,10 @@ export class ThreadedSender implements Sender {
     const known = this.#targetIds.get(target)
     if (known !== undefined) return known
     const id = this.#nextTarget++
-    const { origin, path, headers } = target
+    const { origin, path, headers, secrets } = target
     this.#targetIds.set(target, id)
     this.#collected.register(target, id)
-    this.#targets.push({ id, origin, path, headers })
+    this.#targets.push({ id, origin, path, headers, secrets })
     return id
   }
 
@@ -126,8 +126,9 @@ export class ThreadedSender implements Sender {
 
   #start(): Worker {
     this.#startedMs = performance.now()
-    const { allowAddresses, dnsServers, timeoutMs, poolIdleMs, threadUrl = senderThreadUrl } = this.#options
-    const input: SenderThreadInput = { allowAddresses, dnsServers, timeoutMs, poolIdleMs }
+    const { allowAddresses, dnsServers, timeoutMs, poolIdleMs, keptAnswerBytes = 0 } = this.#options
+    const { threadUrl = senderThreadUrl } = this.#options
+    const input: SenderThreadInput = { allowAddresses, dnsServers, timeoutMs, poolIdleMs, keptAnswerBytes }
     const thread = new Worker(threadUrl, {
       name: 'sick-hooks',
       workerData: input,

@@ -25,6 +25,9 @@ export type OutboundOptions = {
   onUnreachable: (reason: string) => void
 }
 
+/** What the delivery log has of a failed answer, at most. */
+const answerBytes = 2 * 1024
+
 /** Joins what is between a worker and its hooks: addresses, names, a proxy if one is configured, connections. */
 export function createOutbound({ config, metrics, log, onUnreachable }: OutboundOptions): Outbound {
   const { allowAddresses, dnsServers, timeoutMs, poolIdleMs } = config.delivery
@@ -32,7 +35,9 @@ export function createOutbound({ config, metrics, log, onUnreachable }: Outbound
   const resolver = createResolver({ servers: dnsServers, onLookup })
   const proxy = openProxy({ config, metrics, log, onUnreachable }, resolver)
   const policy = createAddressPolicy(allowAddresses)
-  const sender = createSender({ policy, resolver, proxy, timeoutMs, poolIdleMs })
+  const { enabled, answers } = config.attempts
+  const keptAnswerBytes = enabled && answers ? answerBytes : 0
+  const sender = createSender({ policy, resolver, proxy, timeoutMs, poolIdleMs, keptAnswerBytes })
   const sickSender =
     proxy === undefined
       ? new ThreadedSender({
@@ -40,6 +45,7 @@ export function createOutbound({ config, metrics, log, onUnreachable }: Outbound
           dnsServers,
           timeoutMs,
           poolIdleMs,
+          keptAnswerBytes,
           onLookup,
           onBroken: (err) =>
             log.error(

@@ -115,6 +115,7 @@ describe('readConfig', () => {
         retentionMs: 604_800_000,
         successes: 100,
         bufferBytes: 4_194_304,
+        answers: false,
         userKey: undefined,
         userKeyFile: undefined,
       },

@@ -1,0 +1,141 @@
+import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { type AdminTokens, makeTokens } from '../support/admin.ts'
+import { readAll } from '../support/kafka.ts'
+import { startReceiver } from '../support/receiver.ts'
+import { until } from '../support/until.ts'
+import { runToEnd, type SluiceProcess, startSluice } from '../support/worker-process.ts'
+import { type Scene, setScene } from './scene.ts'
+
+const writeKey = 'planted-write-key-41'
+const userId = 'ann@planted-user.example'
+const planted = {
+  header: 'planted-header-secret-0b5c',
+  path: 'planted-path-secret-93d1',
+  shared: 'planted-shared-secret-77aa',
+  userKey: 'planted-user-key-of-the-log',
+  indexToken: 'planted-index-token-5e',
+}
+
+/** A shop whose second destination repeats in its error all that it was sent, and more. */
+async function openScene(): Promise<{ scene: Scene; tokens: AdminTokens; folder: string }> {
+  const receiver = await startReceiver((request, response) => {
+    if (request.path === '/fine') response.writeHead(200).end()
+    else {
+      const { authorization, 'x-signature': signature } = request.headers
+      const said = [request.path, authorization, signature, request.body.toString(), planted.shared]
+      response.writeHead(422).end(`not accepted: ${said.join(' ')}`)
+    }
+  })
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-planted-'))
+  const tokens = await makeTokens()
+  const hookOf = (path: string) => [
+    { id: 'main', url: `${receiver.origin}${path}`, headers: { Authorization: `Bearer ${planted.header}` } },
+  ]
+  const sharedSecret = planted.shared
+  const scene = await setScene({
+    catalog: {
+      sources: [{ id: 'shop', writeKeys: [writeKey] }],
+      destinations: [
+        { id: 'fine', sources: ['shop'], sharedSecret, hooks: hookOf('/fine') },
+        { id: 'bad', sources: ['shop'], sharedSecret, hooks: hookOf(`/${planted.path}`) },
+      ],
+    },
+    variables: {
+      SLUICE_ATTEMPTS_ANSWERS: 'true',
+      SLUICE_ATTEMPTS_USER_KEY: planted.userKey,
+      SLUICE_INDEX_FOLDER: folder,
+      SLUICE_INDEX_TOKEN: planted.indexToken,
+      SLUICE_ADMIN_TOKENS_FILE: tokens.file,
+      SLUICE_LOG_LEVEL: 'debug',
+    },
+  })
+  onTestFinished(async () => {
+    scene.close()
+    tokens.remove()
+    await receiver.stop()
+    rmSync(folder, { recursive: true, force: true })
+  })
+  return { scene, tokens, folder }
+}
+
+test('no secret, and no user, is in anything that a run writes, says, answers or counts', async () => {
+  const { scene, tokens, folder } = await openScene()
+  const running: SluiceProcess[] = []
+  const start = async (role: string, own: Record<string, string> = {}): Promise<SluiceProcess> => {
+    const one = await startSluice({ ...scene.variables, ...own }, { role })
+    onTestFinished(() => one.kill())
+    running.push(one)
+    return one
+  }
+  await start('worker')
+  const gateway = await start('gateway')
+  const index = await start('log serve')
+  const admin = await start('admin', { SLUICE_INDEX_URL: `http://127.0.0.1:${index.queryPort}` })
+  const said: string[] = []
+
+  const sent = await fetch(`http://127.0.0.1:${gateway.gatewayPort}/v1/track`, {
+    method: 'POST',
+    headers: { authorization: `Basic ${btoa(`${writeKey}:`)}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ userId, event: 'Bought', messageId: 'order-4711' }),
+  })
+  said.push(await sent.text())
+  await until('it is indexed', async () => (await index.metric('sluice_log_indexed_total')) >= 3)
+
+  const ask = async (path: string, body?: object): Promise<string> => {
+    const answer = await fetch(`http://127.0.0.1:${admin.adminPort}${path}`, {
+      method: body === undefined ? 'GET' : 'POST',
+      headers: { authorization: `Bearer ${tokens.admin}`, 'content-type': 'application/json' },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    })
+    expect(answer.ok).toBe(true)
+    const text = await answer.text()
+    said.push(text)
+    return text
+  }
+  const life = await ask('/v1/log/messages/order-4711')
+  expect(life).toContain('not accepted: [redacted] [redacted] [redacted] ')
+  expect(JSON.parse(await ask('/v1/log/search', { user: userId })).records).toHaveLength(3)
+  const selection = { of: 'dead-letters', destination: 'bad' }
+  await ask('/v1/replays/preview', selection)
+  const { id } = JSON.parse(await ask('/v1/replays', { selection }))
+  await until('it is replayed', async () => (await ask(`/v1/replays/${id}`)).includes('"state":"done"'))
+  for (const path of ['/v1/log', '/v1/replays', '/v1/audit', '/v1/health']) await ask(path)
+  await ask('/v1/log/stats', {})
+
+  const commands = [
+    ['log', 'search', '--user', userId, '--json'],
+    ['log', 'find', 'order-4711', '--no-payload'],
+    ['log', 'stats'],
+    ['replay', 'list'],
+    ['replay', 'show', id],
+    ['config'],
+  ]
+  for (const command of commands) {
+    const { code, stdout, stderr } = await runToEnd(command, scene.variables)
+    expect([command, code]).toEqual([command, 0])
+    said.push(stdout, stderr)
+  }
+  expect(said.join()).toContain('| not accepted: [redacted]')
+
+  for (const one of running) {
+    said.push(await (await fetch(`http://127.0.0.1:${one.httpPort}/metrics`)).text())
+    await one.terminate()
+    said.push(JSON.stringify(one.log), one.stderr)
+  }
+  const files = globSync('**/*', { cwd: folder, withFileTypes: true }).filter((file) => file.isFile())
+  expect(files.length).toBeGreaterThan(0)
+  said.push(...files.map(({ parentPath, name }) => readFileSync(join(parentPath, name), 'latin1')))
+  for (const topic of ['attempts', 'replay-jobs'])
+    said.push(
+      ...(await readAll(`${scene.prefix}${topic}`)).map(({ value }) => value?.toString('latin1') ?? ''),
+    )
+
+  const { read, operate, admin: adminToken } = tokens
+  const secrets = { ...planted, read, operate, adminToken, writeKey, userId }
+  const everything = said.join('\n')
+  for (const [what, text] of Object.entries(secrets))
+    expect([what, everything.includes(text)]).toEqual([what, false])
+}, 120_000)

@@ -1,0 +1,99 @@
+import { afterEach, describe, expect, test } from 'vitest'
+import { createAddressPolicy } from '../../../src/address/policy.ts'
+import type { Outcome } from '../../../src/delivery/outcome.ts'
+import { createSender, type Sender } from '../../../src/delivery/sender.ts'
+import { ThreadedSender } from '../../../src/delivery/threaded-sender.ts'
+import { answer, isWholeRequest, startRawReceiver, startReceiver } from '../../support/receiver.ts'
+
+const keptAnswerBytes = 100
+const settings = { timeoutMs: 400, poolIdleMs: 300, keptAnswerBytes }
+const ended: (() => Promise<void>)[] = []
+
+afterEach(async () => {
+  for (const end of ended.splice(0).toReversed()) await end()
+})
+
+function stopped<T extends { stop(): Promise<void> }>(one: T): T {
+  ended.push(() => one.stop())
+  return one
+}
+
+/** Posts with secrets, and gives the outcome when the slot is free again. */
+async function outcomeOf(by: Sender, origin: string): Promise<Outcome | undefined> {
+  const released = Promise.withResolvers<void>()
+  const outcomes: Outcome[] = []
+  const headers = ['Authorization', 'Bearer planted-secret']
+  const target = { origin, path: '/', headers, secrets: ['planted-secret'] }
+  by.post(target, Buffer.from('{}'), ['X-Signature', 'planted-signature'], {
+    answered: (outcome) => void outcomes.push(outcome),
+    released: () => released.resolve(),
+  })
+  await released.promise
+  expect(outcomes).toHaveLength(1)
+  return outcomes[0]
+}
+
+const textOf = (outcome: Outcome | undefined): string | undefined =>
+  outcome?.kind === 'answer' && outcome.body !== undefined ? Buffer.from(outcome.body).toString() : undefined
+
+const policy = createAddressPolicy(['127.0.0.1'])
+const onBroken = (error: Error): void => expect.unreachable(`its thread ended: ${error.message}`)
+
+describe.each([
+  { name: 'a sender of this thread', make: (): Sender => createSender({ policy, ...settings }) },
+  {
+    name: 'a sender with a thread of its own',
+    make: (): Sender =>
+      new ThreadedSender({ allowAddresses: ['127.0.0.1'], dnsServers: [], onBroken, ...settings }),
+  },
+])('$name', ({ make }) => {
+  function sender(): Sender {
+    const made = make()
+    ended.push(() => made.close())
+    return made
+  }
+
+  test('keeps a failed answer without what was sent in secret', async () => {
+    const server = stopped(
+      await startReceiver((request, response) => {
+        const { authorization, 'x-signature': signature } = request.headers
+        response.writeHead(422).end(`no: ${authorization}, ${String(signature)}`)
+      }),
+    )
+    const outcome = await outcomeOf(sender(), server.origin)
+    expect(outcome).toMatchObject({ kind: 'answer', status: 422 })
+    expect(textOf(outcome)).toBe('no: Bearer [redacted], [redacted]')
+  })
+
+  test('keeps no success, and no more than it may of a failure', async () => {
+    const long = 'x'.repeat(100_000)
+    const server = stopped(await startReceiver({ '/': answer(200, {}, long) }))
+    expect(await outcomeOf(sender(), server.origin)).toEqual({ kind: 'answer', status: 200 })
+    const failing = stopped(await startReceiver({ '/': answer(500, {}, long) }))
+    expect(textOf(await outcomeOf(sender(), failing.origin))).toBe('x'.repeat(keptAnswerBytes))
+    const silent = stopped(await startReceiver({ '/': answer(503, { 'retry-after': '7' }) }))
+    expect(await outcomeOf(sender(), silent.origin)).toEqual({
+      kind: 'answer',
+      status: 503,
+      retryAfterMs: 7_000,
+    })
+  })
+
+  test.each([
+    { how: 'takes too long', end: false },
+    { how: 'breaks off', end: true },
+  ])('takes an answer whose body $how for that answer, with what came of it', async ({ end }) => {
+    const server = stopped(
+      await startRawReceiver({
+        data(socket, received) {
+          if (!isWholeRequest(received)) return
+          socket.write('HTTP/1.1 500 Oh\r\ncontent-length: 50\r\n\r\nthe token planted-sec')
+          if (end) socket.end()
+        },
+      }),
+    )
+    const outcome = await outcomeOf(sender(), server.origin)
+    expect(outcome).toMatchObject({ kind: 'answer', status: 500 })
+    expect(textOf(outcome)).toBe('the token [redacted]')
+  })
+})

@@ -1,0 +1,69 @@
+import * as fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { KeptAnswer, secretsOf, withoutSecrets } from '../../../src/delivery/kept-answer.ts'
+
+const told = (text: string, secrets: readonly string[]): string =>
+  withoutSecrets(Buffer.from(text), secrets).toString()
+
+const secret = fc.string({ minLength: 6, maxLength: 40 }).filter((text) => !'[redacted]'.includes(text))
+
+describe('what is kept of an answer', () => {
+  test('has no secret in it, wherever it was', () => {
+    fc.assert(
+      fc.property(secret, fc.string(), fc.string(), (one, before, after) => {
+        expect(told(`${before}${one}${after}`, [one])).not.toContain(one)
+      }),
+    )
+  })
+
+  test('has no beginning of a secret where it breaks off', () => {
+    expect(told('wrong token: planted-sec', ['planted-secret'])).toBe('wrong token: [redacted]')
+    expect(told('wrong token: pla', ['planted-secret'])).toBe('wrong token: pla')
+  })
+
+  test('is the answer itself where no secret is in it, short ones and none at all included', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (text) => {
+        expect(told(text, ['', 'json', 'qqqqqqqqqq'])).toBe(Buffer.from(text).toString())
+      }),
+    )
+  })
+
+  test('has no part of a longer secret that another one is a part of', () => {
+    expect(told('a Bearer planted-secret b', ['planted-secret', 'Bearer planted-secret'])).toBe(
+      'a [redacted] b',
+    )
+  })
+
+  test.each([
+    { values: ['Bearer planted-secret'], repeated: 'planted-secret' },
+    { values: [`Basic ${btoa('ann:planted-secret')}`], repeated: 'planted-secret' },
+    { values: [`Basic ${btoa('ann:planted-secret')}`], repeated: 'ann:planted-secret' },
+    { values: [], repeated: '/services/T0/planted-secret?token=planted-token' },
+    { values: [], repeated: '/services/T0/planted-secret' },
+    { values: [], repeated: 'planted-token' },
+  ])('does not repeat $repeated of a request', ({ values, repeated }) => {
+    const secrets = secretsOf(values, '/services/T0/planted-secret?token=planted-token')
+    expect(told(`Cannot POST ${repeated}`, secrets)).toBe('Cannot POST [redacted]')
+  })
+
+  test('is cut behind its secrets, and takes no more memory than it has', () => {
+    const kept = new KeptAnswer(20, ['planted-secret'])
+    expect(kept.begin({ kind: 'answer', status: 500 }, undefined)).toBe(true)
+    expect(kept.take(Buffer.from('0123456789012345plan'))).toBe(false)
+    expect(kept.take(Buffer.from('ted-secret and more'))).toBe(false)
+    const body = kept.outcome()?.body
+    expect(Buffer.from(body ?? []).toString()).toBe('0123456789012345[red')
+    expect(body?.buffer.byteLength).toBe(20)
+  })
+
+  test.each([
+    { status: 200, encoding: undefined },
+    { status: 500, encoding: 'gzip' },
+  ])('is nothing of $status with the encoding $encoding', ({ status, encoding }) => {
+    const kept = new KeptAnswer(20, [])
+    expect(kept.begin({ kind: 'answer', status }, encoding)).toBe(false)
+    expect(kept.take(Buffer.from('x'.repeat(20_000)))).toBe(false)
+    expect(kept.outcome()).toBeUndefined()
+  })
+})
