@@ -80,6 +80,7 @@ export function secretsOf(values: readonly string[], path: string): string[] {
     const login = Buffer.from(given, 'base64').toString('utf8')
     return [value, given, login, login.slice(login.indexOf(':') + 1)]
   })
-  const { pathname, search, searchParams } = new URL(path, 'http://host')
+  // Not `new URL(path, base)`: a path that begins with two slashes would name a host.
+  const { pathname, search, searchParams } = new URL(`http://host${path}`)
   return [...ofHeaders, path, pathname, search, ...searchParams.values()]
 }

@@ -255,7 +255,7 @@ describe('/metrics', () => {
       }
     }
     expect([...values.keys()].toSorted()).toEqual(
-      'commit outcome partition reason role state status_class tier topic verdict version way'.split(' '),
+      'commit kind outcome partition reason role state status_class tier topic verdict version way'.split(' '),
     )
   })
 

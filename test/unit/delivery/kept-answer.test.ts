@@ -47,6 +47,16 @@ describe('what is kept of an answer', () => {
     expect(told(`Cannot POST ${repeated}`, secrets)).toBe('Cannot POST [redacted]')
   })
 
+  test('knows a path that begins with two slashes', () => {
+    expect(secretsOf([], '//')).toEqual(['//', '//', ''])
+    expect(secretsOf([], '//planted-secret?a=planted-token')).toEqual([
+      '//planted-secret?a=planted-token',
+      '//planted-secret',
+      '?a=planted-token',
+      'planted-token',
+    ])
+  })
+
   test('is cut behind its secrets, and takes no more memory than it has', () => {
     const kept = new KeptAnswer(20, ['planted-secret'])
     expect(kept.begin({ kind: 'answer', status: 500 }, undefined)).toBe(true)
