@@ -7,7 +7,7 @@ import { openKafka } from './ask-kafka.ts'
 import { refuseFaultyCatalog } from './faulty-catalog.ts'
 import { type Parts, unwindMs } from './parts.ts'
 import { StartError } from './start-error.ts'
-import { openTelemetry } from './telemetry.ts'
+import { openTelemetry, starting } from './telemetry.ts'
 import { flushMs } from './tracing.ts'
 import { type Ending, WorkerProcess } from './worker-process.ts'
 
@@ -37,11 +37,8 @@ const overdueMs = 1_000 + flushMs
  */
 export async function startProcesses({ config, log, parts, onFatal }: ProcessesOptions): Promise<void> {
   const processes: WorkerProcess[] = []
-  const state = { isStopping: false, haveStarted: false, hasFailed: false }
-  const port = await openTelemetry(
-    { config, parts },
-    probesOf(processes, () => state.isStopping),
-  )
+  const state: State = { isForked: false, isStopping: false, haveStarted: false, hasFailed: false }
+  const port = await openTelemetry({ config, parts }, probesOf(processes, state))
 
   // What keeps one from starting keeps all from it: not worth a start of all of them.
   await refuseFaultyCatalog(config)
@@ -76,17 +73,27 @@ export async function startProcesses({ config, log, parts, onFatal }: ProcessesO
     processes.push(one)
     void one.ended.then((ending) => take(one, ending))
   }
+  state.isForked = true
   void Promise.all(processes.map(({ started }) => started)).then(() => {
     state.haveStarted = true
     log.info({ port, processes: processes.length }, 'worker started')
   })
 }
 
-function probesOf(processes: readonly WorkerProcess[], isStopping: () => boolean): Probes {
+type State = {
+  /** There are processes to ask. Before that, the catalog is read and Kafka reached. */
+  isForked: boolean
+  isStopping: boolean
+  haveStarted: boolean
+  hasFailed: boolean
+}
+
+function probesOf(processes: readonly WorkerProcess[], state: Readonly<State>): Probes {
   const askAll = <Ask extends 'metrics' | 'notReady'>(ask: Ask) =>
     Promise.all(processes.map(async (one) => ({ one, answered: await one.ask(ask, answerWithinMs) })))
   return {
     async metrics() {
+      if (!state.isForked) return { ok: false, reasons: [starting] }
       const all = await askAll('metrics')
       const reasons = all.flatMap(({ answered }) => (answered.ok ? [] : [answered.reason]))
       if (reasons.length > 0) return { ok: false, reasons }
@@ -98,7 +105,8 @@ function probesOf(processes: readonly WorkerProcess[], isStopping: () => boolean
       return all.flatMap(({ one, answered }) => (answered.ok || one.isStarting ? [] : [answered.reason]))
     },
     async notReady() {
-      if (isStopping()) return ['stopping']
+      if (state.isStopping) return ['stopping']
+      if (!state.isForked) return [starting]
       const all = await askAll('notReady')
       return all.flatMap(({ one, answered }) => {
         if (!answered.ok) return [answered.reason]

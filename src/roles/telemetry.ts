@@ -49,4 +49,5 @@ export async function openOwnTelemetry(options: TelemetryOptions): Promise<OwnTe
   }
 }
 
-const starting = 'starting'
+/** What keeps a role from being ready whose parts are not there yet. */
+export const starting = 'starting'

@@ -1,10 +1,12 @@
 import { readFileSync } from 'node:fs'
+import { createServer } from 'node:net'
 import process from 'node:process'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { freePorts } from '../../src/development/free-ports.ts'
 import { type CountingReceiver, startCountingReceiver } from '../support/counting-receiver.ts'
 import { randomPrefix, testKafka } from '../support/kafka.ts'
 import { until } from '../support/until.ts'
-import { runSluice, type SluiceProcess, startSluice } from '../support/worker-process.ts'
+import { runSluice, runToEnd, type SluiceProcess, startSluice } from '../support/worker-process.ts'
 import { newIds, unhurried, type Scene, setScene } from './scene.ts'
 
 let receiver: CountingReceiver
@@ -71,7 +73,9 @@ function pidsOf({ log }: SluiceProcess): number[] {
   )
 }
 
-async function probe({ httpPort }: SluiceProcess, path: string): Promise<{ status: number; text: string }> {
+type Probed = Pick<SluiceProcess, 'httpPort'>
+
+async function probe({ httpPort }: Probed, path: string): Promise<{ status: number; text: string }> {
   const response = await fetch(`http://127.0.0.1:${httpPort}${path}`)
   return { status: response.status, text: await response.text() }
 }
@@ -202,6 +206,24 @@ describe('two processes', () => {
     for (const path of ['/metrics', '/livez', '/readyz'])
       await until(`${path} is well again`, async () => (await probe(pair, path)).status === 200)
   })
+})
+
+test('nothing is ready or measured before there are processes: while Kafka is being reached', async () => {
+  const kafka = createServer((socket) => socket.on('error', () => undefined))
+  onTestFinished(() => void kafka.close())
+  const [httpPort = 0, kafkaPort = 0] = await freePorts(2)
+  kafka.listen(kafkaPort, '127.0.0.1')
+  scene = await setScene({ catalog: { sources: [], destinations: [] } })
+  const ended = runToEnd(['worker', '--processes', '2'], {
+    ...scene.variables,
+    SLUICE_KAFKA_BROKERS: `127.0.0.1:${kafkaPort}`,
+    SLUICE_HTTP_PORT: String(httpPort),
+  })
+  const ready = await until('its port is open', () => probe({ httpPort }, '/readyz'))
+  expect(ready).toEqual({ status: 503, text: 'starting\n' })
+  expect(await probe({ httpPort }, '/metrics')).toEqual({ status: 503, text: 'starting\n' })
+  expect(await probe({ httpPort }, '/livez')).toEqual({ status: 200, text: 'live\n' })
+  expect((await ended).code).toBe(1)
 })
 
 describe('what keeps them from starting is said once', () => {
