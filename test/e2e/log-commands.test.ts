@@ -1,52 +1,22 @@
 import { spawn } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterEach, beforeEach, expect, inject, onTestFinished, test } from 'vitest'
 import { otherProgram, produce } from '../support/kafka.ts'
 import { blockOf, stateOf } from '../support/log-blocks.ts'
-import { answer, type Receiver, startReceiver } from '../support/receiver.ts'
 import { until } from '../support/until.ts'
-import { type Ended, runToEnd, type SluiceProcess, startSluice } from '../support/worker-process.ts'
-import { newIds, type Scene, setScene } from './scene.ts'
+import { type Ended, runToEnd, type SluiceProcess } from '../support/worker-process.ts'
+import { type LogScene, setLogScene } from './log-scene.ts'
+import { newIds } from './scene.ts'
 
 const userKey = 'a key of more than sixteen characters'
 
-let receiver: Receiver
-let scene: Scene
-let folder: string
-let running: SluiceProcess[]
+let scene: LogScene
 
 beforeEach(async () => {
-  receiver = await startReceiver({ '/hook': answer(200), '/bad': answer(400) })
-  const hookOf = (path: string) => [{ id: 'main', url: `${receiver.origin}${path}` }]
-  folder = mkdtempSync(join(tmpdir(), 'sluice-index-'))
-  scene = await setScene({
-    catalog: {
-      sources: [{ id: 'shop' }],
-      destinations: [
-        { id: 'crm', sources: ['shop'], hooks: hookOf('/hook') },
-        { id: 'bad', sources: ['shop'], hooks: hookOf('/bad') },
-      ],
-    },
-    variables: { SLUICE_INDEX_FOLDER: folder, SLUICE_ATTEMPTS_USER_KEY: userKey },
-  })
-  running = []
+  scene = await setLogScene({ SLUICE_ATTEMPTS_USER_KEY: userKey })
 })
 
-afterEach(async () => {
-  await Promise.all(running.map((one) => one.kill()))
-  scene.close()
-  await receiver.stop()
-  rmSync(folder, { recursive: true, force: true })
-})
-
-async function start(role: string): Promise<SluiceProcess> {
-  const started = await startSluice(scene.variables, { role })
-  running.push(started)
-  return started
-}
+afterEach(() => scene.end())
 
 const log = (args: readonly string[], variables: Record<string, string> = {}): Promise<Ended> =>
   runToEnd(['log', ...args], { ...scene.variables, ...variables })
@@ -60,8 +30,8 @@ async function delivered(index: SluiceProcess): Promise<string> {
 }
 
 test('find shows the life of a message and what it said; by the files, or by HTTP', async () => {
-  await start('worker')
-  const index = await start('log serve')
+  await scene.start('worker')
+  const index = await scene.start('log serve')
   const id = await delivered(index)
   const url = { SLUICE_INDEX_URL: `http://127.0.0.1:${index.queryPort}` }
   for (const variables of [{}, url]) {
@@ -86,14 +56,14 @@ test('find says where Kafka no longer has the message', async () => {
   const partitions = [{ partition: 0, offset: '1' }]
   await admin.deleteTopicRecords({ topic: `${scene.prefix}events`, partitions })
   await admin.disconnect()
-  const index = await start('log serve')
+  const index = await scene.start('log serve')
   await until('it is indexed', async () => (await index.metric('sluice_log_indexed_total')) === 1)
   expect((await log(['find', 'gone'])).stdout).toContain('events/0/0: Kafka no longer has it')
 })
 
 test('search finds by user, destination and failure, and says with its exit code that there is nothing', async () => {
-  await start('worker')
-  const id = await delivered(await start('log serve'))
+  await scene.start('worker')
+  const id = await delivered(await scene.start('log serve'))
   const json = async (...args: string[]) => {
     const { code, stdout } = await log(['search', '--json', ...args])
     const lines = stdout.split('\n').filter((line) => line !== '')
@@ -109,14 +79,14 @@ test('search finds by user, destination and failure, and says with its exit code
 })
 
 test('a search by user says what to set where there is no key', async () => {
-  await start('log serve')
+  await scene.start('log serve')
   const { code, stderr } = await log(['search', '--user', 'u1'], { SLUICE_ATTEMPTS_USER_KEY: '' })
   expect([code, stderr]).toEqual([1, expect.stringContaining('SLUICE_ATTEMPTS_USER_KEY')])
 })
 
 test('stats count by the minute', async () => {
-  await start('worker')
-  await delivered(await start('log serve'))
+  await scene.start('worker')
+  await delivered(await scene.start('log serve'))
   const { stdout } = await log(['stats', '--json'])
   const minutes = stdout.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]))
   const sum = (name: string) => minutes.reduce((total, minute) => total + Number(minute[name]), 0)

@@ -1,52 +1,23 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rmSync } from 'node:fs'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { LogQuery } from '../../src/delivery-log/log-query.ts'
 import { createQueryClient } from '../../src/delivery-log/query-client.ts'
 import { produce } from '../support/kafka.ts'
 import { blockOf, stateOf } from '../support/log-blocks.ts'
-import { answer, type Receiver, startReceiver } from '../support/receiver.ts'
 import { until } from '../support/until.ts'
-import { runToEnd, type SluiceProcess, startSluice } from '../support/worker-process.ts'
-import { newIds, type Scene, setScene } from './scene.ts'
+import { runToEnd, type SluiceProcess } from '../support/worker-process.ts'
+import { type LogScene, setLogScene } from './log-scene.ts'
+import { newIds } from './scene.ts'
 
 const token = 'a token of sixteen or more'
 
-let receiver: Receiver
-let scene: Scene
-let folder: string
-let running: SluiceProcess[]
+let scene: LogScene
 
 beforeEach(async () => {
-  receiver = await startReceiver({ '/hook': answer(200), '/bad': answer(400) })
-  const hookOf = (path: string) => [{ id: 'main', url: `${receiver.origin}${path}` }]
-  folder = mkdtempSync(join(tmpdir(), 'sluice-index-'))
-  scene = await setScene({
-    catalog: {
-      sources: [{ id: 'shop' }],
-      destinations: [
-        { id: 'crm', sources: ['shop'], hooks: hookOf('/hook') },
-        { id: 'bad', sources: ['shop'], hooks: hookOf('/bad') },
-      ],
-    },
-    variables: { SLUICE_INDEX_FOLDER: folder, SLUICE_INDEX_TOKEN: token },
-  })
-  running = []
+  scene = await setLogScene({ SLUICE_INDEX_TOKEN: token })
 })
 
-afterEach(async () => {
-  await Promise.all(running.map((one) => one.kill()))
-  scene.close()
-  await receiver.stop()
-  rmSync(folder, { recursive: true, force: true })
-})
-
-async function start(role: string): Promise<SluiceProcess> {
-  const started = await startSluice(scene.variables, { role })
-  running.push(started)
-  return started
-}
+afterEach(() => scene.end())
 
 function ask({ queryPort }: SluiceProcess, given: string | undefined = token): LogQuery {
   return createQueryClient(`http://127.0.0.1:${queryPort}`, given)
@@ -67,8 +38,8 @@ async function idsIn(query: LogQuery): Promise<string[]> {
 }
 
 test('what workers deliver is found a moment later', async () => {
-  await start('worker')
-  const query = ask(await start('log serve'))
+  await scene.start('worker')
+  const query = ask(await scene.start('log serve'))
   const [id = ''] = newIds(1)
   await scene.send('shop', [id])
   const found = await until('it is found', async () => {
@@ -87,7 +58,7 @@ test('what workers deliver is found a moment later', async () => {
 })
 
 test('nobody is answered without the token', async () => {
-  const index = await start('log serve')
+  const index = await scene.start('log serve')
   for (const wrong of [undefined, 'another token of sixteen']) {
     const asked = createQueryClient(`http://127.0.0.1:${index.queryPort}`, wrong).status()
     await expect(asked).rejects.toThrow('token is missing or wrong')
@@ -104,7 +75,7 @@ test('killed at any time it has each record of the topic, and none twice', async
   const ids: string[] = []
   const rounds = 4
   for (let round = 0; round < rounds; round++) {
-    const index = await start('log serve')
+    const index = await scene.start('log serve')
     const producing = (async () => {
       for (let block = 0; block < 40; block++) {
         const some = newIds(50)
@@ -119,7 +90,7 @@ test('killed at any time it has each record of the topic, and none twice', async
     if (round < rounds - 1) await index.kill()
     await producing
   }
-  const last = running.at(-1)
+  const last = scene.running.at(-1)
   if (last === undefined) throw new Error('nothing runs')
   await until('all is indexed', async () => (await ask(last).status()).rows >= ids.length)
   expect((await idsIn(ask(last))).toSorted()).toEqual(ids.toSorted())
@@ -129,22 +100,22 @@ test('an index that is lost is made again from the topic', async () => {
   const ids = newIds(500)
   const value = blockOf(ids.map((messageId) => stateOf({ messageId })))
   await produce(`${scene.prefix}attempts`, [{ key: '0', value }])
-  const first = await start('log serve')
+  const first = await scene.start('log serve')
   await until('all is indexed', async () => (await ask(first).status()).rows === 500)
   await first.terminate()
-  rmSync(folder, { recursive: true, force: true })
-  const second = await start('log serve')
+  rmSync(scene.folder, { recursive: true, force: true })
+  const second = await scene.start('log serve')
   await until('all is indexed', async () => (await ask(second).status()).rows === 500)
   expect((await idsIn(ask(second))).toSorted()).toEqual(ids.toSorted())
 })
 
 test('a restart goes on where it was', async () => {
-  const first = await start('log serve')
+  const first = await scene.start('log serve')
   await produce(`${scene.prefix}attempts`, [{ key: '0', value: blockOf([stateOf({ messageId: 'one' })]) }])
   await until('it is indexed', async () => (await ask(first).status()).rows === 1)
   expect((await first.terminate()).code).toBe(0)
   await produce(`${scene.prefix}attempts`, [{ key: '0', value: blockOf([stateOf({ messageId: 'two' })]) }])
-  const second = await start('log serve')
+  const second = await scene.start('log serve')
   await until('it is indexed', async () => (await ask(second).status()).rows === 2)
   expect(await second.metric('sluice_log_indexed_total')).toBe(1)
 })

@@ -1,0 +1,50 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { answer, startReceiver } from '../support/receiver.ts'
+import { type SluiceProcess, startSluice } from '../support/worker-process.ts'
+import { type Scene, setScene } from './scene.ts'
+
+/** A scene with a delivery log: of the source `shop` the destination `crm` takes all, and `bad` refuses all for good. */
+export type LogScene = Scene & {
+  /** Of the index. */
+  folder: string
+  /** Those that were started here, also what has ended since. */
+  running: readonly SluiceProcess[]
+  start(role: string): Promise<SluiceProcess>
+  /** Ends what still runs, and removes what was made. */
+  end(): Promise<void>
+}
+
+export async function setLogScene(variables: Record<string, string>): Promise<LogScene> {
+  const receiver = await startReceiver({ '/hook': answer(200), '/bad': answer(400) })
+  const hookOf = (path: string) => [{ id: 'main', url: `${receiver.origin}${path}` }]
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-index-'))
+  const scene = await setScene({
+    catalog: {
+      sources: [{ id: 'shop' }],
+      destinations: [
+        { id: 'crm', sources: ['shop'], hooks: hookOf('/hook') },
+        { id: 'bad', sources: ['shop'], hooks: hookOf('/bad') },
+      ],
+    },
+    variables: { SLUICE_INDEX_FOLDER: folder, ...variables },
+  })
+  const running: SluiceProcess[] = []
+  return {
+    ...scene,
+    folder,
+    running,
+    async start(role) {
+      const started = await startSluice(scene.variables, { role })
+      running.push(started)
+      return started
+    },
+    async end() {
+      await Promise.all(running.map((one) => one.kill()))
+      scene.close()
+      await receiver.stop()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
