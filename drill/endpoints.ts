@@ -1,9 +1,10 @@
 import { type AudienceCustomer, createAudienceCustomer } from '../test/support/audience-customer.ts'
-import { DeliveryLog } from '../test/support/delivery-book.ts'
+import { DeliveryLog, keyOf } from '../test/support/delivery-book.ts'
 import { readJson } from '../test/support/post.ts'
 import { Random } from '../test/support/random.ts'
 import { type ReceivedRequest, type Receiver, type Script, startReceiver } from '../test/support/receiver.ts'
 import type { Trust } from '../test/support/trust.ts'
+import type { Try } from './evidence.ts'
 import { type Destination, destinations, failingHook } from './fleet.ts'
 import { createVerifier } from './signatures.ts'
 
@@ -13,6 +14,8 @@ export type Endpoints = {
   https: Receiver
   /** What was taken of events and deletions: requests that were answered with 200, or were to be. */
   log: DeliveryLog
+  /** Requests for events that were refused and may be taken later, by `destination/messageId`. */
+  refused: ReadonlyMap<string, readonly Try[]>
   /** Messages that were taken for the first time, of all destinations together. */
   readonly distinct: number
   /** All requests, also those that were refused. */
@@ -36,6 +39,7 @@ const fewFaults = 5
 export async function startEndpoints(seed: number, trust: Trust): Promise<Endpoints> {
   const random = new Random(seed)
   const log = new DeliveryLog()
+  const refused = new Map<string, Try[]>()
   const deletes = new Set<string>()
   const signatures = { right: 0, wrong: [] as string[] }
   const audiences = new Map<string, AudienceCustomer>()
@@ -62,6 +66,15 @@ export async function startEndpoints(seed: number, trust: Trust): Promise<Endpoi
     }
   }
 
+  /** Refuses it in one of several ways, and takes note. */
+  function turnDown({ id }: Destination, request: ReceivedRequest): Script {
+    const key = keyOf(id, String(readJson(String(request.body))['messageId']))
+    const tries = refused.get(key) ?? []
+    refused.set(key, tries)
+    tries.push({ worker: String(request.headers['x-worker']), arrivedMs: Date.now() })
+    return random.pick(refusals)
+  }
+
   function scriptFor(destination: Destination, request: ReceivedRequest): Script {
     switch (destination.behaviour) {
       case 'healthy':
@@ -69,7 +82,9 @@ export async function startEndpoints(seed: number, trust: Trust): Promise<Endpoi
       case 'slow':
         return take(destination, request, slowMs.least + random.below(slowMs.most - slowMs.least))
       case 'failing':
-        return !isWell && random.oneIn(failsOneIn) ? random.pick(refusals) : take(destination, request)
+        return !isWell && random.oneIn(failsOneIn)
+          ? turnDown(destination, request)
+          : take(destination, request)
       case 'dead':
         return isWell ? take(destination, request) : never
       case 'gone':
@@ -116,6 +131,7 @@ export async function startEndpoints(seed: number, trust: Trust): Promise<Endpoi
     http,
     https,
     log,
+    refused,
     get distinct() {
       return log.deliveries.size
     },

@@ -1,6 +1,7 @@
 import type { Change } from '../test/support/changing-group.ts'
 import type { Delivery } from '../test/support/delivery-book.ts'
 import type { WrongValue } from '../test/support/audience-upstream.ts'
+import type { BackwardCommit } from './backward-commits.ts'
 import type { SentMessage } from './ledger.ts'
 import type { Happened } from './play.ts'
 
@@ -17,6 +18,9 @@ export type ParkedTry = {
   outcome: string
 }
 
+/** A request for a message, by whom and when. */
+export type Try = Pick<Delivery, 'worker' | 'arrivedMs'>
+
 /** What a customer of audiences has at the end. */
 export type AudienceEvidence = {
   destination: string
@@ -32,6 +36,8 @@ export type Evidence = {
   acknowledged: readonly SentMessage[]
   /** By `destination/messageId`. */
   deliveries: ReadonlyMap<string, readonly Delivery[]>
+  /** Requests that were refused before, by the same key. */
+  refused: ReadonlyMap<string, readonly Try[]>
   deadLetters: readonly DeadLetter[]
   /** Ids of the topic `events`: those of a partition in the order in which they are there. */
   written: readonly string[]
@@ -45,6 +51,8 @@ export type Evidence = {
   leftOut: readonly string[]
   changes: readonly Change[]
   happened: readonly Happened[]
+  /** As seen every two seconds. */
+  backwardCommits: readonly BackwardCommit[]
   /** Processes that ended though nobody ended them, and what did not end or come back as it should. */
   mishaps: readonly string[]
   /** Lines in which Sluice tells of a fault of its own. */

@@ -1,6 +1,6 @@
 import { round } from '../bench/support/statistics.ts'
 import { latencyOf, wellDestination } from './report/series.ts'
-import { causes } from './repeats.ts'
+import { causes, countUncommitted } from './repeats.ts'
 import type { Drill } from './run.ts'
 
 /** A drill in figures: what `--json` ends with. */
@@ -26,6 +26,7 @@ export function figuresOf(drill: Drill) {
     repeats_by_cause: Object.fromEntries(
       causes.map((cause) => [cause, verdict.repeats.filter((repeat) => repeat.cause === cause).length]),
     ),
+    repeats_a_worker_fault: repeatsOfFaults(drill),
     dead_letters: deadLetters.length,
     audience_changes: audienceChanges.written,
     audience_syncs: audienceChanges.syncs,
@@ -44,5 +45,22 @@ export function figuresOf(drill: Drill) {
     settle_s: round((drill.settledMs - drill.calmMs) / 1_000, 1),
     machine_used_by_others: round(drill.othersShare, 3),
     node: process.version,
+  }
+}
+
+/** Of each kill and stop of a worker: how many messages it repeated, and how many it may have: those that the worker had not committed for certain. */
+function repeatsOfFaults({ evidence, verdict: { repeats } }: Drill) {
+  const possible = countUncommitted(evidence)
+  const byFault = Map.groupBy(
+    repeats.filter(({ fault }) => fault !== undefined),
+    ({ fault }) => fault,
+  )
+  const counts = [...byFault.values()].map(({ length }) => length)
+  const sum = counts.reduce((total, count) => total + count, 0)
+  return {
+    faults: possible.length,
+    mean: round(sum / Math.max(1, possible.length), 1),
+    most: Math.max(0, ...counts),
+    most_possible: Math.max(0, ...possible),
   }
 }

@@ -141,6 +141,8 @@ const settings = {
   SLUICE_RETRY_THEN: '30s',
   SLUICE_BREAKER_MAX_OPEN_FOR: '5s',
   SLUICE_LOG_ATTEMPTS: 'false',
+  // With where each partition is begun.
+  SLUICE_LOG_LEVEL: 'debug',
 }
 
 async function isReady({ httpPort }: SluiceProcess): Promise<boolean> {

@@ -2,7 +2,7 @@ import { keyOf } from '../test/support/delivery-book.ts'
 import { readWebId } from './clients.ts'
 import type { Evidence } from './evidence.ts'
 import { type Destination, destinationsOf } from './fleet.ts'
-import { findRepeats, type Repeat } from './repeats.ts'
+import { findBackward, findRepeats, type Repeat } from './repeats.ts'
 
 /** Something that Sluice promises, and whether it was so. */
 export type Check = {
@@ -22,8 +22,6 @@ export type Verdict = {
   repeats: readonly Repeat[]
 }
 
-/** Of all deliveries at the most. */
-const mostRepeated = 0.05
 const shown = 10
 /** Parts of syncs that a newer sync has replaced: halves are sent on purpose, and what has no answer is sent again. */
 const overtaken = new Set(['sync_outdated', 'sync_incomplete'])
@@ -36,7 +34,8 @@ export function judge(evidence: Evidence): Verdict {
     ofMessages(evidence, gaps),
     ofDeadLetters(evidence),
     ofAllSettled(evidence),
-    ...ofRepeats(evidence, repeats),
+    ofRepeats(repeats),
+    ofCommits(evidence),
     ofAudiences(evidence),
     ofDeletedValues(evidence),
     ofDeletes(evidence),
@@ -110,28 +109,32 @@ function ofAllSettled({ lagLeft }: Evidence): Check {
   }
 }
 
-function ofRepeats({ deliveries }: Evidence, repeats: readonly Repeat[]): Check[] {
+/** How many there are is told and not judged: that depends on how often workers are killed, and on how much they deliver. */
+function ofRepeats(repeats: readonly Repeat[]): Check {
   const unexplained = repeats.filter(({ cause }) => cause === 'unexplained')
-  const share = repeats.length / Math.max(1, deliveries.size)
-  return [
-    check(
-      'What was delivered more than once was so across a fault',
-      unexplained.map(({ deliveries: [first, ...more] }) => {
-        const later = more.map(
-          ({ worker, arrivedMs }) => `${worker} ${arrivedMs - (first?.arrivedMs ?? 0)} ms later`,
-        )
-        return `${first?.destination}/${first?.messageId} at ${new Date(first?.arrivedMs ?? 0).toISOString()}: ${first?.worker}, then ${later.join(', ')}`
-      }),
-      'without a cause',
-      ` of ${repeats.length.toLocaleString('en')} that were repeated`,
+  return check(
+    'What was delivered more than once was so across a fault, a short time before it',
+    unexplained.map(({ deliveries: [first, ...more] }) => {
+      const later = more.map(
+        ({ worker, arrivedMs }) => `${worker} ${arrivedMs - (first?.arrivedMs ?? 0)} ms later`,
+      )
+      return `${first?.destination}/${first?.messageId} at ${new Date(first?.arrivedMs ?? 0).toISOString()}: ${first?.worker}, then ${later.join(', ')}`
+    }),
+    'without a cause',
+    ` of ${repeats.length.toLocaleString('en')} that were repeated`,
+  )
+}
+
+function ofCommits(evidence: Evidence): Check {
+  return check(
+    'What the group has committed never goes back while Kafka is well',
+    findBackward(evidence).map(
+      ({ partition, from, to, lostMs }) =>
+        `${partition} at ${new Date(lostMs).toISOString()}: from ${from} to ${to}`,
     ),
-    {
-      promise: `No more than ${mostRepeated * 100} % were delivered more than once`,
-      isKept: share <= mostRepeated,
-      found: `${(share * 100).toFixed(2)} % of ${deliveries.size.toLocaleString('en')}`,
-      against: [],
-    },
-  ]
+    'times',
+    ` (${evidence.backwardCommits.length} while it was in trouble or well)`,
+  )
 }
 
 function ofAudiences({ audiences }: Evidence): Check {

@@ -1,11 +1,13 @@
+import type { Change } from '../test/support/changing-group.ts'
 import { type Delivery, keyOf } from '../test/support/delivery-book.ts'
-import { faultsOf, isFault } from '../test/support/repeated-deliveries.ts'
-import type { Evidence, ParkedTry } from './evidence.ts'
+import { inFlightMs, isFault } from '../test/support/repeated-deliveries.ts'
+import type { BackwardCommit } from './backward-commits.ts'
+import type { Evidence, ParkedTry, Try } from './evidence.ts'
 import { destinations } from './fleet.ts'
 import type { Happened } from './play.ts'
 
 /**
- * Why a message was taken more than once: a worker that had delivered it was killed or stopped; the sender was gone when it was
+ * Why a message was taken more than once: a worker that had delivered or tried it was killed or stopped; the sender was gone when it was
  * answered; it is twice in Kafka (the event or its retry), since who wrote it got no answer; Kafka was in trouble, so that nothing could be committed; the network to
  * the endpoint was; nothing of these.
  */
@@ -19,11 +21,21 @@ export const causes = [
 ] as const
 export type Cause = (typeof causes)[number]
 
-export type Repeat = { cause: Cause; deliveries: readonly Delivery[] }
+export type Repeat = {
+  cause: Cause
+  deliveries: readonly Delivery[]
+  /** Of a worker that had tried it, where that is the cause. */
+  fault?: Change
+}
 
 /** After trouble of Kafka a member may be expelled, and commits what it has settled when it is back. */
 const afterKafkaMs = 15_000
 const afterNetworkMs = 5_000
+/**
+ * So long what a worker has delivered may not be committed yet: its record waits for its other deliveries (5 s in a lane, 5 s an attempt, 3 s for a retry topic),
+ * and then for the next commit (1 s). What is older is repeated by no fault of a worker.
+ */
+const uncommittedMs = 15_000
 
 /** All messages that an endpoint has taken more than once, with why. */
 export function findRepeats(evidence: Evidence): Repeat[] {
@@ -33,27 +45,71 @@ export function findRepeats(evidence: Evidence): Repeat[] {
     [...repeated(evidence.parked.map(({ key, state }) => `${key} ${state}`))].map((one) => one.split(' ')[0]),
   )
   const unread = new Set(evidence.parked.filter(isUnread).map(({ key }) => key))
-  const spans = {
-    kafka: evidence.happened.filter(isOfKafka),
-    endpoint: evidence.happened.filter(({ fault }) => fault.kind === 'trouble to an endpoint'),
-  }
+  const ofKafka = evidence.happened.filter(isOfKafka)
+  const ofEndpoint = evidence.happened.filter(({ fault }) => fault.kind === 'trouble to an endpoint')
   const proxied = new Set(destinations.filter(({ isProxied }) => isProxied).map(({ id }) => id))
-  const causeOf = (deliveries: readonly Delivery[]): Cause => {
-    const [first] = deliveries
-    if (faultsOf(deliveries, faults).length > 0) return 'worker killed or stopped'
-    if (deliveries.slice(0, -1).some(({ isAnswered }) => !isAnswered)) return 'answer not read'
-    if (first !== undefined && unread.has(keyOf(first.destination, first.messageId))) return 'answer not read'
-    if (first !== undefined && twice.has(first.messageId)) return 'written twice'
-    if (first !== undefined && parkedTwice.has(keyOf(first.destination, first.messageId)))
-      return 'written twice'
-    if (isWithin(deliveries, spans.kafka, afterKafkaMs)) return 'Kafka in trouble'
-    if (first !== undefined && proxied.has(first.destination))
-      if (isWithin(deliveries, spans.endpoint, afterNetworkMs)) return 'network to the endpoint'
-    return 'unexplained'
+  const causeOf = (first: Delivery, deliveries: readonly Delivery[]): Cause => {
+    const key = keyOf(first.destination, first.messageId)
+    if (deliveries.slice(0, -1).some(({ isAnswered }) => !isAnswered) || unread.has(key))
+      return 'answer not read'
+    if (twice.has(first.messageId) || parkedTwice.has(key)) return 'written twice'
+    if (isWithin(deliveries, ofKafka, afterKafkaMs)) return 'Kafka in trouble'
+    const isOverNetwork = proxied.has(first.destination) && isWithin(deliveries, ofEndpoint, afterNetworkMs)
+    return isOverNetwork ? 'network to the endpoint' : 'unexplained'
   }
-  return [...evidence.deliveries.values()]
-    .filter(({ length }) => length > 1)
-    .map((deliveries) => ({ cause: causeOf(deliveries), deliveries }))
+  return [...evidence.deliveries.values()].flatMap((deliveries): Repeat[] => {
+    const [first] = deliveries
+    if (first === undefined || deliveries.length < 2) return []
+    const tries = [...deliveries, ...(evidence.refused.get(keyOf(first.destination, first.messageId)) ?? [])]
+    const lastMs = deliveries.at(-1)?.arrivedMs ?? 0
+    const fault = faults.find(
+      (one) => lastMs >= one.fromMs && mayRepeat(one, tries.filter(isBefore(lastMs)), ofKafka),
+    )
+    if (fault !== undefined) return [{ cause: 'worker killed or stopped', deliveries, fault }]
+    return [{ cause: causeOf(first, deliveries), deliveries }]
+  })
+}
+
+/** What each kill or stop of a worker may have repeated: messages that it had delivered and may not have committed. */
+export function countUncommitted({ changes, happened, deliveries }: Evidence): number[] {
+  const ofKafka = happened.filter(isOfKafka)
+  return changes.filter(isFault).map((fault) => {
+    const sinceMs = uncommittedSince(fault, ofKafka)
+    return [...deliveries.values()].filter((all) => all.some((one) => isOf(fault, one, sinceMs))).length
+  })
+}
+
+/**
+ * Whether that worker had tried it a short time before, and nobody had to know. Also where that was refused: then the message and its
+ * retry are both in Kafka.
+ */
+function mayRepeat(fault: Change, tries: readonly Try[], ofKafka: readonly Happened[]): boolean {
+  const sinceMs = uncommittedSince(fault, ofKafka)
+  return tries.some((one) => isOf(fault, one, sinceMs))
+}
+
+function isBefore(ms: number): (one: Try) => boolean {
+  return ({ arrivedMs }) => arrivedMs < ms
+}
+
+function isOf(fault: Change, { worker, arrivedMs }: Try, sinceMs: number): boolean {
+  return worker === fault.worker && arrivedMs >= sinceMs && arrivedMs <= fault.toMs + inFlightMs
+}
+
+/** While Kafka is in trouble nothing can be committed. */
+function uncommittedSince({ fromMs }: Change, ofKafka: readonly Happened[]): number {
+  let sinceMs = fromMs - uncommittedMs
+  for (const span of ofKafka.toSorted((a, b) => b.fromMs - a.fromMs)) {
+    if (span.fromMs <= fromMs && span.toMs + afterKafkaMs >= sinceMs)
+      sinceMs = Math.min(sinceMs, span.fromMs - uncommittedMs)
+  }
+  return sinceMs
+}
+
+/** Of the group's committed positions, those that went back though Kafka was well. */
+export function findBackward({ backwardCommits, happened }: Evidence): BackwardCommit[] {
+  const ofKafka = happened.filter(isOfKafka)
+  return backwardCommits.filter(({ seenMs, lostMs }) => !overlaps(ofKafka, seenMs, lostMs, afterKafkaMs))
 }
 
 /** Whether the sender says that it had no answer, so that it tried again what the endpoint had taken. */
@@ -67,8 +123,10 @@ function isOfKafka({ lane }: Happened): boolean {
 }
 
 function isWithin(deliveries: readonly Delivery[], spans: readonly Happened[], afterMs: number): boolean {
-  const fromMs = deliveries[0]?.arrivedMs ?? 0
-  const toMs = deliveries.at(-1)?.arrivedMs ?? 0
+  return overlaps(spans, deliveries[0]?.arrivedMs ?? 0, deliveries.at(-1)?.arrivedMs ?? 0, afterMs)
+}
+
+function overlaps(spans: readonly Happened[], fromMs: number, toMs: number, afterMs: number): boolean {
   return spans.some((span) => fromMs <= span.toMs + afterMs && toMs >= span.fromMs)
 }
 

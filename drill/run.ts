@@ -13,10 +13,11 @@ import type { DeadLetter, Evidence, ParkedTry } from './evidence.ts'
 import { type Installation, openInstallation, partitions, retryWaits } from './installation.ts'
 import { Ledger } from './ledger.ts'
 import { judge, type Verdict } from './oracle.ts'
+import { recordsAbout } from './records-about.ts'
 import { createActor, type Happened, playFaults } from './play.ts'
 import { startProgress } from './progress.ts'
 import { brokerCount, scheduleOf } from './schedule.ts'
-import { lagOf, type LagSample, type Sample, startSampling } from './samples.ts'
+import { type LagSample, type Sample, type Sampling, standOf, startSampling } from './samples.ts'
 import type { DrillSettings } from './settings.ts'
 import { startTraffic, type Traffic } from './traffic.ts'
 
@@ -33,7 +34,7 @@ export type Drill = {
   requests: number
   audienceChanges: { written: number; syncs: number; deletions: number }
   failedStarts: readonly string[]
-  /** What all processes said, in order of time: without attempts. */
+  /** What all processes said, in order of time, without attempts; then the records about users with wrong values, and what they were told. */
   log: readonly string[]
   /** Of the machine, by other programs: 0 to 1. */
   othersShare: number
@@ -143,7 +144,19 @@ async function play(opened: Opened, act: ReturnType<typeof createActor>): Promis
     await sampling.stop()
     await group.close().catch(note('a worker did not stop'))
     await gateway.stop().catch(note('the gateway did not stop'))
-    const evidence = await gather({ opened, traffic, happened: faults.happened, mishaps, lagLeft })
+    const evidence = await gather({
+      opened,
+      traffic,
+      sampling,
+      happened: faults.happened,
+      mishaps,
+      lagLeft,
+    })
+    const wrong = new Set(evidence.audiences.flatMap((of) => of.wrong.map(({ user }) => user)))
+    const about = await recordsAbout(brokers, prefix, wrong)
+    const told = [...endpoints.audiences].flatMap(([destination, customer]) =>
+      [...wrong].flatMap((user) => customer.historyOf(user).map((line) => `${destination} ${user} ${line}`)),
+    )
     return {
       settings,
       startedMs,
@@ -159,7 +172,7 @@ async function play(opened: Opened, act: ReturnType<typeof createActor>): Promis
         deletions: traffic.audiences.deletions,
       },
       failedStarts: installation.failedStarts,
-      log: linesOf(installation),
+      log: [...linesOf(installation), ...about, ...told],
       othersShare,
       evidence,
       verdict: judge(evidence),
@@ -202,7 +215,7 @@ async function settle({ brokers, installation: { groupId, prefix } }: Opened): P
   await until(
     'all is committed',
     async () => {
-      left = await lagOf(brokers, groupId, prefix)
+      left = (await standOf(brokers, groupId, prefix)).lag
       return left === 0
     },
     { timeoutMs: mostSettleMs, everyMs: 1_000 },
@@ -213,12 +226,14 @@ async function settle({ brokers, installation: { groupId, prefix } }: Opened): P
 async function gather({
   opened: { brokers, endpoints, installation, ledger },
   traffic,
+  sampling,
   happened,
   mishaps,
   lagLeft,
 }: {
   opened: Opened
   traffic: Traffic
+  sampling: Sampling
   happened: readonly Happened[]
   mishaps: readonly string[]
   lagLeft: number
@@ -253,6 +268,7 @@ async function gather({
   return {
     acknowledged: ledger.acknowledged,
     deliveries: endpoints.log.deliveries,
+    refused: endpoints.refused,
     deadLetters,
     written,
     parked,
@@ -268,6 +284,7 @@ async function gather({
     leftOut: ledger.leftOut,
     changes: group.changes,
     happened,
+    backwardCommits: sampling.backwardCommits,
     mishaps,
     ownFaults: logs
       .filter(({ msg }) => /a fault of Sluice|this is a bug/.test(msg))

@@ -1,7 +1,8 @@
 import { setTimeout as passTime } from 'node:timers/promises'
 import { withAdmin } from '../src/kafka/with-admin.ts'
-import { groupLag } from '../test/support/group-lag.ts'
+import { type GroupStand, groupStand } from '../test/support/group-lag.ts'
 import { plainClient } from '../test/support/plain-client.ts'
+import { type BackwardCommit, CommitWatch } from './backward-commits.ts'
 
 /** Counts are since the start. */
 export type Sample = {
@@ -23,6 +24,7 @@ export type LagSample = { atMs: number; records: number }
 export type Sampling = {
   samples: readonly Sample[]
   lags: readonly LagSample[]
+  backwardCommits: readonly BackwardCommit[]
   stop(): Promise<void>
 }
 
@@ -43,6 +45,7 @@ export function startSampling({
 }): Sampling {
   const samples: Sample[] = []
   const lags: LagSample[] = []
+  const watch = new CommitWatch()
   const stopping = new AbortController()
   const { signal } = stopping
   const rest = (ms: number): Promise<void> =>
@@ -61,8 +64,11 @@ export function startSampling({
   async function sampleLag(): Promise<void> {
     while (!signal.aborted) {
       // A connection of its own each time: one that a broker's death has broken would be waited for.
-      const records = await lagOf(brokers, groupId, prefix).catch(() => undefined)
-      if (records !== undefined) lags.push({ atMs: Date.now(), records })
+      const stand = await standOf(brokers, groupId, prefix).catch(() => undefined)
+      if (stand !== undefined) {
+        lags.push({ atMs: Date.now(), records: stand.lag })
+        watch.note(Date.now(), stand.committed)
+      }
       await rest(lagEveryMs)
     }
   }
@@ -71,6 +77,7 @@ export function startSampling({
   return {
     samples,
     lags,
+    backwardCommits: watch.backward,
     async stop() {
       stopping.abort()
       await running
@@ -78,7 +85,7 @@ export function startSampling({
   }
 }
 
-/** Records that the group has not committed. */
-export function lagOf(brokers: readonly string[], groupId: string, prefix: string): Promise<number> {
-  return withAdmin(plainClient(brokers), (admin) => groupLag(admin, groupId, prefix))
+/** Where the group stands, by Kafka's own word. */
+export function standOf(brokers: readonly string[], groupId: string, prefix: string): Promise<GroupStand> {
+  return withAdmin(plainClient(brokers), (admin) => groupStand(admin, groupId, prefix))
 }

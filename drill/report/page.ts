@@ -174,12 +174,15 @@ function drawDestinations(drill: Drill): string {
   return drawTable(['destination', 'is', 'taken', 'more than once', 'dead letters', 'p50', 'p99'], rows, 2)
 }
 
-function drawRepeats({ verdict: { repeats } }: Drill): string {
+function drawRepeats(drill: Drill): string {
+  const { repeats } = drill.verdict
+  const { faults, mean, most, most_possible: possible } = figuresOf(drill).repeats_a_worker_fault
   const rows = causes.map((cause) => {
     const of = repeats.filter((repeat) => repeat.cause === cause)
     return [cause, whole(of.length)]
   })
-  return drawTable(['why', 'messages'], rows, 1)
+  const limit = `A worker that is killed or stopped repeats what it has delivered and not committed. Of ${faults} such faults one repeated ${mean} messages on average, ${whole(most)} at the most; it may have been ${whole(possible)}.`
+  return `${drawTable(['why', 'messages'], rows, 1)}<p class="about">${limit}</p>`
 }
 
 function drawFaultTable({ evidence: { happened }, startedMs }: Drill): string {

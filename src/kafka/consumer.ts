@@ -46,6 +46,7 @@ export type TopicSubscription = {
 }
 
 export type ConsumerLog = {
+  debug(fields: object, message: string): void
   info(fields: object, message: string): void
   warn(fields: object, message: string): void
   error(fields: object, message: string): void

@@ -35,7 +35,7 @@ export type HandoverOptions = {
   readonly onBegun: (partition: Partition, feed: Feed) => void
   readonly onLost: (partition: Partition, from: number, to: number, count: number) => void
   readonly onTruncated: (partition: Partition, truncation: Truncation) => void
-  readonly log: Record<'warn' | 'error', (fields: object, message: string) => void>
+  readonly log: Record<'debug' | 'warn' | 'error', (fields: object, message: string) => void>
 }
 
 const lookAgainMs = 100
@@ -144,7 +144,7 @@ export class Handover {
   }
 
   async #begin(ready: readonly Ready[]): Promise<void> {
-    const { joins, isQuiet, view, commit, onBegun } = this.#options
+    const { joins, isQuiet, view, commit, onBegun, log } = this.#options
     const join = joins()
     const locations = await locate(view, ready.map(placeOf))
     // Else it would be heard of with the next look that comes by itself, half a minute later.
@@ -163,6 +163,9 @@ export class Handover {
     for (const { partition, feed, one, location } of begun) {
       if (refused.has(partition)) continue
       partition.isWaiting = false
+      const { topic, id, watermark } = partition
+      const { offset: stored, metadata } = one.stored
+      log.debug({ topic, partition: id, at: watermark.position, stored, metadata }, 'a partition is begun')
       this.#tell(one, location)
       onBegun(partition, feed)
     }

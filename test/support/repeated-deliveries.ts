@@ -2,7 +2,7 @@ import type { Change } from './changing-group.ts'
 import type { Delivery } from './delivery-book.ts'
 
 /** What a worker had in flight when it learned that it had lost its partitions, read by a receiver that is behind. */
-const inFlightMs = 5_000
+export const inFlightMs = 5_000
 
 /** Whether it is one that a worker has not planned, and that may repeat what it had begun. */
 export function isFault({ kind }: Change): boolean {

@@ -28,7 +28,7 @@ export type ReceivedRecord = {
   settle(): void
 }
 
-const quiet = { info() {}, warn() {}, error() {} }
+const quiet = { debug() {}, info() {}, warn() {}, error() {} }
 
 export type MemberOptions = Pick<ConsumerOptions, 'groupId' | 'topics' | 'prepare' | 'released'> & {
   instanceId?: string

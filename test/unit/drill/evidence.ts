@@ -34,6 +34,7 @@ export function flawless(): Evidence {
           [{ destination, messageId: id, worker: 'w1', arrivedMs: sentMs + 20, isAnswered: true }],
         ]),
     ),
+    refused: new Map(),
     deadLetters: due.filter(isDead).map(({ id, destination }) => ({
       destination,
       messageId: id,
@@ -49,6 +50,7 @@ export function flawless(): Evidence {
     leftOut: [],
     changes: [],
     happened: [],
+    backwardCommits: [],
     mishaps: [],
     ownFaults: [],
     lagLeft: 0,
