@@ -50,7 +50,7 @@ export async function startTraffic({
   const { signal } = stopping
   const random = new Random(seed)
   const audiences = createAudienceUpstream({
-    partitions,
+    partitions: () => partitions,
     random: new Random(seed + 1),
     deletedWithinMs,
     msSinceDelete: (user, atMs) => leastSinceDelete(endpoints, user, atMs),

@@ -1,19 +1,14 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as passTime } from 'node:timers/promises'
-import { Partitioners } from 'kafkajs'
 import { expect, test } from 'vitest'
 import { type Scene, setScene, unhurried } from '../e2e/scene.ts'
-import { type AudienceCustomer, createAudienceCustomer, timeOfDay } from '../support/audience-customer.ts'
-import { users } from '../support/audience-names.ts'
-import { createAudienceUpstream } from '../support/audience-upstream.ts'
-import { otherProgram } from '../support/kafka.ts'
+import { createAudienceCustomer } from '../support/audience-customer.ts'
+import { AudienceFleet, openAudienceUpstream, tellOf } from '../support/audience-fleet.ts'
 import { Random } from '../support/random.ts'
 import { type Receiver, startReceiver } from '../support/receiver.ts'
 import { createTrust, type Trust } from '../support/trust.ts'
 import { until } from '../support/until.ts'
-import { type SluiceProcess, startSluice } from '../support/worker-process.ts'
 
 /** For so long everything goes wrong; then nothing does. */
 const seconds = Number(process.env['SLUICE_TEST_AUDIENCE_SECONDS'] ?? 70)
@@ -31,17 +26,12 @@ test('while workers are killed and their customer fails, times out and acts late
   const receiver = await startReceiver(customer.script, trust.secured)
   const scene = await setAudienceScene(receiver, trust)
   const folders = Array.from({ length: workers }, () => mkdtempSync(join(tmpdir(), 'sluice-state-')))
-  const fleet = new Fleet(scene, folders)
-  const producer = otherProgram().producer({ createPartitioner: Partitioners.DefaultPartitioner })
-  await producer.connect()
-  const upstream = createAudienceUpstream({
-    partitions,
+  const fleet = new AudienceFleet(scene, folders)
+  const upstream = await openAudienceUpstream({
+    prefix: scene.prefix,
+    customer,
+    partitions: () => partitions,
     random: new Random(seed + 1),
-    msSinceDelete: (user, atMs) => customer.msSinceDelete(user, atMs),
-    async send(topic, records) {
-      const messages = records.map((record) => ({ ...record, headers: { 'source-id': 'space' } }))
-      await producer.send({ topic: `${scene.prefix}${topic}`, messages, acks: -1 })
-    },
   })
   try {
     await fleet.startAll()
@@ -67,20 +57,13 @@ test('while workers are killed and their customer fails, times out and acts late
     expect(customer.late).toBeGreaterThan(0)
   } finally {
     await fleet.killAll()
-    await producer.disconnect()
+    await upstream.close()
     scene.close()
     await receiver.stop()
     trust.remove()
     for (const folder of folders) rmSync(folder, { recursive: true, force: true })
   }
 })
-
-/** For whoever has to find out why: all that came of the users that these lines begin with, and when workers were killed. */
-function tellOf(lines: readonly string[], customer: AudienceCustomer, { killed }: Fleet): void {
-  const amiss = users.filter((user) => lines.some((line) => line.split(' ')[0] === user))
-  if (amiss.length > 0) process.stdout.write(`workers were killed at ${killed.join(', ')}\n`)
-  for (const user of amiss) process.stdout.write(`${user}:\n${customer.historyOf(user).join('\n')}\n`)
-}
 
 function setAudienceScene(receiver: Receiver, trust: Trust): Promise<Scene> {
   return setScene({
@@ -98,45 +81,4 @@ function setAudienceScene(receiver: Receiver, trust: Trust): Promise<Scene> {
       SLUICE_LOG_ATTEMPTS: 'false',
     },
   })
-}
-
-/** Workers with a volume each. */
-class Fleet {
-  readonly #scene: Scene
-  readonly #folders: readonly string[]
-  readonly #running: SluiceProcess[] = []
-  /** When each kill was. */
-  readonly killed: string[] = []
-
-  constructor(scene: Scene, folders: readonly string[]) {
-    this.#scene = scene
-    this.#folders = folders
-  }
-
-  async startAll(): Promise<void> {
-    this.#running.push(...(await Promise.all(this.#folders.map((folder) => this.#start(folder)))))
-  }
-
-  async playKills(random: Random, untilMs: number): Promise<void> {
-    while (performance.now() < untilMs) {
-      await passTime(2_000 + random.below(5_000))
-      const at = random.below(workers)
-      const folder = this.#folders[at]
-      if (folder === undefined) continue
-      await this.#running[at]?.kill()
-      this.killed.push(timeOfDay())
-      await passTime(random.below(3_000))
-      // Now and then its volume is lost, too.
-      if (random.oneIn(4)) rmSync(folder, { recursive: true })
-      this.#running[at] = await this.#start(folder)
-    }
-  }
-
-  async killAll(): Promise<void> {
-    await Promise.all(this.#running.map((worker) => worker.kill()))
-  }
-
-  #start(folder: string): Promise<SluiceProcess> {
-    return startSluice({ ...this.#scene.variables, SLUICE_STATE_FOLDER: folder }, { readyMs: 60_000 })
-  }
 }

@@ -30,8 +30,8 @@ type Desired = { atMs: number; value: unknown }
 type Change = { user: string; name: string; value: unknown; atMs: number }
 
 export type UpstreamOptions = {
-  /** Of each topic. */
-  partitions: number
+  /** Of each topic. Asked each time: an installation may grow. */
+  partitions: () => number
   random: Random
   /** How long it is since customers were told to delete the user as of that time; `undefined`: some weren't. */
   msSinceDelete: (user: string, atMs: number) => number | undefined
@@ -96,7 +96,7 @@ export function createAudienceUpstream({
       'audience-changes',
       changes.map(({ user, name, value, atMs }) => ({
         key: user,
-        ...(random.oneIn(10) && { partition: random.below(partitions) }),
+        ...(random.oneIn(10) && { partition: random.below(partitions()) }),
         value: JSON.stringify({
           ...(traits.some((trait) => trait === name)
             ? { type: 'trait', traitId: name, traitName: name, value }
@@ -137,9 +137,10 @@ export function createAudienceUpstream({
     const atMs = now()
     const members = new Set(users.filter(() => random.oneIn(2)))
     const parts = isWhole ? 1 : 2
+    const count = partitions()
     await send(
       'audience-changes',
-      Array.from({ length: partitions }, (_, partition) => ({
+      Array.from({ length: count }, (_, partition) => ({
         key: null,
         partition,
         value: JSON.stringify({
@@ -150,7 +151,7 @@ export function createAudienceUpstream({
           snapshotAt: new Date(atMs).toISOString(),
           part: 1,
           parts,
-          userIds: [...members].filter((user) => partitionOf(user, partitions) === partition),
+          userIds: [...members].filter((user) => partitionOf(user, count) === partition),
         }),
       })),
     )
@@ -165,6 +166,31 @@ export function createAudienceUpstream({
       }
       if (isKnown || members.has(user)) want(user, audience, { atMs, value: members.has(user) })
     }
+  }
+
+  /** Waits for nothing. */
+  async function write(untilMs: number, { withSyncs }: { withSyncs: boolean }): Promise<void> {
+    while (performance.now() < untilMs) {
+      await change()
+      if (withSyncs && random.oneIn(30)) await sync(random.pick(audiences), random.below(3) > 0)
+      if (random.oneIn(15)) await requestDeletion()
+      await endDeletions()
+      await passTime(random.below(400))
+    }
+  }
+
+  /** Ends what was begun, so that all that is desired is known. */
+  async function end(): Promise<void> {
+    await until(
+      'every delete has come',
+      async () => {
+        await endDeletions()
+        return deleting.size === 0
+      },
+      { timeoutMs: deletedWithinMs, everyMs: 200 },
+    )
+    // Halves that are left over come to their end by a newer one.
+    for (const audience of audiences) await sync(audience, true)
   }
 
   function wanted(): (readonly [user: string, property: string, value: unknown])[] {
@@ -184,24 +210,11 @@ export function createAudienceUpstream({
     get deletions() {
       return deletions
     },
+    write,
+    sync,
     async play(untilMs: number): Promise<void> {
-      while (performance.now() < untilMs) {
-        await change()
-        if (random.oneIn(30)) await sync(random.pick(audiences), random.below(3) > 0)
-        if (random.oneIn(15)) await requestDeletion()
-        await endDeletions()
-        await passTime(random.below(400))
-      }
-      await until(
-        'every delete has come',
-        async () => {
-          await endDeletions()
-          return deleting.size === 0
-        },
-        { timeoutMs: deletedWithinMs, everyMs: 200 },
-      )
-      // Halves that are left over come to their end by a newer one.
-      for (const audience of audiences) await sync(audience, true)
+      await write(untilMs, { withSyncs: true })
+      await end()
     },
     /** Properties of users that a customer has otherwise than they are to be. */
     wrongAt({ valueOf }: Pick<AudienceCustomer, 'valueOf'>): WrongValue[] {

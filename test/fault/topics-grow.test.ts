@@ -1,0 +1,219 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { type Scene, newIds, setScene, unhurried } from '../e2e/scene.ts'
+import { createAudienceCustomer } from '../support/audience-customer.ts'
+import {
+  AudienceFleet,
+  type KafkaUpstream,
+  openAudienceUpstream,
+  tellOf,
+} from '../support/audience-fleet.ts'
+import { readAll } from '../support/kafka.ts'
+import { Random } from '../support/random.ts'
+import { answer, type Receiver, type Script, startReceiver } from '../support/receiver.ts'
+import { partitionsOf, type Standing, standingOf } from '../support/stopped-installation.ts'
+import { until } from '../support/until.ts'
+import { runSluice, runToEnd } from '../support/worker-process.ts'
+
+/** Of the changes, the faults and the kills. */
+const seed = Number(process.env['SLUICE_TEST_AUDIENCE_SEED'] ?? 1)
+
+const from = 3
+const to = 7
+const workers = 2
+const tiers = { 'retry.2s': 2_000, 'retry.1m': 60_000 } as const
+const playSeconds = 20
+/** Of a worker that has just been started, and a machine that does other things beside. */
+const slackMs = 15_000
+
+test('a growth from 3 to 7 partitions that is killed again and again, beside a producer that goes on, loses nothing: every user ends with the last value, and what was parked keeps its times', async () => {
+  const random = new Random(seed)
+  const customer = createAudienceCustomer({ random: new Random(seed + 1) })
+  const shop = { isWell: false }
+  const down: Script = (_request, response) => response.writeHead(shop.isWell ? 200 : 503).end()
+  const receiver = await startReceiver({ '/crm': customer.script, '/down': down, '/gone': answer(410) })
+  const scene = await setGrowingScene(receiver)
+  const { prefix } = scene
+  const folders = Array.from({ length: workers }, () => mkdtempSync(join(tmpdir(), 'sluice-state-')))
+  const layout = { partitions: from }
+  const upstream = await openAudienceUpstream({
+    prefix,
+    customer,
+    partitions: () => layout.partitions,
+    random: new Random(seed + 2),
+  })
+  const before = new AudienceFleet(scene, folders)
+  const grown: Pick<Scene, 'variables'> = {
+    variables: { ...scene.variables, SLUICE_TOPICS_PARTITIONS: `${to}`, SLUICE_TOPICS_GENERATION: '2' },
+  }
+  const after = new AudienceFleet(grown, folders)
+  const live = { isOver: false }
+  let living: Promise<void> | undefined
+  try {
+    const ids = newIds(60)
+    await before.startAll()
+    await scene.send('shop', ids.slice(0, 30))
+    const untilMs = performance.now() + playSeconds * 1_000
+    await Promise.all([
+      upstream.write(untilMs, { withSyncs: true }),
+      before.playKills(new Random(seed + 3), untilMs),
+    ])
+    await scene.send('shop', ids.slice(30))
+    await upstream.sync('Big Spenders', false)
+    await until('both tiers have something', async () => (await waitingIn(scene, 'retry.1m')).length >= 40)
+    await before.endAll(1)
+
+    // From here on nobody reads, and the producer goes on.
+    living = writeOn(upstream, live)
+    const grow = (): ReturnType<typeof runToEnd> => runToEnd(['topics', 'grow', `${to}`], scene.variables)
+    await until('the killed worker has left the group', async () => {
+      const { code, stderr } = await grow()
+      expect(code).toBe(1)
+      if (stderr.includes('Workers are in the group')) return false
+      expect(stderr).toContain('parts of syncs that are not applied')
+      return true
+    })
+    await before.startAll()
+    await until(
+      'the syncs that nobody completes are refused',
+      async () =>
+        (await grow()).stderr.includes('Workers are in the group') && (await openParts(scene)) === 0,
+      { timeoutMs: 90_000, everyMs: 1_000 },
+    )
+    await before.endAll(0)
+
+    const parked = await Promise.all(
+      Object.entries(tiers).map(async ([name, waitMs]) =>
+        (await waitingIn(scene, name)).map((record) => ({ ...record, dueMs: record.timestamp + waitMs })),
+      ),
+    )
+    const letters = await readAll(`${prefix}dead-letters`)
+    const kills = await growKilling(scene, random)
+    expect(await partitionsOf(`${prefix}audience-changes`)).toBe(to)
+
+    shop.isWell = true
+    layout.partitions = to
+    await after.startAll()
+    const readyMs = Date.now()
+    live.isOver = true
+    await living
+    const playedMs = performance.now() + playSeconds * 1_000
+    await Promise.all([
+      upstream.play(playedMs),
+      after.playKills(new Random(seed + 4), playedMs),
+    ])
+    customer.recover()
+    await runSluice(['topics', 'grow', '--clean'], grown.variables)
+    await until('nothing waits', async () => (await scene.lag()) === 0, { timeoutMs: 240_000, everyMs: 500 })
+
+    const wrong = upstream.wrongAt(customer)
+    process.stdout.write(
+      `seed ${seed}: ${upstream.written} changes, ${upstream.syncs} syncs, ${upstream.deletions} deletions, ${kills} kills of the command, ` +
+        `${before.killed.length + after.killed.length} of workers, ${parked.flat().length} parked; ${receiver.requests.length} requests\n`,
+    )
+    tellOf(
+      [...wrong.map(({ user }) => user), ...customer.sentTooLate, ...customer.heldTooLong()],
+      customer,
+      after,
+    )
+    expect(wrong).toEqual([])
+    expect(customer.sentTooLate).toEqual([])
+    expect(customer.heldTooLong()).toEqual([])
+    expect(kills).toBeGreaterThanOrEqual(5)
+    expectTimes(receiver, parked.flat(), readyMs)
+    expect(lost(receiver, ids)).toEqual([])
+    const kept = new Set(
+      (await readAll(`${prefix}dead-letters`)).map(({ partition, offset }) => `${partition}/${offset}`),
+    )
+    expect(letters.length).toBeGreaterThanOrEqual(ids.length)
+    for (const { partition, offset } of letters) expect(kept).toContain(`${partition}/${offset}`)
+  } finally {
+    live.isOver = true
+    await living?.catch(() => undefined)
+    await before.killAll()
+    await after.killAll()
+    await upstream.close()
+    scene.close()
+    await receiver.stop()
+    for (const folder of folders) rmSync(folder, { recursive: true, force: true })
+  }
+})
+
+function setGrowingScene(receiver: Receiver): Promise<Scene> {
+  const hooks = (path: string) => [{ url: `${receiver.origin}${path}` }]
+  return setScene({
+    catalog: {
+      sources: [{ id: 'space', kind: 'audiences' }, { id: 'shop' }],
+      destinations: [
+        { id: 'crm', sources: ['space'], hooks: hooks('/crm') },
+        { id: 'down', sources: ['shop'], hooks: hooks('/down') },
+        { id: 'gone', sources: ['shop'], hooks: hooks('/gone') },
+      ],
+    },
+    variables: {
+      ...unhurried,
+      SLUICE_TOPICS_PARTITIONS: `${from}`,
+      SLUICE_DELIVERY_TIMEOUT: '500ms',
+      SLUICE_RETRY_LADDER: '2s,60s',
+      SLUICE_RETRY_THEN: '2s',
+      SLUICE_AUDIENCES_SYNC_TIMEOUT: '10s',
+      SLUICE_KAFKA_COMMIT_INTERVAL: '100ms',
+      SLUICE_LOG_ATTEMPTS: 'false',
+    },
+  })
+}
+
+async function writeOn(upstream: KafkaUpstream, live: { readonly isOver: boolean }): Promise<void> {
+  while (!live.isOver) await upstream.write(performance.now() + 500, { withSyncs: false })
+}
+
+/** What waits of a tier for the destination that is down. */
+async function waitingIn({ prefix, variables }: Scene, tier: string): Promise<Standing[]> {
+  const records = await standingOf(prefix + tier, variables['SLUICE_KAFKA_GROUP_ID'] ?? '')
+  return records.filter(({ isSettled, headers }) => !isSettled && headers['destination-id'] === 'down')
+}
+
+/** Parts of syncs that the group has not settled. */
+async function openParts({ prefix, variables }: Scene): Promise<number> {
+  const records = await standingOf(`${prefix}audience-changes`, variables['SLUICE_KAFKA_GROUP_ID'] ?? '')
+  return records.filter(({ isSettled, value }) => !isSettled && String(value).includes('"type":"sync"'))
+    .length
+}
+
+/** Gives how often it was killed before it came to its end. */
+async function growKilling({ variables }: Scene, random: Random): Promise<number> {
+  for (let kills = 0, killAfterMs = 500; ; kills++, killAfterMs += random.below(300)) {
+    const { code, stderr } = await runToEnd(['topics', 'grow', `${to}`], variables, { killAfterMs })
+    if (code === 0) return kills
+    expect([code, stderr]).toEqual([null, expect.not.stringContaining('sluice:')])
+  }
+}
+
+/** Each that was parked came again, not before it was due, and at the most a tier late. */
+function expectTimes(
+  { requestsTo }: Receiver,
+  parked: readonly (Standing & { dueMs: number })[],
+  readyMs: number,
+): void {
+  const came = new Map<string, number>()
+  for (const { body, atMs } of requestsTo('/down')) {
+    const { messageId } = JSON.parse(String(body))
+    // The worker that was first to be ready may have sent something before all were.
+    if (atMs > readyMs - slackMs && !came.has(messageId)) came.set(messageId, atMs)
+  }
+  expect(parked.length).toBeGreaterThan(0)
+  const amiss = parked
+    .map(({ headers, dueMs }) => {
+      const id = headers['message-id'] ?? ''
+      return { id, lateMs: (came.get(id) ?? Infinity) - dueMs, startedMs: readyMs - dueMs }
+    })
+    .filter(({ lateMs, startedMs }) => lateMs < 0 || lateMs > Math.max(0, startedMs) + slackMs)
+  expect(amiss).toEqual([])
+}
+
+function lost({ requestsTo }: Receiver, ids: readonly string[]): string[] {
+  const came = new Set(requestsTo('/down').map(({ body }) => String(JSON.parse(String(body)).messageId)))
+  return ids.filter((id) => !came.has(id))
+}
