@@ -36,9 +36,13 @@ const roles = [
 ] as const satisfies readonly KafkaRole[]
 type Role = (typeof roles)[number]
 
-const nameOf = (role: Role): string => role.replace(' ', '-')
 /** What these start with besides. */
 const indexToken = 'a token of sixteen or more'
+
+/** Those run last, with settings of their own: nothing is as it was then. */
+const growing = ['topics grow', 'topics grow --clean'] as const satisfies readonly KafkaRole[]
+
+const nameOf = (role: Role | (typeof growing)[number]): string => role.replaceAll(/[^a-z]+/g, '-')
 
 let kafka: AuthorizedKafka
 let receiver: Receiver
@@ -54,7 +58,7 @@ const common = {
 }
 
 beforeAll(async () => {
-  kafka = await startAuthorizedKafka(roles.map(nameOf))
+  kafka = await startAuthorizedKafka([...roles, ...growing].map(nameOf))
   receiver = await startReceiver({
     '/crm': inTurn(answer(503), answer(200)),
     '/gone': answer(410),
@@ -86,8 +90,8 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-function rights(role: Role): Right[] {
-  const read = readConfig({ env: common })
+function rights(role: KafkaRole, own: Record<string, string> = {}): Right[] {
+  const read = readConfig({ env: { ...common, ...own } })
   if (!read.ok) throw new Error(read.message)
   const { config } = read
   return rightsOf(role, { layout: topicLayout(config), groupId: config.kafka.groupId, withSettings: true })
@@ -229,3 +233,24 @@ async function mayStart(role: Role): Promise<boolean> {
     () => false,
   )
 }
+
+test('a growth, and what removes the topics of before, do their work with exactly the rights of docs/acls.md', async () => {
+  const grown = { SLUICE_TOPICS_PARTITIONS: '4', SLUICE_TOPICS_GENERATION: '2' }
+  await kafka.allow(nameOf('topics grow'), rights('topics grow'))
+  await kafka.allow(nameOf('topics grow --clean'), rights('topics grow --clean', grown))
+  const login = (role: (typeof growing)[number]) => ({ ...common, ...kafka.login(nameOf(role)) })
+  const grow = () => runToEnd(['topics', 'grow', '4'], login('topics grow'))
+  await until('the rules are in force', async () => !(await grow()).stderr.includes('may not do'))
+  expect(await grow()).toMatchObject({ code: 0, stderr: expect.not.stringContaining('uthoriz') })
+
+  const clean = () => runToEnd(['topics', 'grow', '--clean'], { ...login('topics grow --clean'), ...grown })
+  const [lacking] = rights('topics grow --clean', grown)
+  if (lacking !== undefined) {
+    await kafka.withdraw(nameOf('topics grow --clean'), lacking)
+    await until('a right is missed, and said', async () =>
+      (await clean()).stderr.includes(`${lacking.operation} on Topic ${lacking.name}`),
+    )
+    await kafka.allow(nameOf('topics grow --clean'), [lacking])
+  }
+  await until('the topics of before are removed', async () => (await clean()).code === 0)
+})

@@ -193,12 +193,12 @@ async function growKilling({ variables }: Scene, random: Random): Promise<number
 
 /** Each that was parked came again, not before it was due, and at the most a tier late. */
 function expectTimes(
-  { requestsTo }: Receiver,
+  receiver: Receiver,
   parked: readonly (Standing & { dueMs: number })[],
   readyMs: number,
 ): void {
   const came = new Map<string, number>()
-  for (const { body, atMs } of requestsTo('/down')) {
+  for (const { body, atMs } of receiver.requestsTo('/down')) {
     const { messageId } = JSON.parse(String(body))
     // The worker that was first to be ready may have sent something before all were.
     if (atMs > readyMs - slackMs && !came.has(messageId)) came.set(messageId, atMs)
@@ -213,7 +213,9 @@ function expectTimes(
   expect(amiss).toEqual([])
 }
 
-function lost({ requestsTo }: Receiver, ids: readonly string[]): string[] {
-  const came = new Set(requestsTo('/down').map(({ body }) => String(JSON.parse(String(body)).messageId)))
+function lost(receiver: Receiver, ids: readonly string[]): string[] {
+  const came = new Set(
+    receiver.requestsTo('/down').map(({ body }) => String(JSON.parse(String(body)).messageId)),
+  )
   return ids.filter((id) => !came.has(id))
 }
