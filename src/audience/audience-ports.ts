@@ -126,8 +126,9 @@ export type AudiencePorts = {
     readonly key: Buffer
     readonly value: Buffer | null
   }): Promise<number | 'refused'>
-  /** Writes a record of `audience-changes` to the partition that it belongs to. */
-  moveChange(record: {
+  /** Writes a record of `audience-changes` or `deletions` to the partition that it belongs to. */
+  move(record: {
+    readonly topic: string
     readonly partition: number
     readonly key: Buffer
     readonly value: Buffer

@@ -1,5 +1,5 @@
 import type { Entry } from './entry.ts'
-import type { DeletionRequest } from './deletion-request.ts'
+import type { PlacedDeletion } from './deletion-request.ts'
 import { Fifo } from '../queues/fifo.ts'
 import { deleteOf } from './made-message.ts'
 import { TopicIntake } from './topic-intake.ts'
@@ -16,7 +16,7 @@ import type { UnitContext } from './unit-context.ts'
 
 type Item = {
   readonly record: HeldRecord
-  readonly request: DeletionRequest
+  readonly request: PlacedDeletion
   readonly bytes: number
   /** Its record is settled, handed on or given back. */
   isOver: boolean
@@ -25,11 +25,11 @@ type Item = {
 /** Floors that are written to other units at the same time. */
 const writesAtOnce = 256
 
-/** The deletion requests of one unit, taken one after the other. */
+/** The deletion requests of one unit's users, taken one after the other. */
 export class UnitDeletions {
   readonly #context: UnitContext
   readonly #purges: Purges
-  readonly #intake: TopicIntake
+  readonly intake: TopicIntake
   readonly #waiting = new Fifo<Item>()
   #current: Item | undefined
 
@@ -37,11 +37,11 @@ export class UnitDeletions {
     this.#context = context
     this.#purges = purges
     const { ports, unit } = context
-    this.#intake = new TopicIntake((topic, isFull) => ports.setUnitFull(topic, unit, isFull))
+    this.intake = new TopicIntake((topic, isFull) => ports.setUnitFull(topic, unit, isFull))
   }
 
-  accept(record: HeldRecord, request: DeletionRequest, bytes: number): void {
-    this.#intake.add(record.topic, bytes)
+  accept(record: HeldRecord, request: PlacedDeletion, bytes: number): void {
+    this.intake.add(record.topic, bytes)
     this.#waiting.push({ record, request, bytes, isOver: false })
     this.#next()
   }
@@ -49,7 +49,7 @@ export class UnitDeletions {
   /** Gives back requests that were not begun. */
   letGo(isToGo: (record: HeldRecord) => boolean): void {
     for (const { record, bytes } of this.#waiting.take((item) => isToGo(item.record))) {
-      this.#intake.remove(bytes)
+      this.intake.remove(bytes)
       record.giveBack()
     }
   }
@@ -70,7 +70,7 @@ export class UnitDeletions {
       .finally(() => {
         giveBack(item)
         this.#current = undefined
-        this.#intake.remove(item.bytes)
+        this.intake.remove(item.bytes)
         this.#next()
       })
   }
@@ -80,7 +80,7 @@ export class UnitDeletions {
     const { record, request } = item
     const { ports, readAcknowledged, isEnding } = this.#context
     const { requestId, requestedAtMs, userId } = request
-    const { partition, offset } = record
+    const { partition, offset } = request.origin ?? record
     const subjects = request.sources.map((sourceId): DeletionSubject => ({
       kind: 'deletion',
       userId,
@@ -93,9 +93,7 @@ export class UnitDeletions {
     for (const [index, subject] of subjects.entries()) {
       const held = floors[index]
       const known = held?.kind === 'deletion' ? held.state : undefined
-      const isRepeat =
-        known?.requestId === requestId && (known.partition !== partition || known.offset !== offset)
-      if (isRepeat) continue
+      if (known?.requestId === requestId && !isOf(known, record, request)) continue
       toTell.push(subject)
       if (known === undefined || known.requestedAtMs < requestedAtMs) await this.#writeFloors(subject, floor)
       const isPurged = await this.#purges.purgeUser(userId, subject.sourceId)
@@ -140,6 +138,13 @@ export class UnitDeletions {
       else flight.wait({ resume: launch, giveBack: resolve })
     })
   }
+}
+
+/** Whether a floor was written for this very record: here, or by the unit that it was in at first. Else the same request has come again. */
+function isOf(floor: DeletionFloor, record: HeldRecord, { origin }: PlacedDeletion): boolean {
+  return [record, origin].some(
+    (place) => place?.partition === floor.partition && place.offset === floor.offset,
+  )
 }
 
 function giveBack(item: Item): void {

@@ -1,7 +1,7 @@
 import type { Entry } from './entry.ts'
 import type { Change, Part } from './change-record.ts'
 import type { Checkpoint } from './checkpoint.ts'
-import type { DeletionRequest } from './deletion-request.ts'
+import type { PlacedDeletion } from './deletion-request.ts'
 import { Fifo } from '../queues/fifo.ts'
 import type { TopicIntake } from './topic-intake.ts'
 import { type JudgedProperty, type Judgement, judgeProperty } from './judge-property.ts'
@@ -133,6 +133,10 @@ export class AudienceUnit {
     return this.#changes.intake
   }
 
+  get deletionIntake(): TopicIntake {
+    return this.#deletions.intake
+  }
+
   acceptChange(record: HeldRecord, content: RecordContent, change: Change): void {
     this.#changes.accept(record, content, change)
     this.#turn()
@@ -152,7 +156,7 @@ export class AudienceUnit {
     this.#enqueue({ kind: 'pass', record })
   }
 
-  acceptDeletion(record: HeldRecord, request: DeletionRequest, bytes: number): void {
+  acceptDeletion(record: HeldRecord, request: PlacedDeletion, bytes: number): void {
     this.#deletions.accept(record, request, bytes)
   }
 

@@ -4,11 +4,13 @@ import { guarded } from '../message/internal-fault.ts'
 import { parseOrigin } from '../message/record-headers.ts'
 import { parseJson } from '../message/json.ts'
 import type { MessageLimits } from '../message/limits.ts'
+import { partitionOf } from '../message/partitioner.ts'
 import { type Change, type ReadChange, readChange } from './change-record.ts'
 import { Checkpoint } from './checkpoint.ts'
 import { readDeletion } from './deletion-request.ts'
 import { filledHeader } from './headers.ts'
 import { KeyFilter } from './key-filter.ts'
+import { moveToItsUnit } from './moving.ts'
 import type { AudiencePorts, HeldRecord, RecordContent, RestoreProgress } from './audience-ports.ts'
 import { readDeletions, restore } from './restore.ts'
 import { decodeState } from './state-record.ts'
@@ -210,7 +212,7 @@ class OpenUnits implements AudienceUnits {
     if (!read.ok) ports.refuse(record, content, read.reason, read.detail)
     else if (read.kind === 'part') unit.acceptPart(record, content, read.part)
     else if (read.change.unit === partition) unit.acceptChange(record, content, read.change)
-    else this.#move(unit, record, content, read.change)
+    else this.#moveChange(unit, record, content, read.change)
   }
 
   acceptState(record: HeldRecord, content: RecordContent): void {
@@ -237,14 +239,24 @@ class OpenUnits implements AudienceUnits {
   acceptDeletion(record: HeldRecord, content: RecordContent): void {
     const unit = this.#unitOf(record)
     if (unit === undefined) return
-    const { ports, limits } = this.#options
+    const { ports, limits, partitions } = this.#options
     if (content.unreadable !== undefined) {
       ports.refuse(record, content, 'unreadable_batch', content.unreadable)
       return
     }
     const read = guarded(() => readDeletion(content.value, record.timestampMs, limits))
-    if (read.ok) unit.acceptDeletion(record, read.request, content.value?.length ?? 0)
-    else ports.refuse(record, content, read.reason, read.detail)
+    if (!read.ok) {
+      ports.refuse(record, content, read.reason, read.detail)
+      return
+    }
+    const { userId } = read.request
+    const own = partitionOf(userId, partitions)
+    if (own !== record.partition) {
+      void moveToItsUnit({ record, content, userId, unit: own, intake: unit.deletionIntake }, ports)
+      return
+    }
+    const origin = parseOrigin(filledHeader(content.headers, 'origin') ?? '')
+    unit.acceptDeletion(record, { ...read.request, origin }, content.value?.length ?? 0)
   }
 
   async judge(waiting: WaitingDelivery): Promise<Judgement> {
@@ -318,35 +330,13 @@ class OpenUnits implements AudienceUnits {
     }
   }
 
-  /** To the partition of the user, with where it was at first. */
-  #move(from: AudienceUnit, record: HeldRecord, content: RecordContent, change: Change): void {
+  #moveChange(from: AudienceUnit, record: HeldRecord, content: RecordContent, change: Change): void {
     const { ports } = this.#options
-    const { topic, partition, offset } = record
     const { userId, spaceId } = change.subject
+    const { unit } = change
+    const onMoved = (): void => ports.observer.changed('moved', spaceId)
     const intake = from.changeIntake
-    const value = Buffer.from(content.value ?? Buffer.alloc(0))
-    const origin = filledHeader(content.headers, 'origin') ?? `${topic}/${partition}/${offset}`
-    intake.add(topic, value.length)
-    ports
-      .moveChange({
-        partition: change.unit,
-        key: Buffer.from(userId),
-        value,
-        headers: { 'source-id': spaceId, origin },
-      })
-      .then(
-        (moved) => {
-          intake.remove(value.length)
-          if (moved === 'acknowledged') {
-            record.settle()
-            ports.observer.changed('moved', spaceId)
-          } else {
-            const copy = { key: null, value, headers: { 'source-id': spaceId } }
-            ports.refuse(record, copy, 'record_too_large', 'Send less, or to the partition of the user.')
-          }
-        },
-        (error: unknown) => ports.fatal(new Error("a change can't be moved", { cause: error })),
-      )
+    void moveToItsUnit({ record, content, userId, unit, spaceId, intake, onMoved }, ports)
   }
 
   /** A store that can be trusted, with what it says of itself; else an empty one. */

@@ -58,7 +58,7 @@ export async function openAudiences({
       const written = await producer.produceAt({ ...record, topic: topics.memberships, headers: {} })
       return written === 'refused' ? written : written.offset
     },
-    moveChange: (record) => producer.produce({ ...record, topic: topics.audienceChanges }),
+    move: (record) => producer.produce(record),
     readStates: (partition, from) => reader.read({ topic: topics.memberships, partition, from }),
     rangeOfStates: (partition) => reader.range({ topic: topics.memberships, partition }),
     async firstStateMs(partition) {

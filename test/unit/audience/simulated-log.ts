@@ -183,8 +183,9 @@ export class SimulatedOwner {
         },
         writeState: ({ partition, key, value }) =>
           this.write(topics.states, partition, { key, value, headers: {} }),
-        moveChange: async ({ partition, key, value, headers }) => {
-          await this.write(topics.changes, partition, { key, value, headers: { ...headers } })
+        move: async ({ topic, partition, key, value, headers }) => {
+          const to = topic === topics.deletions ? topics.deletions : topics.changes
+          await this.write(to, partition, { key, value, headers: { ...headers } })
           return 'acknowledged'
         },
         readStates: (unit, from) => statesOf(log, unit, from),

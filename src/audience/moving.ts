@@ -1,0 +1,47 @@
+import type { AudiencePorts, HeldRecord, RecordContent } from './audience-ports.ts'
+import { filledHeader } from './headers.ts'
+import type { TopicIntake } from './topic-intake.ts'
+
+/** A record that came to another partition than its user's. */
+export type Misplaced = {
+  readonly record: HeldRecord
+  readonly content: RecordContent
+  readonly userId: string
+  /** The partition that the user belongs to. */
+  readonly unit: number
+  /** Of a change. */
+  readonly spaceId?: string
+  /** Of its topic, in the unit that it came to. */
+  readonly intake: TopicIntake
+  readonly onMoved?: () => void
+}
+
+/**
+ * Moves a record to the partition of its user, with where it was at first: there alone it comes in order with all else of the user. Settles it, or
+ * hands it on, once Kafka has answered.
+ */
+export async function moveToItsUnit(
+  { record, content, userId, unit, spaceId, intake, onMoved }: Misplaced,
+  ports: Pick<AudiencePorts, 'move' | 'refuse' | 'fatal'>,
+): Promise<void> {
+  const { topic, partition, offset } = record
+  // A slice of a whole fetch: it is copied.
+  const value = Buffer.from(content.value ?? Buffer.alloc(0))
+  const ofSpace = spaceId === undefined ? {} : { 'source-id': spaceId }
+  const origin = filledHeader(content.headers, 'origin') ?? `${topic}/${partition}/${offset}`
+  intake.add(topic, value.length)
+  try {
+    const headers = { ...ofSpace, origin }
+    const moved = await ports.move({ topic, partition: unit, key: Buffer.from(userId), value, headers })
+    intake.remove(value.length)
+    if (moved === 'refused') {
+      const copy = { key: null, value, headers: ofSpace }
+      ports.refuse(record, copy, 'record_too_large', 'Send less, or to the partition of the user.')
+      return
+    }
+    record.settle()
+    onMoved?.()
+  } catch (error) {
+    ports.fatal(new Error(`a record of ${topic} can't be moved to partition ${unit}`, { cause: error }))
+  }
+}
