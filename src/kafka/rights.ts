@@ -102,6 +102,8 @@ function rightsToGrow({ layout, groupId }: RightsScope): Right[] {
 /** Of a topic that keeps its name. */
 function sharedRights(name: string): Operation[] {
   if (name === 'backfills') return ['READ', 'WRITE']
+  // One partition, whatever the layout: it only has to be there.
+  if (name === 'replay-jobs') return ['DESCRIBE']
   return name === 'audience-changes' ? ['READ', 'ALTER'] : ['ALTER']
 }
 

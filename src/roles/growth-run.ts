@@ -32,6 +32,8 @@ export type GrowthRunOptions = {
   readonly readCopied: () => Promise<Source>
   /** Throws while somebody is in the group. */
   readonly refuseMembers: () => Promise<void>
+  /** Throws where a right is missing: of topics that aren't there the brokers tell none. */
+  readonly refuseLackingRights: () => Promise<void>
 }
 
 /** Takes a growth from where it is to its end, a step at a time, each of which is written down when it is done. */
@@ -81,6 +83,7 @@ export class GrowthRun {
     const states = source.get('memberships') ?? []
     const statesCopy = `${begins}memberships`
     await this.#step('topics', () => refuse(makeCopies(kafka, this.#definitions, { validateOnly: false })))
+    await this.#options.refuseLackingRights()
     await this.#step('states', async () => {
       await copy.states(states, statesCopy, { isOpen: false, above: [] })
       return { bounds: await copy.endsOf(statesCopy) }

@@ -15,6 +15,7 @@ import { checkTopics } from '../kafka/topic-check.ts'
 import { optionalTopics } from '../kafka/topics.ts'
 import { withAdmin } from '../kafka/with-admin.ts'
 import { askKafka, openKafka } from './ask-kafka.ts'
+import { refuseUnfitBroker } from './broker-check.ts'
 import { continueFromPlainGroup } from './plain-group.ts'
 import { countStates, countWaiting, findSyncParts } from './growth-count.ts'
 import { readGrowth, writeGrowth } from './growth-journal.ts'
@@ -22,7 +23,7 @@ import { digestOf, openOf, readSource, type SourcePartition } from './growth-sou
 import { describeRefusals, GrowthRun } from './growth-run.ts'
 import { beginningOf, isOfLadder, ownDefinitions, sharedTopics, waitingNames } from './growth-topics.ts'
 import { grouped, Progress, type Screen } from './progress.ts'
-import { topicLayout } from './settings.ts'
+import { kafkaSettings, topicLayout } from './settings.ts'
 import { StartError } from './start-error.ts'
 import { describeTopicFaults } from './topic-layout.ts'
 
@@ -175,7 +176,7 @@ async function goOn(given: Given, growth: Growth, { isDryRun }: GrowOptions): Pr
 }
 
 async function run(given: Given, growth: Growth, producer: CopyProducer): Promise<string[]> {
-  const { config, kafka } = given
+  const { config, kafka, log } = given
   await refuseMembers(kafka, config, growth.groupId)
   const grown = await new GrowthRun({
     ...given,
@@ -183,6 +184,8 @@ async function run(given: Given, growth: Growth, producer: CopyProducer): Promis
     growth,
     readCopied: () => readCopied(given, growth.from, growth.waiting, growth.groupId),
     refuseMembers: () => refuseMembers(kafka, config, growth.groupId),
+    refuseLackingRights: () =>
+      askKafka(config, refuseUnfitBroker(kafka, config, 'topics grow', kafkaSettings(config), log)),
   }).go()
   return done(grown)
 }

@@ -40,9 +40,14 @@ type Role = (typeof roles)[number]
 const indexToken = 'a token of sixteen or more'
 
 /** Those run last, with settings of their own: nothing is as it was then. */
-const growing = ['topics grow', 'topics grow --clean'] as const satisfies readonly KafkaRole[]
+const growing = [
+  'topics grow',
+  'topics grow --abandon',
+  'topics grow --clean',
+] as const satisfies readonly KafkaRole[]
+type Growing = (typeof growing)[number]
 
-const nameOf = (role: Role | (typeof growing)[number]): string => role.replaceAll(/[^a-z]+/g, '-')
+const nameOf = (role: Role | Growing): string => role.replaceAll(/[^a-z]+/g, '-')
 
 let kafka: AuthorizedKafka
 let receiver: Receiver
@@ -56,6 +61,8 @@ const common = {
   SLUICE_RETRY_LADDER: '1s',
   SLUICE_RETRY_THEN: '1s',
 }
+/** After the growth. */
+const grown = { SLUICE_TOPICS_PARTITIONS: '4', SLUICE_TOPICS_GENERATION: '2' }
 
 beforeAll(async () => {
   kafka = await startAuthorizedKafka([...roles, ...growing].map(nameOf))
@@ -90,8 +97,8 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-function rights(role: KafkaRole, own: Record<string, string> = {}): Right[] {
-  const read = readConfig({ env: { ...common, ...own } })
+function rights(role: KafkaRole, more: Record<string, string> = {}): Right[] {
+  const read = readConfig({ env: { ...common, ...more } })
   if (!read.ok) throw new Error(read.message)
   const { config } = read
   return rightsOf(role, { layout: topicLayout(config), groupId: config.kafka.groupId, withSettings: true })
@@ -225,32 +232,73 @@ describe.each(roles)('%s', (role) => {
 })
 
 /** Whether its rights are there, by the brokers: rules take a moment. */
-async function mayStart(role: Role): Promise<boolean> {
-  const read = readConfig({ env: { ...common, ...kafka.login(nameOf(role)) } })
+async function mayStart(role: Role | Growing): Promise<boolean> {
+  return (await complaintOf(role)) === ''
+}
+
+/** What a start is refused for. */
+async function complaintOf(role: Role | Growing): Promise<string> {
+  const read = readConfig({ env: { ...common, ...own(role), ...kafka.login(nameOf(role)) } })
   if (!read.ok) throw new Error(read.message)
   return openKafka(read.config, { warn() {}, debug() {} }, role).then(
-    () => true,
-    () => false,
+    () => '',
+    (error: unknown) => String(error),
   )
 }
 
-test('a growth, and what removes the topics of before, do their work with exactly the rights of docs/acls.md', async () => {
-  const grown = { SLUICE_TOPICS_PARTITIONS: '4', SLUICE_TOPICS_GENERATION: '2' }
-  await kafka.allow(nameOf('topics grow'), rights('topics grow'))
-  await kafka.allow(nameOf('topics grow --clean'), rights('topics grow --clean', grown))
-  const login = (role: (typeof growing)[number]) => ({ ...common, ...kafka.login(nameOf(role)) })
-  const grow = () => runToEnd(['topics', 'grow', '4'], login('topics grow'))
-  await until('the rules are in force', async () => !(await grow()).stderr.includes('may not do'))
-  expect(await grow()).toMatchObject({ code: 0, stderr: expect.not.stringContaining('uthoriz') })
+/** What is removed is told by the settings of after. */
+function own(role: Role | Growing): Record<string, string> {
+  return role === 'topics grow --clean' ? grown : {}
+}
 
-  const clean = () => runToEnd(['topics', 'grow', '--clean'], { ...login('topics grow --clean'), ...grown })
-  const [lacking] = rights('topics grow --clean', grown)
-  if (lacking !== undefined) {
-    await kafka.withdraw(nameOf('topics grow --clean'), lacking)
-    await until('a right is missed, and said', async () =>
-      (await clean()).stderr.includes(`${lacking.operation} on Topic ${lacking.name}`),
-    )
-    await kafka.allow(nameOf('topics grow --clean'), [lacking])
-  }
-  await until('the topics of before are removed', async () => (await clean()).code === 0)
+function grow(role: Growing) {
+  const args = role === 'topics grow' ? [...role.split(' '), '4'] : role.split(' ')
+  return runToEnd(args, { ...common, ...kafka.login(nameOf(role)), ...own(role) })
+}
+
+describe('a growth', () => {
+  beforeAll(async () => {
+    await run('topics apply')
+    for (const role of growing) await kafka.allow(nameOf(role), rights(role, own(role)))
+    for (const role of growing) await until(`${role} may start`, () => mayStart(role))
+  })
+
+  test.each(growing)('%s is refused for any right less, which it names', async (role) => {
+    // Of topics that aren't there the brokers tell nothing.
+    const known = rights(role, own(role)).filter(({ name }) => !name.startsWith('sluice.g2.'))
+    expect(known.length).toBeGreaterThan(0)
+    for (const right of known) {
+      const { operation, resource, name } = right
+      await kafka.withdraw(nameOf(role), right)
+      await until(`${operation} on ${name} is missed`, async () =>
+        (await complaintOf(role)).includes(`  ${operation} on ${resource} ${name}`),
+      )
+      await kafka.allow(nameOf(role), [right])
+      await until('it is allowed again', () => mayStart(role))
+    }
+  })
+
+  test('names a right that is missing once its topics are there, goes on with it, and needs no more than docs/acls.md', async () => {
+    expect(await grow('topics grow --abandon')).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('There is no growth to abandon'),
+    })
+    const lacking: Right = { resource: 'Topic', name: 'sluice.g2.memberships', operation: 'READ' }
+    await kafka.withdraw(nameOf('topics grow'), lacking)
+    expect(await grow('topics grow')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(`  READ on Topic sluice.g2.memberships\n`),
+    })
+    await kafka.allow(nameOf('topics grow'), [lacking])
+    await until('it may start again', () => mayStart('topics grow'))
+    expect(await grow('topics grow')).toMatchObject({
+      code: 0,
+      stderr: expect.not.stringContaining('uthoriz'),
+      stdout: expect.stringContaining('grown      from 2 to 4 partitions'),
+    })
+    expect(await grow('topics grow --clean')).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('removed    sluice.memberships'),
+    })
+  })
 })
