@@ -107,40 +107,6 @@ test.each(valueSets)('Sluice takes the settings that the chart gives it: %s', as
   }
 })
 
-function kindsOf(resources: readonly Resource[]): string[] {
-  return resources.map(({ kind }) => kind)
-}
-
-describe('a growth', () => {
-  const grown = ['--set', 'topics.partitions=48,topics.generation=2']
-
-  test.each(valueSets)(
-    'gives every pod that talks to Kafka the layout that it has named: %s',
-    async (set) => {
-      const pods = podsOf(await rendered('-f', set, ...grown))
-      const layouts = pods.map((pod) => [
-        variable(pod, 'SLUICE_TOPICS_PARTITIONS')?.value,
-        variable(pod, 'SLUICE_TOPICS_GENERATION')?.value,
-      ])
-      expect(layouts.length).toBeGreaterThan(0)
-      expect(layouts).toEqual(pods.map(() => ['48', '2']))
-    },
-  )
-
-  test('lets as many more processes work as there are partitions', async () => {
-    const scaled = ['--set', 'worker.autoscaling.enabled=true,worker.processes=4']
-    expect(only(await rendered(...scaled, ...grown), 'ScaledObject').spec).toMatchObject({
-      maxReplicaCount: 12,
-    })
-  })
-
-  test('can be made while there are no workers, and all else stays', async () => {
-    const none = await rendered('--set', 'worker.replicas=0')
-    expect(only(none, 'StatefulSet').spec).toMatchObject({ replicas: 0 })
-    expect(kindsOf(none)).toEqual(kindsOf(await rendered()))
-  })
-})
-
 describe('scaling', () => {
   const on = ['--set', 'worker.autoscaling.enabled=true']
 

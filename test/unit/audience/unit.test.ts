@@ -2,12 +2,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
-import {
-  decodeState,
-  encodeDeletionFloor,
-  encodeState,
-  encodeSubject,
-} from '../../../src/audience/state-record.ts'
+import { decodeState, encodeState, encodeSubject } from '../../../src/audience/state-record.ts'
 import { metaKey } from '../../../src/audience/store-keys.ts'
 import { until } from '../../support/until.ts'
 import { iso, partitions, SimulatedLog, SimulatedOwner, topics, turns, usersOf } from './simulated-log.ts'
