@@ -255,7 +255,9 @@ describe('/metrics', () => {
       }
     }
     expect([...values.keys()].toSorted()).toEqual(
-      'commit kind outcome partition reason role state status_class tier topic verdict version way'.split(' '),
+      'commit kind outcome partition reason role state status_class tier topic verdict version way'.split(
+        ' ',
+      ),
     )
   })
 
