@@ -72,15 +72,17 @@ function brokenOff(text: string, secret: string): number {
 }
 
 /** What an answer could repeat of a request: of headers the value, what follows its scheme, and the login in it; of a URL the path and the values of its query. */
-export function secretsOf(values: readonly string[], path: string): string[] {
-  const ofHeaders = values.flatMap((value) => {
+export function secretsOf(headers: readonly string[], path: string): string[] {
+  const ofHeaders = headers.flatMap((value) => {
     const [scheme = '', given] = value.split(' ', 2)
     if (given === undefined) return [value]
     if (scheme.toLowerCase() !== 'basic') return [value, given]
     const login = Buffer.from(given, 'base64').toString('utf8')
     return [value, given, login, login.slice(login.indexOf(':') + 1)]
   })
-  // Not `new URL(path, base)`: a path that begins with two slashes would name a host.
-  const { pathname, search, searchParams } = new URL(`http://host${path}`)
-  return [...ofHeaders, path, pathname, search, ...searchParams.values()]
+  // Not `new URL`: the path of a hook that may not be posted to can be of any shape.
+  const query = path.indexOf('?')
+  if (query === -1) return [...ofHeaders, path]
+  const values = new URLSearchParams(path.slice(query)).values()
+  return [...ofHeaders, path, path.slice(0, query), path.slice(query), ...values]
 }
