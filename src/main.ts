@@ -329,8 +329,8 @@ command('config', 'print the configuration in force and the origin of each value
 )
 
 /**
- * A command that takes every setting as a flag; the help stays short, and names the page that lists them. Shows
- * only those of `shown`, by their option, each under a second name.
+ * A command that takes every setting as a flag; the help stays short, and names the page that lists them.
+ * Shows only those of `shown`, by their option, each under a second name.
  */
 function command(
   name: string,
@@ -398,8 +398,8 @@ function writeError(line: string): void {
 }
 
 /**
- * Who reads an output may have seen enough, as `head` has. Results are written when the work is done: without a reader of them
- * the process ends. How far it is it tells nobody then, and goes on.
+ * Who reads an output may have seen enough, as `head` has. Results are written when the work is done: without
+ * a reader of them the process ends. How far it is it tells nobody then, and goes on.
  */
 function outliveReaders(): void {
   process.stdout.on('error', (error) => {

@@ -14,19 +14,25 @@ export type Role = (options: RoleOptions) => Promise<void>
 export type RoleOptions = {
   config: Config
   log: Logger
-  /** Takes what the role starts: it is stopped when the role is over, and also where the rest of it can't be started. */
+  /**
+   * Takes what the role starts: it is stopped when the role is over, and also where the rest of it can't be
+   * started.
+   */
   parts: Parts
   /** Says so, and ends the process with exit code 1: at once, or when `ended` has resolved. */
   onFatal: (error: Error, ended?: Promise<void>) => void
 }
 
-/** Where a process is one of several with one output: the one that starts the others, or the number of one of those. */
+/**
+ * Where a process is one of several with one output: the one that starts the others, or the number of one of
+ * those.
+ */
 export type Standing = 'primary' | number
 
 /**
- * Starts a role and runs it until SIGINT or SIGTERM; a second signal doesn't wait. A start that fails, or that a signal comes into,
- * stops what it had started, which has a limit. One of several processes tells its primary why it ends, instead of saying so itself,
- * and stops in good order when the primary is gone.
+ * Starts a role and runs it until SIGINT or SIGTERM; a second signal doesn't wait. A start that fails, or
+ * that a signal comes into, stops what it had started, which has a limit. One of several processes tells its
+ * primary why it ends, instead of saying so itself, and stops in good order when the primary is gone.
  */
 export async function runRole(role: Role, config: Config, standing?: Standing): Promise<never> {
   const isForked = typeof standing === 'number'

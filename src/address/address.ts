@@ -1,19 +1,23 @@
 /**
- * IP addresses as numbers. Strict: an IPv4 address is four decimal numbers without leading zeros, as `new URL` and
- * the system's calls write it; every other spelling is no address here, and so never allowed.
+ * IP addresses as numbers. Strict: an IPv4 address is four decimal numbers without leading zeros, as
+ * `new URL` and the system's calls write it; every other spelling is no address here, and so never allowed.
  */
 
 const groupCount = 8
 const wordCount = 4
 const bitsOfGroup = 16
 const bitsOfIpv4 = 32
-/** IPv4 is read as what IPv6 has for it, `::ffff:1.2.3.4`: the two spellings of one address are the same numbers. */
+/**
+ * IPv4 is read as what IPv6 has for it, `::ffff:1.2.3.4`: the two spellings of one address are the same
+ * numbers.
+ */
 const ipv4Start = 6
 const ipv4Mark = 0xffff
 
 /**
- * An address that can be read into again and again: a new one for each would cost more than the reading. Its eight
- * groups are in the order of the text; two of them are a word, for comparing, in the order of this machine.
+ * An address that can be read into again and again: a new one for each would cost more than the reading. Its
+ * eight groups are in the order of the text; two of them are a word, for comparing, in the order of this
+ * machine.
  */
 export class Address {
   readonly groups = new Uint16Array(groupCount)

@@ -1,9 +1,10 @@
 import { Address, type AddressRange, rangeOf } from './address.ts'
 
 /**
- * IPv4 that isn't public: this machine, private networks, link-local and cloud metadata, carrier NAT, test nets,
- * multicast, reserved. Sources: IANA's registries of special-purpose and of multicast addresses. Its few ranges that
- * are routed and serve no HTTP (inside of 192.0.0.0/24 and 192.88.99.0/24) are left out as well.
+ * IPv4 that isn't public: this machine, private networks, link-local and cloud metadata, carrier NAT, test
+ * nets, multicast, reserved. Sources: IANA's registries of special-purpose and of multicast addresses. Its
+ * few ranges that are routed and serve no HTTP (inside of 192.0.0.0/24 and 192.88.99.0/24) are left out as
+ * well.
  */
 const deniedIpv4 = [
   '0.0.0.0/8',
@@ -24,22 +25,24 @@ const deniedIpv4 = [
 ].map(rangeOf)
 
 /**
- * Public addresses that clouds keep for their own machines: from there they lead to the host, or to services that nobody else
- * reaches, and from elsewhere to nothing. Source: the documents of those who run these clouds. Other clouds use addresses that aren't
- * public for that, and are denied above.
+ * Public addresses that clouds keep for their own machines: from there they lead to the host, or to services
+ * that nobody else reaches, and from elsewhere to nothing. Source: the documents of those who run these
+ * clouds. Other clouds use addresses that aren't public for that, and are denied above.
  */
 const deniedOfClouds = [
   // Azure: WireServer, which gives a machine its configuration, and DNS.
   '168.63.129.16/32',
-  // IBM Cloud: infrastructure (DNS, mirrors, storage), and the private endpoints of services (databases, clusters).
+  // IBM Cloud: infrastructure (DNS, mirrors, storage), and the private endpoints of services (databases,
+  // clusters).
   '161.26.0.0/16',
   '166.8.0.0/14',
 ].map(rangeOf)
 
 /**
- * All of IPv6 that is routed. Outside of it lie loopback, the old ways to write IPv4 (`::/96`, `::ffff:0:0:0/96`),
- * local NAT64 (`64:ff9b:1::/48`), discard, segment routing (`5f00::/16`), unique local, link-local, site-local,
- * multicast, and what IANA has not given out yet. Source: IANA's registry of the IPv6 address space.
+ * All of IPv6 that is routed. Outside of it lie loopback, the old ways to write IPv4 (`::/96`,
+ * `::ffff:0:0:0/96`), local NAT64 (`64:ff9b:1::/48`), discard, segment routing (`5f00::/16`), unique local,
+ * link-local, site-local, multicast, and what IANA has not given out yet. Source: IANA's registry of the IPv6
+ * address space.
  */
 const globalUnicast = ['2000::/3'].map(rangeOf)
 
@@ -60,8 +63,9 @@ export type AddressPolicy = {
 const judged = new Address()
 
 /**
- * Allows public addresses, and those in `allowed` (CIDR notation, e.g. `10.1.0.0/16`). An IPv4 range holds for its
- * IPv4-mapped IPv6 spellings (`::ffff:10.1.2.3`) too. The public NAT64 prefix is judged by the IPv4 address inside.
+ * Allows public addresses, and those in `allowed` (CIDR notation, e.g. `10.1.0.0/16`). An IPv4 range holds
+ * for its IPv4-mapped IPv6 spellings (`::ffff:10.1.2.3`) too. The public NAT64 prefix is judged by the IPv4
+ * address inside.
  */
 export function createAddressPolicy(allowed: readonly string[]): AddressPolicy {
   const exceptions: readonly AddressRange[] = allowed.map(rangeOf)
@@ -76,15 +80,18 @@ function isPublic(): boolean {
   return judged.isWithinAny(globalUnicast) && !judged.isWithinAny(deniedIpv6)
 }
 
-/** Names that mean this machine, whatever DNS says (RFC 6761, section 6.3). In lower case; a last dot is no part of them. */
+/**
+ * Names that mean this machine, whatever DNS says (RFC 6761, section 6.3). In lower case; a last dot is no
+ * part of them.
+ */
 export function isLoopbackName(name: string): boolean {
   return name === 'localhost' || name.endsWith('.localhost')
 }
 
 /**
- * Whether a host is refused for what it says by itself: an address that isn't allowed, or a name of this machine where
- * no loopback address is allowed. What other names lead to is known when they are resolved. `host` is in the normal form
- * of `new URL`.
+ * Whether a host is refused for what it says by itself: an address that isn't allowed, or a name of this
+ * machine where no loopback address is allowed. What other names lead to is known when they are resolved.
+ * `host` is in the normal form of `new URL`.
  */
 export function isRefusedHost(host: string, policy: AddressPolicy): boolean {
   const bare = host.startsWith('[') ? host.slice(1, -1) : host

@@ -2,7 +2,9 @@ import { logKinds, logOutcomes, logVerdicts } from '../delivery-log/log-record.t
 import { standings } from '../delivery-log/standing.ts'
 import type { AdminRoute } from './admin-route.ts'
 
-/** Of the delivery log. Filters travel in bodies: a user's id in a URL would be in the logs of every proxy. */
+/**
+ * Of the delivery log. Filters travel in bodies: a user's id in a URL would be in the logs of every proxy.
+ */
 
 const name = { type: 'string', minLength: 1, maxLength: 1_000 }
 const given = { type: 'string', minLength: 10, maxLength: 40 }

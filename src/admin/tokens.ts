@@ -1,6 +1,9 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 
-/** What a token may do: `read` looks, `operate` also asks for replays, stops and resumes them, `admin` also sees who did what. */
+/**
+ * What a token may do: `read` looks, `operate` also asks for replays, stops and resumes them, `admin` also
+ * sees who did what.
+ */
 export const rights = ['read', 'operate', 'admin'] as const
 export type AdminRight = (typeof rights)[number]
 

@@ -1,6 +1,9 @@
 import type { AudienceDeadReason } from '../message/dead-letter-reasons.ts'
 
-/** A record on loan: `settle` when nothing more is owed for it, or `giveBack` for the next owner; one of them, once. */
+/**
+ * A record on loan: `settle` when nothing more is owed for it, or `giveBack` for the next owner; one of them,
+ * once.
+ */
 export type HeldRecord = {
   readonly topic: string
   readonly partition: number
@@ -34,8 +37,8 @@ export type Identify = {
   readonly messageId: string
   readonly body: Buffer
   /**
-   * A newer value is known already. Only said of a record that an owner before may have begun: what it sent may land late, so
-   * that this one has to wait as an uncertain one, and is judged when it is due.
+   * A newer value is known already. Only said of a record that an owner before may have begun: what it sent
+   * may land late, so that this one has to wait as an uncertain one, and is judged when it is due.
    */
   readonly isSuperseded: boolean
 }
@@ -118,8 +121,8 @@ export type AudienceObserver = {
 export type AudiencePorts = {
   spaceOf(sourceId: string): SpaceStanding
   /**
-   * Writes a record of `memberships`. Gives its offset once all in-sync replicas have it; waits for as long as Kafka is away.
-   * `refused`: the broker never takes it.
+   * Writes a record of `memberships`. Gives its offset once all in-sync replicas have it; waits for as long
+   * as Kafka is away. `refused`: the broker never takes it.
    */
   writeState(record: {
     readonly partition: number
@@ -139,8 +142,8 @@ export type AudiencePorts = {
   /** The first offset of the unit's `memberships` that is there, and the one after the last. */
   rangeOfStates(unit: number): Promise<{ readonly start: number; readonly end: number }>
   /**
-   * When the first record that is left of the unit's `memberships` was appended, in epoch milliseconds by the broker's clock;
-   * `undefined`: there is none.
+   * When the first record that is left of the unit's `memberships` was appended, in epoch milliseconds by the
+   * broker's clock; `undefined`: there is none.
    */
   firstStateMs(unit: number): Promise<number | undefined>
   /** Takes over the record, and what is owed for it. */
@@ -151,8 +154,9 @@ export type AudiencePorts = {
   /** Stops and starts fetching of one partition. What was fetched still comes. */
   setUnitFull(topic: string, unit: number, isFull: boolean): void
   /**
-   * When `audience-changes` of the unit was last seen to have no record beyond those that were handed over here, in epoch
-   * milliseconds by our clock; 0 while unknown. That is the time at which a fetch was begun that found none.
+   * When `audience-changes` of the unit was last seen to have no record beyond those that were handed over
+   * here, in epoch milliseconds by our clock; 0 while unknown. That is the time at which a fetch was begun
+   * that found none.
    */
   endSeenMs(unit: number): number
   /** State can't be kept any more: the program has to end. */

@@ -59,7 +59,10 @@ export type ReadChange =
 export type ChangeRules = {
   readonly limits: MessageLimits
   readonly partitions: number
-  /** How many there were before the last growth: what was in its user's partition then has the version that it had. */
+  /**
+   * How many there were before the last growth: what was in its user's partition then has the version that it
+   * had.
+   */
   readonly formerPartitions?: number | undefined
 }
 

@@ -1,6 +1,7 @@
 /**
- * Up to where `memberships` is wholly in the store. It is read in order, but what was written here is known before it is read:
- * as long as the offsets of those records follow one another, nobody else has written in between.
+ * Up to where `memberships` is wholly in the store. It is read in order, but what was written here is known
+ * before it is read: as long as the offsets of those records follow one another, nobody else has written in
+ * between.
  */
 export class Checkpoint {
   /** All records below are known. */

@@ -15,8 +15,8 @@ export type Known = {
 }
 
 /**
- * Whether another audience still has the property of the user: not where the user is no member of it and its last sync has left
- * it so. Else who comes after an audience that has ended could never have its name.
+ * Whether another audience still has the property of the user: not where the user is no member of it and its
+ * last sync has left it so. Else who comes after an audience that has ended could never have its name.
  */
 function isGivenUp({ kind, value, version }: PropertyState, ownerSyncedAt: Version | undefined): boolean {
   if (kind !== 'audience' || value !== 'false' || ownerSyncedAt === undefined) return false

@@ -17,7 +17,10 @@ export type PlacedDeletion = DeletionRequest & {
   readonly origin: { readonly partition: number; readonly offset: number } | undefined
 }
 
-/** Reads the value of a record of `deletions` that was appended at `appendedMs`. Whatever the bytes are, it does not throw. */
+/**
+ * Reads the value of a record of `deletions` that was appended at `appendedMs`. Whatever the bytes are, it
+ * does not throw.
+ */
 export function readDeletion(
   value: Uint8Array | null,
   appendedMs: number,

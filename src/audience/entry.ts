@@ -10,8 +10,9 @@ import { NumberReader } from './number-reader.ts'
 import { compareVersions, formatVersion, laterOf, type Version } from './version.ts'
 
 /**
- * What is held under one key, and where in `memberships` it stands: -1 while it isn't acknowledged. `gone` is a tombstone of what
- * is not newer than `upToMs`; one of which that isn't known any more, `Infinity`, is of all that stands before it.
+ * What is held under one key, and where in `memberships` it stands: -1 while it isn't acknowledged. `gone` is
+ * a tombstone of what is not newer than `upToMs`; one of which that isn't known any more, `Infinity`, is of
+ * all that stands before it.
  */
 export type Entry =
   | { readonly kind: 'property'; readonly state: PropertyState; readonly offset: number }
@@ -112,7 +113,9 @@ export function isDead(entry: Entry, deletedUpToMs: number): entry is PropertyEn
   return entry.kind === 'property' && entry.state.version.atMs <= deletedUpToMs
 }
 
-/** Whether it is newer than the deletion floor, and was last told before: receivers don't have it any more. */
+/**
+ * Whether it is newer than the deletion floor, and was last told before: receivers don't have it any more.
+ */
 export function isReportedBefore(entry: Entry, deletedUpToMs: number): boolean {
   if (entry.kind !== 'property' || entry.state.since.atMs > deletedUpToMs) return false
   return !isDead(entry, deletedUpToMs)
@@ -134,7 +137,10 @@ function join(incoming: Entry, held: Entry): Entry {
   return offset === held.offset ? held : { ...held, offset }
 }
 
-/** The value of the record that says the same as the entry; a state is written silently unless it `isEmitting`. */
+/**
+ * The value of the record that says the same as the entry; a state is written silently unless it
+ * `isEmitting`.
+ */
 export function recordValueOf(entry: Entry, isEmitting: boolean): Buffer | null {
   switch (entry.kind) {
     case 'property':
@@ -262,8 +268,9 @@ const semicolon = 0x3b
 type Claim = Pick<PropertyState, 'kind' | 'id' | 'version'>
 
 /**
- * How the version of an encoded entry stands to that of a change, as `compareVersions` of the two. `undefined` where the
- * entry is none of the same audience or trait. Most changes are done with when this is known.
+ * How the version of an encoded entry stands to that of a change, as `compareVersions` of the two.
+ * `undefined` where the entry is none of the same audience or trait. Most changes are done with when this is
+ * known.
  */
 export function compareStored(text: string, { kind, id, version }: Claim): number | undefined {
   const isAudience = kind === 'audience'

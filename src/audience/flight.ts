@@ -30,7 +30,10 @@ export class Flight {
   held: Entry | undefined
   /** The highest offset at which something older than the best was read meanwhile; -1: none. */
   olderAt = -1
-  /** Something else may have been told up to this version: what has landed in the end has to be newer, or be told anew. */
+  /**
+   * Something else may have been told up to this version: what has landed in the end has to be newer, or be
+   * told anew.
+   */
   unreported: Version | undefined
   /** It brings nothing new, and only puts the log in order. */
   isRepair = false

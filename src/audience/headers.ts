@@ -1,6 +1,9 @@
 import { headerValue, type ReceivedHeaders } from '../message/record-headers.ts'
 
-/** The value of a header as text, the first one where it is repeated; `undefined` where there is none, or it is empty. */
+/**
+ * The value of a header as text, the first one where it is repeated; `undefined` where there is none, or it
+ * is empty.
+ */
 export function filledHeader(headers: ReceivedHeaders, name: string): string | undefined {
   const first = headerValue(headers, name)
   const text = typeof first === 'string' ? first : textOf(first)

@@ -4,7 +4,10 @@ export class KeyFilter {
   readonly #mask: number
   #isEmpty = true
 
-  /** @param bits how many, a power of two: one key in so many tenths of them is taken for known when a tenth is used */
+  /**
+   * @param bits how many, a power of two: one key in so many tenths of them is taken for known when a tenth
+   * is used
+   */
   constructor(bits: number) {
     this.#bits = new Uint8Array(bits / 8)
     this.#mask = bits - 1

@@ -40,8 +40,9 @@ export type LedgerOptions = {
 }
 
 /**
- * What a unit knows beyond its store: what is acknowledged and not stored yet, and what is not acknowledged. Kafka comes first:
- * a value is held only once it is acknowledged or read there, and the store follows, always up to one point of the log.
+ * What a unit knows beyond its store: what is acknowledged and not stored yet, and what is not acknowledged.
+ * Kafka comes first: a value is held only once it is acknowledged or read there, and the store follows,
+ * always up to one point of the log.
  */
 export class Ledger {
   readonly #options: LedgerOptions
@@ -138,13 +139,19 @@ export class Ledger {
     return placing
   }
 
-  /** Something older than what is in flight was read at an offset: what is in flight may have to be written again. */
+  /**
+   * Something older than what is in flight was read at an offset: what is in flight may have to be written
+   * again.
+   */
   olderThan(flight: Flight, offset: number): void {
     flight.olderAt = Math.max(flight.olderAt, offset)
     this.#block(flight, offset)
   }
 
-  /** Something else may have been told up to a version, as the record at `offset` shows: it is read again until that is put right. */
+  /**
+   * Something else may have been told up to a version, as the record at `offset` shows: it is read again
+   * until that is put right.
+   */
   mustReport(flight: Flight, upTo: Version, offset: number): void {
     flight.unreported = flight.unreported === undefined ? upTo : laterOf(flight.unreported, upTo)
     this.#block(flight, offset)
@@ -167,8 +174,8 @@ export class Ledger {
   }
 
   /**
-   * Writes again what a key holds: something older stands behind it in the log, which compaction would keep, or something else may
-   * have been told since. The key must be free.
+   * Writes again what a key holds: something older stands behind it in the log, which compaction would keep,
+   * or something else may have been told since. The key must be free.
    */
   writeAgain(key: string, subject: Subject, held: Entry, why: RewriteReason, waiting: Waiting): void {
     const { olderAt, unreported, unreportedAt } = why
@@ -196,7 +203,9 @@ export class Ledger {
     })
   }
 
-  /** Resolves once all that is acknowledged so far is stored. Rejects where the store takes nothing any more. */
+  /**
+   * Resolves once all that is acknowledged so far is stored. Rejects where the store takes nothing any more.
+   */
   async stored(): Promise<void> {
     await this.#unstored.stored()
   }
@@ -286,7 +295,10 @@ export class Ledger {
     }
   }
 
-  /** Something older has landed behind it, or was told after it: the best is written again, before anything that waits. */
+  /**
+   * Something older has landed behind it, or was told after it: the best is written again, before anything
+   * that waits.
+   */
   #putInOrder(flight: Flight, best: Entry, olderAt: number, onEnd: Write['onEnd']): void {
     const { subject, key } = flight.write
     const next = new Flight({ subject, key, ...again(best, flight.unreported), held: best, onEnd })

@@ -5,12 +5,16 @@ import type { DeletionFloor, DeletionSubject } from './state-record.ts'
 import { formatVersion } from './version.ts'
 
 /**
- * A message that is made here. `body` is canonical: equal to `JSON.stringify(JSON.parse(body))`. Names that producers chose
- * are only ever written as JSON: no object is made of them, so that `__proto__` is a name like any other.
+ * A message that is made here. `body` is canonical: equal to `JSON.stringify(JSON.parse(body))`. Names that
+ * producers chose are only ever written as JSON: no object is made of them, so that `__proto__` is a name
+ * like any other.
  */
 export type MadeMessage = { messageId: string; body: Buffer }
 
-/** The Identify that tells receivers of a state. The same value of the same user has the same `messageId`, always. */
+/**
+ * The Identify that tells receivers of a state. The same value of the same user has the same `messageId`,
+ * always.
+ */
 export function identifyOf(
   { userId, spaceId, property }: PropertySubject,
   state: PropertyState,
@@ -35,8 +39,9 @@ export type MadeDelete = MadeMessage & { readonly sourceId: string }
 const sourceMarkCharacters = 12
 
 /**
- * The message that tells receivers of a deletion request, for one of its sources. The same request has the same `messageId` for
- * the same source, always, and another one for each other source: `delete-REQUEST-` and twelve characters that stand for the source.
+ * The message that tells receivers of a deletion request, for one of its sources. The same request has the
+ * same `messageId` for the same source, always, and another one for each other source: `delete-REQUEST-` and
+ * twelve characters that stand for the source.
  */
 export function deleteOf(
   { userId, sourceId }: Pick<DeletionSubject, 'userId' | 'sourceId'>,

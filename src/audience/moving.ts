@@ -17,8 +17,8 @@ export type Misplaced = {
 }
 
 /**
- * Moves a record to the partition of its user, with where it was at first: there alone it comes in order with all else of the user. Settles it, or
- * hands it on, once Kafka has answered.
+ * Moves a record to the partition of its user, with where it was at first: there alone it comes in order with
+ * all else of the user. Settles it, or hands it on, once Kafka has answered.
  */
 export async function moveToItsUnit(
   { record, content, userId, unit, spaceId, intake, onMoved }: Misplaced,

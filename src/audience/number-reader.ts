@@ -1,6 +1,6 @@
 /**
- * Reads whole numbers out of a text, and what stands between them, from one place to the next. Nothing is cut out of the text: a
- * restore reads millions of versions.
+ * Reads whole numbers out of a text, and what stands between them, from one place to the next. Nothing is cut
+ * out of the text: a restore reads millions of versions.
  */
 export class NumberReader {
   readonly #text: string
@@ -13,8 +13,8 @@ export class NumberReader {
   }
 
   /**
-   * The number that begins here, spelled as JSON spells whole numbers, and then stands behind it. NaN where there is none,
-   * or one of more digits than 2^53 has; it is not told then where it stands.
+   * The number that begins here, spelled as JSON spells whole numbers, and then stands behind it. NaN where
+   * there is none, or one of more digits than 2^53 has; it is not told then where it stands.
    */
   next(): number {
     const text = this.#text

@@ -21,7 +21,10 @@ export type OpenSync = {
   readonly part: Part
   /** Of the first part: its offset is the lowest. */
   readonly version: Version
-  /** When the first part was appended, by the broker's clock, and when it came to us, by ours: the two aren't compared. */
+  /**
+   * When the first part was appended, by the broker's clock, and when it came to us, by ours: the two aren't
+   * compared.
+   */
   readonly firstMs: number
   readonly takenMs: number
   readonly digests: Map<number, { digest: string; staged: number }>

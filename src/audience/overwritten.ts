@@ -1,8 +1,9 @@
 import { KeyFilter } from './key-filter.ts'
 
 /**
- * Of which keys there was more than one record. One of any other key is what the store has of it, and needs not be looked for
- * there. Takes the same memory however many there are: when it is full, it begins anew with what is written from then on.
+ * Of which keys there was more than one record. One of any other key is what the store has of it, and needs
+ * not be looked for there. Takes the same memory however many there are: when it is full, it begins anew with
+ * what is written from then on.
  */
 export class Overwritten {
   #keys = new KeyFilter(filterBits)

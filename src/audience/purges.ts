@@ -63,7 +63,8 @@ export class Purges {
   #replacementOf({ spaceId }: PropertySubject, held: Entry | undefined, upToMs: number): Entry | undefined {
     if (held?.kind !== 'property') return { kind: 'gone', upToMs, offset: -1 }
     const { state } = held
-    // A newer version of a value that was told before: the delete takes it from the receivers, so they are told again.
+    // A newer version of a value that was told before: the delete takes it from the receivers, so they are
+    // told again.
     if (!isDead(held, upToMs)) {
       return isReportedBefore(held, upToMs) ? { ...reportedAnew(held), offset: -1 } : undefined
     }
@@ -76,7 +77,10 @@ export class Purges {
     return { kind: 'property', state: { ...state, version: syncedAt, since: syncedAt }, offset: -1 }
   }
 
-  /** Purges all that is held of a user in a space. Resolves with false where the unit was left before it was done. */
+  /**
+   * Purges all that is held of a user in a space. Resolves with false where the unit was left before it was
+   * done.
+   */
   async purgeUser(userId: string, spaceId: string): Promise<boolean> {
     const { unit, partitions, store, ledger, isEnding } = this.#context
     if (isEnding()) return false

@@ -11,8 +11,8 @@ export const unread = -1
 export const sameAsRead = -2
 
 /**
- * What one turn of a unit knows of its keys: the store's texts, read all at once, below what the ledger has that isn't stored yet.
- * Collect keys with `add`, `want` and `wantFloor`, call `read` once, then ask.
+ * What one turn of a unit knows of its keys: the store's texts, read all at once, below what the ledger has
+ * that isn't stored yet. Collect keys with `add`, `want` and `wantFloor`, call `read` once, then ask.
  */
 export class Reading {
   readonly #ledger: Ledger
@@ -32,7 +32,10 @@ export class Reading {
     return this.#keys.push(key) - 1
   }
 
-  /** Asks for a key that several items ask for, or that is looked up by its name: the store is asked for it once. */
+  /**
+   * Asks for a key that several items ask for, or that is looked up by its name: the store is asked for it
+   * once.
+   */
   want(key: string): void {
     if (!this.#places.has(key)) this.#places.set(key, this.add(key))
   }
@@ -53,7 +56,10 @@ export class Reading {
     return this.#texts[place]
   }
 
-  /** What a wanted key holds, once the writes in flight have landed or not: what is acknowledged and not overtaken. */
+  /**
+   * What a wanted key holds, once the writes in flight have landed or not: what is acknowledged and not
+   * overtaken.
+   */
   entry(key: string): Entry | undefined {
     return this.#ledger.held(key, this.#textOf(key))
   }
@@ -63,7 +69,10 @@ export class Reading {
     return this.#ledger.acknowledged(key, this.#textOf(key))
   }
 
-  /** The time up to which a user's data in a space is deleted, in epoch milliseconds; -Infinity: nothing is. Call `wantFloor` before. */
+  /**
+   * The time up to which a user's data in a space is deleted, in epoch milliseconds; -Infinity: nothing is.
+   * Call `wantFloor` before.
+   */
   deletedUpToMs(subject: Pick<PropertySubject, 'userId' | 'spaceId'>): number {
     if (this.#deletions.isEmpty) return -Infinity
     const floor = this.entry(deletionKeyOf(subject))

@@ -2,8 +2,9 @@ import type { PropertyState, PropertySubject } from './property-state.ts'
 import { compareVersions, type Version, versionOf } from './version.ts'
 
 /**
- * Reads the records of `memberships` that tell of audiences where they are spelled as they are written here, byte for byte: in
- * half of the time that JSON takes, for a restore reads millions of them. Anything else is for a parser.
+ * Reads the records of `memberships` that tell of audiences where they are spelled as they are written here,
+ * byte for byte: in half of the time that JSON takes, for a restore reads millions of them. Anything else is
+ * for a parser.
  */
 
 type Named = Pick<PropertyState, 'kind' | 'id' | 'name'>
@@ -46,7 +47,9 @@ export function readAsWritten(
   return { subject, state, isSilent }
 }
 
-/** A record that was parsed: those that begin and end like it need not be. Values of traits may be any JSON. */
+/**
+ * A record that was parsed: those that begin and end like it need not be. Values of traits may be any JSON.
+ */
 export function remember({ spaceId, property }: PropertySubject, { kind, id, name }: PropertyState): void {
   if (kind !== 'audience') return
   tails.add(tailOf({ spaceId, property }), { spaceId, property })
@@ -63,7 +66,10 @@ class Spellings<T> {
     this.#known.set(bytes.toString('latin1'), { bytes, said })
   }
 
-  /** What stands in a record from `at` on. `endOf` finds its end where it isn't the same as in the record before. */
+  /**
+   * What stands in a record from `at` on. `endOf` finds its end where it isn't the same as in the record
+   * before.
+   */
   at(record: Buffer, at: number, endOf: (record: Buffer) => number): Spelled<T> | undefined {
     if (this.#last !== undefined && holds(record, at, this.#last.bytes)) return this.#last
     const found = this.#known.get(record.toString('latin1', at, endOf(record)))
@@ -149,7 +155,10 @@ class ByteReader {
     return true
   }
 
-  /** A whole number as JSON spells it, and then stands behind it. NaN where there is none, or it is too long to be exact. */
+  /**
+   * A whole number as JSON spells it, and then stands behind it. NaN where there is none, or it is too long
+   * to be exact.
+   */
   number(): number {
     const bytes = this.#bytes
     const isNegative = bytes[this.at] === minus

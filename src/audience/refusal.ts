@@ -1,6 +1,9 @@
 import type { AudienceDeadReason } from '../message/dead-letter-reasons.ts'
 
-/** `detail` is one sentence for the producer: what is wrong, what to do. It quotes nothing of the record but names of fields. */
+/**
+ * `detail` is one sentence for the producer: what is wrong, what to do. It quotes nothing of the record but
+ * names of fields.
+ */
 export type AudienceRefusal = { ok: false; reason: AudienceDeadReason; detail: string }
 
 export function refusal(reason: AudienceDeadReason, detail: string): AudienceRefusal {

@@ -23,8 +23,9 @@ export type RestoreOptions = {
 }
 
 /**
- * Brings the store to the end of the log: the highest version of each key holds. Gives the keys whose last record isn't that of
- * their highest version, or whose value has to be told anew; the checkpoint is blocked at `blockedAt` until that is written again.
+ * Brings the store to the end of the log: the highest version of each key holds. Gives the keys whose last
+ * record isn't that of their highest version, or whose value has to be told anew; the checkpoint is blocked
+ * at `blockedAt` until that is written again.
  */
 export async function restore(options: RestoreOptions): Promise<Map<string, RepairNeeded>> {
   const { isEmpty, records, onProgress } = options
@@ -109,7 +110,10 @@ class Restoring {
     return taken
   }
 
-  /** The entries of what is to be compared. Keys of this batch that came for the first time are not among them. */
+  /**
+   * The entries of what is to be compared. Keys of this batch that came for the first time are not among
+   * them.
+   */
   async #read(taken: readonly Taken[]): Promise<Map<string, Entry | undefined>> {
     const { store, deletions } = this.#options
     const entries = new Map<string, Entry | undefined>()
@@ -196,7 +200,8 @@ const maxKnownProperties = 10_000
 export function entryOf(record: StateRecord, offset: number, deletedUpToMs: number): Entry {
   const { subject, state } = record
   if (state === null) {
-    // Nobody keeps its floor for ever: that of a later request takes its place, and says nothing of what stands between the two.
+    // Nobody keeps its floor for ever: that of a later request takes its place, and says nothing of what
+    // stands between the two.
     const upToMs = subject.kind === 'property' && deletedUpToMs > -Infinity ? deletedUpToMs : Infinity
     return { kind: 'gone', upToMs, offset }
   }

@@ -2,8 +2,9 @@ import type { StateStore, StoreOperation } from './store.ts'
 import { parted, stagedPartKey, stagedRunKey } from './store-keys.ts'
 
 /**
- * The users of one sync, sorted on disk: a sync of any size takes the same memory. Users are gathered to runs, each sorted and
- * written in chunks; `sorted` merges the runs. Ids are escaped as in keys, so that their order is that of the keys.
+ * The users of one sync, sorted on disk: a sync of any size takes the same memory. Users are gathered to
+ * runs, each sorted and written in chunks; `sorted` merges the runs. Ids are escaped as in keys, so that
+ * their order is that of the keys.
  */
 export class Staging {
   readonly #store: StateStore
@@ -56,7 +57,9 @@ export class Staging {
     return this.#store.getBytes(stagedPartKey(this.#number, part))
   }
 
-  /** All users, ascending and each once, in batches; an empty batch ends them. Nothing may be added any more. */
+  /**
+   * All users, ascending and each once, in batches; an empty batch ends them. Nothing may be added any more.
+   */
   async sorted(): Promise<() => Promise<readonly string[]>> {
     this.#gathered.sort()
     const readers = this.#runs.map((chunks, run) => this.#readerOf(run, chunks))

@@ -31,7 +31,10 @@ export type HeldState = {
   readonly offset: number
 }
 
-/** Reads from where `after` is, with nothing kept between two calls: what is written meanwhile is there or not. */
+/**
+ * Reads from where `after` is, with nothing kept between two calls: what is written meanwhile is there or
+ * not.
+ */
 export async function readStates(
   store: StateStore,
   { spaceId, after, count, withLeft }: StatesQuery,

@@ -2,9 +2,10 @@ import type { PropertySubject } from './property-state.ts'
 import type { DeletionSubject, Subject, SyncSubject } from './state-record.ts'
 
 /**
- * Keys of a unit's store. Ids are escaped so that they can be parted by a character that none of them has, and so that the
- * order of the keys' bytes (UTF-8, as LevelDB has it) is the order that JavaScript compares ids in (UTF-16): a sync walks
- * through both side by side. Half a surrogate pair, which has no UTF-8, keeps its meaning too.
+ * Keys of a unit's store. Ids are escaped so that they can be parted by a character that none of them has,
+ * and so that the order of the keys' bytes (UTF-8, as LevelDB has it) is the order that JavaScript compares
+ * ids in (UTF-16): a sync walks through both side by side. Half a surrogate pair, which has no UTF-8, keeps
+ * its meaning too.
  */
 
 /** Between ids; in none that is escaped. */
@@ -120,7 +121,10 @@ export function knownPropertyOf(key: string): { property: string; id: string } {
   return { property: unescapeId(property), id: unescapeId(id) }
 }
 
-/** What came of a sync, for parts of it that come again: the keys of all syncs of an audience are this and more. */
+/**
+ * What came of a sync, for parts of it that come again: the keys of all syncs of an audience are this and
+ * more.
+ */
 export function endedSyncsPrefix(spaceId: string, audienceId: string): string {
   return `e${escapeId(spaceId)}${parted}${escapeId(audienceId)}${parted}`
 }

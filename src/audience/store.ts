@@ -22,8 +22,8 @@ export type StateStore = {
   write(operations: readonly StoreOperation[]): Promise<void>
   range(range: { from: string; to: string }): RangeReader
   /**
-   * Gives back the room of what was removed from a range. Until then it may stay on the disk, and in memory, for good. One store
-   * after the other; nothing of one that is closed meanwhile.
+   * Gives back the room of what was removed from a range. Until then it may stay on the disk, and in memory,
+   * for good. One store after the other; nothing of one that is closed meanwhile.
    */
   compact(range: { from: string; to: string }): Promise<void>
   close(): Promise<void>
@@ -35,14 +35,15 @@ export type OpenedStore =
   | { ok: false; why: 'locked' | 'broken'; cause: unknown }
 
 /**
- * Sizes of one unit of many in a process: what is read is mostly read once, so that a larger cache gains little, and every
- * write buffer may be there twice.
+ * Sizes of one unit of many in a process: what is read is mostly read once, so that a larger cache gains
+ * little, and every write buffer may be there twice.
  */
 const storeSizes = {
   cacheSize: 1024 ** 2,
   writeBufferSize: 2 * 1024 ** 2,
   maxOpenFiles: 100,
-  // The files are mapped into memory, where they count as ours: compressed they are a third, and comparing costs the same.
+  // The files are mapped into memory, where they count as ours: compressed they are a third, and comparing
+  // costs the same.
   compression: true,
 } as const
 
@@ -87,7 +88,10 @@ export type Stores = {
   open(location: string): Promise<OpenedStore>
   /** Of a store that is closed, or could not be opened. */
   remove(location: string): Promise<void>
-  /** Removes those of a folder that are meant, by their names, and that nobody has open. Throws where the disk fails. */
+  /**
+   * Removes those of a folder that are meant, by their names, and that nobody has open. Throws where the disk
+   * fails.
+   */
   removeUnused(folder: string, isMeant: (name: string) => boolean): Promise<void>
 }
 
@@ -95,8 +99,8 @@ export type Stores = {
 export const levelStores: Stores = { open: openStore, remove: removeStore, removeUnused }
 
 /**
- * Resolves when no store of this process is being compacted: each time takes one of the few threads that all reads and writes of all
- * stores share.
+ * Resolves when no store of this process is being compacted: each time takes one of the few threads that all
+ * reads and writes of all stores share.
  */
 let compacting = Promise.resolve()
 
@@ -116,8 +120,8 @@ class LevelStore implements StateStore {
   }
 
   async write(operations: readonly StoreOperation[]): Promise<void> {
-    // As a list, since a batch that is filled call by call keeps its memory until the garbage collector comes to its handle, of which
-    // that looks small: tens of MB while a large audience is written.
+    // As a list, since a batch that is filled call by call keeps its memory until the garbage collector comes
+    // to its handle, of which that looks small: tens of MB while a large audience is written.
     await this.#level.batch<string, string | Buffer>(operations.map(levelOperation), {})
   }
 

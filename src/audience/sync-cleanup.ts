@@ -29,7 +29,10 @@ export class SyncCleanup {
     this.#options = options
   }
 
-  /** Writes the parts to the dead letters one after the other, since together they may be any size; then clears. */
+  /**
+   * Writes the parts to the dead letters one after the other, since together they may be any size; then
+   * clears.
+   */
   async refuseParts(sync: OpenSync, reason: AudienceDeadReason, detail: string): Promise<void> {
     for (let [part] = sync.held; part !== undefined; [part] = sync.held) {
       const { record, staged, key, sourceId } = part
@@ -74,8 +77,9 @@ export class SyncCleanup {
   }
 
   /**
-   * What is removed lies among the first keys, where nothing is written but by the next sync: the store would keep it until then,
-   * and it is twice what the states of the same users take. That of small syncs isn't worth the work each time.
+   * What is removed lies among the first keys, where nothing is written but by the next sync: the store would
+   * keep it until then, and it is twice what the states of the same users take. That of small syncs isn't
+   * worth the work each time.
    */
   #giveRoomBack(removedBytes: number): void {
     this.#removedBytes += removedBytes

@@ -40,7 +40,9 @@ export class SyncComparison {
     this.#options = options
   }
 
-  /** Whether some user of the sync has the property from another audience. Mostly nobody else ever wrote it. */
+  /**
+   * Whether some user of the sync has the property from another audience. Mostly nobody else ever wrote it.
+   */
   async isTakenByOther(sync: OpenSync): Promise<boolean> {
     const { store } = this.#options
     const { spaceId, property, audienceId } = sync.part
@@ -62,8 +64,8 @@ export class SyncComparison {
   }
 
   /**
-   * Whether users of this unit are in the audience by another property, as after a new name without a key of its own: of them
-   * the sync can't say that they have left.
+   * Whether users of this unit are in the audience by another property, as after a new name without a key of
+   * its own: of them the sync can't say that they have left.
    */
   async isRenamed(sync: OpenSync): Promise<boolean> {
     const { store, ledger } = this.#options
@@ -153,8 +155,8 @@ export class SyncComparison {
   }
 
   /**
-   * Walks through the users of the sync and those who have the property, in one order. False: the unit was left in between.
-   * `stored` is the state as text.
+   * Walks through the users of the sync and those who have the property, in one order. False: the unit was
+   * left in between. `stored` is the state as text.
    */
   async #walk(
     sync: OpenSync,

@@ -3,7 +3,10 @@ import type { StateStore } from './store.ts'
 import { anySyncFloor } from './store-keys.ts'
 import type { Version } from './version.ts'
 
-/** The version of the last applied sync of each audience, by its key in the store: there are few, and each change needs one. */
+/**
+ * The version of the last applied sync of each audience, by its key in the store: there are few, and each
+ * change needs one.
+ */
 export async function readSyncFloors(store: StateStore): Promise<Map<string, Version>> {
   const floors = new Map<string, Version>()
   const reader = store.range(anySyncFloor)

@@ -15,7 +15,9 @@ import { SyncComparison } from './sync-comparison.ts'
 import { compareVersions, type Version } from './version.ts'
 
 export type SyncPorts = AudiencePorts & {
-  /** So long after the first part of a sync the others have to be there, in milliseconds. Default: 10 minutes. */
+  /**
+   * So long after the first part of a sync the others have to be there, in milliseconds. Default: 10 minutes.
+   */
   readonly syncTimeoutMs?: number
 }
 
@@ -36,8 +38,9 @@ const mostGathered = 16_384
 const mostHeldParts = 200_000
 
 /**
- * The full syncs of one unit. Parts are staged on disk until all are there; then the whole is compared with the state, side by
- * side, and what differs is written. Parts are settled when that is done: whoever comes after a crash reads them again.
+ * The full syncs of one unit. Parts are staged on disk until all are there; then the whole is compared with
+ * the state, side by side, and what differs is written. Parts are settled when that is done: whoever comes
+ * after a crash reads them again.
  */
 export class Syncs {
   readonly #options: SyncsOptions
@@ -86,8 +89,8 @@ export class Syncs {
   }
 
   /**
-   * Refuses what can't become complete in time. By our clock the log was read to its end at `endSeenMs`; its last record is of
-   * `latestMs` by the broker's.
+   * Refuses what can't become complete in time. By our clock the log was read to its end at `endSeenMs`; its
+   * last record is of `latestMs` by the broker's.
    */
   async expire({ latestMs, endSeenMs }: { latestMs: number; endSeenMs: number }): Promise<void> {
     for (const sync of this.#open.values()) {

@@ -83,7 +83,9 @@ export class UnitChanges {
     for (const item of this.#waiting.take(({ record }) => isToGo(record))) this.#giveBack(item)
   }
 
-  /** Takes changes up to the next part, which is taken alone; `most` at most. Asks for what `decide` looks at. */
+  /**
+   * Takes changes up to the next part, which is taken alone; `most` at most. Asks for what `decide` looks at.
+   */
   take(reading: Reading, most: number): ChangeItem[] {
     const taken: ChangeItem[] = []
     for (let item = this.#waiting.peek(); item?.kind === 'change'; item = this.#waiting.peek()) {
@@ -136,7 +138,10 @@ export class UnitChanges {
     else this.#await(flight, item)
   }
 
-  /** Finds changes that come too late, as `decideChange` does too, where the text of the store tells: most changes end here. */
+  /**
+   * Finds changes that come too late, as `decideChange` does too, where the text of the store tells: most
+   * changes end here.
+   */
   #whyLate({ change, key }: ChangeItem, stored: string | undefined): 'repeated' | 'outdated' | undefined {
     const { ledger, isEnding } = this.#context
     if (stored === undefined || isEnding() || ledger.isKnown(key)) return undefined
@@ -152,7 +157,10 @@ export class UnitChanges {
     return this.#lastSync.key
   }
 
-  /** Waits for the key to be free. Of those that wait for it and are of one audience or trait, the newest counts. */
+  /**
+   * Waits for the key to be free. Of those that wait for it and are of one audience or trait, the newest
+   * counts.
+   */
   #await(flight: Flight, item: ChangeItem): void {
     const last = flight.waiting?.at(-1)
     if (last instanceof WaitingChange && last.isReplaceableBy(item)) {

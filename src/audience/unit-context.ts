@@ -8,8 +8,8 @@ import type { StateStore } from './store.ts'
 import type { Version } from './version.ts'
 
 /**
- * Erases what a unit holds of a deleted user and isn't newer than the deletion floor. What is newer and was reported before the
- * deletion is reported anew.
+ * Erases what a unit holds of a deleted user and isn't newer than the deletion floor. What is newer and was
+ * reported before the deletion is reported anew.
  */
 export type Purge = {
   readonly deletionKey: string
@@ -34,7 +34,9 @@ export type UnitContext = {
   readonly isEnding: () => boolean
   /** Queues a purge for a turn to come. */
   readonly enqueuePurge: (purge: Purge) => void
-  /** Reads what Kafka has of these keys in a turn to come; `undefined` for each once the unit is being left. */
+  /**
+   * Reads what Kafka has of these keys in a turn to come; `undefined` for each once the unit is being left.
+   */
   readonly readAcknowledged: (keys: readonly string[]) => Promise<readonly (Entry | undefined)[]>
   /** Ends the program: state can't be kept. */
   readonly fail: (error: unknown) => void

@@ -75,7 +75,10 @@ export class UnitDeletions {
       })
   }
 
-  /** Writes floors to every unit first, the user's own last: once it has one, all have. Then tombstones, then the messages. */
+  /**
+   * Writes floors to every unit first, the user's own last: once it has one, all have. Then tombstones, then
+   * the messages.
+   */
   async #carryOut(item: Item): Promise<void> {
     const { record, request } = item
     const { ports, readAcknowledged, isEnding } = this.#context
@@ -140,7 +143,10 @@ export class UnitDeletions {
   }
 }
 
-/** Whether a floor was written for this very record: here, or by the unit that it was in at first. Else the same request has come again. */
+/**
+ * Whether a floor was written for this very record: here, or by the unit that it was in at first. Else the
+ * same request has come again.
+ */
 function isOf(floor: DeletionFloor, record: HeldRecord, { origin }: PlacedDeletion): boolean {
   return [record, origin].some(
     (place) => place?.partition === floor.partition && place.offset === floor.offset,

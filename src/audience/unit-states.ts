@@ -28,7 +28,10 @@ type PropertyRecord = Extract<StateRecord, { isSilent: boolean }>
 /** Nobody waits for the write. */
 const nobody: Waiting = { resume: () => undefined, giveBack: () => undefined }
 
-/** Takes in the records of a unit's `memberships`, which this owner or another one wrote, and sends what they tell. */
+/**
+ * Takes in the records of a unit's `memberships`, which this owner or another one wrote, and sends what they
+ * tell.
+ */
 export class UnitStates {
   readonly #context: UnitContext
   readonly #purges: Purges
@@ -71,14 +74,20 @@ export class UnitStates {
     if (subject.kind === 'property') reading.wantFloor(subject)
   }
 
-  /** Whether a silent record was written here, and acknowledged: nothing is to be learnt from it, or to be sent. */
+  /**
+   * Whether a silent record was written here, and acknowledged: nothing is to be learnt from it, or to be
+   * sent.
+   */
   #isTakenIn({ record, state }: StateItem): boolean {
     const { checkpoint, deletions } = this.#context
     const isSilent = 'isSilent' in state && state.isSilent
     return isSilent && deletions.isEmpty && record.offset < checkpoint.position
   }
 
-  /** Whether a record was written here, and is all that is known of its key: the store needs not be asked for it. */
+  /**
+   * Whether a record was written here, and is all that is known of its key: the store needs not be asked for
+   * it.
+   */
   #isOnly({ record, state, key }: StateItem): boolean {
     const { ledger, deletions } = this.#context
     const isEmitting = 'isSilent' in state && !state.isSilent
@@ -182,7 +191,10 @@ export class UnitStates {
     })
   }
 
-  /** Sends it where an owner before may have sent it just before the delete: then the delete has to be the last once more. */
+  /**
+   * Sends it where an owner before may have sent it just before the delete: then the delete has to be the
+   * last once more.
+   */
   #endErased(record: HeldRecord, read: StateRecord): void {
     if ('isSilent' in read && !read.isSilent && record.mayHaveBegun === true) {
       this.#deliver(record, read, true)
@@ -192,7 +204,10 @@ export class UnitStates {
     record.settle()
   }
 
-  /** Does what a record asks for once the state is in order. `now` is what holds by then: newer values may have been told. */
+  /**
+   * Does what a record asks for once the state is in order. `now` is what holds by then: newer values may
+   * have been told.
+   */
   #end(record: HeldRecord, read: StateRecord, now: Entry | undefined): void {
     if (read.subject.kind === 'deletion' && read.state !== null) {
       const purging = this.#purgeFor(record, read.subject).finally(() => this.#purging.delete(purging))

@@ -57,8 +57,8 @@ const mostForeign = 10_000
 const endWithinMs = 5_000
 
 /**
- * Holds the state of one unit, and takes what comes in, turn by turn: a turn takes what waits, reads all that it needs from the
- * store at once, and then decides record by record. Whoever calls only enqueues.
+ * Holds the state of one unit, and takes what comes in, turn by turn: a turn takes what waits, reads all that
+ * it needs from the store at once, and then decides record by record. Whoever calls only enqueues.
  */
 export class AudienceUnit {
   readonly #options: UnitOptions
@@ -175,7 +175,10 @@ export class AudienceUnit {
     return floor?.kind === 'deletion' && atMs <= floor.state.requestedAtMs
   }
 
-  /** `undefined` once the unit comes to its end. From the first state on, nothing is missing that was told before the call. */
+  /**
+   * `undefined` once the unit comes to its end. From the first state on, nothing is missing that was told
+   * before the call.
+   */
   async statesOf(query: StatesQuery): Promise<StatesPage | undefined> {
     if (this.#isEnding) return undefined
     if (query.after === null) await this.#ledger.stored()

@@ -28,7 +28,9 @@ export type AudienceOptions = {
   /** Before the last growth; `undefined`: there was none. */
   readonly formerPartitions?: number | undefined
   readonly limits: MessageLimits
-  /** Names the log that the stores are made of: the cluster and the topic. Stores of another are not trusted. */
+  /**
+   * Names the log that the stores are made of: the cluster and the topic. Stores of another are not trusted.
+   */
   readonly logId: string
   /** Stores that are older may have missed tombstones, which are kept for so long: `delete.retention.ms`. */
   readonly trustedForMs: number
@@ -52,7 +54,10 @@ export type WaitingDelivery = {
 
 /** The state of audiences, traits and deletions of the units that this member owns. */
 export type AudienceUnits = {
-  /** Opens the unit's store and brings it to the end of the log. Called once its owners before are done. May be called again where it rejects. */
+  /**
+   * Opens the unit's store and brings it to the end of the log. Called once its owners before are done. May
+   * be called again where it rejects.
+   */
   prepare(unit: number): Promise<void>
   /** The unit went to another owner, or we stop: outstanding writes end, the store is closed clean. */
   release(unit: number): Promise<void>
@@ -67,7 +72,9 @@ export type AudienceUnits = {
   hasDeletions(unit: number): boolean
   /** Whether something of a user may have been deleted in a space: rather too often than not. */
   mayBeDeleted(unit: number, userId: string, spaceId: string): boolean
-  /** Some of the states that a unit holds of a space, as they are on disk; `undefined` where it isn't ours. */
+  /**
+   * Some of the states that a unit holds of a space, as they are on disk; `undefined` where it isn't ours.
+   */
   statesOf(unit: number, query: StatesQuery): Promise<StatesPage | undefined>
   /** Gives back what was not begun of units that belong to another member. */
   letGoAbandoned(): void
@@ -359,8 +366,8 @@ class OpenUnits implements AudienceUnits {
   }
 
   /**
-   * An owner before on this machine stands still, and has the store in its hands: the unit doesn't wait for it. A store that
-   * nobody else opens, empty, which ends with the ownership.
+   * An owner before on this machine stands still, and has the store in its hands: the unit doesn't wait for
+   * it. A store that nobody else opens, empty, which ends with the ownership.
    */
   async #openSpare(unit: number, location: string): Promise<Opened> {
     const opened = await (this.#options.stores ?? levelStores).open(location)
@@ -369,7 +376,9 @@ class OpenUnits implements AudienceUnits {
     return this.#keepOpen(unit, opened.store, undefined, 'another process has it open')
   }
 
-  /** What programs before have left that were killed. What can't be removed is tried again at the next start. */
+  /**
+   * What programs before have left that were killed. What can't be removed is tried again at the next start.
+   */
   async #removeSpares(): Promise<void> {
     const { folder, stores = levelStores } = this.#options
     await stores.removeUnused(folder, isSpare).catch(() => undefined)
@@ -460,7 +469,10 @@ async function clearStaged(store: StateStore): Promise<void> {
 /** Few at once: each may be a whole part. */
 const staged = 8
 
-/** Whom a message is of that a deletion may be about; a delete isn't stopped by the request that it comes from. */
+/**
+ * Whom a message is of that a deletion may be about; a delete isn't stopped by the request that it comes
+ * from.
+ */
 function userOf(body: Buffer): string | undefined {
   const parsed = parseJson(body.toString())
   if (!parsed.ok || typeof parsed.value !== 'object' || parsed.value === null) return undefined

@@ -15,7 +15,9 @@ export type UnstoredEntriesOptions = {
   readonly onTrouble: (error: unknown) => void
 }
 
-/** Entries that Kafka has acknowledged and the store lacks. Stores them, always up to one point of the log. */
+/**
+ * Entries that Kafka has acknowledged and the store lacks. Stores them, always up to one point of the log.
+ */
 export class UnstoredEntries {
   readonly #options: UnstoredEntriesOptions
   /** Acknowledged, to be stored next. */
@@ -94,7 +96,9 @@ export class UnstoredEntries {
     if (this.#options.checkpoint.position - this.#storedPosition >= positionsUnstored) this.#storeSoon()
   }
 
-  /** Resolves once all that is acknowledged so far is stored. Rejects where the store takes nothing any more. */
+  /**
+   * Resolves once all that is acknowledged so far is stored. Rejects where the store takes nothing any more.
+   */
   async stored(): Promise<void> {
     await this.#allStored()
     if (this.#isBroken) throw new Error('a write to the store has failed before')

@@ -1,8 +1,8 @@
 import { NumberReader } from './number-reader.ts'
 
 /**
- * Of two values of a property the one with the higher version holds, whatever the order in which they arrive. A version is
- * when the value came about, and the record of `audience-changes` that told of it.
+ * Of two values of a property the one with the higher version holds, whatever the order in which they arrive.
+ * A version is when the value came about, and the record of `audience-changes` that told of it.
  */
 export type Version = {
   /** `changedAt` or `snapshotAt`, in epoch milliseconds. */

@@ -4,8 +4,8 @@ import { marksReadEveryMs } from './marks.ts'
 const marksSlackMs = 2_000
 
 /**
- * Begins to tell a destination all that it may have missed of a space: from here on workers mark what is missed anew. Gives the
- * offset below which their marks are of what is read from now on.
+ * Begins to tell a destination all that it may have missed of a space: from here on workers mark what is
+ * missed anew. Gives the offset below which their marks are of what is read from now on.
  */
 export async function beginToFill({
   tellBegun,

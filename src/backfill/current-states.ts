@@ -26,8 +26,9 @@ export type StateFilter = {
 }
 
 /**
- * The states that a unit holds at the end of its log: a log has several records of a property, those that repeat its value
- * with a newer version too. They are compared on disk, bucket by bucket, so that memory is flat.
+ * The states that a unit holds at the end of its log: a log has several records of a property, those that
+ * repeat its value with a newer version too. They are compared on disk, bucket by bucket, so that memory is
+ * flat.
  */
 export class CurrentStates {
   static readonly buckets = 64

@@ -2,9 +2,10 @@ import type { ConnectionState } from './connections.ts'
 import type { Standing } from './standing.ts'
 
 /**
- * What the owner of a unit does about a connection. `assume_told`: it was there before anybody wrote down how it stands. `note_new`: it
- * wasn't, and from here on the destination is told what changes. `part`: from here on it isn't. `sync` and `go_on`: the destination is told what the unit holds, from the first
- * state or from where it was.
+ * What the owner of a unit does about a connection. `assume_told`: it was there before anybody wrote down how
+ * it stands. `note_new`: it wasn't, and from here on the destination is told what changes. `part`: from here
+ * on it isn't. `sync` and `go_on`: the destination is told what the unit holds, from the first state or from
+ * where it was.
  */
 export type FirstSyncStep =
   | 'nothing'
@@ -45,7 +46,8 @@ export function firstSyncStep(situation: FirstSyncSituation): FirstSyncStep {
       if (!isWanted) return 'leave_out'
       return connectionState === 'paused' ? 'wait' : 'go_on'
     case 'told':
-      // It misses something before all units have told it all: they begin anew together, so that they make up for that too.
+      // It misses something before all units have told it all: they begin anew together, so that they make up
+      // for that too.
       return connectionState === 'off' && standing.upTo > 0 && !isComplete() ? 'part' : 'nothing'
     case 'left_out':
       return 'nothing'

@@ -45,7 +45,10 @@ export type FirstSyncObserver = {
   failed(error: unknown): void
 }
 
-/** Of one connection, as far as the units of this worker go. `waiting`: for the destination, or the space, to be on. */
+/**
+ * Of one connection, as far as the units of this worker go. `waiting`: for the destination, or the space, to
+ * be on.
+ */
 export type FirstSyncProgress = Connection & {
   readonly state: 'waiting' | 'under_way'
   /** Identifies still to be written; not those of units that are being counted. */
@@ -77,9 +80,9 @@ const patienceMs = 1_000
 const longestRestMs = 60_000
 
 /**
- * Tells destinations that are connected to a space later who is in it: the owner of each unit does, from what the unit holds. How far
- * that is stands in `backfills`, so that the next owner goes on. One loop does it, a batch of one connection after one of
- * another: there is no more of it at once, however many there are.
+ * Tells destinations that are connected to a space later who is in it: the owner of each unit does, from what
+ * the unit holds. How far that is stands in `backfills`, so that the next owner goes on. One loop does it, a
+ * batch of one connection after one of another: there is no more of it at once, however many there are.
  */
 export class FirstSyncs {
   readonly #options: FirstSyncOptions
@@ -115,8 +118,8 @@ export class FirstSyncs {
   }
 
   /**
-   * The unit is ours, and its state is there. Resolves when it is known and written which destinations are not told of it, as we see the
-   * catalog; or after a second, where Kafka is slow: then that is written soon.
+   * The unit is ours, and its state is there. Resolves when it is known and written which destinations are
+   * not told of it, as we see the catalog; or after a second, where Kafka is slow: then that is written soon.
    */
   async acquire(unit: number): Promise<void> {
     this.#standings.acquire(unit)

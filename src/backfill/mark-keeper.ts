@@ -24,8 +24,9 @@ export type MarkKeeperOptions = {
 }
 
 /**
- * Sees to it that the log says of every value that a destination missed. The first is written at once. Later ones only where the
- * log doesn't say so by then: it is read first, so that a backfill which began in between is seen.
+ * Sees to it that the log says of every value that a destination missed. The first is written at once. Later
+ * ones only where the log doesn't say so by then: it is read first, so that a backfill which began in between
+ * is seen.
  */
 export class MarkKeeper {
   readonly #options: MarkKeeperOptions
@@ -69,7 +70,10 @@ export class MarkKeeper {
     return this.#writing.get(marked)
   }
 
-  /** Reads what is new in the log, and writes what it doesn't say. One call at a time. Throws what `read` throws. */
+  /**
+   * Reads what is new in the log, and writes what it doesn't say. One call at a time. Throws what `read`
+   * throws.
+   */
   async update(): Promise<void> {
     const since = this.#missed
     this.#missed = new Set()

@@ -1,14 +1,16 @@
 import { isCount, isFilled, readStanding, type Standing } from './standing.ts'
 
 /**
- * What destinations have been told of a space, and which have missed a value of it and need a backfill: the records of the topic
- * `backfills`, whose keys are JSON lists.
+ * What destinations have been told of a space, and which have missed a value of it and need a backfill: the
+ * records of the topic `backfills`, whose keys are JSON lists.
  * - `[destinationId, spaceId]`: it has missed one, shortly before this was written;
- * - `[destinationId, spaceId, "begun"]`: a backfill of all that the space holds begins. What is missed from here on is written
- *   again by whoever sees it, since the backfill may have read past it;
+ * - `[destinationId, spaceId, "begun"]`: a backfill of all that the space holds begins. What is missed from
+ *   here on is written again by whoever sees it, since the backfill may have read past it;
  * - `[destinationId, spaceId, "filled"]`: a backfill has made up for what was missed at offsets below `upTo`;
- * - `[destinationId, spaceId, "unit", unit]`: how the destination stands to what a unit holds, by the unit's owner;
- * - `[null, "tracked", unit]`: the unit's owners write that from here on. A connection of which they have written nothing is new.
+ * - `[destinationId, spaceId, "unit", unit]`: how the destination stands to what a unit holds, by the unit's
+ *   owner;
+ * - `[null, "tracked", unit]`: the unit's owners write that from here on. A connection of which they have
+ *   written nothing is new.
  *
  * Each of them is a key of its own, so that compaction leaves the last of each.
  */
@@ -30,7 +32,10 @@ export type Mark =
     }
   | { readonly kind: 'tracked'; readonly unit: number }
 
-/** So often, in milliseconds, each worker reads the log, and writes what it doesn't say of what was missed before. */
+/**
+ * So often, in milliseconds, each worker reads the log, and writes what it doesn't say of what was missed
+ * before.
+ */
 export const marksReadEveryMs = 5_000
 
 export function encodeMark(mark: Mark): { key: Buffer; value: Buffer } {

@@ -10,8 +10,8 @@ export type BackfillScope = {
 }
 
 /**
- * How far a backfill is: done with all units before `unit`; in this one, of the records before `end`, with all
- * buckets before `bucket`, and in this one with the states up to `offset`.
+ * How far a backfill is: done with all units before `unit`; in this one, of the records before `end`, with
+ * all buckets before `bucket`, and in this one with the states up to `offset`.
  */
 export type BackfillPosition = {
   readonly unit: number
@@ -21,8 +21,8 @@ export type BackfillPosition = {
   /** Identifies written so far, over all runs. */
   readonly sent: number
   /**
-   * It makes up for what was missed at offsets of `backfills` below this, once it is done: the end of that topic when the
-   * backfill began. -1: it is not of all that the space holds.
+   * It makes up for what was missed at offsets of `backfills` below this, once it is done: the end of that
+   * topic when the backfill began. -1: it is not of all that the space holds.
    */
   readonly marksUpTo: number
 }

@@ -13,9 +13,9 @@ export type ReplayRecord = {
 }
 
 /**
- * The Identify of a state for one destination, the same that the state caused when it came about: a receiver tells by
- * the `messageId` that it has had it. It waits for no rung, has no attempts, and the worker drops it where the user has
- * been deleted or a newer value has been routed meanwhile.
+ * The Identify of a state for one destination, the same that the state caused when it came about: a receiver
+ * tells by the `messageId` that it has had it. It waits for no rung, has no attempts, and the worker drops it
+ * where the user has been deleted or a newer value has been routed meanwhile.
  */
 export function replayOf(
   { subject, state, offset, timestampMs }: HeldState & { readonly timestampMs: number },

@@ -5,8 +5,8 @@ export type Standing =
   /** It is new, and is told what changes; what was there before it is still to be told. */
   | { readonly kind: 'new' }
   /**
-   * It has been told all that the unit holds, and is told what changes. `upTo`: that made up for what was missed at offsets of
-   * `backfills` below; 0 where nothing was sent for it.
+   * It has been told all that the unit holds, and is told what changes. `upTo`: that made up for what was
+   * missed at offsets of `backfills` below; 0 where nothing was sent for it.
    */
   | { readonly kind: 'told'; readonly upTo: number }
   /** It is being told. */

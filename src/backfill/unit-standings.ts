@@ -22,7 +22,9 @@ export type UnitStandingsOptions = {
 /** A unit of ours. */
 type Owned = {
   readonly unit: number
-  /** By `keyOf`; `undefined` until the log was read since the unit is ours. From then on only we change it. */
+  /**
+   * By `keyOf`; `undefined` until the log was read since the unit is ours. From then on only we change it.
+   */
   standings: Map<string, Connection & { readonly standing: Standing }> | undefined
   /** Whether a connection that nothing was written of is a new one. */
   isTracked: boolean
@@ -34,7 +36,9 @@ type Owned = {
 /** What is to be done for a connection in a unit. */
 export type DueStep = { readonly unit: number; readonly connection: Connection; readonly step: FirstSyncStep }
 
-/** How destinations stand to what our units hold, and what of that follows from each version of the catalog. */
+/**
+ * How destinations stand to what our units hold, and what of that follows from each version of the catalog.
+ */
 export class UnitStandings {
   readonly #options: UnitStandingsOptions
   readonly #owned = new Map<number, Owned>()
@@ -74,8 +78,8 @@ export class UnitStandings {
   }
 
   /**
-   * Of units that are newly ours: what their owners before have written, and what follows for the catalogs since. Resolves when that is
-   * written too.
+   * Of units that are newly ours: what their owners before have written, and what follows for the catalogs
+   * since. Resolves when that is written too.
    */
   async learn(): Promise<void> {
     const news = [...this.#owned.values()].filter(({ standings }) => standings === undefined)

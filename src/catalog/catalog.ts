@@ -3,7 +3,10 @@ import { isDeepStrictEqual } from 'node:util'
 /** What the records of a source are: Segment messages, or changes of audiences and computed traits. */
 export type SourceKind = 'events' | 'audiences'
 
-/** `off`: nothing is routed to it. `paused`: what is routed to it is parked, and delivered when it is `on` again. */
+/**
+ * `off`: nothing is routed to it. `paused`: what is routed to it is parked, and delivered when it is `on`
+ * again.
+ */
 export type DestinationState = 'on' | 'off' | 'paused'
 
 /** `all`: the first attempt goes to every hook at once. `failover`: to one hook after the other. */
@@ -18,7 +21,9 @@ export type Source = {
   readonly enabled: boolean
   /** Keys that clients of the gateway send. No two sources share one. */
   readonly writeKeys: readonly string[]
-  /** Keys that servers send with deletions and audience changes; sources may share one. Never to be logged. */
+  /**
+   * Keys that servers send with deletions and audience changes; sources may share one. Never to be logged.
+   */
   readonly serverKeys: readonly string[]
   /** Most messages a second that one gateway process takes; `undefined`: any number. */
   readonly maxPerSecond: number | undefined
@@ -26,7 +31,10 @@ export type Source = {
 
 /** One URL of a destination. It passed the rules of `hook-rules.ts`, so undici takes it as it is. */
 export type Hook = {
-  /** Unique within its destination; from the URL when the catalog names none, so it doesn't depend on the order. */
+  /**
+   * Unique within its destination; from the URL when the catalog names none, so it doesn't depend on the
+   * order.
+   */
   readonly id: string
   /** The normal form of the URL: ASCII, with a path. */
   readonly url: string
@@ -38,7 +46,9 @@ export type Hook = {
   readonly headers: readonly (readonly [name: string, value: string])[]
 }
 
-/** A destination. While its definition stays the same, each new version of the catalog holds the same object. */
+/**
+ * A destination. While its definition stays the same, each new version of the catalog holds the same object.
+ */
 export type Destination = {
   readonly id: string
   /** For people; the id when the catalog names none. */
@@ -48,7 +58,10 @@ export type Destination = {
   readonly sources: readonly string[]
   /** Key of `X-Signature`; `undefined`: requests aren't signed. Never to be logged. */
   readonly sharedSecret: string | undefined
-  /** Signs beside `sharedSecret` while the receiver changes to it; only with `standardWebhooks`. Never to be logged. */
+  /**
+   * Signs beside `sharedSecret` while the receiver changes to it; only with `standardWebhooks`. Never to be
+   * logged.
+   */
   readonly nextSharedSecret: string | undefined
   /** Requests carry the headers of Standard Webhooks beside `X-Signature`; only with a `sharedSecret`. */
   readonly standardWebhooks: boolean
@@ -92,8 +105,8 @@ export function createCatalog(
 }
 
 /**
- * `next` with the objects of `previous` wherever a source or a destination is defined as before: whoever holds
- * something for a destination (a lane, a pool) sees by `===` whether to make it anew.
+ * `next` with the objects of `previous` wherever a source or a destination is defined as before: whoever
+ * holds something for a destination (a lane, a pool) sees by `===` whether to make it anew.
  */
 export function keepUnchanged(previous: Catalog, next: Catalog): Catalog {
   return createCatalog(

@@ -24,8 +24,8 @@ export function formatFault({ file, line, column, path, problem, advice }: Fault
 }
 
 /**
- * `destinations[1].hooks[0].headers.X-Team`. What isn't a plain key may be a line that lacks a space, with the secret
- * in it: of that only the beginning is shown, `headers["Authorization"…]`.
+ * `destinations[1].hooks[0].headers.X-Team`. What isn't a plain key may be a line that lacks a space, with
+ * the secret in it: of that only the beginning is shown, `headers["Authorization"…]`.
  */
 export function formatPath(path: Path): string {
   let text = ''

@@ -9,15 +9,25 @@ export type CatalogFileOptions = {
   path: string
   /** Values of `${CATALOG_X}`. */
   variables?: Variables
-  /** Ranges that a hook's address may be in although they aren't public; `undefined`: addresses aren't looked at. */
+  /**
+   * Ranges that a hook's address may be in although they aren't public; `undefined`: addresses aren't looked
+   * at.
+   */
   allowAddresses?: readonly string[] | undefined
-  /** How often the file is looked at. With `settleMs`, an edit of an ordinary file is live within a second. */
+  /**
+   * How often the file is looked at. With `settleMs`, an edit of an ordinary file is live within a second.
+   */
   everyMs?: number
   /** How long the file must have stayed the same before it is read: a half-written one may look complete. */
   settleMs?: number
-  /** A new version, with the objects of the one before wherever nothing changed. Called after `current()` gives it. */
+  /**
+   * A new version, with the objects of the one before wherever nothing changed. Called after `current()`
+   * gives it.
+   */
   onChange(catalog: Catalog): void
-  /** An edit was refused, with everything that is wrong; the catalog before stays. Called once for each edit. */
+  /**
+   * An edit was refused, with everything that is wrong; the catalog before stays. Called once for each edit.
+   */
   onRefused(faults: readonly Fault[]): void
 }
 

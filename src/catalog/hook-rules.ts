@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 
 /**
- * What a hook's URL and headers may be. Pure: the catalog checks with it when it is read, and delivery before it
- * hands a request to undici, whose Pool loses a slot for ever on a request that it refuses itself.
+ * What a hook's URL and headers may be. Pure: the catalog checks with it when it is read, and delivery before
+ * it hands a request to undici, whose Pool loses a slot for ever on a request that it refuses itself.
  */
 
 export const maxUrlCharacters = 2048
@@ -73,8 +73,9 @@ function spellingBreaches(text: string): readonly Breach[] {
 }
 
 /**
- * Ports of services that aren't HTTP and do as they are told by lines of text, such as mail and IRC: a POST to
- * one is an attack or a mistake. Source: the "bad ports" of WHATWG Fetch, which browsers and `fetch` refuse too.
+ * Ports of services that aren't HTTP and do as they are told by lines of text, such as mail and IRC: a POST
+ * to one is an attack or a mistake. Source: the "bad ports" of WHATWG Fetch, which browsers and `fetch`
+ * refuse too.
  */
 const badPorts: ReadonlySet<number> = new Set([
   1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104,
@@ -95,7 +96,10 @@ function portBreach(port: string): Breach | undefined {
 const maxNameCharacters = 253
 const maxLabelCharacters = 63
 
-/** The rules of a host in WHATWG's normal form: lower case, IDNA done, addresses as four numbers or in brackets. */
+/**
+ * The rules of a host in WHATWG's normal form: lower case, IDNA done, addresses as four numbers or in
+ * brackets.
+ */
 function hostNameBreach(host: string): Breach | undefined {
   if (host.startsWith('[')) return undefined
   if (host.endsWith('.')) {
@@ -123,7 +127,10 @@ export function hookIdOf(url: string): string {
   return createHash('sha1').update(url).digest('hex').slice(0, 8)
 }
 
-/** Headers that the request itself needs, that frame the connection, or by which receivers know a signature or a replay. */
+/**
+ * Headers that the request itself needs, that frame the connection, or by which receivers know a signature or
+ * a replay.
+ */
 const reservedHeaders: ReadonlySet<string> = new Set([
   'connection',
   'content-encoding',

@@ -12,12 +12,13 @@ import { readYaml, type YamlText } from './yaml.ts'
 export type ParsedCatalog = { ok: true; catalog: Catalog } | { ok: false; faults: readonly Fault[] }
 
 /**
- * Reads a catalog. Either all of it is right, or every fault is named, in the order of the text, each with its
- * line and column. A syntax error hides the others: there is no data to check then. Never throws, and quotes no
- * URL, secret or header value.
+ * Reads a catalog. Either all of it is right, or every fault is named, in the order of the text, each with
+ * its line and column. A syntax error hides the others: there is no data to check then. Never throws, and
+ * quotes no URL, secret or header value.
  *
- * `file` is named in the faults; `variables` are the values of `${CATALOG_X}`; `allowAddresses` are the ranges that a
- * hook's address may be in although they aren't public: given by who delivers, and without them no address is looked at.
+ * `file` is named in the faults; `variables` are the values of `${CATALOG_X}`; `allowAddresses` are the
+ * ranges that a hook's address may be in although they aren't public: given by who delivers, and without them
+ * no address is looked at.
  */
 export function parseCatalog(
   text: string,

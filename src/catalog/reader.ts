@@ -3,11 +3,16 @@ import { parseCatalog, type ParsedCatalog } from './parse.ts'
 import { readerThreadUrl, type ReaderInput } from './reader-thread.ts'
 import type { Variables } from './variables.ts'
 
-/** From here on a text is read in a thread: the YAML parser takes about 1.2 ms a KiB, and deliveries go on meanwhile. */
+/**
+ * From here on a text is read in a thread: the YAML parser takes about 1.2 ms a KiB, and deliveries go on
+ * meanwhile.
+ */
 const threadFromCharacters = 64 * 1024
 const timeoutMs = 30_000
 
-/** `parseCatalog` without a long pause of the event loop. Rejects when the thread breaks or takes over 30 s. */
+/**
+ * `parseCatalog` without a long pause of the event loop. Rejects when the thread breaks or takes over 30 s.
+ */
 export async function readCatalogText(
   text: string,
   options: { file: string; variables: Variables; allowAddresses?: readonly string[] | undefined },

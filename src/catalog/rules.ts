@@ -21,8 +21,8 @@ export type FaultSink = {
 }
 
 /**
- * The rules that the schema can't say: unique ids and write keys, sources that exist, URLs, headers and variables.
- * It runs on data of any shape, so that these faults are named together with those of the schema.
+ * The rules that the schema can't say: unique ids and write keys, sources that exist, URLs, headers and
+ * variables. It runs on data of any shape, so that these faults are named together with those of the schema.
  */
 export function checkRules(
   root: unknown,

@@ -15,8 +15,8 @@ export function secretBreach(secret: string): Breach | undefined {
 
 /**
  * The key that Standard Webhooks' signatures are made with: what stands behind `whsec_` in base64 (RFC 4648,
- * section 4, with its padding), or the UTF-8 bytes of a secret that doesn't begin so. `undefined`: it begins so,
- * and what follows is no base64 or nothing.
+ * section 4, with its padding), or the UTF-8 bytes of a secret that doesn't begin so. `undefined`: it begins
+ * so, and what follows is no base64 or nothing.
  */
 export function standardKeyOf(secret: string): Buffer | undefined {
   if (!secret.startsWith(encodedPrefix)) return Buffer.from(secret, 'utf8')

@@ -1,11 +1,13 @@
 import type { Breach } from './hook-rules.ts'
 
-/** Values for `${CATALOG_X}` in secrets and headers, by name. Only names that begin with `CATALOG_` are read. */
+/**
+ * Values for `${CATALOG_X}` in secrets and headers, by name. Only names that begin with `CATALOG_` are read.
+ */
 export type Variables = Readonly<Record<string, string | undefined>>
 
 /**
- * Puts variables into a secret or a header value: `${CATALOG_X}` becomes the variable's value, `$${` a plain `${`.
- * The prefix keeps a catalog, which many may edit, from reading every secret of the process.
+ * Puts variables into a secret or a header value: `${CATALOG_X}` becomes the variable's value, `$${` a plain
+ * `${`. The prefix keeps a catalog, which many may edit, from reading every secret of the process.
  */
 export function fillIn(
   text: string,

@@ -24,8 +24,8 @@ export type YamlText = {
 }
 
 /**
- * Reads one YAML 1.2 document: `on` and `off` are strings, whatever a `%YAML` line says. Anchors and aliases work,
- * tags don't. Nothing of the text is quoted in a fault, since it may be a secret. Doesn't throw.
+ * Reads one YAML 1.2 document: `on` and `off` are strings, whatever a `%YAML` line says. Anchors and aliases
+ * work, tags don't. Nothing of the text is quoted in a fault, since it may be a secret. Doesn't throw.
  */
 export function readYaml(
   text: string,
@@ -62,7 +62,8 @@ export function readYaml(
       place: (path, of) => placeAt(offsetOf(document, path, of)),
     }
   } catch (error) {
-    // What the parser throws instead of listing: aliases without an anchor or too many of them, nesting too deep.
+    // What the parser throws instead of listing: aliases without an anchor or too many of them, nesting too
+    // deep.
     const what =
       error instanceof ReferenceError
         ? 'has an alias without an anchor before it, or too many aliases'

@@ -7,7 +7,10 @@ const HOUR = 60 * MINUTE
 const KIB = 1024
 const MIB = 1024 ** 2
 
-/** The part of the table that is about the delivery log: what is written, its index, and the ClickHouse in the place of that. */
+/**
+ * The part of the table that is about the delivery log: what is written, its index, and the ClickHouse in the
+ * place of that.
+ */
 export const deliveryLogKeys = {
   attempts: {
     enabled: boolean({

@@ -10,7 +10,9 @@ export type DescribedKey = {
   readonly source: string
 }
 
-/** What the process runs with, and why: for `sluice config` and the first line of the log. Shows no secret. */
+/**
+ * What the process runs with, and why: for `sluice config` and the first line of the log. Shows no secret.
+ */
 export function describeConfig({
   config,
   sources,

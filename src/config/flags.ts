@@ -1,7 +1,10 @@
 import { configKeys } from './schema.ts'
 
 export type ConfigFlag = {
-  /** `--kafka-brokers <list>`; `--kafka-ssl [true|false]`, where the flag alone means true. As commander takes it. */
+  /**
+   * `--kafka-brokers <list>`; `--kafka-ssl [true|false]`, where the flag alone means true. As commander takes
+   * it.
+   */
   readonly flags: string
   /** Its name in commander's `opts()`: what `readConfig` looks for. */
   readonly option: string
@@ -9,8 +12,8 @@ export type ConfigFlag = {
 }
 
 /**
- * The flags to register, without defaults: an option that is always there would win over the variables. Secrets
- * have none, since every process of the machine can read the arguments.
+ * The flags to register, without defaults: an option that is always there would win over the variables.
+ * Secrets have none, since every process of the machine can read the arguments.
  */
 export function configFlags(): readonly ConfigFlag[] {
   return configKeys.flatMap(({ flag, option, variable, key }) => {

@@ -2,8 +2,9 @@ import { isIP } from 'node:net'
 import { formatWait, parseWait } from '../retry/duration.ts'
 
 /**
- * One key of the configuration: how its text is read, and what the documentation says of it. `Suffix` is the unit
- * that its value's name ends with in `Config`: `kafka.sessionTimeout` is `config.kafka.sessionTimeoutMs`.
+ * One key of the configuration: how its text is read, and what the documentation says of it. `Suffix` is the
+ * unit that its value's name ends with in `Config`: `kafka.sessionTimeout` is
+ * `config.kafka.sessionTimeoutMs`.
  */
 export type Key<T, Suffix extends '' | 'Ms' = ''> = {
   readonly suffix: Suffix

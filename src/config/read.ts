@@ -3,15 +3,17 @@ import { deliveryLogFaults, loginFaults, registryFaults } from './login.ts'
 import { nearest } from './nearest.ts'
 import { configKeys, type Config, type ConfigKey, groupIdFor } from './schema.ts'
 
-/** Where a value is from: `default`, `env SLUICE_KAFKA_BROKERS`, `flag --kafka-brokers`. By the key's name. */
+/**
+ * Where a value is from: `default`, `env SLUICE_KAFKA_BROKERS`, `flag --kafka-brokers`. By the key's name.
+ */
 export type ConfigSources = ReadonlyMap<string, string>
 
 export type ConfigInput = {
   /** Default: the variables of the process. */
   env?: Readonly<Record<string, string | undefined>>
   /**
-   * What commander's `opts()` gives for the flags of `configFlags()`, registered without defaults. Other options
-   * in it are left alone.
+   * What commander's `opts()` gives for the flags of `configFlags()`, registered without defaults. Other
+   * options in it are left alone.
    */
   flags?: Readonly<Record<string, unknown>>
 }
@@ -21,7 +23,10 @@ export type ReadConfig =
   /** `message` lists every fault at once, one a line after the first, and shows no secret. */
   | { ok: false; message: string }
 
-/** Reads the configuration: a flag wins over a variable, which wins over the default. An empty variable counts as unset. */
+/**
+ * Reads the configuration: a flag wins over a variable, which wins over the default. An empty variable counts
+ * as unset.
+ */
 export function readConfig({ env = process.env, flags = {} }: ConfigInput = {}): ReadConfig {
   const faults: string[] = []
   const faultySections = new Set<string>()
@@ -102,8 +107,8 @@ function withoutLogin(text: string): string {
 }
 
 /**
- * The values in their sections. The shape is that of `Config` because both come from the table; a value that was
- * faulty is missing, and the result goes no further than this file then.
+ * The values in their sections. The shape is that of `Config` because both come from the table; a value that
+ * was faulty is missing, and the result goes no further than this file then.
  */
 function toConfig(values: ReadonlyMap<string, unknown>): Config {
   const config: Record<string, Record<string, unknown>> = {}
@@ -139,8 +144,8 @@ function unknownVariables(env: NonNullable<ConfigInput['env']>): readonly string
 }
 
 /**
- * Kubernetes gives a pod variables for each Service of its namespace: one called `sluice` or `sluice-admin` makes
- * `SLUICE_SERVICE_HOST`, `SLUICE_ADMIN_PORT=tcp://10.0.0.1:80` and more.
+ * Kubernetes gives a pod variables for each Service of its namespace: one called `sluice` or `sluice-admin`
+ * makes `SLUICE_SERVICE_HOST`, `SLUICE_ADMIN_PORT=tcp://10.0.0.1:80` and more.
  */
 function isServiceLink(name: string, value: string): boolean {
   return (

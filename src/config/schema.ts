@@ -63,8 +63,8 @@ export function groupIdFor(topicPrefix: string): string {
 }
 
 /**
- * Every key of the configuration. Its variable, its flag, the table in `docs/configuration.md` and the type of
- * `Config` come from here.
+ * Every key of the configuration. Its variable, its flag, the table in `docs/configuration.md` and the type
+ * of `Config` come from here.
  */
 const configTable = {
   kafka: {
@@ -571,7 +571,8 @@ type SuffixOf<K> = K extends Key<infer _, infer Suffix> ? Suffix : never
 
 /**
  * What the process runs with: `config.kafka.brokers`. Durations are in milliseconds and say so:
- * `config.delivery.timeoutMs`, `config.retry.ladderMs`. Holds secrets (`kafka.saslPassword`): never log it as a whole.
+ * `config.delivery.timeoutMs`, `config.retry.ladderMs`. Holds secrets (`kafka.saslPassword`): never log it as
+ * a whole.
  */
 export type Config = {
   readonly [Section in keyof Table]: {

@@ -28,8 +28,8 @@ export type ReadTracing =
 type Variables = Readonly<Record<string, string | undefined>>
 
 /**
- * Reads the `OTEL_…` variables. Tracing is on where an endpoint is set, and neither `OTEL_SDK_DISABLED=true` nor
- * `OTEL_TRACES_EXPORTER=none` is. An empty variable counts as unset.
+ * Reads the `OTEL_…` variables. Tracing is on where an endpoint is set, and neither `OTEL_SDK_DISABLED=true`
+ * nor `OTEL_TRACES_EXPORTER=none` is. An empty variable counts as unset.
  */
 export function readTracing(env: Variables = process.env): ReadTracing {
   const given = (...names: readonly string[]): string | undefined =>

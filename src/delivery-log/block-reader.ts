@@ -9,7 +9,10 @@ import {
   logVerdicts,
 } from './log-record.ts'
 
-/** The records of a block, one after the other, without an object for each: `next`, and then what it stands at. */
+/**
+ * The records of a block, one after the other, without an object for each: `next`, and then what it stands
+ * at.
+ */
 export class BlockReader {
   #bytes: Buffer = empty
   #at = 0
@@ -47,7 +50,10 @@ export class BlockReader {
     return this.#bytes
   }
 
-  /** Gives false where nothing here can read it: it is of another version. Throws a `RangeError` at what is damaged. */
+  /**
+   * Gives false where nothing here can read it: it is of another version. Throws a `RangeError` at what is
+   * damaged.
+   */
   open(block: Buffer): boolean {
     this.#bytes = block
     this.#at = 0

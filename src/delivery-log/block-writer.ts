@@ -1,6 +1,8 @@
 import { blockFormat } from './log-record.ts'
 
-/** What is written of a record, in the order of the schema. Indices stand for the words of `log-record.ts`. */
+/**
+ * What is written of a record, in the order of the schema. Indices stand for the words of `log-record.ts`.
+ */
 export type WrittenState = {
   kind: number
   atMs: number
@@ -34,11 +36,15 @@ const initialBytes = 4_096
 const fixedBytes = 240
 /** Longer texts are cut: none of Sluice's own is. */
 const maxTextCharacters = 1_024
-/** The format, the time of the block and the count, in front of the records; and the end of the array behind them. */
+/**
+ * The format, the time of the block and the count, in front of the records; and the end of the array behind
+ * them.
+ */
 const headBytes = 32
 
 /**
- * Writes the records of one unit as one block: Avro's binary encoding of `schemas/attempts.avsc`, by hand, into a buffer that stays. It makes no object.
+ * Writes the records of one unit as one block: Avro's binary encoding of `schemas/attempts.avsc`, by hand,
+ * into a buffer that stays. It makes no object.
  */
 export class BlockWriter {
   #bytes = Buffer.allocUnsafeSlow(initialBytes)

@@ -12,7 +12,9 @@ export type Indexing = {
   /** From where on partitions are to be read; those that aren't in it from their beginning. */
   readonly positions: ReadonlyMap<number, { next: number; topicId: string }>
   add(blocks: readonly TopicBlock[]): void
-  /** The partition is read from here on; `isOther`: its log is another one than the one that was read before. */
+  /**
+   * The partition is read from here on; `isOther`: its log is another one than the one that was read before.
+   */
   restart(partition: number, next: number, topicId: string, isOther: boolean): void
   /** Bytes that were given to it and are not in it yet. */
   readonly heldBytes: number

@@ -55,8 +55,9 @@ const verdictIndex = new Map<string, number>(logVerdicts.map((verdict, index) =>
 const outcomeIndex = new Map<string, number>(logOutcomes.map((outcome, index) => [outcome, index]))
 
 /**
- * Writes down what becomes of each delivery, as blocks of records of its unit. It never waits and never throws: where the outlet is full, records are
- * dropped and counted. Failures and ends are all written, and so are the successes of deliveries that have a record already; of other successes a share.
+ * Writes down what becomes of each delivery, as blocks of records of its unit. It never waits and never
+ * throws: where the outlet is full, records are dropped and counted. Failures and ends are all written, and
+ * so are the successes of deliveries that have a record already; of other successes a share.
  */
 export function createLogObserver(options: LogObserverOptions): LogObserver {
   return new StateWriter(options)
@@ -265,7 +266,10 @@ class StateWriter implements LogObserver {
   }
 }
 
-/** Nothing of it is in the log, and most likely nothing but this success will be. Each replayed delivery has its record. */
+/**
+ * Nothing of it is in the log, and most likely nothing but this success will be. Each replayed delivery has
+ * its record.
+ */
 function isOrdinary({ laneClass, attempts, isInLog, replayJob }: Delivery): boolean {
   return laneClass !== 'retry' && attempts <= 1 && !isInLog && replayJob === ''
 }

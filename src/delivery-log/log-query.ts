@@ -51,7 +51,10 @@ export type LogStatus = {
   readonly newestMs: number
   /** ClickHouse counts rows that were written a second time until it has merged them. */
   readonly rows: number
-  /** How long ago what was indexed last was written to the topic, in milliseconds, while there is more; 0 at its end; -1 where that isn't known. */
+  /**
+   * How long ago what was indexed last was written to the topic, in milliseconds, while there is more; 0 at
+   * its end; -1 where that isn't known.
+   */
   readonly behindMs: number
 }
 

@@ -1,4 +1,7 @@
-/** The words of the delivery log: what its records, its schema (`schemas/attempts.avsc`) and its queries have in common. */
+/**
+ * The words of the delivery log: what its records, its schema (`schemas/attempts.avsc`) and its queries have
+ * in common.
+ */
 
 /** What a record tells of a delivery. The order is that of the schema: new ones go to the end. */
 export const logKinds = [

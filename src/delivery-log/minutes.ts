@@ -1,7 +1,10 @@
 import type { MinuteCount, MinutePercentiles } from './log-query.ts'
 import type { LogKind } from './log-record.ts'
 
-/** What happened within a minute: states by their kind, attempts by whether they delivered, and how long those took. */
+/**
+ * What happened within a minute: states by their kind, attempts by whether they delivered, and how long those
+ * took.
+ */
 export type LogMinute = Record<'minuteMs' | 'succeeded' | 'failed' | 'p50Ms' | 'p95Ms' | 'p99Ms', number> &
   Record<Exclude<LogKind, 'attempted'>, number>
 

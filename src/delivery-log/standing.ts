@@ -13,7 +13,10 @@ export const standings = [
 ] as const
 export type Standing = (typeof standings)[number]
 
-/** By what the log has of one delivery, in the order of time. `dueMs`: when it is tried again, where it waits for that; else 0. */
+/**
+ * By what the log has of one delivery, in the order of time. `dueMs`: when it is tried again, where it waits
+ * for that; else 0.
+ */
 export function standingOf(records: readonly LogRecord[]): { standing: Standing; dueMs: number } {
   const end = records.findLast(({ isEnd }) => isEnd)
   if (end !== undefined) return { standing: endOf(end.kind), dueMs: 0 }

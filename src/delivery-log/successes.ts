@@ -20,12 +20,16 @@ export class Successes<D> {
   }
 }
 
-/** How many times fewer get a record, each time that as many records as the limit were written within a second. */
+/**
+ * How many times fewer get a record, each time that as many records as the limit were written within a
+ * second.
+ */
 const thinning = 10
 
 /**
- * Which successes get a record: in each second the first `perSecond` of a URL, then every tenth, after as many records again every hundredth,
- * and so on. A record stands for those before it that got none, so that no count is lost: what is left of a second is told by `leftover`.
+ * Which successes get a record: in each second the first `perSecond` of a URL, then every tenth, after as
+ * many records again every hundredth, and so on. A record stands for those before it that got none, so that
+ * no count is lost: what is left of a second is told by `leftover`.
  */
 export class SuccessSampler<D extends { readonly destinationId: string }> {
   readonly #perSecond: number

@@ -7,8 +7,9 @@ export type UserHash = (user: Buffer) => string
 const roomBytes = 64 + 4_096
 
 /**
- * The first 48 bits of HMAC-SHA256 of the user's id, in UTF-8. Who doesn't have the key can't tell whose it is, nor try out whether it is somebody's.
- * Of an id that is longer than Kafka's keys should be, 4,096 bytes count.
+ * The first 48 bits of HMAC-SHA256 of the user's id, in UTF-8. Who doesn't have the key can't tell whose it
+ * is, nor try out whether it is somebody's. Of an id that is longer than Kafka's keys should be, 4,096 bytes
+ * count.
  */
 export function createUserHash(key: string): UserHash {
   const hmac = new Hmac('sha256', Buffer.from(key, 'utf8'), 'binary')

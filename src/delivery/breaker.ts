@@ -1,14 +1,16 @@
 /**
- * A circuit breaker for one hook, which slows a hook and never stops it. Closed, it lets everything through and counts; when
- * enough of the window failed it opens, and from then on says how fast the hook may be tried:
+ * A circuit breaker for one hook, which slows a hook and never stops it. Closed, it lets everything through
+ * and counts; when enough of the window failed it opens, and from then on says how fast the hook may be
+ * tried:
  *
- * - The first and the last try of a message need no leave, but a last one gives way to a probe that was made in its place.
- * - A try in between costs a credit, and each success earns some (additive increase); many results without any success
- *   halve what is left (multiplicative decrease). A hook that fails nine of ten requests earns all its tries, one that is
- *   down gets none but a probe now and then.
- * - A hook that still answers has a limit on requests in flight: each success raises it by one, a run that mostly timed out
- *   halves it, so that an overloaded server finds its pace. One that has not taken anything for long is not limited: nothing is
- *   there to be spared, and its messages are owed their tries.
+ * - The first and the last try of a message need no leave, but a last one gives way to a probe that was made
+ *   in its place.
+ * - A try in between costs a credit, and each success earns some (additive increase); many results without
+ *   any success halve what is left (multiplicative decrease). A hook that fails nine of ten requests earns
+ *   all its tries, one that is down gets none but a probe now and then.
+ * - A hook that still answers has a limit on requests in flight: each success raises it by one, a run that
+ *   mostly timed out halves it, so that an overloaded server finds its pace. One that has not taken anything
+ *   for long is not limited: nothing is there to be spared, and its messages are owed their tries.
  *
  * It closes when a run of results failed less often than what opens it.
  */
@@ -31,14 +33,14 @@ export type BreakerState = 'closed' | 'open'
 export type HookAnswer = 'success' | 'failure' | 'timeout'
 
 /**
- * Which of a message's tries it is. `only`: it was never tried, and there is no later time. `between`: it has had one, and the
- * last is still to come. `again`: it has had the two that it is owed.
+ * Which of a message's tries it is. `only`: it was never tried, and there is no later time. `between`: it has
+ * had one, and the last is still to come. `again`: it has had the two that it is owed.
  */
 export type TryClass = 'only' | 'first' | 'last' | 'between' | 'again'
 
 /**
- * What a success earns: tries in between. A hook that takes one of ten requests needs nine for each success, to be tried as if it were
- * well; one that takes one of fifty gets nearly all of its tries.
+ * What a success earns: tries in between. A hook that takes one of ten requests needs nine for each success,
+ * to be tried as if it were well; one that takes one of fifty gets nearly all of its tries.
  */
 const creditsPerSuccess = 50
 /** What may be saved up: nobody is met with all that waited for it the moment it is back. */
@@ -105,7 +107,10 @@ export class Breaker {
     return this.#state === 'open' && nowMs - this.#lastBegunMs < quietMs ? nowMs - this.#openedMs : 0
   }
 
-  /** The longest that a hook is left alone, whatever it asks for: one message's `Retry-After` must not end all others. */
+  /**
+   * The longest that a hook is left alone, whatever it asks for: one message's `Retry-After` must not end all
+   * others.
+   */
   get maxHoldMs(): number {
     return this.#options.maxOpenMs
   }
@@ -121,8 +126,8 @@ export class Breaker {
   }
 
   /**
-   * What is to be done with a try of a hook that isn't well: `go`, `wait` (it may go soon), or `skip` (nothing says that it
-   * could).
+   * What is to be done with a try of a hook that isn't well: `go`, `wait` (it may go soon), or `skip`
+   * (nothing says that it could).
    */
   advise(tryClass: TryClass, nowMs: number): 'go' | 'wait' | 'skip' {
     const isForced = tryClass === 'last' || tryClass === 'only'
@@ -245,5 +250,8 @@ export class Breaker {
   }
 }
 
-/** Requests in flight to a hook whose breaker has just opened, and the least that it is ever left: what a lane has by default. */
+/**
+ * Requests in flight to a hook whose breaker has just opened, and the least that it is ever left: what a lane
+ * has by default.
+ */
 const leastLimit = 64

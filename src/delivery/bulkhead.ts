@@ -2,9 +2,10 @@ import type { Breaker, TryClass } from './breaker.ts'
 import { Queue } from './queue.ts'
 
 /**
- * Where requests to hooks that aren't well are made: with sockets, memory and turns of the event loop of their own, so that all
- * others don't feel it (a bulkhead, as in a ship). Sick hooks share it: each may hold as much as is free, and they take turns.
- * First and last tries go before those in between. How fast a hook may be tried is its breaker's to say.
+ * Where requests to hooks that aren't well are made: with sockets, memory and turns of the event loop of
+ * their own, so that all others don't feel it (a bulkhead, as in a ship). Sick hooks share it: each may hold
+ * as much as is free, and they take turns. First and last tries go before those in between. How fast a hook
+ * may be tried is its breaker's to say.
  */
 
 /** One request that is to be made to one hook. */
@@ -21,15 +22,17 @@ export type PacedTry = {
 }
 
 /**
- * `full`: there is no room. `waited`: its hook was not ready for it in time. `skipped`: nothing said that it would be. `changed`: its
- * destination is another by now, or off.
+ * `full`: there is no room. `waited`: its hook was not ready for it in time. `skipped`: nothing said that it
+ * would be. `changed`: its destination is another by now, or off.
  */
 export type BulkheadDropReason = 'full' | 'waited' | 'skipped' | 'changed' | 'abandoned' | 'closed'
 
 /** A hook, as far as a bulkhead is concerned. The same object for the same hook. */
 export type PacedHook = {
   readonly breaker: Breaker
-  /** Most requests in flight that its owner allows in each process; absent: as many as there are sockets for. */
+  /**
+   * Most requests in flight that its owner allows in each process; absent: as many as there are sockets for.
+   */
   readonly cap: number | undefined
   /** The same while its breaker is closed and it only asked for a pause. */
   readonly laneCap: number
@@ -46,12 +49,15 @@ export type BulkheadOptions = {
 }
 
 /**
- * Requests that are begun in one turn of the event loop. Each may cost a connection with its TLS handshake, a millisecond of the
- * thread that serves everybody.
+ * Requests that are begun in one turn of the event loop. Each may cost a connection with its TLS handshake, a
+ * millisecond of the thread that serves everybody.
  */
 const startsPerTurn = 4
 const sweepMs = 250
-/** A hook may hold so many times the sockets that are free: one of them alone two thirds, two of them two fifths each. */
+/**
+ * A hook may hold so many times the sockets that are free: one of them alone two thirds, two of them two
+ * fifths each.
+ */
 const socketShare = 2
 
 type Place = 'nowhere' | 'in line' | 'asleep'
@@ -222,7 +228,10 @@ export class Bulkhead {
     )
   }
 
-  /** As with lanes, none may hold more than is free: one gets half, and there is always room for one that has just fallen sick. */
+  /**
+   * As with lanes, none may hold more than is free: one gets half, and there is always room for one that has
+   * just fallen sick.
+   */
   #hasRoom(berth: Berth, { bytes }: PacedTry): boolean {
     const { maxTries, maxBytes } = this.#options
     if (berth.held >= maxTries - this.#tries) return false
@@ -283,7 +292,10 @@ export class Bulkhead {
     return obstacle === undefined
   }
 
-  /** Nothing but time is needed for what its hook wants to be spared for. All else is seen when an answer comes, or at a sweep. */
+  /**
+   * Nothing but time is needed for what its hook wants to be spared for. All else is seen when an answer
+   * comes, or at a sweep.
+   */
   #sleepUntilHoldEnds(berth: Berth, nowMs: number): void {
     const waitMs = berth.hook.breaker.heldUntilMs - nowMs
     if (waitMs <= 0 || waitMs > this.#options.waitMs) return

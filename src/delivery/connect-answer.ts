@@ -1,9 +1,9 @@
 /**
- * What a proxy's answer to CONNECT says. Its status alone doesn't tell whether the proxy failed or the target: headers
- * do, where it sends them. Pure.
+ * What a proxy's answer to CONNECT says. Its status alone doesn't tell whether the proxy failed or the
+ * target: headers do, where it sends them. Pure.
  *
- * `target`: the proxy works, and can't or may not reach the target. `prohibited`: it says that the target's address is
- * one that it must not connect to. `fault`: the proxy itself; with `isDown` for every target.
+ * `target`: the proxy works, and can't or may not reach the target. `prohibited`: it says that the target's
+ * address is one that it must not connect to. `fault`: the proxy itself; with `isDown` for every target.
  */
 export type ConnectAnswer =
   | { kind: 'tunnel' }
@@ -39,8 +39,8 @@ const squidTargetErrors: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Without a header that says more, 403 (its rules), 502 and 504 (RFC 9110, 15.6: of the server behind it) are about the
- * target, 407 is about us and holds for all targets, and everything else is the proxy's.
+ * Without a header that says more, 403 (its rules), 502 and 504 (RFC 9110, 15.6: of the server behind it) are
+ * about the target, 407 is about us and holds for all targets, and everything else is the proxy's.
  */
 export function judgeConnect(status: number, headers: Headers): ConnectAnswer {
   if (status >= 200 && status < 300) return { kind: 'tunnel' }

@@ -5,20 +5,23 @@ import { type buildConnector, Client, type Dispatcher } from 'undici'
 export const maxHeadBytes = 16 * 1024
 
 /**
- * The most that is read for one request until its head is complete, and in all. It bounds what undici counts nowhere,
- * such as announcements, an endless reason phrase, empty lines or chunk extensions. What goes beyond costs its sender
- * the connection; one that had answered before has answered all the same.
+ * The most that is read for one request until its head is complete, and in all. It bounds what undici counts
+ * nowhere, such as announcements, an endless reason phrase, empty lines or chunk extensions. What goes beyond
+ * costs its sender the connection; one that had answered before has answered all the same.
  */
 const maxUntilHeadBytes = 2 * maxHeadBytes
 const maxAnswerBytes = maxUntilHeadBytes + 64 * 1024
 
 /**
- * What the parser gets at once. It works off all that it got, even when it has had too much: each header that is one
- * too many makes an error with its stack, and 64 KiB of them stop the process for a tenth of a second.
+ * What the parser gets at once. It works off all that it got, even when it has had too much: each header that
+ * is one too many makes an error with its stack, and 64 KiB of them stop the process for a tenth of a second.
  */
 const pieceBytes = 2 * 1024
 
-/** Most session tickets of TLS for one request; servers send one to four. Each costs a call, and none is seen as a byte. */
+/**
+ * Most session tickets of TLS for one request; servers send one to four. Each costs a call, and none is seen
+ * as a byte.
+ */
 const maxTickets = 16
 
 /** Sends one request on a connection, and takes its answer. */
@@ -31,9 +34,9 @@ export type RequestHandler = Dispatcher.DispatchHandler & {
 export type ConnectionOptions = Omit<Client.Options, 'connect'> & { connect: buildConnector.connector }
 
 /**
- * One connection of undici's, made anew by it when it was lost, with what undici doesn't tell: whether its socket
- * has carried a request before, and whether anything came back. All that the socket gives to undici's parser is
- * looked at on its way: it is counted, bounded, and cleared of `100 Continue`.
+ * One connection of undici's, made anew by it when it was lost, with what undici doesn't tell: whether its
+ * socket has carried a request before, and whether anything came back. All that the socket gives to undici's
+ * parser is looked at on its way: it is counted, bounded, and cleared of `100 Continue`.
  */
 export class Connection extends Client {
   /** For who keeps it: the next of those that it is kept with. */
@@ -91,17 +94,18 @@ export class Connection extends Client {
   }
 
   /**
-   * Closes the socket where the server has answered without having read the request: it may never read the rest, and no other
-   * request may wait behind that. To be called in an immediate after the answer's end, and not before: of what the kernel took at
-   * once, TLS says so by an immediate of Node's own, which comes before those of JavaScript, and mostly after the answer.
+   * Closes the socket where the server has answered without having read the request: it may never read the
+   * rest, and no other request may wait behind that. To be called in an immediate after the answer's end, and
+   * not before: of what the kernel took at once, TLS says so by an immediate of Node's own, which comes
+   * before those of JavaScript, and mostly after the answer.
    */
   closeIfUnread(): void {
     if (this.#socket !== undefined && this.#socket.writableLength > 0) this.#socket.destroy()
   }
 
   /**
-   * One socket for one request: undici would make another, for ever and past all deadlines, where a new one has bytes to
-   * read before the request is written, as a proxy can bring them with its own answer.
+   * One socket for one request: undici would make another, for ever and past all deadlines, where a new one
+   * has bytes to read before the request is written, as a proxy can bring them with its own answer.
    */
   #dial(
     connect: buildConnector.connector,
@@ -129,8 +133,8 @@ export class Connection extends Client {
 
   #watch(socket: Socket): void {
     this.#socket = socket
-    // A TLS error after the handshake leaves the socket open, in Node and in undici: the request that has it would
-    // wait for its deadline, and so would the next one.
+    // A TLS error after the handshake leaves the socket open, in Node and in undici: the request that has it
+    // would wait for its deadline, and so would the next one.
     socket.on('error', () => socket.destroy())
     socket.on('session', () => {
       this.#tickets++
@@ -205,9 +209,9 @@ const digitTwo = 0x32
 const continueLine = Buffer.from('HTTP/1.1 100')
 
 /**
- * Makes `102 Processing` of each `100 Continue`, on which undici closes the connection; a client has to live with
- * announcements that it didn't ask for (RFC 9110, section 15.2). Finds those that begin a chunk, and what follows
- * them there. In a body it would change text as well, but no one reads that.
+ * Makes `102 Processing` of each `100 Continue`, on which undici closes the connection; a client has to live
+ * with announcements that it didn't ask for (RFC 9110, section 15.2). Finds those that begin a chunk, and
+ * what follows them there. In a body it would change text as well, but no one reads that.
  */
 function tolerateContinue(chunk: Buffer): void {
   let at = chunk.indexOf(continueLine)

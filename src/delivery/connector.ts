@@ -29,9 +29,9 @@ export function createConnector({
 }
 
 /**
- * undici doesn't ask a `lookup` for IP literals, so literals are checked here; names are resolved once, and only the
- * addresses that were checked are dialled, so a name that resolves differently a moment later gains nothing. The
- * peer is checked again once connected.
+ * undici doesn't ask a `lookup` for IP literals, so literals are checked here; names are resolved once, and
+ * only the addresses that were checked are dialled, so a name that resolves differently a moment later gains
+ * nothing. The peer is checked again once connected.
  */
 function createDirectConnector(
   policy: AddressPolicy,
@@ -73,7 +73,10 @@ function verifyPeer(policy: AddressPolicy, socket: Socket, callback: buildConnec
   callback(peer === undefined ? new ConnectionLostError() : new AddressNotAllowedError(peer), null)
 }
 
-/** What a hook's URL says by itself is checked here; what its name leads to is for the proxy to check. TLS ends at the hook. */
+/**
+ * What a hook's URL says by itself is checked here; what its name leads to is for the proxy to check. TLS
+ * ends at the hook.
+ */
 function createTunnelConnector(
   policy: AddressPolicy,
   proxy: OutboundProxy,

@@ -14,8 +14,9 @@ export type Deadlines = {
 }
 
 /**
- * One that is cancelled leaves at once, and keeps nobody: behind a slow request wait those of all quick ones, and what stayed
- * in line until its time is up would be carried along by the garbage collector, thousands of them at a time.
+ * One that is cancelled leaves at once, and keeps nobody: behind a slow request wait those of all quick ones,
+ * and what stayed in line until its time is up would be carried along by the garbage collector, thousands of
+ * them at a time.
  */
 class Entry implements Deadline {
   readonly dueMs: number

@@ -7,7 +7,10 @@ import { createTlsConnector } from './tls-connector.ts'
 /** Gives the addresses to dial for a name: one or more, or an error. */
 type Addressing = (name: string, dialled: (error: Error | null, addresses: readonly string[]) => void) => void
 
-/** How long one of several addresses is tried before the next one's turn; the last has all the time that is left. */
+/**
+ * How long one of several addresses is tried before the next one's turn; the last has all the time that is
+ * left.
+ */
 const nextAddressMs = 1_000
 /** Of one name, in one connection: more would not be tried within a request's deadline. */
 const maxAddresses = 4
@@ -16,8 +19,8 @@ const maxAddresses = 4
 const readBuffer = Buffer.alloc(64 * 1024)
 
 /**
- * Puts what was read into the socket's stream. Node would give each read a buffer of 64 KiB of its own and shrink that to the hundred
- * bytes of an answer. Node calls this as a method of the socket.
+ * Puts what was read into the socket's stream. Node would give each read a buffer of 64 KiB of its own and
+ * shrink that to the hundred bytes of an answer. Node calls this as a method of the socket.
  */
 function pushRead(this: Socket, bytes: number): boolean {
   const chunk = Buffer.allocUnsafe(bytes)
@@ -53,9 +56,9 @@ export function createDialler(addressing: Addressing, timeoutMs: number): buildC
 }
 
 /**
- * The addresses in the order in which they are tried; Node lets the families alternate (RFC 8305), beginning with the
- * first one's. IPv4 begins: nearly every hook has it, and where this machine has none it fails at once. Which of
- * several comes first is left to chance, so that each gets its share.
+ * The addresses in the order in which they are tried; Node lets the families alternate (RFC 8305), beginning
+ * with the first one's. IPv4 begins: nearly every hook has it, and where this machine has none it fails at
+ * once. Which of several comes first is left to chance, so that each gets its share.
  */
 function dialOrder(addresses: readonly string[]): LookupAddress[] {
   const start = addresses.length > 1 ? Math.floor(Math.random() * addresses.length) : 0

@@ -27,7 +27,10 @@ export type DestinationDefinition = {
   readonly strategy: 'all' | 'failover'
   /** Most deliveries in flight in its lane. */
   readonly maxInFlight: number
-  /** Most requests in flight to each of its hooks that isn't well; absent: as many as there are sockets for such hooks. */
+  /**
+   * Most requests in flight to each of its hooks that isn't well; absent: as many as there are sockets for
+   * such hooks.
+   */
   readonly maxInFlightSick?: number | undefined
   /** Most attempts a second over the whole group, and how many at once after a pause. */
   readonly rateLimit: Rate | undefined
@@ -43,8 +46,8 @@ export type EndpointHook = {
   readonly cap: number | undefined
   readonly laneCap: number
   /**
-   * Why no request can be made of it: then nothing may be sent. The catalog refuses such a hook; were one to get past
-   * it, undici's pool would lose a connection slot for ever with each request.
+   * Why no request can be made of it: then nothing may be sent. The catalog refuses such a hook; were one to
+   * get past it, undici's pool would lose a connection slot for ever with each request.
    */
   readonly refusal: string | undefined
 }

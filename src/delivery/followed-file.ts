@@ -4,8 +4,8 @@ import { statSync } from 'node:fs'
 const everyMs = 5_000
 
 /**
- * Tells when a file has changed, to those who ask: no timer, no thread of libuv's, and a single call of the system each
- * few seconds.
+ * Tells when a file has changed, to those who ask: no timer, no thread of libuv's, and a single call of the
+ * system each few seconds.
  */
 export class FollowedFile {
   readonly path: string
@@ -18,7 +18,10 @@ export class FollowedFile {
     this.#now = now
   }
 
-  /** Whether it has changed since this was last asked; true for the first time. A file that isn't there is a state too. */
+  /**
+   * Whether it has changed since this was last asked; true for the first time. A file that isn't there is a
+   * state too.
+   */
   hasChanged(): boolean {
     const nowMs = this.#now()
     if (nowMs - this.#lookedMs < everyMs) return false

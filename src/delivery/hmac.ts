@@ -6,8 +6,8 @@ export const blockBytes = 64
 const digestBytes = { sha1: 20, sha256: 32 } as const
 
 /**
- * HMAC written out as its two hashes (RFC 2104), with what the key gives prepared once: `createHmac` makes an object
- * of OpenSSL for each body, and a busy process then pays 14 µs for what these do in 3.
+ * HMAC written out as its two hashes (RFC 2104), with what the key gives prepared once: `createHmac` makes an
+ * object of OpenSSL for each body, and a busy process then pays 14 µs for what these do in 3.
  */
 export class Hmac {
   readonly #algorithm: keyof typeof digestBytes

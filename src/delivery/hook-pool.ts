@@ -19,24 +19,32 @@ export class TurnEnd {
 }
 
 /**
- * The connections to one hook, one for each request in flight: who sends sees to the limit. undici's own pool would bring a
- * queue of 16 KiB for each hook, in which nothing ever waits, and which is most of what thousands of idle hooks cost.
+ * The connections to one hook, one for each request in flight: who sends sees to the limit. undici's own pool
+ * would bring a queue of 16 KiB for each hook, in which nothing ever waits, and which is most of what
+ * thousands of idle hooks cost.
  *
- * Nothing is allocated for a request: what lies with an idle hook until its next message is taken for old by the garbage collector,
- * and then costs more than it did to make. So connections are linked to each other, and stand in no array.
+ * Nothing is allocated for a request: what lies with an idle hook until its next message is taken for old by
+ * the garbage collector, and then costs more than it did to make. So connections are linked to each other,
+ * and stand in no array.
  */
 export class HookPool implements Waiter {
   readonly #origin: string
   readonly #options: ConnectionOptions
   readonly #turnEnd: TurnEnd
   readonly #all = new Set<Connection>()
-  /** Those that carry nothing; the one that was used last is used next, so that the others' sockets can time out. */
+  /**
+   * Those that carry nothing; the one that was used last is used next, so that the others' sockets can time
+   * out.
+   */
   readonly #free = new Stack()
   /** How many of the lowest of `#free` have not been used since `trim`. */
   #unused = 0
   /** Those whose answers were complete in this turn of the event loop. */
   readonly #left = new Stack()
-  /** What is sent by those as soon as they are free; what is more than they are, by new ones at the end of this turn. */
+  /**
+   * What is sent by those as soon as they are free; what is more than they are, by new ones at the end of
+   * this turn.
+   */
   #waiting: RequestHandler[] = []
   #isOpeningForRest = false
   #inFlight = 0
@@ -59,9 +67,10 @@ export class HookPool implements Waiter {
   }
 
   /**
-   * Sends a request by a connection that is there, or by a new one. Ends with `leave` or `fail`. Where others are under way, a
-   * new one is opened at the end of this turn of the event loop only: after a moment in which the process got to nothing, a
-   * whole lot of records is read before the answers that came meanwhile, and each would open one that is idle a moment later.
+   * Sends a request by a connection that is there, or by a new one. Ends with `leave` or `fail`. Where others
+   * are under way, a new one is opened at the end of this turn of the event loop only: after a moment in
+   * which the process got to nothing, a whole lot of records is read before the answers that came meanwhile,
+   * and each would open one that is idle a moment later.
    */
   send(handler: RequestHandler): void {
     this.#inFlight++
@@ -83,9 +92,9 @@ export class HookPool implements Waiter {
   }
 
   /**
-   * The answer to what it carried is complete. It is free in the next turn of the event loop: undici reads what came
-   * behind an answer before it sends another request, but not where that one was there before the answer's end. By then it is
-   * known as well whether the whole request had left.
+   * The answer to what it carried is complete. It is free in the next turn of the event loop: undici reads
+   * what came behind an answer before it sends another request, but not where that one was there before the
+   * answer's end. By then it is known as well whether the whole request had left.
    */
   leave(connection: Connection): void {
     if (this.#left.size === 0) this.#turnEnd.tell(this)
@@ -117,8 +126,8 @@ export class HookPool implements Waiter {
   }
 
   /**
-   * What it carried has failed, and nothing is sent by it again: undici says so before it has done with the failure, and
-   * the process would end by an assertion of its own if it found another request.
+   * What it carried has failed, and nothing is sent by it again: undici says so before it has done with the
+   * failure, and the process would end by an assertion of its own if it found another request.
    */
   fail(connection: Connection): void {
     this.#drop(connection)

@@ -18,7 +18,9 @@ export class HostsFile {
   }
 }
 
-/** Reads the format of hosts(5): an address and its names a line. Lines that are something else are left out. */
+/**
+ * Reads the format of hosts(5): an address and its names a line. Lines that are something else are left out.
+ */
 export function parseHosts(text: string): ReadonlyMap<string, readonly string[]> {
   const names = new Map<string, string[]>()
   for (const line of text.split('\n')) {

@@ -71,7 +71,10 @@ function brokenOff(text: string, secret: string): number {
   return 0
 }
 
-/** What an answer could repeat of a request: of headers the value, what follows its scheme, and the login in it; of a URL the path and the values of its query. */
+/**
+ * What an answer could repeat of a request: of headers the value, what follows its scheme, and the login in
+ * it; of a URL the path and the values of its query.
+ */
 export function secretsOf(headers: readonly string[], path: string): string[] {
   const ofHeaders = headers.flatMap((value) => {
     const [scheme = '', given] = value.split(' ', 2)

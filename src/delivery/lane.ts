@@ -1,7 +1,10 @@
 import type { TokenBucket } from '../pacing/token-bucket.ts'
 import { Queue } from './queue.ts'
 
-/** How urgent a delivery is: messages that come in, tries that have come due, and what somebody asked to replay. */
+/**
+ * How urgent a delivery is: messages that come in, tries that have come due, and what somebody asked to
+ * replay.
+ */
 export type LaneClass = 'fresh' | 'retry' | 'backfill'
 
 /**

@@ -10,11 +10,11 @@ import { Lane, type LaneClass } from './lane.ts'
  * is free (the dynamic threshold of Choudhury and Hahne, IEEE/ACM ToN 1998): one busy lane gets half, n busy
  * lanes 1/(n+1) each, and there is always room for one that has just woken up.
  *
- * A lane that is longer than its share while its messages are new, and that starts as many as it may, is flooded or
- * slow: after `patienceMs` what it has no room for moves on, to `overflow`. While its messages are late already, we are
- * catching up after an outage of our own: then fetching waits for the lane (`onCongested`), and nothing moves on before
- * `waitMs`. A lane that could start more, and waits for its turn, is not to blame: the whole worker has all it can do, and
- * fetching waits since the buffer is full.
+ * A lane that is longer than its share while its messages are new, and that starts as many as it may, is
+ * flooded or slow: after `patienceMs` what it has no room for moves on, to `overflow`. While its messages are
+ * late already, we are catching up after an outage of our own: then fetching waits for the lane
+ * (`onCongested`), and nothing moves on before `waitMs`. A lane that could start more, and waits for its
+ * turn, is not to blame: the whole worker has all it can do, and fetching waits since the buffer is full.
  */
 
 /** One delivery, as its lane sees it. */
@@ -41,7 +41,10 @@ export type Lanes<D extends LaneItem<D>> = {
   finished(delivery: D): void
   /** A delivery that was started goes back to wait in its lane, which starts nothing more for `ms`. */
   postpone(delivery: D, ms: number): void
-  /** No further starts until `open`; what is in flight goes on. Time that passes meanwhile is nobody's waiting. */
+  /**
+   * No further starts until `open`; what is in flight goes on. Time that passes meanwhile is nobody's
+   * waiting.
+   */
   shut(): void
   open(): void
   /** Hands what waits and isn't ours any more to `letGo`. */
@@ -63,8 +66,8 @@ export type LanesOptions<D> = {
   /** How long any delivery may wait in its lane, in milliseconds. */
   waitMs: number
   /**
-   * How long a lane is kept that has nothing to do, in milliseconds; it may be kept twice as long. To make one for each message of a
-   * destination that gets few would cost more than to keep it.
+   * How long a lane is kept that has nothing to do, in milliseconds; it may be kept twice as long. To make
+   * one for each message of a destination that gets few would cost more than to keep it.
    */
   idleMs?: number
   /** How many more records may be held. */
@@ -221,7 +224,9 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
     return true
   }
 
-  /** Its own cap, rate or pause keeps it from starting more, or it holds its share of the requests in flight. */
+  /**
+   * Its own cap, rate or pause keeps it from starting more, or it holds its share of the requests in flight.
+   */
   #isHeldUp(lane: Lane<D>): boolean {
     return lane.inFlight >= lane.cap || lane.place === 'asleep' || lane.place === 'blocked'
   }

@@ -1,6 +1,10 @@
-/** What one request to a hook came to. A closed list: metric labels, log lines and verdicts are made of it. */
+/**
+ * What one request to a hook came to. A closed list: metric labels, log lines and verdicts are made of it.
+ */
 export type Outcome =
-  /** `body`: the beginning of one that is no success, where that is kept, without the secrets of the request. */
+  /**
+   * `body`: the beginning of one that is no success, where that is kept, without the secrets of the request.
+   */
   | { kind: 'answer'; status: number; retryAfterMs?: number; body?: Uint8Array }
   /** No complete response head within the deadline, counted from the start of the connection. */
   | { kind: 'timeout' }

@@ -29,13 +29,18 @@ export type ProxyOptions = {
   /** The deadline of a request, in which a tunnel has to be made. */
   timeoutMs: number
   onConnect?: (outcome: ConnectOutcome) => void
-  /** No target can be reached through it: nothing should be sent until it is told otherwise. Without secrets. */
+  /**
+   * No target can be reached through it: nothing should be sent until it is told otherwise. Without secrets.
+   */
   onDown?: (isDown: boolean, reason: string) => void
 }
 
 /** How long the proxy has for its TCP connection, as undici counts: in half seconds, and more or less. */
 const dialMs = 2_000
-/** The part of a request's deadline in which the proxy has to answer: a fault of its own must be told from the target's. */
+/**
+ * The part of a request's deadline in which the proxy has to answer: a fault of its own must be told from the
+ * target's.
+ */
 const answerShare = 0.9
 /** How often a proxy that is down is tried. */
 const probeEveryMs = 1_000
@@ -45,8 +50,8 @@ const probeAuthority = 'sluice.invalid:443'
 /**
  * An HTTP proxy that is asked for a tunnel (CONNECT) to each hook.
  *
- * Faults of its own are `ProxyFaultError`. While it is unreachable, or refuses our login, it is down: `onDown` says so
- * once, and says when it is up again.
+ * Faults of its own are `ProxyFaultError`. While it is unreachable, or refuses our login, it is down:
+ * `onDown` says so once, and says when it is up again.
  */
 export function createProxy(options: ProxyOptions): OutboundProxy {
   return new ConnectProxy(options)
@@ -136,8 +141,8 @@ class ConnectProxy implements OutboundProxy {
   }
 
   /**
-   * No answer in time is the target's fault, whose connection the proxy waits for, where the proxy has answered others
-   * meanwhile, and else the proxy's.
+   * No answer in time is the target's fault, whose connection the proxy waits for, where the proxy has
+   * answered others meanwhile, and else the proxy's.
    */
   #errorOf(error: Error, isLate: boolean, askedMs: number): Error {
     if (error instanceof ProxyFaultError) return error

@@ -22,7 +22,8 @@ export class Queue<D> {
     if (item === undefined) return undefined
     this.#first = item.behind
     if (item.behind === undefined) this.#last = undefined
-    // Of one that the collector has moved to the old ones it would keep all that ever waited behind, until it looks at those.
+    // Of one that the collector has moved to the old ones it would keep all that ever waited behind, until it
+    // looks at those.
     item.behind = undefined
     return item.delivery
   }

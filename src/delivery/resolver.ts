@@ -10,9 +10,9 @@ export type Resolved =
 
 export type NameResolver = {
   /**
-   * Finds the addresses of a name, IPv4 and IPv6, in no order: in `/etc/hosts`, or by DNS, where the name is taken as
-   * it is, without the search domains of the machine. Calls back once: before it returns when nothing has to be asked, else within
-   * 2.5 s.
+   * Finds the addresses of a name, IPv4 and IPv6, in no order: in `/etc/hosts`, or by DNS, where the name is
+   * taken as it is, without the search domains of the machine. Calls back once: before it returns when
+   * nothing has to be asked, else within 2.5 s.
    */
   resolve(name: string, answered: (resolved: Resolved) => void): void
   /** Gives up what is being asked. */
@@ -33,7 +33,10 @@ export type ResolverOptions = {
   now?: () => number
 }
 
-/** Bounds of how long an answer holds, whatever its TTL: a name isn't asked for at each connection, and can be moved. */
+/**
+ * Bounds of how long an answer holds, whatever its TTL: a name isn't asked for at each connection, and can be
+ * moved.
+ */
 const freshMs = { least: 1_000, most: 5 * 60_000 }
 /** How much longer what was found is used when no server can say (RFC 8767), and when that is asked again. */
 const staleMs = 5 * 60_000
@@ -42,7 +45,10 @@ const staleAgainMs = 5_000
 const noSuchNameMs = 10_000
 const failureMs = 1_000
 
-/** The longest that anybody waits: well inside of a request's five seconds, and less when there is something to go on with. */
+/**
+ * The longest that anybody waits: well inside of a request's five seconds, and less when there is something
+ * to go on with.
+ */
 const deadlineMs = 2_500
 const deadlineWithStaleMs = 500
 /** How long the answer for one family waits for the other's (RFC 8305, section 3). */
@@ -50,20 +56,25 @@ const otherFamilyMs = 50
 /** Of each question to a server, for c-ares: UDP gets lost. It looks at the clock as often. */
 const questionMs = { timeout: 500, maxTimeout: 1_000, tries: 4 }
 /**
- * Lookups that are begun at once; the others follow in turn, whether those before them have ended or not. A socket
- * holds a few hundred packets, and what comes beyond is lost: 800 questions at once took 2 s instead of 60 ms.
+ * Lookups that are begun at once; the others follow in turn, whether those before them have ended or not. A
+ * socket holds a few hundred packets, and what comes beyond is lost: 800 questions at once took 2 s instead
+ * of 60 ms.
  */
 const burst = 32
 const nextBurstMs = 5
 
-/** What is kept of a family's addresses: an answer has room for thousands, and each would be looked at for each connection. */
+/**
+ * What is kept of a family's addresses: an answer has room for thousands, and each would be looked at for
+ * each connection.
+ */
 const maxAddresses = 64
 
 const loopback: readonly string[] = ['127.0.0.1', '::1']
 
 /**
- * Resolves names with c-ares, which waits on sockets, and a cache. `dns.lookup` waits in libuv's threads, of which
- * there are four: a few names whose servers are silent would hold up all others, and file access with them.
+ * Resolves names with c-ares, which waits on sockets, and a cache. `dns.lookup` waits in libuv's threads, of
+ * which there are four: a few names whose servers are silent would hold up all others, and file access with
+ * them.
  */
 export function createResolver(options: ResolverOptions = {}): NameResolver {
   return new CachingResolver(options)

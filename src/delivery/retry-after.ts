@@ -1,10 +1,12 @@
 /**
- * A hook that answers 429 or 503 may say by `Retry-After` how long to leave it alone. All limits of that wait are here:
+ * A hook that answers 429 or 503 may say by `Retry-After` how long to leave it alone. All limits of that wait
+ * are here:
  *
  * - `parseRetryAfter`: whatever the header says, it is at most a year.
- * - `heldUntil`: nothing at all is sent to the hook meanwhile, for at most `breaker.maxOpenFor`, since one message's answer
- *   must not end all others.
- * - `notBefore`: the message itself isn't sent to that hook before, but gets its last try on the ladder in any case.
+ * - `heldUntil`: nothing at all is sent to the hook meanwhile, for at most `breaker.maxOpenFor`, since one
+ *   message's answer must not end all others.
+ * - `notBefore`: the message itself isn't sent to that hook before, but gets its last try on the ladder in
+ *   any case.
  */
 
 const maxMs = 365 * 24 * 3600 * 1000
@@ -14,7 +16,10 @@ export function heldUntil(nowMs: number, waitMs: number, maxHoldMs: number): num
   return nowMs + Math.min(waitMs, maxHoldMs)
 }
 
-/** Before when a message isn't sent to the hook again, in epoch milliseconds. `lastTryMs`: when its last try is due. */
+/**
+ * Before when a message isn't sent to the hook again, in epoch milliseconds. `lastTryMs`: when its last try
+ * is due.
+ */
 export function notBefore(nowMs: number, waitMs: number, lastTryMs: number): number {
   return Math.min(nowMs + waitMs, lastTryMs)
 }

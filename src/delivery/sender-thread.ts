@@ -47,7 +47,10 @@ export type ExchangeReport =
 /** This module, to be run as a thread: as .ts from the sources, as .js after a build. */
 export const senderThreadUrl = new URL(import.meta.url)
 
-/** Whoever delivers to healthy endpoints goes first where CPU is short. Linux gives each thread a niceness of its own. */
+/**
+ * Whoever delivers to healthy endpoints goes first where CPU is short. Linux gives each thread a niceness of
+ * its own.
+ */
 const niceness = 5
 
 /** Posts what it is asked to, and reports what became of it. */

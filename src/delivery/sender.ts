@@ -35,22 +35,24 @@ export type Target = {
 /** Who hears what became of a request: `answered` once, then `released` once. */
 export type Exchange = {
   /**
-   * The outcome is known: the response head is complete, the request failed, or its time is up. `mayHaveArrived`: some of the
-   * request was written that this outcome is no answer to.
+   * The outcome is known: the response head is complete, the request failed, or its time is up.
+   * `mayHaveArrived`: some of the request was written that this outcome is no answer to.
    */
   answered(outcome: Outcome, mayHaveArrived: boolean): void
-  /** The connection slot is free again: the response's body has been thrown away, or the socket was closed. */
+  /**
+   * The connection slot is free again: the response's body has been thrown away, or the socket was closed.
+   */
   released(): void
 }
 
 export type Sender = {
   /**
-   * Posts `body` at once: how many requests are in flight is for the caller to limit, so that the deadline, which runs from
-   * now, covers the connection and the answer and no queue. `signatureHeaders`:
-   * name, value, name, value; empty for a request that isn't signed.
+   * Posts `body` at once: how many requests are in flight is for the caller to limit, so that the deadline,
+   * which runs from now, covers the connection and the answer and no queue. `signatureHeaders`: name, value,
+   * name, value; empty for a request that isn't signed.
    *
-   * A request that a connection lost which had been kept from earlier ones, before a byte of an answer came, is made
-   * once more at once, by a new connection and within the same deadline.
+   * A request that a connection lost which had been kept from earlier ones, before a byte of an answer came,
+   * is made once more at once, by a new connection and within the same deadline.
    */
   post(target: Target, body: Uint8Array, signatureHeaders: readonly string[], exchange: Exchange): void
   /** Waits for nothing: sockets are closed at once. */
@@ -67,7 +69,10 @@ export type SenderOptions = {
   timeoutMs: number
   /** How long an idle connection is kept. */
   poolIdleMs: number
-  /** So many bytes of an answer that is no success are kept: its outcome comes with them, at the latest at the deadline. 0, as by default: none. */
+  /**
+   * So many bytes of an answer that is no success are kept: its outcome comes with them, at the latest at the
+   * deadline. 0, as by default: none.
+   */
   keptAnswerBytes?: number
 }
 
@@ -78,8 +83,8 @@ export type SenderOptions = {
 const connectSlackMs = 500
 
 /**
- * How long a pool is kept that has no connections: a destination that gets a message now and then needn't have one made each
- * time, which costs more than the message.
+ * How long a pool is kept that has no connections: a destination that gets a message now and then needn't
+ * have one made each time, which costs more than the message.
  */
 const poolKeptMs = 60_000
 
@@ -162,8 +167,8 @@ type ExchangeParts = {
 }
 
 /**
- * One request on its way through undici, or twice on its way when a stale connection lost it. Reports the outcome once
- * and the free slot once, whatever happens.
+ * One request on its way through undici, or twice on its way when a stale connection lost it. Reports the
+ * outcome once and the free slot once, whatever happens.
  */
 class ExchangeHandler implements RequestHandler, Expiring {
   readonly request: Dispatcher.DispatchOptions
@@ -207,8 +212,8 @@ class ExchangeHandler implements RequestHandler, Expiring {
   ): void {
     dropRawHeaders(controller)
     if (status < 200) {
-      // 1xx answers are only announcements; the deadline goes on. 101 would leave HTTP, and undici fails in the
-      // middle of its parser on that and on what is below 100.
+      // 1xx answers are only announcements; the deadline goes on. 101 would leave HTTP, and undici fails in
+      // the middle of its parser on that and on what is below 100.
       if (status < 102) controller.abort(noSuchStatus)
       return
     }
@@ -254,8 +259,8 @@ class ExchangeHandler implements RequestHandler, Expiring {
   }
 
   /**
-   * The connection that has lost the request since it was stale: most likely the server had closed it, or broken it,
-   * while it was idle. There is one only once: the second connection is new.
+   * The connection that has lost the request since it was stale: most likely the server had closed it, or
+   * broken it, while it was idle. There is one only once: the second connection is new.
    */
   #staleConnection(error: Error): Connection | undefined {
     const connection = this.#connection
@@ -268,7 +273,10 @@ class ExchangeHandler implements RequestHandler, Expiring {
     return isStale ? connection : undefined
   }
 
-  /** Of an answer whose head came: with what has come of its body, whether that goes on, breaks off, or takes too long. */
+  /**
+   * Of an answer whose head came: with what has come of its body, whether that goes on, breaks off, or takes
+   * too long.
+   */
   #answerKept(): void {
     const answer = this.#isAnswered ? undefined : this.#kept?.outcome()
     if (answer !== undefined) this.#answer(answer)
@@ -291,8 +299,9 @@ class ExchangeHandler implements RequestHandler, Expiring {
 }
 
 /**
- * Empties the array from which `headers` were read. undici makes it when the answer before is complete; where that was seconds ago, the
- * garbage collector has taken it for old, and would keep all that is put into it until it next looks at what is old.
+ * Empties the array from which `headers` were read. undici makes it when the answer before is complete; where
+ * that was seconds ago, the garbage collector has taken it for old, and would keep all that is put into it
+ * until it next looks at what is old.
  */
 function dropRawHeaders({ rawHeaders }: Dispatcher.DispatchController): void {
   if (Array.isArray(rawHeaders)) rawHeaders.length = 0

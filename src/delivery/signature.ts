@@ -14,24 +14,31 @@ export type Signing = {
 /** What is signed. */
 export type SignedMessage = { readonly messageId: string; readonly body: Uint8Array }
 
-/** Signs one attempt, made at `nowMs` (epoch): the headers that its requests carry. Name, value, name, value. */
+/**
+ * Signs one attempt, made at `nowMs` (epoch): the headers that its requests carry. Name, value, name, value.
+ */
 export type Signer = (message: SignedMessage, nowMs: number) => readonly string[]
 
-/** Standard Webhooks signs `ID.TIMESTAMP.BODY`: an id of at most 100 characters, and seconds of ten digits. */
+/**
+ * Standard Webhooks signs `ID.TIMESTAMP.BODY`: an id of at most 100 characters, and seconds of ten digits.
+ */
 const prefixBytes = 128
 
 /** Where the body stands in what is hashed: behind the padded key and what is signed before it. */
 const bodyStart = blockBytes + prefixBytes
 
-/** What all signatures made here are made of: a body of usual size is copied into it, and nothing is allocated. */
+/**
+ * What all signatures made here are made of: a body of usual size is copied into it, and nothing is
+ * allocated.
+ */
 const scratch = Buffer.alloc(16 * 1024)
 
 /**
  * Makes the signatures of one destination.
  *
- * `X-Signature` is the hex HMAC-SHA1 of the exact bytes sent, keyed with the UTF-8 bytes of `sharedSecret`. Standard
- * Webhooks' `webhook-signature` (v1) is the base64 HMAC-SHA256 of id, timestamp and those bytes, keyed as
- * `standardKeyOf` says; with a second secret it has a second signature after a space.
+ * `X-Signature` is the hex HMAC-SHA1 of the exact bytes sent, keyed with the UTF-8 bytes of `sharedSecret`.
+ * Standard Webhooks' `webhook-signature` (v1) is the base64 HMAC-SHA256 of id, timestamp and those bytes,
+ * keyed as `standardKeyOf` says; with a second secret it has a second signature after a space.
  *
  * Throws when the secrets break the catalog's rules.
  */
@@ -77,8 +84,9 @@ function lay(body: Uint8Array): Buffer {
 const isHeaderSafe = /^[A-Za-z0-9_-]{1,100}$/
 
 /**
- * The `webhook-id` of a message: its `messageId` where that has only letters, digits, `_` and `-`, at most 100, and
- * else the base64url SHA-256 of it. So it can stand in a header, and has no dot: what is signed reads in one way only.
+ * The `webhook-id` of a message: its `messageId` where that has only letters, digits, `_` and `-`, at most
+ * 100, and else the base64url SHA-256 of it. So it can stand in a header, and has no dot: what is signed
+ * reads in one way only.
  */
 export function webhookIdOf(messageId: string): string {
   return isHeaderSafe.test(messageId) ? messageId : hash('sha256', messageId, 'base64url')

@@ -13,7 +13,10 @@ import {
 
 export type ThreadedSenderOptions = SenderThreadInput & {
   onLookup?: (outcome: LookupOutcome, ms: number) => void
-  /** The thread ended by itself, or was ended since it stood still: what it had in flight has failed. Another one is started. */
+  /**
+   * The thread ended by itself, or was ended since it stood still: what it had in flight has failed. Another
+   * one is started.
+   */
   onBroken: (error: Error) => void
   /** How much longer than the deadline an exchange may take before the thread is taken for stuck. */
   stuckAfterMs?: number
@@ -34,8 +37,9 @@ const threadEnded: Outcome = { kind: 'connection', code: 'SLUICE_THREAD_ENDED' }
 type InFlight = { readonly exchange: Exchange; readonly sinceMs: number; isAnswered: boolean }
 
 /**
- * A sender whose connections, handshakes, timers and garbage are a thread's of its own, which starts with the first request:
- * what hundreds of silent endpoints cost is not paid by the thread that serves the healthy ones.
+ * A sender whose connections, handshakes, timers and garbage are a thread's of its own, which starts with the
+ * first request: what hundreds of silent endpoints cost is not paid by the thread that serves the healthy
+ * ones.
  */
 export class ThreadedSender implements Sender {
   readonly #options: ThreadedSenderOptions

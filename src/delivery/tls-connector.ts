@@ -4,11 +4,12 @@ import { tlsOptions } from './tls-options.ts'
 import { TlsSessions } from './tls-sessions.ts'
 
 /**
- * undici's connector for `https:`, with our `tlsOptions` and the certificates that Node trusts (its own, and those of
- * `NODE_EXTRA_CA_CERTS`). All connections have one `SecureContext`, made with the first of them: Node would make one for each.
+ * undici's connector for `https:`, with our `tlsOptions` and the certificates that Node trusts (its own, and
+ * those of `NODE_EXTRA_CA_CERTS`). All connections have one `SecureContext`, made with the first of them:
+ * Node would make one for each.
  *
- * Sessions are resumed out of `TlsSessions`: undici keeps those of a hundred names, whatever their ports are, and only until the
- * garbage collector comes by.
+ * Sessions are resumed out of `TlsSessions`: undici keeps those of a hundred names, whatever their ports are,
+ * and only until the garbage collector comes by.
  */
 export function createTlsConnector(
   options: buildConnector.BuildOptions,

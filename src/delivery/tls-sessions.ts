@@ -3,16 +3,17 @@ const maxServers = 10_000
 /** A server says how long its session is. One that is longer isn't kept. */
 const maxSessionBytes = 8 * 1024
 /**
- * How long sessions are resumed, one after the other, before the server has to show its certificate again: one that has expired or
- * is no longer trusted isn't seen before.
+ * How long sessions are resumed, one after the other, before the server has to show its certificate again:
+ * one that has expired or is no longer trusted isn't seen before.
  */
 const maxAgeMs = 3_600_000
 
 type Kept = { readonly session: Buffer; readonly provenMs: number }
 
 /**
- * The last session of TLS that each server gave, with which the next connection to it costs neither side the handshake's signatures.
- * A server is whoever has a name and a port of its own: none is offered what another one gave.
+ * The last session of TLS that each server gave, with which the next connection to it costs neither side the
+ * handshake's signatures. A server is whoever has a name and a port of its own: none is offered what another
+ * one gave.
  */
 export class TlsSessions {
   readonly #now: () => number
@@ -31,7 +32,10 @@ export class TlsSessions {
     return undefined
   }
 
-  /** `isResumed`: the connection on which it came had itself been made with an earlier session, and without a certificate. */
+  /**
+   * `isResumed`: the connection on which it came had itself been made with an earlier session, and without a
+   * certificate.
+   */
   keep(server: string, session: Buffer, isResumed: boolean): void {
     if (session.length > maxSessionBytes) return
     const earlier = this.#kept.get(server)

@@ -162,7 +162,9 @@ export class JavaNode implements KafkaNode {
   }
 }
 
-/** A small heap is for a quick start; a large one is for load, and gets the collector and compiler for that. */
+/**
+ * A small heap is for a quick start; a large one is for load, and gets the collector and compiler for that.
+ */
 function heapFlags(heapMb: number): string[] {
   const heap = `-Xmx${heapMb}m`
   if (heapMb >= 1024) return [heap, `-Xms${heapMb}m`, '-XX:+UseG1GC']

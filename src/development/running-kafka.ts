@@ -21,7 +21,9 @@ export type KafkaNode = {
   readonly pid: number | undefined
   /** Sends the signal; resolves when the process is gone. Does nothing to a broker that does not run. */
   kill(signal: 'SIGTERM' | 'SIGKILL'): Promise<void>
-  /** Resolves when the broker is part of the cluster again. Three brokers need two of them to run for that. */
+  /**
+   * Resolves when the broker is part of the cluster again. Three brokers need two of them to run for that.
+   */
   start(): Promise<void>
 }
 

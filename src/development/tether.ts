@@ -14,8 +14,8 @@ export type Tethered = {
 
 /**
  * The shell's standard input is a pipe that nobody writes to: the end of it is the end of this process, also
- * by SIGKILL. (Its pid would say it later: that stays until somebody has asked for the exit code.) The pid of the
- * command goes to standard output, all its output to the log file.
+ * by SIGKILL. (Its pid would say it later: that stays until somebody has asked for the exit code.) The pid of
+ * the command goes to standard output, all its output to the log file.
  */
 const script = `
 exec 3<&0 2>>"$1"

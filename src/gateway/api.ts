@@ -8,8 +8,8 @@ import { rejectedReasons } from './reasons.ts'
 import { maxRejectedNamed } from './message-outcomes.ts'
 
 /**
- * The one table of what the gateway offers: the server makes its routes of it, and the OpenAPI document is written
- * from it. The schemas tell what clients should send; more is taken (docs/gateway.md).
+ * The one table of what the gateway offers: the server makes its routes of it, and the OpenAPI document is
+ * written from it. The schemas tell what clients should send; more is taken (docs/gateway.md).
  */
 export type ApiRoute = {
   readonly call: CallName

@@ -5,7 +5,10 @@ export type Obstacle = {
   readonly reason: string
 }
 
-/** `refused`: partitions of the topic that take no records. `reason`: of the first of them; '' when there is none. */
+/**
+ * `refused`: partitions of the topic that take no records. `reason`: of the first of them; '' when there is
+ * none.
+ */
 export type TopicAvailability = {
   readonly topic: string
   readonly refused: number
@@ -29,10 +32,16 @@ export type AvailabilityOptions = {
 const everyMs = 500
 /** Without traffic nothing shows that Kafka has gone: it is asked this long after the last sign of life. */
 const silentMs = 5_000
-/** A partition that changes its leader takes records again within this: until then they wait, and nobody is refused. */
+/**
+ * A partition that changes its leader takes records again within this: until then they wait, and nobody is
+ * refused.
+ */
 export const patienceMs = 1_000
 
-/** What was refused because of a send may be tried again, though nothing seems to be in the way, this long after it. */
+/**
+ * What was refused because of a send may be tried again, though nothing seems to be in the way, this long
+ * after it.
+ */
 const forgetMs = 5_000
 
 type Failing = {
@@ -45,8 +54,8 @@ type Failing = {
 }
 
 /**
- * Which partitions take records. Requests find out, and while they can't, since what would be written to a sick partition is
- * refused, it is looked for: else one that has become sick would stay so for ever.
+ * Which partitions take records. Requests find out, and while they can't, since what would be written to a
+ * sick partition is refused, it is looked for: else one that has become sick would stay so for ever.
  */
 export class Availability {
   readonly #options: AvailabilityOptions
@@ -145,7 +154,10 @@ export class Availability {
     }
   }
 
-  /** Nothing is in the way of this partition, as far as Kafka says: it may not know yet that a broker has died. */
+  /**
+   * Nothing is in the way of this partition, as far as Kafka says: it may not know yet that a broker has
+   * died.
+   */
   #clear(failing: Map<number, Failing>, partition: number, before: Failing): void {
     const agoMs = this.#options.now() - before.failedMs
     if (agoMs >= forgetMs) failing.delete(partition)

@@ -27,9 +27,9 @@ export type ReadBody = AcceptedBody | { readonly ok: false; readonly fault: Body
 const none: ReadonlySet<number> = new Set()
 
 /**
- * Reads the body of a request: JSON, plain or in gzip. What it is shows from its first two bytes, since some clients
- * compress under the form type and some proxies inflate without telling. One over `maxBytes` inflated is `too_large`,
- * and no more than that is ever inflated. Never throws.
+ * Reads the body of a request: JSON, plain or in gzip. What it is shows from its first two bytes, since some
+ * clients compress under the form type and some proxies inflate without telling. One over `maxBytes` inflated
+ * is `too_large`, and no more than that is ever inflated. Never throws.
  */
 export function readBody(sent: Buffer, maxBytes: number): ReadBody {
   const inflated = inflateBody(sent, maxBytes)
@@ -46,7 +46,10 @@ export function inflateBody(sent: Buffer, maxBytes: number): Inflated {
   return inflated.ok && inflated.bytes.length > maxBytes ? { ok: false, fault: 'too_large' } : inflated
 }
 
-/** The second half of `readBody`. With `isBatch`, NaN and Infinity within a message of the list `batch` spoil that one alone. */
+/**
+ * The second half of `readBody`. With `isBatch`, NaN and Infinity within a message of the list `batch` spoil
+ * that one alone.
+ */
 export function readInflated(bytes: Buffer, { isBatch = false } = {}): ReadBody {
   if (!isUtf8(bytes)) return { ok: false, fault: 'not_utf8' }
   const text = textOf(bytes)
@@ -78,7 +81,10 @@ function isGzip(bytes: Buffer): boolean {
   return bytes.length > 2 && bytes[0] === 0x1f && bytes[1] === 0x8b
 }
 
-/** At once, and not in libuv's threads: parsing what comes out takes as long, and many at a time would cost memory. */
+/**
+ * At once, and not in libuv's threads: parsing what comes out takes as long, and many at a time would cost
+ * memory.
+ */
 function inflate(sent: Buffer, maxBytes: number): Inflated {
   try {
     return {
@@ -93,7 +99,10 @@ function inflate(sent: Buffer, maxBytes: number): Inflated {
 
 const leastPieceBytes = 16 * 1_024
 
-/** Its end says how long it is inflated (RFC 1952, ISIZE), so that it comes out in one piece. A lie costs no more than a body that is so long. */
+/**
+ * Its end says how long it is inflated (RFC 1952, ISIZE), so that it comes out in one piece. A lie costs no
+ * more than a body that is so long.
+ */
 function pieceBytes(sent: Buffer, maxBytes: number): number {
   const said = sent.length < 4 ? 0 : sent.readUInt32LE(sent.length - 4)
   // One that fills its piece makes zlib ask for another.

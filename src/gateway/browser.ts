@@ -8,9 +8,10 @@ export type RequestAddress = {
 }
 
 /**
- * The settings that analytics.js asks Segment's CDN for, `GET /v1/projects/KEY/settings`: those of a source with nothing but Segment's own
- * destination, so that it loads no further script, and measures nothing of itself. Messages go to where the settings came from, unless
- * the page says otherwise. Source: `CDNSettings` of @segment/analytics-next.
+ * The settings that analytics.js asks Segment's CDN for, `GET /v1/projects/KEY/settings`: those of a source
+ * with nothing but Segment's own destination, so that it loads no further script, and measures nothing of
+ * itself. Messages go to where the settings came from, unless the page says otherwise. Source: `CDNSettings`
+ * of @segment/analytics-next.
  */
 export function settingsOf(sources: Sources, writeKey: string, { host, protocol }: RequestAddress): Answer {
   if (sources.withWriteKey([writeKey]) === undefined) return unknownKey
@@ -29,7 +30,9 @@ function guessedProtocol(host: string): 'http' | 'https' {
 
 const unknownKey = problem('not_found', 'No source has this write key.')
 
-/** The message of a pixel as the body of a request; empty where there is none. `+` may have come as a space. */
+/**
+ * The message of a pixel as the body of a request; empty where there is none. `+` may have come as a space.
+ */
 export function bodyOfPixel(data: unknown): Buffer {
   const text: unknown = Array.isArray(data) ? data[0] : data
   return typeof text === 'string' ? Buffer.from(text.replaceAll(' ', '+'), 'base64') : Buffer.alloc(0)

@@ -2,8 +2,8 @@ import { isIP, isIPv4 } from 'node:net'
 import { Address, type AddressRange, rangeOf } from '../address/address.ts'
 
 /**
- * Tells which addresses are those of trusted proxies, for one who walks `X-Forwarded-For` from its end: what an untrusted address
- * has written before itself is not looked at. `false` where there are none.
+ * Tells which addresses are those of trusted proxies, for one who walks `X-Forwarded-For` from its end: what
+ * an untrusted address has written before itself is not looked at. `false` where there are none.
  */
 export function proxiesIn(cidrs: readonly string[]): false | ((address: string) => boolean) {
   if (cidrs.length === 0) return false
@@ -16,8 +16,8 @@ export function proxiesIn(cidrs: readonly string[]): false | ((address: string) 
 }
 
 /**
- * An address as messages have it: IPv4 as such also where a socket of IPv6 has it (`::ffff:192.0.2.1`), and without the port or the
- * brackets that some proxies write. `undefined` for what is none.
+ * An address as messages have it: IPv4 as such also where a socket of IPv6 has it (`::ffff:192.0.2.1`), and
+ * without the port or the brackets that some proxies write. `undefined` for what is none.
  */
 export function plainAddress(text: string): string | undefined {
   const bare = withoutPort(text.trim())

@@ -21,8 +21,8 @@ export class OpenAnswers {
 }
 
 /**
- * Answers what can't be read as a request, or didn't come in time, and ends its connection. What came before it on the same
- * connection has its own answer first, which this one would be taken for.
+ * Answers what can't be read as a request, or didn't come in time, and ends its connection. What came before
+ * it on the same connection has its own answer first, which this one would be taken for.
  */
 export async function answerClientError(
   { code }: { readonly code?: string },

@@ -14,7 +14,9 @@ export function arrivalAt(ms: number): Arrival {
 export type Occasion = {
   readonly arrival: Arrival
   readonly sentAt: unknown
-  /** What the client's clock is ahead of ours: `sentAt − receivedAt`; `undefined` where `sentAt` is no clock. */
+  /**
+   * What the client's clock is ahead of ours: `sentAt − receivedAt`; `undefined` where `sentAt` is no clock.
+   */
   readonly leadMs: number | undefined
 }
 
@@ -29,10 +31,10 @@ export function occasionOf(sentAt: unknown, arrival: Arrival): Occasion {
 }
 
 /**
- * When a message happened, by our clock: `receivedAt − (sentAt − originalTimestamp)`, which takes out what the
- * client's clock is wrong by. Without a `sentAt` that is a clock, or where the correction leaves the years 0000 to
- * 9999, the client's own time stands; without a time of its own the message happened when it came. `undefined` where
- * it says a time that can't be read.
+ * When a message happened, by our clock: `receivedAt − (sentAt − originalTimestamp)`, which takes out what
+ * the client's clock is wrong by. Without a `sentAt` that is a clock, or where the correction leaves the
+ * years 0000 to 9999, the client's own time stands; without a time of its own the message happened when it
+ * came. `undefined` where it says a time that can't be read.
  */
 export function correctTimestamp(original: unknown, { arrival, leadMs = 0 }: Occasion): string | undefined {
   if (isAbsent(original)) return arrival.text

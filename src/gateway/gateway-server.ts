@@ -52,11 +52,14 @@ export type GatewayServer = {
   readonly receivingBytes: number
   /** Requests that aren't answered yet. */
   readonly open: number
-  /** From now on each answer is the last one of its connection (`Connection: close`); new connections are taken as before. */
+  /**
+   * From now on each answer is the last one of its connection (`Connection: close`); new connections are
+   * taken as before.
+   */
   retire(): void
   /**
-   * Retires, takes no connection any more, answers what is there, and closes; at the latest after `timeoutMs`. Connections
-   * that are idle are closed last, since a request may be on its way.
+   * Retires, takes no connection any more, answers what is there, and closes; at the latest after
+   * `timeoutMs`. Connections that are idle are closed last, since a request may be on its way.
    */
   stop(timeoutMs: number): Promise<void>
 }
@@ -69,8 +72,8 @@ const pollMs = 20
 const quietMs = 200
 
 /**
- * The gateway's HTTP: paths with doubled and trailing slashes too, never a redirect, CORS for everyone. What a client
- * calls the type of its body says nothing (SEGMENT.md), so all types are read as JSON.
+ * The gateway's HTTP: paths with doubled and trailing slashes too, never a redirect, CORS for everyone. What
+ * a client calls the type of its body says nothing (SEGMENT.md), so all types are read as JSON.
  */
 export function createGatewayServer(options: GatewayServerOptions): GatewayServer {
   const { sources, tracking, serverCalls, observer, tracing } = options
@@ -276,7 +279,10 @@ async function traced(
   }
 }
 
-/** Leaves the connections that there are: HTTP's own `close` would break off those that are idle at this moment. */
+/**
+ * Leaves the connections that there are: HTTP's own `close` would break off those that are idle at this
+ * moment.
+ */
 function stopListening(server: FastifyInstance['server']): void {
   NetServer.prototype.close.call(server)
 }

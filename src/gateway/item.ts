@@ -49,10 +49,11 @@ export type ReadyMessage = {
 export type CheckedItem = ReadyMessage | LeftOut
 
 /**
- * Makes a message of what a client sent, or says why it is left out. Added are `type` (from the path), `messageId`
- * (where absent), `receivedAt`, `sentAt` (the batch's), and `originalTimestamp`, which is what `timestamp` was
- * before it was corrected for the client's clock. `context` and `integrations` of the batch are merged in, field by
- * field, the message's own fields win. A `writeKey` is taken out. All else is as it was sent. Never throws.
+ * Makes a message of what a client sent, or says why it is left out. Added are `type` (from the path),
+ * `messageId` (where absent), `receivedAt`, `sentAt` (the batch's), and `originalTimestamp`, which is what
+ * `timestamp` was before it was corrected for the client's clock. `context` and `integrations` of the batch
+ * are merged in, field by field, the message's own fields win. A `writeKey` is taken out. All else is as it
+ * was sent. Never throws.
  */
 export function checkItem(item: unknown, surroundings: ItemContext): CheckedItem {
   if (!isJsonObject(item)) return leaveOut('not_an_object')
@@ -108,7 +109,10 @@ function complete(item: JsonObject, kind: TrackingKind, { sentAt, arrival }: Ite
   return item['writeKey'] === undefined ? message : { ...message, writeKey: undefined }
 }
 
-/** A client that sends both (Rudder's) says in `timestamp` what its caller gave, in `originalTimestamp` when that was. */
+/**
+ * A client that sends both (Rudder's) says in `timestamp` what its caller gave, in `originalTimestamp` when
+ * that was.
+ */
 function happenedAt({ timestamp, originalTimestamp }: JsonObject): unknown {
   return isAbsent(timestamp) ? originalTimestamp : timestamp
 }
@@ -159,7 +163,9 @@ export function isTrackingKind(value: unknown): value is TrackingKind {
   return kinds.has(value)
 }
 
-/** `undefined` when the nesting is deeper than the stack: JSON.parse has no such limit, JSON.stringify has. */
+/**
+ * `undefined` when the nesting is deeper than the stack: JSON.parse has no such limit, JSON.stringify has.
+ */
 export function tryStringify(value: JsonObject): string | undefined {
   try {
     return JSON.stringify(value)
@@ -169,7 +175,10 @@ export function tryStringify(value: JsonObject): string | undefined {
   }
 }
 
-/** Whether `text`, written of `value`, has null for a number that JSON.parse has read as infinite, such as 1e999. */
+/**
+ * Whether `text`, written of `value`, has null for a number that JSON.parse has read as infinite, such as
+ * 1e999.
+ */
 export function losesNumbers(text: string, value: unknown): boolean {
   return text.includes('null') && holdsInfinite(value)
 }

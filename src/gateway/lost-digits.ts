@@ -9,8 +9,8 @@ const zero = 0x30
 const nine = 0x39
 
 /**
- * Counts the whole numbers of a JSON text that lose digits when they are read: those beyond 2^53 that no double is
- * equal to, such as 9007199254740993. Costs next to nothing where no 16 digits follow each other.
+ * Counts the whole numbers of a JSON text that lose digits when they are read: those beyond 2^53 that no
+ * double is equal to, such as 9007199254740993. Costs next to nothing where no 16 digits follow each other.
  */
 export function countLostDigits(text: string): number {
   if (!mayLose.test(text)) return 0

@@ -39,7 +39,10 @@ export class MessageOutcomes {
     this.#rejected.push(messageId === undefined ? { index, reason } : { index, messageId, reason })
   }
 
-  /** Something is so deep, has so many keys or so large a number that it can't be written: no mistake of a client's user. */
+  /**
+   * Something is so deep, has so many keys or so large a number that it can't be written: no mistake of a
+   * client's user.
+   */
   get isBeyondLimits(): boolean {
     return structuralReasons.some((reason) => this.#leftOut.has(reason))
   }

@@ -17,9 +17,9 @@ const firstOfInfinity = 0x49
 const words = ['-Infinity', 'Infinity', 'NaN']
 
 /**
- * Puts null for each NaN, Infinity and -Infinity that stands as a value within a message of a batch, and says which
- * messages these are. `undefined` where there is none, or one that stands elsewhere. What comes out need not be JSON.
- * Looks at each character once; for texts that JSON.parse has refused.
+ * Puts null for each NaN, Infinity and -Infinity that stands as a value within a message of a batch, and says
+ * which messages these are. `undefined` where there is none, or one that stands elsewhere. What comes out
+ * need not be JSON. Looks at each character once; for texts that JSON.parse has refused.
  */
 export function replaceNonNumbers(text: string): Replaced | undefined {
   const items = new Set<number>()

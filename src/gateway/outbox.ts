@@ -7,8 +7,8 @@ import { Unanswered } from './unanswered.ts'
 /** What the outbox needs of a Kafka producer. */
 export type ProduceSender = {
   /**
-   * Sends what is for each partition once, and calls `onSettled` once for each: without `failure` when Kafka has acknowledged it.
-   * The `isolated` route never holds up the main one.
+   * Sends what is for each partition once, and calls `onSettled` once for each: without `failure` when Kafka
+   * has acknowledged it. The `isolated` route never holds up the main one.
    */
   send(
     produces: readonly Produce[],
@@ -39,10 +39,10 @@ const maxSendBytes = 4_000_000
 const slowMs = 250
 
 /**
- * Brings the records of many requests to Kafka in few produces, and tells each request what became of its own. Owns
- * what waits, and what is in flight. One produce is under way at a time, and takes along all that came since the one
- * before. Each part of a request is settled by the partition that it is for. What a partition doesn't take is sent to it again, apart
- * from what is for others, until nobody waits for it.
+ * Brings the records of many requests to Kafka in few produces, and tells each request what became of its
+ * own. Owns what waits, and what is in flight. One produce is under way at a time, and takes along all that
+ * came since the one before. Each part of a request is settled by the partition that it is for. What a
+ * partition doesn't take is sent to it again, apart from what is for others, until nobody waits for it.
  */
 export class Outbox {
   readonly #options: OutboxOptions
@@ -90,8 +90,9 @@ export class Outbox {
   }
 
   /**
-   * Takes a parcel, and resolves once it is known what became of it; at the latest after `ackTimeoutMs`. Where one of its records
-   * can't be written now, none of them is sent: its client sends all again, and what is sent twice is written twice.
+   * Takes a parcel, and resolves once it is known what became of it; at the latest after `ackTimeoutMs`.
+   * Where one of its records can't be written now, none of them is sent: its client sends all again, and what
+   * is sent twice is written twice.
    */
   async submit(parcel: Parcel): Promise<Delivered> {
     const { availability, bufferBytes, ackTimeoutMs } = this.#options
@@ -139,7 +140,9 @@ export class Outbox {
     if (wasEmpty && !queue.isSending) this.#makeReady(queue, this.#options.lingerMs)
   }
 
-  /** What a healthy queue has travels with that of others; what a sick one has goes by itself, after a rest. */
+  /**
+   * What a healthy queue has travels with that of others; what a sick one has goes by itself, after a rest.
+   */
   #makeReady(queue: PartitionQueue, restMs: number): void {
     if (queue.isEmpty || this.#isStopped) return
     if (!queue.isSick) this.#ready.add(queue)
@@ -259,7 +262,10 @@ export class Outbox {
     }
   }
 
-  /** What nobody waits for any more isn't sent: its clients are told to send it again. What is written already isn't then. */
+  /**
+   * What nobody waits for any more isn't sent: its clients are told to send it again. What is written already
+   * isn't then.
+   */
   #giveUp(ticket: Ticket, parts: readonly Part[]): void {
     finish(ticket, 'too_late')
     for (const part of parts) {

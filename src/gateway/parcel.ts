@@ -13,19 +13,25 @@ export type OutgoingRecord = {
 /** What Kafka adds to key and value, the name and id of a source among it: at most, and roughly. */
 const overheadBytes = 200
 
-/** Of a record, as `OutgoingRecord` has it. Keys count: they are users' ids, which may be as long as messages. */
+/**
+ * Of a record, as `OutgoingRecord` has it. Keys count: they are users' ids, which may be as long as messages.
+ */
 export function recordBytes(key: string, valueBytes: number): number {
   return Buffer.byteLength(key) + valueBytes + overheadBytes
 }
 
 /**
- * What became of a request's records. `acknowledged`: all in-sync replicas have all of them. `too_late`: not all were
- * acknowledged in time, and they may come to be written. `unavailable`: Kafka doesn't take records of a partition that some of
- * them are for; none was sent. `full`: so much waits already that nothing was taken.
+ * What became of a request's records. `acknowledged`: all in-sync replicas have all of them. `too_late`: not
+ * all were acknowledged in time, and they may come to be written. `unavailable`: Kafka doesn't take records
+ * of a partition that some of them are for; none was sent. `full`: so much waits already that nothing was
+ * taken.
  */
 export type Delivered = 'acknowledged' | 'too_late' | 'unavailable' | 'full'
 
-/** A request's records of one partition are split into parts of at most this, so that parts of several requests fill a produce well. */
+/**
+ * A request's records of one partition are split into parts of at most this, so that parts of several
+ * requests fill a produce well.
+ */
 const maxPartRecords = 2_000
 
 /** Records of one request for one partition, which travel together. */

@@ -17,8 +17,8 @@ export type Produce = {
 }
 
 /**
- * What waits for one partition. Of a partition one produce is under way at a time, and what it didn't take is first in the next: so
- * the records of a partition are written in the order of their coming.
+ * What waits for one partition. Of a partition one produce is under way at a time, and what it didn't take is
+ * first in the next: so the records of a partition are written in the order of their coming.
  */
 export class PartitionQueue {
   readonly topic: string
@@ -55,7 +55,10 @@ export class PartitionQueue {
     this.#waiting.push(part)
   }
 
-  /** From the head, as many parts as there is room for; the first in any case where `isFirst`. Takes the room that they need. */
+  /**
+   * From the head, as many parts as there is room for; the first in any case where `isFirst`. Takes the room
+   * that they need.
+   */
   take(room: Room, isFirst: boolean): readonly Part[] {
     const from = this.#head
     let bytes = 0
@@ -84,7 +87,9 @@ export class PartitionQueue {
     this.#head = 0
   }
 
-  /** Takes out those at the head that nobody waits for any more: times run out in the order of their coming. */
+  /**
+   * Takes out those at the head that nobody waits for any more: times run out in the order of their coming.
+   */
   takeUnwanted(): readonly Part[] {
     const from = this.#head
     for (let part = this.#waiting[from]; part !== undefined; part = this.#waiting[this.#head]) {

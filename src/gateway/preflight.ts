@@ -4,7 +4,10 @@ const maxReflected = 1_000
 /** Names of headers (RFC 9110, 5.6.2) with commas between them. */
 const names = /^[\w!#$%&'*+\-.^`|~]+(?:[ \t]*,[ \t]*[\w!#$%&'*+\-.^`|~]+)*$/
 
-/** `asked`: the header `Access-Control-Request-Headers`. What is no list of names, or too long, isn't repeated. */
+/**
+ * `asked`: the header `Access-Control-Request-Headers`. What is no list of names, or too long, isn't
+ * repeated.
+ */
 export function preflightHeaders(asked: string | undefined): Readonly<Record<string, string>> {
   const isList = asked !== undefined && asked.length <= maxReflected && names.test(asked)
   return {

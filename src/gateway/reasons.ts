@@ -1,6 +1,9 @@
 import { type RefusalReason, refusalReasons } from '../message/dead-letter-reasons.ts'
 
-/** Why a message that was sent doesn't go to Kafka though its request is answered 200, or is answered 401: label values. */
+/**
+ * Why a message that was sent doesn't go to Kafka though its request is answered 200, or is answered 401:
+ * label values.
+ */
 export type LeftOutReason =
   | RefusalReason
   /** A batch without a message. */

@@ -3,7 +3,10 @@ import { type Answer, problem } from './answer.ts'
 import { tooMuchReceived } from './service-unavailable.ts'
 import { maxBatchBytes } from './request-limits.ts'
 
-/** A body that wasn't taken and wasn't read to its end, with what its client is told: nothing can follow on its connection. */
+/**
+ * A body that wasn't taken and wasn't read to its end, with what its client is told: nothing can follow on
+ * its connection.
+ */
 export class RefusedBody extends Error {
   override name = 'RefusedBody'
   readonly answer: Answer
@@ -18,20 +21,29 @@ export class RefusedBody extends Error {
 }
 
 /**
- * What is over the limit is read to its end, and thrown away: many a client looks for an answer only when it has sent
- * all. A body of more than this is answered before its end.
+ * What is over the limit is read to its end, and thrown away: many a client looks for an answer only when it
+ * has sent all. A body of more than this is answered before its end.
  */
 const maxReadBytes = 8 * 1_024 * 1_024
 
-/** After so many pieces of a body they are looked at: each costs as much as hundreds of bytes, in time and for a moment in memory. */
+/**
+ * After so many pieces of a body they are looked at: each costs as much as hundreds of bytes, in time and for
+ * a moment in memory.
+ */
 const freePieces = 4_096
 const leastPieceBytes = 32
 const firstBytes = 4 * 1_024
 
-/** What is to become of a body: it is kept, or refused for a reason that is known before it, or nobody needs it. */
+/**
+ * What is to become of a body: it is kept, or refused for a reason that is known before it, or nobody needs
+ * it.
+ */
 export type Reception = 'keep' | 'discard' | Answer
 
-/** A whole body, or why it wasn't taken: it was read to its end all the same, so that the next request can follow. */
+/**
+ * A whole body, or why it wasn't taken: it was read to its end all the same, so that the next request can
+ * follow.
+ */
 export type Received = Buffer | Answer
 
 /** Receives bodies, and holds of all requests together no more than `maxBytes` at a time. */
@@ -49,15 +61,19 @@ export class Receiver {
   }
 
   /**
-   * Calls `done` once, when the body has been read to its end: with all of it (an empty one where it is discarded), or with why it
-   * isn't taken. With a `RefusedBody` where its end isn't waited for, or won't come.
+   * Calls `done` once, when the body has been read to its end: with all of it (an empty one where it is
+   * discarded), or with why it isn't taken. With a `RefusedBody` where its end isn't waited for, or won't
+   * come.
    */
   receive(
     request: IncomingMessage,
     reception: Reception,
     done: (refusal: RefusedBody | null, received?: Received) => void,
   ): void {
-    /** Bodies come in pieces of any size: they are copied together at once, and what is held is what is charged. */
+    /**
+     * Bodies come in pieces of any size: they are copied together at once, and what is held is what is
+     * charged.
+     */
     let held: Buffer = nothing
     let length = 0
     let seen = 0

@@ -3,7 +3,10 @@ import type { Delivered } from './parcel.ts'
 
 /** What the gateway needs of tracing. Where tracing is off there is none of it. */
 export type GatewayTracing = {
-  /** A request came: it goes on with its client's trace, or begins one. `route`: as the API has it, without what a client wrote. */
+  /**
+   * A request came: it goes on with its client's trace, or begins one. `route`: as the API has it, without
+   * what a client wrote.
+   */
   begin(method: string, route: string, headers: IncomingHttpHeaders): RequestTrace
 }
 

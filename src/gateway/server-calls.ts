@@ -28,8 +28,8 @@ export type ServerCallsOptions = {
 }
 
 /**
- * What only servers may send, with a server key: a write key is public. All of a request is taken or none of it, and
- * 200 says that Kafka has it.
+ * What only servers may send, with a server key: a write key is public. All of a request is taken or none of
+ * it, and 200 says that Kafka has it.
  */
 export type ServerCalls = {
   /** What a request is answered whatever its body says; `undefined` where that counts. */

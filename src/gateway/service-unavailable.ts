@@ -2,8 +2,9 @@ import { type Answer, problem } from './answer.ts'
 import type { Delivered } from './parcel.ts'
 
 /**
- * All that is answered 503. The code tells whose fault it is: `overloaded` is the gateway's own limit (`gateway.bufferBytes`, or
- * what all requests may hold while they are received), `kafka_unavailable` is Kafka's. Each has a `Retry-After`.
+ * All that is answered 503. The code tells whose fault it is: `overloaded` is the gateway's own limit
+ * (`gateway.bufferBytes`, or what all requests may hold while they are received), `kafka_unavailable` is
+ * Kafka's. Each has a `Retry-After`.
  */
 
 /** Too many bytes of requests are being received at once. */

@@ -15,8 +15,8 @@ export type WrittenObject = {
 type Member = { readonly start: number; readonly end: number; readonly bytes: number; readonly keys: number }
 
 /**
- * What a batch says for all of its messages: looked at and written out once, and put into each of them as it is written. So
- * a batch costs what its bytes cost, and those that come out of it.
+ * What a batch says for all of its messages: looked at and written out once, and put into each of them as it
+ * is written. So a batch costs what its bytes cost, and those that come out of it.
  */
 export class SharedObject {
   readonly #value: JsonObject
@@ -39,8 +39,8 @@ export class SharedObject {
   }
 
   /**
-   * With the fields of a message's own, which win. Costs what `own` costs: the text is joined of pieces, and they are not
-   * copied before it is sent.
+   * With the fields of a message's own, which win. Costs what `own` costs: the text is joined of pieces, and
+   * they are not copied before it is sent.
    */
   with(own: unknown): WrittenObject {
     if (!isJsonObject(own)) return this.#written

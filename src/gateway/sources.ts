@@ -48,7 +48,10 @@ export class Sources {
     return []
   }
 
-  /** Counts messages of a source (none: only asks) against its rate: 0 when it may send, else the milliseconds until it may. */
+  /**
+   * Counts messages of a source (none: only asks) against its rate: 0 when it may send, else the milliseconds
+   * until it may.
+   */
   take({ id, maxPerSecond }: Source, messages: number): number {
     if (maxPerSecond === undefined) return 0
     const nowMs = this.#now()

@@ -44,8 +44,8 @@ export type Tracking = {
   /** What a request is answered whatever its body says; `undefined` where that counts. */
   refusal(authorization: string | undefined): Answer | undefined
   /**
-   * `sent` is the body as it came, `ip` what `context.ip` is filled in with, if anything. 200 says that Kafka has every message of it
-   * that isn't left out.
+   * `sent` is the body as it came, `ip` what `context.ip` is filled in with, if anything. 200 says that Kafka
+   * has every message of it that isn't left out.
    */
   handle(
     call: Call,
@@ -155,7 +155,10 @@ export function createTracking(options: TrackingOptions): Tracking {
     return outcomes.answer()
   }
 
-  /** Nothing of the request is kept while it waits but its records: what it was parsed into takes several times as much. */
+  /**
+   * Nothing of the request is kept while it waits but its records: what it was parsed into takes several
+   * times as much.
+   */
   async function deliver(
     { parcel, outcomes, sending }: PackedCall,
     source: Source,
@@ -249,7 +252,10 @@ function sharedOf(value: JsonObject | null | undefined, limits: MessageLimits): 
   return isEmpty ? undefined : new SharedObject(value, limits)
 }
 
-/** The address that a request came from is said by it for all of its messages: whatever they say themselves wins. */
+/**
+ * The address that a request came from is said by it for all of its messages: whatever they say themselves
+ * wins.
+ */
 function withIp(context: JsonObject | null | undefined, ip: string | undefined): JsonObject | undefined {
   return ip === undefined ? (context ?? undefined) : { ip, ...context }
 }
@@ -260,8 +266,8 @@ function isLarge(shared: SharedObject | undefined): boolean {
 }
 
 /**
- * Whether an identical message of this source is on its way: then the parcel waits for that one. The other was sent
- * and came at another time, which both say, so this one is written out as if it had come with it.
+ * Whether an identical message of this source is on its way: then the parcel waits for that one. The other
+ * was sent and came at another time, which both say, so this one is written out as if it had come with it.
  */
 function isInFlight(
   parcel: Parcel,

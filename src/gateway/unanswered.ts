@@ -5,8 +5,9 @@ const keptMs = 60_000
 const maxBytes = 8_000_000
 
 /**
- * What Kafka has acknowledged of requests that were not answered 200, since another part of them was not written, or this one too
- * late. Their clients send all of it again: what is here is found then, as what is in flight, and isn't written a second time.
+ * What Kafka has acknowledged of requests that were not answered 200, since another part of them was not
+ * written, or this one too late. Their clients send all of it again: what is here is found then, as what is
+ * in flight, and isn't written a second time.
  */
 export class Unanswered {
   readonly #now: () => number

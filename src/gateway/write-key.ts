@@ -10,7 +10,10 @@ export function keysOf(authorization: string | undefined, bodyKey?: unknown): re
   return inBody === undefined || inBody === inHeader ? [inHeader] : [inHeader, inBody]
 }
 
-/** Whether the header says a key by itself. A `Bearer` token may be of something else, such as a proxy before us. */
+/**
+ * Whether the header says a key by itself. A `Bearer` token may be of something else, such as a proxy before
+ * us.
+ */
 export function saysKey(authorization: string | undefined): boolean {
   return (
     authorization !== undefined && /^basic /i.test(authorization) && keyOfHeader(authorization) !== undefined
@@ -22,8 +25,8 @@ const keyName = '"writeKey"'
 const mostSpelled = 1_300
 
 /**
- * All that may be the key in a body, in JSON as it came: what follows `"writeKey"`, wherever it stands. To look for it costs a
- * fraction of reading the body.
+ * All that may be the key in a body, in JSON as it came: what follows `"writeKey"`, wherever it stands. To
+ * look for it costs a fraction of reading the body.
  */
 export function* keysIn(bytes: Buffer): Generator<string> {
   let last = ''

@@ -1,22 +1,30 @@
 import type { Change, Layout } from './layout.ts'
 
 /**
- * How far a growth is: one record of the topic `backfills`, under a key that no mark has. Compaction leaves the last.
+ * How far a growth is: one record of the topic `backfills`, under a key that no mark has. Compaction leaves
+ * the last.
  *
  * - `copying`: what only Sluice writes is being copied to new topics. All that was there before is as it was.
- * - `switching`: from here on the new layout holds, and what is left to be done for it is done by whoever runs the command.
+ * - `switching`: from here on the new layout holds, and what is left to be done for it is done by whoever
+ *   runs the command.
  * - `grown`: the new layout is complete.
  * - `abandoned`: the old layout holds.
  */
 export type Growth = Change & {
   readonly state: 'copying' | 'switching' | 'grown' | 'abandoned'
   readonly groupId: string
-  /** Of what the copied topics held, and the group's commits of them, when it began: both are to stay as they are. */
+  /**
+   * Of what the copied topics held, and the group's commits of them, when it began: both are to stay as they
+   * are.
+   */
   readonly digest: string
   /** Topics that are copied in the order of their records' times, by the end of their names. */
   readonly waiting: readonly string[]
   readonly done: readonly GrowthStep[]
-  /** Where, in each partition of the new `memberships`, begins what the group has not settled; empty until that is known. */
+  /**
+   * Where, in each partition of the new `memberships`, begins what the group has not settled; empty until
+   * that is known.
+   */
   readonly bounds: readonly number[]
 }
 

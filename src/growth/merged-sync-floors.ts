@@ -12,8 +12,8 @@ export type UnevenAudience = {
 type Audience = { spaceId: string; audienceId: string; floors: Map<number, SyncFloor> }
 
 /**
- * The last sync of each audience, by the units that have applied it. Users that come together in a new unit have one floor there, so that
- * it has to be the same for all of them.
+ * The last sync of each audience, by the units that have applied it. Users that come together in a new unit
+ * have one floor there, so that it has to be the same for all of them.
  */
 export class SyncFloors {
   readonly #audiences = new Map<string, Audience>()

@@ -1,6 +1,6 @@
 /**
- * The records of several logs in one order: of those that are next in their logs, always the lowest. Each log stays in its own order,
- * whatever `compare` says of its records.
+ * The records of several logs in one order: of those that are next in their logs, always the lowest. Each log
+ * stays in its own order, whatever `compare` says of its records.
  */
 export async function* merged<T>(
   logs: readonly AsyncIterable<readonly T[]>[],

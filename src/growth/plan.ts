@@ -24,7 +24,10 @@ export type Plan = {
   readonly minutesOfRefresh: number
 }
 
-/** A growth writes so much a second at least, where a broker isn't far away; it is told how fast it is while it runs. */
+/**
+ * A growth writes so much a second at least, where a broker isn't far away; it is told how fast it is while
+ * it runs.
+ */
 const recordsPerSecond = 15_000
 const bytesPerSecond = 10 * 1024 ** 2
 /** A start of the command, the topics, the commits. */

@@ -3,9 +3,9 @@ import type { Standing } from '../backfill/standing.ts'
 import type { Change } from './layout.ts'
 
 /**
- * What is written of how destinations stand to the units of the new layout. The users of a new unit were in several old ones: a
- * destination stands to it as to the worst of them, so that it is told some again rather than left without any. What is written twice,
- * or was written in part before, comes to the same.
+ * What is written of how destinations stand to the units of the new layout. The users of a new unit were in
+ * several old ones: a destination stands to it as to the worst of them, so that it is told some again rather
+ * than left without any. What is written twice, or was written in part before, comes to the same.
  */
 export function standingsAfter(marks: Marks, { from, to }: Change): readonly Mark[] {
   const before = numbers(0, from.partitions)
@@ -17,7 +17,8 @@ export function standingsAfter(marks: Marks, { from, to }: Change): readonly Mar
     for (const unit of numbers(0, to.partitions))
       written.push({ kind: 'unit', destinationId, spaceId, unit, standing: calm(standing) })
   }
-  // Behind the standings: as long as the log hasn't these, the owner of a new unit takes what it finds for told.
+  // Behind the standings: as long as the log hasn't these, the owner of a new unit takes what it finds for
+  // told.
   if (before.every((unit) => marks.isTracked(unit)))
     for (const unit of numbers(from.partitions, to.partitions)) written.push({ kind: 'tracked', unit })
   return written

@@ -4,8 +4,8 @@ import { parseJson } from '../message/json.ts'
 const framed = 0
 
 /**
- * Whether a record of `audience-changes` may be a part of a sync, which is of one layout alone. Of a framed one its key tells: single
- * changes have their user as theirs, parts have none.
+ * Whether a record of `audience-changes` may be a part of a sync, which is of one layout alone. Of a framed
+ * one its key tells: single changes have their user as theirs, parts have none.
  */
 export function mayBeSyncPart(key: Buffer | null, value: Buffer | null): boolean {
   if (value === null || value.length === 0) return false

@@ -7,9 +7,10 @@ import type { Change } from './layout.ts'
 /** Where a record that is copied belongs in the new layout. */
 
 /**
- * The partitions of a record of `memberships` that was in `partition`. A property goes to the unit of its user. What each unit has of its own
- * (deletion floors, and the last sync of an audience) goes from one unit to those whose number has the same remainder; a user's own unit
- * has its floor from the one that was the user's own, among the states that it is about.
+ * The partitions of a record of `memberships` that was in `partition`. A property goes to the unit of its
+ * user. What each unit has of its own (deletion floors, and the last sync of an audience) goes from one unit
+ * to those whose number has the same remainder; a user's own unit has its floor from the one that was the
+ * user's own, among the states that it is about.
  */
 export function unitsOfState(key: Buffer | null, partition: number, { from, to }: Change): readonly number[] {
   const subject = key === null ? undefined : parseSubject(key)
@@ -34,8 +35,8 @@ function* heirsOf(unit: number, from: number, to: number): IterableIterator<numb
 }
 
 /**
- * The partition of a record of a retry topic or of `replays` that was in `partition`. One that tells a property goes to the unit of its
- * user, which judges it; others stay together by their keys.
+ * The partition of a record of a retry topic or of `replays` that was in `partition`. One that tells a
+ * property goes to the unit of its user, which judges it; others stay together by their keys.
  */
 export function unitOfWaiting(
   { key, headers }: { readonly key: Buffer | null; readonly headers: ReceivedHeaders },

@@ -1,6 +1,9 @@
 import type { IncomingMessage } from 'node:http'
 
-/** The body of an answer as text. Rejects when it is over `maxBytes`, or when the connection ends before it does. */
+/**
+ * The body of an answer as text. Rejects when it is over `maxBytes`, or when the connection ends before it
+ * does.
+ */
 export async function readAnswer(response: IncomingMessage, maxBytes: number): Promise<string> {
   const chunks: Buffer[] = []
   let bytes = 0

@@ -2,9 +2,10 @@ import type { Assignment, Subscription } from './claim.ts'
 import { assignSticky } from './sticky.ts'
 
 /**
- * Who gets which partitions. Pure. In units, sticky and balanced: partition i of every topic goes to the same member, so that one
- * worker owns all that concerns a user. A topic is given only to those that subscribe to it: while a ladder changes step by step, some
- * members have another one. What exists of the topics isn't looked at: a partition that can't be read now is waited for by its owner.
+ * Who gets which partitions. Pure. In units, sticky and balanced: partition i of every topic goes to the same
+ * member, so that one worker owns all that concerns a user. A topic is given only to those that subscribe to
+ * it: while a ladder changes step by step, some members have another one. What exists of the topics isn't
+ * looked at: a partition that can't be read now is waited for by its owner.
  */
 
 export type Subscriber = Subscription & { readonly memberId: string }
@@ -49,7 +50,10 @@ function takerOf(unit: number, owner: string, subscribers: readonly string[]): s
   return subscribers.toSorted()[unit % subscribers.length] ?? owner
 }
 
-/** Members that have a topic in common, over others or directly. Of one group they should be one: others are somebody else's. */
+/**
+ * Members that have a topic in common, over others or directly. Of one group they should be one: others are
+ * somebody else's.
+ */
 function installationsOf<T extends { readonly topics: readonly string[] }>(
   members: readonly T[],
 ): readonly (readonly T[])[] {

@@ -1,4 +1,7 @@
-/** Where the fields of a record batch (magic 2) begin, in bytes. Source: the Kafka protocol, record batch format. */
+/**
+ * Where the fields of a record batch (magic 2) begin, in bytes. Source: the Kafka protocol, record batch
+ * format.
+ */
 export const lengthAt = 8
 export const afterLength = 12
 export const leaderEpochAt = 12

@@ -36,7 +36,10 @@ const findCoordinatorVersion = 2
 
 const errors = { none: 0, topicAuthorization: 29, groupAuthorization: 30 } as const
 
-/** Looks at one broker: whether Sluice can speak with it, and what this client may do. Nothing is changed, and no topic made. */
+/**
+ * Looks at one broker: whether Sluice can speak with it, and what this client may do. Nothing is changed, and
+ * no topic made.
+ */
 export async function lookAtBroker(
   kafka: Kafka,
   asked: { readonly topics: readonly string[]; readonly groupId: string | undefined },

@@ -8,15 +8,15 @@ import { withoutAborted } from './transactions.ts'
 import { ask } from './wire.ts'
 
 /**
- * A fetch waits at the broker for so many bytes, but no longer than this: one that brings a handful of records costs as
- * much as one that brings hundreds. Also the longest that a resumed partition waits.
+ * A fetch waits at the broker for so many bytes, but no longer than this: one that brings a handful of
+ * records costs as much as one that brings hundreds. Also the longest that a resumed partition waits.
  */
 const minFetchBytes = 16 * 1024
 export const fetchWaitMs = 25
 const maxFetchBytes = 10 * 1024 ** 2
 /**
- * What is fetched beyond a full buffer is fetched again, and so is what stands behind the head of a waiting topic, each
- * time the head is looked at: not much more than is worth a request.
+ * What is fetched beyond a full buffer is fetched again, and so is what stands behind the head of a waiting
+ * topic, each time the head is looked at: not much more than is worth a request.
  */
 const maxBytesPerPartition = 64 * 1024
 const minBackoffMs = 100

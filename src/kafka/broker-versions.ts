@@ -10,8 +10,9 @@ type Spoken = {
 }
 
 /**
- * What a broker has to know. The highest are those of kafkajs 2.2.4; the lowest those without which a promise is not kept: record
- * batches with headers (Produce 3, Fetch 4), no topic made by asking for it (Metadata 4), commits that remember (OffsetCommit 2).
+ * What a broker has to know. The highest are those of kafkajs 2.2.4; the lowest those without which a promise
+ * is not kept: record batches with headers (Produce 3, Fetch 4), no topic made by asking for it (Metadata 4),
+ * commits that remember (OffsetCommit 2).
  */
 const spoken: readonly Spoken[] = [
   { apiKey: 0, name: 'Produce', lowest: 3, highest: 7 },

@@ -1,6 +1,6 @@
 /**
- * The primitive types of the Kafka protocol, big-endian. Flexible versions of a request (KIP-482) write texts and lists in their
- * compact form, and end each structure with tagged fields.
+ * The primitive types of the Kafka protocol, big-endian. Flexible versions of a request (KIP-482) write texts
+ * and lists in their compact form, and end each structure with tagged fields.
  */
 
 const initialBytes = 256

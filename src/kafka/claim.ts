@@ -6,7 +6,9 @@ export type Claim = {
   units: readonly number[]
   /** When it was given that, in epoch milliseconds; 0: it owns nothing yet. */
   sinceMs: number
-  /** Of what it may have something in flight: what it has begun with, and what it has lost and not finished. */
+  /**
+   * Of what it may have something in flight: what it has begun with, and what it has lost and not finished.
+   */
   busy: readonly number[]
   /** The same, of the topics alone that need the state of their unit: with those it may begin much later. */
   busyWithState: readonly number[]

@@ -12,9 +12,9 @@ type KafkaLog = {
 }
 
 /**
- * How long the client tries before it tells. `patient`: half a minute and more, for those who would only ask again.
- * `impatient`: seconds, for those who have somebody waiting. kafkajs changes its defaults under NODE_ENV=test, so all are
- * given.
+ * How long the client tries before it tells. `patient`: half a minute and more, for those who would only ask
+ * again. `impatient`: seconds, for those who have somebody waiting. kafkajs changes its defaults under
+ * NODE_ENV=test, so all are given.
  */
 export type Patience = 'patient' | 'impatient'
 
@@ -33,8 +33,8 @@ const patiences = {
 
 /**
  * One client for a process. kafkajs calls much an error that it goes on to cure by itself; its errors and
- * warnings become warnings here, and all else is for debugging. `troubles` takes what keeps a connection from being made or let in.
- * Throws a LoginError where a file of the settings can't be used.
+ * warnings become warnings here, and all else is for debugging. `troubles` takes what keeps a connection from
+ * being made or let in. Throws a LoginError where a file of the settings can't be used.
  */
 export function createKafka(
   settings: KafkaSettings,

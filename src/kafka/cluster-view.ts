@@ -4,15 +4,21 @@ import { openPartwiseCluster, type PartwiseCluster } from './partwise-cluster.ts
 import { type Leader, TopicView } from './topic-view.ts'
 import type { WireBroker } from './wire.ts'
 
-/** Who leads what, as far as the brokers have reported. Errors belong to their partition or topic. No topic is ever made by looking. */
+/**
+ * Who leads what, as far as the brokers have reported. Errors belong to their partition or topic. No topic is
+ * ever made by looking.
+ */
 export type ClusterView = {
   /** Resolves when the brokers have told about all topics once; rejects when none can be reached. */
   connect(): Promise<void>
-  /** `undefined` while the partition has none, or is not known. An older leader never takes the place of a later one. */
+  /**
+   * `undefined` while the partition has none, or is not known. An older leader never takes the place of a
+   * later one.
+   */
   leaderOf(topic: string, partition: number): Leader | undefined
   /**
-   * The id in 22 characters, as Kafka prints it; `undefined` where brokers have none (before Kafka 2.8), or the topic is not known.
-   * Another id under the same name: it was deleted and made again.
+   * The id in 22 characters, as Kafka prints it; `undefined` where brokers have none (before Kafka 2.8), or
+   * the topic is not known. Another id under the same name: it was deleted and made again.
    */
   topicIdOf(topic: string): string | undefined
   /** How many partitions the topic has; 0 while it isn't known, or gone. */
@@ -22,8 +28,8 @@ export type ClusterView = {
   /** Connected. Rejects when it can't be reached, or there is none of this id. */
   broker(nodeId: number): Promise<WireBroker>
   /**
-   * Has the brokers asked again. Calls that come together are one request; they are at least 100 ms apart, and up to seconds while
-   * they fail or bring nothing new. Resolves when it is done. Never rejects.
+   * Has the brokers asked again. Calls that come together are one request; they are at least 100 ms apart,
+   * and up to seconds while they fail or bring nothing new. Resolves when it is done. Never rejects.
    */
   refresh(): Promise<void>
   /** Told after each answer that has changed something; gives back what ends it. */

@@ -34,8 +34,8 @@ export const tooLongCode = 'ERR_BUFFER_TOO_LARGE'
 const unlimited = 2 ** 31
 
 /**
- * Rejects when the bytes are damaged or `codec` isn't known, and, with the code `tooLongCode`, before more than about
- * `maxBytes` are made of them.
+ * Rejects when the bytes are damaged or `codec` isn't known, and, with the code `tooLongCode`, before more
+ * than about `maxBytes` are made of them.
  */
 export async function decompress(codec: number, bytes: Buffer, maxBytes = unlimited): Promise<Buffer> {
   switch (codec) {
@@ -111,8 +111,8 @@ const lz4HeaderBytes = 7
 const lz4MaxRatio = 255
 
 /**
- * What LZ4 frames become at the most, by the sizes of their blocks: the library itself can't be held back. Source: LZ4
- * frame format 1.6.
+ * What LZ4 frames become at the most, by the sizes of their blocks: the library itself can't be held back.
+ * Source: LZ4 frame format 1.6.
  */
 function lz4Bound(bytes: Buffer): number {
   let bound = 0

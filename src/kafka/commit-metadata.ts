@@ -7,9 +7,10 @@
  *
  * Format 2 has a further field between header and bitmap, six bytes, big-endian: `begunBelow`.
  *
- * Behind all that, after a `=`, the topic's id as it was then, in 22 characters, and the low half of its CRC-32 in hexadecimal; or `-` where
- * it isn't known. Behind that, after a `=`, the leader's epoch of the last record of the bitmap, in decimal, a `.` and the low half of the
- * CRC-32 of the epoch. Versions that don't know of one of them read no further than to the `=` before it: at the first, base64 ends.
+ * Behind all that, after a `=`, the topic's id as it was then, in 22 characters, and the low half of its
+ * CRC-32 in hexadecimal; or `-` where it isn't known. Behind that, after a `=`, the leader's epoch of the
+ * last record of the bitmap, in decimal, a `.` and the low half of the CRC-32 of the epoch. Versions that
+ * don't know of one of them read no further than to the `=` before it: at the first, base64 ends.
  */
 import { crc32 } from 'node:zlib'
 
@@ -26,17 +27,21 @@ const epochCharacters = 10
 const maxBase64 =
   4 * Math.floor((maxCharacters - topicIdCharacters - epochCharacters - 2 * checkCharacters - 3) / 4)
 
-/** How many offsets above the watermark always fit. Past it, settled records are repeated after a restart. Versions before had room for more. */
+/**
+ * How many offsets above the watermark always fit. Past it, settled records are repeated after a restart.
+ * Versions before had room for more.
+ */
 export const maxRememberedOffsets = ((maxBase64 / 4) * 3 - headerBytes - begunBytes) * 8
 
 const isFinalFlag = 1
 
 /**
- * What an owner leaves to the next one. `isFinal`: it has finished what it had in flight, and nobody has begun since.
- * `epoch` counts owners: each writes one more than it found. `begunBelow`: of the records below this offset, an owner
- * that left without a word may have begun some; absent where there are none. `topicId`: of the log that the offset is of, where it is
- * known; another one under the same name has another id. `settledEpoch`: that of the leader who wrote the last record of `settledAbove`, where
- * it is known; after an unclean election the log may have other records at those offsets.
+ * What an owner leaves to the next one. `isFinal`: it has finished what it had in flight, and nobody has
+ * begun since. `epoch` counts owners: each writes one more than it found. `begunBelow`: of the records below
+ * this offset, an owner that left without a word may have begun some; absent where there are none. `topicId`:
+ * of the log that the offset is of, where it is known; another one under the same name has another id.
+ * `settledEpoch`: that of the leader who wrote the last record of `settledAbove`, where it is known; after an
+ * unclean election the log may have other records at those offsets.
  */
 export type CommitMemory = OwnerMark & { settledAbove: number[] }
 

@@ -13,7 +13,10 @@ export type CommitsOptions = {
 /** Where a partition stands, to be committed. */
 export type News = { readonly partition: Partition; readonly standing: Standing }
 
-/** Of one request, by its estimated size: a broker keeps it as one batch, which is refused over its limit, 1 MB by default. */
+/**
+ * Of one request, by its estimated size: a broker keeps it as one batch, which is refused over its limit, 1
+ * MB by default.
+ */
 const firstRequestBytes = 400_000
 const leastRequestBytes = 20_000
 const entryBytes = 80
@@ -22,8 +25,8 @@ const mostPartitionsPerFetch = 2_000
 const leastMemory = 512
 
 /**
- * Reads and writes where the group stands. Requests are as large as a broker takes them, and what is refused of one partition changes
- * nothing for the others.
+ * Reads and writes where the group stands. Requests are as large as a broker takes them, and what is refused
+ * of one partition changes nothing for the others.
  */
 export class Commits {
   readonly #options: CommitsOptions
@@ -37,7 +40,10 @@ export class Commits {
     this.#options = options
   }
 
-  /** In the order of `partitions`; `noCommit` where the group has none. Throws when the coordinator can't say it of all. */
+  /**
+   * In the order of `partitions`; `noCommit` where the group has none. Throws when the coordinator can't say
+   * it of all.
+   */
   async read(partitions: readonly Partition[]): Promise<StoredCommit[]> {
     const { coordinator, groupId } = this.#options
     const stored = new Map<string, StoredCommit>()
@@ -57,8 +63,9 @@ export class Commits {
   }
 
   /**
-   * Commits as that member, and tells each partition of which the commit was taken. Gives those that were refused for a reason of their
-   * own, which is logged. Throws the coordinator's refusal of the member, with what was taken before it taken.
+   * Commits as that member, and tells each partition of which the commit was taken. Gives those that were
+   * refused for a reason of their own, which is logged. Throws the coordinator's refusal of the member, with
+   * what was taken before it taken.
    */
   async write(news: readonly News[], identity: Identity): Promise<ReadonlySet<Partition>> {
     const refused = new Set<Partition>()

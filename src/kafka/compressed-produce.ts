@@ -11,8 +11,8 @@ const lz4 = 3
 const topicsAt = 12
 
 /**
- * Records that the leader alone is to have, compressed by LZ4, which all brokers know. What it has acknowledged is lost where it fails before its
- * replicas have followed.
+ * Records that the leader alone is to have, compressed by LZ4, which all brokers know. What it has
+ * acknowledged is lost where it fails before its replicas have followed.
  */
 export function compressedRequest(
   topicData: readonly ProducedTopic[],

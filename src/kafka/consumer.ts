@@ -14,11 +14,13 @@ export type InboundRecord = {
   readonly isLate: boolean
   /** True when the partition has moved to another member: start nothing more for it. */
   readonly isAbandoned: boolean
-  /** It is abandoned, and the next owner has not waited for us: it delivers all of it, whatever was done here. */
+  /**
+   * It is abandoned, and the next owner has not waited for us: it delivers all of it, whatever was done here.
+   */
   readonly isElsewhere: boolean
   /**
-   * An owner before this one left without a word, and may have begun with it. Told for topics with `needsState` only, and
-   * rather too often than not.
+   * An owner before this one left without a word, and may have begun with it. Told for topics with
+   * `needsState` only, and rather too often than not.
    */
   readonly mayHaveBegun: boolean
   settle(): void
@@ -39,8 +41,8 @@ export type TopicSubscription = {
   /** A partition is begun only once `prepare` has resolved for its unit. */
   needsState?: boolean
   /**
-   * Only the watermark is committed, not what is settled above it: whoever comes next reads all of that again. In
-   * return nothing stops the fetching when records far apart are out.
+   * Only the watermark is committed, not what is settled above it: whoever comes next reads all of that
+   * again. In return nothing stops the fetching when records far apart are out.
    */
   hasWindow?: false
 }
@@ -55,9 +57,15 @@ export type ConsumerLog = {
 export type ConsumerOptions = {
   kafka: Kafka
   groupId: string
-  /** Of a static member: through a restart within its session it keeps its partitions, and nobody else notices. */
+  /**
+   * Of a static member: through a restart within its session it keeps its partitions, and nobody else
+   * notices.
+   */
   instanceId?: string | undefined
-  /** Whether a member with this instance id was a process of this worker, for which there is none any more: it is taken out. */
+  /**
+   * Whether a member with this instance id was a process of this worker, for which there is none any more: it
+   * is taken out.
+   */
   isFormerProcess?: ((instanceId: string) => boolean) | undefined
   /** Of each topic, so many are shared out: what there is beyond is not begun. */
   partitions: number
@@ -73,14 +81,16 @@ export type ConsumerOptions = {
   /** Told after each join which partition numbers are ours. Records of others are abandoned from then on. */
   onAssigned: (units: readonly number[]) => void
   /**
-   * Makes the state of a unit ready for the topics with `needsState`: called when all of its owners before are done with
-   * those, once for as long as the unit is ours. Where it rejects it is called again a second later.
+   * Makes the state of a unit ready for the topics with `needsState`: called when all of its owners before
+   * are done with those, once for as long as the unit is ours. Where it rejects it is called again a second
+   * later.
    */
   prepare?: (unit: number) => Promise<void>
   /**
-   * Told once after a `prepare`, which may still be under way (it should then come to its end): the unit was lost, nothing
-   * of it is out any more and the last commit is made; or the time for that, `handoverMs`, is over; or the member stops.
-   * The unit is prepared anew only when both this promise and that of `prepare` are settled.
+   * Told once after a `prepare`, which may still be under way (it should then come to its end): the unit was
+   * lost, nothing of it is out any more and the last commit is made; or the time for that, `handoverMs`, is
+   * over; or the member stops. The unit is prepared anew only when both this promise and that of `prepare`
+   * are settled.
    */
   released?: (unit: number) => void | Promise<void>
   /** Records were deleted before they were settled: about so many. */
@@ -108,20 +118,23 @@ export type GroupConsumer = {
   /** Units whose state isn't ready yet: one reason for not being joined. Ascending. */
   readonly preparing: readonly number[]
   readonly partitions: Iterable<Partition>
-  /** Epoch milliseconds of when all that had settled was last known to be committed; 0 before the first time. */
+  /**
+   * Epoch milliseconds of when all that had settled was last known to be committed; 0 before the first time.
+   */
   readonly lastCommitMs: number
   /** Stops and starts fetching; membership goes on. */
   setFull(isFull: boolean): void
   /** Stops and starts fetching from partitions that are behind; the others go on. */
   setCongested(isCongested: boolean): void
   /**
-   * Stops and starts fetching from one partition; what was fetched of it already still comes. Of a partition that isn't
-   * ours nothing happens, and what was set ends with the ownership. It is stopped for as long as one of the holders wants it.
+   * Stops and starts fetching from one partition; what was fetched of it already still comes. Of a partition
+   * that isn't ours nothing happens, and what was set ends with the ownership. It is stopped for as long as
+   * one of the holders wants it.
    */
   setPartitionFull(topic: string, id: number, isFull: boolean, holder?: string): void
   /**
-   * When one of our partitions was last known to have no record beyond those that were taken, in epoch milliseconds; 0
-   * while that isn't known. Looked at every few seconds.
+   * When one of our partitions was last known to have no record beyond those that were taken, in epoch
+   * milliseconds; 0 while that isn't known. Looked at every few seconds.
    */
   endSeenMs(topic: string, id: number): number
   /** Takes no further record; what was taken can still settle and be committed. */
@@ -133,7 +146,8 @@ export type GroupConsumer = {
 }
 
 /**
- * One member of the consumer group. Resolves once the brokers have told about the topics: whether the group has taken it is `isJoined`.
+ * One member of the consumer group. Resolves once the brokers have told about the topics: whether the group
+ * has taken it is `isJoined`.
  */
 export async function startConsumer(options: ConsumerOptions): Promise<GroupConsumer> {
   const member = new GroupMember(options)

@@ -18,8 +18,9 @@ const elsewhere: ReadonlySet<number> = new Set([
 ])
 
 /**
- * A connection to the coordinator of a group. It is made when it is first used, and again after an error: a broker answers what comes by
- * one connection in its order, and one that gives no answer in seconds gives none at all.
+ * A connection to the coordinator of a group. It is made when it is first used, and again after an error: a
+ * broker answers what comes by one connection in its order, and one that gives no answer in seconds gives
+ * none at all.
  */
 export class Coordinator {
   readonly #kafka: Kafka
@@ -35,14 +36,16 @@ export class Coordinator {
   }
 
   /**
-   * Gives the answer with its error codes, but for those that say that this broker isn't the coordinator: these are thrown. Throws as
-   * well when none can be reached, or none answers within 5 s, or as long as the request itself may take.
+   * Gives the answer with its error codes, but for those that say that this broker isn't the coordinator:
+   * these are thrown. Throws as well when none can be reached, or none answers within 5 s, or as long as the
+   * request itself may take.
    */
   async ask<T>(request: WireRequest<T>): Promise<T> {
     const opened = (this.#opened ??= this.#open())
     try {
       const answered = opened.broker.then((broker) => {
-        // What was given up must not be sent later: a commit of before would put back what a newer one has said.
+        // What was given up must not be sent later: a commit of before would put back what a newer one has
+        // said.
         if (this.#opened !== opened) throw new Error('the connection to the coordinator was closed')
         return ask(broker, request)
       })
@@ -66,7 +69,8 @@ export class Coordinator {
   #close(opened: Opened): void {
     if (this.#opened === opened) this.#opened = undefined
     void opened.close()
-    // kafkajs goes on trying for a while, and connects again for it; and it waits for all answers before it closes a connection.
+    // kafkajs goes on trying for a while, and connects again for it; and it waits for all answers before it
+    // closes a connection.
     void opened.broker
       .then(giveUp)
       .catch(() => undefined)

@@ -30,8 +30,8 @@ const recordOverheadBytes = 64
 const headerOverheadBytes = 16
 
 /**
- * One request of a partition at a time: what stands before a record in its partition was written before. What is sent again after a lost
- * answer may be there twice.
+ * One request of a partition at a time: what stands before a record in its partition was written before. What
+ * is sent again after a lost answer may be there twice.
  *
  * @param batchBytes what is written to a partition at once, but for a record that is larger
  */

@@ -1,6 +1,6 @@
 /**
- * CRC-32C (RFC 3720, B.4) of a part of a buffer, as an unsigned number. Eight bytes a step, with a table for each
- * (slicing-by-8): several times as fast as one byte at a time.
+ * CRC-32C (RFC 3720, B.4) of a part of a buffer, as an unsigned number. Eight bytes a step, with a table for
+ * each (slicing-by-8): several times as fast as one byte at a time.
  */
 export function crc32c(bytes: Uint8Array, start: number, end: number): number {
   let crc = -1

@@ -2,7 +2,9 @@ const maxEntries = 64
 
 type Entry = { readonly from: number; readonly leaderEpoch: number }
 
-/** Of which leader's epoch the records of a partition are, as far as they were read. The oldest are forgotten. */
+/**
+ * Of which leader's epoch the records of a partition are, as far as they were read. The oldest are forgotten.
+ */
 export class EpochHistory {
   /** Ascending; each holds up to the next one. */
   readonly #entries: Entry[] = []

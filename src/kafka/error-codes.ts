@@ -1,6 +1,9 @@
 import { kafkajsFile } from './kafkajs-file.ts'
 
-/** Kafka's error codes that something here depends on, by the names that Kafka has for them. Source: the Kafka protocol, error codes. */
+/**
+ * Kafka's error codes that something here depends on, by the names that Kafka has for them. Source: the Kafka
+ * protocol, error codes.
+ */
 export const errorCodes = {
   UNKNOWN_SERVER_ERROR: -1,
   NONE: 0,

@@ -40,14 +40,18 @@ export type FeedStart = {
   readonly topicId: string | undefined
 }
 
-/** How often the head of a busy waiting topic is looked at: each time costs a fetch, most of which isn't due yet. */
+/**
+ * How often the head of a busy waiting topic is looked at: each time costs a fetch, most of which isn't due
+ * yet.
+ */
 const headPeriodMs = 500
 /** A record that is taken this long after its append, or after it was due, shows that we are behind. */
 const lateAfterMs = 10_000
 
 /**
- * When to look at a head again, in epoch milliseconds: when it is due, or where that is soon, in the partition's turn. All
- * partitions of a busy tier are due all the time; looked at in one fetch, they would hold up everything else for its length.
+ * When to look at a head again, in epoch milliseconds: when it is due, or where that is soon, in the
+ * partition's turn. All partitions of a busy tier are due all the time; looked at in one fetch, they would
+ * hold up everything else for its length.
  */
 function lookAtMs({ turn }: Partition, dueMs: number): number {
   const nowMs = Date.now()
@@ -57,10 +61,16 @@ function lookAtMs({ turn }: Partition, dueMs: number): number {
   return Math.ceil((soonestMs - turnMs) / headPeriodMs) * headPeriodMs + turnMs
 }
 
-/** How long a fetch waits at a broker that had nothing the last time, where no partition is about to be resumed. */
+/**
+ * How long a fetch waits at a broker that had nothing the last time, where no partition is about to be
+ * resumed.
+ */
 const idleFetchWaitMs = 250
 
-/** A partition that is resumed waits for the end of the fetch that is under way: how long that may be, in milliseconds. */
+/**
+ * A partition that is resumed waits for the end of the fetch that is under way: how long that may be, in
+ * milliseconds.
+ */
 export function longestWaitMs(partitions: Iterable<Partition>): number {
   const nowMs = Date.now()
   let soonestMs = nowMs + idleFetchWaitMs
@@ -72,7 +82,10 @@ export function longestWaitMs(partitions: Iterable<Partition>): number {
   return Math.max(fetchWaitMs, Math.ceil(soonestMs - nowMs))
 }
 
-/** What is fetched of one partition that was begun, until it is lost. It owns the partition's pauses and seeks, and its waits for a head. */
+/**
+ * What is fetched of one partition that was begun, until it is lost. It owns the partition's pauses and
+ * seeks, and its waits for a head.
+ */
 export class Feed implements FetchListener, KnownLog {
   readonly #options: FeedOptions
   #start: FeedStart
@@ -189,7 +202,8 @@ export class Feed implements FetchListener, KnownLog {
 
   /**
    * A retry topic is a queue in due order, since all its records wait equally long. Only the head is looked
-   * at: the partition is paused and nothing of the batch is kept, so waiting costs neither memory nor a stall.
+   * at: the partition is paused and nothing of the batch is kept, so waiting costs neither memory nor a
+   * stall.
    */
   #waitForHead(offset: number, dueMs: number): void {
     const { partition } = this.#options

@@ -7,9 +7,14 @@ import type { FetchedRecord } from './record-batch.ts'
 export type FetchedBatch = {
   /** The offset that was asked for. */
   readonly from: number
-  /** In order, none before `from`, without what belongs to transactions: markers, and records of aborted ones. May be empty. */
+  /**
+   * In order, none before `from`, without what belongs to transactions: markers, and records of aborted ones.
+   * May be empty.
+   */
   readonly records: readonly FetchedRecord[]
-  /** Of the offsets from `from` to before this one there is nothing but `records`. The next fetch asks for it. */
+  /**
+   * Of the offsets from `from` to before this one there is nothing but `records`. The next fetch asks for it.
+   */
   readonly nextOffset: number
 }
 
@@ -35,20 +40,28 @@ export type FetchOrder = {
   readonly on: FetchListener
 }
 
-/** One partition that is being read, by one owner. What was fetched for another handle never reaches this one. */
+/**
+ * One partition that is being read, by one owner. What was fetched for another handle never reaches this one.
+ */
 export type FetchHandle = {
   readonly topic: string
   readonly partition: number
   /** The offset that is asked for next. */
   readonly position: number
   readonly isPaused: boolean
-  /** Where the log ends, as the leader has told last; `atMs`: when it was asked, in epoch milliseconds, 0 before the first answer. */
+  /**
+   * Where the log ends, as the leader has told last; `atMs`: when it was asked, in epoch milliseconds, 0
+   * before the first answer.
+   */
   readonly end: { readonly offset: number; readonly atMs: number }
   /** Where the log begins, as the leader has told last; -1 before that. */
   readonly logStart: number
   /** Why nothing is read of it, in words; `undefined` while it is well. */
   readonly trouble: string | undefined
-  /** The leader epoch of the last record before `offset`, as far as it was read here; -1 where it isn't known. For commits. */
+  /**
+   * The leader epoch of the last record before `offset`, as far as it was read here; -1 where it isn't known.
+   * For commits.
+   */
   leaderEpochBefore(offset: number): number
   pause(): void
   resume(): void
@@ -226,7 +239,9 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
     this.on.truncated(truncation)
   }
 
-  /** It can't be read now. `isCertain`: it won't be well by itself. Looks again after a while, which grows. */
+  /**
+   * It can't be read now. `isCertain`: it won't be well by itself. Looks again after a while, which grows.
+   */
   failed(reason: string, { isCertain = false } = {}): void {
     const nowMs = Date.now()
     if (this.#failures === 0) this.#failingSinceMs = nowMs
@@ -237,7 +252,9 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
     if (isTrouble) this.#trouble = reason
   }
 
-  /** A batch isn't what was written, however often it is fetched: it is handed on as a record that says so. */
+  /**
+   * A batch isn't what was written, however often it is fetched: it is handed on as a record that says so.
+   */
   sayDamaged(nextOffset: number): void {
     const { topic, partition, position: from } = this
     const message =

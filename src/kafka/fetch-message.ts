@@ -13,7 +13,9 @@ export type FetchPosition = {
   readonly topic: string
   readonly partition: number
   readonly offset: number
-  /** That of the leader, as far as known: a broker that knows of another one says so. -1: it is not to look. */
+  /**
+   * That of the leader, as far as known: a broker that knows of another one says so. -1: it is not to look.
+   */
   readonly leaderEpoch: number
 }
 
@@ -38,7 +40,10 @@ export type FetchedPartition = {
   readonly errorCode: number
   /** One past the last record that all in-sync replicas have. */
   readonly highWatermark: number
-  /** The first record of the first transaction that is still open, or `highWatermark`; -1 where the broker doesn't say. */
+  /**
+   * The first record of the first transaction that is still open, or `highWatermark`; -1 where the broker
+   * doesn't say.
+   */
   readonly lastStableOffset: number
   /** The first offset that the log still has; -1 where the broker doesn't say. */
   readonly logStart: number

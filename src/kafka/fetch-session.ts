@@ -15,8 +15,9 @@ const nothing: SessionRequest['forgotten'] = []
 export const withoutSession = { sessionId: noSession, sessionEpoch: -1, forgotten: nothing }
 
 /**
- * What a broker keeps of the fetches of one consumer (KIP-227): from where each partition is read. A request says only what has
- * changed since the last one, and an answer only what there is, so that partitions in which nothing happens cost nothing.
+ * What a broker keeps of the fetches of one consumer (KIP-227): from where each partition is read. A request
+ * says only what has changed since the last one, and an answer only what there is, so that partitions in
+ * which nothing happens cost nothing.
  *
  * A broker that has no room for sessions answers with none: each request is whole then.
  */
@@ -26,7 +27,10 @@ export class FetchSession {
   /** What the broker knows, or will with the request under way, by topic and partition. */
   readonly #known = new Map<string, Map<number, KnownPosition>>()
 
-  /** The next request, for what is to be read now. Tell `answered` or `lost` of it before there is another one. */
+  /**
+   * The next request, for what is to be read now. Tell `answered` or `lost` of it before there is another
+   * one.
+   */
   next(wanted: readonly FetchPosition[]): SessionRequest {
     const isWhole = this.#epoch === firstEpoch
     if (isWhole) this.#known.clear()
@@ -43,7 +47,10 @@ export class FetchSession {
     return { sessionId: this.#id, sessionEpoch: this.#epoch, positions, forgotten }
   }
 
-  /** The broker has answered; where it has lost the session, or takes it for another one, with nothing but that. */
+  /**
+   * The broker has answered; where it has lost the session, or takes it for another one, with nothing but
+   * that.
+   */
   answered({ errorCode, sessionId }: Pick<FetchAnswer, 'errorCode' | 'sessionId'>): void {
     if (errorCode === 0 && sessionId !== noSession) {
       this.#id = sessionId
@@ -99,8 +106,9 @@ export function isOfSession(errorCode: number): boolean {
 }
 
 /**
- * A broker fills an answer in the order in which it was told of the partitions, and where batches are large only the first has
- * room. In an order of our own those behind would wait for as long as there is enough before them.
+ * A broker fills an answer in the order in which it was told of the partitions, and where batches are large
+ * only the first has room. In an order of our own those behind would wait for as long as there is enough
+ * before them.
  */
 function shuffled<T>(all: T[]): T[] {
   for (let left = all.length - 1; left > 0; left--) {

@@ -19,7 +19,9 @@ export type Fetcher = {
 
 export type FetcherOptions = {
   readonly view: ClusterView
-  /** How long a fetch may wait at a broker that had nothing the last time, in milliseconds. Asked before each. */
+  /**
+   * How long a fetch may wait at a broker that had nothing the last time, in milliseconds. Asked before each.
+   */
   readonly longestWaitMs: () => number
   readonly log: FetcherLog
 }
@@ -32,8 +34,8 @@ const endKnownForMs = 5_000
 const listEveryMs = 2_000
 
 /**
- * Reads partitions from their leaders. What is wrong with one of them concerns no other: it waits, says so once, and is tried again. A leader that
- * moves is followed. No two requests are under way at one broker.
+ * Reads partitions from their leaders. What is wrong with one of them concerns no other: it waits, says so
+ * once, and is tried again. A leader that moves is followed. No two requests are under way at one broker.
  */
 export function createFetcher(options: FetcherOptions): Fetcher {
   return new LogFetcher(options)
@@ -118,7 +120,10 @@ class LogFetcher implements Fetcher, HandleOwner {
     void this.#checkDue()
   }
 
-  /** Gives it to the loop of its leader. Under another leader, or another id of the topic, the log may be another one. */
+  /**
+   * Gives it to the loop of its leader. Under another leader, or another id of the topic, the log may be
+   * another one.
+   */
   #place(handle: PartitionHandle): void {
     const { topic, partition } = handle
     const leader = this.#view.leaderOf(topic, partition)

@@ -9,9 +9,9 @@ export type FormerSelfOptions = {
 }
 
 /**
- * What this member was before its process was killed. A static member that comes back is given its partitions at once, when requests of
- * before may still be at an endpoint: a newer value that is sent meanwhile could be overtaken by an older one. Counted from the start of this
- * process, which is after the death of the other.
+ * What this member was before its process was killed. A static member that comes back is given its partitions
+ * at once, when requests of before may still be at an endpoint: a newer value that is sent meanwhile could be
+ * overtaken by an older one. Counted from the start of this process, which is after the death of the other.
  */
 export class FormerSelf {
   readonly #options: FormerSelfOptions
@@ -26,7 +26,10 @@ export class FormerSelf {
     return [...this.#resting].some(({ isWaiting, isLost }) => isWaiting && !isLost)
   }
 
-  /** It, or somebody before it, may have something in flight. `stored`: without the mark that its owner had finished. */
+  /**
+   * It, or somebody before it, may have something in flight. `stored`: without the mark that its owner had
+   * finished.
+   */
   mayHaveOut(partition: Partition, { offset }: StoredCommit): boolean {
     const { instanceId, settleMs, log } = this.#options
     if (instanceId === undefined || offset < 0 || process.uptime() * 1000 >= settleMs) return false

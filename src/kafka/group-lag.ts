@@ -1,8 +1,9 @@
 import type { Admin, Kafka } from 'kafkajs'
 
 /**
- * How many records a group has still to commit, of all partitions of each topic; what was never committed counts from the begin of the
- * log. Asks the brokers, so it is true of the group whoever is in it. A topic that can't be asked for is in `failures`.
+ * How many records a group has still to commit, of all partitions of each topic; what was never committed
+ * counts from the begin of the log. Asks the brokers, so it is true of the group whoever is in it. A topic
+ * that can't be asked for is in `failures`.
  */
 export async function readGroupLag(
   admin: Admin,

@@ -18,10 +18,16 @@ import type { Partition } from './partition.ts'
 import type { Truncation } from './positions.ts'
 import { UnitTenures } from './unit-tenures.ts'
 
-/** A commit that was given up may still be under way to a broker that hangs, and come after a newer one: so long afterwards all is said again. */
+/**
+ * A commit that was given up may still be under way to a broker that hangs, and come after a newer one: so
+ * long afterwards all is said again.
+ */
 const commitAgainMs = 15_000
 
-/** The member of a group behind `GroupConsumer`: it owns which partitions it has, and which of them leave. Offsets are committed here alone. */
+/**
+ * The member of a group behind `GroupConsumer`: it owns which partitions it has, and which of them leave.
+ * Offsets are committed here alone.
+ */
 export class GroupMember implements GroupConsumer {
   readonly #options: ConsumerOptions
   readonly #view: ClusterView
@@ -296,7 +302,10 @@ export class GroupMember implements GroupConsumer {
     this.#units.release((unit) => !out.has(unit))
   }
 
-  /** The group has gone on without this member, and gave its partitions to others: nothing more is begun of them. */
+  /**
+   * The group has gone on without this member, and gave its partitions to others: nothing more is begun of
+   * them.
+   */
   #expelled(): void {
     for (const partition of [...this.#owned.all, ...this.#leaving.all]) partition.isElsewhere = true
     this.#lose(this.#owned.all)
@@ -320,7 +329,10 @@ export class GroupMember implements GroupConsumer {
     this.#options.onRecord(new LoanedRecord(partition, record.offset, record.timestampMs), content)
   }
 
-  /** Begins with the log that is there now; with all of its unit that needs the state which was made of the former one. */
+  /**
+   * Begins with the log that is there now; with all of its unit that needs the state which was made of the
+   * former one.
+   */
   #renew(partition: Partition, truncation: Truncation): void {
     this.#sayTruncated(partition, truncation)
     const renewed = this.#owned.all.filter(

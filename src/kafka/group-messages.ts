@@ -2,8 +2,9 @@ import { ByteReader, ByteWriter } from './bytes.ts'
 import type { WireRequest } from './wire.ts'
 
 /**
- * What a member asks its group's coordinator, in the versions up to the last ones that aren't flexible (KIP-482). Each error code is
- * left where the broker has put it. Source: the Kafka protocol, and KIP-345 for what concerns instance ids.
+ * What a member asks its group's coordinator, in the versions up to the last ones that aren't flexible
+ * (KIP-482). Each error code is left where the broker has put it. Source: the Kafka protocol, and KIP-345 for
+ * what concerns instance ids.
  */
 
 const apiKeys = {
@@ -245,7 +246,9 @@ export type CommitEntry = {
   readonly topic: string
   readonly partition: number
   readonly offset: number
-  /** In which the record before the offset was written; -1 where that isn't known, or the broker keeps none. */
+  /**
+   * In which the record before the offset was written; -1 where that isn't known, or the broker keeps none.
+   */
   readonly leaderEpoch: number
   readonly metadata: string | null
 }

@@ -14,10 +14,16 @@ export type GroupCommit = {
 }
 
 const lookAgainMs = 250
-/** A commit carries up to 4 KiB of metadata, and a broker writes those of one request as one batch of at most 1 MB. */
+/**
+ * A commit carries up to 4 KiB of metadata, and a broker writes those of one request as one batch of at most
+ * 1 MB.
+ */
 const commitsInRequest = 100
 
-/** One for each partition, also where there is none. A coordinator that is being made, or loads its groups, is waited for. */
+/**
+ * One for each partition, also where there is none. A coordinator that is being made, or loads its groups, is
+ * waited for.
+ */
 export async function readCommits(
   admin: Admin,
   groupId: string,
@@ -46,8 +52,8 @@ const notYet: ReadonlySet<string> = new Set([
 const joining: ReadonlySet<string> = new Set(['PreparingRebalance', 'CompletingRebalance'])
 
 /**
- * Who is in the group, and reads some of the topics or may do so. While it is being joined it is asked again, for `patienceMs`; then all
- * its members count.
+ * Who is in the group, and reads some of the topics or may do so. While it is being joined it is asked again,
+ * for `patienceMs`; then all its members count.
  */
 export async function readMembers(
   admin: Admin,
@@ -73,7 +79,10 @@ function mayRead({ memberMetadata }: MemberDescription, topics: ReadonlySet<stri
   return subscribed.some((topic) => topics.has(topic))
 }
 
-/** As the tools of Kafka set offsets: by no member, in no generation. Brokers take that only while the group has no member. */
+/**
+ * As the tools of Kafka set offsets: by no member, in no generation. Brokers take that only while the group
+ * has no member.
+ */
 export async function commitAsNobody(
   kafka: Kafka,
   groupId: string,

@@ -9,9 +9,14 @@ export type GroupWatchOptions = {
   readonly groupId: string
   readonly topics: readonly string[]
   readonly ownMemberId: () => string | undefined
-  /** Whether a member with this instance id was a process of this worker, for which there is none any more. */
+  /**
+   * Whether a member with this instance id was a process of this worker, for which there is none any more.
+   */
   readonly isFormerProcess: ((instanceId: string) => boolean) | undefined
-  /** So long after the start of this process nothing is under way any more of what those had begun that ran before it. */
+  /**
+   * So long after the start of this process nothing is under way any more of what those had begun that ran
+   * before it.
+   */
   readonly settleMs: number
   readonly log: Record<'info' | 'warn' | 'error', (fields: object, message: string) => void>
 }
@@ -42,7 +47,10 @@ export class GroupWatch {
     void this.#lookAround()
   }
 
-  /** What the others came with to the last join; `undefined` while the group joins again, and has none to show. */
+  /**
+   * What the others came with to the last join; `undefined` while the group joins again, and has none to
+   * show.
+   */
   async claims(): Promise<readonly Claim[] | undefined> {
     const { state, members } = await this.#described()
     if (state !== stable) {

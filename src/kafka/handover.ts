@@ -8,7 +8,10 @@ import { judgeSettled, locate, type Location, type LogPlace, type Truncation } f
 import { type Ready, takeOver } from './takeover.ts'
 import type { UnitTenures } from './unit-tenures.ts'
 
-/** What is done where the log isn't the one that was read before: it is begun where the two differ, or stands still. */
+/**
+ * What is done where the log isn't the one that was read before: it is begun where the two differ, or stands
+ * still.
+ */
 export type OnTruncation = 'earliest' | 'stop'
 
 export type HandoverOptions = {
@@ -18,9 +21,15 @@ export type HandoverOptions = {
   readonly units: UnitTenures
   /** Those that are this member's. */
   readonly owned: () => readonly Partition[]
-  /** Which join of the group it is: what was begun in an earlier one must not touch the partitions of this one. */
+  /**
+   * Which join of the group it is: what was begun in an earlier one must not touch the partitions of this
+   * one.
+   */
   readonly joins: () => number
-  /** False while a join is under way: whoever is given a partition by it takes for idle here what wasn't begun before. */
+  /**
+   * False while a join is under way: whoever is given a partition by it takes for idle here what wasn't begun
+   * before.
+   */
   readonly mayBegin: () => boolean
   /** Nothing more is begun. */
   readonly isQuiet: () => boolean
@@ -249,7 +258,10 @@ function placeOf({ partition: { topic, id }, stored }: Ready): LogPlace {
   }
 }
 
-/** How the log differs from the one that the commit was made of, at its position or behind that; `undefined` where it doesn't, as far as known. */
+/**
+ * How the log differs from the one that the commit was made of, at its position or behind that; `undefined`
+ * where it doesn't, as far as known.
+ */
 function truncationOf(one: Ready, location: Location): Truncation | undefined {
   if (location.kind === 'later') return undefined
   if (location.kind === 'truncated') return location

@@ -25,9 +25,10 @@ export type Inheriting = {
 const defaultPatienceMs = 15_000
 
 /**
- * Copies the commits of `topics` from one consumer group to another, with what they remember, before a member joins `to`. A
- * partition that `to` has a commit of keeps it. Several processes may do so at once: brokers take such a commit only while `to` has
- * no member, so none puts back a group that has begun. What was copied in part is completed by the next call.
+ * Copies the commits of `topics` from one consumer group to another, with what they remember, before a member
+ * joins `to`. A partition that `to` has a commit of keeps it. Several processes may do so at once: brokers
+ * take such a commit only while `to` has no member, so none puts back a group that has begun. What was copied
+ * in part is completed by the next call.
  */
 export async function inheritCommits(inheriting: Inheriting): Promise<Inheritance> {
   const { kafka, to } = inheriting

@@ -15,8 +15,8 @@ export function kafkajsFile<T>(file: string): T {
 }
 
 /**
- * Puts what `make` makes of what a file of kafkajs exports in its place, once in a process: for those files that load it later, as
- * kafkajs does at the first request of a kind. Throws when there is no such file.
+ * Puts what `make` makes of what a file of kafkajs exports in its place, once in a process: for those files
+ * that load it later, as kafkajs does at the first request of a kind. Throws when there is no such file.
  *
  * @typeParam T what the file exports, which kafkajs declares no types for
  */

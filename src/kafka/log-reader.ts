@@ -22,12 +22,15 @@ const fetchWaitMs = 200
 const minBackoffMs = 100
 const maxBackoffMs = 2_000
 /**
- * A leader that says so often that nothing is behind an offset, though the log goes on, has lost it to compaction. A new leader
- * says so as well for a moment.
+ * A leader that says so often that nothing is behind an offset, though the log goes on, has lost it to
+ * compaction. A new leader says so as well for a moment.
  */
 const emptyAnswers = 3
 
-/** A damaged batch is fetched so often again before it is passed over: the bytes may have been damaged on their way. */
+/**
+ * A damaged batch is fetched so often again before it is passed over: the bytes may have been damaged on
+ * their way.
+ */
 const damagedAnswers = 3
 
 export type LogOptions = {
@@ -143,7 +146,10 @@ export class LogReader {
     return `nothing came of ${topic}/${partition} from offset ${position} within ${stallTimeoutMs} ms`
   }
 
-  /** `gone`: the log begins behind this offset now. `later`: the broker says nothing of the partition, to slow us down. */
+  /**
+   * `gone`: the log begins behind this offset now. `later`: the broker says nothing of the partition, to slow
+   * us down.
+   */
   async #fetch(position: number): Promise<FetchedPartition | 'gone' | 'later'> {
     const { topic, partition, fetchBytes } = this.#options
     await this.#brokers.cluster.refreshMetadataIfNecessary()
@@ -161,7 +167,8 @@ export class LogReader {
     const code = answer?.errorCode ?? errorCode
     if (code === errorCodes.NONE) return answer ?? 'later'
     if (code === errorCodes.OFFSET_OUT_OF_RANGE && (await this.#askRange()).start > position) return 'gone'
-    // Where it lies behind the log's end, that is a leader that has lost records, or that doesn't know of them yet.
+    // Where it lies behind the log's end, that is a leader that has lost records, or that doesn't know of
+    // them yet.
     throw protocolError(code)
   }
 
@@ -180,7 +187,10 @@ export class LogReader {
     return { records, next }
   }
 
-  /** Tries until it is answered, or for as long as nothing may happen. What isn't Kafka's fault is thrown at once. */
+  /**
+   * Tries until it is answered, or for as long as nothing may happen. What isn't Kafka's fault is thrown at
+   * once.
+   */
   async #patiently<T>(ask: () => Promise<T>): Promise<T> {
     const { signal, stallTimeoutMs } = this.#options
     const deadlineMs = performance.now() + stallTimeoutMs

@@ -4,8 +4,8 @@ export class LoginError extends Error {
 }
 
 /**
- * The last that kept a client from connecting or logging in, in words that name the setting to look at. Only the sockets and the
- * logins learn of it: what kafkajs throws in the end says that it has tried often enough.
+ * The last that kept a client from connecting or logging in, in words that name the setting to look at. Only
+ * the sockets and the logins learn of it: what kafkajs throws in the end says that it has tried often enough.
  */
 export class ReportedTroubles {
   readonly #tell: (message: string) => void

@@ -12,17 +12,17 @@ export type TokensOptions = {
 /** What is left of a token's life when a new one is asked for: a share, and no less than this. */
 const renewedBeforeShare = 0.2
 /**
- * A connection logs in again 10 s before its token ends, and a broker refuses one that does so twice within a second: with less
- * left than this, each request would.
+ * A connection logs in again 10 s before its token ends, and a broker refuses one that does so twice within a
+ * second: with less left than this, each request would.
  */
 const renewedBeforeMs = 15_000
 /** A token that ends sooner may be refused when it arrives. */
 const sparedMs = 2_000
 
 /**
- * The token of a process, for all of its connections. It is renewed when a connection wants one and its end is near; as
- * long as it has not ended it stays in use where a new one can't be had. Connections log in again by themselves before their broker
- * ends them, so nothing has to run beside.
+ * The token of a process, for all of its connections. It is renewed when a connection wants one and its end
+ * is near; as long as it has not ended it stays in use where a new one can't be had. Connections log in again
+ * by themselves before their broker ends them, so nothing has to run beside.
  */
 export class Tokens {
   readonly #options: TokensOptions

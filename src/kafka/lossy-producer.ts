@@ -10,7 +10,10 @@ import { within } from './within.ts'
 export type LossyProducer = {
   /** It holds all that it may. */
   readonly isFull: boolean
-  /** Takes a value for a partition, which is of so many `records`; where there is no room for it, they are dropped. */
+  /**
+   * Takes a value for a partition, which is of so many `records`; where there is no room for it, they are
+   * dropped.
+   */
   offer(partition: number, value: Buffer, records: number): void
   /** Writes what it holds, for so long at most; the rest is dropped. */
   stop(withinMs: number): Promise<void>
@@ -27,7 +30,10 @@ export type LossyProducerOptions = {
   readonly onTrouble: (reason: string | undefined) => void
 }
 
-/** `full`: Kafka can't keep up. `refused`: it did not take them. `unknown`: its answer did not come; it may have taken them. */
+/**
+ * `full`: Kafka can't keep up. `refused`: it did not take them. `unknown`: its answer did not come; it may
+ * have taken them.
+ */
 export type DropReason = 'full' | 'refused' | 'unknown'
 
 const timeouts = { replicasTimeoutMs: 5_000, sendTimeoutMs: 10_000 }
@@ -52,7 +58,10 @@ export function startLossyProducer(options: LossyProducerOptions): LossyProducer
   return new BoundedProducer(options)
 }
 
-/** One request at a time, on connections of its own. What may have been written isn't sent again: nothing comes twice. */
+/**
+ * One request at a time, on connections of its own. What may have been written isn't sent again: nothing
+ * comes twice.
+ */
 class BoundedProducer implements LossyProducer {
   readonly #options: LossyProducerOptions
   readonly #link: ProduceLink

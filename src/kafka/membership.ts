@@ -26,7 +26,9 @@ import { BrokerTooOldError } from './wire.ts'
 export type MembershipOptions = {
   readonly kafka: Kafka
   readonly groupId: string
-  /** Of a static member (KIP-345): it keeps its partitions through a restart that is shorter than its session. */
+  /**
+   * Of a static member (KIP-345): it keeps its partitions through a restart that is shorter than its session.
+   */
   readonly instanceId: string | undefined
   readonly sessionTimeoutMs: number
   readonly topics: readonly string[]
@@ -65,17 +67,22 @@ const staleBeats = 3
 type State = 'out' | 'joining' | 'stable' | 'left'
 
 /**
- * This process as a member of its group: it joins, and again whenever the group does, and says every few seconds that it lives. It owns the
- * member's id and generation; what the assignment means for partitions is the listener's. Leaders of partitions that move are
- * none of its business.
+ * This process as a member of its group: it joins, and again whenever the group does, and says every few
+ * seconds that it lives. It owns the member's id and generation; what the assignment means for partitions is
+ * the listener's. Leaders of partitions that move are none of its business.
  */
 export class Membership {
   readonly #options: MembershipOptions
-  /** Of its own: a broker may keep the answer to a join until the session of a member that was killed is over. */
+  /**
+   * Of its own: a broker may keep the answer to a join until the session of a member that was killed is over.
+   */
   readonly #joining: Coordinator
   #state: State = 'out'
   #memberId = ''
-  /** Of the last join that came to its end: the group takes commits under it for as long as there is no newer generation. */
+  /**
+   * Of the last join that came to its end: the group takes commits under it for as long as there is no newer
+   * generation.
+   */
   #identity: Identity | undefined
   #isAnew = true
   #heardAtMs = 0
@@ -125,7 +132,9 @@ export class Membership {
     this.#judge(errorCodes.NONE, as)
   }
 
-  /** A request of this member has failed, perhaps since the group doesn't know it any more, or is joined anew. */
+  /**
+   * A request of this member has failed, perhaps since the group doesn't know it any more, or is joined anew.
+   */
   refused(error: unknown, as: Identity): void {
     const code = ofMembers.get(typeOf(error))
     if (code !== undefined) this.#judge(code, as)
@@ -137,8 +146,8 @@ export class Membership {
   }
 
   /**
-   * Joins no more. Leaves the group, unless it is a static member: that one is expected back until its session is over. Never rejects: one
-   * that can't leave is forgotten a session later.
+   * Joins no more. Leaves the group, unless it is a static member: that one is expected back until its
+   * session is over. Never rejects: one that can't leave is forgotten a session later.
    */
   async stop(): Promise<void> {
     const { coordinator, groupId, instanceId, log } = this.#options

@@ -2,8 +2,9 @@ import { ByteReader, ByteWriter } from './bytes.ts'
 import type { WireRequest } from './wire.ts'
 
 /**
- * What a broker tells about the cluster and its topics, in the form in which kafkajs keeps it, with the ids of topics and the epochs of leaders. Each topic
- * and partition has its own error code. Source: the Kafka protocol, Metadata API.
+ * What a broker tells about the cluster and its topics, in the form in which kafkajs keeps it, with the ids
+ * of topics and the epochs of leaders. Each topic and partition has its own error code. Source: the Kafka
+ * protocol, Metadata API.
  */
 export type Metadata = {
   readonly clientSideThrottleTime: number

@@ -3,9 +3,9 @@ import type { LogRange } from './log-reader.ts'
 import { withAdmin } from './with-admin.ts'
 
 /**
- * Where the records of a topic lie that were appended from `fromMs` to before `toMs` (epoch milliseconds), by partition number; without a
- * time to the log's begin or end. Of a topic whose producers name the time of a record it is where the first of that time, and of each
- * later time, lie.
+ * Where the records of a topic lie that were appended from `fromMs` to before `toMs` (epoch milliseconds), by
+ * partition number; without a time to the log's begin or end. Of a topic whose producers name the time of a
+ * record it is where the first of that time, and of each later time, lie.
  */
 export function offsetRanges(
   kafka: Kafka,

@@ -1,7 +1,10 @@
 import { ByteReader, ByteWriter } from './bytes.ts'
 import type { WireRequest } from './wire.ts'
 
-/** Where logs begin and end, and where the epochs of their leaders do. Source: the Kafka protocol, ListOffsets and OffsetForLeaderEpoch APIs. */
+/**
+ * Where logs begin and end, and where the epochs of their leaders do. Source: the Kafka protocol, ListOffsets
+ * and OffsetForLeaderEpoch APIs.
+ */
 
 /** What is asked of a partition. */
 export type OffsetQuestion = {
@@ -70,7 +73,10 @@ export function listOffsetsRequest(
   }
 }
 
-/** Where the epochs of leaders end. Needs a broker of Kafka 2.3 or later: those before ask for more rights than a consumer has. */
+/**
+ * Where the epochs of leaders end. Needs a broker of Kafka 2.3 or later: those before ask for more rights
+ * than a consumer has.
+ */
 export function epochEndRequest(questions: readonly EpochQuestion[]): WireRequest<readonly EpochAnswer[]> {
   return {
     apiKey: 23,

@@ -5,7 +5,10 @@ const stepMs = 1_000
 /** Beyond it every second mark goes: what is between counts as a bit older than it is. */
 const mostMarks = 256
 
-/** When the oldest record of a partition that isn't settled was appended, to a second or so; in flat memory however many are out. */
+/**
+ * When the oldest record of a partition that isn't settled was appended, to a second or so; in flat memory
+ * however many are out.
+ */
 export class OldestRecord {
   #marks: Mark[] = []
   /** One past the last record that was seen. */
@@ -23,8 +26,8 @@ export class OldestRecord {
   }
 
   /**
-   * In epoch milliseconds; 0 where nothing is out, or it isn't known. Records from `position` to `end` aren't settled; those that
-   * haven't been seen came after `endSeenMs`.
+   * In epoch milliseconds; 0 where nothing is out, or it isn't known. Records from `position` to `end` aren't
+   * settled; those that haven't been seen came after `endSeenMs`.
    */
   appendedMs(position: number, { end, endSeenMs }: { end: number; endSeenMs: number }): number {
     this.#forgetBefore(position)

@@ -8,7 +8,8 @@ export type OpenCluster = {
 }
 
 /**
- * kafkajs shows its cluster to none but those who make an assigner. The consumer that this one is taken from never joins a group.
+ * kafkajs shows its cluster to none but those who make an assigner. The consumer that this one is taken from
+ * never joins a group.
  */
 export function openCluster(kafka: Kafka): OpenCluster {
   let cluster: Cluster | undefined

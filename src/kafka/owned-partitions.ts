@@ -78,7 +78,8 @@ export class OwnedPartitions {
 }
 
 /**
- * The n-th of a sequence between 0 and 1 of which any part is spread evenly (by the golden ratio, as in Fibonacci hashing).
+ * The n-th of a sequence between 0 and 1 of which any part is spread evenly (by the golden ratio, as in
+ * Fibonacci hashing).
  */
 function turnOf(n: number): number {
   return (n * 0.618_033_988_749_895) % 1

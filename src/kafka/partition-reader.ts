@@ -51,9 +51,10 @@ type Where = Pick<ReadOptions, 'topic' | 'partition' | 'signal' | 'stallTimeoutM
 export type PartitionReader = {
   range(where: Where): Promise<LogRange>
   /**
-   * The records from `from` to the end that the partition has at the call, in batches, ascending, none empty; those without
-   * a key left out. The next fetch is under way while a batch is worked on, and no more than that. A few partitions are
-   * read at a time, others wait for their turn. Throws when Kafka gives nothing for too long.
+   * The records from `from` to the end that the partition has at the call, in batches, ascending, none empty;
+   * those without a key left out. The next fetch is under way while a batch is worked on, and no more than
+   * that. A few partitions are read at a time, others wait for their turn. Throws when Kafka gives nothing
+   * for too long.
    */
   read(options: ReadOptions): AsyncGenerator<readonly KeyedRecord[], void>
   /** The same with headers, and with the records that have no key. */
@@ -70,7 +71,10 @@ export type PieceOptions = Where & {
   readonly to: number
 }
 
-/** Ascending; `next` is where the next piece begins, at most `to`. Keys, values and headers are slices of a whole fetch. */
+/**
+ * Ascending; `next` is where the next piece begins, at most `to`. Keys, values and headers are slices of a
+ * whole fetch.
+ */
 export type LogPiece = Piece<WholeRecord>
 
 /** What one fetch may bring of a partition. */
@@ -130,8 +134,8 @@ class Session {
   }
 
   /**
-   * One after the other: of two that connect, or learn of a topic, at once kafkajs would forget the brokers of the first, and never close
-   * their connections.
+   * One after the other: of two that connect, or learn of a topic, at once kafkajs would forget the brokers
+   * of the first, and never close their connections.
    */
   readonly inTurn: LogOptions['inTurn'] = (work) => {
     this.#turn = this.#turn.catch(() => undefined).then(() => work(this.opened.cluster))
@@ -140,7 +144,10 @@ class Session {
 }
 
 export type ReaderOptions = {
-  /** So many partitions are read at the same time, each with two fetches in memory; others wait for their turn. */
+  /**
+   * So many partitions are read at the same time, each with two fetches in memory; others wait for their
+   * turn.
+   */
   readonly atATime?: number
   /** What one fetch may bring of a partition, but for a batch that is larger. */
   readonly fetchBytes?: number
@@ -149,8 +156,8 @@ export type ReaderOptions = {
 }
 
 /**
- * The brokers' own `fetch`, of a client that joins nothing: there is no group to wait for, to be rebalanced, or to delete, and
- * the answer to each fetch can be told apart from no answer.
+ * The brokers' own `fetch`, of a client that joins nothing: there is no group to wait for, to be rebalanced,
+ * or to delete, and the answer to each fetch can be told apart from no answer.
  */
 export function createPartitionReader(
   kafka: Kafka,

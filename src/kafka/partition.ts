@@ -34,7 +34,9 @@ const nowhere: Standing = { position: 0, settledCount: 0, isFinal: false }
 export class Partition {
   readonly topic: string
   readonly id: number
-  /** How long a record of this topic waits after its append, in milliseconds; 0 for topics that don't wait. */
+  /**
+   * How long a record of this topic waits after its append, in milliseconds; 0 for topics that don't wait.
+   */
   readonly waitMs: number
   /** It is begun only when the state of its unit is there. */
   readonly needsState: boolean
@@ -45,13 +47,18 @@ export class Partition {
   isWaiting = true
   /** Nobody else has anything of it in flight any more; if it still waits, then for the state of its unit. */
   isCleared = false
-  /** Of the records below, an owner before may have begun some that it hasn't settled: it left without a word. */
+  /**
+   * Of the records below, an owner before may have begun some that it hasn't settled: it left without a word.
+   */
   begunBelow = 0
   /** Those who can take no more of its records at the moment, each for a reason of its own. */
   readonly #fullFor = new Set<string>()
   /** It belongs to another member now; what is in flight ends here, what waits is let go. */
   isLost = false
-  /** The group has gone on without this member: the next owner waits for nothing of it, and delivers all again that isn't committed. */
+  /**
+   * The group has gone on without this member: the next owner waits for nothing of it, and delivers all again
+   * that isn't committed.
+   */
   isElsewhere = false
   /** The last record taken was long there to be taken: this partition has a backlog. */
   isBehind = false
@@ -72,7 +79,10 @@ export class Partition {
   isTruncationReported = false
   /** It has another log than before, and stands still for that. */
   isStopped = false
-  /** Why it isn't begun, or not read: what is wrong with its log, in words; `undefined` while nothing is known to be. */
+  /**
+   * Why it isn't begun, or not read: what is wrong with its log, in words; `undefined` while nothing is known
+   * to be.
+   */
   trouble: string | undefined
   /** Told when the last record that was out has come back. */
   onIdle: (() => void) | undefined
@@ -121,7 +131,10 @@ export class Partition {
     return this.#wasLeftOpen
   }
 
-  /** Goes on where the group stands, as its next owner. Commit once before anything is fetched: that ends the mark of the owner before. */
+  /**
+   * Goes on where the group stands, as its next owner. Commit once before anything is fetched: that ends the
+   * mark of the owner before.
+   */
   begin(stored: StoredCommit, log?: KnownLog): void {
     const memory = memoryOf(stored)
     const settledAbove = memory?.settledAbove.filter((offset) => offset < this.knownBelow)
@@ -134,8 +147,8 @@ export class Partition {
   }
 
   /**
-   * The same, from `offset` of a log that isn't the one that the commit was made of: what that one says of records is void. Goes on
-   * counting owners where it ends.
+   * The same, from `offset` of a log that isn't the one that the commit was made of: what that one says of
+   * records is void. Goes on counting owners where it ends.
    */
   beginAnew(stored: StoredCommit, offset: number, log?: KnownLog): void {
     this.begin(stored, log)
@@ -155,9 +168,9 @@ export class Partition {
   }
 
   /**
-   * When a record may be taken, in epoch milliseconds: so long after its append as this topic waits. An append in the future
-   * is another clock's, or a producer's own idea of time: it counts from when the record is known to have been there, so
-   * that nothing waits for longer, nor what is behind it.
+   * When a record may be taken, in epoch milliseconds: so long after its append as this topic waits. An
+   * append in the future is another clock's, or a producer's own idea of time: it counts from when the record
+   * is known to have been there, so that nothing waits for longer, nor what is behind it.
    */
   dueMsOf(offset: number, timestampMs: number, nowMs: number): number {
     if (timestampMs <= nowMs) return timestampMs + this.waitMs
@@ -260,8 +273,8 @@ export class Partition {
   }
 
   /**
-   * When all that was there was last known to have been taken, in epoch milliseconds; 0 while unknown. Who can take no more may
-   * still hold what came.
+   * When all that was there was last known to have been taken, in epoch milliseconds; 0 while unknown. Who
+   * can take no more may still hold what came.
    */
   get endSeenMs(): number {
     const { offset, atMs } = this.#endAsked
@@ -269,7 +282,10 @@ export class Partition {
     return this.#endSeenMs
   }
 
-  /** When the oldest record was appended that isn't settled, in epoch milliseconds; 0 where there is none, or it isn't known. */
+  /**
+   * When the oldest record was appended that isn't settled, in epoch milliseconds; 0 where there is none, or
+   * it isn't known.
+   */
   get oldestUnsettledMs(): number {
     const { endOffset, endSeenMs } = this
     return this.#oldest.appendedMs(this.watermark.position, { end: endOffset, endSeenMs })

@@ -20,9 +20,10 @@ export type PartwiseCluster = OpenCluster & {
 const metadataTimeoutMs = 5_000
 
 /**
- * The brokers, with errors left where they belong. kafkajs throws for the first partition or topic that an answer has an error
- * of, and nobody learns about the others: one partition without a leader would hide all topics. Here a partition without a leader
- * has the leader -1, and a topic that can't be had has no partitions.
+ * The brokers, with errors left where they belong. kafkajs throws for the first partition or topic that an
+ * answer has an error of, and nobody learns about the others: one partition without a leader would hide all
+ * topics. Here a partition without a leader has the leader -1, and a topic that can't be had has no
+ * partitions.
  */
 export function openPartwiseCluster(kafka: Kafka): PartwiseCluster {
   const opened = openCluster(kafka)

@@ -19,7 +19,10 @@ export type LogPlace = {
   readonly leaderEpoch?: number | undefined
   /** In 22 characters; `undefined` where it isn't known. */
   readonly topicId?: string | undefined
-  /** The last record from `offset` on that is remembered as settled, and its leader's epoch, -1 where that isn't known. */
+  /**
+   * The last record from `offset` on that is remembered as settled, and its leader's epoch, -1 where that
+   * isn't known.
+   */
   readonly settled?: { readonly last: number; readonly leaderEpoch: number } | undefined
 }
 
@@ -33,8 +36,9 @@ export type LogFacts = {
   readonly end: number
   readonly topicId: string | undefined
   /**
-   * Of the epoch that is remembered: the latest epoch of the log that is not after it, and where that ends. `undefined` where nobody
-   * remembers an epoch, or the broker can't tell; -1 and -1: the log has nothing of such an epoch.
+   * Of the epoch that is remembered: the latest epoch of the log that is not after it, and where that ends.
+   * `undefined` where nobody remembers an epoch, or the broker can't tell; -1 and -1: the log has nothing of
+   * such an epoch.
    */
   readonly epochEnd: EpochEnd | undefined
   /** The same for the epoch of the last record that is remembered as settled. */
@@ -50,7 +54,10 @@ export type TruncationReason =
   | 'diverged'
 
 export type Truncation = {
-  /** What is there from this offset on was never read: the first offset at which the logs differ, or the log's start where that isn't known. */
+  /**
+   * What is there from this offset on was never read: the first offset at which the logs differ, or the log's
+   * start where that isn't known.
+   */
   readonly at: number
   /** Where it was being read. */
   readonly from: number
@@ -70,7 +77,8 @@ export type Location =
   | { readonly kind: 'later'; readonly reason: string }
 
 /**
- * Pure. A place below the log's start was overtaken by retention, as long as it is the same log. The rules of the leader's epoch are those of Kafka's own client (KIP-320).
+ * Pure. A place below the log's start was overtaken by retention, as long as it is the same log. The rules of
+ * the leader's epoch are those of Kafka's own client (KIP-320).
  */
 export function judgePlace({ offset, topicId, leaderEpoch = -1 }: LogPlace, log: LogFacts): PlaceJudgement {
   const { start, end, epochEnd } = log
@@ -95,13 +103,18 @@ export function judgePlace({ offset, topicId, leaderEpoch = -1 }: LogPlace, log:
 
 /** What of that which is remembered as settled is of the log that is there. */
 export type KnownSettled = {
-  /** From this offset on the log may have other records: nothing is known of them. Infinity: all of it holds. */
+  /**
+   * From this offset on the log may have other records: nothing is known of them. Infinity: all of it holds.
+   */
   readonly below: number
   /** The log has lost records that were read: it is another one from there on. */
   readonly isCutOff: boolean
 }
 
-/** Pure. For a place that is gone on from: behind it records may have been lost, with others at their offsets now. */
+/**
+ * Pure. For a place that is gone on from: behind it records may have been lost, with others at their offsets
+ * now.
+ */
 export function judgeSettled({ offset, leaderEpoch, settled }: LogPlace, log: LogFacts): KnownSettled {
   if (settled === undefined) return allKnown
   const { epochEnd, settledEpochEnd } = log

@@ -37,7 +37,10 @@ export type MakeRequest = (
 
 type Settle<T> = (item: T, outcome: ProduceOutcome) => void
 
-/** Connections to the brokers that records are written by, each partition for itself. They are opened anew when they seem to be dead. */
+/**
+ * Connections to the brokers that records are written by, each partition for itself. They are opened anew
+ * when they seem to be dead.
+ */
 export class ProduceLink {
   readonly #kafka: Kafka
   readonly #timeouts: LinkTimeouts
@@ -62,7 +65,10 @@ export class ProduceLink {
     await this.#opened.close()
   }
 
-  /** Where Java's clients place a record with this key; `undefined` while the topic has no partitions. Rejects when no broker answers. */
+  /**
+   * Where Java's clients place a record with this key; `undefined` while the topic has no partitions. Rejects
+   * when no broker answers.
+   */
   async placeOf(topic: string, key: Buffer | null): Promise<number | undefined> {
     const { cluster } = this.#opened
     await this.#prepare(cluster, [topic])
@@ -73,7 +79,10 @@ export class ProduceLink {
     return undefined
   }
 
-  /** Sends those of one partition once. Settles everything by `sendTimeoutMs`, or rejects. Nothing is tried again. */
+  /**
+   * Sends those of one partition once. Settles everything by `sendTimeoutMs`, or rejects. Nothing is tried
+   * again.
+   */
   async send<T extends ProducedRecords>(batch: readonly T[], settle: Settle<T>): Promise<void> {
     const opened = this.#opened
     const { sendTimeoutMs } = this.#timeouts
@@ -139,14 +148,19 @@ export class ProduceLink {
     }
   }
 
-  /** Who leads a partition may have changed. Nobody waits for it: what failed is sent again later, if at all. */
+  /**
+   * Who leads a partition may have changed. Nobody waits for it: what failed is sent again later, if at all.
+   */
   #refresh(opened: PartwiseCluster): void {
     if (opened !== this.#opened) return
     const refreshed = opened.cluster.connect().then(() => opened.cluster.refreshMetadata())
     refreshed.catch(() => this.#reopen(opened, refreshed))
   }
 
-  /** `work`: what may be under way by the dead connections; the client goes on trying for a while, and connects again for it. */
+  /**
+   * `work`: what may be under way by the dead connections; the client goes on trying for a while, and
+   * connects again for it.
+   */
   #reopen(dead: PartwiseCluster, work: Promise<unknown>): void {
     if (dead === this.#opened) {
       this.#opened = openPartwiseCluster(this.#kafka)

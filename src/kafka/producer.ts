@@ -25,8 +25,8 @@ export type RecordProducer = {
    */
   produce(record: OutboundRecord): Promise<ProduceResult>
   /**
-   * The same, and gives the offset at which the record is. Where an acknowledgement was lost it may be at others as well,
-   * before or behind.
+   * The same, and gives the offset at which the record is. Where an acknowledgement was lost it may be at
+   * others as well, before or behind.
    */
   produceAt(record: OutboundRecord): Promise<{ offset: number } | 'refused'>
   /** Records that wait for their acknowledgement. */
@@ -37,8 +37,8 @@ export type RecordProducer = {
 export type ProducerOptions = {
   kafka: Kafka
   /**
-   * No topic takes a larger record. Such a one isn't even sent: a request over the broker's `socket.request.max.bytes` is
-   * answered by a closed connection, and would be tried again for ever.
+   * No topic takes a larger record. Such a one isn't even sent: a request over the broker's
+   * `socket.request.max.bytes` is answered by a closed connection, and would be tried again for ever.
    */
   maxRecordBytes: number
   /** The most that is sent at once, in bytes, but for a record that is larger. */
@@ -52,8 +52,8 @@ export type ProducerOptions = {
 const maxBatchRecords = 1_000
 const defaultBatchBytes = 900_000
 /**
- * Records that come within this travel together: a request costs as much CPU as a hundred records, and nothing that is
- * written here is in a hurry.
+ * Records that come within this travel together: a request costs as much CPU as a hundred records, and
+ * nothing that is written here is in a hurry.
  */
 const lingerMs = 20
 const minBackoffMs = 250
@@ -81,8 +81,9 @@ type Parcel = ProducedRecords & { readonly waiting: readonly Waiting[] }
 type Left = { readonly unsent: Waiting[]; readonly tooLarge: Waiting[]; readonly reasons: Set<string> }
 
 /**
- * Batches what is produced while the batch before is under way. One send at a time, not idempotent: so the records of a partition
- * are written in the order of their coming. A lost acknowledgement writes a record twice, which is allowed.
+ * Batches what is produced while the batch before is under way. One send at a time, not idempotent: so the
+ * records of a partition are written in the order of their coming. A lost acknowledgement writes a record
+ * twice, which is allowed.
  */
 export async function startProducer({
   kafka,

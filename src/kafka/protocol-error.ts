@@ -1,6 +1,9 @@
 import kafkajs from 'kafkajs'
 
-/** Whether the broker answered with one of `types` (Kafka's names of its error codes), however the client has wrapped it. */
+/**
+ * Whether the broker answered with one of `types` (Kafka's names of its error codes), however the client has
+ * wrapped it.
+ */
 export function isProtocolError(error: unknown, types: ReadonlySet<string>): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if (

@@ -36,11 +36,15 @@ export type FetchedRecord = {
 /** What a fetch brought of a partition. */
 export type RecordSet = {
   readonly records: FetchedRecord[]
-  /** From which offset on the log is of which leader's epoch, ascending: told for each batch that was read. */
+  /**
+   * From which offset on the log is of which leader's epoch, ascending: told for each batch that was read.
+   */
   readonly epochs: readonly { readonly from: number; readonly leaderEpoch: number }[]
   /** One past the last batch that was read; -1 where none was. */
   readonly nextOffset: number
-  /** Why nothing was read from `nextOffset` on, or from the beginning: the batch there isn't what was written. */
+  /**
+   * Why nothing was read from `nextOffset` on, or from the beginning: the batch there isn't what was written.
+   */
   readonly damage: string | undefined
 }
 
@@ -52,8 +56,8 @@ export type ReadRecordSetOptions = {
 }
 
 /**
- * What a batch may cost in memory once it is read: as many times its size, and in any case this much. More than that is
- * no compression of messages, but an attack or an accident.
+ * What a batch may cost in memory once it is read: as many times its size, and in any case this much. More
+ * than that is no compression of messages, but an attack or an accident.
  */
 const maxExpansion = 64
 const minAllowanceBytes = 64 * 1024 ** 2
@@ -88,9 +92,10 @@ function isRecordBatch(bytes: Buffer): boolean {
 }
 
 /**
- * Reads the record batches that a fetch brought for a partition. The checksum of each is looked at, since a disk may give other bytes than it was given.
- * A batch that is what was written and still can't be read (it costs too much memory, its content is garbage) becomes one record that says
- * so, at its last offset: no batch brings a worker down, and with it each one that the partition goes to.
+ * Reads the record batches that a fetch brought for a partition. The checksum of each is looked at, since a
+ * disk may give other bytes than it was given. A batch that is what was written and still can't be read (it
+ * costs too much memory, its content is garbage) becomes one record that says so, at its last offset: no
+ * batch brings a worker down, and with it each one that the partition goes to.
  *
  * Of an incomplete batch at the end nothing is read. Never rejects.
  */
@@ -147,7 +152,10 @@ function lastOffsetOf(batch: Buffer): number {
   return readInt64(batch, 0) + Math.max(0, batch.readInt32BE(lastOffsetDeltaAt))
 }
 
-/** What it says itself may be damaged too: it ends where the batch behind it begins, and not behind the end of the log. */
+/**
+ * What it says itself may be damaged too: it ends where the batch behind it begins, and not behind the end of
+ * the log.
+ */
 function lastOffsetOfDamaged(batch: Buffer, bytes: Buffer, next: number, end: number): number {
   const first = readInt64(batch, 0)
   if (next + lengthAt <= bytes.length) return Math.max(first, readInt64(bytes, next) - 1)
@@ -226,7 +234,10 @@ function whyOf(error: unknown, allowedBytes: number): string {
   return `their batch is damaged (${error instanceof Error ? error.message : String(error)})`
 }
 
-/** Reads the records of one batch. Throws at what is damaged, and, with the code `tooLongCode`, at what costs too much. */
+/**
+ * Reads the records of one batch. Throws at what is damaged, and, with the code `tooLongCode`, at what costs
+ * too much.
+ */
 class BatchReader {
   readonly #head: BatchHead
   readonly #allowedBytes: number

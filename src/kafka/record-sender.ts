@@ -25,17 +25,21 @@ export type Obstacle = {
 }
 
 /**
- * Names the connections that records go by. A broker answers the requests of one connection in their order, and all partitions of
- * a request at once. So records of a partition that may be sick take the `isolated` route: they hold up no others.
+ * Names the connections that records go by. A broker answers the requests of one connection in their order,
+ * and all partitions of a request at once. So records of a partition that may be sick take the `isolated`
+ * route: they hold up no others.
  */
 export type ProduceRoute = 'main' | 'isolated'
 
-/** Writes records in batches, for one that answers for each of them and has no time to wait. It never throws. */
+/**
+ * Writes records in batches, for one that answers for each of them and has no time to wait. It never throws.
+ */
 export type RecordSender = {
   /**
-   * Sends records, those of one partition once in `batch`. Calls `onSettled` once for each of its items: without `failure` when all
-   * in-sync replicas have its records, else with what Kafka or its client said; they may have been written nevertheless. That comes
-   * as soon as it is known, at the latest after three seconds. Nothing is tried again.
+   * Sends records, those of one partition once in `batch`. Calls `onSettled` once for each of its items:
+   * without `failure` when all in-sync replicas have its records, else with what Kafka or its client said;
+   * they may have been written nevertheless. That comes as soon as it is known, at the latest after three
+   * seconds. Nothing is tried again.
    */
   send<T extends PartitionRecords>(
     batch: readonly T[],
@@ -43,8 +47,8 @@ export type RecordSender = {
     onSettled: (item: T, failure: string | undefined) => void,
   ): void
   /**
-   * Looks, on connections of its own, whether Kafka could take records of these topics now: each partition has a leader, and so
-   * many in-sync replicas. Gives what is in the way.
+   * Looks, on connections of its own, whether Kafka could take records of these topics now: each partition
+   * has a leader, and so many in-sync replicas. Gives what is in the way.
    */
   obstacles(topics: readonly string[], minInsync: number): Promise<readonly Obstacle[]>
   stop(): Promise<void>
@@ -55,8 +59,9 @@ const timeouts: LinkTimeouts = { replicasTimeoutMs: 1_500, sendTimeoutMs: 3_000 
 const lookTimeoutMs = 3_000
 
 /**
- * Sends by kafkajs' connections, not idempotent: one produce of a partition at a time, or what is sent again after a lost answer
- * would be out of order. `kafka` should be impatient. Rejects when no broker can be reached.
+ * Sends by kafkajs' connections, not idempotent: one produce of a partition at a time, or what is sent again
+ * after a lost answer would be out of order. `kafka` should be impatient. Rejects when no broker can be
+ * reached.
  */
 export async function startRecordSender(kafka: Kafka): Promise<RecordSender> {
   const links = { main: new ProduceLink(kafka, timeouts), isolated: new ProduceLink(kafka, timeouts) }

@@ -6,8 +6,9 @@ type RequestQueueClass = {
 }
 
 /**
- * After its first answer each connection of kafkajs looks a thousand times a second whether a request waits to be sent, for ever (and
- * has Node warn of a timer of minus 57 years). It looks only while one waits now. Called before the first client is made.
+ * After its first answer each connection of kafkajs looks a thousand times a second whether a request waits
+ * to be sent, for ever (and has Node warn of a timer of minus 57 years). It looks only while one waits now.
+ * Called before the first client is made.
  */
 export function silenceRequestQueue(): void {
   replaceFile<RequestQueueClass>('kafkajs/src/network/requestQueue/index.js', (original) => {

@@ -14,8 +14,9 @@ export type RereadOptions = {
 }
 
 /**
- * A file with a certificate or a password, which somebody renews while this process runs. It is small and wanted once a
- * connection, so it is read each time: no watcher misses a change, and a rotation needs no restart.
+ * A file with a certificate or a password, which somebody renews while this process runs. It is small and
+ * wanted once a connection, so it is read each time: no watcher misses a change, and a rotation needs no
+ * restart.
  */
 export class RereadFile {
   readonly #options: RereadOptions
@@ -26,7 +27,10 @@ export class RereadFile {
     this.#options = options
   }
 
-  /** What it holds now; what it held before while it is of no use. Throws a LoginError where it never was of any. */
+  /**
+   * What it holds now; what it held before while it is of no use. Throws a LoginError where it never was of
+   * any.
+   */
   read(): string {
     const { path, setting, check = refuseEmpty, onKept } = this.#options
     try {
@@ -45,7 +49,9 @@ export class RereadFile {
   }
 }
 
-/** Reads a password that is given as it is, or in a file; throws a LoginError now where the file is of no use. */
+/**
+ * Reads a password that is given as it is, or in a file; throws a LoginError now where the file is of no use.
+ */
 export function passwordReader(
   given: string | undefined,
   path: string | undefined,
@@ -59,8 +65,8 @@ export function passwordReader(
 }
 
 /**
- * Reads the authorities that a server's certificate may be signed by: those that Node trusts, and those of the file. `undefined`
- * without a file; throws a LoginError now where it is of no use.
+ * Reads the authorities that a server's certificate may be signed by: those that Node trusts, and those of
+ * the file. `undefined` without a file; throws a LoginError now where it is of no use.
  */
 export function authorityReader(
   path: string | undefined,

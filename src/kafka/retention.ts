@@ -3,8 +3,8 @@ import { isProtocolError } from './protocol-error.ts'
 import { withAdmin } from './with-admin.ts'
 
 /**
- * For how long each topic keeps a record, in milliseconds, by what is set at the brokers now. One that drops nothing for its age isn't
- * in it, nor one that doesn't tell.
+ * For how long each topic keeps a record, in milliseconds, by what is set at the brokers now. One that drops
+ * nothing for its age isn't in it, nor one that doesn't tell.
  */
 export async function readRetentions(
   kafka: Kafka,

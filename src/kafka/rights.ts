@@ -57,8 +57,9 @@ export type RightsScope = {
 }
 
 /**
- * All that a role may need to do, from the table of topics: but for what is optional, none of it can be done without. READ and WRITE of a topic, and READ of a
- * group, allow to DESCRIBE it, ALTER_CONFIGS to DESCRIBE_CONFIGS.
+ * All that a role may need to do, from the table of topics: but for what is optional, none of it can be done
+ * without. READ and WRITE of a topic, and READ of a group, allow to DESCRIBE it, ALTER_CONFIGS to
+ * DESCRIBE_CONFIGS.
  */
 export function rightsOf(role: KafkaRole, scope: RightsScope): Right[] {
   if (role === 'topics grow') return rightsToGrow(scope)

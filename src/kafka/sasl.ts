@@ -12,9 +12,10 @@ type Keep = (message: string) => void
 const tokenTimeoutMs = 5_000
 
 /**
- * How each connection logs in; `undefined`: it doesn't. Passwords and secrets are read when they are needed. A login that fails is
- * tried again as a connection is, since its password may be on its way: a broker that has a new one, or a file that is still to
- * change. Throws a LoginError now where a file of the settings is of no use.
+ * How each connection logs in; `undefined`: it doesn't. Passwords and secrets are read when they are needed.
+ * A login that fails is tried again as a connection is, since its password may be on its way: a broker that
+ * has a new one, or a file that is still to change. Throws a LoginError now where a file of the settings is
+ * of no use.
  */
 export function createLogin(settings: KafkaSettings, troubles: ReportedTroubles): Mechanism | undefined {
   const { saslMechanism } = settings
@@ -79,8 +80,8 @@ function passwordProvider(
 }
 
 /**
- * Sends a token. A broker that refuses it answers with what is wrong with it, and no error: kafkajs would take that for a login,
- * and stumble over the closed connection. Source: RFC 7628, section 3.
+ * Sends a token. A broker that refuses it answers with what is wrong with it, and no error: kafkajs would
+ * take that for a login, and stumble over the closed connection. Source: RFC 7628, section 3.
  */
 function bearerProvider(tokens: Tokens, { oauthExtensions = [] }: KafkaSettings): Provider {
   return ({ saslAuthenticate }) => ({
@@ -140,7 +141,10 @@ function oauthTokens(settings: KafkaSettings, onKept: Keep): Tokens {
   return sharedTokens([url, clientId, scope, audience, oauthClientSecret, oauthClientSecretFile], ask, onKept)
 }
 
-/** Tokens that are signed here, with the credentials that the SDK of AWS finds. It is large: loaded by those who need it. */
+/**
+ * Tokens that are signed here, with the credentials that the SDK of AWS finds. It is large: loaded by those
+ * who need it.
+ */
 function awsTokens({ awsRegion: region = '' }: KafkaSettings, onKept: Keep): Tokens {
   const ask = async (): Promise<Token> => {
     try {

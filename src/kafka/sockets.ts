@@ -15,8 +15,8 @@ export type TlsSettings = Pick<
 >
 
 /**
- * Opens the connections to the brokers. The files are looked at for each, so that a renewed certificate is used from the next
- * one on. Throws a LoginError now where one of them is of no use.
+ * Opens the connections to the brokers. The files are looked at for each, so that a renewed certificate is
+ * used from the next one on. Throws a LoginError now where one of them is of no use.
  */
 export function createSocketFactory(settings: TlsSettings, troubles: ReportedTroubles): ISocketFactory {
   if (!settings.ssl) return ({ host, port, onConnect }) => watched(connectPlain({ host, port }, onConnect))

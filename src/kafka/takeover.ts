@@ -27,8 +27,8 @@ const lookLessOften = 1.5
 const longestPauseMs = 1_000
 
 /**
- * Begins each partition once its owner before is done with it: its commit has the final mark, or there is none, or no living member
- * has anything of it in flight, or the time for it is up.
+ * Begins each partition once its owner before is done with it: its commit has the final mark, or there is
+ * none, or no living member has anything of it in flight, or the time for it is up.
  */
 export async function takeOver(takeover: Takeover): Promise<void> {
   const { handoverMs, readBusyUnits, readStored, isBusyHere, begin, isOver, onTrouble } = takeover
@@ -41,7 +41,8 @@ export async function takeOver(takeover: Takeover): Promise<void> {
       busyUnits ??= await readBusyUnits()
       const stored = await readStored(waiting)
       if (isOver()) return
-      // Whoever has begun with a partition has committed before: without a commit nobody has anything of it in flight.
+      // Whoever has begun with a partition has committed before: without a commit nobody has anything of it
+      // in flight.
       const isBusy = (partition: Partition, commit: StoredCommit): boolean =>
         isBusyHere(partition, commit) || (commit.offset >= 0 && (busyUnits?.has(partition.id) ?? true))
       const isTimeUp = performance.now() >= deadlineMs

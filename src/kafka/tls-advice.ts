@@ -1,4 +1,7 @@
-/** What to do about a TLS connection that failed with such a code of Node or OpenSSL, in half a sentence; `undefined` for all else. */
+/**
+ * What to do about a TLS connection that failed with such a code of Node or OpenSSL, in half a sentence;
+ * `undefined` for all else.
+ */
 export function tlsAdvice(code: string): string | undefined {
   if (untrusted.has(code)) {
     return 'its certificate is not trusted: name a file with the certificate of its authority by kafka.caFile (SLUICE_KAFKA_CA_FILE)'

@@ -23,8 +23,8 @@ const maxAnswerBytes = 256 * 1024
 const unsaidLifeMs = 5 * 60_000
 
 /**
- * Asks a token endpoint for a token, by client credentials. Rejects with a LoginError that says what it answered, and never holds
- * the secret. Source: RFC 6749, sections 2.3.1, 4.4 and 5.
+ * Asks a token endpoint for a token, by client credentials. Rejects with a LoginError that says what it
+ * answered, and never holds the secret. Source: RFC 6749, sections 2.3.1, 4.4 and 5.
  */
 export async function requestToken(asked: TokenRequest, now: () => number): Promise<Token> {
   const askedMs = now()

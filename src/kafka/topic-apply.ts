@@ -18,7 +18,9 @@ export type Applied = {
 }
 
 export type ApplyOptions = {
-  /** Whether topics are created without the settings that the cluster refuses; if not, they aren't created. */
+  /**
+   * Whether topics are created without the settings that the cluster refuses; if not, they aren't created.
+   */
   readonly mayLeaveOut: boolean
   readonly withSettings: boolean
 }
@@ -44,7 +46,10 @@ export function applyTopics(kafka: Kafka, layout: TopicLayout, options: ApplyOpt
   })
 }
 
-/** Any broker may be asked, and each learns of new topics at a time of its own: one that is behind is asked again. */
+/**
+ * Any broker may be asked, and each learns of new topics at a time of its own: one that is behind is asked
+ * again.
+ */
 async function reportWithNew(
   admin: Admin,
   table: readonly TopicDefinition[],
@@ -93,7 +98,9 @@ async function createTopics(
   return { created, refused }
 }
 
-/** Which of them the cluster would not create the topic with: each is tried by itself, and nothing is made. */
+/**
+ * Which of them the cluster would not create the topic with: each is tried by itself, and nothing is made.
+ */
 async function refusedSettings(admin: Admin, definition: TopicDefinition): Promise<TopicSetting[]> {
   if ((await tryToCreate(admin, definition, [], true)) !== undefined) return []
   const refused: TopicSetting[] = []

@@ -4,8 +4,9 @@ import { type TopicDefinition, type TopicLayout, topicTable } from './topics.ts'
 import { withAdmin } from './with-admin.ts'
 
 /**
- * A difference between the table and the cluster, in words. `structure`: it can't work so, a topic isn't there or has another number
- * of partitions. `setting`: it works, and promises less, or a cluster doesn't tell.
+ * A difference between the table and the cluster, in words. `structure`: it can't work so, a topic isn't
+ * there or has another number of partitions. `setting`: it works, and promises less, or a cluster doesn't
+ * tell.
  */
 export type TopicFault = {
   readonly topic: string

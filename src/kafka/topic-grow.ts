@@ -19,7 +19,10 @@ function withOwnTimes(definition: TopicDefinition): TopicDefinition {
   return { ...definition, settings }
 }
 
-/** Makes the topics that are not there yet, so that records keep their times in them. `validateOnly`: nothing is made. */
+/**
+ * Makes the topics that are not there yet, so that records keep their times in them. `validateOnly`: nothing
+ * is made.
+ */
 export function makeCopies(
   kafka: Kafka,
   definitions: readonly TopicDefinition[],
@@ -71,7 +74,10 @@ export function enforceAppendTimes(
   })
 }
 
-/** Gives topics that are there, and have fewer, so many partitions. `validateOnly`: it is only asked whether the cluster would. */
+/**
+ * Gives topics that are there, and have fewer, so many partitions. `validateOnly`: it is only asked whether
+ * the cluster would.
+ */
 export function addPartitions(
   kafka: Kafka,
   {

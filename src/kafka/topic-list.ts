@@ -1,8 +1,9 @@
 import type { KafkaRole } from './kafka-roles.ts'
 
 /**
- * Which records a topic keeps: all for so long; or of each key the latest, where nothing is compacted away before it
- * has that age, since it may not be delivered yet, and a deletion can be read for so long; or of each key the latest, for so long.
+ * Which records a topic keeps: all for so long; or of each key the latest, where nothing is compacted away
+ * before it has that age, since it may not be delivered yet, and a deletion can be read for so long; or of
+ * each key the latest, for so long.
  */
 export type Keeping =
   | { forMs: number }
@@ -13,9 +14,14 @@ const day = 24 * 3_600_000
 /** Of what upstream services produce, and so the longest outage of ours that loses nothing. */
 const sourceKeptMs = 7 * day
 const kibi = 1024
-/** How long `memberships` tells at least that a key was removed: whoever knows an older state has to read all of it again. */
+/**
+ * How long `memberships` tells at least that a key was removed: whoever knows an older state has to read all
+ * of it again.
+ */
 export const deletionsKeptMs = 30 * day
-/** How long it is known who had what replayed. A replay ends long before: what it reads is kept for two weeks. */
+/**
+ * How long it is known who had what replayed. A replay ends long before: what it reads is kept for two weeks.
+ */
 const replayJobsKept = { latestOfKey: true, forMs: 90 * day } as const
 /** What a topic takes by default, and so the least that producers may count on. */
 const kafkaDefaultBytes = 1_048_588
@@ -34,8 +40,8 @@ export function maxCarriedBytes(maxMessageBytes: number): number {
 }
 
 /**
- * Of what waits on topics of ours: it may have waited for all of its retries when an outage begins, and is read again when the oldest
- * record of `events` is. At least a day more than those have, to catch up in.
+ * Of what waits on topics of ours: it may have waited for all of its retries when an outage begins, and is
+ * read again when the oldest record of `events` is. At least a day more than those have, to catch up in.
  */
 function carriedKeptMs(retryLimitMs: number): number {
   return sourceKeptMs + Math.max(day, retryLimitMs)
@@ -79,8 +85,8 @@ const asSource = (): Keeping => ({ forMs: sourceKeptMs })
 const asCarried = ({ retryLimitMs }: KeptBy): Keeping => ({ forMs: carriedKeptMs(retryLimitMs) })
 
 /**
- * The one table of topics. Names (`topicNames`), layout (`topicTable`), the subscriptions of the group, the rights of each
- * role, `docs/topics.md` and `docs/acls.md` derive from it.
+ * The one table of topics. Names (`topicNames`), layout (`topicTable`), the subscriptions of the group, the
+ * rights of each role, `docs/topics.md` and `docs/acls.md` derive from it.
  */
 export const topics = {
   events: {

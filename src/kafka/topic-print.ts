@@ -53,7 +53,10 @@ function strimziOf({ topic, partitions, replication, settings }: TopicDefinition
   ]
 }
 
-/** A name in Kubernetes has small letters, and no underscore; a topic's that had others would be told apart by its case alone. */
+/**
+ * A name in Kubernetes has small letters, and no underscore; a topic's that had others would be told apart by
+ * its case alone.
+ */
 function resourceName(topic: string): string {
   return topic
     .toLowerCase()

@@ -13,7 +13,10 @@ export type TopicTailOptions = {
   readonly kafka: Kafka
   readonly topic: string
   readonly startOf: (partition: number) => TailStart
-  /** Told before the first record of a partition, and where its log is another one than the one that was read (`isOther`). */
+  /**
+   * Told before the first record of a partition, and where its log is another one than the one that was read
+   * (`isOther`).
+   */
   readonly onStart: (partition: number, next: number, topicId: string, isOther: boolean) => void
   /** Records in order, each once. Keys and values are slices of a whole fetch. */
   readonly onRecords: (partition: number, records: readonly FetchedRecord[]) => void
@@ -26,7 +29,10 @@ export type TopicTail = {
   setFull(isFull: boolean): void
   /** Why nothing is read, in words; `undefined` while all partitions are. */
   readonly trouble: string | undefined
-  /** How old the last records are that were read of partitions that have more, in milliseconds; 0: all is read; -1: nobody knows yet. */
+  /**
+   * How old the last records are that were read of partitions that have more, in milliseconds; 0: all is
+   * read; -1: nobody knows yet.
+   */
   readonly behindMs: number
   stop(): Promise<void>
 }

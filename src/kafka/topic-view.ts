@@ -37,7 +37,10 @@ export class TopicView {
     return { nodeId: known.leader, leaderEpoch: known.leaderEpoch }
   }
 
-  /** Takes what a broker says, but for what is older than what is known. Gives whether that has changed something. */
+  /**
+   * Takes what a broker says, but for what is older than what is known. Gives whether that has changed
+   * something.
+   */
   take({ topicErrorCode, topicId, partitionMetadata }: TopicMetadata): boolean {
     if (topicId !== undefined && this.#formerIds.has(topicId)) return false
     const isOther = topicId !== undefined && this.#topicId !== undefined && topicId !== this.#topicId

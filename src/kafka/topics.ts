@@ -41,7 +41,10 @@ export type TopicDefinition = {
   isOptional?: true
 }
 
-/** What the names of topics begin with that only Sluice writes, and that hold what belongs to a unit: a growth copies them. */
+/**
+ * What the names of topics begin with that only Sluice writes, and that hold what belongs to a unit: a growth
+ * copies them.
+ */
 export function ownPrefix({ prefix, generation }: Pick<TopicLayout, 'prefix' | 'generation'>): string {
   return generation === 1 ? prefix : `${prefix}g${generation}.`
 }
@@ -56,7 +59,9 @@ export function topicNames(layout: Pick<TopicLayout, 'prefix' | 'generation'>): 
   return Object.fromEntries(topicKeys.map((key) => [key, nameOf(topics[key])])) as TopicNames
 }
 
-/** What the consumer group reads: each topic that it subscribes to, with the tiers that are to be consumed. */
+/**
+ * What the consumer group reads: each topic that it subscribes to, with the tiers that are to be consumed.
+ */
 export function groupSubscriptions(
   names: TopicNames,
   tiers: readonly { readonly topic: string; readonly waitMs: number }[],
@@ -85,8 +90,8 @@ export function shortTopicName(topic: string, prefix: string): string {
 }
 
 /**
- * The table of topics for a layout. `sluice topics apply` and `sluice up` make the topics so, by `topic-apply.ts`; nothing
- * else ever creates one. All other roles compare at their start.
+ * The table of topics for a layout. `sluice topics apply` and `sluice up` make the topics so, by
+ * `topic-apply.ts`; nothing else ever creates one. All other roles compare at their start.
  */
 export function topicTable(layout: TopicLayout): TopicDefinition[] {
   const names = topicNames(layout)
@@ -143,7 +148,10 @@ function keepingSettings(kept: Keeping): TopicSetting[] {
   ]
 }
 
-/** The tiers of every retry topic that exists, also those of a ladder that was configured before: all are consumed until empty. */
+/**
+ * The tiers of every retry topic that exists, also those of a ladder that was configured before: all are
+ * consumed until empty.
+ */
 export async function existingRetryTiers(kafka: Kafka, retryPrefix: string): Promise<string[]> {
   return withAdmin(kafka, async (admin) => {
     const existing = await admin.listTopics()

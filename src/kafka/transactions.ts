@@ -4,9 +4,10 @@ import type { FetchedRecord } from './record-batch.ts'
 const abortMarker = Buffer.from([0, 0, 0, 0])
 
 /**
- * The records of a fetch that are to be given on: from `from` on, without the markers of transactions and without what belongs to aborted ones. Such a
- * transaction begins at its first offset and ends with the marker of its producer. `records` are all of the fetch, in order.
- * Source: the Kafka protocol, Fetch response and control batches.
+ * The records of a fetch that are to be given on: from `from` on, without the markers of transactions and
+ * without what belongs to aborted ones. Such a transaction begins at its first offset and ends with the
+ * marker of its producer. `records` are all of the fetch, in order. Source: the Kafka protocol, Fetch
+ * response and control batches.
  */
 export function withoutAborted(
   records: readonly FetchedRecord[],

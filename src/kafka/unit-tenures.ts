@@ -24,8 +24,8 @@ type Tenure = {
 const againAfterMs = 1_000
 
 /**
- * Which units have their state. In each tenure of a unit `prepare` is called once, again only when it rejects, and after it
- * `released` once. A tenure begins when the one before has come to its end.
+ * Which units have their state. In each tenure of a unit `prepare` is called once, again only when it
+ * rejects, and after it `released` once. A tenure begins when the one before has come to its end.
  */
 export class UnitTenures {
   readonly #options: UnitTenuresOptions

@@ -18,8 +18,9 @@ export class Watermark {
   /** One past the highest offset received or passed over. Invariant: #base <= #top. */
   #top: number
   /**
-   * The records from #base on, ascending, in a ring: entry n at (#head + n) & #mask. One that isn't here and is below #top is no record, so
-   * that what compaction or markers leave out takes no memory. Invariant: the first one isn't settled, and has the offset #base.
+   * The records from #base on, ascending, in a ring: entry n at (#head + n) & #mask. One that isn't here and
+   * is below #top is no record, so that what compaction or markers leave out takes no memory. Invariant: the
+   * first one isn't settled, and has the offset #base.
    */
   #offsets: Float64Array
   #settled: Uint8Array
@@ -54,7 +55,9 @@ export class Watermark {
     return this.#top
   }
 
-  /** How many offsets lie between the watermark and the highest one received: what the metadata has to hold. */
+  /**
+   * How many offsets lie between the watermark and the highest one received: what the metadata has to hold.
+   */
   get span(): number {
     return this.#top - this.#base
   }

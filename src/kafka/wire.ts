@@ -1,4 +1,7 @@
-/** A broker of kafkajs 2.2.4, as `findBroker` of a cluster gives it: what is used of it, which it declares in part. */
+/**
+ * A broker of kafkajs 2.2.4, as `findBroker` of a cluster gives it: what is used of it, which it declares in
+ * part.
+ */
 export type WireBroker = {
   /** What the broker understands, by API key; null before the first connection. */
   readonly versions: Readonly<Record<number, VersionRange>> | null
@@ -52,8 +55,9 @@ export class BrokerTooOldError extends Error {
 }
 
 /**
- * Sends one request to one broker, by kafkajs' connections. Gives its answer with all error codes left where they belong. Rejects only when the
- * connection or the request as a whole failed; with a `BrokerTooOldError` where the broker has none of the versions.
+ * Sends one request to one broker, by kafkajs' connections. Gives its answer with all error codes left where
+ * they belong. Rejects only when the connection or the request as a whole failed; with a `BrokerTooOldError`
+ * where the broker has none of the versions.
  *
  * @param broker one of a cluster's `findBroker`
  */
@@ -105,7 +109,10 @@ function versionFor(
 const connecting = new WeakMap<object, Map<boolean, Promise<unknown>>>()
 const fetchKey = 1
 
-/** kafkajs opens a socket for each request that comes while it connects, and forgets, and never closes, all but the last. */
+/**
+ * kafkajs opens a socket for each request that comes while it connects, and forgets, and never closes, all
+ * but the last.
+ */
 function connectOnce(
   pool: WireBroker['connectionPool'],
   { request }: Pick<Protocol<unknown>, 'request'>,

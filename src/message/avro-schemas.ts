@@ -1,12 +1,13 @@
 import { messageKinds } from './message-schemas.ts'
 
 /**
- * The contracts of the topics in Avro, for producers who use a schema registry; `schemas/*.avsc` are generated from these.
- * What is encoded with one and decoded again is valid by the JSON Schema of its topic. They are a convenience: any Avro
- * schema will do whose values, as JSON, are valid.
+ * The contracts of the topics in Avro, for producers who use a schema registry; `schemas/*.avsc` are
+ * generated from these. What is encoded with one and decoded again is valid by the JSON Schema of its topic.
+ * They are a convenience: any Avro schema will do whose values, as JSON, are valid.
  *
- * An optional field has the default null, which stands for "not there". Unions have no two branches that a value could be
- * mistaken for (a whole number is a double, which is exact up to 2^53), so that every language can write them.
+ * An optional field has the default null, which stands for "not there". Unions have no two branches that a
+ * value could be mistaken for (a whole number is a double, which is exact up to 2^53), so that every language
+ * can write them.
  */
 
 const namespace = 'sluice'

@@ -5,11 +5,12 @@ import { attributesFields, MAX_MESSAGE_ID_CHARACTERS, type MessageKind } from '.
 import { formatTimestamp, isCanonicalTimestamp, parseTimestamp } from './timestamp.ts'
 
 /**
- * The short way into canonical form, for messages whose JSON is spelled as JSON.stringify would spell it: most are, since
- * their producers wrote them so. They are checked and completed as bytes, at a fraction of the cost of parsing and
- * writing them. `undefined` where that can't be told for sure (odd spaces, needless escapes, long numbers, keys that repeat
- * or begin with a digit, kinds with rules of their own, whatever would be refused): then the long way decides. Where
- * there is a result, it is that of the long way, byte for byte.
+ * The short way into canonical form, for messages whose JSON is spelled as JSON.stringify would spell it:
+ * most are, since their producers wrote them so. They are checked and completed as bytes, at a fraction of
+ * the cost of parsing and writing them. `undefined` where that can't be told for sure (odd spaces, needless
+ * escapes, long numbers, keys that repeat or begin with a digit, kinds with rules of their own, whatever
+ * would be refused): then the long way decides. Where there is a result, it is that of the long way, byte for
+ * byte.
  */
 export function enterCanonical(
   value: Uint8Array,
@@ -58,7 +59,8 @@ const kinds: ReadonlyMap<string, Kind> = new Map(
   }),
 )
 
-// One message is scanned at a time, and what was found is kept here: to make an object for each would cost as much again.
+// One message is scanned at a time, and what was found is kept here: to make an object for each would cost as
+// much again.
 const absent = -1
 const keyStarts = new Int32Array(fields.length)
 const starts = new Int32Array(fields.length)
@@ -91,7 +93,9 @@ const closeBracket = 0x5d
 const openBrace = 0x7b
 const closeBrace = 0x7d
 
-/** 1 for what stands for itself in a string. Which bytes above ASCII may follow each other was checked before. */
+/**
+ * 1 for what stands for itself in a string. Which bytes above ASCII may follow each other was checked before.
+ */
 const plain = Uint8Array.from({ length: 256 }, (_, byte) =>
   byte >= 0x20 && byte !== quote && byte !== backslash ? 1 : 0,
 )
@@ -180,8 +184,9 @@ function endOfArray(bytes: Buffer, start: number, levels: number): number {
 }
 
 /**
- * Behind the colon. A key that repeats one of its object is invalid: the last counts, and stands where the first was. So is
- * one that begins with a digit: keys like integers come first, in the order of their numbers.
+ * Behind the colon. A key that repeats one of its object is invalid: the last counts, and stands where the
+ * first was. So is one that begins with a digit: keys like integers come first, in the order of their
+ * numbers.
  */
 function endOfKey(bytes: Buffer, start: number, firstKey: number): number {
   if (bytes[start] !== quote || isDigit(bytes[start + 1]) || keysLeft <= 0) return invalid
@@ -396,7 +401,10 @@ function cutsFor(isRewritten: boolean, nullField: number): readonly number[] {
   return cuts.length === 1 ? cuts : cuts.sort((one, other) => keyStartOf(one) - keyStartOf(other))
 }
 
-/** Copies the members from `from` on, until the one at `until` or the end of the object; a comma or brace is before it. */
+/**
+ * Copies the members from `from` on, until the one at `until` or the end of the object; a comma or brace is
+ * before it.
+ */
 function writeRun(bytes: Buffer, from: number, until: number, to: Buffer, at: number): number {
   const end = until - 1
   if (end <= from) return at

@@ -1,6 +1,7 @@
 /**
- * Why a record or a delivery ends in the dead letters: values of the header `reason`, and of metric labels. Each list is closed.
- * `describeDeath` in `src/pipeline/dead-letter.ts` says in words why a delivery was given up, and what to do.
+ * Why a record or a delivery ends in the dead letters: values of the header `reason`, and of metric labels.
+ * Each list is closed. `describeDeath` in `src/pipeline/dead-letter.ts` says in words why a delivery was
+ * given up, and what to do.
  */
 
 /** A message of `events` is refused: what is wrong lies in the message. */

@@ -28,11 +28,11 @@ const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /**
  * Brings a record's value into canonical form. All fields pass through. Added where absent (null and '' are
- * absent too): `version: 1` (not on a `delete`; in place of one that isn't a number too), `context: {}`, `properties: {}` (on
- * `track`, `page` and `screen`) or `traits: {}` (on `identify` and `group`),
- * `timestamp` (the record's), `messageId` (from topic, partition and offset), and on an alias both spellings of
- * its ids. `timestamp` is rewritten as `YYYY-MM-DDTHH:mm:ss.sssZ`. Numbers are what JSON.parse makes of them; one
- * that becomes infinite is refused, since JSON.stringify would make it null. What is over a limit is refused; a
+ * absent too): `version: 1` (not on a `delete`; in place of one that isn't a number too), `context: {}`,
+ * `properties: {}` (on `track`, `page` and `screen`) or `traits: {}` (on `identify` and `group`), `timestamp`
+ * (the record's), `messageId` (from topic, partition and offset), and on an alias both spellings of its ids.
+ * `timestamp` is rewritten as `YYYY-MM-DDTHH:mm:ss.sssZ`. Numbers are what JSON.parse makes of them; one that
+ * becomes infinite is refused, since JSON.stringify would make it null. What is over a limit is refused; a
  * body can be longer than the value (1e20 is written out), and is held to the same limit.
  *
  * Whatever the bytes are, it does not throw. Entering a `body` again gives the same body.

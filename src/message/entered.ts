@@ -13,7 +13,9 @@ export type Entered = {
   body: Buffer
 }
 
-/** The same for each reading of a record. Of an over-long one the end is kept: partition and offset are there. */
+/**
+ * The same for each reading of a record. Of an over-long one the end is kept: partition and offset are there.
+ */
 export function madeMessageId({ topic, partition, offset }: Origin): string {
   return `${topic}-${partition}-${offset}`.slice(-MAX_MESSAGE_ID_CHARACTERS)
 }

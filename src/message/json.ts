@@ -1,9 +1,11 @@
 /**
- * Reads JSON text that a stranger wrote. The same as JSON.parse, which in the V8 of Node 24 and 26 can misread a
- * key that is spelled with an escape: once any object with a key `\` was parsed, a key spelled `"\n"` in its place
- * comes out as `\` (nodejs/node#63785). One producer's keys would so change those of another.
+ * Reads JSON text that a stranger wrote. The same as JSON.parse, which in the V8 of Node 24 and 26 can
+ * misread a key that is spelled with an escape: once any object with a key `\` was parsed, a key spelled
+ * `"\n"` in its place comes out as `\` (nodejs/node#63785). One producer's keys would so change those of
+ * another.
  *
- * A misread key is the beginning of its own spelling, with the backslash: where no key holds one, all is well.
+ * A misread key is the beginning of its own spelling, with the backslash: where no key holds one, all is
+ * well.
  */
 export function parseJson(text: string): { ok: true; value: unknown } | { ok: false } {
   let value: unknown
@@ -17,8 +19,8 @@ export function parseJson(text: string): { ok: true; value: unknown } | { ok: fa
 }
 
 /**
- * Whether any member of any depth is sought; members of arrays have the key ''. Walks with a list instead of the
- * stack, which nesting could exhaust.
+ * Whether any member of any depth is sought; members of arrays have the key ''. Walks with a list instead of
+ * the stack, which nesting could exhaust.
  */
 export function hasMember(root: unknown, isSought: (key: string, value: unknown) => boolean): boolean {
   const pending = [root]
@@ -40,7 +42,9 @@ export function hasMember(root: unknown, isSought: (key: string, value: unknown)
   return false
 }
 
-/** Whether a value is, or holds at any depth, a number that JSON.parse has read as infinite, such as 1e999. */
+/**
+ * Whether a value is, or holds at any depth, a number that JSON.parse has read as infinite, such as 1e999.
+ */
 export function holdsInfinite(value: unknown): boolean {
   return hasMember([value], (_key, member) => member === Infinity || member === -Infinity)
 }
@@ -49,12 +53,15 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null
 }
 
-/** Whether a colon follows a string with an escape in it. Looks at escapes only, of which most texts have few. */
+/**
+ * Whether a colon follows a string with an escape in it. Looks at escapes only, of which most texts have few.
+ */
 function mayHaveEscapedKey(text: string): boolean {
   let quote = -1
   for (let escape = text.indexOf('\\'); escape !== -1;) {
     const rest = escape + 2
-    // A quote that is known to be ahead isn't looked for again: many escapes of a long string find the same one.
+    // A quote that is known to be ahead isn't looked for again: many escapes of a long string find the same
+    // one.
     if (quote < rest) quote = text.indexOf('"', rest)
     const next = text.indexOf('\\', rest)
     const isLastOfString = next === -1 || quote < next
@@ -83,8 +90,8 @@ const closeBrace = 0x7d
 const space = 0x20
 
 /**
- * Reads a text that JSON.parse has accepted, key by key. Keeps a list of the open containers: the stack could be
- * exhausted.
+ * Reads a text that JSON.parse has accepted, key by key. Keeps a list of the open containers: the stack could
+ * be exhausted.
  */
 function readAgain(text: string): unknown {
   const root: unknown[] = []
@@ -115,7 +122,10 @@ function readAgain(text: string): unknown {
   return root[0]
 }
 
-/** An object for which no shape is made: tens of thousands with a field of their own each would cost four times as much. */
+/**
+ * An object for which no shape is made: tens of thousands with a field of their own each would cost four
+ * times as much.
+ */
 function dictionary(): Record<string, unknown> {
   const fields: Record<string, unknown> = Object.create(null)
   Object.setPrototypeOf(fields, Object.prototype)

@@ -49,7 +49,9 @@ const everywhere = {
 const traits = object('Traits of the user or group. Absent: an empty object is sent.')
 const properties = object('Properties of the event, page or screen. Absent: an empty object is sent.')
 
-/** A schema that holds when at least one of the fields is there and not empty. Types are checked elsewhere. */
+/**
+ * A schema that holds when at least one of the fields is there and not empty. Types are checked elsewhere.
+ */
 const someOf = (...names: string[]) => ({
   anyOf: names.map((name) => ({
     required: [name],
@@ -94,8 +96,8 @@ const event = Type.Union([
 ])
 
 /**
- * A message as producers write it to the events topic; `schemas/event.schema.json` is generated from it. Fields
- * that it doesn't name are allowed and delivered unchanged.
+ * A message as producers write it to the events topic; `schemas/event.schema.json` is generated from it.
+ * Fields that it doesn't name are allowed and delivered unchanged.
  */
 export const eventSchema = {
   $schema: 'https://json-schema.org/draft/2020-12/schema',

@@ -1,8 +1,8 @@
 import { isAbsent } from './validate.ts'
 
 /**
- * The key of the record that carries a validated message: `userId`, else `anonymousId`. All messages of a user
- * are in one partition by it. An alias may name its user in the receivers' spelling only.
+ * The key of the record that carries a validated message: `userId`, else `anonymousId`. All messages of a
+ * user are in one partition by it. An alias may name its user in the receivers' spelling only.
  */
 export function partitionKey(message: {
   type?: unknown

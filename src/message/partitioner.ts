@@ -1,6 +1,7 @@
 /**
  * The partition of a key among `partitions`: murmur2 of its UTF-8 bytes, as Java's clients and kafkajs place
- * records, so that all producers put a user in one partition. kafkajs computes the same with BigInts, at 5 µs a key.
+ * records, so that all producers put a user in one partition. kafkajs computes the same with BigInts, at 5 µs
+ * a key.
  */
 export function partitionOf(key: string, partitions: number): number {
   return (murmur2(key) & 0x7fffffff) % partitions

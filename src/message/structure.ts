@@ -6,12 +6,16 @@ export type Excess = 'nested_too_deep' | 'too_many_keys'
 /** The shortest member of an object, with what parts it from the next one: `"":0,`. */
 const minMemberCharacters = 5
 
-/** What entering may add to a message at the most: version, timestamp, messageId, context, and four ids of an alias. */
+/**
+ * What entering may add to a message at the most: version, timestamp, messageId, context, and four ids of an
+ * alias.
+ */
 const maxAddedKeys = 8
 
 /**
- * Whether a message is nested too deep, or has too many keys. `text` is what it was parsed from: most are too short for
- * too many keys, and open too few brackets for too many levels, so that nothing need be walked through.
+ * Whether a message is nested too deep, or has too many keys. `text` is what it was parsed from: most are too
+ * short for too many keys, and open too few brackets for too many levels, so that nothing need be walked
+ * through.
  */
 export function findExcess(
   text: string,
@@ -61,7 +65,10 @@ function isContainer(value: unknown): value is Fields {
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** `keys` are those of all objects together. `number_out_of_range`: JSON.parse has read one as infinite, such as 1e999. */
+/**
+ * `keys` are those of all objects together. `number_out_of_range`: JSON.parse has read one as infinite, such
+ * as 1e999.
+ */
 export type Measured =
   | { readonly ok: true; readonly keys: number }
   | { readonly ok: false; readonly fault: Excess | 'number_out_of_range' }
@@ -71,8 +78,9 @@ let keysFound = 0
 let isInfiniteFound = false
 
 /**
- * Counts the keys of what JSON.parse has read, and says what keeps it from being written. Looks at each member once, and
- * at no more of them than the limits allow: of any value it may be asked before JSON.stringify, whose stack is bounded.
+ * Counts the keys of what JSON.parse has read, and says what keeps it from being written. Looks at each
+ * member once, and at no more of them than the limits allow: of any value it may be asked before
+ * JSON.stringify, whose stack is bounded.
  */
 export function measureStructure(
   value: object,

@@ -4,9 +4,9 @@ const EARLIEST_MS = -62_167_219_200_000 // 0000-01-01T00:00:00.000Z
 const LATEST_MS = 253_402_300_799_999 // 9999-12-31T23:59:59.999Z
 
 /**
- * The spellings that `parseTimestamp` reads, as the pattern of a JSON Schema: RFC 3339, and what clients really
- * send: a zone without a colon or with hours only, a date alone, no seconds, no zone. It doesn't know how long
- * a month is.
+ * The spellings that `parseTimestamp` reads, as the pattern of a JSON Schema: RFC 3339, and what clients
+ * really send: a zone without a colon or with hours only, a date alone, no seconds, no zone. It doesn't know
+ * how long a month is.
  */
 export const timestampPattern =
   '^\\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\\d|3[01])' +
@@ -14,8 +14,8 @@ export const timestampPattern =
   '(?:[Zz]|[+-](?:[01]\\d|2[0-3])(?::?[0-5]\\d)?)?)?$'
 
 /**
- * Milliseconds since 1970 of an ISO 8601 timestamp, `undefined` when it isn't one. Finer fractions are cut off.
- * Without a zone it is UTC, a date alone is its midnight, second 60 (RFC 3339) is the next minute's 0.
+ * Milliseconds since 1970 of an ISO 8601 timestamp, `undefined` when it isn't one. Finer fractions are cut
+ * off. Without a zone it is UTC, a date alone is its midnight, second 60 (RFC 3339) is the next minute's 0.
  * The result is always within the years 0000 to 9999 in UTC, so that `formatTimestamp` can write it.
  */
 export function parseTimestamp(text: string): number | undefined {
@@ -48,7 +48,10 @@ export function parseTimestamp(text: string): number | undefined {
   return offsetMinutes === undefined ? undefined : utc(year, month, day, timeMs - offsetMinutes * MINUTE_MS)
 }
 
-/** The minute that was written last: messages come in the order of their time, and most of a minute share its text. */
+/**
+ * The minute that was written last: messages come in the order of their time, and most of a minute share its
+ * text.
+ */
 let writtenMinuteMs = Number.NaN
 let writtenMinute = ''
 
@@ -120,7 +123,9 @@ function zoneOffset(text: string, at: number): number | undefined {
   return (sign === '-' ? -1 : 1) * (hours * 60 + minutes)
 }
 
-/** `Date.UTC` takes the years 0 to 99 for 1900 to 1999, hence the detour through the same day 400 years later. */
+/**
+ * `Date.UTC` takes the years 0 to 99 for 1900 to 1999, hence the detour through the same day 400 years later.
+ */
 function utc(year: number, month: number, day: number, timeMs: number): number | undefined {
   const ms = Date.UTC(year + 400, month - 1, day) - FOUR_CENTURIES_MS + timeMs
   return isWritable(ms) ? ms : undefined

@@ -55,7 +55,10 @@ function isMessage(kind: MessageKind, message: JsonObject): message is JsonObjec
 const explained = new Map<string, Refusal>()
 const mostExplained = 1_000
 
-/** The same faults are looked for once: to find them costs many times what it costs to see that there are some. */
+/**
+ * The same faults are looked for once: to find them costs many times what it costs to see that there are
+ * some.
+ */
 function explain(kind: MessageKind, message: JsonObject): Refusal {
   const look = lookOf(kind, message)
   const known = look === undefined ? undefined : explained.get(look)
@@ -80,7 +83,10 @@ const checkedFields = [
   'Previous ID',
 ]
 
-/** All of a message that the schema looks at; `undefined` where that is more than what kinds of values there are. */
+/**
+ * All of a message that the schema looks at; `undefined` where that is more than what kinds of values there
+ * are.
+ */
 function lookOf(kind: MessageKind, message: JsonObject): string | undefined {
   const { timestamp, messageId } = message
   if (!isAbsent(timestamp)) return undefined

@@ -95,7 +95,10 @@ export class Board {
     return this.#answered.get(hookKey(hook)) ?? 0
   }
 
-  /** The hooks that fail by reports since `sinceMs`, each once: since the first of them, with the outcome of the last. */
+  /**
+   * The hooks that fail by reports since `sinceMs`, each once: since the first of them, with the outcome of
+   * the last.
+   */
   failing(sinceMs: number): ReadonlyMap<string, SeenHook> {
     const failing = new Map<string, SeenHook>()
     for (const { failing: reported, seenMs } of this.#reports.values()) {

@@ -30,7 +30,10 @@ export type Decided = {
   readonly notices: readonly Notice[]
   /** Keys of what was told, and is over. */
   readonly forgotten: readonly string[]
-  /** Hooks that have begun to fail again, of which nothing is told: the window of the notice before isn't over. */
+  /**
+   * Hooks that have begun to fail again, of which nothing is told: the window of the notice before isn't
+   * over.
+   */
   readonly coalesced: number
 }
 
@@ -38,8 +41,8 @@ export type Decided = {
 const mostAtOnce = 100
 
 /**
- * Decides what is told. What it keeps is beside the point: one that begins anew, as another process does, decides the same from the board,
- * a little later.
+ * Decides what is told. What it keeps is beside the point: one that begins anew, as another process does,
+ * decides the same from the board, a little later.
  */
 export class Decider {
   readonly #terms: Terms
@@ -152,7 +155,9 @@ export class Decider {
     })
   }
 
-  /** Destinations that have lacked values for a while: what a first sync makes up for by itself isn't told. */
+  /**
+   * Destinations that have lacked values for a while: what a first sync makes up for by itself isn't told.
+   */
   #behind(board: Board, { nowMs, behind }: Situation): readonly Notice[] {
     const since = new Map<string, number>()
     const notices = behind.flatMap(({ destinationId, spaceId }): readonly Notice[] => {

@@ -4,9 +4,10 @@ import { type Notice, type NoticeKind, noticeKinds, subjectOf } from './notice.t
 
 /**
  * The records of the topic `notices`, whose keys are JSON lists:
- * - `["report", REPORTER]`: what a process has seen of hooks and destinations, a few times a minute while there is something;
- * - `["told", KIND, DESTINATION, SUBJECT]`: the last notice of a kind. It is written before the notice is sent, and once more when it is:
- *   whoever comes next sends what was not.
+ * - `["report", REPORTER]`: what a process has seen of hooks and destinations, a few times a minute while
+ *   there is something;
+ * - `["told", KIND, DESTINATION, SUBJECT]`: the last notice of a kind. It is written before the notice is
+ *   sent, and once more when it is: whoever comes next sends what was not.
  */
 
 const failingHook = Type.Object({

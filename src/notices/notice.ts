@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 
 /**
- * What a customer is told of a destination. Times are epoch milliseconds. One notice stays the same object of plain data from the moment
- * that it is decided: whoever sends it again sends the same `messageId`.
+ * What a customer is told of a destination. Times are epoch milliseconds. One notice stays the same object of
+ * plain data from the moment that it is decided: whoever sends it again sends the same `messageId`.
  */
 export type Notice =
   /** `times`: how often it has begun to fail since the notice before, this one included. */
@@ -43,7 +43,10 @@ export const noticeKinds: readonly NoticeKind[] = [
   'needs_backfill',
 ]
 
-/** A Segment message, as it is written to `events`. `key` is that of its record: notices of a destination are in one partition. */
+/**
+ * A Segment message, as it is written to `events`. `key` is that of its record: notices of a destination are
+ * in one partition.
+ */
 export type NoticeMessage = { readonly messageId: string; readonly key: string; readonly text: string }
 
 /** What a notice is about: at most one of a kind is told of it in a time. */

@@ -52,9 +52,9 @@ export type NotifierObserver = {
 const goneAfterMs = 3_600_000
 
 /**
- * Reports what this process sees of failing hooks, and decides for all processes what is told of them where it owns the unit that does
- * so. A notice is written to the topic `notices`, sent, and written as sent: whoever owns the unit next goes on there, with the
- * same `messageId`.
+ * Reports what this process sees of failing hooks, and decides for all processes what is told of them where
+ * it owns the unit that does so. A notice is written to the topic `notices`, sent, and written as sent:
+ * whoever owns the unit next goes on there, with the same `messageId`.
  */
 export class Notifier {
   readonly #options: NotifierOptions
@@ -133,7 +133,10 @@ export class Notifier {
     }
   }
 
-  /** All that fails is told at each look, for as long as something does: a process that says nothing any more is gone. */
+  /**
+   * All that fails is told at each look, for as long as something does: a process that says nothing any more
+   * is gone.
+   */
   async #report(): Promise<void> {
     const { watch, openHooks, write, reporter } = this.#options
     const report = watch.take(openHooks())

@@ -15,9 +15,15 @@ export type WatchOptions = {
 
 /** Fewer failures than this say nothing of a hook. */
 const leastFailures = 3
-/** A message is tried once an hour at least: of a hook that nothing was sent to for so long, nobody knows how it is. */
+/**
+ * A message is tried once an hour at least: of a hook that nothing was sent to for so long, nobody knows how
+ * it is.
+ */
 const quietMs = 65 * 60_000
-/** What a report holds of each; the rest waits for the next one. A thousand of them are within a record's limit. */
+/**
+ * What a report holds of each; the rest waits for the next one. A thousand of them are within a record's
+ * limit.
+ */
 const mostOfEach = 500
 
 /** A hook that has failed, or that is said to fail. */
@@ -35,8 +41,8 @@ type Watched = {
 type Counts = { readonly paced: Map<string, number>; readonly deadLetters: Map<string, number> }
 
 /**
- * What one process sees of hooks that fail, of dead letters and of deliveries that are put off, until it is reported. While it is
- * off it looks at nothing. A success of a hook that never failed costs one comparison.
+ * What one process sees of hooks that fail, of dead letters and of deliveries that are put off, until it is
+ * reported. While it is off it looks at nothing. A success of a hook that never failed costs one comparison.
  */
 export class Watch {
   readonly #options: WatchOptions
@@ -123,7 +129,10 @@ export class Watch {
     watched.lastOutcome = outcome
   }
 
-  /** `undefined` where it doesn't fail, or not for long enough. One whose breaker is open may take something now and then. */
+  /**
+   * `undefined` where it doesn't fail, or not for long enough. One whose breaker is open may take something
+   * now and then.
+   */
   #failingSince(
     { failures, sinceMs, lastFailedMs }: Watched,
     openMs: number,
@@ -176,7 +185,10 @@ export class Watch {
   }
 }
 
-/** It works, as far as anybody can tell: a message that it refuses for good is a dead letter, and no failure of the hook. */
+/**
+ * It works, as far as anybody can tell: a message that it refuses for good is a dead letter, and no failure
+ * of the hook.
+ */
 function hasAnswered(outcome: Outcome, verdict: HookResult['verdict']): boolean {
   return outcome.kind === 'answer' && (verdict.kind !== 'retry' || outcome.status === 429)
 }

@@ -21,8 +21,9 @@ export class TokenBucket {
   }
 
   /**
-   * Takes `count` tokens, and gives 0; or takes none, and gives how many milliseconds until it would. One token is
-   * enough for any count, and the others are owed: a count above the burst would otherwise wait for ever.
+   * Takes `count` tokens, and gives 0; or takes none, and gives how many milliseconds until it would. One
+   * token is enough for any count, and the others are owed: a count above the burst would otherwise wait for
+   * ever.
    */
   take(nowMs: number, count = 1): number {
     this.#refill(nowMs)

@@ -10,7 +10,10 @@ export type AccountOptions = {
 
 type Holding = { records: number; bytes: number }
 
-/** Counts what a pipeline holds and what it has under way, and asks for no more records while that is too much. */
+/**
+ * Counts what a pipeline holds and what it has under way, and asks for no more records while that is too
+ * much.
+ */
 export class Account {
   readonly #options: AccountOptions
   readonly #inside: Holding = { records: 0, bytes: 0 }
@@ -55,7 +58,10 @@ export class Account {
     return new PendingRecord(record, deliveries, bytes, this.#listener)
   }
 
-  /** Whether a record may leave the buffer, since it waits only for failing hooks. One that has left may go on. */
+  /**
+   * Whether a record may leave the buffer, since it waits only for failing hooks. One that has left may go
+   * on.
+   */
   mayDetach(pending: PendingRecord): boolean {
     const most = this.#options.detached
     const { records, bytes } = this.#detached
@@ -103,7 +109,10 @@ export class Account {
     this.#reportPressure()
   }
 
-  /** Full at the limit, and not full again before half of it: fetching isn't switched on and off by each record. */
+  /**
+   * Full at the limit, and not full again before half of it: fetching isn't switched on and off by each
+   * record.
+   */
   #reportPressure(): void {
     const { buffer, onPressure } = this.#options
     const fill = Math.max(this.#inside.records / buffer.records, this.#inside.bytes / buffer.bytes)

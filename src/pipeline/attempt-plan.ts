@@ -23,7 +23,10 @@ export type PlanOptions = {
 
 const noHooks: Hooks = []
 
-/** Plans an attempt that begins at `startedMs` (epoch milliseconds); or says which hooks are to be waited for: none, where all have failed for good. */
+/**
+ * Plans an attempt that begins at `startedMs` (epoch milliseconds); or says which hooks are to be waited for:
+ * none, where all have failed for good.
+ */
 export function planAttempt(
   delivery: Delivery,
   { definition, hooks: all }: Endpoint,
@@ -57,7 +60,10 @@ export function hasNoChance(
   return isHopeless && tryClassFor(delivery, hooks, options, startedMs) !== 'last'
 }
 
-/** How long hooks that work have asked to be left alone, in milliseconds from now; `undefined`: that doesn't keep this try from them. */
+/**
+ * How long hooks that work have asked to be left alone, in milliseconds from now; `undefined`: that doesn't
+ * keep this try from them.
+ */
 export function askedPauseMs({ hooks, sick, tryClass }: AttemptPlan): number | undefined {
   if (sick.length < hooks.length || tryClass === 'last' || tryClass === 'only') return undefined
   if (sick.some(({ breaker }) => breaker.state === 'open')) return undefined
@@ -74,14 +80,19 @@ function tryClassFor(
   return tryClassOf(ladder, delivery, idsOf(remaining), startedMs + sickWaitMs)
 }
 
-/** Hooks asked for a later time than any try is left for: unless they are broken, they are tried now, rather than never. */
+/**
+ * Hooks asked for a later time than any try is left for: unless they are broken, they are tried now, rather
+ * than never.
+ */
 function hooksAtLastTry(delivery: Delivery, remaining: Hooks, ladder: Ladder, startedMs: number): Hooks {
   if (remaining.length === 0) return remaining
   const step = waitOn(ladder, delivery, idsOf(remaining), startedMs)
   return step.kind === 'dead' ? remaining : noHooks
 }
 
-/** Those that aren't well follow the others; before these, where it is time to see whether one is well again. */
+/**
+ * Those that aren't well follow the others; before these, where it is time to see whether one is well again.
+ */
 function failoverOrder(hooks: Hooks, sick: Hooks, nowMs: number): Hooks {
   const isLater = (hook: EndpointHook): boolean =>
     sick.includes(hook) && hook.breaker.advise('between', nowMs) !== 'go'

@@ -36,8 +36,8 @@ export type AttemptListener<D> = {
   /** Whether a further hook may be tried, after one that didn't take it. */
   mayGoOn(delivery: D): boolean
   /**
-   * What came of it is known: a hook took it, or each has its outcome or was left out. Told once. There are no results where all
-   * were left out. `startedMs` is in epoch milliseconds.
+   * What came of it is known: a hook took it, or each has its outcome or was left out. Told once. There are
+   * no results where all were left out. `startedMs` is in epoch milliseconds.
    */
   concluded(
     delivery: D,
@@ -85,8 +85,8 @@ export type Attempted = SignedMessage & {
 }
 
 /**
- * One attempt of a delivery: a request to each hook, those that aren't well in their own time; the first success concludes it.
- * With `failover` one after the other until one succeeds.
+ * One attempt of a delivery: a request to each hook, those that aren't well in their own time; the first
+ * success concludes it. With `failover` one after the other until one succeeds.
  */
 export class Attempt<D extends Attempted> {
   readonly #parts: AttemptParts<D>

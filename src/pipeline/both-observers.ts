@@ -1,6 +1,9 @@
 import type { PipelineObserver } from './pipeline-ports.ts'
 
-/** What deliveries tell, told to a second one as well, after the first; the first alone where there is no second. */
+/**
+ * What deliveries tell, told to a second one as well, after the first; the first alone where there is no
+ * second.
+ */
 export function bothObservers(
   first: PipelineObserver,
   second: Partial<PipelineObserver> | undefined,

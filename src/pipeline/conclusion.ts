@@ -56,13 +56,18 @@ export class Conclusion {
     else parking.follow(delivery, decision, 'failed')
   }
 
-  /** Each hook gets one request of a message, also where another takes it; later attempts are only for those that have failed. */
+  /**
+   * Each hook gets one request of a message, also where another takes it; later attempts are only for those
+   * that have failed.
+   */
   reportOmitted(delivery: Delivery, omitted: readonly Omitted[]): void {
     if (delivery.attempts > 1) return
     for (const { hookId, why } of omitted) this.#options.observer.omitted(delivery, hookId, why)
   }
 
-  /** It is delivered. Where its user was deleted after it was judged, the `delete` may have come before it. */
+  /**
+   * It is delivered. Where its user was deleted after it was judged, the `delete` may have come before it.
+   */
   async #confirm(delivery: Delivery): Promise<void> {
     const { account, judging, parking } = this.#options
     account.begin()
@@ -72,7 +77,10 @@ export class Conclusion {
     account.end()
   }
 
-  /** It is delivered, but a request of the same attempt may still be acted on, after a newer value even: a rung later it is judged once more. */
+  /**
+   * It is delivered, but a request of the same attempt may still be acted on, after a newer value even: a
+   * rung later it is judged once more.
+   */
   #outlast(delivery: Delivery): void {
     this.#options.observer.delivered(delivery)
     delivery.outlast()

@@ -51,7 +51,10 @@ export function decide(report: AttemptReport): Decision {
   return waitOn(ladder, next, remaining, nowMs)
 }
 
-/** The next rung for hooks that are still to be tried (at least one); nothing was attempted since `carried` was written. */
+/**
+ * The next rung for hooks that are still to be tried (at least one); nothing was attempted since `carried`
+ * was written.
+ */
 export function waitOn(
   ladder: Ladder,
   carried: Progress,
@@ -69,7 +72,9 @@ export function waitOn(
 /** What a delivery carries that may not have had its turn. */
 export type Standing = Progress & { readonly waits: number; readonly attempts: number }
 
-/** As `waitOn`, for a delivery that had no turn: time goes on by the steps of the ladder, and its rung stays. */
+/**
+ * As `waitOn`, for a delivery that had no turn: time goes on by the steps of the ladder, and its rung stays.
+ */
 export function waitForTurn(
   ladder: Ladder,
   carried: Standing,
@@ -86,8 +91,8 @@ export function waitForTurn(
 const owedTries = 2
 
 /**
- * Which of its tries a delivery would have now. The four hours of one without a time to expire have not begun. `nowMs`: when it will
- * have had its turn at the latest, in epoch milliseconds.
+ * Which of its tries a delivery would have now. The four hours of one without a time to expire have not
+ * begun. `nowMs`: when it will have had its turn at the latest, in epoch milliseconds.
  */
 export function tryClassOf(
   ladder: Ladder,

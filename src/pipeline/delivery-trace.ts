@@ -2,7 +2,9 @@ import type { EndpointHook } from '../delivery/endpoint.ts'
 import type { CarriedHeaders } from '../retry/carried.ts'
 import type { Delivery, HeldRecord } from './delivery.ts'
 
-/** What the pipeline needs of tracing. Where tracing is off there is none of it, and nothing is done for it. */
+/**
+ * What the pipeline needs of tracing. Where tracing is off there is none of it, and nothing is done for it.
+ */
 export type PipelineTracing = {
   /** A delivery of a record was made: it goes on with the record's trace, or begins one. */
   begin(delivery: Delivery): DeliveryTrace
@@ -16,7 +18,10 @@ export type DeliveryTrace = {
   readonly traceId: string | undefined
   /** By which the reader of a retry topic or the dead letters goes on with it. */
   readonly headers: CarriedHeaders
-  /** A request to a hook is about to be made. Gives the headers that it is to have beside the hook's own: `headers`, and maybe more. */
+  /**
+   * A request to a hook is about to be made. Gives the headers that it is to have beside the hook's own:
+   * `headers`, and maybe more.
+   */
   posting(hook: EndpointHook, headers: readonly string[]): readonly string[]
   /** It has come to its end here: delivered, on another topic, or left to the next owner of its record. */
   end(): void

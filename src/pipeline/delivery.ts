@@ -221,7 +221,10 @@ export class Delivery implements Carried {
     this.notBeforeMs = notBeforeMs
   }
 
-  /** It is delivered, and has only to outlast what may still be done late: what is sent then, if anything, begins at the first rung. */
+  /**
+   * It is delivered, and has only to outlast what may still be done late: what is sent then, if anything,
+   * begins at the first rung.
+   */
   outlast(): void {
     this.isDelivered = true
     this.progress({ nextRung: 0, expiresAtMs: 0, failedHooks: this.failedHooks, notBeforeMs: nowhere })

@@ -36,7 +36,10 @@ type Routed = {
   readonly destination: DestinationDefinition
 }
 
-/** Makes deliveries of records, or settles or refuses records of which there are none. Holds no state of its own. */
+/**
+ * Makes deliveries of records, or settles or refuses records of which there are none. Holds no state of its
+ * own.
+ */
 export class Entrance {
   readonly #options: EntranceOptions
 
@@ -182,7 +185,9 @@ export class Entrance {
     return { ok: false, reason: 'body_too_large', detail }
   }
 
-  /** Asked last, so that nothing is remembered of what was refused or went to nobody: that may be sent again. */
+  /**
+   * Asked last, so that nothing is remembered of what was refused or went to nobody: that may be sent again.
+   */
   #isRepeat(record: HeldRecord, sourceId: string, messageId: string): boolean {
     const { repeats, observer } = this.#options
     try {

@@ -26,7 +26,9 @@ const tooLarge = {
   detail: 'the record is too large for its retry topic',
 } as const
 
-/** The ways out of the pipeline: settled, on a retry topic, in the dead letters. Holds no state of its own. */
+/**
+ * The ways out of the pipeline: settled, on a retry topic, in the dead letters. Holds no state of its own.
+ */
 export class Exits {
   readonly #options: ExitsOptions
 
@@ -65,7 +67,10 @@ export class Exits {
     void this.#produce(delivery, topics.deadLetters, { ...headersOf(delivery), reason, detail })
   }
 
-  /** Puts a record that can't be delivered to anybody into the dead letters as it is, with the headers that are known. */
+  /**
+   * Puts a record that can't be delivered to anybody into the dead letters as it is, with the headers that
+   * are known.
+   */
   refuse(
     record: HeldRecord,
     { key, value, headers }: RecordContent,
@@ -119,7 +124,10 @@ export class Exits {
     if (reported !== undefined) this.#options.account.settleAfter(reported, pending)
   }
 
-  /** The destinations that are connected to a space and don't get a value of it need a backfill. Resolve: that is on record. */
+  /**
+   * The destinations that are connected to a space and don't get a value of it need a backfill. Resolve: that
+   * is on record.
+   */
   missedBy(
     connected: readonly DestinationDefinition[],
     routed: readonly DestinationDefinition[],

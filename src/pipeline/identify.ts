@@ -1,6 +1,9 @@
 import type { PropertyHeader } from '../retry/carried.ts'
 
-/** What is delivered without having been a message of `events`, and what is asked of it before it is delivered late. */
+/**
+ * What is delivered without having been a message of `events`, and what is asked of it before it is delivered
+ * late.
+ */
 
 /** An Identify that tells one property of a user, as its record of `memberships` causes it. */
 export type IdentifyToDeliver = PropertyHeader & {
@@ -9,8 +12,8 @@ export type IdentifyToDeliver = PropertyHeader & {
   /** Canonical, and kept: no slice of a fetch. */
   readonly body: Buffer
   /**
-   * A newer value is known, but an owner before may have sent this one, and a server may act on it late: it isn't sent, and waits
-   * on the first rung to be judged then.
+   * A newer value is known, but an owner before may have sent this one, and a server may act on it late: it
+   * isn't sent, and waits on the first rung to be judged then.
    */
   readonly isSuperseded?: boolean
 }
@@ -38,8 +41,8 @@ export type Waiting = {
 }
 
 /**
- * What becomes of it. `superseded`: a newer value of the property was, or will be, routed. `suppressed`: its user was deleted after
- * it came. `send_current`: the present value goes in its place, with its version.
+ * What becomes of it. `superseded`: a newer value of the property was, or will be, routed. `suppressed`: its
+ * user was deleted after it came. `send_current`: the present value goes in its place, with its version.
  */
 export type Judgement =
   | { readonly kind: 'send' }

@@ -22,7 +22,9 @@ export class Judging {
     this.#options = options
   }
 
-  /** Whether a delivery that waited is to be judged. A `delete` is never too late, whoever asks for another. */
+  /**
+   * Whether a delivery that waited is to be judged. A `delete` is never too late, whoever asks for another.
+   */
   isNeededBy({ kind, sourceId, property, pending }: Delivery): boolean {
     const { judge, needsJudging } = this.#options
     if (judge === undefined || kind === 'delete') return false
@@ -36,7 +38,10 @@ export class Judging {
     return this.#options.mayBeDeleted?.(property, pending.record.partition) ?? false
   }
 
-  /** One with a property has its ordering key meanwhile: a newer value waits, so what is said now still holds when it is sent. */
+  /**
+   * One with a property has its ordering key meanwhile: a newer value waits, so what is said now still holds
+   * when it is sent.
+   */
   async judge(delivery: Delivery): Promise<void> {
     const { account, letGo } = this.#options
     account.begin()
@@ -46,7 +51,10 @@ export class Judging {
     account.end()
   }
 
-  /** Whether what was delivered still holds: its user may have been deleted after it was judged, so that the `delete` came before it. */
+  /**
+   * Whether what was delivered still holds: its user may have been deleted after it was judged, so that the
+   * `delete` came before it.
+   */
   async stillHolds(delivery: Delivery): Promise<boolean> {
     const judgement = await this.#judgementOf(delivery)
     return judgement !== undefined && isOfSame(delivery, judgement)

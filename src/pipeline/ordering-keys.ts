@@ -2,12 +2,12 @@ import type { LaneClass } from '../delivery/lane.ts'
 import type { PropertyHeader } from '../retry/carried.ts'
 
 /**
- * Lets one Identify at a time through for each ordering key: a property of a user in a space, at one destination. Two under
- * way at once could arrive in either order. Keys of which nothing is under way take no memory, and a step takes the same
- * time however many keys there are.
+ * Lets one Identify at a time through for each ordering key: a property of a user in a space, at one
+ * destination. Two under way at once could arrive in either order. Keys of which nothing is under way take no
+ * memory, and a step takes the same time however many keys there are.
  *
- * Fresh deliveries come in the order of their values: a fresh one replaces all that wait. A retry may be older or newer than
- * those. It waits in line, and whoever takes it from there has to judge it.
+ * Fresh deliveries come in the order of their values: a fresh one replaces all that wait. A retry may be
+ * older or newer than those. It waits in line, and whoever takes it from there has to judge it.
  */
 
 /** What takes turns. */
@@ -53,7 +53,10 @@ export class OrderingKeys<D extends Sequenced<D>> {
     return this.#waiting
   }
 
-  /** Gives true when the delivery holds its key now, and must `leave` it. Otherwise it waits until it is `next` or superseded. */
+  /**
+   * Gives true when the delivery holds its key now, and must `leave` it. Otherwise it waits until it is
+   * `next` or superseded.
+   */
   enter(delivery: D, property: PropertyHeader): boolean {
     const key = keyOf(delivery.destinationId, property)
     const orderingKey = this.#orderingKeys.get(key)
@@ -67,7 +70,10 @@ export class OrderingKeys<D extends Sequenced<D>> {
     return false
   }
 
-  /** Gives the fresh delivery behind `holder`, which holds the key from now on, or `holder` where there is none. */
+  /**
+   * Gives the fresh delivery behind `holder`, which holds the key from now on, or `holder` where there is
+   * none.
+   */
   newestOf(holder: D): D {
     const { orderingKey } = holder
     const newer = orderingKey?.first

@@ -9,7 +9,10 @@ export type OutboundRecord = {
   readonly headers: CarriedHeaders
 }
 
-/** The forms of a dead letter, each smaller than the one before. What one leaves out is where its `origin` says. */
+/**
+ * The forms of a dead letter, each smaller than the one before. What one leaves out is where its `origin`
+ * says.
+ */
 export function formsOf(letter: OutboundRecord): readonly OutboundRecord[] {
   const withoutValue: OutboundRecord = {
     ...letter,

@@ -38,7 +38,10 @@ export class Parking {
     exits.deadLetter(delivery, named, describeDeath(named, delivery, { limitMs: ladder.limitMs, last }))
   }
 
-  /** Sends a delivery on without an attempt. One that was never tried, or whose destination pauses, doesn't expire. */
+  /**
+   * Sends a delivery on without an attempt. One that was never tried, or whose destination pauses, doesn't
+   * expire.
+   */
   park(delivery: Delivery, why: Exclude<ParkReason, 'failed' | 'not_before'>): void {
     const { ladder, now, exits } = this.#options
     if (why === 'paused') delivery.expiresAtMs = 0

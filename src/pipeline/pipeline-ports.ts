@@ -16,8 +16,8 @@ import type { OutboundRecord } from './outbound-record.ts'
 import type { PipelineTracing } from './delivery-trace.ts'
 
 /**
- * What a record holds. Apart from the record itself, which is kept until it is settled: these are slices of a whole
- * fetch, and keeping one would keep all of it.
+ * What a record holds. Apart from the record itself, which is kept until it is settled: these are slices of a
+ * whole fetch, and keeping one would keep all of it.
  */
 export type RecordContent = {
   readonly key: Buffer | null
@@ -56,14 +56,17 @@ export type NotRoutedReason =
   | 'filtered_by_integrations'
 
 /**
- * How a delivery came to its first try: straight from its lane, through the bulkhead since its hook isn't well, after it had waited on
- * the ladder, or from `replays`.
+ * How a delivery came to its first try: straight from its lane, through the bulkhead since its hook isn't
+ * well, after it had waited on the ladder, or from `replays`.
  */
 export type FirstTryWay = 'direct' | 'paced' | 'parked' | 'replayed'
 
 /** Hears what happens, for metrics and logs. */
 export type PipelineObserver = {
-  /** The first request of its first attempt is about to be made. Told again where the proxy did not let that one through. */
+  /**
+   * The first request of its first attempt is about to be made. Told again where the proxy did not let that
+   * one through.
+   */
   firstTried(delivery: Delivery, way: FirstTryWay): void
   attempted(delivery: Delivery, result: HookResult, durationMs: number): void
   delivered(delivery: Delivery): void
@@ -95,7 +98,10 @@ export type FilteredMessage = {
 
 /** Knows which messages came before. */
 export type RepeatFilter = {
-  /** Says yes only of a message that another record has brought before, in the same partition; else remembers it. */
+  /**
+   * Says yes only of a message that another record has brought before, in the same partition; else remembers
+   * it.
+   */
   isRepeat(record: HeldRecord, sourceId: string, messageId: string): boolean
 }
 
@@ -122,18 +128,28 @@ export type PipelineOptions = {
   onPressure: (isFull: boolean) => void
   /** A lane can't keep up with messages that are late already: fetching those should wait. */
   onCongested: (isCongested: boolean) => void
-  /** What becomes of a delivery that has waited; absent: all are sent. It fails only once its unit isn't ours any more. */
+  /**
+   * What becomes of a delivery that has waited; absent: all are sent. It fails only once its unit isn't ours
+   * any more.
+   */
   judge?: (waiting: Waiting) => Promise<Judgement>
   /** Which are to be judged, by what costs nothing to know; absent: those with a property. */
   needsJudging?: (sourceId: string, unit: number, hasProperty: boolean) => boolean
-  /** Whether something of a user may have been deleted, by what costs nothing to know: rather too often than not. Absent: nothing was. */
+  /**
+   * Whether something of a user may have been deleted, by what costs nothing to know: rather too often than
+   * not. Absent: nothing was.
+   */
   mayBeDeleted?: (property: PropertyHeader, unit: number) => boolean
   /**
-   * A destination has missed a value of this space, and won't get it by itself. Told each time. Where it gives a promise, the
-   * record isn't settled before that resolves: until then the end of this process would have it forgotten.
+   * A destination has missed a value of this space, and won't get it by itself. Told each time. Where it
+   * gives a promise, the record isn't settled before that resolves: until then the end of this process would
+   * have it forgotten.
    */
   onBehind?: (destinationId: string, spaceId: string) => Promise<void> | undefined
-  /** The source of messages that Sluice itself writes. Where the catalog has none such, somebody has taken it out: they go to nobody. */
+  /**
+   * The source of messages that Sluice itself writes. Where the catalog has none such, somebody has taken it
+   * out: they go to nobody.
+   */
   ownSource?: string
   /** Absent: nothing is traced. */
   tracing?: PipelineTracing | undefined
@@ -142,14 +158,18 @@ export type PipelineOptions = {
 }
 
 export type Pipeline = {
-  /** Takes a record. It is settled when its every delivery is delivered, on a retry topic, or a dead letter. */
+  /**
+   * Takes a record. It is settled when its every delivery is delivered, on a retry topic, or a dead letter.
+   */
   accept(record: HeldRecord, content: RecordContent): void
   /**
-   * Delivers the Identify of a record. At the time of this call it must be of the newest value that is known of its property, or
-   * be told to be superseded.
+   * Delivers the Identify of a record. At the time of this call it must be of the newest value that is known
+   * of its property, or be told to be superseded.
    */
   acceptIdentify(record: HeldRecord, identify: IdentifyToDeliver): void
-  /** Delivers each `delete` to the destinations of its source: two of them to one that is connected to two. */
+  /**
+   * Delivers each `delete` to the destinations of its source: two of them to one that is connected to two.
+   */
   acceptDelete(record: HeldRecord, request: DeleteToDeliver): void
   /** Puts a record that nothing can be made of into the dead letters. */
   refuse(record: HeldRecord, content: RecordContent, reason: DeadReason, detail: string): void
@@ -170,7 +190,10 @@ export type Pipeline = {
   readonly queued: number
   /** Of requests to hooks that aren't well: how many are under way, how many wait, and of how many hooks. */
   readonly paced: { readonly inFlight: number; readonly queued: number; readonly hooks: number }
-  /** Hooks of the catalog whose breaker is open, but for those that were sent nothing for `openIfSentWithinMs`. */
+  /**
+   * Hooks of the catalog whose breaker is open, but for those that were sent nothing for
+   * `openIfSentWithinMs`.
+   */
   openHooks(): readonly OpenHook[]
 }
 

@@ -199,7 +199,8 @@ class DeliveryPipeline implements Pipeline {
   /** A delivery that was not begun stays behind, for the next owner of its record. */
   #letGo(delivery: Delivery, why: 'shutdown' | 'handover'): void {
     const { isBegun, record } = delivery.pending
-    // Its record's other deliveries were begun: if this one stayed behind, they would be made again. Where they are in any case, so is this one.
+    // Its record's other deliveries were begun: if this one stayed behind, they would be made again. Where
+    // they are in any case, so is this one.
     if ((isBegun && record.isElsewhere !== true) || delivery.isNewlyUncertain) {
       this.#parking.park(delivery, why)
       return
@@ -299,7 +300,10 @@ class DeliveryPipeline implements Pipeline {
     else this.#pause(delivery, pauseMs)
   }
 
-  /** All of its hooks work, and asked for a pause: a short one slows its lane, with its limits; for a long one it has no turn. */
+  /**
+   * All of its hooks work, and asked for a pause: a short one slows its lane, with its limits; for a long one
+   * it has no turn.
+   */
   #pause(delivery: Delivery, pauseMs: number): void {
     if (pauseMs <= this.#options.laneWaitMs) {
       this.#lanes.postpone(delivery, Math.max(1, Math.ceil(pauseMs)))
@@ -309,7 +313,9 @@ class DeliveryPipeline implements Pipeline {
     this.#parking.park(delivery, 'paced')
   }
 
-  /** A newer value takes the place in the lane of the one that it waits for, as long as that was not begun. */
+  /**
+   * A newer value takes the place in the lane of the one that it waits for, as long as that was not begun.
+   */
   #newestOf(queued: Delivery): Delivery {
     const newest = this.#orderingKeys.newestOf(queued)
     if (newest === queued) return queued
@@ -343,7 +349,10 @@ class DeliveryPipeline implements Pipeline {
     }).start()
   }
 
-  /** It waits for hooks that aren't well, out of their budget. Where that is used up, as by records that Kafka doesn't take, it has no turn. */
+  /**
+   * It waits for hooks that aren't well, out of their budget. Where that is used up, as by records that Kafka
+   * doesn't take, it has no turn.
+   */
   #tryDetach(delivery: Delivery): boolean {
     if (this.#account.mayDetach(delivery.pending)) {
       delivery.detach()

@@ -11,19 +11,22 @@ export class AvroFault extends Error {
   }
 }
 
-/** Items that take no bytes, such as nulls, could be claimed without end: beyond the bytes of a value it has so many. */
+/**
+ * Items that take no bytes, such as nulls, could be claimed without end: beyond the bytes of a value it has
+ * so many.
+ */
 const spareItems = 1_000
 /**
- * Records take no bytes of their own: one that has another twice, and that one another twice, is soon of more fields than
- * memory has room for. Beyond these, so many a byte.
+ * Records take no bytes of their own: one that has another twice, and that one another twice, is soon of more
+ * fields than memory has room for. Beyond these, so many a byte.
  */
 const spareFields = 10_000
 const fieldsPerByte = 8
 
 /**
- * Reads the primitives of Avro's binary encoding from the beginning of a value to its end. Whatever the bytes are, it
- * ends: each item of an array or a map, and each field, is counted against the value's length before it is read. Throws an
- * AvroFault.
+ * Reads the primitives of Avro's binary encoding from the beginning of a value to its end. Whatever the bytes
+ * are, it ends: each item of an array or a map, and each field, is counted against the value's length before
+ * it is read. Throws an AvroFault.
  */
 export class Cursor {
   readonly #bytes: Buffer

@@ -2,12 +2,15 @@ import avro, { type Schema } from 'avsc'
 import { AvroFault, type Cursor } from './avro-cursor.ts'
 
 /**
- * A type with a meaning beyond its bytes, as far as it has a text of its own in JSON. avsc builds it in place of the
- * underlying type; its bytes are the same.
+ * A type with a meaning beyond its bytes, as far as it has a text of its own in JSON. avsc builds it in place
+ * of the underlying type; its bytes are the same.
  */
 export class NamedType extends avro.types.LogicalType {
   readonly logicalName: string
-  /** Of a decimal: how many digits are behind the point. Undefined when the schema gives none that can be used. */
+  /**
+   * Of a decimal: how many digits are behind the point. Undefined when the schema gives none that can be
+   * used.
+   */
   readonly scale: number | undefined
 
   constructor(schema: Schema, options?: unknown) {
@@ -32,7 +35,9 @@ export class NamedType extends avro.types.LogicalType {
   }
 }
 
-/** For avsc. Any other logical type is ignored, as Avro wants it: its value is that of the underlying type. */
+/**
+ * For avsc. Any other logical type is ignored, as Avro wants it: its value is that of the underlying type.
+ */
 export const logicalTypes: Readonly<Record<string, typeof NamedType>> = Object.fromEntries(
   [
     'date',
@@ -50,8 +55,9 @@ export const logicalTypes: Readonly<Record<string, typeof NamedType>> = Object.f
 )
 
 /**
- * How the values of a logical type are read; `undefined` where the name doesn't go with the underlying type, and so means
- * nothing. Moments, dates and times become ISO 8601, as in messages; a decimal becomes a number where one is exact, else text.
+ * How the values of a logical type are read; `undefined` where the name doesn't go with the underlying type,
+ * and so means nothing. Moments, dates and times become ISO 8601, as in messages; a decimal becomes a number
+ * where one is exact, else text.
  */
 export function logicalReader(type: NamedType): ((cursor: Cursor) => unknown) | undefined {
   const { logicalName, scale, underlyingType } = type
@@ -112,7 +118,10 @@ const maxScale = 300
 const exactDigits = 15
 const exactScale = 22
 
-/** `2009-11-10T23:00:00.000`; finer digits are there when they aren't all 0. `digits` is how fine the unit is: 3, 6 or 9. */
+/**
+ * `2009-11-10T23:00:00.000`; finer digits are there when they aren't all 0. `digits` is how fine the unit is:
+ * 3, 6 or 9.
+ */
 function momentText(value: number | bigint, digits: number): string {
   if (digits === 3 && typeof value === 'number') return isoText(value).slice(0, -1)
   const perMs = 10n ** BigInt(digits - 3)

@@ -9,15 +9,15 @@ type Read = (cursor: Cursor) => unknown
 /**
  * Makes a reader of Avro's binary encoding, whose values come out as JSON:
  *
- * - a null in a field whose default is null is left out: that is how Avro spells an optional field that isn't there. Other
- *   nulls stay (fields without that default, items, values of maps);
+ * - a null in a field whose default is null is left out: that is how Avro spells an optional field that isn't
+ *   there. Other nulls stay (fields without that default, items, values of maps);
  * - a union is its value alone, without the name of its branch;
  * - a long beyond 2^53 is text, since a number would be another one in most receivers;
  * - bytes and fixed are base64, an enum is its symbol; logical types see `logicalReader`;
  * - NaN and infinities are refused, and strings that aren't UTF-8.
  *
- * avsc's own decoder would hang on a value that claims an array of 2^50 items, take `__proto__` for the prototype, refuse
- * large longs and name the branches of some unions.
+ * avsc's own decoder would hang on a value that claims an array of 2^50 items, take `__proto__` for the
+ * prototype, refuse large longs and name the branches of some unions.
  */
 export function createAvroReader(type: Type): PayloadReader {
   const read = readerOf(type, new Map())

@@ -6,8 +6,9 @@ export type Decoded = PlainValue | FramedRefusal
 
 export type Decoder = {
   /**
-   * Takes a value that begins with the magic byte. Where its schema isn't known yet, a promise that resolves when it is worth
-   * asking again: that waits for as long as the registry can't be asked, and never rejects. After `stop` it stays open.
+   * Takes a value that begins with the magic byte. Where its schema isn't known yet, a promise that resolves
+   * when it is worth asking again: that waits for as long as the registry can't be asked, and never rejects.
+   * After `stop` it stays open.
    */
   decode(value: Buffer): Decoded | Promise<void>
   /** Asks no more. */
@@ -28,7 +29,10 @@ export type DecoderOptions = {
 
 /** After so long a refused id is asked for again: whoever has mended it need not start us anew. */
 const refusedForMs = 30_000
-/** A node of the registry may not have heard yet of a schema that another one took: it is asked again before it is believed. */
+/**
+ * A node of the registry may not have heard yet of a schema that another one took: it is asked again before
+ * it is believed.
+ */
 const denialsBelieved = 3
 const denialPauseMs = 500
 const firstPauseMs = 500

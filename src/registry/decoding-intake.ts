@@ -36,7 +36,10 @@ export type IntakeOptions<R extends Arriving> = {
 
 /** Stands between the consumer and what takes plain JSON. */
 export type Intake<R extends Arriving> = {
-  /** Passes a record on, in the order of its partition: at once, or when the schema that it or one before it needs is there. */
+  /**
+   * Passes a record on, in the order of its partition: at once, or when the schema that it or one before it
+   * needs is there.
+   */
   accept(record: R, content: ArrivingContent): void
   /** Gives back what waits and was abandoned. Call it when partitions were lost. */
   letGoAbandoned(): void
@@ -57,7 +60,10 @@ type Line<R> = { readonly name: string; readonly waiting: Held<R>[] }
 
 class SchemaIntake<R extends Arriving> implements Intake<R> {
   readonly #options: IntakeOptions<R>
-  /** By topic and partition. Invariant: a partition has a line while, and only while, it is not fetched because of us. */
+  /**
+   * By topic and partition. Invariant: a partition has a line while, and only while, it is not fetched
+   * because of us.
+   */
   readonly #lines = new Map<string, Line<R>>()
   #records = 0
   #bytes = 0

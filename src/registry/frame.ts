@@ -1,5 +1,6 @@
 /**
- * What a value begins with that is framed for a schema registry (Confluent's wire format). No JSON text begins with it.
+ * What a value begins with that is framed for a schema registry (Confluent's wire format). No JSON text
+ * begins with it.
  */
 export const magicByte = 0
 

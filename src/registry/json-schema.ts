@@ -11,8 +11,8 @@ import { type PayloadReader, refuseFramed } from './frame.ts'
 import { parseJson } from '../message/json.ts'
 
 /**
- * As forgiving as a schema registry is: keywords that nobody knows and formats mean nothing. A schema that is faulty in
- * another way can't be compiled.
+ * As forgiving as a schema registry is: keywords that nobody knows and formats mean nothing. A schema that is
+ * faulty in another way can't be compiled.
  */
 const options: Options = {
   strict: false,
@@ -23,14 +23,14 @@ const options: Options = {
 }
 
 /**
- * A keyword of our own, in a schema that another one refers to: the name by which it does so, in the registry's list of
- * references. It need not be the schema's `$id`, which many have none of.
+ * A keyword of our own, in a schema that another one refers to: the name by which it does so, in the
+ * registry's list of references. It need not be the schema's `$id`, which many have none of.
  */
 export const referredAs = '$referredAs'
 
 /**
- * Stands in for the one Ajv that the registry's library would make, which knows draft 7 alone: here each schema gets one of its
- * own draft (6, 7, 2019-09, 2020-12). Made anew for each schema.
+ * Stands in for the one Ajv that the registry's library would make, which knows draft 7 alone: here each
+ * schema gets one of its own draft (6, 7, 2019-09, 2020-12). Made anew for each schema.
  */
 export class JsonSchemaCompiler {
   readonly #referenced: AnySchemaObject[] = []

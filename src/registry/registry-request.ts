@@ -25,8 +25,9 @@ export type RegistryConnection = {
 const maxAnswerBytes = 8 * 1024 ** 2
 
 /**
- * Asks a registry once. Never rejects, and has an end, whatever the other side does. Redirects aren't followed. A connection
- * is used once: lookups are rare, and a kept one that has gone stale would look like a registry that is down.
+ * Asks a registry once. Never rejects, and has an end, whatever the other side does. Redirects aren't
+ * followed. A connection is used once: lookups are rare, and a kept one that has gone stale would look like a
+ * registry that is down.
  */
 export async function askRegistry(
   url: string,

@@ -81,9 +81,10 @@ function optionsOf(compiler: JsonSchemaCompiler): RegistryOptions {
 class RegistryTrouble extends Error {}
 
 /**
- * The requests of one lookup: the schema, and then those that it refers to. Takes the place of the library's own transport,
- * which takes down the process with it when an answer with a bad status is the JSON `null`, never ends when a body is cut off, has no deadline
- * for the whole, and can't tell a registry that has no such schema from a URL that leads nowhere.
+ * The requests of one lookup: the schema, and then those that it refers to. Takes the place of the library's
+ * own transport, which takes down the process with it when an answer with a bad status is the JSON `null`,
+ * never ends when a body is cut off, has no deadline for the whole, and can't tell a registry that has no
+ * such schema from a URL that leads nowhere.
  */
 class Exchange {
   readonly #connection: RegistryConnection
@@ -147,7 +148,10 @@ function withName(body: { schema: string; schemaType?: unknown }, url: string): 
   return { ...body, schema: JSON.stringify({ ...parsed.value, [referredAs]: name }) }
 }
 
-/** 40401 to 40403: no such subject, version, schema. A path that isn't there is 404, without a code of its own. */
+/**
+ * 40401 to 40403: no such subject, version, schema. A path that isn't there is 404, without a code of its
+ * own.
+ */
 function saysNotFound(body: unknown): boolean {
   if (typeof body !== 'object' || body === null || !('error_code' in body)) return false
   const code = body.error_code

@@ -1,7 +1,7 @@
 /**
- * Chaskey-12, a message authentication code of 128 bits for 32-bit arithmetic (Mouha, 2014; ISO/IEC 29192-6): who
- * doesn't know the key can't find two inputs with the same one. Where node:crypto takes a microsecond to hash an id,
- * this takes a tenth of it.
+ * Chaskey-12, a message authentication code of 128 bits for 32-bit arithmetic (Mouha, 2014; ISO/IEC 29192-6):
+ * who doesn't know the key can't find two inputs with the same one. Where node:crypto takes a microsecond to
+ * hash an id, this takes a tenth of it.
  */
 export class Chaskey {
   readonly #key: Int32Array
@@ -17,9 +17,8 @@ export class Chaskey {
   }
 
   /**
-   * @param input its first `bytes` bytes count; those up to the end of their block of 16 must be there and 0, and are
-   * written to
-   * @param output takes the 16 bytes
+   * @param input its first `bytes` bytes count; those up to the end of their block of 16 must be there and 0,
+   * and are written to @param output takes the 16 bytes
    */
   mac(input: Int32Array, bytes: number, output: Int32Array): void {
     const isPadded = bytes === 0 || (bytes & 15) !== 0

@@ -8,8 +8,8 @@ const headBytes = headWords * Int32Array.BYTES_PER_ELEMENT
 const blockBytes = 16
 
 /**
- * 128 bits that stand for a message's id. The key is this process's own, so nobody can send two ids with the same
- * fingerprint, nor one with the fingerprint of another source's message.
+ * 128 bits that stand for a message's id. The key is this process's own, so nobody can send two ids with the
+ * same fingerprint, nor one with the fingerprint of another source's message.
  */
 export class Fingerprint {
   /** Of the last `take`, until the next one. */
@@ -29,8 +29,8 @@ export class Fingerprint {
   }
 
   /**
-   * Makes `words` of an id and two numbers. False when the id is too long for that: what doesn't fit would be left
-   * out, and other ids would look the same.
+   * Makes `words` of an id and two numbers. False when the id is too long for that: what doesn't fit would be
+   * left out, and other ids would look the same.
    */
   take(one: number, other: number, id: string): boolean {
     const { length } = id

@@ -4,18 +4,21 @@ import { Fingerprint } from './fingerprint.ts'
 export type Arrival = { readonly partition: number; readonly offset: number; readonly timestampMs: number }
 
 export type RepeatsOptions = {
-  /** How much later than the first one a repeat may come, by their append times; rounded up to whole seconds. */
+  /**
+   * How much later than the first one a repeat may come, by their append times; rounded up to whole seconds.
+   */
   readonly windowMs: number
   /** How many messages are remembered, those of all units together; then the oldest are forgotten. */
   readonly messages: number
 }
 
 /**
- * Which messages came before, by `messageId` within a source and a unit (docs/repeats.md, docs/decisions/021).
+ * Which messages came before, by `messageId` within a source and a unit (docs/repeats.md,
+ * docs/decisions/021).
  *
- * Its memory is taken at once and never grows: a ring of fingerprints, each with the offset and the append time of its
- * record, and a hash table whose chains run through the ring from newer to older ones. A chain ends at the first
- * entry that the ring has written over, so that nothing is ever taken out of it.
+ * Its memory is taken at once and never grows: a ring of fingerprints, each with the offset and the append
+ * time of its record, and a hash table whose chains run through the ring from newer to older ones. A chain
+ * ends at the first entry that the ring has written over, so that nothing is ever taken out of it.
  */
 export class Repeats {
   readonly #windowS: number
@@ -44,9 +47,9 @@ export class Repeats {
   }
 
   /**
-   * Whether this is a repeat: the same source has sent the same id in a record of the same partition, with a lower
-   * offset, within the window, since the unit is ours. Otherwise it is remembered. A record that comes again is no
-   * repeat of itself.
+   * Whether this is a repeat: the same source has sent the same id in a record of the same partition, with a
+   * lower offset, within the window, since the unit is ours. Otherwise it is remembered. A record that comes
+   * again is no repeat of itself.
    */
   isRepeat({ partition, offset, timestampMs }: Arrival, sourceId: string, messageId: string): boolean {
     const isTaken = this.#fingerprint.take(this.#tenureOf(partition), this.#numberOf(sourceId), messageId)
@@ -76,7 +79,10 @@ export class Repeats {
     }
   }
 
-  /** Messages that are remembered; those that the window has passed, or of lost units, until others take their place. */
+  /**
+   * Messages that are remembered; those that the window has passed, or of lost units, until others take their
+   * place.
+   */
   get count(): number {
     return this.#count
   }
@@ -86,7 +92,10 @@ export class Repeats {
     return this.#entries.byteLength + this.#heads.byteLength
   }
 
-  /** How far back it reaches, as far as its memory goes: the window, or when that is full, to the oldest message. */
+  /**
+   * How far back it reaches, as far as its memory goes: the window, or when that is full, to the oldest
+   * message.
+   */
   reachMs(nowMs: number): number {
     if (this.#count < this.#capacity) return this.#windowS * 1_000
     const oldest = this.#placeOf(this.#newest - this.#count + 1)

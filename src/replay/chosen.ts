@@ -25,11 +25,11 @@ export type ReplayedRecord = {
 }
 
 /**
- * Why a record that was asked for isn't sent again.
- * `value_omitted`: the dead letter was too large to have its message. `not_replayable`: a part of a sync, a state of an audience, or a
- * record without a source: it would fail again, or put back what is newer. `unreadable`: no message can be made of it.
- * `destination_off`, `destination_removed`, `source_unknown`, `source_off`: by the catalog of now. `filtered`: the message wants no
- * webhooks. `too_large`: no topic takes it.
+ * Why a record that was asked for isn't sent again. `value_omitted`: the dead letter was too large to have
+ * its message. `not_replayable`: a part of a sync, a state of an audience, or a record without a source: it
+ * would fail again, or put back what is newer. `unreadable`: no message can be made of it. `destination_off`,
+ * `destination_removed`, `source_unknown`, `source_off`: by the catalog of now. `filtered`: the message wants
+ * no webhooks. `too_large`: no topic takes it.
  */
 export const leftOutReasons = [
   'value_omitted',
@@ -83,7 +83,10 @@ export function leaveOut(why: LeftOutReason): Chosen {
   return { kind: 'left_out', why }
 }
 
-/** Offsets by time bound the reading to begin with; a topic whose producers name times of their own isn't in their order. */
+/**
+ * Offsets by time bound the reading to begin with; a topic whose producers name times of their own isn't in
+ * their order.
+ */
 export function isInTime({ fromMs, toMs }: Selection, timestampMs: number): boolean {
   return timestampMs >= (fromMs ?? -Infinity) && timestampMs < (toMs ?? Infinity)
 }

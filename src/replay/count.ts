@@ -7,8 +7,8 @@ import { type Tally, TallyBuilder } from './replay-tally.ts'
 const atATime = 4
 
 /**
- * Counts what a replay would send. `untilMs`: of `performance.now()`; by then it ends, and says that it isn't complete. Throws what the
- * reading throws.
+ * Counts what a replay would send. `untilMs`: of `performance.now()`; by then it ends, and says that it isn't
+ * complete. Throws what the reading throws.
  */
 export async function count({
   ranges,

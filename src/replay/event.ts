@@ -6,8 +6,9 @@ import { route } from '../routing/route.ts'
 import { type Choice, type Chosen, isInTime, leaveOut, notAsked, type SourceRecord } from './chosen.ts'
 
 /**
- * What becomes of a record of `events`: it goes to the one destination, where the catalog of now connects that to its source, as it went to
- * the others: with the same body and the same `messageId`. `value`: plain JSON.
+ * What becomes of a record of `events`: it goes to the one destination, where the catalog of now connects
+ * that to its source, as it went to the others: with the same body and the same `messageId`. `value`: plain
+ * JSON.
  */
 export function chooseEvent(record: SourceRecord, choice: Choice): Chosen {
   const { selection, topics, catalog, limits, jobId } = choice

@@ -26,7 +26,10 @@ export class JobLog {
     this.jobs = new Jobs(options.isAudited)
   }
 
-  /** Reads what is in the log as of the call. One after the other: whoever calls meanwhile shares the one that begins then. */
+  /**
+   * Reads what is in the log as of the call. One after the other: whoever calls meanwhile shares the one that
+   * begins then.
+   */
   update(): Promise<void> {
     this.#next ??= this.#reading
       .catch(() => undefined)

@@ -40,8 +40,8 @@ const backlogSeconds = 5
 const leastBacklog = 2_000
 
 /**
- * One owner's part of a replay. What it writes of a batch is in Kafka before the position behind it is noted, and that before the next
- * batch: the next owner repeats one batch at the most.
+ * One owner's part of a replay. What it writes of a batch is in Kafka before the position behind it is noted,
+ * and that before the next batch: the next owner repeats one batch at the most.
  */
 export class JobRun {
   readonly #options: JobRunOptions

@@ -68,9 +68,9 @@ export type JobRecord =
   | { readonly kind: 'audit'; readonly key: string; readonly entry: AuditEntry }
 
 /**
- * Records of the topic `replay-jobs`, whose keys are JSON lists: `[id, "order"]`, `[id, "wish"]`, `[id, "progress", term]` and
- * `["audit", key]`. Each is a key of its own, so that compaction leaves the last of each: a note that comes too late of an owner of before takes
- * the place of its own alone.
+ * Records of the topic `replay-jobs`, whose keys are JSON lists: `[id, "order"]`, `[id, "wish"]`,
+ * `[id, "progress", term]` and `["audit", key]`. Each is a key of its own, so that compaction leaves the last
+ * of each: a note that comes too late of an owner of before takes the place of its own alone.
  */
 export function encodeJobRecord(record: JobRecord): { key: Buffer; value: Buffer } {
   return { key: asJson(keyOf(record)), value: asJson(valueOf(record)) }

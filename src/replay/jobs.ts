@@ -8,7 +8,10 @@ export type Job = {
   readonly progress: JobProgress | undefined
 }
 
-/** `waiting`: for an owner, which takes seconds where a worker runs. `stopped`: what its owner is just writing may still come. */
+/**
+ * `waiting`: for an owner, which takes seconds where a worker runs. `stopped`: what its owner is just writing
+ * may still come.
+ */
 export type JobState = 'waiting' | 'running' | 'stopped' | 'done'
 
 export function stateOf({ wish, progress }: Job): JobState {

@@ -12,9 +12,9 @@ import {
 } from './chosen.ts'
 
 /**
- * What becomes of a dead letter. One of a delivery goes to `replays` with its tries, its expiry and its failed hooks cleared, and is
- * judged there as any that has waited: what is newer holds, who was deleted stays so. One that never came to a destination goes
- * back to the topic that it came from.
+ * What becomes of a dead letter. One of a delivery goes to `replays` with its tries, its expiry and its
+ * failed hooks cleared, and is judged there as any that has waited: what is newer holds, who was deleted
+ * stays so. One that never came to a destination goes back to the topic that it came from.
  */
 export function chooseLetter(letter: SourceRecord, choice: Choice): Chosen {
   const { selection } = choice
@@ -52,7 +52,9 @@ export function chooseLetter(letter: SourceRecord, choice: Choice): Chosen {
   )
 }
 
-/** By what its headers say. One that can't be read says nothing: it counts where nothing of that is asked for. */
+/**
+ * By what its headers say. One that can't be read says nothing: it counts where nothing of that is asked for.
+ */
 function isAsked({ headers }: SourceRecord, { selection }: Choice): boolean {
   const { destinationId, sourceId, reason, messageId } = selection
   const isSo = (wanted: string | undefined, name: string): boolean =>

@@ -3,7 +3,10 @@ import type { OffsetRange } from './job.ts'
 
 /** Reads the topic that is replayed. */
 export type Pieces = {
-  /** What one fetch brings from `from` on, before `to`; `next` is where the next piece begins. Throws where Kafka gives nothing. */
+  /**
+   * What one fetch brings from `from` on, before `to`; `next` is where the next piece begins. Throws where
+   * Kafka gives nothing.
+   */
   piece(where: {
     readonly partition: number
     readonly from: number
@@ -12,7 +15,10 @@ export type Pieces = {
   }): Promise<{ readonly records: readonly SourceRecord[]; readonly next: number }>
 }
 
-/** The partition after `last` that has something left, and the others' turns come before its next; `undefined`: none has. */
+/**
+ * The partition after `last` that has something left, and the others' turns come before its next;
+ * `undefined`: none has.
+ */
 export function nextPartition(
   ranges: readonly OffsetRange[],
   offsets: readonly number[],

@@ -36,8 +36,8 @@ const patienceMs = 1_000
 const mostAtOnce = 8
 
 /**
- * Does the replays of those units that are ours. Which unit a replay belongs to follows from its id, so that it has one owner at a time,
- * and another one when that is gone.
+ * Does the replays of those units that are ours. Which unit a replay belongs to follows from its id, so that
+ * it has one owner at a time, and another one when that is gone.
  */
 export class ReplayRunner {
   readonly #options: RunnerOptions

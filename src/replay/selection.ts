@@ -7,7 +7,10 @@ export type Selection = {
   /** Of dead letters: why they died. */
   readonly reason?: string | undefined
   readonly messageId?: string | undefined
-  /** Epoch milliseconds. From `fromMs` to before `toMs`: when the event was taken, or the dead letter became one. */
+  /**
+   * Epoch milliseconds. From `fromMs` to before `toMs`: when the event was taken, or the dead letter became
+   * one.
+   */
   readonly fromMs?: number | undefined
   readonly toMs?: number | undefined
 }

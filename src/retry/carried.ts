@@ -23,7 +23,10 @@ export type Carried = {
   kind: string
   /** The rung that the delivery takes next. */
   nextRung: number
-  /** Steps of the ladder that it has waited since its last try without having had its turn: they use up no rung. */
+  /**
+   * Steps of the ladder that it has waited since its last try without having had its turn: they use up no
+   * rung.
+   */
   waits?: number
   /** Requests rounds made so far; a record that only waited has none. */
   attempts: number
@@ -40,11 +43,14 @@ export type Carried = {
   /** Of an Identify that tells one property of a user: which it is. */
   property?: PropertyHeader | undefined
   /**
-   * Of such an Identify: a server may have got an attempt of it and act on it late, since that timed out, was reset or answered
-   * 5xx. Once true it stays so.
+   * Of such an Identify: a server may have got an attempt of it and act on it late, since that timed out, was
+   * reset or answered 5xx. Once true it stays so.
    */
   isUncertain?: boolean
-  /** Of one that is uncertain: it was delivered all the same, and is looked at again only to see whether a newer value holds. */
+  /**
+   * Of one that is uncertain: it was delivered all the same, and is looked at again only to see whether a
+   * newer value holds.
+   */
   isDelivered?: boolean
   /** The id of the replay that it came by last; '' is none. */
   replayJob?: string
@@ -67,13 +73,15 @@ const maxListBytes = 16 * 1024
 const maxPropertyBytes = 14 * 1024
 const maxReplayJobBytes = 64
 const replayJobId = /^[A-Za-z0-9-]{1,64}$/
-/** A destination has five hooks; edits may bring others before each of its 25 tries. Ids are the catalog's. */
+/**
+ * A destination has five hooks; edits may bring others before each of its 25 tries. Ids are the catalog's.
+ */
 const maxListed = 125
 const hookId = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/
 
 /**
- * All that `encodeCarried` may write, with the bytes of UTF-8 that each may have: together they stay within the room
- * that retry topics have for headers.
+ * All that `encodeCarried` may write, with the bytes of UTF-8 that each may have: together they stay within
+ * the room that retry topics have for headers.
  */
 const headerLimits: readonly (readonly [name: string, maxBytes: number])[] = [
   ['source-id', maxTextBytes],
@@ -133,8 +141,8 @@ const maxOutcomeCharacters = 300
 export type Decoded = { ok: true; carried: Carried } | { ok: false; detail: string }
 
 /**
- * Reads what `encodeCarried` wrote. A record that somebody else put on a retry topic, or that was damaged, is told by
- * its faults. Whatever the headers are, it does not throw, and what it gives can be encoded again.
+ * Reads what `encodeCarried` wrote. A record that somebody else put on a retry topic, or that was damaged, is
+ * told by its faults. Whatever the headers are, it does not throw, and what it gives can be encoded again.
  */
 export function decodeCarried(headers: ReceivedHeaders): Decoded {
   const faults: string[] = []
@@ -180,8 +188,8 @@ function refuse(faults: readonly string[]): Decoded {
 }
 
 /**
- * Of headers that `decodeCarried` refuses, what can be kept in a dead letter: those that it knows, each cut to the
- * length that it may have.
+ * Of headers that `decodeCarried` refuses, what can be kept in a dead letter: those that it knows, each cut
+ * to the length that it may have.
  */
 export function salvageCarried(headers: ReceivedHeaders): CarriedHeaders {
   const kept: CarriedHeaders = {}
@@ -263,7 +271,10 @@ function readFlag(headers: ReceivedHeaders, name: string, faults: string[]): boo
   return text === isTrue
 }
 
-/** The replay that a record came by; '' where it came by none, or what it says is no id: it ends in a header of a request. */
+/**
+ * The replay that a record came by; '' where it came by none, or what it says is no id: it ends in a header
+ * of a request.
+ */
 export function replayJobOf(headers: ReceivedHeaders): string {
   const text = headerText(headers, 'replay-job')
   return isReplayJob(text) ? text : ''

@@ -7,7 +7,10 @@ import { StartError } from './start-error.ts'
 
 const lookEveryMs = 2_000
 
-/** The tokens of the file, as they are now. A faulty edit is refused: those before stay in force. Throws where there are none to begin with. */
+/**
+ * The tokens of the file, as they are now. A faulty edit is refused: those before stay in force. Throws where
+ * there are none to begin with.
+ */
 export async function openTokens(
   { admin: { tokensFile } }: Config,
   log: Pick<Logger, 'info' | 'error'>,

@@ -12,12 +12,15 @@ import { StartError } from './start-error.ts'
 
 type Log = Parameters<typeof createKafka>[1]
 
-/** A broker that lives lets a client in within milliseconds; where tokens come from others, they take their time. */
+/**
+ * A broker that lives lets a client in within milliseconds; where tokens come from others, they take their
+ * time.
+ */
 const reachWithinMs = { alone: 2_500, withTokens: 10_000 }
 
 /**
- * The client for a role that starts. A Kafka that lets nobody in, is too old, or doesn't let the role do its work is told within
- * seconds, as a StartError: whatever started it can do it again.
+ * The client for a role that starts. A Kafka that lets nobody in, is too old, or doesn't let the role do its
+ * work is told within seconds, as a StartError: whatever started it can do it again.
  */
 export async function openKafka(
   config: Config,
@@ -56,7 +59,10 @@ function mechanismAdvice({ saslMechanism }: KafkaSettings): string {
   return `the listener takes no login by ${saslMechanism}: set kafka.saslMechanism (SLUICE_KAFKA_SASL_MECHANISM) to one that it takes`
 }
 
-/** A client that nobody has tried yet. Where a file of its settings can't be used, the error says so in one line. */
+/**
+ * A client that nobody has tried yet. Where a file of its settings can't be used, the error says so in one
+ * line.
+ */
 export function clientOf(...given: Parameters<typeof createKafka>): ReturnType<typeof createKafka> {
   try {
     return createKafka(...given)
@@ -75,7 +81,9 @@ async function firstOf(all: readonly Promise<void>[]): Promise<void> {
   }
 }
 
-/** Awaits what Kafka is asked for at the start. Where its client has given up, the error says so in one line. */
+/**
+ * Awaits what Kafka is asked for at the start. Where its client has given up, the error says so in one line.
+ */
 export async function askKafka<T>(config: Config, answer: Promise<T>): Promise<T> {
   try {
     return await answer

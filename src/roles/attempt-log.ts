@@ -24,7 +24,10 @@ const flushEveryMs = 250
 /** What is left at the end has so long to be written. */
 const stopWithinMs = 1_000
 
-/** The delivery log of this process; `undefined` where it is switched off. It connects when it has something to write. */
+/**
+ * The delivery log of this process; `undefined` where it is switched off. It connects when it has something
+ * to write.
+ */
 export function openAttemptLog({ config, kafka, metrics, log }: AttemptLogOptions): AttemptLog | undefined {
   const { enabled, successes, bufferBytes } = config.attempts
   if (!enabled) return undefined

@@ -51,10 +51,11 @@ const noteEveryMs = 1_000
 const readStallMs = 60_000
 
 /**
- * Writes the present values of a space's audiences and traits to `replays`, for one destination: unit by unit, at most
- * so many a second. The worker delivers them after all else. What changes meanwhile is delivered by itself, and wins.
- * One of all that the space holds takes down the mark that the destination needs a backfill: for what it had missed when the
- * backfill began. What fails of the backfill itself marks it again. Gives what was done, in lines.
+ * Writes the present values of a space's audiences and traits to `replays`, for one destination: unit by
+ * unit, at most so many a second. The worker delivers them after all else. What changes meanwhile is
+ * delivered by itself, and wins. One of all that the space holds takes down the mark that the destination
+ * needs a backfill: for what it had missed when the backfill began. What fails of the backfill itself marks
+ * it again. Gives what was done, in lines.
  */
 export async function backfill(
   config: Config,
@@ -93,7 +94,8 @@ export async function backfill(
     return [`sent     ${what}${before} to ${topics.replays}`, ...markLines(mark, options)]
   } catch (error) {
     progress.abandon()
-    // What is told is the first that went wrong; a note that can't be taken leaves the one before, which is as true.
+    // What is told is the first that went wrong; a note that can't be taken leaves the one before, which is
+    // as true.
     await run.note().catch(() => undefined)
     throw error
   } finally {

@@ -36,16 +36,17 @@ export type AudienceSyncOptions = {
 }
 
 /**
- * A part is read in one go by a worker whose deliveries wait meanwhile, some milliseconds. Any topic takes so much.
+ * A part is read in one go by a worker whose deliveries wait meanwhile, some milliseconds. Any topic takes so
+ * much.
  */
 const mostPartBytes = 256 * 1024
 /** So many are under way at once. */
 const partsAtOnce = 4
 
 /**
- * Writes a whole audience to `audience-changes`, as parts for each partition. The file is read to its end, checked and
- * spooled before the first part is written; every part says how many its partition gets, so that one that ends half-way
- * leaves nothing that could be taken for the whole. Gives what was done, in lines.
+ * Writes a whole audience to `audience-changes`, as parts for each partition. The file is read to its end,
+ * checked and spooled before the first part is written; every part says how many its partition gets, so that
+ * one that ends half-way leaves nothing that could be taken for the whole. Gives what was done, in lines.
  */
 export async function syncAudience(
   config: Config,
@@ -208,7 +209,10 @@ type Sending = {
   screen: Screen
 }
 
-/** One partition after the other: the parts of each follow close upon each other, as the worker waits for them. */
+/**
+ * One partition after the other: the parts of each follow close upon each other, as the worker waits for
+ * them.
+ */
 async function send(
   config: Config,
   log: Log,

@@ -34,7 +34,10 @@ export type AudiencesOptions = {
   formerPartitions: number | undefined
 }
 
-/** The state of audiences, joined to Kafka on one side and to the deliveries on the other. Stop the reader first, then the units; both may be stopped more than once. */
+/**
+ * The state of audiences, joined to Kafka on one side and to the deliveries on the other. Stop the reader
+ * first, then the units; both may be stopped more than once.
+ */
 export async function openAudiences({
   config,
   metrics,

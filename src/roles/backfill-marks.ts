@@ -7,14 +7,20 @@ import { createPartitionReader } from '../kafka/partition-reader.ts'
 import type { RecordProducer } from '../kafka/producer.ts'
 import { within } from '../kafka/within.ts'
 
-/** Which destinations need a backfill: the same for all members of the group, and for those that come after them. */
+/**
+ * Which destinations need a backfill: the same for all members of the group, and for those that come after
+ * them.
+ */
 export type BackfillMarks = {
   /**
-   * A destination has missed a value of a space. May be told as often as that happens, which costs little. Gives a promise where
-   * that isn't written yet, and would be lost with this process.
+   * A destination has missed a value of a space. May be told as often as that happens, which costs little.
+   * Gives a promise where that isn't written yet, and would be lost with this process.
    */
   miss(destinationId: string, spaceId: string): Promise<void> | undefined
-  /** Destinations that need a backfill, each with the space, by what all members have written until some seconds ago. */
+  /**
+   * Destinations that need a backfill, each with the space, by what all members have written until some
+   * seconds ago.
+   */
   readonly behind: readonly Connection[]
   readonly keeper: Pick<MarkKeeper, 'marks' | 'position' | 'tell' | 'miss'>
   /** Reads what is in the log as of the call. Throws where Kafka doesn't answer. */

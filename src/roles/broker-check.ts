@@ -8,7 +8,10 @@ import { type Right, rightsOf } from '../kafka/rights.ts'
 import { topicLayout } from './settings.ts'
 import { StartError } from './start-error.ts'
 
-/** Throws where a broker is too old or too new, or doesn't let this role do what it needs to; all that is missing is told at once. */
+/**
+ * Throws where a broker is too old or too new, or doesn't let this role do what it needs to; all that is
+ * missing is told at once.
+ */
 export async function refuseUnfitBroker(
   kafka: ReturnType<typeof createKafka>,
   config: Config,
@@ -35,7 +38,10 @@ export async function refuseUnfitBroker(
   if (look.topics.size === 0) log.debug({}, 'this Kafka does not tell which rights its clients have')
 }
 
-/** Where nothing of a topic may be seen, whether its settings may isn't told: that is said once the rest is there. */
+/**
+ * Where nothing of a topic may be seen, whether its settings may isn't told: that is said once the rest is
+ * there.
+ */
 function isMissing({ resource, name, operation }: Right, look: BrokerLook): boolean {
   const allowed = resource === 'Group' ? look.group : (look.topics.get(name) ?? 'unreported')
   if (allowed === 'unreported' || allowed.has(operation)) return false

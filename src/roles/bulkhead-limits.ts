@@ -3,7 +3,10 @@ import type { Logger } from 'pino'
 import type { Config } from '../config/schema.ts'
 import type { BulkheadOptions } from '../delivery/bulkhead.ts'
 
-/** What requests to hooks that aren't well may take: as configured, but no more than half of the files that may be open. */
+/**
+ * What requests to hooks that aren't well may take: as configured, but no more than half of the files that
+ * may be open.
+ */
 export function bulkheadOf({ delivery }: Config, log: Logger): BulkheadOptions {
   const openFiles = maxOpenFiles()
   const most = Math.max(1, Math.floor(openFiles / 2))
@@ -26,7 +29,10 @@ export function bulkheadWith(delivery: Config['delivery'], maxInFlight: number):
   }
 }
 
-/** Of this process; without end where the system doesn't tell. Node raises the soft limit to the hard one at its start. */
+/**
+ * Of this process; without end where the system doesn't tell. Node raises the soft limit to the hard one at
+ * its start.
+ */
 function maxOpenFiles(): number {
   try {
     const [, soft] = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? []

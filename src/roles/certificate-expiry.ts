@@ -3,7 +3,10 @@ import { readFileSync } from 'node:fs'
 import type { Config } from '../config/schema.ts'
 import type { CommonMetrics } from '../telemetry/common-metrics.ts'
 
-/** Shows when the client certificate ends that brokers know us by. One that can't be read has no series: the connection says why. */
+/**
+ * Shows when the client certificate ends that brokers know us by. One that can't be read has no series: the
+ * connection says why.
+ */
 export function showCertificateExpiry(
   { certificateExpiry }: Pick<CommonMetrics, 'certificateExpiry'>,
   { kafka }: Config,

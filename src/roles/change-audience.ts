@@ -29,8 +29,9 @@ const changesAtOnce = 500
 const linesNobodyWaitsFor = 1_000
 
 /**
- * Writes changes of audiences and computed traits to `audience-changes`, keyed by user: the one that the flags make, or
- * without flags those on standard input, one a line. All are checked before the first is sent. Gives what was done.
+ * Writes changes of audiences and computed traits to `audience-changes`, keyed by user: the one that the
+ * flags make, or without flags those on standard input, one a line. All are checked before the first is sent.
+ * Gives what was done.
  */
 export async function changeAudience(
   config: Config,

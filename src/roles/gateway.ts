@@ -36,7 +36,10 @@ type Registry = GatewayMetrics['registry']
 type GatewayOptions = {
   config: Config
   log: Logger
-  /** Takes what is started. No longer ready, it waits for `gateway.shutdownDelay`; then it answers what is there, and closes, within the shutdown timeout. */
+  /**
+   * Takes what is started. No longer ready, it waits for `gateway.shutdownDelay`; then it answers what is
+   * there, and closes, within the shutdown timeout.
+   */
   parts: Parts
 }
 
@@ -95,7 +98,9 @@ async function openCatalog(config: Config, metrics: CommonMetrics, log: Logger):
   return opened.file
 }
 
-/** Joins everything that takes messages. `metrics`: made with those of the worker beside it, if there is one. */
+/**
+ * Joins everything that takes messages. `metrics`: made with those of the worker beside it, if there is one.
+ */
 export async function startGatewayPart({
   config,
   log,

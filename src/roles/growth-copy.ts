@@ -34,8 +34,8 @@ type Stretch = {
 type Read = { readonly partition: number; readonly orderMs: number; readonly record: WholeRecord }
 
 /**
- * Copies topics to those of another layout. Whatever was written before, by a run that was killed, is found in the copy, by where its records
- * are from: it isn't written again.
+ * Copies topics to those of another layout. Whatever was written before, by a run that was killed, is found
+ * in the copy, by where its records are from: it isn't written again.
  */
 export class GrowthCopy {
   readonly #options: CopyOptions
@@ -45,8 +45,8 @@ export class GrowthCopy {
   }
 
   /**
-   * Of `memberships`, first what the group has settled, and then the rest, so that the group begins between the two. `part`: which of
-   * them; `above`: where it begins in the copy.
+   * Of `memberships`, first what the group has settled, and then the rest, so that the group begins between
+   * the two. `part`: which of them; `above`: where it begins in the copy.
    */
   async states(
     source: readonly SourcePartition[],
@@ -73,8 +73,8 @@ export class GrowthCopy {
   }
 
   /**
-   * In the order in which the records were appended, whatever partition that was: so retries fall due in it, and the log has its oldest
-   * records first. Each log stays in its own order.
+   * In the order in which the records were appended, whatever partition that was: so retries fall due in it,
+   * and the log has its oldest records first. Each log stays in its own order.
    */
   async #copy(
     logs: readonly Stretch[],
@@ -122,7 +122,9 @@ export class GrowthCopy {
     onPassed(Math.max(0, to - passed))
   }
 
-  /** Where the group is to stand in the copy of `memberships`: what it has settled of the rest stays settled. */
+  /**
+   * Where the group is to stand in the copy of `memberships`: what it has settled of the rest stays settled.
+   */
   async placesOfStates(
     source: readonly SourcePartition[],
     copy: string,

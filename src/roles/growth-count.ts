@@ -66,7 +66,10 @@ export async function countWaiting(
   return { topic: source[0]?.topic ?? '', copy, ...tally, waiting: tally.records }
 }
 
-/** Parts of syncs among the changes that are not settled: they are of the old layout, and complete in no other. */
+/**
+ * Parts of syncs among the changes that are not settled: they are of the old layout, and complete in no
+ * other.
+ */
 export async function findSyncParts(
   source: readonly SourcePartition[],
   reader: PartitionReader,

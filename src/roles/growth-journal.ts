@@ -45,8 +45,8 @@ export async function readGrowth(kafka: Kafka, config: Config): Promise<Growth |
 }
 
 /**
- * Throws where the installation has another layout than is configured, or is being grown: what runs then would be lost or told twice. Gives how
- * many partitions it had before its last growth.
+ * Throws where the installation has another layout than is configured, or is being grown: what runs then
+ * would be lost or told twice. Gives how many partitions it had before its last growth.
  */
 export async function refuseOtherLayout(kafka: Kafka, config: Config): Promise<number | undefined> {
   const growth = await readGrowth(kafka, config)

@@ -36,7 +36,10 @@ export type GrowthRunOptions = {
   readonly refuseLackingRights: () => Promise<void>
 }
 
-/** Takes a growth from where it is to its end, a step at a time, each of which is written down when it is done. */
+/**
+ * Takes a growth from where it is to its end, a step at a time, each of which is written down when it is
+ * done.
+ */
 export class GrowthRun {
   readonly #options: GrowthRunOptions
   #growth: Growth

@@ -62,7 +62,10 @@ async function partitionOf(
   return { topic, partition, start, end, position: Math.max(offset, start), place }
 }
 
-/** The same for the same records, and the same places of the group among them. Retention and compaction change nothing. */
+/**
+ * The same for the same records, and the same places of the group among them. Retention and compaction change
+ * nothing.
+ */
 export function digestOf(partitions: Iterable<SourcePartition>): string {
   const lines = [...partitions].map(({ topic, partition, end, place: { offset, settledAbove } }) =>
     [topic, partition, end, offset, [...settledAbove].sort((a, b) => a - b).join(' ')].join('/'),

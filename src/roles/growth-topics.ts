@@ -16,7 +16,10 @@ export function beginningOf({ kafka }: Config, { generation }: Layout): string {
 
 const retry = 'retry.'
 
-/** The topics of a layout that are copied, by the ends of their names: those of its table, with retry topics of earlier ladders. */
+/**
+ * The topics of a layout that are copied, by the ends of their names: those of its table, with retry topics
+ * of earlier ladders.
+ */
 export function ownDefinitions(
   config: Config,
   layout: Layout,

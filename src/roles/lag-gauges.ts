@@ -12,8 +12,8 @@ const readEveryMs = 15_000
 const stopWithinMs = 500
 
 /**
- * Tells the lag of the whole group as the brokers have it: also while no worker runs, when nobody else would. What can't be read has no
- * series, and is said once until it can be read again.
+ * Tells the lag of the whole group as the brokers have it: also while no worker runs, when nobody else would.
+ * What can't be read has no series, and is said once until it can be read again.
  */
 export async function openGroupLag(deps: {
   kafka: ReturnType<typeof createKafka>

@@ -21,7 +21,10 @@ export async function listening<T>(server: Promise<T>, address: Listening): Prom
   }
 }
 
-/** Throws where a server couldn't listen there, which is tried: before what would be started in vain, and ended again. */
+/**
+ * Throws where a server couldn't listen there, which is tried: before what would be started in vain, and
+ * ended again.
+ */
 export async function refuseTakenPort(address: Listening): Promise<void> {
   const { host, port } = address
   const server = createServer()

@@ -20,7 +20,10 @@ type LogCalls = Pick<AdminCalls, 'show_log' | 'show_message' | 'search_log' | 'c
 const questionsAtOnce = 8
 const defaultLimit = 100
 
-/** What the calls about the delivery log do. They never reject since there is no index: then they say so. Close it. */
+/**
+ * What the calls about the delivery log do. They never reject since there is no index: then they say so.
+ * Close it.
+ */
 export function logCalls(options: LogCallsOptions): { readonly calls: LogCalls; close(): Promise<void> } {
   const { config } = options
   const desk = new LogDesk(options)

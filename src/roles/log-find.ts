@@ -21,7 +21,10 @@ const readWithinMs = 10_000
 /** A message that was sent again and again has many. */
 const maxPayloads = 10
 
-/** The whole life of a message: each delivery from its first state to its last, and what it said, while Kafka has that. */
+/**
+ * The whole life of a message: each delivery from its first state to its last, and what it said, while Kafka
+ * has that.
+ */
 export async function findMessage(
   config: Config,
   log: Pick<Logger, 'warn' | 'debug'>,

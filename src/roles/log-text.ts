@@ -59,7 +59,10 @@ export function minuteData({ minuteMs, p50Ms, p95Ms, p99Ms, ...counts }: LogMinu
   return { minute: isoOf(minuteMs), ...counts, durationMs }
 }
 
-/** What a body asks for, which its schema has let through; a text says what is wrong with it. `hashUser` gives `undefined` where there is no key. */
+/**
+ * What a body asks for, which its schema has let through; a text says what is wrong with it. `hashUser` gives
+ * `undefined` where there is no key.
+ */
 export function filterOf(
   body: unknown,
   { nowMs, hashUser }: { nowMs: number; hashUser: (userId: string) => string | undefined },

@@ -50,7 +50,10 @@ const mostEveryMs = 15_000
 const looksToFail = 6
 const leastStaleMs = 60_000
 
-/** Notices about failing destinations, joined to Kafka by connections of their own: that nothing of them can be written holds up no delivery. */
+/**
+ * Notices about failing destinations, joined to Kafka by connections of their own: that nothing of them can
+ * be written holds up no delivery.
+ */
 export function openNotices(options: NoticesOptions): Notices {
   const { config, kafka, catalog, log } = options
   const topics = topicNames(config)

@@ -22,7 +22,10 @@ export type FirstSyncsOptions = {
   producer: Pick<RecordProducer, 'produce'>
 }
 
-/** What destinations that are connected later are told, joined to the state of audiences and to Kafka. Stop it before the units. */
+/**
+ * What destinations that are connected later are told, joined to the state of audiences and to Kafka. Stop it
+ * before the units.
+ */
 export function openFirstSyncs({
   config,
   metrics,

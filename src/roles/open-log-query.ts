@@ -9,7 +9,10 @@ import { openClickHouse } from './log-clickhouse.ts'
 import { indexFolder } from './log-index.ts'
 import { StartError } from './start-error.ts'
 
-/** The delivery log, to be asked: by HTTP where `index.url` says so, else ClickHouse where that has it, else the files in `index.folder`. Close it. */
+/**
+ * The delivery log, to be asked: by HTTP where `index.url` says so, else ClickHouse where that has it, else
+ * the files in `index.folder`. Close it.
+ */
 export async function openLogQuery(config: Config): Promise<LogQuery> {
   const { url } = config.index
   if (url !== undefined) return createQueryClient(url, indexToken(config))

@@ -11,7 +11,10 @@ import type { CountedSeries } from '../telemetry/metric-tally.ts'
 /** What goes out to hooks. */
 export type Outbound = {
   sender: Sender
-  /** For hooks that aren't well: in a thread of its own, but where all goes through a proxy, whose state is one. */
+  /**
+   * For hooks that aren't well: in a thread of its own, but where all goes through a proxy, whose state is
+   * one.
+   */
   sickSender: Sender
   /** Sockets are closed at once. */
   close(): Promise<void>
@@ -28,7 +31,9 @@ export type OutboundOptions = {
 /** What the delivery log has of a failed answer, at most. */
 const answerBytes = 2 * 1024
 
-/** Joins what is between a worker and its hooks: addresses, names, a proxy if one is configured, connections. */
+/**
+ * Joins what is between a worker and its hooks: addresses, names, a proxy if one is configured, connections.
+ */
 export function createOutbound({ config, metrics, log, onUnreachable }: OutboundOptions): Outbound {
   const { allowAddresses, dnsServers, timeoutMs, poolIdleMs } = config.delivery
   const onLookup = lookupCounter(metrics)

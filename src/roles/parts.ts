@@ -8,7 +8,10 @@ export type Part = {
   abandon?(): void
 }
 
-/** So long, in milliseconds, a start that has failed may take to stop what it had started. Then the process ends all the same. */
+/**
+ * So long, in milliseconds, a start that has failed may take to stop what it had started. Then the process
+ * ends all the same.
+ */
 export const unwindMs = 2_500
 
 /** What a role has started. It stops in reverse: what was started last relies on what was there before. */
@@ -16,7 +19,10 @@ export class Parts {
   readonly #parts: Part[] = []
   #stopping: Promise<void> | undefined
 
-  /** Takes a part as soon as it is started, and gives it back. Where all has been stopped, the part is too, and this throws. */
+  /**
+   * Takes a part as soon as it is started, and gives it back. Where all has been stopped, the part is too,
+   * and this throws.
+   */
   add<T extends Part>(part: T): T {
     if (this.#stopping !== undefined) {
       this.#stopping = this.#stopping.then(() => stopAll([part]))
@@ -31,12 +37,18 @@ export class Parts {
     this.add({ stop })
   }
 
-  /** Stops each part when the ones after it have stopped, once. A part that fails doesn't keep the others from it: rejects in the end. */
+  /**
+   * Stops each part when the ones after it have stopped, once. A part that fails doesn't keep the others from
+   * it: rejects in the end.
+   */
   stop(): Promise<void> {
     return (this.#stopping ??= stopAll(this.#parts))
   }
 
-  /** The same within seconds, for a start that has failed. Never rejects: why it has failed is what is to be told. */
+  /**
+   * The same within seconds, for a start that has failed. Never rejects: why it has failed is what is to be
+   * told.
+   */
   async unwind(): Promise<void> {
     await within(unwindMs, this.stop()).catch(() => undefined)
   }

@@ -11,7 +11,9 @@ export type Answers = {
   notReady: readonly string[]
 }
 
-/** Why a process can't go on. `isStartError`: something around it is in the way, the message says what to do. */
+/**
+ * Why a process can't go on. `isStartError`: something around it is in the way, the message says what to do.
+ */
 export type Failure = { message: string; stack: string; isStartError: boolean }
 
 export type Report =

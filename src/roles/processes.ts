@@ -21,19 +21,24 @@ export type ProcessesOptions = {
   config: Config
   log: Logger
   parts: Parts
-  /** A process has failed, and the others are being stopped: this one should end with an error after `ended`. */
+  /**
+   * A process has failed, and the others are being stopped: this one should end with an error after `ended`.
+   */
   onFatal: (error: Error, ended: Promise<void>) => void
 }
 
 /** A question to a process is given up after this: a probe or a scrape waits no longer than 5 s. */
 const answerWithinMs = 4_000
-/** A process keeps to the shutdown timeout by itself, and then exports its last spans; one that is so much over it hangs. */
+/**
+ * A process keeps to the shutdown timeout by itself, and then exports its last spans; one that is so much
+ * over it hangs.
+ */
 const overdueMs = 1_000 + flushMs
 
 /**
  * The primary of several processes, each a member of the group. It reads no record: it starts them, passes on
- * signals, and answers for all of them at one port. They live and end together: when one fails, the others are
- * stopped in good order, and nothing is started again.
+ * signals, and answers for all of them at one port. They live and end together: when one fails, the others
+ * are stopped in good order, and nothing is started again.
  */
 export async function startProcesses({ config, log, parts, onFatal }: ProcessesOptions): Promise<void> {
   const processes: WorkerProcess[] = []

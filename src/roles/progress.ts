@@ -26,7 +26,10 @@ export class Progress {
     this.#total = total
   }
 
-  /** To be called as often as there is something new: it is shown at times, and not at all where all is done at once. */
+  /**
+   * To be called as often as there is something new: it is shown at times, and not at all where all is done
+   * at once.
+   */
   at(done: number, detail: () => string): void {
     const nowMs = performance.now()
     if (nowMs - this.#shownMs < (this.#screen.isTerminal ? redrawMs : lineEveryMs)) return

@@ -1,12 +1,15 @@
 import type { GroupConsumer } from '../kafka/consumer.ts'
 
 /**
- * What keeps a role from its work, in words: `/readyz` is 503 with these while there are any. Until a role has started the reason
- * is `starting` (`telemetry.ts`); of several processes each says its own, and one that doesn't answer is a reason too
- * (`processes.ts`).
+ * What keeps a role from its work, in words: `/readyz` is 503 with these while there are any. Until a role
+ * has started the reason is `starting` (`telemetry.ts`); of several processes each says its own, and one that
+ * doesn't answer is a reason too (`processes.ts`).
  */
 
-/** `stalledBy`: why Kafka takes nothing that is produced. `unreachableBy`: why the proxy can't be used. Empty: it is well. */
+/**
+ * `stalledBy`: why Kafka takes nothing that is produced. `unreachableBy`: why the proxy can't be used. Empty:
+ * it is well.
+ */
 export type WorkerState = {
   readonly isStopping: boolean
   readonly stalledBy: string

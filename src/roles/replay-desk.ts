@@ -38,7 +38,10 @@ export type DeskRefusal = {
 
 export type DeskAnswer<T> = { readonly ok: true; readonly value: T } | DeskRefusal
 
-/** Where replays are counted, asked for and looked at. The workers do them. Methods reject where Kafka doesn't answer. */
+/**
+ * Where replays are counted, asked for and looked at. The workers do them. Methods reject where Kafka doesn't
+ * answer.
+ */
 export type ReplayDesk = {
   preview(
     selection: Selection,

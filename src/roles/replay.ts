@@ -51,8 +51,8 @@ export type ReplayCommand = {
 type Run = { config: Config; log: Logger; screen: Screen }
 
 /**
- * Counts what is asked for, and has the workers send it again; then shows how far that is. The end of this command ends nothing. Gives
- * what was found, and done, in lines.
+ * Counts what is asked for, and has the workers send it again; then shows how far that is. The end of this
+ * command ends nothing. Gives what was found, and done, in lines.
  */
 export async function replay(run: Run, command: ReplayCommand): Promise<string[]> {
   const perSecond = rateOf(command.rate)

@@ -5,7 +5,10 @@ import { within } from '../kafka/within.ts'
 import type { Part } from './parts.ts'
 
 export type Retentions = Part & {
-  /** By topic, in milliseconds; empty until the brokers have told, and without topics that drop nothing for its age. */
+  /**
+   * By topic, in milliseconds; empty until the brokers have told, and without topics that drop nothing for
+   * its age.
+   */
   readonly current: ReadonlyMap<string, number>
 }
 

@@ -12,7 +12,10 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import type { CountedSeries } from '../telemetry/metric-tally.ts'
 import { StartError } from './start-error.ts'
 
-/** Between the consumer and what takes plain JSON: reads framed values through the registry that is configured. */
+/**
+ * Between the consumer and what takes plain JSON: reads framed values through the registry that is
+ * configured.
+ */
 export async function openIntake<R extends Arriving>({
   config,
   metrics,

@@ -25,8 +25,8 @@ export type ProcessOf = { number: number; count: number }
 const onlyProcess: ProcessOf = { number: 1, count: 1 }
 
 /**
- * Who a process of a worker is in the group, where there is an instance id. The first one knows those that it has no process for any
- * more.
+ * Who a process of a worker is in the group, where there is an instance id. The first one knows those that it
+ * has no process for any more.
  */
 export function staticMember(
   { kafka: { instanceId } }: Config,

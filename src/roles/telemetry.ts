@@ -30,7 +30,10 @@ export async function openTelemetry({ config, parts }: TelemetryOptions, probes:
   return parts.add(server).port
 }
 
-/** The same for a role in one process, which says what it answers once it has started. Until then it is live, and not ready. */
+/**
+ * The same for a role in one process, which says what it answers once it has started. Until then it is live,
+ * and not ready.
+ */
 export async function openOwnTelemetry(options: TelemetryOptions): Promise<OwnTelemetry> {
   let role: RoleTelemetry | undefined
   const port = await openTelemetry(options, {

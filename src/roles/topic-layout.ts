@@ -9,7 +9,10 @@ import { StartError } from './start-error.ts'
 
 /** What a role goes by once the topics are seen to be as they must be. */
 export type LaidOut = {
-  /** The most that may be written to a partition at once, in bytes: as configured, or what the topics take where that is less. */
+  /**
+   * The most that may be written to a partition at once, in bytes: as configured, or what the topics take
+   * where that is less.
+   */
   readonly batchBytes: number
 }
 
@@ -17,8 +20,8 @@ export type LaidOut = {
 const batchOverheadBytes = 1_024
 
 /**
- * Throws with what keeps a role from its work, by `topics.check`; what is only less than promised is logged where that is `warn`.
- * `topics`: those that the role uses; default: all.
+ * Throws with what keeps a role from its work, by `topics.check`; what is only less than promised is logged
+ * where that is `warn`. `topics`: those that the role uses; default: all.
  */
 export async function refuseWrongTopics(
   kafka: ReturnType<typeof createKafka>,

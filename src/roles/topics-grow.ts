@@ -49,8 +49,9 @@ const mostFetchBytes = 1024 ** 2
 const groupPatienceMs = 10_000
 
 /**
- * Takes an installation to more partitions. What only Sluice writes is copied to new topics; those that others write get more partitions in
- * place, in the end. Killed, it goes on where it was when it is run again. Gives what was done, in lines.
+ * Takes an installation to more partitions. What only Sluice writes is copied to new topics; those that
+ * others write get more partitions in place, in the end. Killed, it goes on where it was when it is run
+ * again. Gives what was done, in lines.
  */
 export async function growTopics(
   config: Config,

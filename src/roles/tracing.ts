@@ -24,8 +24,9 @@ const tooMany =
   'more spans wait than OTEL_BSP_MAX_QUEUE_SIZE: record fewer (OTEL_TRACES_SAMPLER), or let more wait'
 
 /**
- * Starts tracing where OpenTelemetry's variables ask for it; gives nothing, and loads nothing, where they don't. Variables that can't
- * be followed are told, and stop nothing: what delivers doesn't depend on who watches it.
+ * Starts tracing where OpenTelemetry's variables ask for it; gives nothing, and loads nothing, where they
+ * don't. Variables that can't be followed are told, and stop nothing: what delivers doesn't depend on who
+ * watches it.
  */
 export async function openTracing(options: OpenTracingOptions): Promise<Tracing | undefined> {
   const { config, log, parts, metrics, role } = options

@@ -91,8 +91,8 @@ async function startDevelopmentKafka(say: UpOptions['say']): Promise<RunningKafk
 }
 
 /**
- * The admin API, a gateway and a worker, which end in this order: what is taken last is still delivered. One port for all their
- * probes. `tokens`: who may use the API; `undefined`: it isn't there.
+ * The admin API, a gateway and a worker, which end in this order: what is taken last is still delivered. One
+ * port for all their probes. `tokens`: who may use the API; `undefined`: it isn't there.
  */
 async function startRoles(
   options: Omit<UpOptions, 'say'> & { tokens: (() => readonly Token[]) | undefined },

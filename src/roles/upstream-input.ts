@@ -63,7 +63,9 @@ export async function readingInput<T>(name: string, work: () => Promise<T>): Pro
   }
 }
 
-/** The same, for what ends at the first fault in a line. `progress` is given up then; nothing was sent yet. */
+/**
+ * The same, for what ends at the first fault in a line. `progress` is given up then; nothing was sent yet.
+ */
 export async function readingLines(
   { name }: UpstreamInput,
   progress: Progress,

@@ -61,7 +61,10 @@ type Registry = Metrics['registry']
 export type WorkerOptions = {
   config: Config
   log: Logger
-  /** Takes what is started. It stops within the shutdown timeout: what is in flight is finished, and committed, and the group left. */
+  /**
+   * Takes what is started. It stops within the shutdown timeout: what is in flight is finished, and
+   * committed, and the group left.
+   */
   parts: Parts
   /** The worker can't go on; the process should end with an error. */
   onFatal: (error: Error) => void
@@ -385,7 +388,10 @@ class Ending {
   }
 }
 
-/** What the old owner of a partition needs beyond the deadline of its last requests: to put them on a retry topic, and to commit. */
+/**
+ * What the old owner of a partition needs beyond the deadline of its last requests: to put them on a retry
+ * topic, and to commit.
+ */
 const handoverSlackMs = 3_000
 /** What is kept of the shutdown timeout for the last commit and for leaving the group. */
 const leaveMs = 1_000

@@ -15,8 +15,8 @@ const takeTimeoutMs = 60_000
 /** Writes records for a command that ends. */
 export type Writer = {
   /**
-   * Resolves once all in-sync replicas have all records. Rejects with a StartError, which ends with `advice()`, when
-   * Kafka doesn't take them within a minute, or never will; some may have been written then.
+   * Resolves once all in-sync replicas have all records. Rejects with a StartError, which ends with
+   * `advice()`, when Kafka doesn't take them within a minute, or never will; some may have been written then.
    */
   write(records: readonly OutboundRecord[], advice: () => string): Promise<void>
   stop(): Promise<void>

@@ -1,6 +1,8 @@
 import type { MessageKind } from '../message/message-schemas.ts'
 
-/** What routing needs of a destination. `paused` is routed: delivery parks it until the destination resumes. */
+/**
+ * What routing needs of a destination. `paused` is routed: delivery parks it until the destination resumes.
+ */
 export type Routable = { id: string; state: 'on' | 'off' | 'paused' }
 
 /** What routing needs of a message. */
@@ -12,7 +14,9 @@ export type Routed = {
 /** Why a connected destination doesn't get a message: values of a metric label. */
 export type SkipReason = 'destination_off' | 'filtered_by_integrations'
 
-/** `to` may be the very list that was given. `skipped` counts destinations; a switched-off one counts as that. */
+/**
+ * `to` may be the very list that was given. `skipped` counts destinations; a switched-off one counts as that.
+ */
 export type Route<D extends Routable> = { to: readonly D[]; skipped: Readonly<Record<SkipReason, number>> }
 
 const NONE_SKIPPED: Route<Routable>['skipped'] = Object.freeze({
@@ -21,8 +25,9 @@ const NONE_SKIPPED: Route<Routable>['skipped'] = Object.freeze({
 })
 
 /**
- * The destinations that get a message, out of those connected to its source: all that aren't off, in their order,
- * unless the message's `integrations` leave webhooks out. A `delete` goes to them whatever it says there.
+ * The destinations that get a message, out of those connected to its source: all that aren't off, in their
+ * order, unless the message's `integrations` leave webhooks out. A `delete` goes to them whatever it says
+ * there.
  */
 export function route<D extends Routable>(message: Routed, destinations: readonly D[]): Route<D> {
   const off = countOff(destinations)
@@ -38,9 +43,9 @@ export function route<D extends Routable>(message: Routed, destinations: readonl
 }
 
 /**
- * Whether an `integrations` object lets webhooks have the message (the seed, section 4.2). `Webhooks` decides when
- * it is there: true or an object of options is yes. Otherwise `All: false` is no. Names are case sensitive, but
- * analytics-go v3 writes `all`.
+ * Whether an `integrations` object lets webhooks have the message (the seed, section 4.2). `Webhooks` decides
+ * when it is there: true or an object of options is yes. Otherwise `All: false` is no. Names are case
+ * sensitive, but analytics-go v3 writes `all`.
  */
 function allowsWebhooks(integrations: Routed['integrations']): boolean {
   if (integrations === undefined || integrations === null) return true

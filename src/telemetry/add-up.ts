@@ -7,7 +7,10 @@ export async function snapshotMetrics(registry: Registry): Promise<MetricsSnapsh
   return registry.getMetricsAsJSON()
 }
 
-/** The metrics of several processes as if they were one's, in Prometheus' text format: each by its `aggregator`. */
+/**
+ * The metrics of several processes as if they were one's, in Prometheus' text format: each by its
+ * `aggregator`.
+ */
 export async function addUpMetrics(snapshots: readonly MetricsSnapshot[]): Promise<string> {
   return AggregatorRegistry.aggregate([...snapshots]).metrics()
 }

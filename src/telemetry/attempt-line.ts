@@ -18,8 +18,8 @@ export type AttemptLine = {
 
 /**
  * Logs attempts that delivered: nearly all lines of a busy worker. The same line as
- * `log.info({ …, verdict: 'delivered', outcome: 'answer', … }, 'attempt')` for a third of its price, since its members are
- * always the same.
+ * `log.info({ …, verdict: 'delivered', outcome: 'answer', … }, 'attempt')` for a third of its price, since
+ * its members are always the same.
  */
 export function createDeliveredLog(log: Logger): (line: AttemptLine) => void {
   if (!log.isLevelEnabled('info')) return () => undefined

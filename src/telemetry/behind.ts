@@ -6,7 +6,10 @@ type Connections = {
   readonly destinations: ReadonlyMap<string, { readonly sources: readonly string[] }>
 }
 
-/** Shows which destinations of the catalog have missed a value of an audience or a computed trait of a space that they have. */
+/**
+ * Shows which destinations of the catalog have missed a value of an audience or a computed trait of a space
+ * that they have.
+ */
 export function showBehind(
   { needsBackfill, perDestination }: Pick<Metrics, 'needsBackfill' | 'perDestination'>,
   behind: readonly { readonly destinationId: string; readonly spaceId: string }[],

@@ -4,7 +4,9 @@ import { timeMember } from './time-member.ts'
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
 
-/** What a pipe takes as a whole (pipe(7), PIPE_BUF): lines of several processes on one pipe must not be mixed. */
+/**
+ * What a pipe takes as a whole (pipe(7), PIPE_BUF): lines of several processes on one pipe must not be mixed.
+ */
 const sharedBlockBytes = 4 * 1024
 /** Where no one else writes. It fits into a pipe, of 64 KiB, several times. */
 const ownBlockBytes = 16 * 1024
@@ -12,15 +14,17 @@ const longestWaitMs = 250
 const standardOutput = 1
 
 /**
- * Logs JSON lines to standard output, written in blocks so that a line an attempt stays cheap; a block waits at most a quarter
- * of a second. `flush` before the process ends. `isShared`: other processes write to the same output.
+ * Logs JSON lines to standard output, written in blocks so that a line an attempt stays cheap; a block waits
+ * at most a quarter of a second. `flush` before the process ends. `isShared`: other processes write to the
+ * same output.
  */
 export function createLogger({ level, isShared = false }: { level: LogLevel; isShared?: boolean }): {
   log: Logger
   flush: () => void
 } {
   const blockBytes = isShared && !isFile(standardOutput) ? sharedBlockBytes : ownBlockBytes
-  // Synchronous, as `process.stdout` is: a write to a pipe or a file takes less than its way through a thread and back.
+  // Synchronous, as `process.stdout` is: a write to a pipe or a file takes less than its way through a thread
+  // and back.
   const output = destination({ dest: standardOutput, sync: true, maxWrite: blockBytes })
   const blocks = new Blocks(output, blockBytes)
   const log = pino(

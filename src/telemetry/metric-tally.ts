@@ -7,8 +7,9 @@ import {
 } from 'prom-client'
 
 /**
- * Metrics for what happens with every delivery. prom-client finds a series by its labels at each `inc` and each
- * `observe`, which costs 2 to 4 µs; here it is found once, counted in plain numbers, and read when prom-client is.
+ * Metrics for what happens with every delivery. prom-client finds a series by its labels at each `inc` and
+ * each `observe`, which costs 2 to 4 µs; here it is found once, counted in plain numbers, and read when
+ * prom-client is.
  */
 
 /** One series of a counter. */

@@ -4,10 +4,10 @@ import { TallyCounter, TallyHistogram } from './metric-tally.ts'
 import { noticeMetrics } from './notice-metrics.ts'
 
 /**
- * The worker's part of the one table of metrics; that of the gateway and what both tell lie beside it, and `docs/metrics.md` is made
- * of all. Labels come from closed lists, so a series count never grows with customers;
- * `perDestination` adds a destination label to the two counters that SREs ask it of. Where several processes are read as one,
- * values are added up, or go by `aggregator`.
+ * The worker's part of the one table of metrics; that of the gateway and what both tell lie beside it, and
+ * `docs/metrics.md` is made of all. Labels come from closed lists, so a series count never grows with
+ * customers; `perDestination` adds a destination label to the two counters that SREs ask it of. Where several
+ * processes are read as one, values are added up, or go by `aggregator`.
  */
 export type Metrics = ReturnType<typeof createMetrics>
 

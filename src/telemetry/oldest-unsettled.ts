@@ -2,7 +2,9 @@ import type { Metrics } from './metrics.ts'
 
 type Partitions = Iterable<{ readonly topic: string; readonly oldestUnsettledMs: number }>
 
-/** Shows of each topic when the oldest record that isn't settled was appended; nothing of one where none is. */
+/**
+ * Shows of each topic when the oldest record that isn't settled was appended; nothing of one where none is.
+ */
 export function showOldestUnsettled(
   { oldestUnsettled }: Pick<Metrics, 'oldestUnsettled'>,
   partitions: Partitions,

@@ -2,9 +2,10 @@
 type Pace<L> = { dueMs: number; newest: L | undefined; others: number }
 
 /**
- * Log lines that would come with each message of an endpoint that is down. The first of a key is written at once, then at most one
- * each `everyMs`: the newest, with `leftOut`, how many came beside it since the one before. So each is written, or is counted by a
- * line that follows within twice `everyMs`. A key of which nothing comes is forgotten.
+ * Log lines that would come with each message of an endpoint that is down. The first of a key is written at
+ * once, then at most one each `everyMs`: the newest, with `leftOut`, how many came beside it since the one
+ * before. So each is written, or is counted by a line that follows within twice `everyMs`. A key of which
+ * nothing comes is forgotten.
  */
 export class PacedLines<L extends object> {
   readonly #write: (line: L & { leftOut?: number }) => void

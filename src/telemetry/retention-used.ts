@@ -2,7 +2,10 @@ import type { Metrics } from './metrics.ts'
 
 type Partitions = Iterable<{ readonly topic: string; readonly oldestUnsettledMs: number }>
 
-/** Shows how near each topic is to dropping a record that isn't settled. `retentions`: what it keeps a record for, in milliseconds. */
+/**
+ * Shows how near each topic is to dropping a record that isn't settled. `retentions`: what it keeps a record
+ * for, in milliseconds.
+ */
 export function showRetentionUsed(
   { retentionUsed }: Pick<Metrics, 'retentionUsed'>,
   partitions: Partitions,

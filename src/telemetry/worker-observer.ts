@@ -20,9 +20,10 @@ import { PacedLines } from './paced-lines.ts'
 import type { ObservedSeries } from './metric-tally.ts'
 
 /**
- * Turns what the pipeline reports into metrics, and into one log line an attempt. Without `logAttempts` it logs of attempts only what
- * is an error, at most one line a second for each hook and kind of error: the newest, with how many were left out.
- * `flush` writes what waits for its second. Never logs a body or a secret.
+ * Turns what the pipeline reports into metrics, and into one log line an attempt. Without `logAttempts` it
+ * logs of attempts only what is an error, at most one line a second for each hook and kind of error: the
+ * newest, with how many were left out. `flush` writes what waits for its second. Never logs a body or a
+ * secret.
  */
 export function createObserver({
   metrics,

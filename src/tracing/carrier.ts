@@ -9,7 +9,10 @@ export type Carrier = Readonly<Record<string, unknown>>
 /** Longer ones are no trace context: W3C asks for 512 characters of a `tracestate`. */
 const maxBytes = 4_096
 
-/** The trace that `traceparent` and `tracestate` name; the root where they name none. Whatever they hold, it does not throw. */
+/**
+ * The trace that `traceparent` and `tracestate` name; the root where they name none. Whatever they hold, it
+ * does not throw.
+ */
 export function contextIn(headers: Carrier | undefined): Context {
   if (headers?.['traceparent'] === undefined) return ROOT_CONTEXT
   return propagator.extract(ROOT_CONTEXT, headers, reader)

@@ -20,8 +20,9 @@ export type CountedExportOptions = {
 }
 
 /**
- * OpenTelemetry's batches, one export at a time, and an account of every span: it waits in the queue, or it is told what became of
- * it. Never more than `queueSize` wait; what comes then is dropped, and nobody waits for an export.
+ * OpenTelemetry's batches, one export at a time, and an account of every span: it waits in the queue, or it
+ * is told what became of it. Never more than `queueSize` wait; what comes then is dropped, and nobody waits
+ * for an export.
  */
 export function countedExport(options: CountedExportOptions): SpanProcessor {
   const { exporter, queueSize, onSpans, onFailed } = options

@@ -23,7 +23,10 @@ export type DeliverySpanOptions = {
   readonly isForwarded: boolean
 }
 
-/** The trace of a delivery: recorded, or only passed on, which has to cost little: it may be of ninety-nine in a hundred. */
+/**
+ * The trace of a delivery: recorded, or only passed on, which has to cost little: it may be of ninety-nine in
+ * a hundred.
+ */
 export function traceDelivery(
   options: DeliverySpanOptions,
   delivery: Delivery,

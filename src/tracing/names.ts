@@ -1,6 +1,7 @@
 /**
- * Names of attributes: those of OpenTelemetry's semantic conventions for HTTP and messaging, and our own. What could name a user or
- * hold a key isn't among them: no key of a record, no path or query of a hook, no address of a client.
+ * Names of attributes: those of OpenTelemetry's semantic conventions for HTTP and messaging, and our own.
+ * What could name a user or hold a key isn't among them: no key of a record, no path or query of a hook, no
+ * address of a client.
  */
 export const names = {
   method: 'http.request.method',

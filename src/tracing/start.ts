@@ -34,13 +34,16 @@ export type StartTracingOptions = {
 export type Tracing = {
   readonly worker: WorkerTracing
   readonly gateway: GatewayTracing
-  /** Resolves when all spans are exported, or their export has failed: that may take as long as an export. Never rejects. */
+  /**
+   * Resolves when all spans are exported, or their export has failed: that may take as long as an export.
+   * Never rejects.
+   */
   stop(): Promise<void>
 }
 
 /**
- * Loads and starts OpenTelemetry's SDK: nothing else of Sluice imports it, so that a process without tracing never loads it. Nothing
- * is registered globally, and contexts are passed on by hand.
+ * Loads and starts OpenTelemetry's SDK: nothing else of Sluice imports it, so that a process without tracing
+ * never loads it. Nothing is registered globally, and contexts are passed on by hand.
  */
 export function startTracing(options: StartTracingOptions): Tracing {
   const { settings, serviceName, serviceVersion, groupId, isForwarded, onSpans, onFailed } = options

@@ -3,7 +3,9 @@ import type { Spool } from './spool.ts'
 /** So many texts are compared in memory at once: some 10 MB. */
 const mostCompared = 100_000
 
-/** A number of 32 bits that depends on all of the text (FNV-1a), and not on where Kafka's partitioner puts it. */
+/**
+ * A number of 32 bits that depends on all of the text (FNV-1a), and not on where Kafka's partitioner puts it.
+ */
 export function spread(text: string): number {
   let hash = 0x811c9dc5
   for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193)
@@ -12,8 +14,8 @@ export function spread(text: string): number {
 }
 
 /**
- * The texts of a bucket, each once, always in the same order. A large bucket is read several times, each time for a
- * share of its texts, so that memory stays flat.
+ * The texts of a bucket, each once, always in the same order. A large bucket is read several times, each time
+ * for a share of its texts, so that memory stays flat.
  */
 export function* distinct(
   spool: Pick<Spool, 'count' | 'read'>,

@@ -1,6 +1,9 @@
 import { isUtf8 } from 'node:buffer'
 
-/** What is wrong with a file. `line` counts from 1. `problem` says what is wrong and what to do, and quotes nothing. */
+/**
+ * What is wrong with a file. `line` counts from 1. `problem` says what is wrong and what to do, and quotes
+ * nothing.
+ */
 export type LineFault = { readonly line: number; readonly problem: string }
 
 export type LinesRead = { ok: true } | { ok: false; fault: LineFault }
@@ -11,8 +14,8 @@ const lineEnd = 0x0a
 const replacement = '\ufffd'
 
 /**
- * Hands over the lines of a UTF-8 text one by one, without their ends and without a byte order mark; empty ones are
- * left out. Holds one chunk and one line. Ends at the first fault: its own, or what `take` gives.
+ * Hands over the lines of a UTF-8 text one by one, without their ends and without a byte order mark; empty
+ * ones are left out. Holds one chunk and one line. Ends at the first fault: its own, or what `take` gives.
  */
 export async function eachLine(
   input: AsyncIterable<Buffer>,

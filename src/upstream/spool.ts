@@ -11,9 +11,9 @@ type Block = { readonly at: number; readonly bytes: number }
 type Bucket = { readonly blocks: Block[]; buffer: Buffer; filled: number; count: number }
 
 /**
- * Texts on disk, in buckets, for more of them than memory has room for. They are in one file in the folder for temporary
- * files, which has no name: it is gone with the process, however that ends. Reads and writes are synchronous, to the
- * file cache mostly; nothing else is going on here. A full disk throws.
+ * Texts on disk, in buckets, for more of them than memory has room for. They are in one file in the folder
+ * for temporary files, which has no name: it is gone with the process, however that ends. Reads and writes
+ * are synchronous, to the file cache mostly; nothing else is going on here. A full disk throws.
  */
 export class Spool {
   readonly #file: number

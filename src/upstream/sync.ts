@@ -35,7 +35,8 @@ const longestNumber = 9_999_999_999
 
 /**
  * A whole audience as records. Users are collected first, on disk: every part says how many there are of its
- * partition, so that a set that is not whole is never taken for one. Memory is flat, whatever the number of users.
+ * partition, so that a set that is not whole is never taken for one. Memory is flat, whatever the number of
+ * users.
  */
 export class Sync {
   readonly #head: SyncHead

@@ -10,15 +10,18 @@ export type UserList = {
   readonly format: UserFormat
   /** The column, or the field of the objects, that has the user ids; `undefined`: `userId` or `user_id`. */
   readonly column: string | undefined
-  /** Whether the first row of a CSV names its columns. Without: the ids are in the first, or in column number `column`. */
+  /**
+   * Whether the first row of a CSV names its columns. Without: the ids are in the first, or in column number
+   * `column`.
+   */
   readonly hasHeader: boolean
 }
 
 export type UsersRead = { ok: true; rows: number } | { ok: false; fault: LineFault }
 
 /**
- * Reads the users that a file lists, in flat memory, and hands each id over as it is. Ends at the first row that is
- * no user, or that `take` has an objection to.
+ * Reads the users that a file lists, in flat memory, and hands each id over as it is. Ends at the first row
+ * that is no user, or that `take` has an objection to.
  */
 export async function readUsers(
   input: AsyncIterable<Buffer>,

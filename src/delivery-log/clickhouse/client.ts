@@ -17,7 +17,10 @@ export type ClickHouseAccess = {
   readonly timeoutMs: number
 }
 
-/** A server, or a cluster behind one address. All of it rejects with a `QueryFailedError` that says what is wrong. */
+/**
+ * A server, or a cluster behind one address. All of it rejects with a `QueryFailedError` that says what is
+ * wrong.
+ */
 export type ClickHouse = {
   /** Rows as arrays of their values. Numbers of 64 bits may be texts. */
   rows(asked: Asked): Promise<readonly (readonly unknown[])[]>

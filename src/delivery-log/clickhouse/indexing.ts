@@ -17,7 +17,10 @@ class MissingTablesError extends Error {
   override readonly name = 'MissingTablesError'
 }
 
-/** What waits so long, in milliseconds, is inserted, or so many rows: each insert makes files that ClickHouse has to merge. */
+/**
+ * What waits so long, in milliseconds, is inserted, or so many rows: each insert makes files that ClickHouse
+ * has to merge.
+ */
 const insertEveryMs = 1_000
 const insertRows = 100_000
 const firstPauseMs = 500
@@ -35,8 +38,9 @@ type Batch = {
 }
 
 /**
- * Inserts what comes of the topic. Positions are written behind the rows before them: after a crash some rows are inserted again, with the same key, and none is
- * missing. While ClickHouse doesn't answer the same batch is inserted again and again, and the topic waits.
+ * Inserts what comes of the topic. Positions are written behind the rows before them: after a crash some rows
+ * are inserted again, with the same key, and none is missing. While ClickHouse doesn't answer the same batch
+ * is inserted again and again, and the topic waits.
  */
 export async function startClickHouseIndexing(options: ClickHouseIndexingOptions): Promise<Indexing> {
   await checkTables(options)

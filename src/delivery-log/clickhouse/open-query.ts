@@ -14,7 +14,10 @@ export type ClickHouseQueryOptions = {
 
 /** Of one message. */
 const maxFound = 10_000
-/** Without a destination, a message or a user the newest time is looked at first, and then ever longer ones before it. */
+/**
+ * Without a destination, a message or a user the newest time is looked at first, and then ever longer ones
+ * before it.
+ */
 const firstSpanMs = 3_600_000
 const spanGrowth = 8
 

@@ -20,8 +20,8 @@ const order = rowKey.map((name) => `${name} DESC`).join(', ')
 const everyColumn = columns.map(([name]) => (name === 'at' ? 'toUnixTimestamp64Milli(at)' : name)).join(', ')
 
 /**
- * The newest rows that fulfil the filter, behind a place. A row that was written a second time is left out as it comes, so nothing has to be read that isn't
- * answered: rows of a destination lie in this order.
+ * The newest rows that fulfil the filter, behind a place. A row that was written a second time is left out as
+ * it comes, so nothing has to be read that isn't answered: rows of a destination lie in this order.
  */
 export function pageSql(
   tables: Tables,

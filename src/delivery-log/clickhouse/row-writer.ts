@@ -5,7 +5,8 @@ const initialBytes = 256 * 1024
 const fixedBytes = 160
 
 /**
- * Rows in ClickHouse's format RowBinary, in the order of `columns`, in a buffer that stays. Source: https://clickhouse.com/docs/interfaces/formats/RowBinary
+ * Rows in ClickHouse's format RowBinary, in the order of `columns`, in a buffer that stays. Source:
+ * https://clickhouse.com/docs/interfaces/formats/RowBinary
  */
 export class RowWriter {
   #bytes = Buffer.allocUnsafeSlow(initialBytes)

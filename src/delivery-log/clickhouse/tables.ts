@@ -61,7 +61,10 @@ export const columns = [
 ] as const
 export type ColumnName = (typeof columns)[number][0]
 
-/** What tells a row from all others, behind its destination: the block of the topic that it came with, and its place in it. */
+/**
+ * What tells a row from all others, behind its destination: the block of the topic that it came with, and its
+ * place in it.
+ */
 export const rowKey = ['at', 'unit', 'offset', 'number'] as const satisfies readonly ColumnName[]
 
 const codecs: Readonly<Partial<Record<ColumnName, string>>> = {
@@ -77,7 +80,9 @@ const codecs: Readonly<Partial<Record<ColumnName, string>>> = {
   answer: 'ZSTD(1)',
 }
 
-/** What makes the tables and leaves those that are there, and then what gives them the retention that is set. */
+/**
+ * What makes the tables and leaves those that are there, and then what gives them the retention that is set.
+ */
 export function ddl(tables: Tables, keptMs: number): readonly string[] {
   const ttl = `toDateTime(at) + INTERVAL ${Math.ceil(keptMs / 1_000)} SECOND`
   const { attempts, keys } = tables

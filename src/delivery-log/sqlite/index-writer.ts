@@ -32,8 +32,10 @@ const closedAfterMs = 10 * 60_000
 const maxOpenSlots = 6
 
 /**
- * The files of the index: one for each hour, and `positions.sqlite`, which says from where on the topic is still to be read. Each file says itself how far of the topic is in it, in the same
- * transaction: a block that comes again after a crash adds nothing to those that have it. So files are a cache: without them all is read again.
+ * The files of the index: one for each hour, and `positions.sqlite`, which says from where on the topic is
+ * still to be read. Each file says itself how far of the topic is in it, in the same transaction: a block
+ * that comes again after a crash adds nothing to those that have it. So files are a cache: without them all
+ * is read again.
  */
 export class IndexWriter {
   readonly #options: IndexWriterOptions

@@ -1,8 +1,9 @@
 import { userHashBytes } from '../log-record.ts'
 
 /**
- * How a record lies in its file. Its id is the time within the file's hour, a number in the order of coming, and how long the attempt took: so what
- * counts and percentiles need is in every index, and each is in the order of time.
+ * How a record lies in its file. Its id is the time within the file's hour, a number in the order of coming,
+ * and how long the attempt took: so what counts and percentiles need is in every index, and each is in the
+ * order of time.
  */
 
 /** One file holds the records of so long. */
@@ -24,7 +25,10 @@ export function idOf(atMs: number, bucket: number, sequence: number): number {
   return (atMs % slotMs) * perMs + (sequence % sequences) * buckets + bucket
 }
 
-/** Where an id is taken: the next of the same duration, and once a millisecond has no more of them, of the next millisecond. */
+/**
+ * Where an id is taken: the next of the same duration, and once a millisecond has no more of them, of the
+ * next millisecond.
+ */
 export function nextId(id: number): number {
   return id + buckets
 }
@@ -110,7 +114,9 @@ export class DetailWriter {
   bytes = Buffer.allocUnsafeSlow(64 * 1024)
   at = 0
 
-  /** `users` and `answers` are bytes of `from`; none where begin and end are the same. Gives where it begins. */
+  /**
+   * `users` and `answers` are bytes of `from`; none where begin and end are the same. Gives where it begins.
+   */
   add(
     row: Omit<RowDetail, 'user' | 'answer'>,
     from: Buffer,

@@ -33,7 +33,9 @@ type Shape = {
   readonly job: string
 }
 
-/** Of more shapes than this, rows are looked at in the order of time instead: nearly each one is wanted then. */
+/**
+ * Of more shapes than this, rows are looked at in the order of time instead: nearly each one is wanted then.
+ */
 const manyShapes = 128
 /** Kept small: there is a file for each hour. */
 const cacheKib = 256

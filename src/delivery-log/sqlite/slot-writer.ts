@@ -3,8 +3,9 @@ import type { BlockReader } from '../block-reader.ts'
 import { bucketOf, DetailWriter, hashOf, idOf, nextId, userNumber } from './row.ts'
 
 /**
- * `r`: records, whose id is their time. What many have in common is a shape, which is written once: the index of shapes answers by destination, hook, outcome and reason, in the order of
- * time. `m` and `u`: by message and by user. `w`: those that stand for several. `positions`: how far of the topic is in here.
+ * `r`: records, whose id is their time. What many have in common is a shape, which is written once: the index
+ * of shapes answers by destination, hook, outcome and reason, in the order of time. `m` and `u`: by message
+ * and by user. `w`: those that stand for several. `positions`: how far of the topic is in here.
  */
 const tables = `
   PRAGMA page_size = 8192;
