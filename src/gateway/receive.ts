@@ -65,86 +65,127 @@ export class Receiver {
    * discarded), or with why it isn't taken. With a `RefusedBody` where its end isn't waited for, or won't
    * come.
    */
-  receive(
-    request: IncomingMessage,
-    reception: Reception,
-    done: (refusal: RefusedBody | null, received?: Received) => void,
-  ): void {
-    /**
-     * Bodies come in pieces of any size: they are copied together at once, and what is held is what is
-     * charged.
-     */
-    let held: Buffer = nothing
-    let length = 0
-    let seen = 0
-    let pieces = 0
-    let isKept = reception === 'keep'
-    let refusal = typeof reception === 'string' ? undefined : reception
-
-    const release = (): void => {
-      this.#bytes -= held.length
-      held = nothing
-      length = 0
-      isKept = false
-    }
-    const refuse = (answer: Answer): void => {
-      refusal = answer
-      release()
-    }
+  receive(request: IncomingMessage, reception: Reception, done: Done): void {
+    const body = new IncomingBody(reception, (bytes) => this.#charge(bytes))
     const leave = (): void => {
       request.off('data', take).off('end', end).off('error', breakOff).off('close', breakOff)
     }
     const end = (): void => {
       leave()
-      const received = refusal ?? held.subarray(0, length)
-      release()
-      done(null, received)
+      done(null, body.end())
     }
-    const stop = (answer: Answer, isEndless: boolean): void => {
+    const stop = (refusal: RefusedBody): void => {
       leave()
-      release()
-      done(new RefusedBody(answer, isEndless))
+      body.release()
+      done(refusal)
     }
-    const breakOff = (): void => stop(refusal ?? incomplete, false)
-    const keep = (chunk: Buffer): void => {
-      const needed = length + chunk.length
-      if (needed > held.length) {
-        const bytes = Math.min(maxBatchBytes, Math.max(firstBytes, 2 * held.length, needed))
-        if (this.#bytes + bytes - held.length > this.#maxBytes) {
-          refuse(tooMuchReceived())
-          return
-        }
-        const larger = Buffer.allocUnsafeSlow(bytes)
-        held.copy(larger, 0, 0, length)
-        this.#bytes += bytes - held.length
-        held = larger
-      }
-      chunk.copy(held, length)
-      length = needed
-    }
+    const breakOff = (): void => stop(new RefusedBody(body.refusal ?? incomplete, false))
     const take = (chunk: Buffer): void => {
-      seen += chunk.length
-      pieces++
-      if (pieces > freePieces && seen < pieces * leastPieceBytes) {
-        stop(tooFine, true)
-      } else if (seen > maxBatchBytes) {
-        // Also where there was no room for it: to send it again would be no use.
-        if (refusal !== tooLarge && isOwn(reception, refusal)) refuse(tooLarge)
-        if (seen > maxReadBytes) stop(refusal ?? tooLarge, true)
-      } else if (isKept) {
-        keep(chunk)
-      }
+      const refusal = body.take(chunk)
+      if (refusal !== undefined) stop(refusal)
     }
     request.on('data', take).on('end', end).on('error', breakOff).on('close', breakOff)
+  }
+
+  /**
+   * Counts bytes as held, or given back where negative. Returns false, and counts nothing, where there is no
+   * room.
+   */
+  #charge(bytes: number): boolean {
+    if (bytes > 0 && this.#bytes + bytes > this.#maxBytes) return false
+    this.#bytes += bytes
+    return true
+  }
+}
+
+type Done = (refusal: RefusedBody | null, received?: Received) => void
+
+/**
+ * Holds one body while it comes. Bodies come in pieces of any size: these are copied together at once, and
+ * what is held is what is charged.
+ */
+class IncomingBody {
+  readonly #reception: Reception
+  /** Takes the number of bytes that are held from now on; negative where they are given back. */
+  readonly #charge: (bytes: number) => boolean
+  #held: Buffer = nothing
+  #length = 0
+  #seenBytes = 0
+  #pieces = 0
+  #isKept: boolean
+  #refusal: Answer | undefined
+
+  constructor(reception: Reception, charge: (bytes: number) => boolean) {
+    this.#reception = reception
+    this.#charge = charge
+    this.#isKept = reception === 'keep'
+    this.#refusal = typeof reception === 'string' ? undefined : reception
+  }
+
+  get refusal(): Answer | undefined {
+    return this.#refusal
+  }
+
+  /** Takes the next piece. Returns a refusal where the rest of the body isn't waited for. */
+  take(chunk: Buffer): RefusedBody | undefined {
+    this.#seenBytes += chunk.length
+    this.#pieces++
+    if (this.#pieces > freePieces && this.#seenBytes < this.#pieces * leastPieceBytes)
+      return new RefusedBody(tooFine, true)
+    if (this.#seenBytes > maxBatchBytes) {
+      // Also where there was no room for it: to send it again would be no use.
+      if (!this.#isRefusedBefore) this.#refuse(tooLarge)
+      if (this.#seenBytes > maxReadBytes) return new RefusedBody(this.#refusal ?? tooLarge, true)
+    } else if (this.#isKept) this.#keep(chunk)
+    return undefined
+  }
+
+  /** Ends the body: returns all of it, or why it isn't taken. */
+  end(): Received {
+    const received = this.#refusal ?? this.#held.subarray(0, this.#length)
+    this.release()
+    return received
+  }
+
+  /** Gives back what is held; nothing more is kept. */
+  release(): void {
+    this.#charge(-this.#held.length)
+    this.#held = nothing
+    this.#length = 0
+    this.#isKept = false
+  }
+
+  /** It was refused for a reason that was known before it, and not for what it is. */
+  get #isRefusedBefore(): boolean {
+    return this.#refusal !== undefined && this.#refusal === this.#reception
+  }
+
+  #refuse(answer: Answer): void {
+    this.#refusal = answer
+    this.release()
+  }
+
+  #keep(chunk: Buffer): void {
+    const needed = this.#length + chunk.length
+    if (needed > this.#held.length && !this.#grow(needed)) {
+      this.#refuse(tooMuchReceived())
+      return
+    }
+    chunk.copy(this.#held, this.#length)
+    this.#length = needed
+  }
+
+  #grow(needed: number): boolean {
+    const bytes = Math.min(maxBatchBytes, Math.max(firstBytes, 2 * this.#held.length, needed))
+    if (!this.#charge(bytes - this.#held.length)) return false
+    const larger = Buffer.allocUnsafeSlow(bytes)
+    this.#held.copy(larger, 0, 0, this.#length)
+    this.#held = larger
+    return true
   }
 }
 
 const nothing = Buffer.alloc(0)
-
-/** Whether what is refused is so by the body, and not by what was known before it. */
-function isOwn(reception: Reception, refusal: Answer | undefined): boolean {
-  return refusal === undefined || refusal !== reception
-}
 
 const tooLarge = problem('payload_too_large', `Send at most ${maxBatchBytes} bytes (500 KB).`)
 const tooFine = problem('payload_too_large', 'Send the body in larger chunks.')

@@ -53,6 +53,14 @@ export function logLostRecords(
   log.error({ topic, partition, from, to, lost: to - from }, message)
 }
 
+/** Logs that the log of a partition is another one than before: its position is no position in this one. */
+export function logOtherLog(log: Pick<FetcherLog, 'error'>, fields: object): void {
+  log.error(
+    fields,
+    'the log of a partition is not the one that was read before: its topic was made anew or restored, or records were lost with a broker; kafka.onTruncation says what is done',
+  )
+}
+
 class LogFetcher implements Fetcher, HandleOwner {
   readonly log: FetcherLog
   readonly #view: ClusterView

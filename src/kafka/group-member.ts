@@ -5,7 +5,7 @@ import { Commits, type News } from './commits.ts'
 import type { ConsumerOptions, GroupConsumer, RecordContent } from './consumer.ts'
 import { Coordinator } from './coordinator.ts'
 import { type FeedOptions, Gate, longestWaitMs } from './feed.ts'
-import { createFetcher, type Fetcher, logLostRecords } from './fetcher.ts'
+import { createFetcher, type Fetcher, logLostRecords, logOtherLog } from './fetcher.ts'
 import { FormerSelf } from './former-self.ts'
 import { GroupWatch } from './group-watch.ts'
 import { Handover } from './handover.ts'
@@ -41,7 +41,7 @@ export class GroupMember implements GroupConsumer {
   readonly #owned: OwnedPartitions
   readonly #leaving: Leaving
   readonly #formerSelf: FormerSelf
-  readonly #timers: NodeJS.Timeout[] = []
+  #commitTimer: NodeJS.Timeout | undefined
   readonly #gate = new Gate()
   /** Counts joins: what was begun in an earlier one must not touch the partitions of this one. */
   #joins = 0
@@ -131,7 +131,7 @@ export class GroupMember implements GroupConsumer {
   async start(): Promise<void> {
     await this.#view.connect()
     this.#membership.start()
-    this.#every(this.#options.commitIntervalMs, () => this.commit())
+    this.#commitTimer = setInterval(() => this.#commitSoon(), this.#options.commitIntervalMs)
   }
 
   get isResting(): boolean {
@@ -210,7 +210,7 @@ export class GroupMember implements GroupConsumer {
 
   async stop(): Promise<void> {
     this.quiesce()
-    for (const timer of this.#timers) clearInterval(timer)
+    clearInterval(this.#commitTimer)
     this.#watch.stop()
     try {
       await this.#membership.stop()
@@ -221,20 +221,6 @@ export class GroupMember implements GroupConsumer {
     } finally {
       await this.#units.stop()
     }
-  }
-
-  #every(everyMs: number, work: () => Promise<void>): void {
-    let isUnderWay = false
-    const timer = setInterval(() => {
-      if (isUnderWay) return
-      isUnderWay = true
-      work()
-        .catch((error: unknown) => this.#notNow(error))
-        .finally(() => {
-          isUnderWay = false
-        })
-    }, everyMs)
-    this.#timers.push(timer)
   }
 
   #notNow(error: unknown): void {
@@ -354,7 +340,7 @@ export class GroupMember implements GroupConsumer {
 
   #sayTruncated({ topic, id }: Partition, { at, from, reason }: Truncation): void {
     const { log, onTruncation, onTruncated } = this.#options
-    log.error({ topic, partition: id, from, at, reason, onTruncation }, otherLog)
+    logOtherLog(log, { topic, partition: id, from, at, reason, onTruncation })
     onTruncated?.(topic)
   }
 
@@ -403,9 +389,6 @@ export class GroupMember implements GroupConsumer {
     if (end !== undefined && end.atMs > 0) partition.endsAt(end.offset, end.atMs)
   }
 }
-
-const otherLog =
-  'the log of a partition is not the one that was read before: its topic was made anew or restored, or records were lost with a broker; kafka.onTruncation says what is done'
 
 function unitsOf(partitions: readonly Partition[]): number[] {
   return [...new Set(partitions.map(({ id }) => id))]

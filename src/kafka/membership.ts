@@ -11,6 +11,7 @@ import {
 } from './claim.ts'
 import { Coordinator } from './coordinator.ts'
 import { errorCodes, protocolError } from './error-codes.ts'
+import { isFatalToMember, memberCodeOf, typeOf } from './group-errors.ts'
 import {
   type Answer,
   heartbeat,
@@ -136,7 +137,7 @@ export class Membership {
    * A request of this member has failed, perhaps since the group doesn't know it any more, or is joined anew.
    */
   refused(error: unknown, as: Identity): void {
-    const code = ofMembers.get(typeOf(error))
+    const code = memberCodeOf(error)
     if (code !== undefined) this.#judge(code, as)
   }
 
@@ -362,7 +363,7 @@ export class Membership {
   }
 
   #isFatal(error: unknown): boolean {
-    return error instanceof BrokerTooOldError || fatalTypes.has(typeOf(error))
+    return error instanceof BrokerTooOldError || isFatalToMember(error)
   }
 
   #fail(error: unknown): void {
@@ -382,22 +383,3 @@ const sharedInstance =
 
 const foreignProgram =
   'another program is in the consumer group of this worker, which can not join: give each its own kafka.groupId; trying again'
-
-/** What a coordinator says of a member, whatever it was asked for. */
-const ofMembers: ReadonlyMap<string, number> = new Map([
-  ['REBALANCE_IN_PROGRESS', errorCodes.REBALANCE_IN_PROGRESS],
-  ['ILLEGAL_GENERATION', errorCodes.ILLEGAL_GENERATION],
-  ['UNKNOWN_MEMBER_ID', errorCodes.UNKNOWN_MEMBER_ID],
-  ['FENCED_INSTANCE_ID', errorCodes.FENCED_INSTANCE_ID],
-])
-
-const fatalTypes: ReadonlySet<string> = new Set([
-  'FENCED_INSTANCE_ID',
-  'INVALID_GROUP_ID',
-  'INVALID_SESSION_TIMEOUT',
-  'GROUP_AUTHORIZATION_FAILED',
-])
-
-function typeOf(error: unknown): string {
-  return error instanceof Error && 'type' in error && typeof error.type === 'string' ? error.type : ''
-}
