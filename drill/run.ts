@@ -14,7 +14,7 @@ import { type Installation, openInstallation, partitions, retryWaits } from './i
 import { Ledger } from './ledger.ts'
 import { judge, type Verdict } from './oracle.ts'
 import { recordsAbout } from './records-about.ts'
-import { createActor, type Happened, playFaults } from './play.ts'
+import { createActor, type Happened, playFaults, describeFault } from './play.ts'
 import { startProgress } from './progress.ts'
 import { brokerCount, scheduleOf } from './schedule.ts'
 import { type LagSample, type Sample, type Sampling, standOf, startSampling } from './samples.ts'
@@ -152,7 +152,12 @@ async function play(opened: Opened, act: ReturnType<typeof createActor>): Promis
       mishaps,
       lagLeft,
     })
-    const wrong = new Set(evidence.audiences.flatMap((of) => of.wrong.map(({ user }) => user)))
+    const wrong = new Set(
+      evidence.audiences.flatMap(({ wrong: values, sentTooLate, heldTooLong }) => [
+        ...values.map(({ user }) => user),
+        ...[...sentTooLate, ...heldTooLong].map((line) => line.split(' ', 1)[0] ?? ''),
+      ]),
+    )
     const about = await recordsAbout(brokers, prefix, wrong)
     const told = [...endpoints.audiences].flatMap(([destination, customer]) =>
       [...wrong].flatMap((user) => customer.historyOf(user).map((line) => `${destination} ${user} ${line}`)),
@@ -172,7 +177,7 @@ async function play(opened: Opened, act: ReturnType<typeof createActor>): Promis
         deletions: traffic.audiences.deletions,
       },
       failedStarts: installation.failedStarts,
-      log: [...linesOf(installation), ...about, ...told],
+      log: [...linesOf(installation), ...faultLines(evidence), ...about, ...told],
       othersShare,
       evidence,
       verdict: judge(evidence),
@@ -191,6 +196,18 @@ function linesOf({ group, gateway, failedStarts }: Installation): string[] {
       .map(({ time, ...line }) => `${String(time)} ${name} ${JSON.stringify(line)}`),
   )
   return [...lines.sort(), ...failedStarts.map((start) => `a start failed: ${start}`)]
+}
+
+/** Lists what was done to workers, brokers, gateway and networks, with when it began and ended. */
+function faultLines({ changes, happened }: Pick<Evidence, 'changes' | 'happened'>): string[] {
+  const timeOf = (ms: number): string => (Number.isFinite(ms) ? new Date(ms).toISOString() : 'the end')
+  const ofWorkers = changes.map(
+    ({ kind, worker, fromMs, toMs }) => `${timeOf(fromMs)} ${worker}: ${kind} until ${timeOf(toMs)}`,
+  )
+  const others = happened.map(
+    ({ fault, fromMs, toMs }) => `${timeOf(fromMs)} fault: ${describeFault(fault)} until ${timeOf(toMs)}`,
+  )
+  return [...ofWorkers, ...others].sort()
 }
 
 async function inTime(work: Promise<void>, mostMs: number): Promise<void> {

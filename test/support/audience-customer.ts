@@ -76,7 +76,7 @@ export function createAudienceCustomer({
     }
   }
 
-  const script: Script = ({ body: bytes }, response) => {
+  const script: Script = ({ body: bytes, headers }, response) => {
     const body: Body = JSON.parse(String(bytes))
     hear(body)
     const apply = (): void => take(body)
@@ -85,7 +85,11 @@ export function createAudienceCustomer({
       setTimeout(apply, random.below(mostLateMs))
     }
     const behaviour = isWell ? 'well' : random.pick(behaviours)
-    note(body.userId, `${body.type} of ${body.timestamp} ${JSON.stringify(body.traits ?? {})}: ${behaviour}`)
+    const worker = String(headers['x-worker'] ?? 'a worker')
+    note(
+      body.userId,
+      `${worker} sent ${body.type} of ${body.timestamp} ${JSON.stringify(body.traits ?? {})}: ${behaviour}`,
+    )
     switch (behaviour) {
       case 'refuses':
         response.writeHead(429).end()
