@@ -200,7 +200,6 @@ function linesOf({ group, gateway, failedStarts }: Installation): string[] {
 
 /** Lists what was done to workers, brokers, gateway and networks, with when it began and ended. */
 function faultLines({ changes, happened }: Pick<Evidence, 'changes' | 'happened'>): string[] {
-  const timeOf = (ms: number): string => (Number.isFinite(ms) ? new Date(ms).toISOString() : 'the end')
   const ofWorkers = changes.map(
     ({ kind, worker, fromMs, toMs }) => `${timeOf(fromMs)} ${worker}: ${kind} until ${timeOf(toMs)}`,
   )
@@ -208,6 +207,10 @@ function faultLines({ changes, happened }: Pick<Evidence, 'changes' | 'happened'
     ({ fault, fromMs, toMs }) => `${timeOf(fromMs)} fault: ${describeFault(fault)} until ${timeOf(toMs)}`,
   )
   return [...ofWorkers, ...others].sort()
+}
+
+function timeOf(ms: number): string {
+  return Number.isFinite(ms) ? new Date(ms).toISOString() : 'the end'
 }
 
 async function inTime(work: Promise<void>, mostMs: number): Promise<void> {

@@ -56,8 +56,6 @@ export type AttemptListener<D> = {
 
 type AttemptParts<D> = {
   sender: Sender
-  /** Makes the requests of hooks that aren't well. */
-  sickSender: Sender
   bulkhead: Bulkhead
   endpoint: Endpoint
   /** In the order in which they have their turn. */
@@ -160,13 +158,12 @@ export class Attempt<D extends Attempted> {
   }
 
   post(hook: EndpointHook, exchange: Exchange, way: Way): void {
-    const { sender, sickSender, delivery, startedMs, now } = this.#parts
+    const { sender, delivery, startedMs, now } = this.#parts
     // A signature tells its time, and what was paced may have waited.
     const headers =
       way === 'paced' ? this.#headersAt(now()) : (this.#signatureHeaders ??= this.#headersAt(startedMs))
     const { trace } = delivery
-    const by = way === 'paced' ? sickSender : sender
-    by.post(
+    sender.post(
       hook.target,
       delivery.body,
       trace === undefined ? headers : trace.posting(hook, headers),

@@ -108,8 +108,6 @@ export type RepeatFilter = {
 export type PipelineOptions = {
   catalog: () => CatalogView
   sender: Sender
-  /** Makes the requests of hooks that aren't well, apart from all others. Default: `sender`. */
-  sickSender?: Sender
   outlet: Outlet
   observer: PipelineObserver
   /** Absent: repeats are delivered. */

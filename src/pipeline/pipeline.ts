@@ -335,7 +335,6 @@ class DeliveryPipeline implements Pipeline {
     if (sick.length === hooks.length && !this.#tryDetach(delivery)) return
     new Attempt({
       sender: this.#options.sender,
-      sickSender: this.#options.sickSender ?? this.#options.sender,
       bulkhead: this.#bulkhead,
       endpoint,
       hooks,

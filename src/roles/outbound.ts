@@ -4,18 +4,12 @@ import type { Config } from '../config/schema.ts'
 import { type ConnectOutcome, createProxy, type OutboundProxy } from '../delivery/proxy.ts'
 import { createResolver, type LookupOutcome, type NameResolver } from '../delivery/resolver.ts'
 import { createSender, type Sender } from '../delivery/sender.ts'
-import { ThreadedSender } from '../delivery/threaded-sender.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { CountedSeries } from '../telemetry/metric-tally.ts'
 
 /** What goes out to hooks. */
 export type Outbound = {
   sender: Sender
-  /**
-   * For hooks that aren't well: in a thread of its own, but where all goes through a proxy, whose state is
-   * one.
-   */
-  sickSender: Sender
   /** Sockets are closed at once. */
   close(): Promise<void>
 }
@@ -36,34 +30,15 @@ const answerBytes = 2 * 1024
  */
 export function createOutbound({ config, metrics, log, onUnreachable }: OutboundOptions): Outbound {
   const { allowAddresses, dnsServers, timeoutMs, poolIdleMs } = config.delivery
-  const onLookup = lookupCounter(metrics)
-  const resolver = createResolver({ servers: dnsServers, onLookup })
+  const resolver = createResolver({ servers: dnsServers, onLookup: lookupCounter(metrics) })
   const proxy = openProxy({ config, metrics, log, onUnreachable }, resolver)
   const policy = createAddressPolicy(allowAddresses)
   const { enabled, answers } = config.attempts
   const keptAnswerBytes = enabled && answers ? answerBytes : 0
   const sender = createSender({ policy, resolver, proxy, timeoutMs, poolIdleMs, keptAnswerBytes })
-  const sickSender =
-    proxy === undefined
-      ? new ThreadedSender({
-          allowAddresses,
-          dnsServers,
-          timeoutMs,
-          poolIdleMs,
-          keptAnswerBytes,
-          onLookup,
-          onBroken: (err) =>
-            log.error(
-              { err },
-              'the thread for failing URLs has ended: its requests count as failed, and it is started anew',
-            ),
-        })
-      : sender
   return {
     sender,
-    sickSender,
     async close() {
-      await sickSender.close()
       await sender.close()
       await proxy?.close()
       resolver.close()

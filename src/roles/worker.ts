@@ -207,7 +207,6 @@ export async function startMember({
   const running = createPipeline({
     catalog: () => catalog.current(),
     sender: outbound.sender,
-    sickSender: outbound.sickSender,
     outlet: producer,
     observer: [attemptLog?.observer, traces?.observer, notices.observer].reduce(bothObservers, observer),
     tracing: traces,

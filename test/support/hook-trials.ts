@@ -69,7 +69,6 @@ export async function startTrials(): Promise<Trials> {
     let results: readonly HookResult[] = []
     new Attempt({
       sender,
-      sickSender: sender,
       endpoint,
       bulkhead,
       hooks: endpoint.hooks,

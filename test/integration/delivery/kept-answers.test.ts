@@ -2,7 +2,6 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { createAddressPolicy } from '../../../src/address/policy.ts'
 import type { Outcome } from '../../../src/delivery/outcome.ts'
 import { createSender, type Sender } from '../../../src/delivery/sender.ts'
-import { ThreadedSender } from '../../../src/delivery/threaded-sender.ts'
 import { answer, isWholeRequest, startRawReceiver, startReceiver } from '../../support/receiver.ts'
 
 const keptAnswerBytes = 100
@@ -37,22 +36,14 @@ const textOf = (outcome: Outcome | undefined): string | undefined =>
   outcome?.kind === 'answer' && outcome.body !== undefined ? Buffer.from(outcome.body).toString() : undefined
 
 const policy = createAddressPolicy(['127.0.0.1'])
-const onBroken = (error: Error): void => expect.unreachable(`its thread ended: ${error.message}`)
 
-describe.each([
-  { name: 'a sender of this thread', make: (): Sender => createSender({ policy, ...settings }) },
-  {
-    name: 'a sender with a thread of its own',
-    make: (): Sender =>
-      new ThreadedSender({ allowAddresses: ['127.0.0.1'], dnsServers: [], onBroken, ...settings }),
-  },
-])('$name', ({ make }) => {
-  function sender(): Sender {
-    const made = make()
-    ended.push(() => made.close())
-    return made
-  }
+function sender(): Sender {
+  const made = createSender({ policy, ...settings })
+  ended.push(() => made.close())
+  return made
+}
 
+describe('a failed answer', () => {
   test('keeps a failed answer without what was sent in secret', async () => {
     const server = stopped(
       await startReceiver((request, response) => {

@@ -6,7 +6,6 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { createAddressPolicy } from '../../../src/address/policy.ts'
 import type { Outcome } from '../../../src/delivery/outcome.ts'
 import { createSender, type Sender, type Target } from '../../../src/delivery/sender.ts'
-import { ThreadedSender } from '../../../src/delivery/threaded-sender.ts'
 import { createAuthority } from '../../support/certificates.ts'
 import {
   answer,
@@ -30,27 +29,6 @@ const ended: (() => Promise<void>)[] = []
 afterEach(async () => {
   for (const end of ended.splice(0).toReversed()) await end()
 })
-
-type Maker = (allowAddresses: readonly string[], deadlineMs: number) => Sender
-
-const makers: readonly (readonly [name: string, make: Maker])[] = [
-  [
-    'a sender of this thread',
-    (allowAddresses, deadlineMs) =>
-      createSender({ policy: createAddressPolicy(allowAddresses), timeoutMs: deadlineMs, poolIdleMs }),
-  ],
-  [
-    'a sender with a thread of its own',
-    (allowAddresses, deadlineMs) =>
-      new ThreadedSender({
-        allowAddresses,
-        dnsServers: [],
-        timeoutMs: deadlineMs,
-        poolIdleMs,
-        onBroken: (error) => expect.unreachable(`its thread ended: ${error.message}`),
-      }),
-  ],
-]
 
 async function receiver(script: Script): Promise<Receiver> {
   const server = await startReceiver(script)
@@ -95,166 +73,165 @@ async function exchange(by: Sender, to: Target): Promise<Posted> {
   return posted
 }
 
-describe.each(makers)('%s', (_sender, make) => {
-  function sender(allowed: readonly string[] = ['127.0.0.1'], deadlineMs = timeoutMs): Sender {
-    const made = make(allowed, deadlineMs)
-    ended.push(() => made.close())
-    return made
-  }
+function sender(allowed: readonly string[] = ['127.0.0.1'], deadlineMs = timeoutMs): Sender {
+  const policy = createAddressPolicy(allowed)
+  const made = createSender({ policy, timeoutMs: deadlineMs, poolIdleMs })
+  ended.push(() => made.close())
+  return made
+}
 
-  describe('a connection', () => {
-    test('is used again for the next request', async () => {
-      const server = await receiver(answer(200, {}, 'thanks'))
-      const by = sender()
-      const to = target(server.origin)
-      for (let i = 0; i < 5; i++) await exchange(by, to)
-      expect(server.requests).toHaveLength(5)
-      expect(server.connections).toBe(1)
-    })
-
-    test('is closed when it has been idle, and made anew for what comes then', async () => {
-      const open = new Set<Socket>()
-      const server = await receiver((request, response, nth) => {
-        const { socket } = response
-        if (socket !== null) open.add(socket.once('close', () => open.delete(socket)))
-        answer(200)(request, response, nth)
-      })
-      const by = sender()
-      const to = target(server.origin)
-      await exchange(by, to)
-      expect(open.size).toBe(1)
-      await until('it is closed', () => open.size === 0, { timeoutMs: 5_000 })
-      expect(await post(by, to).outcome).toEqual({ kind: 'answer', status: 200 })
-      expect(server.connections).toBe(2)
-    })
-
-    test('is closed at once when the sender is', async () => {
-      const server = await receiver(neverAnswer)
-      const by = make(['127.0.0.1'], 60_000)
-      const posted = post(by, target(server.origin))
-      await until('the request is under way', () => server.requests.length === 1)
-      await by.close()
-      await posted.released
-      expect(posted.outcomes).toHaveLength(1)
-    })
+describe('a connection', () => {
+  test('is used again for the next request', async () => {
+    const server = await receiver(answer(200, {}, 'thanks'))
+    const by = sender()
+    const to = target(server.origin)
+    for (let i = 0; i < 5; i++) await exchange(by, to)
+    expect(server.requests).toHaveLength(5)
+    expect(server.connections).toBe(1)
   })
 
-  describe('the deadline', () => {
-    test('ends a request without an answer, and frees its slot', async () => {
-      const server = await receiver(neverAnswer)
-      const startedMs = performance.now()
-      const { outcomes, releases } = await exchange(sender(), target(server.origin))
-      expect(performance.now() - startedMs).toBeGreaterThanOrEqual(timeoutMs)
-      expect({ outcomes, releases }).toEqual({ outcomes: [{ kind: 'timeout' }], releases: 1 })
+  test('is closed when it has been idle, and made anew for what comes then', async () => {
+    const open = new Set<Socket>()
+    const server = await receiver((request, response, nth) => {
+      const { socket } = response
+      if (socket !== null) open.add(socket.once('close', () => open.delete(socket)))
+      answer(200)(request, response, nth)
     })
-
-    test('is not counted again: an answer that comes after it is not heard', async () => {
-      const held: ServerResponse[] = []
-      const server = await receiver((_request, response) => void held.push(response))
-      const posted = await exchange(sender(), target(server.origin))
-      held[0]?.writeHead(200).end()
-      expect(posted.outcomes).toEqual([{ kind: 'timeout' }])
-    })
-
-    test('covers the TLS handshake', async () => {
-      const server = await rawReceiver({})
-      const posted = post(sender(), target(server.origin.replace('http:', 'https:')))
-      expect(await posted.outcome).toEqual({ kind: 'timeout' })
-      await posted.released
-      expect(posted).toMatchObject({ outcomes: [{ kind: 'timeout' }], releases: 1 })
-    })
-
-    test('ends a body that never ends, after the answer has counted', async () => {
-      const server = await receiver((_request, response) => void response.writeHead(200).write('<'))
-      const posted = post(sender(), target(server.origin))
-      expect(await posted.outcome).toEqual({ kind: 'answer', status: 200 })
-      expect(posted.releases).toBe(0)
-      await posted.released
-      expect(posted).toMatchObject({ outcomes: [{ kind: 'answer', status: 200 }], releases: 1 })
-    })
+    const by = sender()
+    const to = target(server.origin)
+    await exchange(by, to)
+    expect(open.size).toBe(1)
+    await until('it is closed', () => open.size === 0, { timeoutMs: 5_000 })
+    expect(await post(by, to).outcome).toEqual({ kind: 'answer', status: 200 })
+    expect(server.connections).toBe(2)
   })
 
-  describe('a response body', () => {
-    test('is thrown away, and one of a few kilobytes costs nothing', async () => {
-      const server = await receiver(answer(200, {}, 'x'.repeat(60_000)))
-      const by = sender()
-      const to = target(server.origin)
-      await exchange(by, to)
-      await exchange(by, to)
-      expect(server.connections).toBe(1)
-    })
+  test('is closed at once when the sender is', async () => {
+    const server = await receiver(neverAnswer)
+    const by = sender(['127.0.0.1'], 60_000)
+    const posted = post(by, target(server.origin))
+    await until('the request is under way', () => server.requests.length === 1)
+    await by.close()
+    await posted.released
+    expect(posted.outcomes).toHaveLength(1)
+  })
+})
 
-    test('longer than 64 KiB costs its server the connection, not the delivery', async () => {
-      const server = await receiver(answer(200, {}, 'x'.repeat(2 ** 20)))
-      const by = sender()
-      const to = target(server.origin)
-      expect((await exchange(by, to)).outcomes).toEqual([{ kind: 'answer', status: 200 }])
-      expect((await exchange(by, to)).outcomes).toEqual([{ kind: 'answer', status: 200 }])
-      expect(server.connections).toBe(2)
-    })
+describe('the deadline', () => {
+  test('ends a request without an answer, and frees its slot', async () => {
+    const server = await receiver(neverAnswer)
+    const startedMs = performance.now()
+    const { outcomes, releases } = await exchange(sender(), target(server.origin))
+    expect(performance.now() - startedMs).toBeGreaterThanOrEqual(timeoutMs)
+    expect({ outcomes, releases }).toEqual({ outcomes: [{ kind: 'timeout' }], releases: 1 })
   })
 
-  describe('the pool goes on after', () => {
-    const breaks: [name: string, script: RawScript][] = [
-      ['a reset', { data: (socket) => socket.resetAndDestroy() }],
-      ['a close without an answer', { data: (socket) => socket.end() }],
-      ['garbage', { data: (socket) => socket.write('SSH-2.0\r\n') }],
-      ['silence', {}],
-    ]
-
-    test.each(breaks)('%s, as often as it happens: no slot is lost', async (_name, script) => {
-      const server = await rawReceiver(script)
-      const by = sender()
-      const to = target(server.origin)
-      for (let i = 0; i < 4; i++) {
-        const both = await Promise.all([exchange(by, to), exchange(by, to)])
-        for (const posted of both) expect(posted).toMatchObject({ outcomes: [{}], releases: 1 })
-      }
-      expect(server.connections).toBe(8)
-    })
-
-    test('a refused connection: the next one is tried anew', async () => {
-      const by = sender()
-      const to = target('http://127.0.0.1:1')
-      for (let i = 0; i < 3; i++) {
-        expect((await exchange(by, to)).outcomes).toEqual([{ kind: 'connection', code: 'ECONNREFUSED' }])
-      }
-    })
-
-    test('an address that was refused: each request is refused again', async () => {
-      const server = await rawReceiver({})
-      const by = sender([])
-      for (let i = 0; i < 3; i++) {
-        const { outcomes } = await exchange(by, target(server.origin))
-        expect(outcomes).toEqual([{ kind: 'address', address: '127.0.0.1' }])
-      }
-      expect(server.connections).toBe(0)
-    })
+  test('is not counted again: an answer that comes after it is not heard', async () => {
+    const held: ServerResponse[] = []
+    const server = await receiver((_request, response) => void held.push(response))
+    const posted = await exchange(sender(), target(server.origin))
+    held[0]?.writeHead(200).end()
+    expect(posted.outcomes).toEqual([{ kind: 'timeout' }])
   })
 
-  describe('a name', () => {
-    test('that leads to an allowed address is connected to', async () => {
-      const server = await receiver(answer(204))
-      const { outcomes } = await exchange(
-        sender(['127.0.0.1', '::1']),
-        target(`http://localhost:${server.port}`),
-      )
-      expect(outcomes).toEqual([{ kind: 'answer', status: 204 }])
-    })
+  test('covers the TLS handshake', async () => {
+    const server = await rawReceiver({})
+    const posted = post(sender(), target(server.origin.replace('http:', 'https:')))
+    expect(await posted.outcome).toEqual({ kind: 'timeout' })
+    await posted.released
+    expect(posted).toMatchObject({ outcomes: [{ kind: 'timeout' }], releases: 1 })
+  })
 
-    test('that leads to addresses that are not allowed is refused, without a connection', async () => {
-      const server = await rawReceiver({})
-      const { outcomes } = await exchange(sender([]), target(`http://localhost:${server.port}`))
-      expect(outcomes).toMatchObject([
-        { kind: 'address', address: expect.stringMatching(/^(127\.0\.0\.1|::1)$/) },
-      ])
-      expect(server.connections).toBe(0)
-    })
+  test('ends a body that never ends, after the answer has counted', async () => {
+    const server = await receiver((_request, response) => void response.writeHead(200).write('<'))
+    const posted = post(sender(), target(server.origin))
+    expect(await posted.outcome).toEqual({ kind: 'answer', status: 200 })
+    expect(posted.releases).toBe(0)
+    await posted.released
+    expect(posted).toMatchObject({ outcomes: [{ kind: 'answer', status: 200 }], releases: 1 })
+  })
+})
 
-    test('all of whose addresses refuse is a refused connection', async () => {
-      const { outcomes } = await exchange(sender(['127.0.0.1', '::1']), target('http://localhost:1'))
-      expect(outcomes).toEqual([{ kind: 'connection', code: 'ECONNREFUSED' }])
-    })
+describe('a response body', () => {
+  test('is thrown away, and one of a few kilobytes costs nothing', async () => {
+    const server = await receiver(answer(200, {}, 'x'.repeat(60_000)))
+    const by = sender()
+    const to = target(server.origin)
+    await exchange(by, to)
+    await exchange(by, to)
+    expect(server.connections).toBe(1)
+  })
+
+  test('longer than 64 KiB costs its server the connection, not the delivery', async () => {
+    const server = await receiver(answer(200, {}, 'x'.repeat(2 ** 20)))
+    const by = sender()
+    const to = target(server.origin)
+    expect((await exchange(by, to)).outcomes).toEqual([{ kind: 'answer', status: 200 }])
+    expect((await exchange(by, to)).outcomes).toEqual([{ kind: 'answer', status: 200 }])
+    expect(server.connections).toBe(2)
+  })
+})
+
+describe('the pool goes on after', () => {
+  const breaks: [name: string, script: RawScript][] = [
+    ['a reset', { data: (socket) => socket.resetAndDestroy() }],
+    ['a close without an answer', { data: (socket) => socket.end() }],
+    ['garbage', { data: (socket) => socket.write('SSH-2.0\r\n') }],
+    ['silence', {}],
+  ]
+
+  test.each(breaks)('%s, as often as it happens: no slot is lost', async (_name, script) => {
+    const server = await rawReceiver(script)
+    const by = sender()
+    const to = target(server.origin)
+    for (let i = 0; i < 4; i++) {
+      const both = await Promise.all([exchange(by, to), exchange(by, to)])
+      for (const posted of both) expect(posted).toMatchObject({ outcomes: [{}], releases: 1 })
+    }
+    expect(server.connections).toBe(8)
+  })
+
+  test('a refused connection: the next one is tried anew', async () => {
+    const by = sender()
+    const to = target('http://127.0.0.1:1')
+    for (let i = 0; i < 3; i++) {
+      expect((await exchange(by, to)).outcomes).toEqual([{ kind: 'connection', code: 'ECONNREFUSED' }])
+    }
+  })
+
+  test('an address that was refused: each request is refused again', async () => {
+    const server = await rawReceiver({})
+    const by = sender([])
+    for (let i = 0; i < 3; i++) {
+      const { outcomes } = await exchange(by, target(server.origin))
+      expect(outcomes).toEqual([{ kind: 'address', address: '127.0.0.1' }])
+    }
+    expect(server.connections).toBe(0)
+  })
+})
+
+describe('a name', () => {
+  test('that leads to an allowed address is connected to', async () => {
+    const server = await receiver(answer(204))
+    const { outcomes } = await exchange(
+      sender(['127.0.0.1', '::1']),
+      target(`http://localhost:${server.port}`),
+    )
+    expect(outcomes).toEqual([{ kind: 'answer', status: 204 }])
+  })
+
+  test('that leads to addresses that are not allowed is refused, without a connection', async () => {
+    const server = await rawReceiver({})
+    const { outcomes } = await exchange(sender([]), target(`http://localhost:${server.port}`))
+    expect(outcomes).toMatchObject([
+      { kind: 'address', address: expect.stringMatching(/^(127\.0\.0\.1|::1)$/) },
+    ])
+    expect(server.connections).toBe(0)
+  })
+
+  test('all of whose addresses refuse is a refused connection', async () => {
+    const { outcomes } = await exchange(sender(['127.0.0.1', '::1']), target('http://localhost:1'))
+    expect(outcomes).toEqual([{ kind: 'connection', code: 'ECONNREFUSED' }])
   })
 })
 
