@@ -83,3 +83,15 @@ export class BadCursorError extends Error {
 export class QueryFailedError extends Error {
   override readonly name = 'QueryFailedError'
 }
+
+/** A question failed by a fault of Sluice, told by a process or thread that answers it. */
+export class QueryFaultError extends Error {
+  override readonly name = 'QueryFaultError'
+}
+
+/** Tells a fault of Sluice from an index that can't be read, or reached. */
+export function isQueryFault(error: unknown): boolean {
+  if (error instanceof QueryFaultError || error instanceof ReferenceError) return true
+  // `fetch` throws a TypeError too, with what happened to the connection as its cause.
+  return (error instanceof TypeError || error instanceof RangeError) && error.cause === undefined
+}

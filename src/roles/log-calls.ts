@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import { type AdminAnswer, done, problem } from '../admin/problem.ts'
 import type { AdminCalls } from '../admin/server.ts'
 import type { Config } from '../config/schema.ts'
-import { BadCursorError, type LogFilter, type LogQuery } from '../delivery-log/log-query.ts'
+import { BadCursorError, isQueryFault, type LogFilter, type LogQuery } from '../delivery-log/log-query.ts'
 import { minutesOf } from '../delivery-log/minutes.ts'
 import { hashedUser, openLogQuery } from './open-log-query.ts'
 import { filterOf, isoOrNull, lifeData, minuteData, rangeData, recordData } from './log-text.ts'
@@ -21,7 +21,8 @@ const questionsAtOnce = 8
 const defaultLimit = 100
 
 /**
- * What the calls about the delivery log do. They never reject since there is no index: then they say so.
+ * What the calls about the delivery log do. Where there is no index they say so; they reject for a fault of
+ * Sluice alone.
  * Close it.
  */
 export function logCalls(options: LogCallsOptions): { readonly calls: LogCalls; close(): Promise<void> } {
@@ -89,6 +90,8 @@ class LogDesk {
       return await question(await this.#open())
     } catch (error) {
       if (error instanceof BadCursorError) return problem('bad_request', badCursor)
+      // Answered as an internal error, and logged as one.
+      if (isQueryFault(error)) throw error
       this.#options.log.warn({ err: error }, 'the delivery log can not be asked')
       return problem('log_unavailable', error instanceof Error ? error.message : String(error))
     } finally {

@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import type { LogFilter } from '../log-query.ts'
+import { BadCursorError, isQueryFault, type LogFilter } from '../log-query.ts'
 import { IndexReader } from './index-reader.ts'
 import { IndexWriter } from './index-writer.ts'
 
@@ -60,7 +60,7 @@ export type ReadOrder = { readonly id: number } & (
 
 export type ReadReport = { readonly id: number } & (
   | { readonly answer: unknown }
-  | { readonly error: string; readonly isBadCursor: boolean }
+  | { readonly error: string; readonly why: 'bad_cursor' | 'own_fault' | 'unavailable' }
 )
 
 /** What waits so long is written, or so many rows. */
@@ -119,10 +119,18 @@ function runReader({ folder }: IndexThreadData): void {
     try {
       report({ id: order.id, answer: answerOf(reader, order) })
     } catch (error) {
-      const isBadCursor = error instanceof Error && error.name === 'BadCursorError'
-      report({ id: order.id, error: error instanceof Error ? error.message : String(error), isBadCursor })
+      report({
+        id: order.id,
+        error: error instanceof Error ? error.message : String(error),
+        why: whyOf(error),
+      })
     }
   })
+}
+
+function whyOf(error: unknown): 'bad_cursor' | 'own_fault' | 'unavailable' {
+  if (error instanceof BadCursorError) return 'bad_cursor'
+  return isQueryFault(error) ? 'own_fault' : 'unavailable'
 }
 
 function answerOf(reader: IndexReader, order: ReadOrder): unknown {

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import type { Indexing, IndexingEvents } from '../indexing.ts'
-import { BadCursorError, type LogQuery, type LogStatus } from '../log-query.ts'
+import { BadCursorError, type LogQuery, type LogStatus, QueryFaultError } from '../log-query.ts'
 import {
   indexThreadUrl,
   type IndexThreadData,
@@ -77,36 +77,37 @@ export async function startIndexing(options: IndexingOptions): Promise<Indexing>
   }
 }
 
+export type IndexQueryOptions = {
+  readonly folder: string
+  /** How far the index is behind its topic, in milliseconds; -1 where that isn't known. */
+  readonly behindMs: () => number
+  /** What the thread may hold of answers, in MiB: a question that needs more is rejected. */
+  readonly mostHeapMb?: number
+}
+
+const defaultHeapMb = 256
+
 /**
- * Asks an index in a thread of its own. `behindMs` tells how far the index is.
+ * Asks an index in a thread of its own. A thread that ends rejects what was asked of it, and the next question
+ * starts another: no question waits for a thread that is gone.
  */
-export function openIndexQuery({ folder, behindMs }: { folder: string; behindMs: () => number }): LogQuery {
-  const data: IndexThreadData = { indexThread: 'read', folder, keptMs: 0 }
-  const thread = new Worker(indexThreadUrl, { workerData: data })
-  const waiting = new Map<number, PromiseWithResolvers<unknown>>()
-  let lastId = 0
-  thread.unref()
-  thread.on('message', (report: ReadReport) => {
-    const asked = waiting.get(report.id)
-    waiting.delete(report.id)
-    if (waiting.size === 0) thread.unref()
-    if ('answer' in report) asked?.resolve(report.answer)
-    else asked?.reject(report.isBadCursor ? new BadCursorError(report.error) : new Error(report.error))
-  })
-  thread.on('error', (error: Error) => {
-    for (const asked of waiting.values()) asked.reject(error)
-    waiting.clear()
-  })
-  type Unnumbered<O> = O extends unknown ? Omit<O, 'id'> : never
-  async function ask<T>(order: Unnumbered<ReadOrder>): Promise<T> {
-    const asked = Promise.withResolvers<unknown>()
-    const id = ++lastId
-    waiting.set(id, asked)
-    thread.ref()
-    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread's port, not a window
-    thread.postMessage({ id, ...order })
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the answer to the question of this id
-    return (await asked.promise) as T
+export function openIndexQuery({
+  folder,
+  behindMs,
+  mostHeapMb = defaultHeapMb,
+}: IndexQueryOptions): LogQuery {
+  let reader: ReadingThread | undefined
+  let isClosed = false
+  function ask<T>(order: Unnumbered<ReadOrder>): Promise<T> {
+    if (isClosed) return Promise.reject(new Error('the index of the delivery log is closed'))
+    reader ??= new ReadingThread({
+      folder,
+      mostHeapMb,
+      onEnded(ended) {
+        if (reader === ended) reader = undefined
+      },
+    })
+    return reader.ask(order)
   }
   return {
     find: (messageId) => ask({ ask: 'find', messageId }),
@@ -118,7 +119,88 @@ export function openIndexQuery({ folder, behindMs }: { folder: string; behindMs:
       behindMs: behindMs(),
     }),
     async close() {
-      await thread.terminate()
+      isClosed = true
+      await reader?.stop()
     },
+  }
+}
+
+type Unnumbered<O> = O extends unknown ? Omit<O, 'id'> : never
+
+type ReadingThreadOptions = {
+  readonly folder: string
+  readonly mostHeapMb: number
+  /** Called once, when the thread answers no more. */
+  readonly onEnded: (thread: ReadingThread) => void
+}
+
+/** A thread that answers questions, and the questions that it has not answered yet. */
+class ReadingThread {
+  readonly #options: ReadingThreadOptions
+  readonly #thread: Worker
+  readonly #waiting = new Map<number, PromiseWithResolvers<unknown>>()
+  #lastId = 0
+
+  constructor(options: ReadingThreadOptions) {
+    this.#options = options
+    const workerData: IndexThreadData = { indexThread: 'read', folder: options.folder, keptMs: 0 }
+    const resourceLimits = { maxOldGenerationSizeMb: options.mostHeapMb }
+    this.#thread = new Worker(indexThreadUrl, { workerData, resourceLimits })
+    this.#thread.unref()
+    this.#thread.on('message', (report: ReadReport) => this.#answered(report))
+    this.#thread.on('error', (error: Error) => this.#end(this.#inWords(error)))
+    this.#thread.on('exit', (code) =>
+      this.#end(new Error(`the thread that reads the index of the delivery log has ended with ${code}`)),
+    )
+  }
+
+  async ask<T>(order: Unnumbered<ReadOrder>): Promise<T> {
+    const asked = Promise.withResolvers<unknown>()
+    const id = ++this.#lastId
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread's port, not a window
+    this.#thread.postMessage({ id, ...order })
+    this.#waiting.set(id, asked)
+    this.#thread.ref()
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the answer to the question of this id
+    return (await asked.promise) as T
+  }
+
+  /** Ends the thread; what it was asked is rejected. */
+  async stop(): Promise<void> {
+    await this.#thread.terminate()
+  }
+
+  #answered(report: ReadReport): void {
+    const asked = this.#waiting.get(report.id)
+    this.#waiting.delete(report.id)
+    if (this.#waiting.size === 0) this.#thread.unref()
+    if ('answer' in report) asked?.resolve(report.answer)
+    else asked?.reject(errorOf(report))
+  }
+
+  #end(error: Error): void {
+    this.#options.onEnded(this)
+    for (const asked of this.#waiting.values()) asked.reject(error)
+    this.#waiting.clear()
+  }
+
+  #inWords(error: Error): Error {
+    if (!('code' in error) || error.code !== 'ERR_WORKER_OUT_OF_MEMORY') return error
+    const most = this.#options.mostHeapMb
+    return new Error(
+      `a question to the delivery log needs more than ${most} MiB of memory: ask for less time, or for one destination`,
+      { cause: error },
+    )
+  }
+}
+
+function errorOf({ error, why }: Extract<ReadReport, { error: string }>): Error {
+  switch (why) {
+    case 'bad_cursor':
+      return new BadCursorError(error)
+    case 'own_fault':
+      return new QueryFaultError(error)
+    case 'unavailable':
+      return new Error(error)
   }
 }

@@ -1,0 +1,46 @@
+import { pino } from 'pino'
+import { expect, test } from 'vitest'
+import { readConfig } from '../../../src/config/read.ts'
+import type { LogQuery } from '../../../src/delivery-log/log-query.ts'
+import { logCalls } from '../../../src/roles/log-calls.ts'
+import { readJson } from '../../support/post.ts'
+
+/** A query that fails with this error, whatever it is asked. */
+function failing(error: Error): LogQuery {
+  const fail = async (): Promise<never> => {
+    throw error
+  }
+  return { find: fail, search: fail, counts: fail, percentiles: fail, status: fail, close: async () => {} }
+}
+
+function askedOf(query: LogQuery) {
+  const read = readConfig({ env: {} })
+  if (!read.ok) throw new Error('the default settings are refused')
+  const warnings: string[] = []
+  const log = pino({}, { write: (line) => void warnings.push(String(readJson(line)['msg'])) })
+  const { calls } = logCalls({ config: read.config, log, query })
+  return {
+    answer: calls.show_log({ params: {}, query: {}, body: undefined, token: { name: 'ops', right: 'read' } }),
+    warnings,
+  }
+}
+
+test('an index that can not be read is said to be unavailable', async () => {
+  const { answer, warnings } = askedOf(failing(new Error('disk I/O error')))
+  expect(await answer).toMatchObject({ status: 503, body: { detail: 'disk I/O error' } })
+  expect(warnings).toEqual(['the delivery log can not be asked'])
+})
+
+test.each([
+  new TypeError("Cannot read properties of undefined (reading 'rows')"),
+  new RangeError('Invalid array length'),
+])('a fault of Sluice is not told as an index that is unavailable: %s', async (error) => {
+  const { answer, warnings } = askedOf(failing(error))
+  await expect(answer).rejects.toBe(error)
+  expect(warnings).toEqual([])
+})
+
+test('a server that does not answer is no fault of Sluice', async () => {
+  const unreached = new TypeError('fetch failed', { cause: new Error('connect ECONNREFUSED') })
+  expect(await askedOf(failing(unreached)).answer).toMatchObject({ status: 503 })
+})
