@@ -1,17 +1,24 @@
 import { setTimeout as passTime } from 'node:timers/promises'
-import { type Message, Partitioners } from 'kafkajs'
+import { Partitioners } from 'kafkajs'
+import { partitionOf } from '../src/message/partitioner.ts'
 import { plainClient } from '../test/support/plain-client.ts'
 import type { SourceId } from './fleet.ts'
+import { partitions } from './installation.ts'
 import { type Ledger, messageOf } from './ledger.ts'
 
 /** Writes to topics as upstream services do that have a Kafka client. */
 export type StraightWriter = {
-  /** Resolves when all in-sync replicas have it, however long that takes and however often it has to be sent. */
+  /**
+   * Resolves when all in-sync replicas have it, however long that takes and however often it has to be sent.
+   * Each partition has a send of its own: where a leader moves in the middle of a send to several brokers,
+   * kafkajs leaves out what went to the former one, and says that all was taken.
+   */
   write(topic: string, source: SourceId, records: readonly StraightRecord[]): Promise<void>
   stop(): Promise<void>
 }
 
-export type StraightRecord = Pick<Message, 'key' | 'value' | 'partition'>
+/** Without a partition it goes where its key belongs. */
+export type StraightRecord = { key: string | null; value: string; partition?: number }
 
 const againMs = 200
 
@@ -26,18 +33,37 @@ export async function startStraightWriter({
 }): Promise<StraightWriter> {
   const producer = plainClient(brokers).producer({ createPartitioner: Partitioners.DefaultPartitioner })
   await producer.connect()
+
+  async function writeTo(
+    topic: string,
+    partition: number,
+    source: SourceId,
+    records: readonly StraightRecord[],
+  ): Promise<void> {
+    const messages = records.map(({ key, value }) => ({
+      key,
+      value,
+      partition,
+      headers: { 'source-id': source },
+    }))
+    for (;;) {
+      try {
+        await producer.send({ topic: `${prefix}${topic}`, messages, acks: -1 })
+        return
+      } catch {
+        ledger.repeatedSends++
+        await passTime(againMs)
+      }
+    }
+  }
+
   return {
     async write(topic, source, records) {
-      const messages = records.map((record) => ({ ...record, headers: { 'source-id': source } }))
-      for (;;) {
-        try {
-          await producer.send({ topic: `${prefix}${topic}`, messages, acks: -1 })
-          return
-        } catch {
-          ledger.repeatedSends++
-          await passTime(againMs)
-        }
-      }
+      const byPartition = Map.groupBy(
+        records,
+        ({ key, partition }) => partition ?? partitionOf(key ?? '', partitions),
+      )
+      await Promise.all([...byPartition].map(([partition, some]) => writeTo(topic, partition, source, some)))
     },
     stop: () => producer.disconnect(),
   }
