@@ -88,8 +88,8 @@ export type IndexQueryOptions = {
 const defaultHeapMb = 256
 
 /**
- * Asks an index in a thread of its own. A thread that ends rejects what was asked of it, and the next question
- * starts another: no question waits for a thread that is gone.
+ * Asks an index in a thread of its own. A thread that ends rejects what was asked of it, and the next
+ * question starts another: no question waits for a thread that is gone.
  */
 export function openIndexQuery({
   folder,
