@@ -117,5 +117,7 @@ test('a restart goes on where it was', async () => {
   await produce(`${scene.prefix}attempts`, [{ key: '0', value: blockOf([stateOf({ messageId: 'two' })]) }])
   const second = await scene.start('log serve')
   await until('it is indexed', async () => (await ask(second).status()).rows === 2)
+  // What is in the file is counted a moment later.
+  await until('it is counted', async () => (await second.metric('sluice_log_indexed_total')) > 0)
   expect(await second.metric('sluice_log_indexed_total')).toBe(1)
 })
