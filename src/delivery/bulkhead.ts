@@ -46,6 +46,8 @@ export type BulkheadOptions = {
   maxBytes: number
   /** How long a try may wait for its turn, in milliseconds. */
   waitMs: number
+  /** Asked before each turn of starts; false: nothing is started until `open`. */
+  mayStart?: (() => boolean) | undefined
 }
 
 /**
@@ -265,6 +267,7 @@ export class Bulkhead {
   }
 
   #startSome(): void {
+    if (this.#options.mayStart?.() === false) return
     const nowMs = performance.now()
     for (let started = 0; started < startsPerTurn && !this.#isShut;) {
       const berth = this.#inFlight < this.#options.maxInFlight ? this.#line.shift() : undefined

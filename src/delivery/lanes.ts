@@ -70,6 +70,8 @@ export type LanesOptions<D> = {
    * one for each message of a destination that gets few would cost more than to keep it.
    */
   idleMs?: number
+  /** Asked before each start; false: nothing is started until `open`, or until it is asked again. */
+  mayStart?: (() => boolean) | undefined
   /** How many more records may be held. */
   freeRecords: () => number
   start: (delivery: D) => void
@@ -271,7 +273,9 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
   }
 
   #nextLane(): Lane<D> | undefined {
-    return this.#isShut || this.#inFlight >= this.#options.maxInFlight ? undefined : this.#line.shift()
+    if (this.#isShut || this.#inFlight >= this.#options.maxInFlight) return undefined
+    if (this.#line.length === 0 || this.#options.mayStart?.() === false) return undefined
+    return this.#line.shift()
   }
 
   #startOne(lane: Lane<D>): void {

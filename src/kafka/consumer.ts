@@ -101,6 +101,8 @@ export type ConsumerOptions = {
   onCommitFailed?: () => void
   /** Told after each join but the first. */
   onRebalanced?: () => void
+  /** Nothing was heard of the group for a session, or something was heard again. */
+  onSilent?: (isSilent: boolean) => void
   /** The group will never take this member. */
   onFatal: (error: Error) => void
   log: ConsumerLog
@@ -109,6 +111,11 @@ export type ConsumerOptions = {
 export type GroupConsumer = {
   /** True while the group knows this member, and it has begun with all that it was given. */
   readonly isJoined: boolean
+  /**
+   * Whether the partitions are ours by the clock: false once nothing was heard of the group for a session, as
+   * after a process was stopped for so long. Then nothing may be begun: others may have begun it.
+   */
+  checkInTouch(): boolean
   /** Partitions wait: what it had begun before it was started again may still be under way. */
   readonly isResting: boolean
   /** What keeps partitions from being read, and who is in the group that shouldn't be, in words. */

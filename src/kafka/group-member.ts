@@ -81,6 +81,7 @@ export class GroupMember implements GroupConsumer {
       onSilent: (isSilent) => {
         this.#gate.isSilent = isSilent
         this.#applyPauses()
+        options.onSilent?.(isSilent)
       },
       onFatal: options.onFatal,
       log,
@@ -136,6 +137,10 @@ export class GroupMember implements GroupConsumer {
 
   get isResting(): boolean {
     return this.#formerSelf.isResting
+  }
+
+  checkInTouch(): boolean {
+    return this.#membership.checkInTouch()
   }
 
   get isJoined(): boolean {

@@ -118,6 +118,15 @@ export class Membership {
     return Date.now() - this.#heardAtMs > this.#options.sessionTimeoutMs
   }
 
+  /**
+   * Looks at the clock: false once nothing was heard of the group for a session, so that others may have been
+   * given what this member has. Tells `onSilent` first.
+   */
+  checkInTouch(): boolean {
+    this.#noticeSilence()
+    return this.#identity === undefined || !this.#isSilent
+  }
+
   /** When the coordinator last answered this member, in epoch milliseconds; 0 before that. */
   get heardAtMs(): number {
     return this.#heardAtMs
@@ -298,6 +307,7 @@ export class Membership {
     const { coordinator, groupId, log } = this.#options
     const identity = this.#identity
     let nextMs = this.#heartbeatMs
+    this.#noticeSilence()
     try {
       if (identity !== undefined) {
         const { errorCode } = await coordinator.ask(heartbeat(groupId, identity))

@@ -127,6 +127,11 @@ export type PipelineOptions = {
   /** A lane can't keep up with messages that are late already: fetching those should wait. */
   onCongested: (isCongested: boolean) => void
   /**
+   * Asked before each request; false: what is held may be somebody else's by now, and nothing is begun until
+   * `setStalled(false)`, or until it is asked again.
+   */
+  mayBegin?: () => boolean
+  /**
    * What becomes of a delivery that has waited; absent: all are sent. It fails only once its unit isn't ours
    * any more.
    */

@@ -65,7 +65,7 @@ class DeliveryPipeline implements Pipeline {
   constructor(options: PipelineOptions) {
     this.#options = options
     this.#endpoints = createEndpoints(options.breaker)
-    this.#bulkhead = new Bulkhead(options.bulkhead)
+    this.#bulkhead = new Bulkhead({ ...options.bulkhead, mayStart: options.mayBegin })
     const { maxTries, maxBytes } = options.bulkhead
     const account = new Account({
       buffer: options.buffer,
@@ -102,6 +102,7 @@ class DeliveryPipeline implements Pipeline {
       maxInFlight: options.maxInFlight,
       waitMs: options.laneWaitMs,
       patienceMs: options.lanePatienceMs,
+      mayStart: options.mayBegin,
       freeRecords: () => this.#account.freeRecords,
       onCongested: options.onCongested,
       start: (delivery) => this.#begin(delivery),

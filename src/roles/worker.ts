@@ -50,6 +50,7 @@ import { workerObstacles } from './readiness.ts'
 import { openReplays } from './replays.ts'
 import { openRetentions } from './retentions.ts'
 import { openIntake } from './schema-registry.ts'
+import { Stalls } from './stalls.ts'
 import { StartError } from './start-error.ts'
 import { ladderOf, pipelineSettings, type ProcessOf, staticMember, topicNames } from './settings.ts'
 import { openOwnTelemetry } from './telemetry.ts'
@@ -134,8 +135,7 @@ export async function startMember({
   const tiers = await askKafka(config, tiersToConsume(kafka, ladder, topics.retryPrefix, log))
   let pipeline: Pipeline | undefined
   let consumer: GroupConsumer | undefined
-  const state = { stalledBy: '', unreachableBy: '', isStopping: false }
-  const reportStalled = (): void => pipeline?.setStalled(state.stalledBy !== '' || state.unreachableBy !== '')
+  const stalls = new Stalls(log, (isStalled) => pipeline?.setStalled(isStalled))
 
   const ending = new Ending(config.shutdown.timeoutMs)
   const producer = await askKafka(
@@ -145,21 +145,13 @@ export async function startMember({
       maxRecordBytes: maxCarriedBytes(config.message.maxBytes),
       ...laidOut,
       onFailed: () => metrics.produceFailures.inc(),
-      onStalled(isStalled, reason) {
-        state.stalledBy = isStalled ? reason : ''
-        reportStalled()
-        if (isStalled) log.error({ reason }, 'Kafka does not accept writes: fetching stops until it does')
-        else log.info('Kafka accepts writes again')
-      },
+      onStalled: (isStalled, reason) => stalls.setUnwritable(isStalled, reason),
     }),
   )
   parts.defer(() => ending.within(producer.stop()))
   const outbound = createOutbound({
     ...shared,
-    onUnreachable(reason) {
-      state.unreachableBy = reason
-      reportStalled()
-    },
+    onUnreachable: (reason) => stalls.setUnreachable(reason),
   })
   parts.defer(() => outbound.close())
   const observer = createObserver({
@@ -216,6 +208,7 @@ export async function startMember({
     bulkhead,
     onPressure: (isFull) => consumer?.setFull(isFull),
     onCongested: (isCongested) => consumer?.setCongested(isCongested),
+    mayBegin: () => consumer?.checkInTouch() ?? true,
     judge: (waiting) => audiences.judge(waiting),
     needsJudging: (_sourceId, unit, hasProperty) => hasProperty || audiences.hasDeletions(unit),
     mayBeDeleted: ({ userId, spaceId }, unit) => audiences.mayBeDeleted(unit, userId, spaceId),
@@ -304,6 +297,7 @@ export async function startMember({
       onLost: (topic, count) => metrics.recordsLost.inc({ topic: shortNameOf(topic) }, count),
       onTruncated: (topic) => metrics.truncations.inc({ topic: shortNameOf(topic) }),
       onRebalanced: () => metrics.rebalances.inc(),
+      onSilent: (isSilent) => stalls.setSilent(isSilent),
       onCommitFailed: () => metrics.commitFailures.inc(),
       onFatal,
       log,
@@ -315,7 +309,7 @@ export async function startMember({
       log.error('Kafka did not answer in time: what was settled since the last commit will be repeated')
   })
   parts.defer(async () => {
-    state.isStopping = true
+    stalls.isStopping = true
     log.info({ held: running.held.records, inFlight: running.inFlight }, 'draining')
     member.quiesce()
     intake.stop()
@@ -334,7 +328,7 @@ export async function startMember({
     tiers: tiers.map(({ topic }) => topic),
     laidOut,
     collect() {
-      collect(metrics, running, member, state.stalledBy !== '')
+      collect(metrics, running, member, stalls.stalledBy !== '')
       showRetentionUsed(metrics, member.partitions, {
         retentions: retentions.current,
         shortNameOf,
@@ -359,7 +353,7 @@ export async function startMember({
       metrics.repeatsRemembered.set(repeats?.count ?? 0)
       metrics.repeatsReach.set((repeats?.reachMs(Date.now()) ?? 0) / 1_000)
     },
-    notReady: () => workerObstacles(member, state),
+    notReady: () => workerObstacles(member, stalls),
   }
 }
 

@@ -50,8 +50,11 @@ test('a worker that wakes up when others have its partitions has nobody repeat w
   await until('the other worker has delivered all', () => hasDelivered('second', 'mail'), {
     timeoutMs: 60_000,
   })
+  const sentBefore = deliveriesBy('first', 'mail').flat().length
   process.kill(first.pid, 'SIGCONT')
   await until('it has joined again', () => joinsOf(first) === 2, { timeoutMs: 30_000 })
   await until('all is committed', async () => (await scene.lag()) === 0, { timeoutMs: 60_000 })
   expect(deliveriesBy('second', 'mail').map(({ length }) => length)).toEqual(ids.map(() => 1))
+  // What waited for its turn was somebody else's by then.
+  expect(deliveriesBy('first', 'mail').flat()).toHaveLength(sentBefore)
 }, 120_000)

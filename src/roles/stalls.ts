@@ -1,0 +1,56 @@
+import type { Logger } from 'pino'
+import type { WorkerState } from './readiness.ts'
+
+/**
+ * Why a worker begins nothing for the time being: Kafka takes nothing that it produces, the proxy can't be
+ * used, or nothing was heard of its group for a session. `setStalled` is told after each change.
+ */
+export class Stalls implements WorkerState {
+  isStopping = false
+  readonly #log: Pick<Logger, 'info' | 'warn' | 'error'>
+  readonly #setStalled: (isStalled: boolean) => void
+  #stalledBy = ''
+  #unreachableBy = ''
+  #isSilent = false
+
+  constructor(log: Pick<Logger, 'info' | 'warn' | 'error'>, setStalled: (isStalled: boolean) => void) {
+    this.#log = log
+    this.#setStalled = setStalled
+  }
+
+  get stalledBy(): string {
+    return this.#stalledBy
+  }
+
+  get unreachableBy(): string {
+    return this.#unreachableBy
+  }
+
+  setUnwritable(isUnwritable: boolean, reason: string): void {
+    this.#stalledBy = isUnwritable ? reason : ''
+    this.#report()
+    if (isUnwritable)
+      this.#log.error({ reason }, 'Kafka does not accept writes: fetching stops until it does')
+    else this.#log.info('Kafka accepts writes again')
+  }
+
+  /** `reason`: empty once hooks can be reached again. */
+  setUnreachable(reason: string): void {
+    this.#unreachableBy = reason
+    this.#report()
+  }
+
+  setSilent(isSilent: boolean): void {
+    this.#isSilent = isSilent
+    this.#report()
+    if (isSilent) this.#log.warn(outOfTouch)
+    else this.#log.info('the consumer group is heard of again')
+  }
+
+  #report(): void {
+    this.#setStalled(this.#stalledBy !== '' || this.#unreachableBy !== '' || this.#isSilent)
+  }
+}
+
+const outOfTouch =
+  'nothing was heard of the consumer group for a session: nothing is begun until it is, since others may have the partitions of this worker'
