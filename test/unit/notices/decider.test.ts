@@ -102,6 +102,38 @@ describe('a hook that fails', () => {
     expect(told).toMatchObject([{ kind: 'recovered', ...main, sinceMs }])
   })
 
+  test('has recovered when it has been well for long enough, at the time of the first answer', () => {
+    const world = new World()
+    world.look(4, () => world.fails('w1', world.nowMs - 6 * minute))
+    world.pass(second)
+    const wellSinceMs = world.nowMs
+    world.answers('w1')
+    expect(world.decide()).toEqual([])
+    world.pass(terms.wellMs - 1)
+    expect(world.decide()).toEqual([])
+    world.pass(1)
+    expect(world.decide()).toMatchObject([{ kind: 'recovered', atMs: wellSinceMs }])
+  })
+
+  test('that fails again before that has not recovered, and the time begins anew', () => {
+    const world = new World()
+    const sinceMs = world.nowMs - 6 * minute
+    world.look(4, () => world.fails('w1', sinceMs))
+    world.pass(second)
+    world.answers('w1')
+    world.decide()
+    world.pass(terms.wellMs - second)
+    world.fails('w1', sinceMs)
+    expect(world.decide()).toEqual([])
+    world.pass(second)
+    world.answers('w1')
+    expect(world.decide()).toEqual([])
+    world.pass(terms.wellMs - 1)
+    expect(world.decide()).toEqual([])
+    world.pass(1)
+    expect(world.decide()).toMatchObject([{ kind: 'recovered' }])
+  })
+
   test('has not recovered only because nothing is sent to it, or who saw it is gone', () => {
     const world = new World()
     world.look(4, () => world.fails('w1', world.nowMs - 6 * minute))
