@@ -75,7 +75,11 @@ describe('what is prepared', () => {
   })
 
   test('has what was unreleased under its own heading; twice is once', () => {
-    expect(prepared['CHANGELOG.md']).toContain('## Unreleased\n\n## 2.0.0-rc.1 - 2026-11-23\n\n### Added')
+    const [before, unreleased] = present['CHANGELOG.md'].split('## Unreleased\n')
+    expect(unreleased).toMatch(/\S/)
+    expect(prepared['CHANGELOG.md']).toBe(
+      `${before}## Unreleased\n\n## 2.0.0-rc.1 - 2026-11-23\n${unreleased}`,
+    )
     expect(prepareFiles(prepared, '2.0.0-rc.1', '2026-11-24')).toEqual(prepared)
   })
 })
