@@ -18,7 +18,7 @@ function longRun(processes: number): typeof shortRuns {
 
 /**
  * What a delivery costs the worker, beside what it costs undici alone and a program of kafkajs and undici that
- * does nothing else, and a worker without its guards against hostile endpoints and records. All are measured beside each
+ * does nothing else, one that writes canonical bodies and signs them besides, and a worker without its guards against hostile endpoints and records. All are measured beside each
  * other, by turns, so that the machine is the same for all. With `processes` also a worker and a bare dispatch of so many
  * processes, whose CPU times are added up, and a worker of one process on a machine that is as busy as with so many.
  */
@@ -31,6 +31,7 @@ export async function runWorkerBenchmark(settings: Settings): Promise<BenchmarkR
   const names: SenderName[] = [
     'dispatch',
     'floor',
+    'signing',
     'worker',
     'unguarded',
     ...(processes > 1 ? (['crowded', 'processes', 'dispatches'] as const) : []),
@@ -59,6 +60,7 @@ export async function runWorkerBenchmark(settings: Settings): Promise<BenchmarkR
   const medians: Medians = {
     dispatch: of('dispatch'),
     floor: of('floor'),
+    signing: of('signing'),
     worker: of('worker'),
     unguarded: of('unguarded'),
     several:
@@ -88,7 +90,7 @@ function medianOf(all: readonly Measurement[]): Measurement {
 }
 
 function figuresOf(medians: Medians, { runs, messages, processes: count, tls }: Settled): object {
-  const { dispatch, floor, worker, unguarded, several } = medians
+  const { dispatch, floor, signing, worker, unguarded, several } = medians
   return {
     deliveries_per_s: Math.round(worker.deliveriesPerS),
     cpu_us: round(worker.cpuUs, 1),
@@ -97,17 +99,20 @@ function figuresOf(medians: Medians, { runs, messages, processes: count, tls }: 
     connections_each: round(worker.connectionsEach, 4),
     dispatch_connections_each: round(dispatch.connectionsEach, 4),
     tls,
-    floor_cpu_us: round(floor.cpuUs, 1),
+    bare_floor_cpu_us: round(floor.cpuUs, 1),
+    floor_cpu_us: round(signing.cpuUs, 1),
+    floor_ratio: round(worker.cpuUs / signing.cpuUs, 2),
     unguarded_cpu_us: round(unguarded.cpuUs, 1),
     guards_ratio: round(worker.cpuUs / unguarded.cpuUs, 3),
     guards_warm_ratio: round(worker.warmCpuUs / unguarded.warmCpuUs, 3),
     dispatch_per_s: Math.round(dispatch.deliveriesPerS),
-    floor_deliveries_per_s: Math.round(floor.deliveriesPerS),
+    floor_deliveries_per_s: Math.round(signing.deliveriesPerS),
     warm: {
       deliveries_per_s: Math.round(worker.warmDeliveriesPerS),
       cpu_us: round(worker.warmCpuUs, 1),
       dispatch_cpu_us: round(dispatch.warmCpuUs, 1),
-      floor_cpu_us: round(floor.warmCpuUs, 1),
+      floor_cpu_us: round(signing.warmCpuUs, 1),
+      floor_ratio: round(worker.warmCpuUs / signing.warmCpuUs, 2),
       ratio: round(worker.warmCpuUs / dispatch.warmCpuUs, 2),
     },
     ...(several !== undefined && {
@@ -133,7 +138,7 @@ function figuresOf(medians: Medians, { runs, messages, processes: count, tls }: 
 }
 
 function tableOf(medians: Medians, { runs, messages, processes: count, tls }: Settled): string {
-  const { dispatch, floor, worker, unguarded, several } = medians
+  const { dispatch, floor, signing, worker, unguarded, several } = medians
   return [
     '',
     `${messages.toLocaleString('en')} messages of ${messageBytes} bytes, ${partitions} partitions, ${inFlight} in flight, ${tls ? 'over TLS 1.3' : 'without TLS'};`,
@@ -142,6 +147,7 @@ function tableOf(medians: Medians, { runs, messages, processes: count, tls }: Se
     rowOf('', ['deliveries/s', 'CPU µs each', 'second half', 'connects each']),
     row('undici dispatch alone', dispatch),
     row('kafkajs + dispatch, no more', floor),
+    row('the same, canonical and signed', signing),
     row('sluice worker', worker),
     row('sluice worker, no guards', unguarded),
     ...(several === undefined
@@ -153,7 +159,8 @@ function tableOf(medians: Medians, { runs, messages, processes: count, tls }: Se
         ]),
     '',
     rowOf('worker / dispatch', ['', ...ratios(worker, dispatch)]),
-    rowOf('worker / floor', ['', ...ratios(worker, floor)]),
+    rowOf('worker / kafkajs + dispatch', ['', ...ratios(worker, floor)]),
+    rowOf('worker / canonical and signed', ['', ...ratios(worker, signing)]),
     rowOf('worker / no guards', ['', ...ratios(worker, unguarded)]),
     ...(several === undefined
       ? []

@@ -1,14 +1,17 @@
+import { createHmac, createSecretKey } from 'node:crypto'
 import type { KafkaMessage } from 'kafkajs'
-import { Pool } from 'undici'
+import { type Dispatcher, Pool } from 'undici'
 import { plainKafka } from '../support/plain-kafka.ts'
 
 /**
- * `node floor.ts BROKERS TOPIC GROUP ORIGIN IN_FLIGHT`: the least that this stack can do. kafkajs reads, undici
- * posts each value as it is to one URL; nothing is parsed, signed, judged, tried again, committed or logged.
+ * `node floor.ts BROKERS TOPIC GROUP ORIGIN IN_FLIGHT [SECRET]`: the least that this stack can do. kafkajs reads, undici
+ * posts each value as it is to one URL; nothing is judged, tried again, committed or logged. With SECRET each body is
+ * parsed, written in canonical form and signed, as a first version of a worker would do it.
  */
 
-const [brokers = '', topic = '', groupId = '', origin = '', inFlight = ''] = process.argv.slice(2)
+const [brokers = '', topic = '', groupId = '', origin = '', inFlight = '', secret] = process.argv.slice(2)
 const limit = Number(inFlight)
+const key = secret === undefined ? undefined : createSecretKey(secret, 'utf8')
 /** Values that wait for a connection; reading stops at the first number and goes on at the second. */
 const pauseAt = 8_000
 const resumeAt = 2_000
@@ -39,13 +42,20 @@ function postWaiting(): void {
   for (let message = waiting[head]; message !== undefined && open < limit; message = waiting[head]) {
     head++
     open++
-    pool.dispatch({ path: '/hook', method: 'POST', headers, body: message.value }, handler)
+    pool.dispatch(requestOf(message), handler)
   }
   if (head > resumeAt) {
     waiting = waiting.slice(head)
     head = 0
   }
   setPaused(isPaused ? waiting.length - head > resumeAt : waiting.length - head > pauseAt)
+}
+
+function requestOf({ value }: KafkaMessage): Dispatcher.DispatchOptions {
+  if (key === undefined || value === null) return { path: '/hook', method: 'POST', headers, body: value }
+  const body = Buffer.from(JSON.stringify(JSON.parse(value.toString('utf8'))))
+  const signature = createHmac('sha1', key).update(body).digest('hex')
+  return { path: '/hook', method: 'POST', headers: [...headers, 'X-Signature', signature], body }
 }
 
 function setPaused(next: boolean): void {

@@ -7,7 +7,7 @@ import { processesVariable, sharedSecret } from '../support/worker-variables.ts'
 import { destinations, inFlight, type Place, type Setting } from './setting.ts'
 
 /**
- * What is compared. `unguarded` is a worker without its guards, `processes` one of several processes, `crowded` one of a single
+ * What is compared. `signing` is the floor that writes canonical bodies and signs them, `unguarded` is a worker without its guards, `processes` one of several processes, `crowded` one of a single
  * process on a machine that computes as much beside it as the other processes would, `dispatches` so many processes of bare
  * dispatch.
  */
@@ -15,6 +15,7 @@ export type SenderName =
   | 'dispatch'
   | 'dispatches'
   | 'floor'
+  | 'signing'
   | 'worker'
   | 'unguarded'
   | 'crowded'
@@ -34,21 +35,24 @@ export function senderFor(
   const outputFile = join(folder, `${name}.log`)
   const group = `${topic}-${name}-${randomBytes(4).toString('hex')}`
   /** One that doesn't sign, and writes nothing as long as all is well. */
-  const bare = (args: readonly string[]): MeasuredSender => ({
+  const bare = (args: readonly string[], secret?: string): MeasuredSender => ({
     name,
     receiver,
     start: () => startSender(args, { outputFile, variables: trust }),
-    secret: undefined,
+    secret,
     faultOf: async (sender) => (sender.output() === '' ? undefined : 'it complained'),
   })
   const load = [String(messages), String(inFlight), String(destinations)]
+  const floorArguments = [brokers.join(','), topic, group, receiver.origin, String(inFlight)]
   switch (name) {
     case 'dispatch':
       return bare([scriptOf(name), receiver.origin, '0', ...load])
     case 'dispatches':
       return bare([scriptOf('dispatch-processes'), String(processes), receiver.origin, ...load])
     case 'floor':
-      return bare([scriptOf(name), brokers.join(','), topic, group, receiver.origin, String(inFlight)])
+      return bare([scriptOf(name), ...floorArguments])
+    case 'signing':
+      return bare([scriptOf('floor'), ...floorArguments, sharedSecret], sharedSecret)
     case 'worker':
     case 'unguarded':
     case 'crowded':
