@@ -206,7 +206,8 @@ export function defaultSettings() {
   return { ...pipelineSettings(config), bulkhead: bulkheadWith(delivery, delivery.maxInFlightSick) }
 }
 
-const silentObserver: PipelineOptions['observer'] = {
+/** Hears nothing; throws what is a fault. */
+export const silentObserver: PipelineOptions['observer'] = {
   attempted() {},
   delivered() {},
   firstTried() {},

@@ -44,6 +44,7 @@ export class Conclusion {
       takeBack(delivery, last.outcome.isDown)
       return
     }
+    noteUnsent(delivery, results, omitted)
     const hookIds = idsOf(endpoint.hooks)
     const decision = decide({ ladder, carried: delivery, hookIds, results, startedMs, nowMs: now() })
     if (decision.kind !== 'delivered') {
@@ -56,13 +57,12 @@ export class Conclusion {
     else parking.follow(delivery, decision, 'failed')
   }
 
-  /**
-   * Each hook gets one request of a message, also where another takes it; later attempts are only for those
-   * that have failed.
-   */
+  /** Reports hooks that never get the message: no earlier attempt sent it to them either. */
   reportOmitted(delivery: Delivery, omitted: readonly Omitted[]): void {
-    if (delivery.attempts > 1) return
-    for (const { hookId, why } of omitted) this.#options.observer.omitted(delivery, hookId, why)
+    for (const { hookId, why } of omitted) {
+      if (delivery.attempts > 1 && !delivery.unsentHooks.includes(hookId)) continue
+      this.#options.observer.omitted(delivery, hookId, why)
+    }
   }
 
   /**
@@ -86,6 +86,16 @@ export class Conclusion {
     delivery.outlast()
     this.#options.parking.park(delivery, 'uncertain')
   }
+}
+
+/** Notes the hooks that no attempt has sent a request so far. A failed proxy sent none. */
+function noteUnsent(delivery: Delivery, results: readonly HookResult[], omitted: readonly Omitted[]): void {
+  const isSent = (id: string): boolean =>
+    results.some(({ hookId, outcome }) => hookId === id && outcome.kind !== 'proxy')
+  if (delivery.attempts > 1) {
+    if (delivery.unsentHooks.length > 0)
+      delivery.unsentHooks = delivery.unsentHooks.filter((id) => !isSent(id))
+  } else if (omitted.length > 0) delivery.unsentHooks = omitted.map(({ hookId }) => hookId)
 }
 
 function isUncertainResult({ outcome, mayHaveArrived }: HookResult): boolean {

@@ -131,6 +131,7 @@ export class Delivery implements Carried {
   attempts: number
   expiresAtMs: number
   failedHooks: readonly string[]
+  unsentHooks: readonly string[]
   notBeforeMs: ReadonlyMap<string, number>
   lastOutcome: string
   property: PropertyHeader | undefined
@@ -175,6 +176,7 @@ export class Delivery implements Carried {
     this.attempts = carried.attempts
     this.expiresAtMs = carried.expiresAtMs
     this.failedHooks = carried.failedHooks
+    this.unsentHooks = carried.unsentHooks ?? none
     this.notBeforeMs = carried.notBeforeMs
     this.lastOutcome = carried.lastOutcome
     this.property = carried.property
@@ -257,4 +259,5 @@ export class Delivery implements Carried {
   }
 }
 
+const none: readonly string[] = []
 const nowhere: ReadonlyMap<string, number> = new Map()

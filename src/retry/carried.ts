@@ -36,6 +36,8 @@ export type Carried = {
   expiresAtMs: number
   /** Hooks that failed for good: they are not tried again. */
   failedHooks: readonly string[]
+  /** Hooks that were left out of each attempt so far: none of them got a request. */
+  unsentHooks?: readonly string[]
   /** Hooks that asked for a wait, with the epoch milliseconds before which they aren't tried. */
   notBeforeMs: ReadonlyMap<string, number>
   lastOutcome: string
@@ -95,6 +97,7 @@ const headerLimits: readonly (readonly [name: string, maxBytes: number])[] = [
   ['expires-at', maxTextBytes],
   ['origin', maxTextBytes],
   ['failed-hooks', maxListBytes],
+  ['unsent-hooks', maxListBytes],
   ['not-before', maxListBytes],
   ['last-outcome', maxTextBytes],
   ['property', maxPropertyBytes],
@@ -120,6 +123,8 @@ export function encodeCarried(carried: Carried): CarriedHeaders {
   }
   if ((carried.waits ?? 0) > 0) headers['waits'] = String(carried.waits)
   if (carried.failedHooks.length > 0) headers['failed-hooks'] = JSON.stringify(carried.failedHooks)
+  const { unsentHooks = [] } = carried
+  if (unsentHooks.length > 0) headers['unsent-hooks'] = JSON.stringify(unsentHooks)
   if (carried.notBeforeMs.size > 0) headers['not-before'] = JSON.stringify([...carried.notBeforeMs])
   if (carried.lastOutcome !== '') headers['last-outcome'] = carried.lastOutcome.slice(0, maxOutcomeCharacters)
   if (property !== undefined) {
@@ -170,6 +175,7 @@ export function decodeCarried(headers: ReceivedHeaders): Decoded {
     firstSeenMs: count('first-seen'),
     expiresAtMs: count('expires-at'),
     failedHooks: readList(headers, 'failed-hooks', isHookId, faults),
+    unsentHooks: readList(headers, 'unsent-hooks', isHookId, faults),
     notBeforeMs: new Map(readList(headers, 'not-before', isHookTime, faults)),
     lastOutcome: headerText(headers, 'last-outcome') ?? '',
     origin: read('origin', parseOrigin, nowhere, "can't be read"),
