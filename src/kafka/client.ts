@@ -2,6 +2,7 @@ import { Kafka, type KafkaConfig, type LogEntry, logLevel } from 'kafkajs'
 import { registerCodecs } from './codecs.ts'
 import type { KafkaSettings } from './kafka-settings.ts'
 import { ReportedTroubles } from './login-error.ts'
+import { noteRetry } from './open-admin.ts'
 import { silenceRequestQueue } from './request-queue.ts'
 import { createLogin } from './sasl.ts'
 import { createSocketFactory } from './sockets.ts'
@@ -55,7 +56,9 @@ export function createKafka(
   }
   const sasl = createLogin(settings, troubles)
   if (sasl !== undefined) config.sasl = sasl
-  return new Kafka(config)
+  const kafka = new Kafka(config)
+  noteRetry(kafka, patiences[patience].retry)
+  return kafka
 }
 
 function writeLog(log: KafkaLog, { level, namespace, log: entry }: LogEntry): void {

@@ -1,59 +1,145 @@
-import type { Admin, Kafka } from 'kafkajs'
+import type { Kafka } from 'kafkajs'
+import { Coordinator } from './coordinator.ts'
+import { describeErrorCode, errorCodes } from './error-codes.ts'
+import { fetchCommits, type FetchedCommit } from './group-messages.ts'
+import { listOffsetsRequest, type OffsetQuestion } from './offset-requests.ts'
+import { openPartwiseCluster } from './partwise-cluster.ts'
+import { ask, type WireRequest } from './wire.ts'
+import { within } from './within.ts'
+
+export type GroupLag = {
+  /** The records of each topic that the group has still to commit, without partitions that can't be read. */
+  readonly lag: ReadonlyMap<string, number>
+  /** The partitions that can't be read, as `TOPIC/PARTITION`, with the reason. */
+  readonly failures: ReadonlyMap<string, string>
+  /** The partitions that were asked about. */
+  readonly partitions: number
+}
+
+/** A topic and the number of a partition. */
+type Place = { readonly topic: string; readonly partition: number }
+type Led = Place & { readonly leader: number }
+
+/** The most partitions of one OffsetFetch request: each answer may hold 4 KiB of metadata. */
+const commitsInRequest = 1_000
+/** A broker that hangs must not keep the lag of the other brokers' partitions from being read. */
+const answerWithinMs = 5_000
 
 /**
- * How many records a group has still to commit, of all partitions of each topic; what was never committed
- * counts from the begin of the log. Asks the brokers, so it is true of the group whoever is in it. A topic
- * that can't be asked for is in `failures`.
+ * Reads how many records a group has still to commit. A partition without a commit counts from the begin of
+ * its log. Asks the brokers, so the figures hold whoever is in the group, and also while nobody is. Errors
+ * belong to their partition.
  */
-export async function readGroupLag(
-  admin: Admin,
-  groupId: string,
-  topics: readonly string[],
-): Promise<{ lag: ReadonlyMap<string, number>; failures: ReadonlyMap<string, unknown> }> {
-  const lag = new Map<string, number>()
-  const failures = new Map<string, unknown>()
-  for (const topic of topics) {
-    try {
-      lag.set(topic, await lagOf(admin, groupId, topic))
-    } catch (error) {
-      failures.set(topic, error)
+export class GroupLagReader {
+  readonly #opened: ReturnType<typeof openPartwiseCluster>
+  readonly #coordinator: Coordinator
+  readonly #groupId: string
+  /** A partition could not be read: its leader may be another one by now. */
+  #isStale = false
+
+  /** `topic`: any of the group's. */
+  constructor(kafka: Kafka, groupId: string, topic: string) {
+    this.#groupId = groupId
+    this.#opened = openPartwiseCluster(kafka)
+    this.#coordinator = new Coordinator(kafka, groupId, topic)
+  }
+
+  /** Rejects where no broker, or no coordinator, can be asked. */
+  async read(topics: readonly string[]): Promise<GroupLag> {
+    const failures = new Map<string, string>()
+    const places = await this.#placesOf(topics)
+    // Commits first: a record that is settled in between must not make the lag negative.
+    const positions = await this.#positionsOf(places, failures)
+    const ends = await this.#offsetsOf(places, 'end', failures)
+    const isBehind = (place: Led): boolean =>
+      (ends.get(nameOf(place)) ?? 0) > (positions.get(nameOf(place)) ?? 0)
+    // Only where something is left does it matter how much of it retention has removed.
+    const starts = await this.#offsetsOf(places.filter(isBehind), 'start', failures)
+    const lag = new Map<string, number>()
+    for (const place of places) {
+      const name = nameOf(place)
+      const end = ends.get(name)
+      const position = positions.get(name)
+      if (end === undefined || position === undefined) continue
+      const from = Math.max(position, starts.get(name) ?? 0)
+      lag.set(place.topic, (lag.get(place.topic) ?? 0) + Math.max(0, end - from))
     }
+    this.#isStale = failures.size > 0
+    return { lag, failures, partitions: places.length }
   }
-  return { lag, failures }
-}
 
-async function lagOf(admin: Admin, groupId: string, topic: string): Promise<number> {
-  // Commits first: what is settled in between must not make it negative, nor hide that something came.
-  const [committed] = await admin.fetchOffsets({ groupId, topics: [topic] })
-  const positions = new Map(committed?.partitions.map(({ partition, offset }) => [partition, Number(offset)]))
-  const ends = await admin.fetchTopicOffsets(topic)
-  return ends.reduce((sum, { partition, high, low }) => {
-    const position = Math.max(positions.get(partition) ?? -1, Number(low))
-    return sum + Math.max(0, Number(high) - position)
-  }, 0)
-}
+  async close(): Promise<void> {
+    this.#coordinator.close()
+    await this.#opened.close()
+  }
 
-/** The same of one topic, asked for now and then. Rejects where it can't be had. */
-export function openTopicLag(
-  kafka: Kafka,
-  groupId: string,
-  topic: string,
-): { read(): Promise<number>; stop(): Promise<void> } {
-  const admin = kafka.admin()
-  let connected: Promise<void> | undefined
-  return {
-    async read() {
-      connected ??= admin.connect()
-      try {
-        await connected
-      } catch (error) {
-        connected = undefined
-        throw error
+  async #placesOf(topics: readonly string[]): Promise<Led[]> {
+    const { cluster } = this.#opened
+    const wanted = new Set(topics)
+    await cluster.connect()
+    await cluster.addMultipleTargetTopics([...topics])
+    await (this.#isStale ? cluster.refreshMetadata() : cluster.refreshMetadataIfNecessary())
+    const reported = this.#opened.metadata?.topicMetadata ?? []
+    return reported.flatMap(({ topic, partitionMetadata }) =>
+      wanted.has(topic)
+        ? partitionMetadata.map(({ partitionId, leader }) => ({ topic, partition: partitionId, leader }))
+        : [],
+    )
+  }
+
+  /** The committed offset of each partition, 0 where there is no commit. */
+  async #positionsOf(places: readonly Led[], failures: Map<string, string>): Promise<Map<string, number>> {
+    const positions = new Map<string, number>()
+    for (let start = 0; start < places.length; start += commitsInRequest) {
+      const some = places.slice(start, start + commitsInRequest)
+      const { partitions } = await this.#coordinator.ask(fetchCommits(this.#groupId, some))
+      for (const commit of partitions) {
+        if (commit.errorCode === errorCodes.NONE) positions.set(nameOf(commit), positionOf(commit))
+        else failures.set(nameOf(commit), describeErrorCode(commit.errorCode))
       }
-      return lagOf(admin, groupId, topic)
-    },
-    async stop() {
-      if (connected !== undefined) await admin.disconnect()
-    },
+    }
+    return positions
   }
+
+  async #offsetsOf(
+    places: readonly Led[],
+    end: 'start' | 'end',
+    failures: Map<string, string>,
+  ): Promise<Map<string, number>> {
+    const offsets = new Map<string, number>()
+    const byLeader = Map.groupBy(places, ({ leader }) => leader)
+    const asked = [...byLeader].map(async ([leader, led]) => {
+      try {
+        if (leader < 0) throw new Error('it has no leader')
+        const answers = await this.#ask(leader, listOffsetsRequest(led.map(questionOf), end))
+        for (const answer of answers) {
+          if (answer.errorCode === errorCodes.NONE) offsets.set(nameOf(answer), answer.offset)
+          else failures.set(nameOf(answer), describeErrorCode(answer.errorCode))
+        }
+      } catch (error) {
+        const reason = error instanceof Error ? error.message : String(error)
+        for (const place of led) failures.set(nameOf(place), reason)
+      }
+    })
+    await Promise.all(asked)
+    return offsets
+  }
+
+  async #ask<T>(nodeId: number, request: WireRequest<T>): Promise<T> {
+    const answered = this.#opened.findBroker(nodeId).then((broker) => ask(broker, request))
+    if (await within(answerWithinMs, answered)) return answered
+    throw new Error(`the broker ${nodeId} did not answer within ${answerWithinMs} ms`)
+  }
+}
+
+function positionOf({ offset }: FetchedCommit): number {
+  return Math.max(0, offset)
+}
+
+function questionOf({ topic, partition }: Place): OffsetQuestion {
+  return { topic, partition, currentLeaderEpoch: -1 }
+}
+
+function nameOf({ topic, partition }: Place): string {
+  return `${topic}/${partition}`
 }

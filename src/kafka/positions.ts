@@ -8,6 +8,7 @@ import {
   type OffsetQuestion,
 } from './offset-requests.ts'
 import { ask, BrokerTooOldError, type WireBroker } from './wire.ts'
+import { within } from './within.ts'
 
 /** A place in a partition's log, with what is remembered of the log as it was when it was reached. */
 export type LogPlace = {
@@ -140,7 +141,7 @@ export async function locate(view: ClusterView, places: readonly LogPlace[]): Pr
     const found =
       nodeId === undefined
         ? led.map((place): Location => later(troubleOf(view, place)))
-        : await locateAt(view, nodeId, led)
+        : await locateInTime(view, nodeId, led)
     for (const [index, place] of led.entries()) {
       const location = found[index]
       if (location !== undefined) locations.set(place, location)
@@ -157,6 +158,21 @@ function troubleOf(view: ClusterView, { topic, partition }: LogPlace): string {
 function later(reason: string): Location {
   return { kind: 'later', reason }
 }
+
+/** A broker that hangs must not hold up the partitions of the others: its own are located later. */
+async function locateInTime(
+  view: ClusterView,
+  nodeId: number,
+  places: readonly LogPlace[],
+): Promise<readonly Location[]> {
+  const located = locateAt(view, nodeId, places)
+  if (await within(leaderWithinMs, located)) return located
+  void view.refresh()
+  const reason = `its leader, the broker ${nodeId}, did not answer within ${leaderWithinMs} ms`
+  return places.map(() => later(reason))
+}
+
+const leaderWithinMs = 3_000
 
 async function locateAt(
   view: ClusterView,

@@ -154,13 +154,10 @@ export async function untilServed(admin: Admin, topics: string[]): Promise<void>
 }
 
 async function areServed(admin: Admin, topics: string[]): Promise<boolean> {
-  try {
-    const { topics: present } = await admin.fetchTopicMetadata({ topics })
-    return present.every(({ partitions }) => partitions.every(({ leader }) => leader >= 0))
-  } catch (error) {
-    if (isProtocolError(error, notServedTypes)) return false
-    throw error
-  }
+  const { topics: present } = await admin.fetchTopicMetadata({ topics })
+  return present.every(
+    ({ partitions }) => partitions.length > 0 && partitions.every(({ leader }) => leader >= 0),
+  )
 }
 
 /** Sets what isn't as the table says; settings that it doesn't have stay. */

@@ -1,4 +1,4 @@
-import type { Admin, Kafka } from 'kafkajs'
+import type { Admin, Kafka, PartitionMetadata } from 'kafkajs'
 import { readSettings, type ReportedSettings, satisfies } from './topic-settings.ts'
 import { type TopicDefinition, type TopicLayout, topicTable } from './topics.ts'
 import { withAdmin } from './with-admin.ts'
@@ -39,16 +39,18 @@ export async function reportOn(
   table: readonly TopicDefinition[],
   { withSettings }: CheckOptions,
 ): Promise<TopicReport> {
-  const existing = new Set(await admin.listTopics())
+  const { topics } = await admin.fetchTopicMetadata({ topics: table.map(({ topic }) => topic) })
+  const partitionsOf = new Map(topics.map(({ name, partitions }) => [name, partitions]))
   const faults: TopicFault[] = []
   const maxMessageBytes = new Map<string, number>()
   for (const definition of table) {
     const { topic } = definition
-    if (!existing.has(topic)) {
+    const partitions = partitionsOf.get(topic) ?? []
+    if (partitions.length === 0) {
       faults.push({ topic, problem: 'does not exist', kind: 'structure' })
       continue
     }
-    faults.push(...(await shapeFaults(admin, definition, withSettings)))
+    faults.push(...shapeFaults(definition, partitions, withSettings))
     if (!withSettings) continue
     const reported = await readSettings(admin, topic)
     faults.push(...settingFaults(definition, reported))
@@ -58,14 +60,12 @@ export async function reportOn(
   return { faults, maxMessageBytes }
 }
 
-async function shapeFaults(
-  admin: Admin,
+function shapeFaults(
   { topic, partitions: expected, replication }: TopicDefinition,
+  partitions: readonly Pick<PartitionMetadata, 'replicas'>[],
   withSettings: boolean,
-): Promise<TopicFault[]> {
+): TopicFault[] {
   const faults: TopicFault[] = []
-  const { topics } = await admin.fetchTopicMetadata({ topics: [topic] })
-  const partitions = topics[0]?.partitions ?? []
   if (partitions.length !== expected) {
     const problem = `has ${partitions.length} partitions instead of ${expected}`
     faults.push({ topic, problem, kind: 'structure' })

@@ -1,12 +1,11 @@
 import type { Kafka } from 'kafkajs'
 import { withAdmin } from './with-admin.ts'
 
-/** How many partitions a topic has; `undefined` when there is no such topic. */
+/** Returns how many partitions a topic has; `undefined` where there is none, or the user may not see it. */
 export function countPartitions(kafka: Kafka, topic: string): Promise<number | undefined> {
   return withAdmin(kafka, async (admin) => {
-    // Asking for a topic that isn't there would be tried again for half a minute.
-    if (!(await admin.listTopics()).includes(topic)) return undefined
     const { topics } = await admin.fetchTopicMetadata({ topics: [topic] })
-    return topics[0]?.partitions.length
+    const count = topics[0]?.partitions.length ?? 0
+    return count === 0 ? undefined : count
   })
 }

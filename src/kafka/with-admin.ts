@@ -1,8 +1,9 @@
 import type { Admin, Kafka } from 'kafkajs'
+import { openAdmin } from './open-admin.ts'
 
 /** Does some work with a connection of its own, which ends with it. */
 export async function withAdmin<T>(kafka: Kafka, work: (admin: Admin) => Promise<T>): Promise<T> {
-  const admin = kafka.admin()
+  const admin = openAdmin(kafka)
   await admin.connect()
   try {
     return await work(admin)

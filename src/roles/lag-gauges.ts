@@ -1,19 +1,30 @@
 import type { Logger } from 'pino'
 import type { Config } from '../config/schema.ts'
 import type { createKafka } from '../kafka/client.ts'
-import { readGroupLag } from '../kafka/group-lag.ts'
+import { GroupLagReader } from '../kafka/group-lag.ts'
 import { isRead, shortTopicName } from '../kafka/topics.ts'
+import { withAdmin } from '../kafka/with-admin.ts'
 import { within } from '../kafka/within.ts'
 import type { CommonMetrics } from '../telemetry/common-metrics.ts'
 import type { Part } from './parts.ts'
 import { topicNames } from './settings.ts'
 
-const readEveryMs = 15_000
+/** Every process reads the whole group, so it asks the less often the more partitions there are. */
+const leastEveryMs = 15_000
+const msEachPartition = 5
+/** Topics are listed this often, for retry topics of an earlier ladder. */
+const listEveryMs = 600_000
 const stopWithinMs = 500
 
+/** Returns the wait until the next reading of a group with so many partitions. `chance`: 0 to 1, against herds. */
+export function lagWaitMs(partitions: number, chance: number): number {
+  return Math.max(leastEveryMs, partitions * msEachPartition) * (0.9 + 0.2 * chance)
+}
+
 /**
- * Tells the lag of the whole group as the brokers have it: also while no worker runs, when nobody else would.
- * What can't be read has no series, and is said once until it can be read again.
+ * Shows the lag of the whole group as the brokers have it, also while no worker runs and nobody else would. A
+ * topic of which no partition can be read has no series. What can't be read is logged once, until all of it can
+ * be read again.
  */
 export async function openGroupLag(deps: {
   kafka: ReturnType<typeof createKafka>
@@ -23,57 +34,68 @@ export async function openGroupLag(deps: {
 }): Promise<Part> {
   const { kafka, config, metrics, log } = deps
   const { groupId, topicPrefix } = config.kafka
-  const admin = kafka.admin()
+  const names = topicNames(config)
+  const reader = new GroupLagReader(kafka, groupId, names.events)
+  let topics: readonly string[] = []
+  let listedMs = -Infinity
   let isTrouble = false
-  let reading: Promise<void> | undefined
+  let isStopped = false
+  let timer: NodeJS.Timeout | undefined
 
   function show(lag: ReadonlyMap<string, number>): void {
     metrics.groupLag.reset()
     for (const [topic, records] of lag)
       metrics.groupLag.set({ topic: shortTopicName(topic, topicPrefix) }, records)
   }
-  function tell(failures: ReadonlyMap<string, unknown>): void {
+  function report(failures: ReadonlyMap<string, unknown>): void {
     const [first] = failures
     if (first !== undefined && !isTrouble) {
-      const [topic, err] = first
+      const [partition, err] = first
       log.warn(
-        { err, topic, groupId, topics: failures.size },
-        'the lag of the group can not be read, trying again every 15 s: the user needs DESCRIBE on the group and its topics',
+        { err, partition, groupId, partitions: failures.size },
+        'the lag of the group can not be read for some partitions, trying again: they have no leader, or the user needs DESCRIBE on the group and its topics',
       )
     } else if (first === undefined && isTrouble)
       log.info({ groupId }, 'the lag of the group can be read again')
     isTrouble = first !== undefined
   }
-  async function read(): Promise<void> {
+  async function list(): Promise<void> {
+    if (performance.now() - listedMs < listEveryMs) return
+    const existing = await withAdmin(kafka, (admin) => admin.listTopics())
+    topics = existing.filter((topic) => isRead(names, topic))
+    listedMs = performance.now()
+  }
+  /** Returns how many partitions the group reads. */
+  async function read(): Promise<number> {
     try {
-      const topics = topicsOf(await admin.listTopics(), config)
-      const { lag, failures } = await readGroupLag(admin, groupId, topics)
+      await list()
+      const { lag, failures, partitions } = await reader.read(topics)
       show(lag)
-      tell(failures)
+      report(failures)
+      return partitions
     } catch (error) {
       show(new Map())
-      tell(new Map([['all', error]]))
+      report(new Map([['all', error]]))
+      return 0
     }
   }
-  function readUnlessUnderWay(): void {
-    reading ??= read().finally(() => {
-      reading = undefined
-    })
+  async function readOn(): Promise<void> {
+    const partitions = await read()
+    if (isStopped) return
+    timer = setTimeout(
+      () => {
+        reading = readOn()
+      },
+      lagWaitMs(partitions, Math.random()),
+    )
   }
-  await admin.connect()
-  readUnlessUnderWay()
-  const timer = setInterval(readUnlessUnderWay, readEveryMs)
+  let reading = readOn()
   return {
     async stop() {
-      clearInterval(timer)
-      if (reading !== undefined) await within(stopWithinMs, reading)
-      await within(stopWithinMs, admin.disconnect())
+      isStopped = true
+      clearTimeout(timer)
+      await within(stopWithinMs, reading)
+      await within(stopWithinMs, reader.close())
     },
   }
-}
-
-/** What the group reads, with retry topics of an earlier ladder, of all topics that there are. */
-function topicsOf(existing: readonly string[], config: Config): readonly string[] {
-  const names = topicNames(config)
-  return existing.filter((topic) => isRead(names, topic))
 }

@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Config } from '../config/schema.ts'
 import type { GroupConsumer } from '../kafka/consumer.ts'
-import { openTopicLag } from '../kafka/group-lag.ts'
+import { GroupLagReader } from '../kafka/group-lag.ts'
 import { createPartitionReader } from '../kafka/partition-reader.ts'
 import type { RecordProducer } from '../kafka/producer.ts'
 import { within } from '../kafka/within.ts'
@@ -39,7 +39,7 @@ export async function openReplays({
   const topics = topicNames(config)
   const reader = createPartitionReader(kafka, { keepsOpen: true })
   const reading = await openReplayReading(config, log, reader)
-  const lag = openTopicLag(kafka, config.kafka.groupId, topics.replays)
+  const lag = new GroupLagReader(kafka, config.kafka.groupId, topics.replays)
   const jobs = openJobLog(config, reader, {
     async write(record) {
       const result = await producer.produce({
@@ -59,7 +59,13 @@ export async function openReplays({
     // Nobody else has our units for as long as the group has heard of us within a session.
     isOwner: () => Date.now() - (consumer()?.lastCommitMs ?? 0) < config.kafka.sessionTimeoutMs,
     // Where the group can't be asked, deliveries have the lanes' own limits.
-    backlog: () => lag.read().catch(() => 0),
+    backlog: async () => {
+      try {
+        return (await lag.read([topics.replays])).lag.get(topics.replays) ?? 0
+      } catch {
+        return 0
+      }
+    },
     open: ({ order: { id, selection } }) => ({
       pieces: reading.pieces(selection.from),
       choose: reading.choose({ selection, jobId: id, catalog }),
@@ -75,7 +81,7 @@ export async function openReplays({
     async stop() {
       await runner.stop()
       reading.stop()
-      await within(stopWithinMs, Promise.all([reader.stop(), lag.stop()]))
+      await within(stopWithinMs, Promise.all([reader.stop(), lag.close()]))
     },
   }
 }

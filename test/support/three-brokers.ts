@@ -45,15 +45,15 @@ export async function startThreeBrokers(): Promise<ThreeBrokers> {
     async createTopic(topic, replicas, settings = {}) {
       const configEntries = Object.entries(settings).map(([name, value]) => ({ name, value }))
       const replicaAssignment = replicas.map((of, partition) => ({ partition, replicas: [...of] }))
-      await withAdmin(kafka, async (admin) => {
-        await admin.createTopics({
-          waitForLeaders: false,
-          topics: [{ topic, replicaAssignment, configEntries }],
-        })
-        await until('its leaders serve it', async () => {
+      await withAdmin(kafka, (admin) =>
+        admin.createTopics({ waitForLeaders: false, topics: [{ topic, replicaAssignment, configEntries }] }),
+      )
+      // Each time by another client: one that has heard of no such topic doesn't ask again.
+      await until('its leaders serve it', () =>
+        withAdmin(kafka, async (admin) => {
           return (await admin.fetchTopicOffsets(topic)).length === replicas.length
-        })
-      })
+        }),
+      )
     },
   }
 }
