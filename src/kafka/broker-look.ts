@@ -1,5 +1,5 @@
 import kafkajs, { type Cluster, type Kafka } from 'kafkajs'
-import { type KnownVersions, versionProblem } from './broker-versions.ts'
+import { type KnownVersions, versionCaution, versionProblem } from './broker-versions.ts'
 import { openPartwiseCluster } from './partwise-cluster.ts'
 import type { Operation } from './rights.ts'
 
@@ -9,6 +9,8 @@ export type Allowed = ReadonlySet<Operation> | 'unreported'
 export type BrokerLook = {
   /** Why Sluice can't speak with it; then nothing more is known. */
   readonly problem: string | undefined
+  /** What this broker can't tell, and what that costs. */
+  readonly caution?: string | undefined
   readonly topics: ReadonlyMap<string, Allowed>
   readonly group: Allowed
 }
@@ -42,7 +44,11 @@ const errors = { none: 0, topicAuthorization: 29, groupAuthorization: 30 } as co
  */
 export async function lookAtBroker(
   kafka: Kafka,
-  asked: { readonly topics: readonly string[]; readonly groupId: string | undefined },
+  asked: {
+    readonly topics: readonly string[]
+    readonly groupId: string | undefined
+    readonly hasInstanceId?: boolean
+  },
 ): Promise<BrokerLook> {
   const opened = openPartwiseCluster(kafka)
   const { cluster } = opened
@@ -57,7 +63,7 @@ export async function lookAtBroker(
         { lowest: minVersion, highest: maxVersion },
       ]),
     )
-    const problem = versionProblem(versions)
+    const problem = versionProblem(versions, asked.hasInstanceId)
     if (problem !== undefined) return { problem, topics: new Map(), group: 'unreported' }
     const knows = (apiKey: number, version: number): boolean =>
       (versions.get(apiKey)?.highest ?? -1) >= version
@@ -66,7 +72,7 @@ export async function lookAtBroker(
       asked.groupId !== undefined && knows(keys.describeGroups, tellingDescribeGroups)
         ? await askGroup(cluster, broker, asked.groupId).catch(untoldWhileAway)
         : 'unreported'
-    return { problem, topics, group }
+    return { problem, caution: versionCaution(versions), topics, group }
   } finally {
     await opened.close()
   }

@@ -7,49 +7,69 @@ type Spoken = {
   readonly name: string
   readonly lowest: number
   readonly highest: number
+  /** The lowest for a member with an instance id. */
+  readonly withInstance?: number
 }
 
 /**
- * What a broker has to know. The highest are those of kafkajs 2.2.4; the lowest those without which a promise
- * is not kept: record batches with headers (Produce 3, Fetch 4), no topic made by asking for it (Metadata 4),
- * commits that remember (OffsetCommit 2).
+ * What a broker has to know: the versions that the requests of this folder are written in. The lowest are those
+ * without which a promise is not kept: record batches with headers (Produce 3, Fetch 4), no topic made by asking
+ * for it (Metadata 4), commits that keep their time (OffsetCommit 3), a member that sets how long a rebalance may
+ * take (JoinGroup 2).
  */
-const spoken: readonly Spoken[] = [
+export const spoken: readonly Spoken[] = [
   { apiKey: 0, name: 'Produce', lowest: 3, highest: 7 },
   { apiKey: 1, name: 'Fetch', lowest: 4, highest: 11 },
-  { apiKey: 2, name: 'ListOffsets', lowest: 1, highest: 3 },
-  { apiKey: 3, name: 'Metadata', lowest: 4, highest: 6 },
-  { apiKey: 8, name: 'OffsetCommit', lowest: 2, highest: 5 },
-  { apiKey: 9, name: 'OffsetFetch', lowest: 1, highest: 4 },
-  { apiKey: 10, name: 'FindCoordinator', lowest: 0, highest: 2 },
-  { apiKey: 11, name: 'JoinGroup', lowest: 0, highest: 5 },
-  { apiKey: 12, name: 'Heartbeat', lowest: 0, highest: 3 },
-  { apiKey: 13, name: 'LeaveGroup', lowest: 0, highest: 3 },
-  { apiKey: 14, name: 'SyncGroup', lowest: 0, highest: 3 },
-  { apiKey: 15, name: 'DescribeGroups', lowest: 0, highest: 2 },
+  { apiKey: 2, name: 'ListOffsets', lowest: 1, highest: 5 },
+  { apiKey: 3, name: 'Metadata', lowest: 4, highest: 12 },
+  { apiKey: 8, name: 'OffsetCommit', lowest: 3, highest: 7 },
+  { apiKey: 9, name: 'OffsetFetch', lowest: 3, highest: 5 },
+  { apiKey: 10, name: 'FindCoordinator', lowest: 1, highest: 2 },
+  { apiKey: 11, name: 'JoinGroup', lowest: 2, highest: 5, withInstance: 5 },
+  { apiKey: 12, name: 'Heartbeat', lowest: 1, highest: 3, withInstance: 3 },
+  { apiKey: 13, name: 'LeaveGroup', lowest: 1, highest: 3, withInstance: 3 },
+  { apiKey: 14, name: 'SyncGroup', lowest: 1, highest: 3, withInstance: 3 },
+  { apiKey: 15, name: 'DescribeGroups', lowest: 1, highest: 4 },
 ]
 
 /** The oldest and the newest Apache Kafka that the tests run on. */
 export const supportedKafka = { oldest: '3.3', newest: '4.3' } as const
 
-/** What keeps Sluice from speaking with such a broker, in a line; `undefined` where nothing does. */
-export function versionProblem(known: KnownVersions): string | undefined {
-  const missing = spoken.flatMap(({ apiKey, name, lowest, highest }) => {
-    const versions = known.get(apiKey)
-    if (versions === undefined) return [{ isTooOld: true, text: `it has no ${name}` }]
-    if (versions.highest < lowest)
-      return [{ isTooOld: true, text: `it knows ${name} up to ${versions.highest}, ${lowest} is needed` }]
-    if (versions.lowest > highest)
-      return [
-        {
-          isTooOld: false,
-          text: `it knows ${name} from ${versions.lowest} on, ${highest} is the last that is spoken`,
-        },
-      ]
-    return []
-  })
+/**
+ * Returns in a line what keeps Sluice from speaking with such a broker; `undefined` where nothing does.
+ * `hasInstanceId`: the worker joins its group as a static member.
+ */
+export function versionProblem(known: KnownVersions, hasInstanceId = false): string | undefined {
+  const missing = spoken.flatMap((request) => faultOf(request, known, hasInstanceId) ?? [])
   if (missing.length === 0) return undefined
   const what = missing.every(({ isTooOld }) => isTooOld) ? 'old' : 'new'
   const { oldest, newest } = supportedKafka
   return `the broker is too ${what} (${missing.map(({ text }) => text).join('; ')}): Apache Kafka ${oldest} to ${newest} is supported`
+}
+
+function faultOf(
+  { apiKey, name, lowest: least, highest, withInstance }: Spoken,
+  known: KnownVersions,
+  hasInstanceId: boolean,
+): { readonly isTooOld: boolean; readonly text: string } | undefined {
+  const isForInstance = hasInstanceId && withInstance !== undefined
+  const lowest = isForInstance ? withInstance : least
+  const versions = known.get(apiKey)
+  if (versions === undefined) return { isTooOld: true, text: `it has no ${name}` }
+  if (versions.highest < lowest) {
+    const why = isForInstance ? ' with kafka.instanceId' : ''
+    return { isTooOld: true, text: `it knows ${name} up to ${versions.highest}, ${lowest} is needed${why}` }
+  }
+  if (versions.lowest <= highest) return undefined
+  const text = `it knows ${name} from ${versions.lowest} on, ${highest} is the last that is spoken`
+  return { isTooOld: false, text }
+}
+
+/** The first version of Metadata that reports the ids of topics: Apache Kafka 2.8. */
+const idsFrom = 10
+
+/** Returns in a line what such a broker can't tell, and what that costs; `undefined` where it tells all. */
+export function versionCaution(known: KnownVersions): string | undefined {
+  if ((known.get(3)?.highest ?? 0) >= idsFrom) return undefined
+  return 'this Kafka reports no topic ids: a topic that is deleted and made again under its name is noticed by its offsets alone, so stop the workers before you do that'
 }

@@ -97,7 +97,8 @@ const headerLimits: readonly (readonly [name: string, maxBytes: number])[] = [
   ['expires-at', maxTextBytes],
   ['origin', maxTextBytes],
   ['failed-hooks', maxListBytes],
-  ['unsent-hooks', maxListBytes],
+  // At most the five hooks of the first attempt.
+  ['unsent-hooks', maxTextBytes],
   ['not-before', maxListBytes],
   ['last-outcome', maxTextBytes],
   ['property', maxPropertyBytes],

@@ -24,9 +24,11 @@ export async function refuseUnfitBroker(
   const rights = rightsOf(role, { layout, groupId: config.kafka.groupId, withSettings })
   const topics = [...new Set(rights.filter(({ resource }) => resource === 'Topic').map(({ name }) => name))]
   const group = rights.find(({ resource }) => resource === 'Group')
-  const look = await lookAtBroker(kafka, { topics, groupId: group?.name })
+  const hasInstanceId = group !== undefined && config.kafka.instanceId !== undefined
+  const look = await lookAtBroker(kafka, { topics, groupId: group?.name, hasInstanceId })
   if (look.problem !== undefined)
     throw new StartError(`Kafka at ${config.kafka.brokers.join(',')} can not be used: ${look.problem}.`)
+  if (look.caution !== undefined) log.warn({}, look.caution)
   const lacking = rights.filter((right) => isMissing(right, look))
   const missing = lacking.filter(({ isOptional }) => isOptional !== true)
   for (const { operation, name } of lacking.filter(({ isOptional }) => isOptional === true))

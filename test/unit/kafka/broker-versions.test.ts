@@ -1,5 +1,8 @@
-import { expect, test } from 'vitest'
-import { versionProblem } from '../../../src/kafka/broker-versions.ts'
+import { describe, expect, test } from 'vitest'
+import { spoken, versionCaution, versionProblem } from '../../../src/kafka/broker-versions.ts'
+import { describeGroup, fetchCommits, findCoordinator } from '../../../src/kafka/group-messages.ts'
+import { metadataRequest } from '../../../src/kafka/metadata-request.ts'
+import { listOffsetsRequest } from '../../../src/kafka/offset-requests.ts'
 
 /** The versions of Apache Kafka 4.3 for the requests that are made, by their key. */
 const kafka43 = new Map([
@@ -39,4 +42,36 @@ test('one without a request is told', () => {
   const without = new Map(kafka43)
   without.delete(11)
   expect(versionProblem(without)).toContain('it has no JoinGroup')
+})
+
+describe('a member with an instance id', () => {
+  /** Of Apache Kafka 2.2. */
+  const old = new Map(kafka43).set(11, { lowest: 0, highest: 4 })
+
+  test('is refused by a broker before Kafka 2.3 at the start, by name', () => {
+    expect(versionProblem(old, true)).toContain('JoinGroup up to 4, 5 is needed with kafka.instanceId')
+  })
+
+  test('and one without is taken', () => {
+    expect(versionProblem(old)).toBeUndefined()
+  })
+})
+
+test('a broker without topic ids is taken, with a caution', () => {
+  expect(versionCaution(new Map(kafka43).set(3, { lowest: 0, highest: 9 }))).toContain('no topic ids')
+  expect(versionCaution(kafka43)).toBeUndefined()
+})
+
+test('the table is what the requests say of themselves', () => {
+  const group = 'g'
+  const written = [
+    findCoordinator(group),
+    metadataRequest([]),
+    fetchCommits(group, []),
+    listOffsetsRequest([], 'end'),
+    describeGroup(group),
+  ]
+  for (const { apiKey, apiName, lowest, highest } of written) {
+    expect(spoken.find((one) => one.apiKey === apiKey)).toEqual({ apiKey, name: apiName, lowest, highest })
+  }
 })

@@ -20,6 +20,7 @@ const carried: Carried = {
   firstSeenMs: 1_700_000_000_000,
   expiresAtMs: 1_700_014_400_000,
   failedHooks: ['a', 'b.c-d_e'],
+  unsentHooks: ['c'],
   notBeforeMs: new Map([['f', 1_700_000_060_000]]),
   lastOutcome: 'status 503',
   origin: { topic: 'sluice.events', partition: 3, offset: 42 },
@@ -32,6 +33,7 @@ const good = encodeCarried(carried)
 const names = Object.keys(good)
 const optional = new Set([
   'failed-hooks',
+  'unsent-hooks',
   'not-before',
   'waits',
   'last-outcome',
@@ -73,6 +75,7 @@ const anyCarried: fc.Arbitrary<Carried> = fc.record({
   attempts: count,
   firstSeenMs: count,
   expiresAtMs: count,
+  unsentHooks: fc.array(id, { maxLength: 5 }),
   failedHooks: fc.array(id, { maxLength: 6 }),
   notBeforeMs: fc.array(fc.tuple(id, count), { maxLength: 6 }).map((entries) => new Map(entries)),
   lastOutcome: fc.string({ unit: 'grapheme', maxLength: 100 }),
