@@ -38,11 +38,20 @@ export class Board {
       return
     }
     this.#told.set(key, told)
-    if (told.isSent) return
     const { notice } = told
+    if (told.isSent) {
+      // Where compaction has removed the record of the decision, this one alone says what was counted in it.
+      if (notice.kind === 'paced' || notice.kind === 'dead_letters') this.#dropBefore(notice)
+      return
+    }
     if (notice.kind === 'failing') this.#answered.delete(hookKey(notice))
     else if (notice.kind === 'paced' || notice.kind === 'dead_letters')
       this.#tallies[notice.kind].delete(notice.destinationId)
+  }
+
+  #dropBefore({ kind, destinationId, atMs }: Notice & { readonly kind: CountedKind }): void {
+    const tally = this.#tallies[kind].get(destinationId)
+    if (tally !== undefined && tally.sinceMs < atMs) this.#tallies[kind].delete(destinationId)
   }
 
   #takeReport(reporter: string, { failing, answered, counts }: Report, seenMs: number): void {

@@ -60,6 +60,7 @@ export class Decider {
 
   decide(board: Board, situation: Situation): Decided {
     const { nowMs, isKnown } = situation
+    if (this.#begunMs === undefined) dropInherited(board, nowMs - this.#terms.windowMs)
     this.#begunMs ??= nowMs
     const failing = board.failing(nowMs - this.#terms.staleMs)
     const begun = this.#begun(board, failing, situation)
@@ -180,6 +181,16 @@ export class Decider {
     const key = toldKey('needs_backfill', notice.destinationId, notice.spaceId)
     return !isNew && !this.#behindSince.has(key) && nowMs - notice.atMs >= windowMs
   }
+}
+
+/**
+ * Drops what this process has added up while another one decided: nobody told it which windows were over, nor
+ * which destinations failed at the time.
+ */
+function dropInherited(board: Board, windowFromMs: number): void {
+  for (const [destinationId] of board.tallies('paced')) board.dropTally('paced', destinationId)
+  for (const [destinationId, { sinceMs }] of board.tallies('dead_letters'))
+    if (sinceMs <= windowFromMs) board.dropTally('dead_letters', destinationId)
 }
 
 type ToldHook = Extract<Notice, { kind: 'failing' }>

@@ -61,6 +61,8 @@ export class Notifier {
   readonly #board = new Board()
   #decider: Decider
   #position = 0
+  /** The topic was read to its end once: what it had before is as old as its records say. */
+  #hasCaughtUp = false
   #hasReported = false
   #isDeciding = false
   #hasFailed = false
@@ -124,13 +126,13 @@ export class Notifier {
 
   async #read(): Promise<void> {
     const { read, now } = this.#options
-    const isFirst = this.#position === 0
     for await (const records of read(this.#position)) {
       for (const record of records) {
-        this.#board.take(record, isFirst ? Math.min(record.timestampMs, now()) : now())
+        this.#board.take(record, this.#hasCaughtUp ? now() : Math.min(record.timestampMs, now()))
         this.#position = record.offset + 1
       }
     }
+    this.#hasCaughtUp = true
   }
 
   /**

@@ -52,7 +52,9 @@ export class Watch {
 
   readonly observer: Pick<PipelineObserver, 'attempted' | 'parked' | 'deadLettered'> = {
     attempted: (delivery, result) => {
-      if (this.#isLookedAt(delivery)) this.#attempted(delivery.destinationId, result)
+      if (!this.#isLookedAt(delivery)) return
+      if (isThrottled(result.outcome)) count(this.#countsOf(delivery).paced, 'throttled')
+      this.#attempted(delivery.destinationId, result)
     },
     parked: (delivery, why) => {
       if (this.#isLookedAt(delivery) && isPaced(why)) count(this.#countsOf(delivery).paced, why)
@@ -190,7 +192,12 @@ export class Watch {
  * of the hook.
  */
 function hasAnswered(outcome: Outcome, verdict: HookResult['verdict']): boolean {
-  return outcome.kind === 'answer' && (verdict.kind !== 'retry' || outcome.status === 429)
+  return outcome.kind === 'answer' && (verdict.kind !== 'retry' || isThrottled(outcome))
+}
+
+/** The URL works, and asks for less. */
+function isThrottled(outcome: Outcome): boolean {
+  return outcome.kind === 'answer' && outcome.status === 429
 }
 
 /** There was more than the destination takes. What a failing hook puts off by its tries is no such thing. */

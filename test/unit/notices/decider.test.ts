@@ -239,6 +239,33 @@ describe('dead letters of a destination', () => {
     expect(told.flat()).toEqual([])
   })
 
+  test('of days are not added up by a worker that begins to decide, and those of this window are', () => {
+    const world = new World()
+    for (let day = 0; day < 5; day++) {
+      world.report('w1', { counts: deadLetters(3) })
+      world.pass(24 * hour)
+    }
+    expect(world.decide()).toEqual([])
+    world.decider = new Decider(terms)
+    world.report('w1', { counts: deadLetters(10) })
+    expect(world.decide()).toMatchObject([{ counts: { expired: 9, failed_for_good: 1 } }])
+  })
+
+  test('of a notice that is sent are not counted again by who reads only that it is sent', () => {
+    const world = new World()
+    world.report('w1', { counts: deadLetters(12) })
+    world.pass(minute)
+    const notice = {
+      kind: 'dead_letters',
+      destinationId: 'crm',
+      sinceMs: 0,
+      atMs: world.nowMs,
+      counts: { expired: 12 },
+    } as const
+    world.board.take(encodeTold({ notice, isSent: true }), world.nowMs)
+    expect(world.board.tallies('dead_letters').size).toBe(0)
+  })
+
   test('are not told where no number is set', () => {
     const world = new World()
     world.decider = new Decider({ ...terms, least: { paced: 0, dead_letters: 0 } })
@@ -252,12 +279,20 @@ describe('deliveries that are put off', () => {
 
   test('are told of a destination that works', () => {
     const world = new World()
+    world.decide()
     world.report('w1', { counts })
     expect(world.decide()).toMatchObject([{ kind: 'paced', destinationId: 'crm', counts: { overflow: 100 } }])
   })
 
+  test('of an outage are not told after it by a worker that begins to decide', () => {
+    const world = new World()
+    world.report('w1', { counts })
+    expect(world.decide()).toEqual([])
+  })
+
   test('are not told of one with a hook that fails: that is the reason, and is told', () => {
     const world = new World()
+    world.decide()
     world.fails('w1', world.nowMs)
     world.report('w2', { counts })
     expect(world.decide()).toMatchObject([{ kind: 'failing' }])

@@ -158,6 +158,14 @@ test('dead letters and deliveries that are put off are counted by reason, each o
   expect(watch.take([]).counts).toEqual([])
 })
 
+test('an answer of 429 puts a delivery off, whether or not it names a time', () => {
+  const { watch, attempt } = startWatch()
+  attempt({ kind: 'answer', status: 429 })
+  attempt({ kind: 'answer', status: 429, retryAfterMs: 60_000 })
+  attempt(broken)
+  expect(watch.take([]).counts).toEqual([{ destinationId: 'crm', paced: { throttled: 2 }, dead_letters: {} }])
+})
+
 test('while nobody wants notices nothing is looked at', () => {
   const { clock, watch, attempt, dies } = startWatch()
   watch.isOn = false
