@@ -104,7 +104,7 @@ function rightsToGrow({ layout, groupId }: RightsScope): Right[] {
 function sharedRights(name: string): Operation[] {
   if (name === 'backfills') return ['READ', 'WRITE']
   // One partition, whatever the layout: it only has to be there.
-  if (name === 'replay-jobs') return ['DESCRIBE']
+  if (name === 'replay-jobs' || name === 'notices') return ['DESCRIBE']
   return name === 'audience-changes' ? ['READ', 'ALTER'] : ['ALTER']
 }
 

@@ -45,7 +45,12 @@ export async function count({
     const to = ranges[partition]?.end ?? 0
     offsets[partition] = to
     for (let at = from; at < to;) {
-      const { records, next } = await pieces.piece({ partition, from: at, to })
+      const piece = await before(untilMs, pieces.piece({ partition, from: at, to }))
+      if (piece === undefined) {
+        isLate = true
+        return
+      }
+      const { records, next } = piece
       for (const record of records) sum.add(choose(record))
       at = next
       offsetsSeen[partition] = at
@@ -60,4 +65,21 @@ export async function count({
   const offsetsSeen = [...offsets]
   await Promise.all(Array.from({ length: atATime }, read))
   return { tally: sum.tally, isComplete: !isLate }
+}
+
+/**
+ * Resolves with what `work` gives, or with `undefined` where that takes longer than `untilMs` (of
+ * `performance.now()`): reading waits for as long as a schema registry is away.
+ */
+async function before<T>(untilMs: number, work: Promise<T>): Promise<T | undefined> {
+  if (untilMs === Infinity) return work
+  const late = Promise.withResolvers<undefined>()
+  const timer = setTimeout(() => late.resolve(undefined), Math.max(0, untilMs - performance.now()))
+  try {
+    return await Promise.race([work, late.promise])
+  } finally {
+    clearTimeout(timer)
+    // What comes of it later is nobody's any more.
+    work.catch(() => undefined)
+  }
 }

@@ -1,6 +1,8 @@
 import { decodeJobRecord, encodeJobRecord, type JobRecord } from './job.ts'
 import { Jobs } from './jobs.ts'
 
+export type EncodedJobRecord = { readonly key: Buffer; readonly value: Buffer }
+
 export type JobLogOptions = {
   /** The records of `replay-jobs` from an offset to the end as of the call. */
   readonly read: (
@@ -8,8 +10,8 @@ export type JobLogOptions = {
   ) => AsyncIterable<
     readonly { readonly offset: number; readonly key: Buffer; readonly value: Buffer | null }[]
   >
-  /** Resolves once all in-sync replicas have it. Rejects where that will never be. */
-  readonly write: (record: { key: Buffer; value: Buffer }) => Promise<void>
+  /** Resolves once all in-sync replicas have all of them. Rejects where that will never be. */
+  readonly write: (records: readonly EncodedJobRecord[]) => Promise<void>
   readonly isAudited?: boolean
 }
 
@@ -41,9 +43,12 @@ export class JobLog {
     return this.#next
   }
 
-  /** It is known here once it is read. */
-  write(record: JobRecord): Promise<void> {
-    return this.#options.write(encodeJobRecord(record))
+  /**
+   * Writes records, in one request where there are several: what is done, and who did it, must not part. They are
+   * known here once they are read.
+   */
+  write(...records: readonly JobRecord[]): Promise<void> {
+    return this.#options.write(records.map(encodeJobRecord))
   }
 
   async #read(): Promise<void> {

@@ -44,6 +44,7 @@ export function chooseLetter(letter: SourceRecord, choice: Choice): Chosen {
         attempts: 0,
         expiresAtMs: 0,
         failedHooks: [],
+        unsentHooks: [],
         notBeforeMs: new Map(),
         lastOutcome: '',
         replayJob: choice.jobId,

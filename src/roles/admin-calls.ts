@@ -76,8 +76,12 @@ function deeds(desk: ReplayDesk, log: Log): Pick<AdminCalls, Deeds> {
       return counts.counted(selection, async (preview) => {
         if (preview.isComplete && preview.tally.records === 0) return problem('conflict', nothingMatches)
         log.info({ by: token.name, perSecond, ...selectionData(preview.selection) }, 'a replay is asked for')
-        return asked(log, desk.create(preview, { perSecond, by: token.name }), (job) =>
-          done(jobData(job), 201, { location: `/v1/replays/${job.order.id}` }),
+        const created = desk.create(preview, { perSecond, by: token.name })
+        return asked(
+          log,
+          created,
+          (job) => done(jobData(job), 201, { location: `/v1/replays/${job.order.id}` }),
+          mayBeCreated,
         )
       })
     },
@@ -118,13 +122,26 @@ const busy = 'Two counts are under way, which read much of Kafka: try again when
 const nothingMatches = 'Nothing matches: ask for a preview, which says what is left out, or for more.'
 const unavailable = 'Kafka does not answer, or not in time: try again; the log of sluice admin says why.'
 
-/** What the desk rejects is that Kafka doesn't answer. */
-async function asked<T>(log: Log, work: Promise<T>, answer: (value: T) => AdminAnswer): Promise<AdminAnswer> {
+const mayBeCreated =
+  'Kafka did not answer in time, and may have the replay all the same: list the replays before you ask for it again.'
+
+/**
+ * Answers with what comes of `work`. The desk rejects where Kafka doesn't answer; an error of the language is a
+ * fault of Sluice, and rejects here.
+ */
+async function asked<T>(
+  log: Log,
+  work: Promise<T>,
+  answer: (value: T) => AdminAnswer,
+  detail = unavailable,
+): Promise<AdminAnswer> {
   try {
     return answer(await work)
   } catch (error) {
+    if (error instanceof TypeError || error instanceof RangeError || error instanceof ReferenceError)
+      throw error
     log.warn({ err: error }, 'a request could not be answered, since Kafka does not answer')
-    return problem('unavailable', unavailable)
+    return problem('unavailable', detail)
   }
 }
 

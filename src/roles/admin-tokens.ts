@@ -8,8 +8,8 @@ import { StartError } from './start-error.ts'
 const lookEveryMs = 2_000
 
 /**
- * The tokens of the file, as they are now. A faulty edit is refused: those before stay in force. Throws where
- * there are none to begin with.
+ * Follows the tokens of the file. A faulty edit is refused, and those before stay in force; so they do while the
+ * file is away. A file that was emptied lets nobody in. Throws where there are none to begin with.
  */
 export async function openTokens(
   { admin: { tokensFile } }: Config,
@@ -23,6 +23,8 @@ export async function openTokens(
   const path = tokensFile
   const first = await read(path)
   if (typeof first === 'string') throw new StartError(`${path} can not be used: ${first}.`)
+  if (first.tokens.length === 0)
+    throw new StartError(`${path} can not be used: it has no token: \`sluice admin token create\` makes one.`)
   let { tokens, version } = first
   let said = ''
 
@@ -41,7 +43,8 @@ export async function openTokens(
     if (next.version === version) return
     tokens = next.tokens
     version = next.version
-    log.info({ file: path, tokens: tokens.length }, 'the file of tokens has changed')
+    if (tokens.length > 0) log.info({ file: path, tokens: tokens.length }, 'the file of tokens has changed')
+    else log.error({ file: path }, 'the file of tokens has no token any more: nobody is let in')
   }
 
   const timer = setInterval(() => void look(), lookEveryMs)

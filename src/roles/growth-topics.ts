@@ -1,8 +1,9 @@
 import type { Config } from '../config/schema.ts'
 import type { Layout } from '../growth/layout.ts'
+import { type Topic, type TopicKey, topics } from '../kafka/topic-list.ts'
 import { ownPrefix, type TopicDefinition, topicTable } from '../kafka/topics.ts'
 import { parseWait } from '../retry/duration.ts'
-import { topicLayout, topicNames } from './settings.ts'
+import { topicLayout } from './settings.ts'
 
 /** The configuration as it is for a layout. */
 function configOf(config: Config, layout: Layout): Config {
@@ -56,7 +57,12 @@ export function sharedTopics(config: Config): readonly string[] {
   const layout = topicLayout(config)
   const next = new Set(topicTable({ ...layout, generation: layout.generation + 1 }).map(({ topic }) => topic))
   return topicTable(layout)
-    .filter(({ topic, partitions }) => next.has(topic) && partitions === layout.partitions)
+    .filter(({ topic, key }) => next.has(topic) && !hasOnePartition(key))
     .map(({ topic }) => topic)
-    .filter((topic) => topic !== topicNames(config).backfills)
+}
+
+/** Such a topic keeps its one partition, also in an installation that has one partition of each topic. */
+function hasOnePartition(key: TopicKey): boolean {
+  const topic: Topic = topics[key]
+  return topic.hasOnePartition === true
 }

@@ -7,7 +7,7 @@ import type { KafkaRole } from '../kafka/kafka-roles.ts'
 import { countPartitions } from '../kafka/topic-partitions.ts'
 import type { ReplayCatalog } from '../replay/chosen.ts'
 import { count } from '../replay/count.ts'
-import type { AuditEntry, JobOrder, OffsetRange } from '../replay/job.ts'
+import type { AuditEntry, JobOrder, JobRecord, OffsetRange } from '../replay/job.ts'
 import type { JobLog } from '../replay/job-log.ts'
 import { type Job, stateOf } from '../replay/jobs.ts'
 import { passed } from '../replay/pieces.ts'
@@ -85,7 +85,11 @@ export async function openReplayDesk({
   const reader = createPartitionReader(kafka, { keepsOpen: true })
   const reading = await openReplayReading(config, log, reader)
   const jobs = openJobLog(config, reader, {
-    write: (record) => writer.write([{ ...record, topic, partition: 0, headers: {} }], advice),
+    write: (records) =>
+      writer.write(
+        records.map((record) => ({ ...record, topic, partition: 0, headers: {} })),
+        advice,
+      ),
     isAudited: true,
   })
   return new Desk({ config, kafka, catalog, reading, jobs, stops: [reader, writer] })
@@ -142,9 +146,11 @@ class Desk implements ReplayDesk {
     const atMs = Date.now()
     const counted = isComplete ? tally : undefined
     const order: JobOrder = { id: newId(atMs), selection, ranges, perSecond, by, atMs, counted }
-    await jobs.write({ kind: 'order', order })
     const detail = describeSelection(selection)
-    await this.#tell({ action: 'created', job: order.id, by, detail, records: counted?.records })
+    await jobs.write(
+      { kind: 'order', order },
+      auditOf({ action: 'created', job: order.id, by, detail, records: counted?.records }),
+    )
     await jobs.update()
     return jobs.jobs.get(order.id) ?? { order, wish: { state: 'run', by, atMs }, progress: undefined }
   }
@@ -170,10 +176,12 @@ class Desk implements ReplayDesk {
     if (stateOf(found.value) === 'done')
       return { ok: false, kind: 'conflict', problem: `The replay ${id} is done: ask for a new one.` }
     if (found.value.wish.state === state) return found
-    await this.#parts.jobs.write({ kind: 'wish', id, wish: { state, by, atMs: Date.now() } })
     const action = state === 'stop' ? 'stopped' : 'resumed'
     const records = found.value.progress?.done.records
-    await this.#tell({ action, job: id, by, detail: 'as asked', records })
+    await this.#parts.jobs.write(
+      { kind: 'wish', id, wish: { state, by, atMs: Date.now() } },
+      auditOf({ action, job: id, by, detail: 'as asked', records }),
+    )
     return this.show(id)
   }
 
@@ -188,12 +196,12 @@ class Desk implements ReplayDesk {
     reading.stop()
     await Promise.all(stops.map((part) => part.stop()))
   }
+}
 
-  #tell(deed: Deed): Promise<void> {
-    const atMs = Date.now()
-    const key = `${atMs}-${deed.job}-${deed.action}-${randomBytes(3).toString('hex')}`
-    return this.#parts.jobs.write({ kind: 'audit', key, entry: { atMs, ...deed } })
-  }
+function auditOf(deed: Deed): JobRecord {
+  const atMs = Date.now()
+  const key = `${atMs}-${deed.job}-${deed.action}-${randomBytes(3).toString('hex')}`
+  return { kind: 'audit', key, entry: { atMs, ...deed } }
 }
 
 /** What would send nothing, or everything to nobody. */

@@ -41,14 +41,13 @@ export async function openReplays({
   const reading = await openReplayReading(config, log, reader)
   const lag = new GroupLagReader(kafka, config.kafka.groupId, topics.replays)
   const jobs = openJobLog(config, reader, {
-    async write(record) {
-      const result = await producer.produce({
-        ...record,
-        topic: topics.replayJobs,
-        partition: 0,
-        headers: {},
-      })
-      if (result === 'refused') throw new Error(`${topics.replayJobs} takes not even a small record`)
+    async write(records) {
+      const results = await Promise.all(
+        records.map((record) =>
+          producer.produce({ ...record, topic: topics.replayJobs, partition: 0, headers: {} }),
+        ),
+      )
+      if (results.includes('refused')) throw new Error(`${topics.replayJobs} takes not even a small record`)
     },
   })
   const runner = new ReplayRunner({
