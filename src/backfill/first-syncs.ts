@@ -5,7 +5,7 @@ import { beginToFill } from './begin.ts'
 import { type Connections, keyOf } from './connections.ts'
 import type { FirstSyncStep } from './first-sync-step.ts'
 import type { MarkKeeper } from './mark-keeper.ts'
-import { type Connection, isBehind } from './marks.ts'
+import { type Connection, needsBackfill } from './marks.ts'
 import type { Syncing } from './standing.ts'
 import { UnitStandings } from './unit-standings.ts'
 
@@ -18,7 +18,7 @@ export type FirstSyncOptions = {
   readonly partitions: number
   /** The catalog in force. */
   readonly catalog: () => Connections
-  readonly marks: Pick<MarkKeeper, 'marks' | 'position' | 'tell' | 'miss'>
+  readonly marks: Pick<MarkKeeper, 'marks' | 'position' | 'tell' | 'needsBackfill'>
   /** Reads the log of marks to its end. Throws where Kafka doesn't answer. */
   readonly readMarks: () => Promise<void>
   /** `undefined`: the unit isn't ours any more. */
@@ -262,9 +262,9 @@ export class FirstSyncs {
     const { marks, readMarks } = this.#options
     return beginToFill({
       tellBegun: () => marks.tell({ kind: 'begun', destinationId, spaceId }),
-      isBehind: async () => {
+      needsBackfill: async () => {
         await readMarks()
-        return isBehind(marks.marks.of(destinationId, spaceId))
+        return needsBackfill(marks.marks.of(destinationId, spaceId))
       },
       end: async () => {
         await readMarks()
@@ -414,7 +414,7 @@ export class FirstSyncs {
     if (!this.#jobs.delete(keyOf(connection))) return
     const { marks, observer } = this.#options
     observer.stopped(connection)
-    if (isConnected) void marks.miss(connection.destinationId, connection.spaceId)
+    if (isConnected) void marks.needsBackfill(connection.destinationId, connection.spaceId)
   }
 
   #leaveOut(connection: Connection): void {

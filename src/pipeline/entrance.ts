@@ -9,6 +9,7 @@ import type { Account } from './account.ts'
 import { Delivery, type HeldRecord, type LaneTerms } from './delivery.ts'
 import { type Exits, quote } from './exits.ts'
 import type { DeleteToDeliver, IdentifyToDeliver } from './identify.ts'
+import type { BackfillNeeds } from './needs-backfill.ts'
 import type { DeadReason } from '../message/dead-letter-reasons.ts'
 import type { PipelineOptions, RecordContent } from './pipeline-ports.ts'
 
@@ -17,6 +18,7 @@ type EntranceOptions = Pick<
   'catalog' | 'limits' | 'topics' | 'observer' | 'repeats' | 'ladder' | 'tracing' | 'ownSource' | 'now'
 > & {
   readonly account: Account
+  readonly backfillNeeds: BackfillNeeds
   readonly exits: Exits
   readonly laneTerms: (destination: DestinationDefinition | undefined, laneClass: LaneClass) => LaneTerms
 }
@@ -91,20 +93,21 @@ export class Entrance {
   /** An Identify that a record of `memberships` or `replays` causes. */
   identify(record: HeldRecord, identify: IdentifyToDeliver): readonly Entered[] {
     const { spaceId, userId, property, since, messageId, body } = identify
-    const { catalog, observer, exits, account } = this.#options
+    const { catalog, observer, exits, account, backfillNeeds } = this.#options
     const { sources, destinationsBySource } = catalog()
     const space = sources.get(spaceId)
     const connected = destinationsBySource.get(spaceId) ?? []
     if (space === undefined || space.kind === 'events') {
       const pending = exits.refuseIdentify(record, identify)
-      for (const reported of exits.missedBy(connected, none, spaceId)) account.settleAfter(reported, pending)
+      for (const marked of backfillNeeds.tellOfUnrouted(connected, none, spaceId))
+        account.settleAfter(marked, pending)
       return none
     }
     if (!space.enabled) observer.notRouted('source_disabled')
     const about = { sourceId: spaceId, messageId, record }
     const to = space.enabled ? this.#route({ type: 'identify' }, connected, about) : []
     // A superseded one too: where it may have been sent, nothing is sent after its late effect.
-    const reported = to.length < connected.length ? exits.missedBy(connected, to, spaceId) : []
+    const marked = to.length < connected.length ? backfillNeeds.tellOfUnrouted(connected, to, spaceId) : none
     const message: OwnMessage = {
       sourceId: spaceId,
       messageId,
@@ -113,7 +116,7 @@ export class Entrance {
       isUncertain: identify.isSuperseded === true || record.mayHaveBegun === true,
     }
     const routed = to.map((destination) => ({ message, body, destination }))
-    return this.#deliveriesOf(record, routed, { userId, bodyBytes: body.length }, reported)
+    return this.#deliveriesOf(record, routed, { userId, bodyBytes: body.length }, marked)
   }
 
   /** A deletion request: a `delete` for each destination of each of its sources. */
@@ -225,21 +228,21 @@ export class Entrance {
     }
   }
 
-  /** Settles a record of which there are none, once all is `reported`. */
+  /** Settles a record of which there are none, once all is `marked`. */
   #deliveriesOf(
     record: HeldRecord,
     routed: readonly Routed[],
     { userId, bodyBytes }: { userId: string; bodyBytes: number },
-    reported: readonly Promise<void>[] = [],
+    marked: readonly Promise<void>[] = none,
   ): readonly Entered[] {
-    if (routed.length === 0 && reported.length === 0) {
+    if (routed.length === 0 && marked.length === 0) {
       record.settle()
       return none
     }
     const { account, laneTerms } = this.#options
     const key = Buffer.from(userId)
     const pending = account.hold(record, routed.length, key.length + bodyBytes)
-    for (const one of reported) account.settleAfter(one, pending)
+    for (const one of marked) account.settleAfter(one, pending)
     return routed.map(({ message, body, destination }) => {
       const lane = laneTerms(destination, 'fresh')
       const carried = freshOf(message, destination, record)

@@ -144,11 +144,11 @@ export type PipelineOptions = {
    */
   mayBeDeleted?: (property: PropertyHeader, unit: number) => boolean
   /**
-   * A destination has missed a value of this space, and won't get it by itself. Told each time. Where it
+   * A destination needs a backfill: it missed a value of this space. Told each time. Where it
    * gives a promise, the record isn't settled before that resolves: until then the end of this process would
    * have it forgotten.
    */
-  onBehind?: (destinationId: string, spaceId: string) => Promise<void> | undefined
+  needsBackfill?: (destinationId: string, spaceId: string) => Promise<void> | undefined
   /**
    * The source of messages that Sluice itself writes. Where the catalog has none such, somebody has taken it
    * out: they go to nobody.

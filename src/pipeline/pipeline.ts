@@ -15,6 +15,7 @@ import { Judging } from './judging.ts'
 import { Parking } from './parking.ts'
 import type { DeadReason } from '../message/dead-letter-reasons.ts'
 import type { FirstTryWay, OpenHook, Pipeline, PipelineOptions, RecordContent } from './pipeline-ports.ts'
+import { BackfillNeeds } from './needs-backfill.ts'
 import { OrderingKeys } from './ordering-keys.ts'
 
 /** A message is tried once an hour at least; of a hook that nothing is for, nobody knows how it is. */
@@ -72,13 +73,15 @@ class DeliveryPipeline implements Pipeline {
       detached: { records: maxTries, bytes: maxBytes },
       onPressure: options.onPressure,
     })
-    const exits = new Exits({ ...options, account, orderingKeys: this.#orderingKeys })
+    const backfillNeeds = new BackfillNeeds({ ...options, account })
+    const exits = new Exits({ ...options, account, backfillNeeds, orderingKeys: this.#orderingKeys })
     this.#account = account
     this.#exits = exits
     this.#parking = new Parking({ ...options, exits })
     this.#judging = new Judging({
       ...options,
       account,
+      backfillNeeds,
       exits,
       isDraining: () => this.#isDraining,
       enqueue: (delivery, destination) => this.#enqueue(delivery, destination),
@@ -95,6 +98,7 @@ class DeliveryPipeline implements Pipeline {
     this.#entrance = new Entrance({
       ...options,
       account,
+      backfillNeeds,
       exits,
       laneTerms: (destination, laneClass) => this.#laneTerms(destination, laneClass),
     })

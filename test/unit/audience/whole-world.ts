@@ -558,7 +558,7 @@ export class WholeWorld {
       onPressure() {},
       onCongested() {},
       judge: (waiting) => this.#judge(member, waiting),
-      onBehind: (to, spaceId) => {
+      needsBackfill: (to, spaceId) => {
         if (!member.owner.isKilled) this.#behind.add(`${to} ${spaceId}`)
       },
       now: () => log.nowMs,

@@ -508,7 +508,7 @@ export class SimulatedUnit {
         new Promise((answer) => {
           this.questions.push({ owner, waiting, asked: this.#judge(waiting), answer })
         }),
-      onBehind: (to, spaceId) => {
+      needsBackfill: (to, spaceId) => {
         if (!owner.isDead) this.behind.add(subjectOf(to, spaceId.replace('space-', '')))
       },
       now: () => this.#nowMs,

@@ -82,7 +82,7 @@ export type Stage = {
   posted: Posted[]
   /** All that was produced and acknowledged. */
   written: OutboundRecord[]
-  /** What was told to the observer, and to `onBehind`, a line each. */
+  /** What was told to the observer, and to `needsBackfill`, a line each. */
   told: string[]
   judged: Waiting[]
   identify(value: string, settings?: Partial<TestRecord & IdentifyToDeliver>): TestRecord
@@ -96,7 +96,7 @@ export type Stage = {
 }
 
 export type StageOptions = Partial<PipelineOptions> & {
-  /** When what is told to `onBehind` is written; at once, when nothing is said. */
+  /** When what is told to `needsBackfill` is written; at once, when nothing is said. */
   marked?: PromiseWithResolvers<void>
   destinations?: readonly Destination[]
   sources?: Readonly<Record<string, { enabled?: boolean; kind?: 'events' | 'audiences' }>>
@@ -175,7 +175,7 @@ export function stage({
     buffer: { records: 10_000, bytes: 10_000_000 },
     onPressure() {},
     onCongested() {},
-    onBehind: (destinationId, spaceId) => {
+    needsBackfill: (destinationId, spaceId) => {
       told.push(`behind ${destinationId} ${spaceId}`)
       return marked?.promise
     },
