@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
+import type { Judgement, WaitingDelivery } from '../message/judgement.ts'
 import { guarded } from '../message/internal-fault.ts'
 import { parseOrigin } from '../message/record-headers.ts'
 import { parseJson } from '../message/json.ts'
@@ -18,7 +19,6 @@ import type { StatesPage, StatesQuery } from './states-page.ts'
 import { levelStores, type StateStore, type StoreOperation, type Stores } from './store.ts'
 import { anyStaged, metaKey } from './store-keys.ts'
 import { readSyncFloors } from './sync-floors.ts'
-import type { JudgedProperty, Judgement } from './judge-property.ts'
 import { AudienceUnit } from './unit.ts'
 
 export type AudienceOptions = {
@@ -39,17 +39,6 @@ export type AudienceOptions = {
   readonly stores?: Stores
   /** How often it is looked for syncs that have become too old. */
   readonly tickEveryMs?: number
-}
-
-/** A delivery that waited on a retry topic, or is replayed. */
-export type WaitingDelivery = {
-  readonly unit: number
-  readonly sourceId: string
-  readonly firstSeenMs: number
-  readonly property?: JudgedProperty | undefined
-  readonly body: Buffer
-  /** A server may still act on an earlier attempt of it. */
-  readonly isUncertain: boolean
 }
 
 /** The state of audiences, traits and deletions of the units that this member owns. */

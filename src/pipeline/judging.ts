@@ -1,8 +1,8 @@
 import type { DestinationDefinition } from '../delivery/endpoint.ts'
+import type { Judgement } from '../message/judgement.ts'
 import type { Account } from './account.ts'
 import type { Delivery } from './delivery.ts'
 import type { Exits } from './exits.ts'
-import type { Judgement } from './identify.ts'
 import type { BackfillNeeds } from './needs-backfill.ts'
 import type { PipelineOptions } from './pipeline-ports.ts'
 
@@ -16,7 +16,11 @@ type JudgingOptions = Pick<PipelineOptions, 'catalog' | 'judge' | 'needsJudging'
   readonly letGo: (delivery: Delivery) => void
 }
 
-/** Asks what becomes of deliveries that waited, and does it. Holds no state of its own. */
+/**
+ * Asks what becomes of deliveries that waited, and does it: a retry that a newer value of its property has
+ * superseded is dropped, unless it is uncertain (`src/audience/superseding.ts` says which). Holds no state of
+ * its own.
+ */
 export class Judging {
   readonly #options: JudgingOptions
 

@@ -1,5 +1,5 @@
 import type { LaneClass } from '../delivery/lane.ts'
-import type { PropertyHeader } from '../retry/carried.ts'
+import type { PropertyHeader } from '../message/property-header.ts'
 
 /**
  * Lets one Identify at a time through for each ordering key: a property of a user in a space, at one

@@ -5,12 +5,13 @@ import type { Sender } from '../delivery/sender.ts'
 import type { MessageLimits } from '../message/limits.ts'
 import type { DeadReason } from '../message/dead-letter-reasons.ts'
 import type { ReceivedHeaders } from '../message/record-headers.ts'
-import type { PropertyHeader } from '../retry/carried.ts'
+import type { Judgement, WaitingDelivery } from '../message/judgement.ts'
+import type { PropertyHeader } from '../message/property-header.ts'
 import type { Ladder } from '../retry/ladder.ts'
 import type { SkipReason } from '../routing/route.ts'
 import type { OmitReason } from './attempt.ts'
 import type { Delivery, HeldRecord } from './delivery.ts'
-import type { DeleteToDeliver, DropReason, IdentifyToDeliver, Judgement, Waiting } from './identify.ts'
+import type { DeleteToDeliver, DropReason, IdentifyToDeliver } from './identify.ts'
 import type { HookResult } from './decision.ts'
 import type { OutboundRecord } from './outbound-record.ts'
 import type { PipelineTracing } from './delivery-trace.ts'
@@ -135,7 +136,7 @@ export type PipelineOptions = {
    * What becomes of a delivery that has waited; absent: all are sent. It fails only once its unit isn't ours
    * any more.
    */
-  judge?: (waiting: Waiting) => Promise<Judgement>
+  judge?: (waiting: WaitingDelivery) => Promise<Judgement>
   /** Which are to be judged, by what costs nothing to know; absent: those with a property. */
   needsJudging?: (sourceId: string, unit: number, hasProperty: boolean) => boolean
   /**

@@ -1,3 +1,4 @@
+import type { PropertyHeader } from '../message/property-header.ts'
 import {
   headerText,
   headerValue,
@@ -54,15 +55,6 @@ export type Carried = {
   isDelivered?: boolean
   /** The id of the replay that it came by last; '' is none. */
   replayJob?: string
-}
-
-/** One property of one user, and the version of its value. */
-export type PropertyHeader = {
-  readonly userId: string
-  readonly spaceId: string
-  readonly property: string
-  /** The version that the value has had since it came about; told apart, and not ordered, by its text. */
-  readonly since: string
 }
 
 export type CarriedHeaders = Record<string, string>

@@ -4,7 +4,8 @@ import type { HeldRecord, Identify } from '../../../src/audience/audience-ports.
 import { roomyBulkhead } from '../../support/bulkhead.ts'
 import { defaultLimits } from '../../../src/message/limits.ts'
 import type { Delivery } from '../../../src/pipeline/delivery.ts'
-import type { DropReason, Judgement, Waiting } from '../../../src/pipeline/identify.ts'
+import type { Judgement, WaitingDelivery } from '../../../src/message/judgement.ts'
+import type { DropReason } from '../../../src/pipeline/identify.ts'
 import { createPipeline } from '../../../src/pipeline/pipeline.ts'
 import type { Pipeline } from '../../../src/pipeline/pipeline-ports.ts'
 import { formatWait } from '../../../src/retry/duration.ts'
@@ -577,7 +578,7 @@ export class WholeWorld {
     this.requests.push({ ...sent, member, exchange, isSpent })
   }
 
-  async #judge(member: Member, waiting: Waiting): Promise<Judgement> {
+  async #judge(member: Member, waiting: WaitingDelivery): Promise<Judgement> {
     this.#origins.set(waiting.body, waiting.firstSeenMs)
     const judgement = await member.owner.units.judge(waiting)
     this.seen.add(`judged: ${judgement.kind}`)

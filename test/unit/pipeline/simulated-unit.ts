@@ -5,7 +5,8 @@ import type { Outcome } from '../../../src/delivery/outcome.ts'
 import type { Exchange } from '../../../src/delivery/sender.ts'
 import { defaultLimits } from '../../../src/message/limits.ts'
 import type { Delivery, HeldRecord } from '../../../src/pipeline/delivery.ts'
-import type { DropReason, Judgement, Waiting } from '../../../src/pipeline/identify.ts'
+import type { Judgement, WaitingDelivery } from '../../../src/message/judgement.ts'
+import type { DropReason } from '../../../src/pipeline/identify.ts'
 import type { OutboundRecord } from '../../../src/pipeline/outbound-record.ts'
 import { createPipeline } from '../../../src/pipeline/pipeline.ts'
 import type { Pipeline } from '../../../src/pipeline/pipeline-ports.ts'
@@ -45,7 +46,7 @@ export type Produce = {
 
 export type Question = {
   readonly owner: Owner
-  readonly waiting: Waiting
+  readonly waiting: WaitingDelivery
   readonly asked: Judgement
   readonly answer: (judgement: Judgement) => void
 }
@@ -385,7 +386,7 @@ export class SimulatedUnit {
     this.parked.push({ id, record, dueMs: this.#nowMs + waitMs })
   }
 
-  #judge({ property, isUncertain, body }: Waiting): Judgement {
+  #judge({ property, isUncertain, body }: WaitingDelivery): Judgement {
     const user = property?.userId ?? ''
     const value = this.state.get(user) ?? 0
     if (value === Number(property?.since)) return { kind: 'send' }

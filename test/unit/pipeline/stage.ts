@@ -4,7 +4,8 @@ import type { DestinationDefinition } from '../../../src/delivery/endpoint.ts'
 import type { Outcome } from '../../../src/delivery/outcome.ts'
 import { defaultLimits } from '../../../src/message/limits.ts'
 import type { HeldRecord } from '../../../src/pipeline/delivery.ts'
-import type { IdentifyToDeliver, Judgement, Waiting } from '../../../src/pipeline/identify.ts'
+import type { Judgement, WaitingDelivery } from '../../../src/message/judgement.ts'
+import type { IdentifyToDeliver } from '../../../src/pipeline/identify.ts'
 import type { OutboundRecord } from '../../../src/pipeline/outbound-record.ts'
 import { createPipeline } from '../../../src/pipeline/pipeline.ts'
 import type { Pipeline, PipelineOptions } from '../../../src/pipeline/pipeline-ports.ts'
@@ -84,7 +85,7 @@ export type Stage = {
   written: OutboundRecord[]
   /** What was told to the observer, and to `needsBackfill`, a line each. */
   told: string[]
-  judged: Waiting[]
+  judged: WaitingDelivery[]
   identify(value: string, settings?: Partial<TestRecord & IdentifyToDeliver>): TestRecord
   /** Hands in again what was written to a retry topic. */
   retry(record: OutboundRecord | undefined, settings?: Partial<TestRecord>): TestRecord
@@ -112,7 +113,7 @@ export function stage({
   const posted: Posted[] = []
   const written: OutboundRecord[] = []
   const told: string[] = []
-  const judged: Waiting[] = []
+  const judged: WaitingDelivery[] = []
   const { judge = async (): Promise<Judgement> => ({ kind: 'send' }) } = options
   const catalog = {
     sources: new Map(
