@@ -157,6 +157,11 @@ export class Ledger {
     this.#block(flight, offset)
   }
 
+  /** Lets the store pass an offset that `restore` blocked: it is put in order, or a flight blocks it by itself. */
+  unblock(offset: number): void {
+    this.#options.checkpoint.unblock(offset)
+  }
+
   #tellAfter(flight: Flight, { state, offset }: PropertyEntry): void {
     this.mustReport(flight, state.version, offset)
   }

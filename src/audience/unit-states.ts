@@ -163,7 +163,7 @@ export class UnitStates {
 
   /** Puts a key in order that `restore` found to need a repair. Call once the key is read. */
   putInOrder(key: string, repair: RepairNeeded, reading: Reading): void {
-    const { ledger, checkpoint } = this.#context
+    const { ledger } = this.#context
     const { olderAt, unreported, unreportedAt, blockedAt } = repair
     const held = reading.acknowledged(key)
     const subject = subjectOf(key)
@@ -175,7 +175,7 @@ export class UnitStates {
       const needsRepair = held.offset < olderAt || isUnreported(held, unreported)
       if (needsRepair) ledger.writeAgain(key, subject, held, repair, nobody)
     }
-    checkpoint.unblock(blockedAt)
+    ledger.unblock(blockedAt)
   }
 
   /** Erases a state of a deleted user that came after the deletion: it is neither kept nor sent. */

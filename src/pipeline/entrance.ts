@@ -157,7 +157,7 @@ export class Entrance {
       lane: laneTerms(destination, record.topic === topics.replays ? 'backfill' : 'retry'),
     })
     // No record of ours is later; one that says so would go round for ever.
-    delivery.expiresAtMs = Math.min(delivery.expiresAtMs, now() + ladder.limitMs)
+    delivery.limitClock(ladder, now())
     if (carried.property !== undefined && record.mayHaveBegun === true) delivery.becomeUncertain()
     return delivery
   }
@@ -246,9 +246,7 @@ export class Entrance {
     return routed.map(({ message, body, destination }) => {
       const lane = laneTerms(destination, 'fresh')
       const carried = freshOf(message, destination, record)
-      const delivery = this.#deliveryOf(carried, { pending, key, body, lane })
-      delivery.isNewlyUncertain = delivery.isUncertain
-      return { delivery, destination }
+      return { delivery: this.#deliveryOf(carried, { pending, key, body, lane }), destination }
     })
   }
 

@@ -118,7 +118,7 @@ export class Exits {
   async #produce(delivery: Delivery, topic: string, headers: CarriedHeaders): Promise<void> {
     const { account, backfillNeeds, observer, orderingKeys, topics } = this.#options
     const { pending, key, body } = delivery
-    pending.isBegun = true
+    pending.begin()
     account.begin()
     orderingKeys.leave(delivery)
     const record = { topic, partition: pending.record.partition, key, value: body, headers }

@@ -16,7 +16,7 @@ export type Sequenced<D> = {
   readonly property: PropertyHeader | undefined
   readonly laneClass: LaneClass
   readonly isAbandoned: boolean
-  isUncertain: boolean
+  readonly isUncertain: boolean
   /** Set while this delivery holds its ordering key. */
   orderingKey: OrderingKey<D> | undefined
   /** The next that waits for the same ordering key. */

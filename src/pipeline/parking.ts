@@ -44,13 +44,12 @@ export class Parking {
    */
   park(delivery: Delivery, why: Exclude<ParkReason, 'failed' | 'not_before'>): void {
     const { ladder, now, exits } = this.#options
-    if (why === 'paused') delivery.expiresAtMs = 0
+    if (why === 'paused') delivery.stopClock()
     // The four hours run while the customer is down, whether we tried or knew better.
-    const doesExpire = why === 'paced' || why === 'proxy'
-    if (doesExpire && delivery.expiresAtMs === 0) delivery.expiresAtMs = now() + ladder.limitMs
+    if (why === 'paced' || why === 'proxy') delivery.startClock(ladder, now())
     if (delivery.expiresAtMs === 0) {
       const { rung, waitMs } = nextParkingStep(ladder, delivery.nextRung)
-      delivery.nextRung = rung + 1
+      delivery.takeRung(rung)
       exits.retry(delivery, waitMs, why)
       return
     }
@@ -73,7 +72,7 @@ export class Parking {
       this.expire(delivery, 'expired')
       return
     }
-    delivery.waits = step.waits
+    delivery.waitForTurn(step.waits)
     exits.retry(delivery, step.waitMs, 'paced')
   }
 }

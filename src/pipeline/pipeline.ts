@@ -39,9 +39,7 @@ class DeliveryPipeline implements Pipeline {
   readonly #plan: PlanOptions
   readonly #listener: AttemptListener<Delivery> = {
     begun: (delivery, way) => {
-      delivery.pending.isBegun = true
-      delivery.attempts++
-      delivery.waits = 0
+      delivery.beginAttempt()
       if (delivery.attempts === 1) this.#options.observer.firstTried(delivery, firstTryWay(delivery, way))
     },
     answered: (delivery, result, durationMs) =>
@@ -324,7 +322,7 @@ class DeliveryPipeline implements Pipeline {
   #newestOf(queued: Delivery): Delivery {
     const newest = this.#orderingKeys.newestOf(queued)
     if (newest === queued) return queued
-    newest.queuedAtMs = queued.queuedAtMs
+    newest.takePlaceOf(queued)
     this.#supersede(queued)
     return newest
   }
@@ -385,7 +383,7 @@ class DeliveryPipeline implements Pipeline {
 
   /** Nothing was sent, since our proxy failed: that was no attempt. */
   #takeBack(delivery: Delivery, isProxyDown: boolean): void {
-    delivery.attempts--
+    delivery.takeBackAttempt()
     if (isProxyDown && delivery.hasPlace) delivery.isToGoBack = true
     else if (isProxyDown) this.#offerLater(delivery)
     // It may be this hook alone for which the proxy fails: then it must come to an end some time.
