@@ -59,6 +59,18 @@ export class Parking {
     else this.follow(delivery, waitOn(ladder, delivery, remaining, now()), why)
   }
 
+  /** A delivery that was not begun stays behind, for the next owner of its record. */
+  letGo(delivery: Delivery, why: 'shutdown' | 'handover'): void {
+    const { isBegun, record } = delivery.pending
+    // Its record's other deliveries were begun: if this one stayed behind, they would be made again. Where
+    // they are in any case, so is this one.
+    if ((isBegun && record.isElsewhere !== true) || delivery.isNewlyUncertain) {
+      this.park(delivery, why)
+      return
+    }
+    this.#options.exits.leaveBehind(delivery)
+  }
+
   /** Waits for hooks that asked for a later time than now. */
   waitForHooks(delivery: Delivery, hookIds: readonly string[], nowMs: number): void {
     if (hookIds.length === 0) this.expire(delivery, 'failed_for_good')
