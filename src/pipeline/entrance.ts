@@ -1,4 +1,5 @@
 import type { DestinationDefinition } from '../delivery/endpoint.ts'
+import type { GroupShare } from '../delivery/group-share.ts'
 import type { LaneClass } from '../delivery/lane.ts'
 import { enter, type EnterResult } from '../message/enter.ts'
 import { type InternalFault, internalFault } from '../message/internal-fault.ts'
@@ -20,7 +21,7 @@ type EntranceOptions = Pick<
   readonly account: Account
   readonly backfillNeeds: BackfillNeeds
   readonly exits: Exits
-  readonly laneTerms: (destination: DestinationDefinition | undefined, laneClass: LaneClass) => LaneTerms
+  readonly groupShare: GroupShare
 }
 
 /** A delivery that was made of a record, and where it goes. */
@@ -85,7 +86,7 @@ export class Entrance {
     const message: OwnMessage = { sourceId, messageId, kind, replayJob: replayJobOf(content.headers) }
     return destinations.map((destination) => {
       const carried = freshOf(message, destination, record)
-      const lane = this.#options.laneTerms(destination, 'fresh')
+      const lane = this.#laneTerms(destination, 'fresh')
       return { delivery: this.#deliveryOf(carried, { pending, key, body, lane }), destination }
     })
   }
@@ -148,13 +149,13 @@ export class Entrance {
       return undefined
     }
     const { carried } = decoded
-    const { account, catalog, ladder, now, topics, laneTerms } = this.#options
+    const { account, catalog, ladder, now, topics } = this.#options
     const destination = catalog().destinations.get(carried.destinationId)
     const delivery = this.#deliveryOf(carried, {
       pending: account.hold(record, 1, (key?.length ?? 0) + value.length),
       key: key === null ? null : Buffer.from(key),
       body: Buffer.from(value),
-      lane: laneTerms(destination, record.topic === topics.replays ? 'backfill' : 'retry'),
+      lane: this.#laneTerms(destination, record.topic === topics.replays ? 'backfill' : 'retry'),
     })
     // No record of ours is later; one that says so would go round for ever.
     delivery.limitClock(ladder, now())
@@ -239,15 +240,20 @@ export class Entrance {
       record.settle()
       return none
     }
-    const { account, laneTerms } = this.#options
+    const { account } = this.#options
     const key = Buffer.from(userId)
     const pending = account.hold(record, routed.length, key.length + bodyBytes)
     for (const one of marked) account.settleAfter(one, pending)
     return routed.map(({ message, body, destination }) => {
-      const lane = laneTerms(destination, 'fresh')
+      const lane = this.#laneTerms(destination, 'fresh')
       const carried = freshOf(message, destination, record)
       return { delivery: this.#deliveryOf(carried, { pending, key, body, lane }), destination }
     })
+  }
+
+  #laneTerms(destination: DestinationDefinition | undefined, laneClass: LaneClass): LaneTerms {
+    const rate = this.#options.groupShare.rateOf(destination)
+    return { cap: destination?.maxInFlight ?? 1, laneClass, rate }
   }
 
   #deliveryOf(carried: Carried, begun: ConstructorParameters<typeof Delivery>[1]): Delivery {

@@ -1,11 +1,11 @@
 import { Bulkhead } from '../delivery/bulkhead.ts'
 import { createEndpoints, type DestinationDefinition } from '../delivery/endpoint.ts'
-import type { LaneClass } from '../delivery/lane.ts'
+import { GroupShare } from '../delivery/group-share.ts'
 import { createLanes } from '../delivery/lanes.ts'
 import { Account } from './account.ts'
 import { hasNoChance, type PlanOptions } from './attempt-plan.ts'
 import { Conclusion } from './conclusion.ts'
-import type { Delivery, HeldRecord, LaneTerms } from './delivery.ts'
+import type { Delivery, HeldRecord } from './delivery.ts'
 import { Entrance, type Entered } from './entrance.ts'
 import { Exits, keptOfEvent } from './exits.ts'
 import type { DeleteToDeliver, IdentifyToDeliver } from './identify.ts'
@@ -40,7 +40,7 @@ class DeliveryPipeline implements Pipeline {
     superseded: (delivery) => this.#supersede(delivery),
     next: (delivery) => this.#next(delivery),
   })
-  #share = 1
+  readonly #groupShare = new GroupShare()
   #isDraining = false
 
   constructor(options: PipelineOptions) {
@@ -80,7 +80,7 @@ class DeliveryPipeline implements Pipeline {
       account,
       backfillNeeds,
       exits,
-      laneTerms: (destination, laneClass) => this.#laneTerms(destination, laneClass),
+      groupShare: this.#groupShare,
     })
     this.#lanes = createLanes<Delivery>({
       maxInFlight: options.maxInFlight,
@@ -160,7 +160,7 @@ class DeliveryPipeline implements Pipeline {
   }
 
   setShare(share: number): void {
-    this.#share = share
+    this.#groupShare.set(share)
   }
 
   letGoAbandoned(): void {
@@ -262,17 +262,5 @@ class DeliveryPipeline implements Pipeline {
     )
       return
     this.#lanes.offer(delivery)
-  }
-
-  #laneTerms(destination: DestinationDefinition | undefined, laneClass: LaneClass): LaneTerms {
-    const limit = destination?.rateLimit
-    const rate =
-      limit === undefined || this.#share === 0
-        ? undefined
-        : {
-            perSecond: limit.perSecond * this.#share,
-            burst: Math.max(1, Math.floor(limit.burst * this.#share)),
-          }
-    return { cap: destination?.maxInFlight ?? 1, laneClass, rate }
   }
 }
