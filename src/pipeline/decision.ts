@@ -71,14 +71,14 @@ export function waitOn(
 }
 
 /** What a delivery carries that may not have had its turn. */
-export type Standing = Progress & { readonly waits: number; readonly attempts: number }
+export type TurnProgress = Progress & { readonly waits: number; readonly attempts: number }
 
 /**
  * As `waitOn`, for a delivery that had no turn: time goes on by the steps of the ladder, and its rung stays.
  */
 export function waitForTurn(
   ladder: Ladder,
-  carried: Standing,
+  carried: TurnProgress,
   hookIds: readonly string[],
   nowMs: number,
 ): { kind: 'wait'; waitMs: number; waits: number } | { kind: 'expired' } {
@@ -98,7 +98,7 @@ const owedTries = 2
  */
 export function tryClassOf(
   ladder: Ladder,
-  carried: Standing,
+  carried: TurnProgress,
   hookIds: readonly string[],
   nowMs: number,
 ): TryClass {

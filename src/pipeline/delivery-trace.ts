@@ -1,6 +1,7 @@
+import type { HeldRecord } from '../message/held-record.ts'
 import type { EndpointHook } from '../delivery/endpoint.ts'
 import type { CarriedHeaders } from '../retry/carried.ts'
-import type { Delivery, HeldRecord } from './delivery.ts'
+import type { Delivery } from './delivery.ts'
 
 /**
  * What the pipeline needs of tracing. Where tracing is off there is none of it, and nothing is done for it.

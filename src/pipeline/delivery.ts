@@ -1,30 +1,13 @@
 import type { Endpoint } from '../delivery/endpoint.ts'
 import type { Lane, LaneClass } from '../delivery/lane.ts'
 import type { Rate } from '../pacing/token-bucket.ts'
+import type { HeldRecord } from '../message/held-record.ts'
 import type { PropertyHeader } from '../message/property-header.ts'
 import type { Carried, Origin } from '../retry/carried.ts'
 import { clockEnd, type Ladder, startClock } from '../retry/ladder.ts'
 import type { Progress } from './decision.ts'
 import type { OrderingKey } from './ordering-keys.ts'
 import type { DeliveryTrace } from './delivery-trace.ts'
-
-/** A record that was taken from a topic and isn't settled yet. */
-export type HeldRecord = {
-  readonly topic: string
-  readonly partition: number
-  readonly offset: number
-  readonly timestampMs: number
-  /** It came to us long after it could have: we are catching up. */
-  readonly isLate: boolean
-  readonly isAbandoned: boolean
-  /** Its next owner has begun it without waiting for what is done here: it delivers all of it again. */
-  readonly isElsewhere?: boolean
-  /** An owner before may have begun it, and left without a word. */
-  readonly mayHaveBegun?: boolean
-  settle(): void
-  /** It isn't settled, and nothing is done with it here any more. */
-  giveBack(): void
-}
 
 /** Is called as a pending record goes on. */
 export type PendingRecordListener = {

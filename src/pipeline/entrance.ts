@@ -1,3 +1,4 @@
+import type { HeldRecord, RecordContent } from '../message/held-record.ts'
 import type { DestinationDefinition } from '../delivery/endpoint.ts'
 import type { GroupShare } from '../delivery/group-share.ts'
 import type { LaneClass } from '../delivery/lane.ts'
@@ -7,12 +8,12 @@ import { headerText } from '../message/record-headers.ts'
 import { type Carried, decodeCarried, replayJobOf } from '../retry/carried.ts'
 import { route } from '../routing/route.ts'
 import type { Account } from './account.ts'
-import { Delivery, type HeldRecord, type LaneTerms } from './delivery.ts'
+import { Delivery, type LaneTerms } from './delivery.ts'
 import { type Exits, quote } from './exits.ts'
 import type { DeleteToDeliver, IdentifyToDeliver } from './identify.ts'
 import type { BackfillNeeds } from './needs-backfill.ts'
 import type { DeadReason } from '../message/dead-letter-reasons.ts'
-import type { PipelineOptions, RecordContent } from './pipeline-ports.ts'
+import type { PipelineOptions } from './pipeline-ports.ts'
 
 type EntranceOptions = Pick<
   PipelineOptions,

@@ -1,13 +1,14 @@
+import type { HeldRecord, RecordContent } from '../message/held-record.ts'
 import type { ReceivedHeaders } from '../message/record-headers.ts'
 import { type CarriedHeaders, encodeCarried, salvageCarried } from '../retry/carried.ts'
 import { formatWait } from '../retry/duration.ts'
 import type { Account } from './account.ts'
 import type { BackfillNeeds } from './needs-backfill.ts'
-import type { Delivery, HeldRecord, PendingRecord } from './delivery.ts'
+import type { Delivery, PendingRecord } from './delivery.ts'
 import type { DropReason, IdentifyToDeliver } from './identify.ts'
 import { formsOf, type OutboundRecord } from './outbound-record.ts'
 import type { DeadReason } from '../message/dead-letter-reasons.ts'
-import type { ParkReason, PipelineOptions, RecordContent } from './pipeline-ports.ts'
+import type { ParkReason, PipelineOptions } from './pipeline-ports.ts'
 import type { OrderingKeys } from './ordering-keys.ts'
 
 type ExitsOptions = Pick<PipelineOptions, 'catalog' | 'topics' | 'observer' | 'outlet' | 'tracing'> & {

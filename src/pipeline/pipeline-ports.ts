@@ -4,29 +4,17 @@ import type { DestinationDefinition } from '../delivery/endpoint.ts'
 import type { Sender } from '../delivery/sender.ts'
 import type { MessageLimits } from '../message/limits.ts'
 import type { DeadReason } from '../message/dead-letter-reasons.ts'
-import type { ReceivedHeaders } from '../message/record-headers.ts'
+import type { HeldRecord, RecordContent } from '../message/held-record.ts'
 import type { Judgement, WaitingDelivery } from '../message/judgement.ts'
 import type { PropertyHeader } from '../message/property-header.ts'
 import type { Ladder } from '../retry/ladder.ts'
 import type { SkipReason } from '../routing/route.ts'
 import type { OmitReason } from './attempt.ts'
-import type { Delivery, HeldRecord } from './delivery.ts'
+import type { Delivery } from './delivery.ts'
 import type { DeleteToDeliver, DropReason, IdentifyToDeliver } from './identify.ts'
 import type { HookResult } from './decision.ts'
 import type { OutboundRecord } from './outbound-record.ts'
 import type { PipelineTracing } from './delivery-trace.ts'
-
-/**
- * What a record holds. Apart from the record itself, which is kept until it is settled: these are slices of a
- * whole fetch, and keeping one would keep all of it.
- */
-export type RecordContent = {
-  readonly key: Buffer | null
-  readonly value: Buffer | null
-  readonly headers?: ReceivedHeaders
-  /** Why it could not be read from Kafka; it has neither key nor value then. */
-  readonly unreadable?: string
-}
 
 export type CatalogView = {
   readonly sources: ReadonlyMap<string, { readonly enabled: boolean; readonly kind?: 'events' | 'audiences' }>

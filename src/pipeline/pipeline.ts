@@ -1,18 +1,19 @@
+import type { HeldRecord, RecordContent } from '../message/held-record.ts'
 import { Bulkhead } from '../delivery/bulkhead.ts'
 import { createEndpoints, type DestinationDefinition } from '../delivery/endpoint.ts'
 import { GroupShare } from '../delivery/group-share.ts'
-import { createLanes } from '../delivery/lanes.ts'
+import { createLanes, type Lanes } from '../delivery/lanes.ts'
 import { Account } from './account.ts'
 import { hasNoChance, type PlanOptions } from './attempt-plan.ts'
 import { Conclusion } from './conclusion.ts'
-import type { Delivery, HeldRecord } from './delivery.ts'
+import type { Delivery } from './delivery.ts'
 import { Entrance, type Entered } from './entrance.ts'
 import { Exits, keptOfEvent } from './exits.ts'
 import type { DeleteToDeliver, IdentifyToDeliver } from './identify.ts'
 import { Judging } from './judging.ts'
 import { Parking } from './parking.ts'
 import type { DeadReason } from '../message/dead-letter-reasons.ts'
-import type { OpenHook, Pipeline, PipelineOptions, RecordContent } from './pipeline-ports.ts'
+import type { OpenHook, Pipeline, PipelineOptions } from './pipeline-ports.ts'
 import { BackfillNeeds } from './needs-backfill.ts'
 import { OrderingKeys } from './ordering-keys.ts'
 import { Turns } from './turns.ts'
@@ -27,7 +28,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
 class DeliveryPipeline implements Pipeline {
   readonly #options: PipelineOptions
   readonly #endpoints
-  readonly #lanes
+  readonly #lanes: Lanes<Delivery>
   readonly #bulkhead: Bulkhead
   readonly #account: Account
   readonly #exits: Exits
@@ -82,17 +83,7 @@ class DeliveryPipeline implements Pipeline {
       exits,
       groupShare: this.#groupShare,
     })
-    this.#lanes = createLanes<Delivery>({
-      maxInFlight: options.maxInFlight,
-      waitMs: options.laneWaitMs,
-      patienceMs: options.lanePatienceMs,
-      mayStart: options.mayBegin,
-      freeRecords: () => this.#account.freeRecords,
-      onCongested: options.onCongested,
-      start: (delivery) => this.#turns.begin(delivery),
-      overflow: (delivery) => this.#parking.park(delivery, 'overflow'),
-      letGo: (delivery) => this.#parking.letGo(delivery, 'handover'),
-    })
+    this.#lanes = this.#openLanes()
     this.#turns = new Turns({
       ...options,
       account,
@@ -107,6 +98,20 @@ class DeliveryPipeline implements Pipeline {
       enqueue: (delivery, destination) => this.#enqueue(delivery, destination),
       supersede: (delivery) => this.#supersede(delivery),
       letGo: (delivery) => this.#letGoNow(delivery),
+    })
+  }
+
+  #openLanes(): Lanes<Delivery> {
+    return createLanes<Delivery>({
+      maxInFlight: this.#options.maxInFlight,
+      waitMs: this.#options.laneWaitMs,
+      patienceMs: this.#options.lanePatienceMs,
+      mayStart: this.#options.mayBegin,
+      freeRecords: () => this.#account.freeRecords,
+      onCongested: this.#options.onCongested,
+      start: (delivery) => this.#turns.begin(delivery),
+      overflow: (delivery) => this.#parking.park(delivery, 'overflow'),
+      letGo: (delivery) => this.#parking.letGo(delivery, 'handover'),
     })
   }
 

@@ -1,3 +1,4 @@
+import { isFilled } from '../message/json-values.ts'
 import type { PropertyHeader } from '../message/property-header.ts'
 import {
   headerText,
@@ -251,10 +252,6 @@ function parseNames(text: string): readonly [userId: string, spaceId: string, pr
   } catch {
     return undefined
   }
-}
-
-function isFilled(value: unknown): value is string {
-  return typeof value === 'string' && value !== ''
 }
 
 function readFlag(headers: ReceivedHeaders, name: string, faults: string[]): boolean {

@@ -1,9 +1,10 @@
 import type { Logger } from 'pino'
+import type { HeldRecord } from '../message/held-record.ts'
 import type { Outcome, OutcomeKind } from '../delivery/outcome.ts'
 import type { VerdictKind } from '../delivery/verdict.ts'
 import { type OmitReason, omitReasons } from '../pipeline/attempt.ts'
 import type { HookResult } from '../pipeline/decision.ts'
-import type { Delivery, HeldRecord } from '../pipeline/delivery.ts'
+import type { Delivery } from '../pipeline/delivery.ts'
 import type { DropReason } from '../pipeline/identify.ts'
 import type { DeadReason } from '../message/dead-letter-reasons.ts'
 import type {

@@ -1,5 +1,6 @@
 import { type Context, ROOT_CONTEXT, SpanKind, SpanStatusCode } from '@opentelemetry/api'
-import type { Delivery, HeldRecord } from '../pipeline/delivery.ts'
+import type { HeldRecord } from '../message/held-record.ts'
+import type { Delivery } from '../pipeline/delivery.ts'
 import type { PipelineObserver } from '../pipeline/pipeline-ports.ts'
 import type { PipelineTracing } from '../pipeline/delivery-trace.ts'
 import { formatWait } from '../retry/duration.ts'

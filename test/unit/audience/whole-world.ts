@@ -1,6 +1,7 @@
+import type { HeldRecord } from '../../../src/message/held-record.ts'
 import type { Outcome } from '../../../src/delivery/outcome.ts'
 import type { Exchange } from '../../../src/delivery/sender.ts'
-import type { HeldRecord, Identify } from '../../../src/audience/audience-ports.ts'
+import type { Identify } from '../../../src/audience/audience-ports.ts'
 import { roomyBulkhead } from '../../support/bulkhead.ts'
 import { defaultLimits } from '../../../src/message/limits.ts'
 import type { Delivery } from '../../../src/pipeline/delivery.ts'
