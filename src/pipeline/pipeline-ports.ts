@@ -7,6 +7,7 @@ import type { DeadReason } from '../message/dead-letter-reasons.ts'
 import type { HeldRecord, RecordContent } from '../message/held-record.ts'
 import type { Judgement, WaitingDelivery } from '../message/judgement.ts'
 import type { PropertyHeader } from '../message/property-header.ts'
+import type { CarriedHeaders } from '../retry/carried.ts'
 import type { Ladder } from '../retry/ladder.ts'
 import type { SkipReason } from '../routing/route.ts'
 import type { OmitReason } from './attempt.ts'
@@ -14,7 +15,7 @@ import type { Delivery } from './delivery.ts'
 import type { DeleteToDeliver, DropReason, IdentifyToDeliver } from './identify.ts'
 import type { HookResult } from './decision.ts'
 import type { OutboundRecord } from './outbound-record.ts'
-import type { PipelineTracing } from './delivery-trace.ts'
+import type { DeliveryTrace } from './delivery-trace.ts'
 
 export type CatalogView = {
   readonly sources: ReadonlyMap<string, { readonly enabled: boolean; readonly kind?: 'events' | 'audiences' }>
@@ -92,6 +93,16 @@ export type RepeatFilter = {
    * it.
    */
   isRepeat(record: HeldRecord, sourceId: string, messageId: string): boolean
+}
+
+/**
+ * What the pipeline needs of tracing. Where tracing is off there is none of it, and nothing is done for it.
+ */
+export type PipelineTracing = {
+  /** A delivery of a record was made: it goes on with the record's trace, or begins one. */
+  begin(delivery: Delivery): DeliveryTrace
+  /** By which readers of another topic go on with the trace of a record that has no delivery. */
+  headersOf(record: HeldRecord): CarriedHeaders
 }
 
 export type PipelineOptions = {

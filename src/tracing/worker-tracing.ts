@@ -2,7 +2,7 @@ import { type Context, ROOT_CONTEXT, SpanKind, SpanStatusCode } from '@opentelem
 import type { HeldRecord } from '../message/held-record.ts'
 import type { Delivery } from '../pipeline/delivery.ts'
 import type { PipelineObserver } from '../pipeline/pipeline-ports.ts'
-import type { PipelineTracing } from '../pipeline/delivery-trace.ts'
+import type { PipelineTracing } from '../pipeline/pipeline-ports.ts'
 import { formatWait } from '../retry/duration.ts'
 import { type Carrier, contextIn, headersOf } from './carrier.ts'
 import { DeliverySpan, type DeliverySpanOptions, traceDelivery } from './delivery-span.ts'
