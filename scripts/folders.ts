@@ -13,7 +13,7 @@ export type Folder = {
 /** The parts. A folder imports nothing that isn't named here. */
 const parts: Readonly<Record<string, Folder>> = {
   message: {
-    about: "a message's canonical form, limits, schemas and partition",
+    about: "a message's canonical form, limits, schemas and partition; the record that it came with",
     imports: [],
     isPure: true,
   },
@@ -82,7 +82,7 @@ const parts: Readonly<Record<string, Folder>> = {
   },
   'delivery-log': {
     about: 'what became of each delivery: written to the topic `attempts`, indexed, asked for',
-    imports: ['delivery', 'pipeline'],
+    imports: ['delivery', 'message', 'pipeline'],
     packages: ['@clickhouse/client'],
   },
   notices: {
@@ -91,7 +91,7 @@ const parts: Readonly<Record<string, Folder>> = {
   },
   tracing: {
     about: 'spans by OpenTelemetry, where an endpoint is set',
-    imports: ['config', 'delivery', 'gateway', 'pipeline', 'retry'],
+    imports: ['config', 'delivery', 'gateway', 'message', 'pipeline', 'retry'],
     packages: ['@opentelemetry'],
   },
   telemetry: {

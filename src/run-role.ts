@@ -27,17 +27,17 @@ export type RoleOptions = {
  * Where a process is one of several with one output: the one that starts the others, or the number of one of
  * those.
  */
-export type Standing = 'primary' | number
+export type ProcessPlace = 'primary' | number
 
 /**
  * Starts a role and runs it until SIGINT or SIGTERM; a second signal doesn't wait. A start that fails, or
  * that a signal comes into, stops what it had started, which has a limit. One of several processes tells its
  * primary why it ends, instead of saying so itself, and stops in good order when the primary is gone.
  */
-export async function runRole(role: Role, config: Config, standing?: Standing): Promise<never> {
-  const isForked = typeof standing === 'number'
-  const logger = createLogger({ level: config.log.level, isShared: standing !== undefined })
-  const log = isForked ? logger.log.child({ process: standing }) : logger.log
+export async function runRole(role: Role, config: Config, place?: ProcessPlace): Promise<never> {
+  const isForked = typeof place === 'number'
+  const logger = createLogger({ level: config.log.level, isShared: place !== undefined })
+  const log = isForked ? logger.log.child({ process: place }) : logger.log
   const parts = new Parts()
   const exit = (code: number): never => {
     logger.flush()

@@ -1,5 +1,5 @@
-import { type ClickHouse, connectClickHouse } from '../../src/delivery-log/clickhouse/client.ts'
-import { startClickHouseIndexing } from '../../src/delivery-log/clickhouse/indexing.ts'
+import { type ClickHouse, connectClickHouse } from '../../src/delivery-log/clickhouse/connect-clickhouse.ts'
+import { startClickHouseIndexing } from '../../src/delivery-log/clickhouse/start-indexing.ts'
 import { openClickHouseQuery } from '../../src/delivery-log/clickhouse/open-query.ts'
 import { ddl, quoted, type Tables, tablesOf } from '../../src/delivery-log/clickhouse/tables.ts'
 import type { Indexing } from '../../src/delivery-log/indexing.ts'

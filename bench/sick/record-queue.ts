@@ -1,5 +1,5 @@
+import type { RecordContent } from '../../src/message/held-record.ts'
 import type { OutboundRecord } from '../../src/pipeline/outbound-record.ts'
-import type { RecordContent } from '../../src/pipeline/pipeline-ports.ts'
 
 /** What is written of a record: `null` of a key or value is written as nothing. */
 export type WrittenRecord = Pick<OutboundRecord, 'key' | 'value' | 'headers'>

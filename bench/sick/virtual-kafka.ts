@@ -1,7 +1,6 @@
+import type { HeldRecord, RecordContent } from '../../src/message/held-record.ts'
 import { Partition } from '../../src/kafka/partition.ts'
-import type { HeldRecord } from '../../src/pipeline/delivery.ts'
 import type { OutboundRecord } from '../../src/pipeline/outbound-record.ts'
-import type { RecordContent } from '../../src/pipeline/pipeline-ports.ts'
 import { RecordQueue, type WrittenRecord } from './record-queue.ts'
 
 export type VirtualKafkaOptions = {

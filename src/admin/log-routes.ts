@@ -1,5 +1,5 @@
 import { logKinds, logOutcomes, logVerdicts } from '../delivery-log/log-record.ts'
-import { standings } from '../delivery-log/standing.ts'
+import { deliveryStates } from '../delivery-log/delivery-state.ts'
 import type { AdminRoute } from './admin-route.ts'
 
 /**
@@ -79,7 +79,7 @@ const deliverySchema = {
   required: ['destination', 'state', 'dueAt', 'records'],
   properties: {
     destination: { ...text, description: 'null: it never came to one.' },
-    state: { enum: [...standings] },
+    state: { enum: [...deliveryStates] },
     dueAt: { ...orNull(time), description: 'When it is tried again, where it waits for that.' },
     records: { type: 'array', items: recordSchema, description: 'Oldest first.' },
   },

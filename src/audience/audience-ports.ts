@@ -1,31 +1,5 @@
 import type { AudienceDeadReason } from '../message/dead-letter-reasons.ts'
-
-/**
- * A record on loan: `settle` when nothing more is owed for it, or `giveBack` for the next owner; one of them,
- * once.
- */
-export type HeldRecord = {
-  readonly topic: string
-  readonly partition: number
-  readonly offset: number
-  /** When the broker appended it, in epoch milliseconds. */
-  readonly timestampMs: number
-  readonly isLate: boolean
-  /** The unit belongs to another member now: nothing more is begun for it. */
-  readonly isAbandoned: boolean
-  /** An owner before may have begun it, and left without a word. */
-  readonly mayHaveBegun?: boolean
-  settle(): void
-  giveBack(): void
-}
-
-/** What a record holds: slices of a whole fetch. */
-export type RecordContent = {
-  readonly key: Buffer | null
-  readonly value: Buffer | null
-  readonly headers?: Readonly<Record<string, Buffer | string | (Buffer | string)[] | undefined>> | undefined
-  readonly unreadable?: string
-}
+import type { HeldRecord, RecordContent } from '../message/held-record.ts'
 
 /** The Identify that a record of `memberships` causes. */
 export type Identify = {

@@ -1,7 +1,8 @@
 import { type Deletion, deletionCheck } from '../message/deletion.ts'
 import type { MessageLimits } from '../message/limits.ts'
 import { type AudienceRefusal, faultOf, refusal } from './refusal.ts'
-import { readJson, readTime } from './entering.ts'
+import { readJson } from './record-json.ts'
+import { readTime } from './record-time.ts'
 
 /** A request to delete a user. */
 export type DeletionRequest = {

@@ -265,14 +265,14 @@ function storedVersion(numbers: NumberReader): Version {
 const semicolon = 0x3b
 
 /** What a change claims: of which audience or trait it is, and its version. */
-type Claim = Pick<PropertyState, 'kind' | 'id' | 'version'>
+type ChangeClaim = Pick<PropertyState, 'kind' | 'id' | 'version'>
 
 /**
  * How the version of an encoded entry stands to that of a change, as `compareVersions` of the two.
  * `undefined` where the entry is none of the same audience or trait. Most changes are done with when this is
  * known.
  */
-export function compareStored(text: string, { kind, id, version }: Claim): number | undefined {
+export function compareStored(text: string, { kind, id, version }: ChangeClaim): number | undefined {
   const isAudience = kind === 'audience'
   if (!text.startsWith(isAudience ? 'a' : 't')) return undefined
   const numbers = new NumberReader(text, isAudience ? members.length : 1)

@@ -6,7 +6,7 @@ import type { Version } from './version.ts'
 export type WriteEnd = 'acknowledged' | 'refused' | 'given_back'
 
 /** Something that waits for a key to be free. */
-export type Waiting = {
+export type KeyWaiter = {
   /** The key is free: `held` is what it has. May write it again; what waits behind waits on then. */
   resume(held: Entry | undefined): void
   giveBack(): void
@@ -37,7 +37,7 @@ export class Flight {
   unreported: Version | undefined
   /** It brings nothing new, and only puts the log in order. */
   isRepair = false
-  waiting: Waiting[] | undefined
+  waiting: KeyWaiter[] | undefined
   /** Offsets that the checkpoint waits at until the key is in order. */
   blocked: number[] | undefined
 
@@ -46,7 +46,7 @@ export class Flight {
     this.held = write.held
   }
 
-  wait(waiting: Waiting): void {
+  wait(waiting: KeyWaiter): void {
     if (this.waiting === undefined) this.waiting = [waiting]
     else this.waiting.push(waiting)
   }

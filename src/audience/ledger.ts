@@ -9,7 +9,7 @@ import {
   recordValueOf,
   reportedAnew,
 } from './entry.ts'
-import { Flight, type Waiting, type Write } from './flight.ts'
+import { Flight, type KeyWaiter, type Write } from './flight.ts'
 import type { KeyFilter } from './key-filter.ts'
 import { Overwritten } from './overwritten.ts'
 import type { PropertySubject } from './property-state.ts'
@@ -157,6 +157,14 @@ export class Ledger {
     this.#block(flight, offset)
   }
 
+  /**
+   * Lets the store pass an offset that `restore` blocked: it is put in order, or a flight blocks it by
+   * itself.
+   */
+  unblock(offset: number): void {
+    this.#options.checkpoint.unblock(offset)
+  }
+
   #tellAfter(flight: Flight, { state, offset }: PropertyEntry): void {
     this.mustReport(flight, state.version, offset)
   }
@@ -177,7 +185,7 @@ export class Ledger {
    * Writes again what a key holds: something older stands behind it in the log, which compaction would keep,
    * or something else may have been told since. The key must be free.
    */
-  writeAgain(key: string, subject: Subject, held: Entry, why: RewriteReason, waiting: Waiting): void {
+  writeAgain(key: string, subject: Subject, held: Entry, why: RewriteReason, waiting: KeyWaiter): void {
     const { olderAt, unreported, unreportedAt } = why
     const flight = new Flight({ subject, key, ...again(held, unreported), held, onEnd: () => undefined })
     flight.wait(waiting)

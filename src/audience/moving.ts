@@ -1,4 +1,5 @@
-import type { AudiencePorts, HeldRecord, RecordContent } from './audience-ports.ts'
+import type { HeldRecord, RecordContent } from '../message/held-record.ts'
+import type { AudiencePorts } from './audience-ports.ts'
 import { filledHeader } from './headers.ts'
 import type { TopicIntake } from './topic-intake.ts'
 

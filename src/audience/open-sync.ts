@@ -1,5 +1,5 @@
+import type { HeldRecord } from '../message/held-record.ts'
 import { partitionOf } from '../message/partitioner.ts'
-import type { HeldRecord } from './audience-ports.ts'
 import type { Part } from './change-record.ts'
 import type { AudienceDeadReason } from '../message/dead-letter-reasons.ts'
 import type { Staging } from './staging.ts'

@@ -1,4 +1,4 @@
-import type { HeldRecord } from './audience-ports.ts'
+import type { HeldRecord } from '../message/held-record.ts'
 
 /** A record that tells when it has come to its end. */
 export class Paced implements HeldRecord {

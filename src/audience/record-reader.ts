@@ -8,7 +8,7 @@ import { compareVersions, type Version, versionOf } from './version.ts'
  */
 
 type Named = Pick<PropertyState, 'kind' | 'id' | 'name'>
-type Place = Pick<PropertySubject, 'spaceId' | 'property'>
+type SpaceProperty = Pick<PropertySubject, 'spaceId' | 'property'>
 
 /** What many records have in common, and how they spell it. */
 type Spelled<T> = { readonly bytes: Buffer; readonly said: T }
@@ -19,7 +19,7 @@ export function headOf({ kind, id, name }: Named): string {
 }
 
 /** How its key ends, behind the user. */
-function tailOf({ spaceId, property }: Place): string {
+function tailOf({ spaceId, property }: SpaceProperty): string {
   return `",${JSON.stringify([spaceId, property]).slice(1)}`
 }
 
@@ -81,7 +81,7 @@ class Spellings<T> {
 /** Of audiences, or of properties. */
 const mostKnown = 256
 const heads = new Spellings<Named>()
-const tails = new Spellings<Place>()
+const tails = new Spellings<SpaceProperty>()
 
 const valueMark = Buffer.from(',"value":')
 

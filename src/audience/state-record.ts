@@ -1,3 +1,4 @@
+import { isFilled } from '../message/json-values.ts'
 import { parseJson } from '../message/json.ts'
 import type { PropertyState, PropertySubject } from './property-state.ts'
 import { headOf, readAsWritten, remember } from './record-reader.ts'
@@ -162,8 +163,4 @@ type Fields = Readonly<Record<string, unknown>>
 
 function isObject(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-function isFilled(value: unknown): value is string {
-  return typeof value === 'string' && value !== ''
 }

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
-import type { AudiencePorts, HeldRecord, RecordContent } from './audience-ports.ts'
+import type { HeldRecord, RecordContent } from '../message/held-record.ts'
+import type { AudiencePorts } from './audience-ports.ts'
 import type { Part } from './change-record.ts'
 import type { AudienceDeadReason } from '../message/dead-letter-reasons.ts'
 import { filledHeader } from './headers.ts'

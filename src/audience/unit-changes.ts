@@ -1,10 +1,11 @@
+import type { HeldRecord, RecordContent } from '../message/held-record.ts'
 import { type Entry, compareStored } from './entry.ts'
 import type { Change, Part } from './change-record.ts'
 import { decideChange, type Known } from './decide.ts'
 import { Fifo } from '../queues/fifo.ts'
 import { TopicIntake } from './topic-intake.ts'
-import type { Flight, Waiting, WriteEnd } from './flight.ts'
-import type { ChangeOutcome, HeldRecord, RecordContent } from './audience-ports.ts'
+import type { Flight, KeyWaiter, WriteEnd } from './flight.ts'
+import type { ChangeOutcome } from './audience-ports.ts'
 import { type Reading, unread } from './reading.ts'
 import { subjectKey } from './store-keys.ts'
 import type { UnitContext } from './unit-context.ts'
@@ -247,7 +248,7 @@ export class UnitChanges {
 }
 
 /** A change that waits until its key is free. */
-class WaitingChange implements Waiting {
+class WaitingChange implements KeyWaiter {
   item: ChangeItem
   readonly #apply: (item: ChangeItem, held: Entry | undefined) => void
   readonly #giveBack: (item: ChangeItem) => void

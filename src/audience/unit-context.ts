@@ -25,7 +25,8 @@ export type UnitContext = {
   readonly partitions: number
   readonly store: StateStore
   readonly ledger: Ledger
-  readonly checkpoint: Checkpoint
+  /** How far the unit's log is in the store; the ledger alone brings it on. */
+  readonly checkpoint: Pick<Checkpoint, 'position'>
   readonly deletions: KeyFilter
   /** The version of the last applied sync, by its key in the store. */
   readonly syncFloors: ReadonlyMap<string, Version>

@@ -1,9 +1,9 @@
+import type { HeldRecord } from '../message/held-record.ts'
 import type { Entry } from './entry.ts'
 import type { PlacedDeletion } from './deletion-request.ts'
 import { Fifo } from '../queues/fifo.ts'
 import { deleteOf } from './made-message.ts'
 import { TopicIntake } from './topic-intake.ts'
-import type { HeldRecord } from './audience-ports.ts'
 import type { Purges } from './purges.ts'
 import {
   type DeletionFloor,

@@ -1,8 +1,8 @@
+import type { HeldRecord } from '../message/held-record.ts'
 import { type Entry, isDead, isReportedBefore, isUnreported, saysSame } from './entry.ts'
 import { identifyOf } from './made-message.ts'
 import { TopicIntake } from './topic-intake.ts'
-import type { Waiting } from './flight.ts'
-import type { HeldRecord } from './audience-ports.ts'
+import type { KeyWaiter } from './flight.ts'
 import type { Purges } from './purges.ts'
 import { type Reading, sameAsRead, unread } from './reading.ts'
 import { type RepairNeeded, entryOf } from './restore.ts'
@@ -26,7 +26,7 @@ export type StateItem = {
 type PropertyRecord = Extract<StateRecord, { isSilent: boolean }>
 
 /** Nobody waits for the write. */
-const nobody: Waiting = { resume: () => undefined, giveBack: () => undefined }
+const nobody: KeyWaiter = { resume: () => undefined, giveBack: () => undefined }
 
 /**
  * Takes in the records of a unit's `memberships`, which this owner or another one wrote, and sends what they
@@ -143,7 +143,7 @@ export class UnitStates {
       flight === undefined ? laterUnreported(reportedBetween?.state.version, deleted) : flight.unreported
     // What is done about it stands in the log before the record is settled.
     if (isOutOfOrder || unreported !== undefined) {
-      const waiting: Waiting = {
+      const waiting: KeyWaiter = {
         resume: (now) => this.#end(record, read, now),
         giveBack: () => record.giveBack(),
       }
@@ -163,7 +163,7 @@ export class UnitStates {
 
   /** Puts a key in order that `restore` found to need a repair. Call once the key is read. */
   putInOrder(key: string, repair: RepairNeeded, reading: Reading): void {
-    const { ledger, checkpoint } = this.#context
+    const { ledger } = this.#context
     const { olderAt, unreported, unreportedAt, blockedAt } = repair
     const held = reading.acknowledged(key)
     const subject = subjectOf(key)
@@ -175,7 +175,7 @@ export class UnitStates {
       const needsRepair = held.offset < olderAt || isUnreported(held, unreported)
       if (needsRepair) ledger.writeAgain(key, subject, held, repair, nobody)
     }
-    checkpoint.unblock(blockedAt)
+    ledger.unblock(blockedAt)
   }
 
   /** Erases a state of a deleted user that came after the deletion: it is neither kept nor sent. */

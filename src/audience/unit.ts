@@ -1,13 +1,16 @@
+import type { HeldRecord, RecordContent } from '../message/held-record.ts'
 import type { Entry } from './entry.ts'
 import type { Change, Part } from './change-record.ts'
 import type { Checkpoint } from './checkpoint.ts'
 import type { PlacedDeletion } from './deletion-request.ts'
+import type { Judgement } from '../message/judgement.ts'
+import type { PropertyHeader } from '../message/property-header.ts'
 import { Fifo } from '../queues/fifo.ts'
 import type { TopicIntake } from './topic-intake.ts'
-import { type JudgedProperty, type Judgement, judgeProperty } from './judge-property.ts'
+import { judgeProperty } from './superseding.ts'
 import type { KeyFilter } from './key-filter.ts'
 import { Ledger } from './ledger.ts'
-import type { AudiencePorts, HeldRecord, RecordContent } from './audience-ports.ts'
+import type { AudiencePorts } from './audience-ports.ts'
 import { Purges } from './purges.ts'
 import { Reading } from './reading.ts'
 import type { RepairNeeded } from './restore.ts'
@@ -161,7 +164,7 @@ export class AudienceUnit {
   }
 
   /** Judges an Identify that waited. */
-  async judgeProperty(judged: JudgedProperty, isUncertain: boolean): Promise<Judgement> {
+  async judgeProperty(judged: PropertyHeader, isUncertain: boolean): Promise<Judgement> {
     const { userId, spaceId, property } = judged
     const key = subjectKey({ kind: 'property', userId, spaceId, property })
     const [held, floor] = await this.#readAcknowledged([key, deletionKeyOf(judged)])

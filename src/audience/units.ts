@@ -1,56 +1,23 @@
-import { randomUUID } from 'node:crypto'
-import { join } from 'node:path'
-import { guarded } from '../message/internal-fault.ts'
-import { parseOrigin } from '../message/record-headers.ts'
+import type { HeldRecord, RecordContent } from '../message/held-record.ts'
+import type { Judgement, WaitingDelivery } from '../message/judgement.ts'
 import { parseJson } from '../message/json.ts'
-import type { MessageLimits } from '../message/limits.ts'
-import { partitionOf } from '../message/partitioner.ts'
-import { type Change, type ReadChange, readChange } from './change-record.ts'
+import { AudienceIntake, type AudienceIntakeOptions } from './audience-intake.ts'
+import type { AudiencePorts, RestoreProgress } from './audience-ports.ts'
 import { Checkpoint } from './checkpoint.ts'
-import { readDeletion } from './deletion-request.ts'
-import { filledHeader } from './headers.ts'
 import { KeyFilter } from './key-filter.ts'
-import { moveToItsUnit } from './moving.ts'
-import type { AudiencePorts, HeldRecord, RecordContent, RestoreProgress } from './audience-ports.ts'
 import { readDeletions, restore } from './restore.ts'
-import { decodeState } from './state-record.ts'
 import type { StatesPage, StatesQuery } from './states-page.ts'
-import { levelStores, type StateStore, type StoreOperation, type Stores } from './store.ts'
-import { anyStaged, metaKey } from './store-keys.ts'
+import type { StoreOperation } from './store.ts'
 import { readSyncFloors } from './sync-floors.ts'
-import type { JudgedProperty, Judgement } from './judge-property.ts'
 import { AudienceUnit } from './unit.ts'
+import { clearStaged, UnitStores, type UnitStoresOptions } from './unit-stores.ts'
 
-export type AudienceOptions = {
-  /** Each unit's store is a folder in it. */
-  readonly folder: string
-  readonly partitions: number
-  /** Before the last growth; `undefined`: there was none. */
-  readonly formerPartitions?: number | undefined
-  readonly limits: MessageLimits
-  /**
-   * Names the log that the stores are made of: the cluster and the topic. Stores of another are not trusted.
-   */
-  readonly logId: string
-  /** Stores that are older may have missed tombstones, which are kept for so long: `delete.retention.ms`. */
-  readonly trustedForMs: number
-  readonly ports: AudiencePorts
-  /** On disk, unless others are given. */
-  readonly stores?: Stores
-  /** How often it is looked for syncs that have become too old. */
-  readonly tickEveryMs?: number
-}
-
-/** A delivery that waited on a retry topic, or is replayed. */
-export type WaitingDelivery = {
-  readonly unit: number
-  readonly sourceId: string
-  readonly firstSeenMs: number
-  readonly property?: JudgedProperty | undefined
-  readonly body: Buffer
-  /** A server may still act on an earlier attempt of it. */
-  readonly isUncertain: boolean
-}
+export type AudienceOptions = UnitStoresOptions &
+  AudienceIntakeOptions & {
+    readonly ports: AudiencePorts
+    /** How often it is looked for syncs that have become too old. */
+    readonly tickEveryMs?: number
+  }
 
 /** The state of audiences, traits and deletions of the units that this member owns. */
 export type AudienceUnits = {
@@ -87,37 +54,22 @@ export function createAudienceUnits(options: AudienceOptions): AudienceUnits {
   return new OpenUnits(options)
 }
 
-/** What a store says of itself. */
-type Meta = {
-  readonly format: number
-  readonly log: string
-  readonly unit: number
-  readonly partitions: number
-  readonly position: number
-  readonly atMs: number
-}
-
-const format = 1
-/** So far may the clock have been put back. */
-const mostAheadMs = 5 * 60_000
-const madeAnew = 'its log was cut or made anew'
 const tickEveryMs = 1_000
 /** 128 KiB a unit: of 100,000 deleted users in it a tenth of the others is looked for without need. */
 const deletionBits = 2 ** 20
 
 class OpenUnits implements AudienceUnits {
   readonly #options: AudienceOptions
+  readonly #stores: UnitStores
+  readonly #intake: AudienceIntake
   readonly #units = new Map<number, AudienceUnit>()
-  /** Stores that are open, though their units aren't ready. */
-  readonly #stores = new Map<number, StateStore>()
-  /** Where the stores are that are not in their own place, and are removed in the end. */
-  readonly #spares = new Map<number, string>()
-  #cleared: Promise<void> | undefined
   readonly #progress = new Map<number, RestoreProgress>()
   readonly #ticking: NodeJS.Timeout
 
   constructor(options: AudienceOptions) {
     this.#options = options
+    this.#stores = new UnitStores(options)
+    this.#intake = new AudienceIntake(options)
     this.#ticking = setInterval(() => {
       for (const unit of this.#units.values()) unit.tick()
     }, options.tickEveryMs ?? tickEveryMs)
@@ -133,13 +85,13 @@ class OpenUnits implements AudienceUnits {
     const { ports, partitions } = this.#options
     const startedMs = ports.now()
     try {
-      await (this.#cleared ??= this.#removeSpares())
+      await this.#stores.clear()
       const range = await ports.rangeOfStates(unit)
-      const { store, meta, mistrust } = await this.#open(unit, range)
+      const { store, position, mistrust } = await this.#stores.open(unit, range)
       await clearStaged(store)
       const deletions = new KeyFilter(deletionBits)
       await readDeletions(store, deletions)
-      const checkpoint = new Checkpoint(meta?.position ?? range.start)
+      const checkpoint = new Checkpoint(position ?? range.start)
       const from = checkpoint.position
       let count = 0
       const progress = (records: number, at: number): void => {
@@ -147,10 +99,10 @@ class OpenUnits implements AudienceUnits {
         this.#progress.set(unit, { unit, records, from, at, end: range.end, startedMs })
       }
       progress(0, from)
-      const metaOf = (position: number): StoreOperation => this.#metaOf(unit, position)
+      const metaOf = (at: number): StoreOperation => this.#stores.metaOf(unit, at)
       const outOfOrder = await restore({
         store,
-        isEmpty: meta === undefined,
+        isEmpty: position === undefined,
         records: ports.readStates(unit, from),
         checkpoint,
         deletions,
@@ -159,9 +111,7 @@ class OpenUnits implements AudienceUnits {
       })
       await store.write([metaOf(checkpoint.position)])
       const syncFloors = await readSyncFloors(store)
-      // Released meanwhile.
-      if (this.#stores.get(unit) !== store) throw new Error(`unit ${unit} was left while it was restored`)
-      this.#stores.delete(unit)
+      this.#stores.handOver(unit, store)
       this.#units.set(
         unit,
         new AudienceUnit({
@@ -178,7 +128,7 @@ class OpenUnits implements AudienceUnits {
       )
       ports.observer.restored({ unit, mistrust, records: count, tookMs: ports.now() - startedMs })
     } catch (error) {
-      await this.#closeStore(unit)
+      await this.#stores.close(unit)
       throw error
     } finally {
       this.#progress.delete(unit)
@@ -189,7 +139,7 @@ class OpenUnits implements AudienceUnits {
     const open = this.#units.get(unit)
     this.#units.delete(unit)
     await open?.close()
-    await this.#closeStore(unit)
+    await this.#stores.close(unit)
   }
 
   letGoAbandoned(): void {
@@ -198,72 +148,22 @@ class OpenUnits implements AudienceUnits {
 
   async stop(): Promise<void> {
     clearInterval(this.#ticking)
-    await Promise.all([...this.#units.keys(), ...this.#stores.keys()].map((unit) => this.release(unit)))
+    await Promise.all([...this.#units.keys(), ...this.#stores.units].map((unit) => this.release(unit)))
   }
 
   acceptChange(record: HeldRecord, content: RecordContent): void {
     const unit = this.#unitOf(record)
-    if (unit === undefined) return
-    const { ports, limits, partitions, formerPartitions } = this.#options
-    const spaceId = this.#spaceOf(record, content)
-    if (spaceId === undefined) return
-    const origin = parseOrigin(filledHeader(content.headers, 'origin') ?? '')
-    const { partition, offset, timestampMs } = record
-    const read = guarded((): ReadChange =>
-      readChange(
-        content.value,
-        { spaceId, partition, offset, timestampMs, origin },
-        { limits, partitions, formerPartitions },
-      ),
-    )
-    if (!read.ok) ports.refuse(record, content, read.reason, read.detail)
-    else if (read.kind === 'part') unit.acceptPart(record, content, read.part)
-    else if (read.change.unit === partition) unit.acceptChange(record, content, read.change)
-    else this.#moveChange(unit, record, content, read.change)
+    if (unit !== undefined) this.#intake.acceptChange(unit, record, content)
   }
 
   acceptState(record: HeldRecord, content: RecordContent): void {
     const unit = this.#unitOf(record)
-    if (unit === undefined) return
-    const { key, value, unreadable } = content
-    const decoded = unreadable === undefined ? decodeState(key, value) : undefined
-    if (decoded?.ok === true) {
-      unit.acceptState(record, decoded.record, (key?.length ?? 0) + (value?.length ?? 0))
-      return
-    }
-    unit.passState(record)
-    const { ports } = this.#options
-    if (decoded === undefined) ports.refuse(record, content, 'unreadable_batch', unreadable ?? '')
-    else
-      ports.refuse(
-        record,
-        content,
-        'bad_state',
-        `Write to memberships through Sluice alone: ${decoded.fault}.`,
-      )
+    if (unit !== undefined) this.#intake.acceptState(unit, record, content)
   }
 
   acceptDeletion(record: HeldRecord, content: RecordContent): void {
     const unit = this.#unitOf(record)
-    if (unit === undefined) return
-    const { ports, limits, partitions } = this.#options
-    if (content.unreadable !== undefined) {
-      ports.refuse(record, content, 'unreadable_batch', content.unreadable)
-      return
-    }
-    const read = guarded(() => readDeletion(content.value, record.timestampMs, limits))
-    if (!read.ok) {
-      ports.refuse(record, content, read.reason, read.detail)
-      return
-    }
-    const { userId } = read.request
-    const own = partitionOf(userId, partitions)
-    if (own !== record.partition) {
-      void moveToItsUnit({ record, content, userId, unit: own, intake: unit.deletionIntake }, ports)
-      return
-    }
-    const origin = parseOrigin(filledHeader(content.headers, 'origin') ?? '')
-    unit.acceptDeletion(record, { ...read.request, origin }, content.value?.length ?? 0)
+    if (unit !== undefined) this.#intake.acceptDeletion(unit, record, content)
   }
 
   async judge(waiting: WaitingDelivery): Promise<Judgement> {
@@ -299,175 +199,7 @@ class OpenUnits implements AudienceUnits {
     }
     return unit
   }
-
-  #spaceOf(record: HeldRecord, content: RecordContent): string | undefined {
-    const { ports } = this.#options
-    if (content.unreadable !== undefined) {
-      ports.refuse(record, content, 'unreadable_batch', content.unreadable)
-      return undefined
-    }
-    const sourceId = filledHeader(content.headers, 'source-id')
-    if (sourceId === undefined) {
-      ports.refuse(record, content, 'no_source', 'Send a header source-id with the id of an audience space.')
-      return undefined
-    }
-    switch (ports.spaceOf(sourceId)) {
-      case 'enabled':
-        return sourceId
-      case 'disabled':
-        record.settle()
-        ports.observer.changed('space_disabled', sourceId)
-        return undefined
-      case 'unknown':
-        ports.refuse(
-          record,
-          content,
-          'unknown_source',
-          'Add the source to the catalog: it has none of this source-id.',
-        )
-        return undefined
-      case 'no_space':
-        ports.refuse(
-          record,
-          content,
-          'unknown_source',
-          'Send changes for a source of the kind audiences: the one of this source-id is not.',
-        )
-        return undefined
-    }
-  }
-
-  #moveChange(from: AudienceUnit, record: HeldRecord, content: RecordContent, change: Change): void {
-    const { ports } = this.#options
-    const { userId, spaceId } = change.subject
-    const { unit } = change
-    const onMoved = (): void => ports.observer.changed('moved', spaceId)
-    const intake = from.changeIntake
-    void moveToItsUnit({ record, content, userId, unit, spaceId, intake, onMoved }, ports)
-  }
-
-  /** A store that can be trusted, with what it says of itself; else an empty one. */
-  async #open(unit: number, range: { start: number; end: number }): Promise<Opened> {
-    const location = join(this.#options.folder, `unit-${unit}`)
-    const stores = this.#options.stores ?? levelStores
-    const opened = await stores.open(location)
-    let mistrust: string | undefined = 'it is broken'
-    if (opened.ok) {
-      const { store } = this.#keepOpen(unit, opened.store, undefined, undefined)
-      const meta = await readMeta(store)
-      mistrust = meta === undefined ? undefined : await this.#faultOf(unit, meta, range)
-      if (meta !== undefined && mistrust === undefined) return { store, meta, mistrust }
-      await this.#closeStore(unit)
-    } else if (opened.why === 'locked') return this.#openSpare(unit, `${location}.${randomUUID()}`)
-    await stores.remove(location)
-    const anew = await stores.open(location)
-    if (!anew.ok) throw new Error(`no store can be opened in ${location}`, { cause: anew.cause })
-    return this.#keepOpen(unit, anew.store, undefined, mistrust)
-  }
-
-  /**
-   * An owner before on this machine stands still, and has the store in its hands: the unit doesn't wait for
-   * it. A store that nobody else opens, empty, which ends with the ownership.
-   */
-  async #openSpare(unit: number, location: string): Promise<Opened> {
-    const opened = await (this.#options.stores ?? levelStores).open(location)
-    if (!opened.ok) throw new Error(`no store can be opened in ${location}`, { cause: opened.cause })
-    this.#spares.set(unit, location)
-    return this.#keepOpen(unit, opened.store, undefined, 'another process has it open')
-  }
-
-  /**
-   * What programs before have left that were killed. What can't be removed is tried again at the next start.
-   */
-  async #removeSpares(): Promise<void> {
-    const { folder, stores = levelStores } = this.#options
-    await stores.removeUnused(folder, isSpare).catch(() => undefined)
-  }
-
-  #keepOpen(unit: number, store: StateStore, meta: Meta | undefined, mistrust: string | undefined): Opened {
-    this.#stores.set(unit, store)
-    return { store, meta, mistrust }
-  }
-
-  async #closeStore(unit: number): Promise<void> {
-    const store = this.#stores.get(unit)
-    this.#stores.delete(unit)
-    await store?.close()
-    const spare = this.#spares.get(unit)
-    if (spare === undefined) return
-    this.#spares.delete(unit)
-    await (this.#options.stores ?? levelStores).remove(spare)
-  }
-
-  /** Why a store is not to be used. */
-  async #faultOf(
-    unit: number,
-    meta: Meta,
-    { start, end }: { start: number; end: number },
-  ): Promise<string | undefined> {
-    const { logId, partitions, trustedForMs, ports } = this.#options
-    if (meta.format !== format) return 'it has another format'
-    if (meta.log !== logId || meta.unit !== unit || meta.partitions !== partitions)
-      return 'it is of another log'
-    if (meta.position > end || meta.position < start) return madeAnew
-    const ageMs = ports.now() - meta.atMs
-    if (ageMs > trustedForMs) return 'it is too old'
-    if (ageMs < -mostAheadMs) return 'it is of a time to come'
-    // All that a log begins with may be compacted away: then it is read once more, without need.
-    const firstMs = await ports.firstStateMs(unit)
-    return firstMs !== undefined && firstMs > meta.atMs ? madeAnew : undefined
-  }
-
-  #metaOf(unit: number, position: number): StoreOperation {
-    const { logId, partitions, ports } = this.#options
-    const meta: Meta = { format, log: logId, unit, partitions, position, atMs: ports.now() }
-    return { type: 'put', key: metaKey, value: JSON.stringify(meta) }
-  }
 }
-
-/** Beside those of units, which are named by their numbers alone. */
-function isSpare(name: string): boolean {
-  return /^unit-\d+\./.test(name)
-}
-
-type Opened = {
-  readonly store: StateStore
-  /** `undefined`: it is empty. */
-  readonly meta: Meta | undefined
-  /** Why the one before could not be used. */
-  readonly mistrust: string | undefined
-}
-
-/** `undefined` where the store says nothing of itself: then nothing was ever finished in it. */
-async function readMeta(store: StateStore): Promise<Meta | undefined> {
-  const [text] = await store.getMany([metaKey])
-  const parsed = text === undefined ? undefined : parseJson(text)
-  return parsed?.ok === true && isMeta(parsed.value) ? parsed.value : undefined
-}
-
-function isMeta(value: unknown): value is Meta {
-  if (typeof value !== 'object' || value === null) return false
-  const fields = new Map<string, unknown>(Object.entries(value))
-  const numbers = ['format', 'unit', 'partitions', 'position', 'atMs']
-  return (
-    numbers.every((name) => Number.isSafeInteger(fields.get(name))) && typeof fields.get('log') === 'string'
-  )
-}
-
-/** Parts of syncs that were not applied: they are read again. */
-async function clearStaged(store: StateStore): Promise<void> {
-  const reader = store.range(anyStaged)
-  try {
-    for (let entries = await reader.next(staged); entries.length > 0; entries = await reader.next(staged)) {
-      await store.write(entries.map(([key]) => ({ type: 'del', key })))
-    }
-  } finally {
-    await reader.close()
-  }
-}
-
-/** Few at once: each may be a whole part. */
-const staged = 8
 
 /**
  * Whom a message is of that a deletion may be about; a delete isn't stopped by the request that it comes

@@ -7,7 +7,7 @@ import type { Version } from './version.ts'
 
 export type UnstoredEntriesOptions = {
   readonly store: StateStore
-  readonly checkpoint: Checkpoint
+  readonly checkpoint: Pick<Checkpoint, 'position'>
   readonly deletions: KeyFilter
   /** The version of the last applied sync, by its key in the store. Kept up to date here. */
   readonly syncFloors: Map<string, Version>

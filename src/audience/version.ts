@@ -1,3 +1,4 @@
+import { isCount } from '../message/json-values.ts'
 import { NumberReader } from './number-reader.ts'
 
 /**
@@ -63,8 +64,4 @@ export function versionOf(
 
 function isWhole(value: unknown): value is number {
   return Number.isSafeInteger(value)
-}
-
-function isCount(value: unknown): value is number {
-  return isWhole(value) && value >= 0
 }

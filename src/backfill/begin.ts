@@ -9,20 +9,20 @@ const marksSlackMs = 2_000
  */
 export async function beginToFill({
   tellBegun,
-  isBehind,
+  needsBackfill,
   end,
   signal,
 }: {
   /** Writes the mark `begun`. */
   tellBegun: () => Promise<unknown>
-  /** Reads the log. */
-  isBehind: () => Promise<boolean>
+  /** Reads the log: whether the destination needs a backfill. */
+  needsBackfill: () => Promise<boolean>
   /** Gives the offset behind all that is in the log. */
   end: () => Promise<number>
   signal?: AbortSignal
 }): Promise<number> {
   await tellBegun()
   // What was missed shortly before may be marked again until then, and is made up for as well.
-  if (await isBehind()) await delay(marksReadEveryMs + marksSlackMs, undefined, { signal })
+  if (await needsBackfill()) await delay(marksReadEveryMs + marksSlackMs, undefined, { signal })
   return end()
 }

@@ -53,8 +53,8 @@ export class MarkKeeper {
   }
 
   /** Destinations that need a backfill, as far as the log was read. */
-  get behind(): readonly Connection[] {
-    return this.#marks.behind
+  get needingBackfill(): readonly Connection[] {
+    return this.#marks.needingBackfill
   }
 
   /** Whether `update` may have something to write. */
@@ -62,8 +62,11 @@ export class MarkKeeper {
     return this.#missed.size > 0
   }
 
-  /** May be called as often as something is missed. Gives, while that is being written, when it is. */
-  miss(destinationId: string, spaceId: string): Promise<void> | undefined {
+  /**
+   * A destination missed a value of a space: writes the mark where the log hasn't got it. May be called as
+   * often as something is missed. Gives, while the mark is being written, when it is.
+   */
+  needsBackfill(destinationId: string, spaceId: string): Promise<void> | undefined {
     const marked = this.#marks.of(destinationId, spaceId)
     this.#missed.add(marked)
     if (!isReported(marked) && !this.#writing.has(marked)) this.#write(marked)

@@ -180,18 +180,18 @@ export class Marks {
   }
 
   /** Destinations that need a backfill, each with the space. */
-  get behind(): readonly Connection[] {
-    const behind: Connection[] = []
+  get needingBackfill(): readonly Connection[] {
+    const needing: Connection[] = []
     for (const marked of this.all()) {
       const { destinationId, spaceId } = marked
-      if (isBehind(marked)) behind.push({ destinationId, spaceId })
+      if (needsBackfill(marked)) needing.push({ destinationId, spaceId })
     }
-    return behind
+    return needing
   }
 }
 
 /** It has missed something that no backfill has made up for. */
-export function isBehind({ missedAt, filledUpTo }: Marked): boolean {
+export function needsBackfill({ missedAt, filledUpTo }: Marked): boolean {
   return missedAt >= filledUpTo
 }
 

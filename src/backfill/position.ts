@@ -1,3 +1,4 @@
+import { isCount } from './standing.ts'
 /** What a backfill is of, and so what a note of its position belongs to. */
 export type BackfillScope = {
   readonly prefix: string
@@ -60,8 +61,4 @@ function parse(text: string): Readonly<Record<string, unknown>> | undefined {
   } catch {
     return undefined
   }
-}
-
-function isCount(value: unknown): value is number {
-  return Number.isSafeInteger(value) && Number(value) >= 0
 }

@@ -9,7 +9,7 @@ export type UnitStandingsOptions = {
   readonly isWanted: boolean
   /** The catalog in force. */
   readonly catalog: () => Connections
-  readonly marks: Pick<MarkKeeper, 'marks' | 'tell' | 'miss'>
+  readonly marks: Pick<MarkKeeper, 'marks' | 'tell' | 'needsBackfill'>
   /** Reads the log of marks to its end. Throws where Kafka doesn't answer. */
   readonly readMarks: () => Promise<void>
   readonly onLearnt: () => void
@@ -196,7 +196,7 @@ export class UnitStandings {
         return this.set(unit, connection, { kind: 'parted' })
       case 'leave_out':
         // The mark first: an operator goes by it.
-        void marks.miss(connection.destinationId, connection.spaceId)
+        void marks.needsBackfill(connection.destinationId, connection.spaceId)
         onLeftOut(connection)
         return this.set(unit, connection, { kind: 'left_out' })
       default:

@@ -12,15 +12,15 @@ import {
 import type { Path } from './fault.ts'
 
 /** A place in the text; both count from 1. */
-export type Place = { readonly line: number; readonly column: number }
+export type TextPlace = { readonly line: number; readonly column: number }
 
-type SyntaxFault = Place & { readonly problem: string; readonly advice: string }
+type SyntaxFault = TextPlace & { readonly problem: string; readonly advice: string }
 
 /** A YAML text as plain data, and where each value stands in it. */
 export type YamlText = {
   readonly value: unknown
   /** The place of a value, or of the key before it; of the nearest thing around it when there is none. */
-  place(path: Path, of: 'key' | 'value'): Place
+  place(path: Path, of: 'key' | 'value'): TextPlace
 }
 
 /**
@@ -31,7 +31,7 @@ export function readYaml(
   text: string,
 ): ({ ok: true } & YamlText) | { ok: false; faults: readonly SyntaxFault[] } {
   const lines = new LineCounter()
-  const placeAt = (offset: number): Place => {
+  const placeAt = (offset: number): TextPlace => {
     const { line, col } = lines.linePos(Math.min(offset, text.length))
     return { line: Math.max(line, 1), column: Math.max(col, 1) }
   }

@@ -1,5 +1,5 @@
 import type { LogRecord } from './log-record.ts'
-import { standingOf } from './standing.ts'
+import { deliveryStateOf } from './delivery-state.ts'
 
 /** The delivery log as lines for people. Pure. */
 
@@ -46,15 +46,15 @@ function resultOf(record: LogRecord): string {
 export function timelineOf(records: readonly LogRecord[]): string[] {
   const byDestination = Map.groupBy(records, ({ destination }) => destination)
   return [...byDestination].flatMap(([destination, ofIt]) => [
-    `${destination === '' ? 'no destination' : plain(destination)}: ${toldStanding(ofIt)}`,
+    `${destination === '' ? 'no destination' : plain(destination)}: ${toldState(ofIt)}`,
     ...ofIt.flatMap((record) => [timelineLine(record), ...answerLines(record)]).map((line) => `  ${line}`),
   ])
 }
 
-function toldStanding(records: readonly LogRecord[]): string {
-  const { standing, dueMs } = standingOf(records)
-  if (standing === 'waiting') return `waits until ${timeOf(dueMs)}`
-  return standing === 'under_way' ? 'under way' : standing
+function toldState(records: readonly LogRecord[]): string {
+  const { state, dueMs } = deliveryStateOf(records)
+  if (state === 'waiting') return `waits until ${timeOf(dueMs)}`
+  return state === 'under_way' ? 'under way' : state
 }
 
 function timelineLine(record: LogRecord): string {

@@ -62,7 +62,7 @@ const sweepMs = 250
  */
 const socketShare = 2
 
-type Place = 'nowhere' | 'in line' | 'asleep'
+type BerthPlace = 'nowhere' | 'in line' | 'asleep'
 
 /** What waits for one hook, and what is in flight. */
 class Berth {
@@ -74,7 +74,7 @@ class Berth {
     between: new Queue(),
     again: new Queue(),
   }
-  place: Place = 'nowhere'
+  place: BerthPlace = 'nowhere'
   inFlight = 0
   queued = 0
   bytes = 0

@@ -1,3 +1,4 @@
+import { isCount } from '../message/json-values.ts'
 import type { Change, Layout } from './layout.ts'
 
 /**
@@ -158,8 +159,4 @@ const steps: ReadonlySet<string> = new Set([
 
 function isStep(value: unknown): value is GrowthStep {
   return isText(value) && (steps.has(value) || value.startsWith('waiting/'))
-}
-
-function isCount(value: unknown): value is number {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
 }

@@ -1,4 +1,5 @@
-import { type HeldRecord, PendingRecord, type PendingRecordListener } from './delivery.ts'
+import type { HeldRecord } from '../message/held-record.ts'
+import { PendingRecord, type PendingRecordListener } from './delivery.ts'
 
 export type AccountOptions = {
   /** Records and bytes that may be held at once; past either, `onPressure(true)` asks for no more. */

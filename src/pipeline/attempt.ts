@@ -25,6 +25,15 @@ export const omitReasons: readonly OmitReason[] = [
 /** A hook that got no request. */
 export type Omitted = { readonly hookId: string; readonly why: OmitReason }
 
+/** What came of an attempt. */
+export type AttemptResults = {
+  /** None where all hooks were left out. */
+  readonly results: readonly HookResult[]
+  readonly omitted: readonly Omitted[]
+  /** Epoch milliseconds. */
+  readonly startedMs: number
+}
+
 /** Hears of all attempts; each tells which delivery it is of. */
 export type AttemptListener<D> = {
   /** The first request is about to be made, at once or through the bulkhead. */
@@ -36,16 +45,9 @@ export type AttemptListener<D> = {
   /** Whether a further hook may be tried, after one that didn't take it. */
   mayGoOn(delivery: D): boolean
   /**
-   * What came of it is known: a hook took it, or each has its outcome or was left out. Told once. There are
-   * no results where all were left out. `startedMs` is in epoch milliseconds.
+   * What came of it is known: a hook took it, or each has its outcome or was left out. Told once.
    */
-  concluded(
-    delivery: D,
-    endpoint: Endpoint,
-    results: readonly HookResult[],
-    omitted: readonly Omitted[],
-    startedMs: number,
-  ): void
+  concluded(delivery: D, endpoint: Endpoint, attempted: AttemptResults): void
   /** After that: a hook got no request. */
   omitted(delivery: D, omitted: Omitted): void
   /** Nothing of it is under way any more outside of the bulkhead. Told once. */
@@ -236,7 +238,8 @@ export class Attempt<D extends Attempted> {
   #conclude(): void {
     this.#isConcluded = true
     const { listener, delivery, endpoint, startedMs } = this.#parts
-    listener.concluded(delivery, endpoint, this.#results, this.#omitted, startedMs)
+    const attempted = { results: this.#results, omitted: this.#omitted, startedMs }
+    listener.concluded(delivery, endpoint, attempted)
   }
 
   #reportEnd(): void {

@@ -2,7 +2,7 @@ import type { Endpoint } from '../delivery/endpoint.ts'
 import { describeOutcome } from '../delivery/outcome.ts'
 import { isUncertain } from '../delivery/uncertain.ts'
 import type { Account } from './account.ts'
-import type { Omitted } from './attempt.ts'
+import type { AttemptResults, Omitted } from './attempt.ts'
 import { type Decision, decide, type HookResult, idsOf } from './decision.ts'
 import type { Delivery } from './delivery.ts'
 import type { Judging } from './judging.ts'
@@ -17,15 +17,6 @@ type ConclusionOptions = Pick<PipelineOptions, 'ladder' | 'observer' | 'now'> & 
   readonly takeBack: (delivery: Delivery, isProxyDown: boolean) => void
 }
 
-/** What came of an attempt. */
-export type AttemptResults = {
-  /** At least one. */
-  readonly results: readonly HookResult[]
-  readonly omitted: readonly Omitted[]
-  /** Epoch milliseconds. */
-  readonly startedMs: number
-}
-
 /** Draws the conclusion from an attempt that was made. Holds no state of its own. */
 export class Conclusion {
   readonly #options: ConclusionOptions
@@ -34,6 +25,7 @@ export class Conclusion {
     this.#options = options
   }
 
+  /** Draws it from an attempt that has at least one result. */
   draw(delivery: Delivery, endpoint: Endpoint, { results, omitted, startedMs }: AttemptResults): void {
     const { ladder, now, judging, parking, takeBack } = this.#options
     const last = results.at(-1)

@@ -3,7 +3,7 @@ import type { Outcome } from '../delivery/outcome.ts'
 import { notBefore } from '../delivery/retry-after.ts'
 import type { Verdict } from '../delivery/verdict.ts'
 import type { Carried } from '../retry/carried.ts'
-import { type Ladder, lastTryAt, nextStep } from '../retry/ladder.ts'
+import { type Ladder, lastTryAt, nextStep, startClock } from '../retry/ladder.ts'
 
 /** What one hook made of one attempt. `mayHaveArrived`: some of a request was written that has no answer. */
 export type HookResult = { hookId: string; outcome: Outcome; verdict: Verdict; mayHaveArrived: boolean }
@@ -34,7 +34,7 @@ export type AttemptReport = {
 export function decide(report: AttemptReport): Decision {
   const { ladder, carried, results, startedMs, nowMs } = report
   if (results.some(({ verdict }) => verdict.kind === 'delivered')) return { kind: 'delivered' }
-  const expiresAtMs = carried.expiresAtMs === 0 ? startedMs + ladder.limitMs : carried.expiresAtMs
+  const expiresAtMs = startClock(ladder, carried.expiresAtMs, startedMs)
   const failedHooks = [...carried.failedHooks]
   const notBeforeMs = new Map(carried.notBeforeMs)
   const latestMs = lastTryAt(ladder, expiresAtMs - ladder.limitMs)
@@ -61,28 +61,30 @@ export function waitOn(
   hookIds: readonly string[],
   nowMs: number,
 ): Exclude<Decision, { kind: 'delivered' }> {
-  const { nextRung, expiresAtMs, notBeforeMs } = carried
+  const { nextRung, expiresAtMs, failedHooks, notBeforeMs } = carried
   const earliestMs =
     notBeforeMs.size === 0 ? 0 : Math.min(...hookIds.map((hookId) => notBeforeMs.get(hookId) ?? 0))
   const step = nextStep(ladder, { rung: nextRung, nowMs, expiresAtMs, notBeforeMs: earliestMs })
   if (step.kind === 'expired') return { kind: 'dead', reason: 'expired', next: carried }
-  return { kind: 'wait', waitMs: step.waitMs, next: { ...carried, nextRung: step.rung + 1 } }
+  const next: Progress = { nextRung: step.rung + 1, expiresAtMs, failedHooks, notBeforeMs }
+  return { kind: 'wait', waitMs: step.waitMs, next }
 }
 
 /** What a delivery carries that may not have had its turn. */
-export type Standing = Progress & { readonly waits: number; readonly attempts: number }
+export type TurnProgress = Progress & { readonly waits: number; readonly attempts: number }
 
 /**
  * As `waitOn`, for a delivery that had no turn: time goes on by the steps of the ladder, and its rung stays.
  */
 export function waitForTurn(
   ladder: Ladder,
-  carried: Standing,
+  carried: TurnProgress,
   hookIds: readonly string[],
   nowMs: number,
 ): { kind: 'wait'; waitMs: number; waits: number } | { kind: 'expired' } {
-  const { nextRung, waits } = carried
-  const step = waitOn(ladder, { ...carried, nextRung: nextRung + waits }, hookIds, nowMs)
+  const { nextRung, waits, expiresAtMs, failedHooks, notBeforeMs } = carried
+  const rung = nextRung + waits
+  const step = waitOn(ladder, { nextRung: rung, expiresAtMs, failedHooks, notBeforeMs }, hookIds, nowMs)
   if (step.kind === 'dead') return { kind: 'expired' }
   return { kind: 'wait', waitMs: step.waitMs, waits: step.next.nextRung - nextRung }
 }
@@ -96,7 +98,7 @@ const owedTries = 2
  */
 export function tryClassOf(
   ladder: Ladder,
-  carried: Standing,
+  carried: TurnProgress,
   hookIds: readonly string[],
   nowMs: number,
 ): TryClass {

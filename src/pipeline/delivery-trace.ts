@@ -1,16 +1,5 @@
 import type { EndpointHook } from '../delivery/endpoint.ts'
 import type { CarriedHeaders } from '../retry/carried.ts'
-import type { Delivery, HeldRecord } from './delivery.ts'
-
-/**
- * What the pipeline needs of tracing. Where tracing is off there is none of it, and nothing is done for it.
- */
-export type PipelineTracing = {
-  /** A delivery of a record was made: it goes on with the record's trace, or begins one. */
-  begin(delivery: Delivery): DeliveryTrace
-  /** By which readers of another topic go on with the trace of a record that has no delivery. */
-  headersOf(record: HeldRecord): CarriedHeaders
-}
 
 /** The trace of one delivery, until it comes to its end here. */
 export type DeliveryTrace = {

@@ -1,28 +1,13 @@
 import type { Endpoint } from '../delivery/endpoint.ts'
 import type { Lane, LaneClass } from '../delivery/lane.ts'
 import type { Rate } from '../pacing/token-bucket.ts'
-import type { Carried, Origin, PropertyHeader } from '../retry/carried.ts'
+import type { HeldRecord } from '../message/held-record.ts'
+import type { PropertyHeader } from '../message/property-header.ts'
+import type { Carried, Origin } from '../retry/carried.ts'
+import { clockEnd, type Ladder, startClock } from '../retry/ladder.ts'
 import type { Progress } from './decision.ts'
 import type { OrderingKey } from './ordering-keys.ts'
 import type { DeliveryTrace } from './delivery-trace.ts'
-
-/** A record that was taken from a topic and isn't settled yet. */
-export type HeldRecord = {
-  readonly topic: string
-  readonly partition: number
-  readonly offset: number
-  readonly timestampMs: number
-  /** It came to us long after it could have: we are catching up. */
-  readonly isLate: boolean
-  readonly isAbandoned: boolean
-  /** Its next owner has begun it without waiting for what is done here: it delivers all of it again. */
-  readonly isElsewhere?: boolean
-  /** An owner before may have begun it, and left without a word. */
-  readonly mayHaveBegun?: boolean
-  settle(): void
-  /** It isn't settled, and nothing is done with it here any more. */
-  giveBack(): void
-}
 
 /** Is called as a pending record goes on. */
 export type PendingRecordListener = {
@@ -40,8 +25,7 @@ export class PendingRecord {
   /** Deliveries that count against the budget of failing hooks. */
   #detached = 0
   #isDetached = false
-  /** True once one of its deliveries was begun or sent on: dropping the others now would repeat that one. */
-  isBegun = false
+  #isBegun = false
   #isVoid = false
   readonly #listener: PendingRecordListener
 
@@ -54,6 +38,16 @@ export class PendingRecord {
 
   get isDetached(): boolean {
     return this.#isDetached
+  }
+
+  /** True once one of its deliveries was begun or sent on: dropping the others now would repeat that one. */
+  get isBegun(): boolean {
+    return this.#isBegun
+  }
+
+  /** One of its deliveries is begun, or sent on. */
+  begin(): void {
+    this.#isBegun = true
   }
 
   /** One of its deliveries waits only for failing hooks. */
@@ -126,18 +120,17 @@ export class Delivery implements Carried {
   hasPlace = false
   /** Its attempt came to nothing since the proxy is down: it goes back to wait in its lane. */
   isToGoBack = false
-  nextRung: number
-  waits: number
-  attempts: number
-  expiresAtMs: number
+  #nextRung: number
+  #waits: number
+  #attempts: number
+  #expiresAtMs: number
   failedHooks: readonly string[]
   unsentHooks: readonly string[]
   notBeforeMs: ReadonlyMap<string, number>
   lastOutcome: string
   property: PropertyHeader | undefined
   isUncertain: boolean
-  /** It has become uncertain since it was read: what its record says is no longer all. */
-  isNewlyUncertain = false
+  #isNewlyUncertain: boolean
   /** A hook has taken what it carries now: it has only to outlast what may still be done late. */
   isDelivered: boolean
   /** The delivery log has something of it, and so must have its end. */
@@ -171,21 +164,89 @@ export class Delivery implements Carried {
     this.kind = carried.kind
     this.firstSeenMs = carried.firstSeenMs
     this.origin = carried.origin
-    this.nextRung = carried.nextRung
-    this.waits = carried.waits ?? 0
-    this.attempts = carried.attempts
-    this.expiresAtMs = carried.expiresAtMs
+    this.#nextRung = carried.nextRung
+    this.#waits = carried.waits ?? 0
+    this.#attempts = carried.attempts
+    this.#expiresAtMs = carried.expiresAtMs
     this.failedHooks = carried.failedHooks
     this.unsentHooks = carried.unsentHooks ?? none
     this.notBeforeMs = carried.notBeforeMs
     this.lastOutcome = carried.lastOutcome
     this.property = carried.property
     this.isUncertain = carried.isUncertain ?? false
+    // The record of a message says nothing of that: only one of a retry topic or of `replays` does.
+    this.#isNewlyUncertain = this.isUncertain && lane.laneClass === 'fresh'
     this.isDelivered = carried.isDelivered ?? false
     this.replayJob = carried.replayJob ?? ''
     this.orderingKey = undefined
     this.behind = undefined
     this.trace = undefined
+  }
+
+  /** The rung that it takes next. */
+  get nextRung(): number {
+    return this.#nextRung
+  }
+
+  /** Steps of the ladder that it has waited since its last try without having had its turn. */
+  get waits(): number {
+    return this.#waits
+  }
+
+  get attempts(): number {
+    return this.#attempts
+  }
+
+  /** When its last try may be due, in epoch milliseconds; 0: its clock doesn't run. */
+  get expiresAtMs(): number {
+    return this.#expiresAtMs
+  }
+
+  /** It has become uncertain since it was read: what its record says is no longer all. */
+  get isNewlyUncertain(): boolean {
+    return this.#isNewlyUncertain
+  }
+
+  /** An attempt begins: what it has waited for its turn doesn't count any more. */
+  beginAttempt(): void {
+    this.pending.begin()
+    this.#attempts++
+    this.#waits = 0
+  }
+
+  /** That was no attempt: nothing of it was sent. */
+  takeBackAttempt(): void {
+    this.#attempts--
+  }
+
+  /** Starts its clock, unless that runs already: it expires when the ladder's limit is over. */
+  startClock(ladder: Ladder, nowMs: number): void {
+    this.#expiresAtMs = startClock(ladder, this.#expiresAtMs, nowMs)
+  }
+
+  /** It doesn't expire until its clock is started anew. */
+  stopClock(): void {
+    this.#expiresAtMs = 0
+  }
+
+  /** Has it expire no later than if its clock were started now. */
+  limitClock(ladder: Ladder, nowMs: number): void {
+    this.#expiresAtMs = Math.min(this.#expiresAtMs, clockEnd(ladder, nowMs))
+  }
+
+  /** It waits on a rung without an attempt: the next one is next. */
+  takeRung(rung: number): void {
+    this.#nextRung = rung + 1
+  }
+
+  /** It had no turn, and has waited so many steps for it. */
+  waitForTurn(waits: number): void {
+    this.#waits = waits
+  }
+
+  /** Takes the place in the lane of an older one, and what that has waited there. */
+  takePlaceOf(older: Delivery): void {
+    this.queuedAtMs = older.queuedAtMs
   }
 
   /** It waits only for failing hooks. */
@@ -217,8 +278,8 @@ export class Delivery implements Carried {
 
   /** Takes over what an attempt, or a wait, has changed. */
   progress({ nextRung, expiresAtMs, failedHooks, notBeforeMs }: Progress): void {
-    this.nextRung = nextRung
-    this.expiresAtMs = expiresAtMs
+    this.#nextRung = nextRung
+    this.#expiresAtMs = expiresAtMs
     this.failedHooks = failedHooks
     this.notBeforeMs = notBeforeMs
   }
@@ -243,7 +304,7 @@ export class Delivery implements Carried {
   becomeUncertain(): void {
     if (this.isUncertain) return
     this.isUncertain = true
-    this.isNewlyUncertain = true
+    this.#isNewlyUncertain = true
   }
 
   get laneKey(): string {

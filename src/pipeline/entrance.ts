@@ -1,4 +1,6 @@
+import type { HeldRecord, RecordContent } from '../message/held-record.ts'
 import type { DestinationDefinition } from '../delivery/endpoint.ts'
+import type { GroupShare } from '../delivery/group-share.ts'
 import type { LaneClass } from '../delivery/lane.ts'
 import { enter, type EnterResult } from '../message/enter.ts'
 import { type InternalFault, internalFault } from '../message/internal-fault.ts'
@@ -6,19 +8,21 @@ import { headerText } from '../message/record-headers.ts'
 import { type Carried, decodeCarried, replayJobOf } from '../retry/carried.ts'
 import { route } from '../routing/route.ts'
 import type { Account } from './account.ts'
-import { Delivery, type HeldRecord, type LaneTerms } from './delivery.ts'
+import { Delivery, type LaneTerms } from './delivery.ts'
 import { type Exits, quote } from './exits.ts'
 import type { DeleteToDeliver, IdentifyToDeliver } from './identify.ts'
+import type { BackfillNeeds } from './needs-backfill.ts'
 import type { DeadReason } from '../message/dead-letter-reasons.ts'
-import type { PipelineOptions, RecordContent } from './pipeline-ports.ts'
+import type { PipelineOptions } from './pipeline-ports.ts'
 
 type EntranceOptions = Pick<
   PipelineOptions,
   'catalog' | 'limits' | 'topics' | 'observer' | 'repeats' | 'ladder' | 'tracing' | 'ownSource' | 'now'
 > & {
   readonly account: Account
+  readonly backfillNeeds: BackfillNeeds
   readonly exits: Exits
-  readonly laneTerms: (destination: DestinationDefinition | undefined, laneClass: LaneClass) => LaneTerms
+  readonly groupShare: GroupShare
 }
 
 /** A delivery that was made of a record, and where it goes. */
@@ -83,7 +87,7 @@ export class Entrance {
     const message: OwnMessage = { sourceId, messageId, kind, replayJob: replayJobOf(content.headers) }
     return destinations.map((destination) => {
       const carried = freshOf(message, destination, record)
-      const lane = this.#options.laneTerms(destination, 'fresh')
+      const lane = this.#laneTerms(destination, 'fresh')
       return { delivery: this.#deliveryOf(carried, { pending, key, body, lane }), destination }
     })
   }
@@ -91,20 +95,21 @@ export class Entrance {
   /** An Identify that a record of `memberships` or `replays` causes. */
   identify(record: HeldRecord, identify: IdentifyToDeliver): readonly Entered[] {
     const { spaceId, userId, property, since, messageId, body } = identify
-    const { catalog, observer, exits, account } = this.#options
+    const { catalog, observer, exits, account, backfillNeeds } = this.#options
     const { sources, destinationsBySource } = catalog()
     const space = sources.get(spaceId)
     const connected = destinationsBySource.get(spaceId) ?? []
     if (space === undefined || space.kind === 'events') {
       const pending = exits.refuseIdentify(record, identify)
-      for (const reported of exits.missedBy(connected, none, spaceId)) account.settleAfter(reported, pending)
+      for (const marked of backfillNeeds.tellOfUnrouted(connected, none, spaceId))
+        account.settleAfter(marked, pending)
       return none
     }
     if (!space.enabled) observer.notRouted('source_disabled')
     const about = { sourceId: spaceId, messageId, record }
     const to = space.enabled ? this.#route({ type: 'identify' }, connected, about) : []
     // A superseded one too: where it may have been sent, nothing is sent after its late effect.
-    const reported = to.length < connected.length ? exits.missedBy(connected, to, spaceId) : []
+    const marked = to.length < connected.length ? backfillNeeds.tellOfUnrouted(connected, to, spaceId) : none
     const message: OwnMessage = {
       sourceId: spaceId,
       messageId,
@@ -113,7 +118,7 @@ export class Entrance {
       isUncertain: identify.isSuperseded === true || record.mayHaveBegun === true,
     }
     const routed = to.map((destination) => ({ message, body, destination }))
-    return this.#deliveriesOf(record, routed, { userId, bodyBytes: body.length }, reported)
+    return this.#deliveriesOf(record, routed, { userId, bodyBytes: body.length }, marked)
   }
 
   /** A deletion request: a `delete` for each destination of each of its sources. */
@@ -145,16 +150,16 @@ export class Entrance {
       return undefined
     }
     const { carried } = decoded
-    const { account, catalog, ladder, now, topics, laneTerms } = this.#options
+    const { account, catalog, ladder, now, topics } = this.#options
     const destination = catalog().destinations.get(carried.destinationId)
     const delivery = this.#deliveryOf(carried, {
       pending: account.hold(record, 1, (key?.length ?? 0) + value.length),
       key: key === null ? null : Buffer.from(key),
       body: Buffer.from(value),
-      lane: laneTerms(destination, record.topic === topics.replays ? 'backfill' : 'retry'),
+      lane: this.#laneTerms(destination, record.topic === topics.replays ? 'backfill' : 'retry'),
     })
     // No record of ours is later; one that says so would go round for ever.
-    delivery.expiresAtMs = Math.min(delivery.expiresAtMs, now() + ladder.limitMs)
+    delivery.limitClock(ladder, now())
     if (carried.property !== undefined && record.mayHaveBegun === true) delivery.becomeUncertain()
     return delivery
   }
@@ -225,28 +230,31 @@ export class Entrance {
     }
   }
 
-  /** Settles a record of which there are none, once all is `reported`. */
+  /** Settles a record of which there are none, once all is `marked`. */
   #deliveriesOf(
     record: HeldRecord,
     routed: readonly Routed[],
     { userId, bodyBytes }: { userId: string; bodyBytes: number },
-    reported: readonly Promise<void>[] = [],
+    marked: readonly Promise<void>[] = none,
   ): readonly Entered[] {
-    if (routed.length === 0 && reported.length === 0) {
+    if (routed.length === 0 && marked.length === 0) {
       record.settle()
       return none
     }
-    const { account, laneTerms } = this.#options
+    const { account } = this.#options
     const key = Buffer.from(userId)
     const pending = account.hold(record, routed.length, key.length + bodyBytes)
-    for (const one of reported) account.settleAfter(one, pending)
+    for (const one of marked) account.settleAfter(one, pending)
     return routed.map(({ message, body, destination }) => {
-      const lane = laneTerms(destination, 'fresh')
+      const lane = this.#laneTerms(destination, 'fresh')
       const carried = freshOf(message, destination, record)
-      const delivery = this.#deliveryOf(carried, { pending, key, body, lane })
-      delivery.isNewlyUncertain = delivery.isUncertain
-      return { delivery, destination }
+      return { delivery: this.#deliveryOf(carried, { pending, key, body, lane }), destination }
     })
+  }
+
+  #laneTerms(destination: DestinationDefinition | undefined, laneClass: LaneClass): LaneTerms {
+    const rate = this.#options.groupShare.rateOf(destination)
+    return { cap: destination?.maxInFlight ?? 1, laneClass, rate }
   }
 
   #deliveryOf(carried: Carried, begun: ConstructorParameters<typeof Delivery>[1]): Delivery {

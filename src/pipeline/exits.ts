@@ -1,20 +1,19 @@
-import type { DestinationDefinition } from '../delivery/endpoint.ts'
+import type { HeldRecord, RecordContent } from '../message/held-record.ts'
 import type { ReceivedHeaders } from '../message/record-headers.ts'
 import { type CarriedHeaders, encodeCarried, salvageCarried } from '../retry/carried.ts'
 import { formatWait } from '../retry/duration.ts'
 import type { Account } from './account.ts'
-import type { Delivery, HeldRecord, PendingRecord } from './delivery.ts'
+import type { BackfillNeeds } from './needs-backfill.ts'
+import type { Delivery, PendingRecord } from './delivery.ts'
 import type { DropReason, IdentifyToDeliver } from './identify.ts'
 import { formsOf, type OutboundRecord } from './outbound-record.ts'
 import type { DeadReason } from '../message/dead-letter-reasons.ts'
-import type { ParkReason, PipelineOptions, RecordContent } from './pipeline-ports.ts'
+import type { ParkReason, PipelineOptions } from './pipeline-ports.ts'
 import type { OrderingKeys } from './ordering-keys.ts'
 
-type ExitsOptions = Pick<
-  PipelineOptions,
-  'catalog' | 'topics' | 'observer' | 'outlet' | 'onBehind' | 'tracing'
-> & {
+type ExitsOptions = Pick<PipelineOptions, 'catalog' | 'topics' | 'observer' | 'outlet' | 'tracing'> & {
   readonly account: Account
+  readonly backfillNeeds: BackfillNeeds
   readonly orderingKeys: OrderingKeys<Delivery>
 }
 
@@ -61,9 +60,9 @@ export class Exits {
   }
 
   deadLetter(delivery: Delivery, reason: DeadReason, detail: string): void {
-    const { topics, observer } = this.#options
+    const { topics, observer, backfillNeeds } = this.#options
     observer.deadLettered(reason, detail, delivery.pending.record, delivery)
-    this.missed(delivery)
+    backfillNeeds.tellOf(delivery)
     void this.#produce(delivery, topics.deadLetters, { ...headersOf(delivery), reason, detail })
   }
 
@@ -117,34 +116,10 @@ export class Exits {
     return this.refuse(record, content, { reason: 'unknown_source', detail }, salvageCarried)
   }
 
-  /** The destination of the delivery missed a value of a property: it needs a backfill. */
-  missed({ destinationId, property, pending }: Delivery): void {
-    if (property === undefined) return
-    const reported = this.#options.onBehind?.(destinationId, property.spaceId)
-    if (reported !== undefined) this.#options.account.settleAfter(reported, pending)
-  }
-
-  /**
-   * The destinations that are connected to a space and don't get a value of it need a backfill. Resolve: that
-   * is on record.
-   */
-  missedBy(
-    connected: readonly DestinationDefinition[],
-    routed: readonly DestinationDefinition[],
-    spaceId: string,
-  ): readonly Promise<void>[] {
-    return connected.flatMap((destination) => {
-      const reported = routed.includes(destination)
-        ? undefined
-        : this.#options.onBehind?.(destination.id, spaceId)
-      return reported ?? []
-    })
-  }
-
   async #produce(delivery: Delivery, topic: string, headers: CarriedHeaders): Promise<void> {
-    const { account, observer, orderingKeys, topics } = this.#options
+    const { account, backfillNeeds, observer, orderingKeys, topics } = this.#options
     const { pending, key, body } = delivery
-    pending.isBegun = true
+    pending.begin()
     account.begin()
     orderingKeys.leave(delivery)
     const record = { topic, partition: pending.record.partition, key, value: body, headers }
@@ -152,7 +127,7 @@ export class Exits {
     else if (!(await this.#isTaken(record))) {
       const { reason, detail } = tooLarge
       observer.deadLettered(reason, detail, pending.record, delivery)
-      this.missed(delivery)
+      backfillNeeds.tellOf(delivery)
       const letter = { ...record, topic: topics.deadLetters, headers: { ...headers, reason, detail } }
       await this.#writeDeadLetter(letter)
     }

@@ -1,9 +1,6 @@
-import type { PropertyHeader } from '../retry/carried.ts'
+import type { PropertyHeader } from '../message/property-header.ts'
 
-/**
- * What is delivered without having been a message of `events`, and what is asked of it before it is delivered
- * late.
- */
+/** What is delivered without having been a message of `events`. */
 
 /** An Identify that tells one property of a user, as its record of `memberships` causes it. */
 export type IdentifyToDeliver = PropertyHeader & {
@@ -28,32 +25,6 @@ export type DeleteToDeliver = {
     readonly body: Buffer
   }[]
 }
-
-/** A delivery that has waited on a retry topic, or is replayed. */
-export type Waiting = {
-  readonly unit: number
-  readonly sourceId: string
-  /** When its message was appended first, in epoch milliseconds. */
-  readonly firstSeenMs: number
-  readonly property?: PropertyHeader
-  readonly body: Buffer
-  readonly isUncertain: boolean
-}
-
-/**
- * What becomes of it. `superseded`: a newer value of the property was, or will be, routed. `suppressed`: its
- * user was deleted after it came. `send_current`: the present value goes in its place, with its version.
- */
-export type Judgement =
-  | { readonly kind: 'send' }
-  | { readonly kind: 'superseded' }
-  | { readonly kind: 'suppressed' }
-  | {
-      readonly kind: 'send_current'
-      readonly messageId: string
-      readonly body: Buffer
-      readonly since: string
-    }
 
 /** Why a delivery ended without an attempt to make it. */
 export type DropReason = 'superseded' | 'suppressed'

@@ -1,12 +1,14 @@
 import type { DestinationDefinition } from '../delivery/endpoint.ts'
+import type { Judgement } from '../message/judgement.ts'
 import type { Account } from './account.ts'
 import type { Delivery } from './delivery.ts'
 import type { Exits } from './exits.ts'
-import type { Judgement } from './identify.ts'
+import type { BackfillNeeds } from './needs-backfill.ts'
 import type { PipelineOptions } from './pipeline-ports.ts'
 
 type JudgingOptions = Pick<PipelineOptions, 'catalog' | 'judge' | 'needsJudging' | 'mayBeDeleted'> & {
   readonly account: Account
+  readonly backfillNeeds: BackfillNeeds
   readonly exits: Exits
   readonly isDraining: () => boolean
   readonly enqueue: (delivery: Delivery, destination: DestinationDefinition | undefined) => void
@@ -14,7 +16,11 @@ type JudgingOptions = Pick<PipelineOptions, 'catalog' | 'judge' | 'needsJudging'
   readonly letGo: (delivery: Delivery) => void
 }
 
-/** Asks what becomes of deliveries that waited, and does it. Holds no state of its own. */
+/**
+ * Asks what becomes of deliveries that waited, and does it: a retry that a newer value of its property has
+ * superseded is dropped, unless it is uncertain (`src/audience/superseding.ts` says which). Holds no state of
+ * its own.
+ */
 export class Judging {
   readonly #options: JudgingOptions
 
@@ -76,7 +82,7 @@ export class Judging {
   }
 
   #carryOut(delivery: Delivery, judgement: Judgement): void {
-    const { exits, catalog, enqueue } = this.#options
+    const { exits, backfillNeeds, catalog, enqueue } = this.#options
     if (delivery.isDelivered && isOfSame(delivery, judgement)) {
       // What was done late has changed nothing.
       exits.settle(delivery)
@@ -85,7 +91,7 @@ export class Judging {
     switch (judgement.kind) {
       case 'superseded':
         // What is newer went to those that were connected.
-        if (!this.#isConnected(delivery)) exits.missed(delivery)
+        if (!this.#isConnected(delivery)) backfillNeeds.tellOf(delivery)
         exits.drop(delivery, judgement.kind)
         return
       case 'suppressed':

@@ -1,5 +1,5 @@
 import type { LaneClass } from '../delivery/lane.ts'
-import type { PropertyHeader } from '../retry/carried.ts'
+import type { PropertyHeader } from '../message/property-header.ts'
 
 /**
  * Lets one Identify at a time through for each ordering key: a property of a user in a space, at one
@@ -16,7 +16,7 @@ export type Sequenced<D> = {
   readonly property: PropertyHeader | undefined
   readonly laneClass: LaneClass
   readonly isAbandoned: boolean
-  isUncertain: boolean
+  readonly isUncertain: boolean
   /** Set while this delivery holds its ordering key. */
   orderingKey: OrderingKey<D> | undefined
   /** The next that waits for the same ordering key. */

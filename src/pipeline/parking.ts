@@ -44,13 +44,12 @@ export class Parking {
    */
   park(delivery: Delivery, why: Exclude<ParkReason, 'failed' | 'not_before'>): void {
     const { ladder, now, exits } = this.#options
-    if (why === 'paused') delivery.expiresAtMs = 0
+    if (why === 'paused') delivery.stopClock()
     // The four hours run while the customer is down, whether we tried or knew better.
-    const doesExpire = why === 'paced' || why === 'proxy'
-    if (doesExpire && delivery.expiresAtMs === 0) delivery.expiresAtMs = now() + ladder.limitMs
+    if (why === 'paced' || why === 'proxy') delivery.startClock(ladder, now())
     if (delivery.expiresAtMs === 0) {
       const { rung, waitMs } = nextParkingStep(ladder, delivery.nextRung)
-      delivery.nextRung = rung + 1
+      delivery.takeRung(rung)
       exits.retry(delivery, waitMs, why)
       return
     }
@@ -58,6 +57,18 @@ export class Parking {
     const remaining = idsOf(hooks.filter(({ id }) => !delivery.failedHooks.includes(id)))
     if (why === 'paced') this.#waitForTurn(delivery, remaining)
     else this.follow(delivery, waitOn(ladder, delivery, remaining, now()), why)
+  }
+
+  /** A delivery that was not begun stays behind, for the next owner of its record. */
+  letGo(delivery: Delivery, why: 'shutdown' | 'handover'): void {
+    const { isBegun, record } = delivery.pending
+    // Its record's other deliveries were begun: if this one stayed behind, they would be made again. Where
+    // they are in any case, so is this one.
+    if ((isBegun && record.isElsewhere !== true) || delivery.isNewlyUncertain) {
+      this.park(delivery, why)
+      return
+    }
+    this.#options.exits.leaveBehind(delivery)
   }
 
   /** Waits for hooks that asked for a later time than now. */
@@ -73,7 +84,7 @@ export class Parking {
       this.expire(delivery, 'expired')
       return
     }
-    delivery.waits = step.waits
+    delivery.waitForTurn(step.waits)
     exits.retry(delivery, step.waitMs, 'paced')
   }
 }

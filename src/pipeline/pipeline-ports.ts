@@ -4,28 +4,18 @@ import type { DestinationDefinition } from '../delivery/endpoint.ts'
 import type { Sender } from '../delivery/sender.ts'
 import type { MessageLimits } from '../message/limits.ts'
 import type { DeadReason } from '../message/dead-letter-reasons.ts'
-import type { ReceivedHeaders } from '../message/record-headers.ts'
-import type { PropertyHeader } from '../retry/carried.ts'
+import type { HeldRecord, RecordContent } from '../message/held-record.ts'
+import type { Judgement, WaitingDelivery } from '../message/judgement.ts'
+import type { PropertyHeader } from '../message/property-header.ts'
+import type { CarriedHeaders } from '../retry/carried.ts'
 import type { Ladder } from '../retry/ladder.ts'
 import type { SkipReason } from '../routing/route.ts'
 import type { OmitReason } from './attempt.ts'
-import type { Delivery, HeldRecord } from './delivery.ts'
-import type { DeleteToDeliver, DropReason, IdentifyToDeliver, Judgement, Waiting } from './identify.ts'
+import type { Delivery } from './delivery.ts'
+import type { DeleteToDeliver, DropReason, IdentifyToDeliver } from './identify.ts'
 import type { HookResult } from './decision.ts'
 import type { OutboundRecord } from './outbound-record.ts'
-import type { PipelineTracing } from './delivery-trace.ts'
-
-/**
- * What a record holds. Apart from the record itself, which is kept until it is settled: these are slices of a
- * whole fetch, and keeping one would keep all of it.
- */
-export type RecordContent = {
-  readonly key: Buffer | null
-  readonly value: Buffer | null
-  readonly headers?: ReceivedHeaders
-  /** Why it could not be read from Kafka; it has neither key nor value then. */
-  readonly unreadable?: string
-}
+import type { DeliveryTrace } from './delivery-trace.ts'
 
 export type CatalogView = {
   readonly sources: ReadonlyMap<string, { readonly enabled: boolean; readonly kind?: 'events' | 'audiences' }>
@@ -105,6 +95,16 @@ export type RepeatFilter = {
   isRepeat(record: HeldRecord, sourceId: string, messageId: string): boolean
 }
 
+/**
+ * What the pipeline needs of tracing. Where tracing is off there is none of it, and nothing is done for it.
+ */
+export type PipelineTracing = {
+  /** A delivery of a record was made: it goes on with the record's trace, or begins one. */
+  begin(delivery: Delivery): DeliveryTrace
+  /** By which readers of another topic go on with the trace of a record that has no delivery. */
+  headersOf(record: HeldRecord): CarriedHeaders
+}
+
 export type PipelineOptions = {
   catalog: () => CatalogView
   sender: Sender
@@ -135,7 +135,7 @@ export type PipelineOptions = {
    * What becomes of a delivery that has waited; absent: all are sent. It fails only once its unit isn't ours
    * any more.
    */
-  judge?: (waiting: Waiting) => Promise<Judgement>
+  judge?: (waiting: WaitingDelivery) => Promise<Judgement>
   /** Which are to be judged, by what costs nothing to know; absent: those with a property. */
   needsJudging?: (sourceId: string, unit: number, hasProperty: boolean) => boolean
   /**
@@ -144,11 +144,11 @@ export type PipelineOptions = {
    */
   mayBeDeleted?: (property: PropertyHeader, unit: number) => boolean
   /**
-   * A destination has missed a value of this space, and won't get it by itself. Told each time. Where it
+   * A destination needs a backfill: it missed a value of this space. Told each time. Where it
    * gives a promise, the record isn't settled before that resolves: until then the end of this process would
    * have it forgotten.
    */
-  onBehind?: (destinationId: string, spaceId: string) => Promise<void> | undefined
+  needsBackfill?: (destinationId: string, spaceId: string) => Promise<void> | undefined
   /**
    * The source of messages that Sluice itself writes. Where the catalog has none such, somebody has taken it
    * out: they go to nobody.

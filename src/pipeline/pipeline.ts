@@ -1,21 +1,22 @@
+import type { HeldRecord, RecordContent } from '../message/held-record.ts'
 import { Bulkhead } from '../delivery/bulkhead.ts'
-import { createEndpoints, type DestinationDefinition, type Endpoint } from '../delivery/endpoint.ts'
-import type { LaneClass } from '../delivery/lane.ts'
-import { createLanes } from '../delivery/lanes.ts'
+import { createEndpoints, type DestinationDefinition } from '../delivery/endpoint.ts'
+import { GroupShare } from '../delivery/group-share.ts'
+import { createLanes, type Lanes } from '../delivery/lanes.ts'
 import { Account } from './account.ts'
-import { Attempt, type AttemptListener, type Omitted, type Way } from './attempt.ts'
-import { askedPauseMs, type AttemptPlan, hasNoChance, planAttempt, type PlanOptions } from './attempt-plan.ts'
+import { hasNoChance, type PlanOptions } from './attempt-plan.ts'
 import { Conclusion } from './conclusion.ts'
-import { idsOf } from './decision.ts'
-import type { Delivery, HeldRecord, LaneTerms } from './delivery.ts'
+import type { Delivery } from './delivery.ts'
 import { Entrance, type Entered } from './entrance.ts'
 import { Exits, keptOfEvent } from './exits.ts'
 import type { DeleteToDeliver, IdentifyToDeliver } from './identify.ts'
 import { Judging } from './judging.ts'
 import { Parking } from './parking.ts'
 import type { DeadReason } from '../message/dead-letter-reasons.ts'
-import type { FirstTryWay, OpenHook, Pipeline, PipelineOptions, RecordContent } from './pipeline-ports.ts'
+import type { OpenHook, Pipeline, PipelineOptions } from './pipeline-ports.ts'
+import { BackfillNeeds } from './needs-backfill.ts'
 import { OrderingKeys } from './ordering-keys.ts'
+import { Turns } from './turns.ts'
 
 /** A message is tried once an hour at least; of a hook that nothing is for, nobody knows how it is. */
 const openIfSentWithinMs = 65 * 60_000
@@ -27,39 +28,20 @@ export function createPipeline(options: PipelineOptions): Pipeline {
 class DeliveryPipeline implements Pipeline {
   readonly #options: PipelineOptions
   readonly #endpoints
-  readonly #lanes
+  readonly #lanes: Lanes<Delivery>
   readonly #bulkhead: Bulkhead
   readonly #account: Account
   readonly #exits: Exits
   readonly #parking: Parking
   readonly #judging: Judging
   readonly #entrance: Entrance
-  readonly #conclusion: Conclusion
+  readonly #turns: Turns
   readonly #plan: PlanOptions
-  readonly #listener: AttemptListener<Delivery> = {
-    begun: (delivery, way) => {
-      delivery.pending.isBegun = true
-      delivery.attempts++
-      delivery.waits = 0
-      if (delivery.attempts === 1) this.#options.observer.firstTried(delivery, firstTryWay(delivery, way))
-    },
-    answered: (delivery, result, durationMs) =>
-      this.#options.observer.attempted(delivery, result, durationMs),
-    mayGoOn: ({ isAbandoned }) => !this.#isDraining && !isAbandoned,
-    concluded: (delivery, endpoint, results, omitted, startedMs) => {
-      if (results.length === 0) this.#hadNoTurn(delivery, omitted)
-      else this.#conclusion.draw(delivery, endpoint, { results, omitted, startedMs })
-    },
-    omitted: (delivery, omitted) => this.#conclusion.reportOmitted(delivery, [omitted]),
-    isCurrent: (delivery, { definition }) => this.#isCurrent(delivery, definition),
-    freed: (delivery, isConcluded) => this.#free(delivery, isConcluded),
-    ended: () => this.#account.end(),
-  }
   readonly #orderingKeys = new OrderingKeys<Delivery>({
     superseded: (delivery) => this.#supersede(delivery),
     next: (delivery) => this.#next(delivery),
   })
-  #share = 1
+  readonly #groupShare = new GroupShare()
   #isDraining = false
 
   constructor(options: PipelineOptions) {
@@ -72,42 +54,64 @@ class DeliveryPipeline implements Pipeline {
       detached: { records: maxTries, bytes: maxBytes },
       onPressure: options.onPressure,
     })
-    const exits = new Exits({ ...options, account, orderingKeys: this.#orderingKeys })
+    const backfillNeeds = new BackfillNeeds({ ...options, account })
+    const exits = new Exits({ ...options, account, backfillNeeds, orderingKeys: this.#orderingKeys })
     this.#account = account
     this.#exits = exits
     this.#parking = new Parking({ ...options, exits })
     this.#judging = new Judging({
       ...options,
       account,
+      backfillNeeds,
       exits,
       isDraining: () => this.#isDraining,
       enqueue: (delivery, destination) => this.#enqueue(delivery, destination),
       letGo: (delivery) => this.#letGoNow(delivery),
     })
-    this.#conclusion = new Conclusion({
+    const conclusion = new Conclusion({
       ...options,
       account,
       judging: this.#judging,
       parking: this.#parking,
-      takeBack: (delivery, isProxyDown) => this.#takeBack(delivery, isProxyDown),
+      takeBack: (delivery, isProxyDown) => this.#turns.takeBack(delivery, isProxyDown),
     })
     this.#plan = { ladder: options.ladder, sickWaitMs: options.bulkhead.waitMs }
     this.#entrance = new Entrance({
       ...options,
       account,
+      backfillNeeds,
       exits,
-      laneTerms: (destination, laneClass) => this.#laneTerms(destination, laneClass),
+      groupShare: this.#groupShare,
     })
-    this.#lanes = createLanes<Delivery>({
-      maxInFlight: options.maxInFlight,
-      waitMs: options.laneWaitMs,
-      patienceMs: options.lanePatienceMs,
-      mayStart: options.mayBegin,
+    this.#lanes = this.#openLanes()
+    this.#turns = new Turns({
+      ...options,
+      account,
+      endpoints: this.#endpoints,
+      lanes: this.#lanes,
+      bulkhead: this.#bulkhead,
+      orderingKeys: this.#orderingKeys,
+      parking: this.#parking,
+      conclusion,
+      plan: this.#plan,
+      isDraining: () => this.#isDraining,
+      enqueue: (delivery, destination) => this.#enqueue(delivery, destination),
+      supersede: (delivery) => this.#supersede(delivery),
+      letGo: (delivery) => this.#letGoNow(delivery),
+    })
+  }
+
+  #openLanes(): Lanes<Delivery> {
+    return createLanes<Delivery>({
+      maxInFlight: this.#options.maxInFlight,
+      waitMs: this.#options.laneWaitMs,
+      patienceMs: this.#options.lanePatienceMs,
+      mayStart: this.#options.mayBegin,
       freeRecords: () => this.#account.freeRecords,
-      onCongested: options.onCongested,
-      start: (delivery) => this.#begin(delivery),
+      onCongested: this.#options.onCongested,
+      start: (delivery) => this.#turns.begin(delivery),
       overflow: (delivery) => this.#parking.park(delivery, 'overflow'),
-      letGo: (delivery) => this.#letGo(delivery, 'handover'),
+      letGo: (delivery) => this.#parking.letGo(delivery, 'handover'),
     })
   }
 
@@ -161,12 +165,12 @@ class DeliveryPipeline implements Pipeline {
   }
 
   setShare(share: number): void {
-    this.#share = share
+    this.#groupShare.set(share)
   }
 
   letGoAbandoned(): void {
     for (const delivery of this.#orderingKeys.takeWaiting(({ isAbandoned }) => isAbandoned))
-      this.#letGo(delivery, 'handover')
+      this.#parking.letGo(delivery, 'handover')
     this.#lanes.letGoAbandoned()
     this.#bulkhead.dropAbandoned()
   }
@@ -185,8 +189,9 @@ class DeliveryPipeline implements Pipeline {
   async drain(): Promise<void> {
     this.#isDraining = true
     this.#lanes.shut()
-    for (const delivery of this.#orderingKeys.takeWaiting(() => true)) this.#letGo(delivery, 'shutdown')
-    for (const delivery of this.#lanes.takeQueued()) this.#letGo(delivery, 'shutdown')
+    for (const delivery of this.#orderingKeys.takeWaiting(() => true))
+      this.#parking.letGo(delivery, 'shutdown')
+    for (const delivery of this.#lanes.takeQueued()) this.#parking.letGo(delivery, 'shutdown')
     this.#bulkhead.shut()
     this.#bulkhead.dropAll()
     await this.#account.idle()
@@ -197,21 +202,9 @@ class DeliveryPipeline implements Pipeline {
     this.#bulkhead.stop()
   }
 
-  /** A delivery that was not begun stays behind, for the next owner of its record. */
-  #letGo(delivery: Delivery, why: 'shutdown' | 'handover'): void {
-    const { isBegun, record } = delivery.pending
-    // Its record's other deliveries were begun: if this one stayed behind, they would be made again. Where
-    // they are in any case, so is this one.
-    if ((isBegun && record.isElsewhere !== true) || delivery.isNewlyUncertain) {
-      this.#parking.park(delivery, why)
-      return
-    }
-    this.#exits.leaveBehind(delivery)
-  }
-
   /** It is not to be delivered here any more: we stop, or its unit has another owner. */
   #letGoNow(delivery: Delivery): void {
-    this.#letGo(delivery, this.#isDraining ? 'shutdown' : 'handover')
+    this.#parking.letGo(delivery, this.#isDraining ? 'shutdown' : 'handover')
   }
 
   #enqueueAll(entered: readonly Entered[]): void {
@@ -232,7 +225,7 @@ class DeliveryPipeline implements Pipeline {
   }
 
   #supersede(delivery: Delivery): void {
-    if (delivery.isAbandoned) this.#letGo(delivery, 'handover')
+    if (delivery.isAbandoned) this.#parking.letGo(delivery, 'handover')
     else this.#exits.drop(delivery, 'superseded')
   }
 
@@ -274,170 +267,5 @@ class DeliveryPipeline implements Pipeline {
     )
       return
     this.#lanes.offer(delivery)
-  }
-
-  /** Begins one attempt; the catalog may have changed since the delivery was enqueued. */
-  #begin(queued: Delivery): void {
-    const delivery = queued.orderingKey === undefined ? queued : this.#newestOf(queued)
-    const catalog = this.#options.catalog()
-    const seen = delivery.seenIn === catalog ? delivery.endpoint : undefined
-    const definition = seen?.definition ?? catalog.destinations.get(delivery.destinationId)
-    if (definition?.state !== 'on') {
-      this.#lanes.finished(delivery)
-      this.#enqueue(delivery, definition)
-      return
-    }
-    delivery.laneCap = definition.maxInFlight
-    const endpoint = seen ?? this.#endpoints.of(definition)
-    const startedMs = this.#options.now()
-    const plan = planAttempt(delivery, endpoint, this.#plan, startedMs)
-    if ('waitFor' in plan) {
-      this.#lanes.finished(delivery)
-      this.#parking.waitForHooks(delivery, idsOf(plan.waitFor), startedMs)
-      return
-    }
-    const pauseMs = plan.sick.length === 0 ? undefined : askedPauseMs(plan)
-    if (pauseMs === undefined) this.#attempt(delivery, endpoint, plan, startedMs)
-    else this.#pause(delivery, pauseMs)
-  }
-
-  /**
-   * All of its hooks work, and asked for a pause: a short one slows its lane, with its limits; for a long one
-   * it has no turn.
-   */
-  #pause(delivery: Delivery, pauseMs: number): void {
-    if (pauseMs <= this.#options.laneWaitMs) {
-      this.#lanes.postpone(delivery, Math.max(1, Math.ceil(pauseMs)))
-      return
-    }
-    this.#lanes.finished(delivery)
-    this.#parking.park(delivery, 'paced')
-  }
-
-  /**
-   * A newer value takes the place in the lane of the one that it waits for, as long as that was not begun.
-   */
-  #newestOf(queued: Delivery): Delivery {
-    const newest = this.#orderingKeys.newestOf(queued)
-    if (newest === queued) return queued
-    newest.queuedAtMs = queued.queuedAtMs
-    this.#supersede(queued)
-    return newest
-  }
-
-  #attempt(
-    delivery: Delivery,
-    endpoint: Endpoint,
-    { hooks, sick, tryClass }: AttemptPlan,
-    startedMs: number,
-  ): void {
-    this.#account.begin()
-    delivery.hasPlace = true
-    if (sick.length === hooks.length && !this.#tryDetach(delivery)) return
-    new Attempt({
-      sender: this.#options.sender,
-      bulkhead: this.#bulkhead,
-      endpoint,
-      hooks,
-      sick,
-      tryClass,
-      isForAll: delivery.property !== undefined,
-      listener: this.#listener,
-      delivery,
-      startedMs,
-      now: this.#options.now,
-    }).start()
-  }
-
-  /**
-   * It waits for hooks that aren't well, out of their budget. Where that is used up, as by records that Kafka
-   * doesn't take, it has no turn.
-   */
-  #tryDetach(delivery: Delivery): boolean {
-    if (this.#account.mayDetach(delivery.pending)) {
-      delivery.detach()
-      return true
-    }
-    this.#hadNoTurn(delivery, [])
-    this.#free(delivery, true)
-    this.#account.end()
-    return false
-  }
-
-  /** Its hooks aren't well, and none was ready for it: no attempt was made, and no rung is used up. */
-  #hadNoTurn(delivery: Delivery, omitted: readonly Omitted[]): void {
-    if (omitted.some(({ why }) => why === 'abandoned')) this.#letGo(delivery, 'handover')
-    else if (omitted.some(({ why }) => why === 'closed')) this.#letGo(delivery, 'shutdown')
-    else this.#parking.park(delivery, 'paced')
-  }
-
-  /** Nothing of its attempt is under way any more but what goes through the bulkhead. */
-  #free(delivery: Delivery, isConcluded: boolean): void {
-    delivery.hasPlace = false
-    if (!isConcluded && this.#account.mayDetach(delivery.pending)) delivery.detach()
-    if (delivery.isToGoBack) this.#goBack(delivery)
-    else this.#lanes.finished(delivery)
-  }
-
-  /** Nothing was sent, since our proxy failed: that was no attempt. */
-  #takeBack(delivery: Delivery, isProxyDown: boolean): void {
-    delivery.attempts--
-    if (isProxyDown && delivery.hasPlace) delivery.isToGoBack = true
-    else if (isProxyDown) this.#offerLater(delivery)
-    // It may be this hook alone for which the proxy fails: then it must come to an end some time.
-    else this.#parking.park(delivery, 'proxy')
-  }
-
-  /** It has no place in its lane to go back to. */
-  #offerLater(delivery: Delivery): void {
-    this.#account.begin()
-    setTimeout(() => {
-      delivery.attach()
-      if (this.#isDraining) this.#letGo(delivery, 'shutdown')
-      else if (delivery.isAbandoned) this.#letGo(delivery, 'handover')
-      else this.#lanes.offer(delivery)
-      this.#account.end()
-    }, proxyPauseMs)
-  }
-
-  #goBack(delivery: Delivery): void {
-    delivery.isToGoBack = false
-    if (!this.#isDraining && !delivery.isAbandoned) {
-      this.#lanes.postpone(delivery, proxyPauseMs)
-      return
-    }
-    this.#lanes.finished(delivery)
-    this.#letGoNow(delivery)
-  }
-
-  #isCurrent({ destinationId, seenIn }: Delivery, definition: DestinationDefinition): boolean {
-    const catalog = this.#options.catalog()
-    return seenIn === catalog || catalog.destinations.get(destinationId) === definition
-  }
-
-  #laneTerms(destination: DestinationDefinition | undefined, laneClass: LaneClass): LaneTerms {
-    const limit = destination?.rateLimit
-    const rate =
-      limit === undefined || this.#share === 0
-        ? undefined
-        : {
-            perSecond: limit.perSecond * this.#share,
-            burst: Math.max(1, Math.floor(limit.burst * this.#share)),
-          }
-    return { cap: destination?.maxInFlight ?? 1, laneClass, rate }
-  }
-}
-
-/** How long a lane rests when one of its deliveries has found the proxy down. */
-const proxyPauseMs = 1_000
-
-function firstTryWay({ laneClass }: Delivery, way: Way): FirstTryWay {
-  switch (laneClass) {
-    case 'fresh':
-      return way === 'open' ? 'direct' : 'paced'
-    case 'retry':
-      return 'parked'
-    case 'backfill':
-      return 'replayed'
   }
 }

@@ -1,3 +1,4 @@
+import { isCount, isFilled } from '../message/json-values.ts'
 import { leftOutReasons } from './chosen.ts'
 import { replaySources, type Selection } from './selection.ts'
 import type { Tally } from './replay-tally.ts'
@@ -220,16 +221,8 @@ function isObject(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-function isCount(value: unknown): value is number {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
-}
-
 function isText(value: unknown): value is string {
   return typeof value === 'string'
-}
-
-function isFilled(value: unknown): value is string {
-  return isText(value) && value !== ''
 }
 
 function isTextOrAbsent(value: unknown): boolean {

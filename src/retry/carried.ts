@@ -1,3 +1,5 @@
+import { isFilled } from '../message/json-values.ts'
+import type { PropertyHeader } from '../message/property-header.ts'
 import {
   headerText,
   headerValue,
@@ -56,15 +58,6 @@ export type Carried = {
   isDelivered?: boolean
   /** The id of the replay that it came by last; '' is none. */
   replayJob?: string
-}
-
-/** One property of one user, and the version of its value. */
-export type PropertyHeader = {
-  readonly userId: string
-  readonly spaceId: string
-  readonly property: string
-  /** The version that the value has had since it came about; told apart, and not ordered, by its text. */
-  readonly since: string
 }
 
 export type CarriedHeaders = Record<string, string>
@@ -266,10 +259,6 @@ function parseNames(text: string): readonly [userId: string, spaceId: string, pr
   } catch {
     return undefined
   }
-}
-
-function isFilled(value: unknown): value is string {
-  return typeof value === 'string' && value !== ''
 }
 
 function readFlag(headers: ReceivedHeaders, name: string, faults: string[]): boolean {

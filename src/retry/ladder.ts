@@ -22,6 +22,20 @@ export function waitOf(ladder: Ladder, rung: number): number {
   return ladder.waitsMs[rung] ?? ladder.thenMs
 }
 
+/**
+ * When a delivery expires whose first try, or wait for one, began at `startedMs`: both in epoch milliseconds.
+ */
+export function clockEnd({ limitMs }: Ladder, startedMs: number): number {
+  return startedMs + limitMs
+}
+
+/**
+ * Starts the clock of a delivery at `nowMs`: gives when it expires. 0 is not yet; a clock that runs goes on.
+ */
+export function startClock(ladder: Ladder, expiresAtMs: number, nowMs: number): number {
+  return expiresAtMs === 0 ? clockEnd(ladder, nowMs) : expiresAtMs
+}
+
 /** The distinct waits, ascending: one retry topic each. */
 export function tiersOf(ladder: Ladder): number[] {
   return [...new Set([...ladder.waitsMs, ladder.thenMs])].sort((a, b) => a - b)
@@ -70,7 +84,7 @@ export function nextParkingStep(ladder: Ladder, rung: number): { rung: number; w
  * milliseconds. A `Retry-After` is clamped to it.
  */
 export function lastTryAt(ladder: Ladder, firstMs: number): number {
-  const expiresAtMs = firstMs + ladder.limitMs
+  const expiresAtMs = clockEnd(ladder, firstMs)
   let atMs = firstMs
   let rung = 0
   for (;;) {

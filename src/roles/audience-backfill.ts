@@ -2,7 +2,7 @@ import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { beginToFill } from '../backfill/begin.ts'
 import { CurrentStates, type StateFilter } from '../backfill/current-states.ts'
-import { decodeMark, encodeMark, isBehind, type Mark, Marks } from '../backfill/marks.ts'
+import { decodeMark, encodeMark, type Mark, Marks, needsBackfill } from '../backfill/marks.ts'
 import {
   type BackfillPosition,
   type BackfillScope,
@@ -183,7 +183,7 @@ class Run {
     const where = { topic: topics.backfills, partition: 0, stallTimeoutMs: readStallMs }
     return beginToFill({
       tellBegun: () => this.#tell({ kind: 'begun', destinationId, spaceId }),
-      isBehind: () => this.#isBehind(),
+      needsBackfill: () => this.#isBehind(),
       end: async () => (await reader.range(where)).end,
     })
   }
@@ -209,7 +209,7 @@ class Run {
         if (mark !== undefined) marks.take(mark, offset)
       }
     }
-    return isBehind(marks.of(options.destinationId, options.spaceId))
+    return needsBackfill(marks.of(options.destinationId, options.spaceId))
   }
 
   async #tell(mark: Mark): Promise<void> {

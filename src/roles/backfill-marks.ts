@@ -16,13 +16,13 @@ export type BackfillMarks = {
    * A destination has missed a value of a space. May be told as often as that happens, which costs little.
    * Gives a promise where that isn't written yet, and would be lost with this process.
    */
-  miss(destinationId: string, spaceId: string): Promise<void> | undefined
+  needsBackfill(destinationId: string, spaceId: string): Promise<void> | undefined
   /**
    * Destinations that need a backfill, each with the space, by what all members have written until some
    * seconds ago.
    */
   readonly behind: readonly Connection[]
-  readonly keeper: Pick<MarkKeeper, 'marks' | 'position' | 'tell' | 'miss'>
+  readonly keeper: Pick<MarkKeeper, 'marks' | 'position' | 'tell' | 'needsBackfill'>
   /** Reads what is in the log as of the call. Throws where Kafka doesn't answer. */
   read(): Promise<void>
   /** Writes what has still to be told, for half a second at the most. */
@@ -93,9 +93,9 @@ export function openBackfillMarks({
   }
 
   return {
-    miss: (destinationId, spaceId) => keeper.miss(destinationId, spaceId),
+    needsBackfill: (destinationId, spaceId) => keeper.needsBackfill(destinationId, spaceId),
     get behind() {
-      return keeper.behind
+      return keeper.needingBackfill
     },
     keeper,
     read,

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import type { Config } from '../config/schema.ts'
-import type { ClickHouse } from '../delivery-log/clickhouse/client.ts'
+import type { ClickHouse } from '../delivery-log/clickhouse/connect-clickhouse.ts'
 import { ddl, type Tables, tablesOf } from '../delivery-log/clickhouse/tables.ts'
 import type { Indexing, IndexingEvents } from '../delivery-log/indexing.ts'
 import { type LogQuery, QueryFailedError } from '../delivery-log/log-query.ts'
@@ -25,7 +25,7 @@ export async function openClickHouse(
   const clickHouse = await connect(config, log)
   if (clickHouse === undefined) return undefined
   const tables = tablesIn(config)
-  const { startClickHouseIndexing } = await import('../delivery-log/clickhouse/indexing.ts')
+  const { startClickHouseIndexing } = await import('../delivery-log/clickhouse/start-indexing.ts')
   const { openClickHouseQuery } = await import('../delivery-log/clickhouse/open-query.ts')
   return {
     async startIndexing(events, logger) {
@@ -74,7 +74,7 @@ async function connect(config: Config, log?: Pick<Logger, 'warn'>): Promise<Clic
   const { url, user, password: given, passwordFile, caFile, timeoutMs } = config.clickhouse
   if (url === undefined) return undefined
   // Most have no ClickHouse.
-  const { connectClickHouse } = await import('../delivery-log/clickhouse/client.ts')
+  const { connectClickHouse } = await import('../delivery-log/clickhouse/connect-clickhouse.ts')
   const onKept = (message: string): void => log?.warn({ clickhouse: url }, message)
   try {
     const setting = 'clickhouse.passwordFile (SLUICE_CLICKHOUSE_PASSWORD_FILE)'

@@ -1,7 +1,7 @@
 import type { LogFilter } from '../delivery-log/log-query.ts'
 import { logKinds, type LogRecord } from '../delivery-log/log-record.ts'
 import type { LogMinute } from '../delivery-log/minutes.ts'
-import { standingOf } from '../delivery-log/standing.ts'
+import { deliveryStateOf } from '../delivery-log/delivery-state.ts'
 import { parseTimestamp } from '../message/timestamp.ts'
 
 /** The delivery log as the admin API has it, and what that is asked for. Pure. */
@@ -42,10 +42,10 @@ export function recordData(record: LogRecord): object {
 export function lifeData(messageId: string, records: readonly LogRecord[]): object {
   const byDestination = Map.groupBy(records, ({ destination }) => destination)
   const deliveries = [...byDestination].map(([destination, ofIt]) => {
-    const { standing, dueMs } = standingOf(ofIt)
+    const { state, dueMs } = deliveryStateOf(ofIt)
     return {
       destination: orNull(destination),
-      state: standing,
+      state,
       dueAt: isoOrNull(dueMs),
       records: ofIt.map(recordData),
     }

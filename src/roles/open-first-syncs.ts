@@ -46,7 +46,7 @@ export function openFirstSyncs({
       ),
     )
     // A value that fits into no record of a delivery: the destination doesn't get it.
-    if (written.includes('refused')) await marks.miss(destinationId, spaceId)
+    if (written.includes('refused')) await marks.needsBackfill(destinationId, spaceId)
   }
 
   return new FirstSyncs({

@@ -212,7 +212,7 @@ export async function startMember({
     judge: (waiting) => audiences.judge(waiting),
     needsJudging: (_sourceId, unit, hasProperty) => hasProperty || audiences.hasDeletions(unit),
     mayBeDeleted: ({ userId, spaceId }, unit) => audiences.mayBeDeleted(unit, userId, spaceId),
-    onBehind: (destinationId, spaceId) => backfillMarks.miss(destinationId, spaceId),
+    needsBackfill: (destinationId, spaceId) => backfillMarks.needsBackfill(destinationId, spaceId),
     now: Date.now,
   })
   parts.add(running)

@@ -1,7 +1,107 @@
 import { type DestinationStream, type Logger, symbols } from 'pino'
+import type { Outcome, OutcomeKind } from '../delivery/outcome.ts'
+import type { HookResult } from '../pipeline/decision.ts'
+import type { Delivery } from '../pipeline/delivery.ts'
+import { PacedLines } from './paced-lines.ts'
 import { timeMember } from './time-member.ts'
 
-/** What the line of an attempt tells. Never a body, a URL or a secret. */
+/** All lines about attempts are written here. */
+export type AttemptLog = {
+  /** One request of an attempt has its outcome. */
+  add(delivery: Delivery, result: HookResult, durationMs: number): void
+  /** Writes what waits for its second. */
+  flush(): void
+}
+
+/** An attempt that has failed by an error. */
+type ErrorLine = { destination: string; hook: string; outcome: OutcomeKind }
+
+/** A dead endpoint would else fill the log of those who have switched attempts off, since they are many. */
+const errorEveryMs = 1_000
+
+/**
+ * Logs one line an attempt. Without `logAttempts` only those that are an error, at most one line a second for
+ * each hook and kind of error: the newest, with how many were left out.
+ */
+export function createAttemptLog({
+  log,
+  logAttempts,
+  timeoutMs,
+}: {
+  log: Logger
+  logAttempts: boolean
+  timeoutMs: number
+}): AttemptLog {
+  const errorMessages = errorMessagesOf(timeoutMs)
+  const writeError = (line: ErrorLine): void => log.error(line, errorMessages[line.outcome])
+  const pacedErrors = new PacedLines<ErrorLine>({ write: writeError, everyMs: errorEveryMs })
+  const logError = logAttempts
+    ? writeError
+    : (line: ErrorLine): void =>
+        pacedErrors.add(JSON.stringify([line.outcome, line.destination, line.hook]), line)
+  const logDelivered = createDeliveredLog(log)
+
+  function add(delivery: Delivery, { hookId, outcome, verdict }: HookResult, durationMs: number): void {
+    const isError = errorMessages[outcome.kind] !== undefined
+    if (!logAttempts && !isError) return
+    const roundMs = Math.round(durationMs * 10) / 10
+    if (verdict.kind === 'delivered' && outcome.kind === 'answer') {
+      logDelivered({
+        destination: delivery.destinationId,
+        hook: hookId,
+        messageId: delivery.messageId,
+        type: delivery.kind,
+        attempt: delivery.attempts,
+        status: outcome.status,
+        durationMs: roundMs,
+        traceId: delivery.trace?.traceId,
+        replayJob: delivery.replayJob,
+      })
+      return
+    }
+    const line = {
+      destination: delivery.destinationId,
+      hook: hookId,
+      messageId: delivery.messageId,
+      type: delivery.kind,
+      attempt: delivery.attempts,
+      verdict: verdict.kind,
+      outcome: outcome.kind,
+      ...detailOf(outcome),
+      durationMs: roundMs,
+      traceId: delivery.trace?.traceId,
+      ...(delivery.replayJob !== '' && { replay: delivery.replayJob }),
+    }
+    if (isError) logError(line)
+    else if (outcome.kind === 'proxy') log.warn(line, 'the proxy failed: no request was sent')
+    else log.warn(line, 'attempt')
+  }
+
+  return { add, flush: () => pacedErrors.flush() }
+}
+
+/** Gives what a line says of an outcome that is an error. */
+function errorMessagesOf(timeoutMs: number): Partial<Record<OutcomeKind, string>> {
+  return {
+    timeout: `timeout: no response within ${timeoutMs} ms`,
+    certificate: 'the certificate is not trusted: nothing was sent',
+    address:
+      'the address is not allowed: no connection was made; see delivery.allowAddresses (SLUICE_DELIVERY_ALLOW_ADDRESSES)',
+  }
+}
+
+function detailOf(outcome: Outcome): {
+  status?: number
+  retryAfterMs?: number
+  code?: string
+  address?: string
+  detail?: string
+} {
+  const { kind: _kind, ...detail } = outcome
+  return detail
+}
+
+/** What the line of an attempt tells that delivered. Never a body, a URL or a secret. */
 export type AttemptLine = {
   destination: string
   hook: string

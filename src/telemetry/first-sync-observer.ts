@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { FirstSyncObserver, FirstSyncProgress } from '../backfill/first-syncs.ts'
+import type { FirstSyncObserver, FirstSyncProgress } from '../backfill/first-sync-ports.ts'
 import { memo } from './memo.ts'
 import type { Metrics } from './metrics.ts'
 

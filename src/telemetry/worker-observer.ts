@@ -1,9 +1,10 @@
 import type { Logger } from 'pino'
+import type { HeldRecord } from '../message/held-record.ts'
 import type { Outcome, OutcomeKind } from '../delivery/outcome.ts'
 import type { VerdictKind } from '../delivery/verdict.ts'
 import { type OmitReason, omitReasons } from '../pipeline/attempt.ts'
 import type { HookResult } from '../pipeline/decision.ts'
-import type { Delivery, HeldRecord } from '../pipeline/delivery.ts'
+import type { Delivery } from '../pipeline/delivery.ts'
 import type { DropReason } from '../pipeline/identify.ts'
 import type { DeadReason } from '../message/dead-letter-reasons.ts'
 import type {
@@ -13,17 +14,16 @@ import type {
   PipelineObserver,
 } from '../pipeline/pipeline-ports.ts'
 import { formatWait } from '../retry/duration.ts'
-import { createDeliveredLog } from './attempt-line.ts'
+import { createAttemptLog } from './attempt-line.ts'
 import { memo } from './memo.ts'
 import type { Metrics } from './metrics.ts'
 import { PacedLines } from './paced-lines.ts'
 import type { ObservedSeries } from './metric-tally.ts'
 
 /**
- * Turns what the pipeline reports into metrics, and into one log line an attempt. Without `logAttempts` it
- * logs of attempts only what is an error, at most one line a second for each hook and kind of error: the
- * newest, with how many were left out. `flush` writes what waits for its second. Never logs a body or a
- * secret.
+ * Turns what the pipeline reports into metrics and log lines: of each attempt one, or of errors alone
+ * (`attempt-line.ts`). `flush` writes what waits, since a line like it was written just before. Never logs a
+ * body or a secret.
  */
 export function createObserver({
   metrics,
@@ -39,18 +39,6 @@ export function createObserver({
   retryLimitMs: number
 }): PipelineObserver & { flush(): void } {
   const { perDestination } = metrics
-  const errorMessages: Partial<Record<OutcomeKind, string>> = {
-    timeout: `timeout: no response within ${timeoutMs} ms`,
-    certificate: 'the certificate is not trusted: nothing was sent',
-    address:
-      'the address is not allowed: no connection was made; see delivery.allowAddresses (SLUICE_DELIVERY_ALLOW_ADDRESSES)',
-  }
-  const writeError = (line: ErrorLine): void => log.error(line, errorMessages[line.outcome])
-  const pacedErrors = new PacedLines<ErrorLine>({ write: writeError, everyMs: errorEveryMs })
-  const logError = logAttempts
-    ? writeError
-    : (line: ErrorLine): void =>
-        pacedErrors.add(JSON.stringify([line.outcome, line.destination, line.hook]), line)
   const attemptSeries = memo((outcome: OutcomeKind) => ({
     seconds: metrics.attemptSeconds.series({ outcome }),
     counted: memo((statusClass: StatusClass) =>
@@ -72,7 +60,7 @@ export function createObserver({
     ),
   )
   const delivered = deliveries('delivered')
-  const logDelivered = createDeliveredLog(log)
+  const attemptLog = createAttemptLog({ log, logAttempts, timeoutMs })
   // So that a first one is seen as a rise.
   if (!perDestination) for (const reason of omitReasons) metrics.hooksOmitted.inc({ reason }, 0)
   const omissions = new PacedLines<OmissionLine>({
@@ -84,7 +72,8 @@ export function createObserver({
   const retryLimitUsed = metrics.retryLimitUsed.series({})
   const repeatsDropped = metrics.repeatsDropped.series({})
 
-  function attempted(delivery: Delivery, { hookId, outcome, verdict }: HookResult, durationMs: number): void {
+  function attempted(delivery: Delivery, result: HookResult, durationMs: number): void {
+    const { outcome, verdict } = result
     // Nothing was sent: that was no attempt. The proxy's own metrics count it.
     if (outcome.kind !== 'proxy') {
       const series = attemptSeries(outcome.kind)
@@ -93,39 +82,7 @@ export function createObserver({
         .counted(statusClassOf(outcome))(verdict.kind)(perDestination ? delivery.destinationId : '')
         .inc()
     }
-    const isError = errorMessages[outcome.kind] !== undefined
-    if (!logAttempts && !isError) return
-    const roundMs = Math.round(durationMs * 10) / 10
-    if (verdict.kind === 'delivered' && outcome.kind === 'answer') {
-      logDelivered({
-        destination: delivery.destinationId,
-        hook: hookId,
-        messageId: delivery.messageId,
-        type: delivery.kind,
-        attempt: delivery.attempts,
-        status: outcome.status,
-        durationMs: roundMs,
-        traceId: delivery.trace?.traceId,
-        replayJob: delivery.replayJob,
-      })
-      return
-    }
-    const line = {
-      destination: delivery.destinationId,
-      hook: hookId,
-      messageId: delivery.messageId,
-      type: delivery.kind,
-      attempt: delivery.attempts,
-      verdict: verdict.kind,
-      outcome: outcome.kind,
-      ...detailOf(outcome),
-      durationMs: roundMs,
-      traceId: delivery.trace?.traceId,
-      ...(delivery.replayJob !== '' && { replay: delivery.replayJob }),
-    }
-    if (isError) logError(line)
-    else if (outcome.kind === 'proxy') log.warn(line, 'the proxy failed: no request was sent')
-    else log.warn(line, 'attempt')
+    attemptLog.add(delivery, result, durationMs)
   }
 
   return {
@@ -188,7 +145,7 @@ export function createObserver({
       log.error({ err: error }, 'a fault of Sluice, please report it')
     },
     flush() {
-      pacedErrors.flush()
+      attemptLog.flush()
       omissions.flush()
     },
   }
@@ -203,18 +160,12 @@ function firstTrySeries({ firstAttemptSeconds }: Metrics): Record<FirstTryWay, O
   }
 }
 
-/** An attempt that has failed by an error. */
-type ErrorLine = { destination: string; hook: string; outcome: OutcomeKind }
-
 type OmissionLine = { destination: string; hook: string; reason: OmitReason; messageId: string }
 
 const omissionMessage =
   'this URL never gets the message, which another URL of its destination took: it fails or asked for a pause, and had no turn in time'
 /** One line for each URL and reason. */
 const omissionEveryMs = 10_000
-
-/** A dead endpoint would else fill the log of those who have switched attempts off, since they are many. */
-const errorEveryMs = 1_000
 
 /** Of an id of the catalog. What somebody else has sent may be longer. */
 const maxIdCharacters = 100
@@ -225,15 +176,4 @@ const statusClasses: readonly StatusClass[] = ['other', '1xx', '2xx', '3xx', '4x
 
 function statusClassOf(outcome: Outcome): StatusClass {
   return outcome.kind === 'answer' ? (statusClasses[Math.floor(outcome.status / 100)] ?? 'other') : 'none'
-}
-
-function detailOf(outcome: Outcome): {
-  status?: number
-  retryAfterMs?: number
-  code?: string
-  address?: string
-  detail?: string
-} {
-  const { kind: _kind, ...detail } = outcome
-  return detail
 }

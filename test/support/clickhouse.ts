@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import type { ClickHouseAccess } from '../../src/delivery-log/clickhouse/client.ts'
+import type { ClickHouseAccess } from '../../src/delivery-log/clickhouse/connect-clickhouse.ts'
 import { chdbFolder, installed } from '../clients/installed.ts'
 
 /** A ClickHouse for tests: the server at `CLICKHOUSE_URL` (with `CLICKHOUSE_USER` and `CLICKHOUSE_PASSWORD`), else its engine in a process of its own. */

@@ -85,8 +85,8 @@ export async function startTrials(): Promise<Trials> {
         omitted() {},
         freed() {},
         mayGoOn: () => false,
-        concluded(_delivery, _endpoint, concluded) {
-          results = concluded
+        concluded(_delivery, _endpoint, attempted) {
+          results = attempted.results
         },
         ended: () => released.resolve(),
       },

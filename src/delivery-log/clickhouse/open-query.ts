@@ -1,7 +1,15 @@
 import type { LogFilter, LogPage, LogQuery, LogStatus, MinuteCount, MinutePercentiles } from '../log-query.ts'
 import type { LogRecord } from '../log-record.ts'
-import type { ClickHouse } from './client.ts'
-import { countsSql, cursorOf, pageSql, percentilesSql, type Place, placeOf, statusSql } from './query-sql.ts'
+import type { ClickHouse } from './connect-clickhouse.ts'
+import {
+  countsSql,
+  cursorOf,
+  pageSql,
+  percentilesSql,
+  type RowPlace,
+  placeOf,
+  statusSql,
+} from './query-sql.ts'
 import { kindIn, type ReadRow, readRow } from './read-row.ts'
 import type { Tables } from './tables.ts'
 
@@ -79,7 +87,7 @@ class ClickHouseQuery implements LogQuery {
     return this.#options.clickHouse.close()
   }
 
-  async #newest(filter: LogFilter, behind: Place | undefined, limit: number): Promise<readonly ReadRow[]> {
+  async #newest(filter: LogFilter, behind: RowPlace | undefined, limit: number): Promise<readonly ReadRow[]> {
     if (isNarrow(filter)) return this.#page(filter, behind, limit)
     const { oldestMs, newestMs } = await this.#extent()
     const fromMs = Math.max(filter.fromMs, oldestMs)
@@ -93,7 +101,7 @@ class ClickHouseQuery implements LogQuery {
     return found
   }
 
-  async #page(filter: LogFilter, behind: Place | undefined, limit: number): Promise<readonly ReadRow[]> {
+  async #page(filter: LogFilter, behind: RowPlace | undefined, limit: number): Promise<readonly ReadRow[]> {
     const { clickHouse, tables } = this.#options
     if (filter.toMs <= filter.fromMs) return []
     return (await clickHouse.rows(pageSql(tables, filter, { behind, limit }))).map(readRow)

@@ -7,7 +7,7 @@ import { type ColumnName, columns, hashSql, quoted, rowKey, type Tables } from '
 export type Asked = { readonly sql: string; readonly params: Readonly<Record<string, unknown>> }
 
 /** A row that was the last of its page: its values of `rowKey`. */
-export type Place = {
+export type RowPlace = {
   readonly atMs: number
   readonly unit: number
   readonly offset: number
@@ -26,7 +26,7 @@ const everyColumn = columns.map(([name]) => (name === 'at' ? 'toUnixTimestamp64M
 export function pageSql(
   tables: Tables,
   filter: LogFilter,
-  { behind, limit }: { behind?: Place | undefined; limit: number },
+  { behind, limit }: { behind?: RowPlace | undefined; limit: number },
 ): Asked {
   const where = conditionsOf(tables, filter)
   if (behind !== undefined) {
@@ -136,12 +136,12 @@ function timeSql({ fromMs, toMs }: LogFilter): { sql: string[]; params: Record<s
   return { sql, params }
 }
 
-export function cursorOf({ atMs, unit, offset, number }: Place): string {
+export function cursorOf({ atMs, unit, offset, number }: RowPlace): string {
   return Buffer.from(`${atMs}.${unit}.${offset}.${number}`).toString('base64url')
 }
 
 /** Throws a `BadCursorError`. */
-export function placeOf(cursor: string): Place {
+export function placeOf(cursor: string): RowPlace {
   const match = /^(\d{1,14})\.(\d{1,10})\.(\d{1,16})\.(\d{1,10})$/.exec(
     Buffer.from(cursor, 'base64url').toString(),
   )

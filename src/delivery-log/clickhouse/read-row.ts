@@ -1,8 +1,8 @@
 import { logKinds, type LogKind, logOutcomes, type LogRecord, logVerdicts } from '../log-record.ts'
-import type { Place } from './query-sql.ts'
+import type { RowPlace } from './query-sql.ts'
 import { columns, type ColumnName } from './tables.ts'
 
-export type ReadRow = { readonly record: LogRecord; readonly place: Place }
+export type ReadRow = { readonly record: LogRecord; readonly place: RowPlace }
 
 const indexes = new Map<ColumnName, number>(columns.map(([name], index) => [name, index]))
 

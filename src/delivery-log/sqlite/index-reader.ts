@@ -86,7 +86,7 @@ export class IndexReader {
   /** From the newest on, or from behind a place on. */
   #newest(
     filter: LogFilter,
-    place: Place | undefined,
+    place: SlotPlace | undefined,
     limit: number,
   ): { records: Found[]; next: string | undefined } {
     const records: Found[] = []
@@ -158,13 +158,13 @@ function isWithin(slot: number, { fromMs, toMs }: Pick<LogFilter, 'fromMs' | 'to
 const maxFound = 10_000
 
 /** A row that was the last of its page. */
-type Place = { readonly slot: number; readonly id: number }
+type SlotPlace = { readonly slot: number; readonly id: number }
 
 function cursorOf(slot: number, id: number): string {
   return Buffer.from(`${slot}.${id}`).toString('base64url')
 }
 
-function placeOf(cursor: string): Place {
+function placeOf(cursor: string): SlotPlace {
   const match = /^(\d{1,9})\.(\d{1,16})$/.exec(Buffer.from(cursor, 'base64url').toString())
   if (match === null) throw new BadCursorError('the cursor is of no page of this log')
   return { slot: Number(match[1]), id: Number(match[2]) }

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { createAddressPolicy } from '../../../src/address/policy.ts'
 import { createSender } from '../../../src/delivery/sender.ts'
-import type { Judgement, Waiting } from '../../../src/pipeline/identify.ts'
+import type { Judgement, WaitingDelivery } from '../../../src/message/judgement.ts'
 import {
   answer,
   inTurn,
@@ -24,7 +24,7 @@ afterEach(async () => {
 
 async function scene(
   script: Script,
-  judge?: (waiting: Waiting) => Promise<Judgement>,
+  judge?: (waiting: WaitingDelivery) => Promise<Judgement>,
 ): Promise<{ server: Receiver; all: Stage; values: () => string[] }> {
   const server = await startReceiver(script)
   const sender = createSender({

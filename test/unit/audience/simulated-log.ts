@@ -1,11 +1,10 @@
+import type { HeldRecord, RecordContent } from '../../../src/message/held-record.ts'
 import { type AudienceUnits, createAudienceUnits } from '../../../src/audience/units.ts'
 import type {
   AudienceObserver,
   AudiencePorts,
-  HeldRecord,
   Identify,
   LoggedState,
-  RecordContent,
 } from '../../../src/audience/audience-ports.ts'
 import { defaultLimits } from '../../../src/message/limits.ts'
 import { partitionOf } from '../../../src/message/partitioner.ts'

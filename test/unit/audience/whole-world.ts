@@ -1,10 +1,12 @@
+import type { HeldRecord } from '../../../src/message/held-record.ts'
 import type { Outcome } from '../../../src/delivery/outcome.ts'
 import type { Exchange } from '../../../src/delivery/sender.ts'
-import type { HeldRecord, Identify } from '../../../src/audience/audience-ports.ts'
+import type { Identify } from '../../../src/audience/audience-ports.ts'
 import { roomyBulkhead } from '../../support/bulkhead.ts'
 import { defaultLimits } from '../../../src/message/limits.ts'
 import type { Delivery } from '../../../src/pipeline/delivery.ts'
-import type { DropReason, Judgement, Waiting } from '../../../src/pipeline/identify.ts'
+import type { Judgement, WaitingDelivery } from '../../../src/message/judgement.ts'
+import type { DropReason } from '../../../src/pipeline/identify.ts'
 import { createPipeline } from '../../../src/pipeline/pipeline.ts'
 import type { Pipeline } from '../../../src/pipeline/pipeline-ports.ts'
 import { formatWait } from '../../../src/retry/duration.ts'
@@ -558,7 +560,7 @@ export class WholeWorld {
       onPressure() {},
       onCongested() {},
       judge: (waiting) => this.#judge(member, waiting),
-      onBehind: (to, spaceId) => {
+      needsBackfill: (to, spaceId) => {
         if (!member.owner.isKilled) this.#behind.add(`${to} ${spaceId}`)
       },
       now: () => log.nowMs,
@@ -577,7 +579,7 @@ export class WholeWorld {
     this.requests.push({ ...sent, member, exchange, isSpent })
   }
 
-  async #judge(member: Member, waiting: Waiting): Promise<Judgement> {
+  async #judge(member: Member, waiting: WaitingDelivery): Promise<Judgement> {
     this.#origins.set(waiting.body, waiting.firstSeenMs)
     const judgement = await member.owner.units.judge(waiting)
     this.seen.add(`judged: ${judgement.kind}`)

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { MarkKeeper } from '../../../src/backfill/mark-keeper.ts'
-import { decodeMark, encodeMark, isBehind, type Mark, Marks } from '../../../src/backfill/marks.ts'
+import { decodeMark, encodeMark, type Mark, Marks, needsBackfill } from '../../../src/backfill/marks.ts'
 import type { Standing } from '../../../src/backfill/standing.ts'
 
 const id = fc.string({ minLength: 1, maxLength: 10, unit: 'grapheme' })
@@ -171,7 +171,7 @@ describe('whatever workers miss, and whenever backfills begin and end', () => {
           const of = 'worker' in rest ? rest.worker : 0
           switch (kind) {
             case 'miss':
-              void workers[of]?.miss(pair.destinationId, pair.spaceId)
+              void workers[of]?.needsBackfill(pair.destinationId, pair.spaceId)
               lastMiss = at
               break
             case 'update':
@@ -209,11 +209,11 @@ describe('whatever workers miss, and whenever backfills begin and end', () => {
           const mark = decodeMark(key, value)
           if (mark !== undefined) seen.take(mark, offset)
         }
-        const isMarked = isBehind(seen.of(pair.destinationId, pair.spaceId))
+        const isMarked = needsBackfill(seen.of(pair.destinationId, pair.spaceId))
         if (lastMiss > filledFrom) expect(isMarked).toBe(lastMiss > 0)
         // What is written late is taken for missed late: a mark too many, never one too few.
         if (lastMiss < 0) expect(isMarked).toBe(false)
-        for (const one of workers) expect(one.behind).toEqual(isMarked ? [pair] : [])
+        for (const one of workers) expect(one.needingBackfill).toEqual(isMarked ? [pair] : [])
       }),
       { numRuns: 1_500 },
     )
@@ -234,7 +234,7 @@ describe('whatever workers miss, and whenever backfills begin and end', () => {
     let waiting = 0
     for (let misses = 0; misses < 5; misses++) {
       waiting++
-      void keeper.miss('crm', 'space')?.then(() => waiting--)
+      void keeper.needsBackfill('crm', 'space')?.then(() => waiting--)
     }
     log.land()
     await Promise.resolve()
@@ -242,24 +242,24 @@ describe('whatever workers miss, and whenever backfills begin and end', () => {
     log.acknowledge()
     await keeper.written()
     expect(waiting).toBe(0)
-    expect(keeper.behind).toEqual([pair])
+    expect(keeper.needingBackfill).toEqual([pair])
     // Nothing is to be waited for: the log says so already.
-    expect(keeper.miss('crm', 'space')).toBeUndefined()
+    expect(keeper.needsBackfill('crm', 'space')).toBeUndefined()
     for (let round = 0; round < 3; round++) {
       await keeper.update()
-      void keeper.miss('crm', 'space')
+      void keeper.needsBackfill('crm', 'space')
     }
     await keeper.update()
     expect(log.records).toHaveLength(1)
     log.append(encodeMark({ kind: 'begun', ...pair }))
     log.append(encodeMark({ kind: 'filled', ...pair, upTo: log.records.length }))
     await keeper.update()
-    expect(keeper.behind).toEqual([])
+    expect(keeper.needingBackfill).toEqual([])
     expect(told).toEqual(['crm space'])
-    void keeper.miss('crm', 'space')
+    void keeper.needsBackfill('crm', 'space')
     log.acknowledge()
     await keeper.written()
-    expect(keeper.behind).toEqual([pair])
+    expect(keeper.needingBackfill).toEqual([pair])
   })
 })
 
@@ -271,7 +271,7 @@ function take(marks: readonly Mark[]): Marks {
 }
 
 function isMarkedBy(marks: readonly Mark[]): boolean {
-  return take(marks).behind.length > 0
+  return take(marks).needingBackfill.length > 0
 }
 
 describe('units that have told all', () => {
@@ -319,16 +319,16 @@ test('what is missed while the log is read, after it has told of a backfill that
     write: (record) => log.write(record),
     onMark: () => undefined,
   })
-  void keeper.miss('crm', 'space')
+  void keeper.needsBackfill('crm', 'space')
   log.acknowledge()
   await keeper.written()
   await keeper.update()
   log.append(encodeMark({ kind: 'begun', ...pair }))
   isToWait = true
   const updating = keeper.update()
-  expect(keeper.miss('crm', 'space')).toBeUndefined()
+  expect(keeper.needsBackfill('crm', 'space')).toBeUndefined()
   await new Promise(setImmediate)
-  expect(keeper.miss('crm', 'space')).toBeInstanceOf(Promise)
+  expect(keeper.needsBackfill('crm', 'space')).toBeInstanceOf(Promise)
   log.acknowledge()
   halfRead.resolve()
   await updating

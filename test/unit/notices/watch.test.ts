@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest'
+import type { HeldRecord } from '../../../src/message/held-record.ts'
 import type { Outcome } from '../../../src/delivery/outcome.ts'
 import { judge } from '../../../src/delivery/verdict.ts'
 import { Watch } from '../../../src/notices/watch.ts'
-import { Delivery, type HeldRecord, PendingRecord } from '../../../src/pipeline/delivery.ts'
+import { Delivery, PendingRecord } from '../../../src/pipeline/delivery.ts'
 import type { OpenHook } from '../../../src/pipeline/pipeline-ports.ts'
 
 const minute = 60_000

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Outcome } from '../../../src/delivery/outcome.ts'
-import type { Judgement } from '../../../src/pipeline/identify.ts'
+import type { Judgement } from '../../../src/message/judgement.ts'
 import type { PipelineOptions } from '../../../src/pipeline/pipeline-ports.ts'
 import { until } from '../../support/until.ts'
 import {

@@ -1,11 +1,10 @@
+import type { HeldRecord, RecordContent } from '../../../src/message/held-record.ts'
 import { roomyBulkhead } from '../../support/bulkhead.ts'
 import { describe, expect, test } from 'vitest'
 import type { DestinationDefinition } from '../../../src/delivery/endpoint.ts'
 import { defaultLimits, type MessageLimits } from '../../../src/message/limits.ts'
-import type { HeldRecord } from '../../../src/pipeline/delivery.ts'
 import type { OutboundRecord } from '../../../src/pipeline/outbound-record.ts'
 import { createPipeline } from '../../../src/pipeline/pipeline.ts'
-import type { RecordContent } from '../../../src/pipeline/pipeline-ports.ts'
 import { encodeCarried } from '../../../src/retry/carried.ts'
 import { until } from '../../support/until.ts'
 

@@ -1,11 +1,13 @@
+import type { HeldRecord } from '../../../src/message/held-record.ts'
 import { roomyBulkhead } from '../../support/bulkhead.ts'
 import { setImmediate as turn } from 'node:timers/promises'
 import type { DestinationDefinition } from '../../../src/delivery/endpoint.ts'
 import type { Outcome } from '../../../src/delivery/outcome.ts'
 import type { Exchange } from '../../../src/delivery/sender.ts'
 import { defaultLimits } from '../../../src/message/limits.ts'
-import type { Delivery, HeldRecord } from '../../../src/pipeline/delivery.ts'
-import type { DropReason, Judgement, Waiting } from '../../../src/pipeline/identify.ts'
+import type { Delivery } from '../../../src/pipeline/delivery.ts'
+import type { Judgement, WaitingDelivery } from '../../../src/message/judgement.ts'
+import type { DropReason } from '../../../src/pipeline/identify.ts'
 import type { OutboundRecord } from '../../../src/pipeline/outbound-record.ts'
 import { createPipeline } from '../../../src/pipeline/pipeline.ts'
 import type { Pipeline } from '../../../src/pipeline/pipeline-ports.ts'
@@ -45,7 +47,7 @@ export type Produce = {
 
 export type Question = {
   readonly owner: Owner
-  readonly waiting: Waiting
+  readonly waiting: WaitingDelivery
   readonly asked: Judgement
   readonly answer: (judgement: Judgement) => void
 }
@@ -385,7 +387,7 @@ export class SimulatedUnit {
     this.parked.push({ id, record, dueMs: this.#nowMs + waitMs })
   }
 
-  #judge({ property, isUncertain, body }: Waiting): Judgement {
+  #judge({ property, isUncertain, body }: WaitingDelivery): Judgement {
     const user = property?.userId ?? ''
     const value = this.state.get(user) ?? 0
     if (value === Number(property?.since)) return { kind: 'send' }
@@ -508,7 +510,7 @@ export class SimulatedUnit {
         new Promise((answer) => {
           this.questions.push({ owner, waiting, asked: this.#judge(waiting), answer })
         }),
-      onBehind: (to, spaceId) => {
+      needsBackfill: (to, spaceId) => {
         if (!owner.isDead) this.behind.add(subjectOf(to, spaceId.replace('space-', '')))
       },
       now: () => this.#nowMs,

@@ -1,10 +1,11 @@
+import type { HeldRecord } from '../../../src/message/held-record.ts'
 import { roomyBulkhead } from '../../support/bulkhead.ts'
 import { setImmediate as turn } from 'node:timers/promises'
 import type { DestinationDefinition } from '../../../src/delivery/endpoint.ts'
 import type { Outcome } from '../../../src/delivery/outcome.ts'
 import { defaultLimits } from '../../../src/message/limits.ts'
-import type { HeldRecord } from '../../../src/pipeline/delivery.ts'
-import type { IdentifyToDeliver, Judgement, Waiting } from '../../../src/pipeline/identify.ts'
+import type { Judgement, WaitingDelivery } from '../../../src/message/judgement.ts'
+import type { IdentifyToDeliver } from '../../../src/pipeline/identify.ts'
 import type { OutboundRecord } from '../../../src/pipeline/outbound-record.ts'
 import { createPipeline } from '../../../src/pipeline/pipeline.ts'
 import type { Pipeline, PipelineOptions } from '../../../src/pipeline/pipeline-ports.ts'
@@ -82,9 +83,9 @@ export type Stage = {
   posted: Posted[]
   /** All that was produced and acknowledged. */
   written: OutboundRecord[]
-  /** What was told to the observer, and to `onBehind`, a line each. */
+  /** What was told to the observer, and to `needsBackfill`, a line each. */
   told: string[]
-  judged: Waiting[]
+  judged: WaitingDelivery[]
   identify(value: string, settings?: Partial<TestRecord & IdentifyToDeliver>): TestRecord
   /** Hands in again what was written to a retry topic. */
   retry(record: OutboundRecord | undefined, settings?: Partial<TestRecord>): TestRecord
@@ -96,7 +97,7 @@ export type Stage = {
 }
 
 export type StageOptions = Partial<PipelineOptions> & {
-  /** When what is told to `onBehind` is written; at once, when nothing is said. */
+  /** When what is told to `needsBackfill` is written; at once, when nothing is said. */
   marked?: PromiseWithResolvers<void>
   destinations?: readonly Destination[]
   sources?: Readonly<Record<string, { enabled?: boolean; kind?: 'events' | 'audiences' }>>
@@ -112,7 +113,7 @@ export function stage({
   const posted: Posted[] = []
   const written: OutboundRecord[] = []
   const told: string[] = []
-  const judged: Waiting[] = []
+  const judged: WaitingDelivery[] = []
   const { judge = async (): Promise<Judgement> => ({ kind: 'send' }) } = options
   const catalog = {
     sources: new Map(
@@ -175,7 +176,7 @@ export function stage({
     buffer: { records: 10_000, bytes: 10_000_000 },
     onPressure() {},
     onCongested() {},
-    onBehind: (destinationId, spaceId) => {
+    needsBackfill: (destinationId, spaceId) => {
       told.push(`behind ${destinationId} ${spaceId}`)
       return marked?.promise
     },

@@ -1,7 +1,6 @@
 import { parseJson } from '../message/json.ts'
 import type { MessageLimits } from '../message/limits.ts'
 import { findExcess } from '../message/structure.ts'
-import { parseTimestamp } from '../message/timestamp.ts'
 import { type AudienceRefusal, refusal } from './refusal.ts'
 
 export type JsonFields = Readonly<Record<string, unknown>>
@@ -34,31 +33,6 @@ export function readJson(
     case undefined:
       return { ok: true, fields: parsed.value }
   }
-}
-
-/** So far may a producer's clock be ahead of the broker's. */
-const mostAheadMs = 5 * 60_000
-
-/** What is ahead of its own record would win over all that comes until then. */
-export function readTime(
-  field: string,
-  text: string,
-  appendedMs: number,
-): { ok: true; ms: number } | AudienceRefusal {
-  const ms = parseTimestamp(text)
-  if (ms === undefined) {
-    return refusal(
-      'bad_timestamp',
-      `Send ${field} as ISO 8601, such as 2009-11-10T23:00:00.000Z: it is no time.`,
-    )
-  }
-  if (ms - appendedMs > mostAheadMs) {
-    return refusal(
-      'ahead_of_time',
-      `Set the producer's clock: ${field} is more than ${mostAheadMs / 60_000} minutes ahead of the broker's.`,
-    )
-  }
-  return { ok: true, ms }
 }
 
 /** A byte order mark at the start is taken off. */

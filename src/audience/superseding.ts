@@ -1,24 +1,10 @@
+import type { Judgement } from '../message/judgement.ts'
+import type { PropertyHeader } from '../message/property-header.ts'
 import { type Entry, isReportedBefore, type PropertyEntry, reportedAnew } from './entry.ts'
 import { deleteOf, identifyOf } from './made-message.ts'
 import type { PropertySubject } from './property-state.ts'
 import type { DeletionFloor } from './state-record.ts'
 import { compareVersions, formatVersion, parseVersion } from './version.ts'
-
-/** What a waiting Identify was sent for: `since` is the version of the value that it tells. */
-export type JudgedProperty = {
-  readonly userId: string
-  readonly spaceId: string
-  readonly property: string
-  readonly since: string
-}
-
-/** What to do with a delivery that waited. */
-export type Judgement =
-  | { kind: 'send' }
-  | { kind: 'superseded' }
-  | { kind: 'suppressed' }
-  /** Send what holds now instead. */
-  | { kind: 'send_current'; messageId: string; body: Buffer; since: string }
 
 /** What is known of the property at the time of the judgement. */
 export type KnownOfProperty = {
@@ -30,9 +16,13 @@ export type KnownOfProperty = {
   readonly isUncertain: boolean
 }
 
-/** Judges an Identify that waited: whether to send it, to drop it, or to send what holds now instead. */
+/**
+ * Judges an Identify that waited: whether to send it, to drop it, or to send what holds now instead. One that
+ * a newer value has superseded is dropped, unless it is uncertain: then the newer one follows it. `since` is
+ * the version of the value that it tells.
+ */
 export function judgeProperty(
-  { userId, spaceId, property, since }: JudgedProperty,
+  { userId, spaceId, property, since }: PropertyHeader,
   { held, floor, isUncertain }: KnownOfProperty,
 ): Judgement {
   const subject: PropertySubject = { kind: 'property', userId, spaceId, property }

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { BlockReader } from '../block-reader.ts'
 import { believedMs, type Indexing, type IndexingEvents, type TopicBlock } from '../indexing.ts'
-import type { ClickHouse } from './client.ts'
+import type { ClickHouse } from './connect-clickhouse.ts'
 import { positionRows, RowWriter } from './row-writer.ts'
 import { columns, quoted, type Tables } from './tables.ts'
 

@@ -1,0 +1,30 @@
+import { parseTimestamp } from '../message/timestamp.ts'
+import { type AudienceRefusal, refusal } from './refusal.ts'
+
+/** So far may a producer's clock be ahead of the broker's. */
+const mostAheadMs = 5 * 60_000
+
+/**
+ * Reads a time of a record that upstream wrote. It is refused where it is ahead of the broker's clock, by
+ * which the record was appended: its value would win over all that comes until then. Never throws.
+ */
+export function readTime(
+  field: string,
+  text: string,
+  appendedMs: number,
+): { ok: true; ms: number } | AudienceRefusal {
+  const ms = parseTimestamp(text)
+  if (ms === undefined) {
+    return refusal(
+      'bad_timestamp',
+      `Send ${field} as ISO 8601, such as 2009-11-10T23:00:00.000Z: it is no time.`,
+    )
+  }
+  if (ms - appendedMs > mostAheadMs) {
+    return refusal(
+      'ahead_of_time',
+      `Set the producer's clock: ${field} is more than ${mostAheadMs / 60_000} minutes ahead of the broker's.`,
+    )
+  }
+  return { ok: true, ms }
+}

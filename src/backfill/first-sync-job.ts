@@ -1,0 +1,196 @@
+import type { HeldState, StatesPage, StatesQuery } from '../audience/states-page.ts'
+import { beginToFill } from './begin.ts'
+import type { DestinationRates } from './destination-rates.ts'
+import type { FirstSyncOptions } from './first-sync-ports.ts'
+import { type Connection, needsBackfill } from './marks.ts'
+import type { Syncing } from './standing.ts'
+import type { UnitStandings } from './unit-standings.ts'
+
+/** A unit of ours that has something to tell. `withLeft`: also who has left. */
+export type JobUnit = { readonly unit: number; readonly withLeft: boolean }
+
+/** What all jobs share. */
+export type FirstSyncJobOptions = Pick<FirstSyncOptions, 'marks' | 'readMarks' | 'send' | 'observer'> & {
+  readonly standings: UnitStandings
+  readonly rates: DestinationRates
+  /** Of a unit that is ours; `undefined`: it isn't any more, or we stop. */
+  readonly statesOf: (unit: number, query: StatesQuery) => Promise<StatesPage | undefined>
+  readonly stopping: AbortSignal
+  /** All units of a job are told. */
+  readonly onEnded: (connection: Connection) => void
+}
+
+const batchesPerSecond = 4
+const mostAtOnce = 500
+const countedAtOnce = 1_000
+const noteEveryMs = 1_000
+
+/** A destination that is to be told of a space: by which units, and how far that is. */
+export class FirstSyncJob {
+  readonly connection: Connection
+  readonly #options: FirstSyncJobOptions
+  readonly #startedMs = performance.now()
+  #upTo: number | undefined
+  /** In the order in which they are told. */
+  #units: readonly JobUnit[]
+  /** By unit. */
+  readonly #left = new Map<number, number>()
+  #sent = 0
+  #notedMs = this.#startedMs
+
+  constructor(connection: Connection, units: readonly JobUnit[], options: FirstSyncJobOptions) {
+    this.connection = connection
+    this.#units = units
+    this.#options = options
+  }
+
+  /** How many units have something to tell. */
+  get unitCount(): number {
+    return this.#units.length
+  }
+
+  /** Identifies still to be written; not those of units that are being counted. */
+  get left(): number {
+    let sum = 0
+    for (const one of this.#left.values()) sum += one
+    return sum
+  }
+
+  /** The marks below it are made up for; `undefined` while that is being found out. */
+  get upTo(): number | undefined {
+    return this.#upTo
+  }
+
+  /** The unit that tells something next. */
+  get next(): JobUnit | undefined {
+    return this.#units[0]
+  }
+
+  /** Finds out below which offset the marks are that it makes up for, and counts. */
+  async prepare(): Promise<number> {
+    const [upTo] = await Promise.all([this.#beginToFill(), this.count()])
+    return upTo
+  }
+
+  /** It makes up for the marks below `upTo`, and may tell something from here on. */
+  begin(upTo: number): void {
+    this.#upTo = upTo
+  }
+
+  /** Other units have something to tell now. */
+  setUnits(units: readonly JobUnit[]): void {
+    this.#units = units
+  }
+
+  /** A unit tells nothing more. */
+  leave(unit: number): void {
+    this.#units = this.#units.filter((one) => one.unit !== unit)
+    this.#left.delete(unit)
+  }
+
+  /** Counts how much there is to be sent of units that weren't counted yet. */
+  async count(): Promise<void> {
+    const { standings, stopping } = this.#options
+    for (const { unit, withLeft } of this.#units) {
+      if (this.#left.has(unit)) continue
+      this.#left.set(unit, 0)
+      const standing = standings.of(unit, this.connection)
+      let after = standing?.kind === 'syncing' ? standing.after : null
+      do {
+        const page = await this.#statesOf(unit, { after, withLeft, count: countedAtOnce })
+        this.#addLeft(unit, page?.states.length ?? 0)
+        after = page?.last ?? null
+      } while (after !== null && !stopping.aborted)
+    }
+  }
+
+  /** Tells the next batch, of one unit; that makes up for the marks below `upTo`. */
+  async tellSome({ unit, withLeft }: JobUnit, upTo: number): Promise<void> {
+    const { standings, rates } = this.#options
+    const { connection } = this
+    const begin: Syncing = { kind: 'syncing', upTo, withLeft, after: null, sent: 0 }
+    const standing = this.#syncing(unit, begin)
+    const count = Math.max(1, Math.min(mostAtOnce, Math.ceil(rates.perSecond / batchesPerSecond)))
+    const page = await this.#statesOf(unit, { after: standing.after, withLeft, count })
+    if (page === undefined) {
+      this.leave(unit)
+      return
+    }
+    await this.#send(unit, page.states)
+    // It was left, or parted, meanwhile.
+    if (standings.of(unit, connection) !== standing) return
+    const sent = page.states.length
+    this.#addLeft(unit, -sent)
+    this.#sent += sent
+    if (page.last === null) this.#endUnit(unit, standing.upTo)
+    else this.#goOn(unit, { ...standing, after: page.last, sent: standing.sent + sent })
+  }
+
+  #beginToFill(): Promise<number> {
+    const { marks, readMarks, stopping } = this.#options
+    const { destinationId, spaceId } = this.connection
+    return beginToFill({
+      tellBegun: () => marks.tell({ kind: 'begun', destinationId, spaceId }),
+      needsBackfill: async () => {
+        await readMarks()
+        return needsBackfill(marks.marks.of(destinationId, spaceId))
+      },
+      end: async () => {
+        await readMarks()
+        return marks.position
+      },
+      signal: stopping,
+    })
+  }
+
+  /** Where the unit is, or else that it begins. */
+  #syncing(unit: number, begin: Syncing): Syncing {
+    const { standings } = this.#options
+    const standing = standings.of(unit, this.connection)
+    if (standing?.kind === 'syncing') return standing
+    void standings.set(unit, this.connection, begin)
+    return begin
+  }
+
+  async #send(unit: number, states: readonly HeldState[]): Promise<void> {
+    if (states.length === 0) return
+    const { send, observer, rates } = this.#options
+    rates.take(this.connection.destinationId, states.length)
+    await send(unit, this.connection, states)
+    observer.sent(this.connection, states.length)
+  }
+
+  #goOn(unit: number, standing: Syncing): void {
+    const nowMs = performance.now()
+    const isNoted = nowMs - this.#notedMs >= noteEveryMs
+    if (isNoted) this.#notedMs = nowMs
+    void this.#options.standings.set(unit, this.connection, standing, isNoted)
+  }
+
+  #endUnit(unit: number, upTo: number): void {
+    const { standings, marks, observer, onEnded } = this.#options
+    const { connection } = this
+    const noted = standings.set(unit, connection, { kind: 'told', upTo })
+    this.leave(unit)
+    if (this.#units.length > 0) return
+    onEnded(connection)
+    const sent = this.#sent
+    void noted.then(() => {
+      const isComplete = marks.marks.isComplete(marks.marks.of(connection.destinationId, connection.spaceId))
+      observer.ended(connection, {
+        sent,
+        tookMs: Math.round(performance.now() - this.#startedMs),
+        isComplete,
+      })
+    })
+  }
+
+  #statesOf(unit: number, query: Omit<StatesQuery, 'spaceId'>): Promise<StatesPage | undefined> {
+    return this.#options.statesOf(unit, { spaceId: this.connection.spaceId, ...query })
+  }
+
+  #addLeft(unit: number, count: number): void {
+    const before = this.#left.get(unit)
+    if (before !== undefined) this.#left.set(unit, Math.max(0, before + count))
+  }
+}

@@ -1,0 +1,218 @@
+import type { Bulkhead } from '../delivery/bulkhead.ts'
+import type { DestinationDefinition, Endpoint, Endpoints } from '../delivery/endpoint.ts'
+import type { Lanes } from '../delivery/lanes.ts'
+import type { Account } from './account.ts'
+import { Attempt, type AttemptListener, type Omitted, type Way } from './attempt.ts'
+import { askedPauseMs, type AttemptPlan, planAttempt, type PlanOptions } from './attempt-plan.ts'
+import type { Conclusion } from './conclusion.ts'
+import { idsOf } from './decision.ts'
+import type { Delivery } from './delivery.ts'
+import type { OrderingKeys } from './ordering-keys.ts'
+import type { Parking } from './parking.ts'
+import type { FirstTryWay, PipelineOptions } from './pipeline-ports.ts'
+
+type TurnsOptions = Pick<PipelineOptions, 'catalog' | 'sender' | 'observer' | 'laneWaitMs' | 'now'> & {
+  readonly account: Account
+  readonly endpoints: Endpoints
+  readonly lanes: Lanes<Delivery>
+  readonly bulkhead: Bulkhead
+  readonly orderingKeys: OrderingKeys<Delivery>
+  readonly parking: Parking
+  readonly conclusion: Conclusion
+  readonly plan: PlanOptions
+  readonly isDraining: () => boolean
+  readonly enqueue: (delivery: Delivery, destination: DestinationDefinition | undefined) => void
+  readonly supersede: (delivery: Delivery) => void
+  /** It isn't to be delivered here any more. */
+  readonly letGo: (delivery: Delivery) => void
+}
+
+/** How long a lane rests when one of its deliveries has found the proxy down. */
+const proxyPauseMs = 1_000
+
+/**
+ * Does what is to be done with a delivery whose turn in its lane has come: an attempt, or a wait. Gives its
+ * place in the lane back when nothing of it is under way any more. Holds no state of its own.
+ */
+export class Turns {
+  readonly #options: TurnsOptions
+  readonly #account: Account
+  readonly #lanes: Lanes<Delivery>
+  readonly #parking: Parking
+  readonly #listener: AttemptListener<Delivery> = {
+    begun: (delivery, way) => {
+      delivery.beginAttempt()
+      if (delivery.attempts === 1) this.#options.observer.firstTried(delivery, firstTryWay(delivery, way))
+    },
+    answered: (delivery, result, durationMs) =>
+      this.#options.observer.attempted(delivery, result, durationMs),
+    mayGoOn: ({ isAbandoned }) => !this.#options.isDraining() && !isAbandoned,
+    concluded: (delivery, endpoint, attempted) => {
+      if (attempted.results.length === 0) this.#hadNoTurn(delivery, attempted.omitted)
+      else this.#options.conclusion.draw(delivery, endpoint, attempted)
+    },
+    omitted: (delivery, omitted) => this.#options.conclusion.reportOmitted(delivery, [omitted]),
+    isCurrent: (delivery, { definition }) => this.#isCurrent(delivery, definition),
+    freed: (delivery, isConcluded) => this.#free(delivery, isConcluded),
+    ended: () => this.#account.end(),
+  }
+
+  constructor(options: TurnsOptions) {
+    this.#options = options
+    this.#account = options.account
+    this.#lanes = options.lanes
+    this.#parking = options.parking
+  }
+
+  /** Begins one attempt; the catalog may have changed since the delivery was enqueued. */
+  begin(queued: Delivery): void {
+    const delivery = queued.orderingKey === undefined ? queued : this.#newestOf(queued)
+    const { endpoints, enqueue, now, plan: planOptions } = this.#options
+    const catalog = this.#options.catalog()
+    const seen = delivery.seenIn === catalog ? delivery.endpoint : undefined
+    const definition = seen?.definition ?? catalog.destinations.get(delivery.destinationId)
+    if (definition?.state !== 'on') {
+      this.#lanes.finished(delivery)
+      enqueue(delivery, definition)
+      return
+    }
+    delivery.laneCap = definition.maxInFlight
+    const endpoint = seen ?? endpoints.of(definition)
+    const startedMs = now()
+    const plan = planAttempt(delivery, endpoint, planOptions, startedMs)
+    if ('waitFor' in plan) {
+      this.#lanes.finished(delivery)
+      this.#parking.waitForHooks(delivery, idsOf(plan.waitFor), startedMs)
+      return
+    }
+    const pauseMs = plan.sick.length === 0 ? undefined : askedPauseMs(plan)
+    if (pauseMs === undefined) this.#attempt(delivery, endpoint, plan, startedMs)
+    else this.#pause(delivery, pauseMs)
+  }
+
+  /**
+   * All of its hooks work, and asked for a pause: a short one slows its lane, with its limits; for a long one
+   * it has no turn.
+   */
+  #pause(delivery: Delivery, pauseMs: number): void {
+    if (pauseMs <= this.#options.laneWaitMs) {
+      this.#lanes.postpone(delivery, Math.max(1, Math.ceil(pauseMs)))
+      return
+    }
+    this.#lanes.finished(delivery)
+    this.#parking.park(delivery, 'paced')
+  }
+
+  /**
+   * A newer value takes the place in the lane of the one that it waits for, as long as that was not begun.
+   */
+  #newestOf(queued: Delivery): Delivery {
+    const newest = this.#options.orderingKeys.newestOf(queued)
+    if (newest === queued) return queued
+    newest.takePlaceOf(queued)
+    this.#options.supersede(queued)
+    return newest
+  }
+
+  #attempt(
+    delivery: Delivery,
+    endpoint: Endpoint,
+    { hooks, sick, tryClass }: AttemptPlan,
+    startedMs: number,
+  ): void {
+    this.#account.begin()
+    delivery.hasPlace = true
+    if (sick.length === hooks.length && !this.#tryDetach(delivery)) return
+    const { sender, bulkhead, now } = this.#options
+    new Attempt({
+      sender,
+      bulkhead,
+      endpoint,
+      hooks,
+      sick,
+      tryClass,
+      isForAll: delivery.property !== undefined,
+      listener: this.#listener,
+      delivery,
+      startedMs,
+      now,
+    }).start()
+  }
+
+  /**
+   * It waits for hooks that aren't well, out of their budget. Where that is used up, as by records that Kafka
+   * doesn't take, it has no turn.
+   */
+  #tryDetach(delivery: Delivery): boolean {
+    if (this.#account.mayDetach(delivery.pending)) {
+      delivery.detach()
+      return true
+    }
+    this.#hadNoTurn(delivery, [])
+    this.#free(delivery, true)
+    this.#account.end()
+    return false
+  }
+
+  /** Its hooks aren't well, and none was ready for it: no attempt was made, and no rung is used up. */
+  #hadNoTurn(delivery: Delivery, omitted: readonly Omitted[]): void {
+    if (omitted.some(({ why }) => why === 'abandoned')) this.#parking.letGo(delivery, 'handover')
+    else if (omitted.some(({ why }) => why === 'closed')) this.#parking.letGo(delivery, 'shutdown')
+    else this.#parking.park(delivery, 'paced')
+  }
+
+  /** Nothing of its attempt is under way any more but what goes through the bulkhead. */
+  #free(delivery: Delivery, isConcluded: boolean): void {
+    delivery.hasPlace = false
+    if (!isConcluded && this.#account.mayDetach(delivery.pending)) delivery.detach()
+    if (delivery.isToGoBack) this.#goBack(delivery)
+    else this.#lanes.finished(delivery)
+  }
+
+  /** Nothing was sent, since our proxy failed: that was no attempt. */
+  takeBack(delivery: Delivery, isProxyDown: boolean): void {
+    delivery.takeBackAttempt()
+    if (isProxyDown && delivery.hasPlace) delivery.isToGoBack = true
+    else if (isProxyDown) this.#offerLater(delivery)
+    // It may be this hook alone for which the proxy fails: then it must come to an end some time.
+    else this.#parking.park(delivery, 'proxy')
+  }
+
+  /** It has no place in its lane to go back to. */
+  #offerLater(delivery: Delivery): void {
+    this.#account.begin()
+    setTimeout(() => {
+      delivery.attach()
+      if (this.#options.isDraining() || delivery.isAbandoned) this.#options.letGo(delivery)
+      else this.#lanes.offer(delivery)
+      this.#account.end()
+    }, proxyPauseMs)
+  }
+
+  /** Has it wait in its lane, where it had its place, until the proxy may be up again. */
+  #goBack(delivery: Delivery): void {
+    delivery.isToGoBack = false
+    if (!this.#options.isDraining() && !delivery.isAbandoned) {
+      this.#lanes.postpone(delivery, proxyPauseMs)
+      return
+    }
+    this.#lanes.finished(delivery)
+    this.#options.letGo(delivery)
+  }
+
+  #isCurrent({ destinationId, seenIn }: Delivery, definition: DestinationDefinition): boolean {
+    const catalog = this.#options.catalog()
+    return seenIn === catalog || catalog.destinations.get(destinationId) === definition
+  }
+}
+
+function firstTryWay({ laneClass }: Delivery, way: Way): FirstTryWay {
+  switch (laneClass) {
+    case 'fresh':
+      return way === 'open' ? 'direct' : 'paced'
+    case 'retry':
+      return 'parked'
+    case 'backfill':
+      return 'replayed'
+  }
+}
