@@ -41,6 +41,7 @@ describe('a record of a backfill', () => {
         firstSeenMs: 1_234,
         expiresAtMs: 0,
         failedHooks: [],
+        unsentHooks: [],
         notBeforeMs: new Map(),
         lastOutcome: '',
         origin: { topic: 'sluice.memberships', partition: 3, offset: 77 },
