@@ -11,6 +11,7 @@ export function chartFiles(root: string): Record<string, string> {
     [`${chart}/README.md`]: chartReadme(values),
     ...copies(root, 'deploy/prometheus/*.rules.yaml', `${chart}/files/rules`),
     ...copies(root, 'deploy/grafana/dashboards/*.json', `${chart}/files/dashboards`),
+    ...copies(root, 'deploy/runbooks/*.md', `${chart}/files/runbooks`),
   }
 }
 
@@ -52,6 +53,7 @@ const refined: Readonly<Record<string, Schema>> = {
     propertyNames: { pattern: '^SLUICE_[A-Z_]+$' },
     additionalProperties: { type: ['string', 'number', 'boolean'] },
   },
+  'metrics.prometheusRule.disabled': { type: 'array', items: { type: 'string' } },
   shutdownTimeout: { type: 'string', pattern: '^[0-9]+(ms|s|m)$' },
   'gateway.shutdownDelay': { type: 'string', pattern: '^[0-9]+(ms|s|m)$' },
   'gateway.service.type': { enum: ['ClusterIP', 'NodePort', 'LoadBalancer'] },

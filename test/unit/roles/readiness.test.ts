@@ -19,11 +19,13 @@ test('a process is ready while nothing is in its way', async () => {
   expect((await metrics.ready.get()).values).toMatchObject([{ value: 1, labels: { role: 'gateway' } }])
 })
 
+/** The page of a worker of two processes, of which one has these reasons. */
+async function pageOfTwo(...reasons: string[]): Promise<string> {
+  const both = [workerWith(), workerWith(...reasons)]
+  return addUpMetrics(await Promise.all(both.map(({ registry }) => snapshotMetrics(registry))))
+}
+
 test('a worker of several processes is ready when all of them are', async () => {
-  const both = async (...reasons: string[]) =>
-    addUpMetrics(
-      await Promise.all([workerWith(), workerWith(...reasons)].map(({ registry }) => snapshotMetrics(registry))),
-    )
-  expect(await both()).toContain('sluice_ready{role="worker"} 1\n')
-  expect(await both('not joined to the consumer group')).toContain('sluice_ready{role="worker"} 0\n')
+  expect(await pageOfTwo()).toContain('sluice_ready{role="worker"} 1\n')
+  expect(await pageOfTwo('not joined to the consumer group')).toContain('sluice_ready{role="worker"} 0\n')
 })
