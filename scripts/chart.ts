@@ -151,6 +151,8 @@ What it takes care of:
       metricsQuery: max(<<.Series>>{<<.LabelMatchers>>})
   \`\`\`
 
+- **Alerts**: \`metrics.prometheusRule.enabled\` gives the release rules of its own, which look at its pods alone. Several releases may share a Prometheus and a namespace. The rules pick series by the labels
+  \`namespace\` and \`pod\` of Prometheus' operator; \`seriesMatchers\` names others. Runbooks are in \`files/runbooks\`; set \`runbookBaseUrl\` to where your people read them.
 - **Upgrades**: where an autoscaler counts the pods, an upgrade keeps their number. What Kubernetes lets nobody change (volumes of workers, by what pods are known) is refused before anything
   is changed, and the message says what to do; before a rollback over such a change do the same. Helm asks the cluster for both: what only renders (\`helm template\`, Argo CD) has to leave
   \`spec.replicas\` alone by itself.
