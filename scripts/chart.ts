@@ -11,6 +11,7 @@ export function chartFiles(root: string): Record<string, string> {
     [`${chart}/README.md`]: chartReadme(values),
     ...copies(root, 'deploy/prometheus/*.rules.yaml', `${chart}/files/rules`),
     ...copies(root, 'deploy/grafana/dashboards/*.json', `${chart}/files/dashboards`),
+    ...copies(root, 'deploy/runbooks/*.md', `${chart}/files/runbooks`),
   }
 }
 
@@ -52,6 +53,7 @@ const refined: Readonly<Record<string, Schema>> = {
     propertyNames: { pattern: '^SLUICE_[A-Z_]+$' },
     additionalProperties: { type: ['string', 'number', 'boolean'] },
   },
+  'metrics.prometheusRule.disabled': { type: 'array', items: { type: 'string' } },
   shutdownTimeout: { type: 'string', pattern: '^[0-9]+(ms|s|m)$' },
   'gateway.shutdownDelay': { type: 'string', pattern: '^[0-9]+(ms|s|m)$' },
   'gateway.service.type': { enum: ['ClusterIP', 'NodePort', 'LoadBalancer'] },
@@ -149,6 +151,8 @@ What it takes care of:
       metricsQuery: max(<<.Series>>{<<.LabelMatchers>>})
   \`\`\`
 
+- **Alerts**: \`metrics.prometheusRule.enabled\` gives the release rules of its own, which look at its pods alone. Several releases may share a Prometheus and a namespace. The rules pick series by the labels
+  \`namespace\` and \`pod\` of Prometheus' operator; \`seriesMatchers\` names others. Runbooks are in \`files/runbooks\`; set \`runbookBaseUrl\` to where your people read them.
 - **Upgrades**: where an autoscaler counts the pods, an upgrade keeps their number. What Kubernetes lets nobody change (volumes of workers, by what pods are known) is refused before anything
   is changed, and the message says what to do; before a rollback over such a change do the same. Helm asks the cluster for both: what only renders (\`helm template\`, Argo CD) has to leave
   \`spec.replicas\` alone by itself.

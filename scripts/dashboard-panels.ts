@@ -1,60 +1,7 @@
+import { logBoard } from './dashboard-log.ts'
+import { age, max, of, quantiles, rate, sum, used, type Board, type Panel } from './dashboard-queries.ts'
+
 /** What the dashboards show: the one description that `deploy/grafana/dashboards` is generated from. */
-
-export type Board = {
-  readonly id: string
-  readonly title: string
-  readonly about: string
-  readonly panels: readonly Panel[]
-}
-
-export type Panel = {
-  readonly title: string
-  /** What is to be seen, and what is good. */
-  readonly about: string
-  /** Of Grafana. */
-  readonly unit: 'cps' | 's' | 'short' | 'bytes' | 'percentunit'
-  readonly max?: number
-  readonly queries: readonly Query[]
-}
-
-export type Query = { readonly legend: string; readonly expr: string }
-
-/** A series of the installations that are looked at. */
-function of(name: string, matchers = ''): string {
-  return `${name}{namespace=~"$namespace"${matchers === '' ? '' : `, ${matchers}`}}`
-}
-
-/** How often something happens, a second, by labels. */
-function rate(name: string, by: string, matchers = ''): Query {
-  return {
-    legend: by === '' ? 'all' : `{{${by}}}`,
-    expr: `sum by (${by}) (rate(${of(name, matchers)}[$__rate_interval]))`,
-  }
-}
-
-function quantiles(name: string, matchers = ''): Query[] {
-  return ['0.5', '0.95', '0.99'].map((quantile) => ({
-    legend: `p${quantile.slice(2).padEnd(2, '0')}`,
-    expr: `histogram_quantile(${quantile}, sum by (le) (rate(${of(`${name}_bucket`, matchers)}[$__rate_interval])))`,
-  }))
-}
-
-function sum(name: string, by = ''): Query {
-  return { legend: by === '' ? 'all' : `{{${by}}}`, expr: `sum by (${by}) (${of(name)})` }
-}
-
-function max(name: string, by = ''): Query {
-  return { legend: by === '' ? 'highest' : `{{${by}}}`, expr: `max by (${by}) (${of(name)})` }
-}
-
-function age(name: string, by: string): Query {
-  return { legend: `{{${by}}}`, expr: `clamp_min(time() - min by (${by}) (${of(name)}), 0)` }
-}
-
-/** Of a limit, in the process that is nearest to it. */
-function used(name: string, limit: string, legend: string): Query {
-  return { legend, expr: `max(${of(name)} / ${of(limit)})` }
-}
 
 const groupLag: Panel = {
   title: 'Lag of the group',
@@ -446,11 +393,18 @@ export const boards: readonly Board[] = [
       },
     ],
   },
+  logBoard,
   {
     id: 'processes',
     title: 'Kafka and processes',
     about: 'The group, commits, what is held against its limits, and what processes use.',
     panels: [
+      {
+        title: 'Ready',
+        about: '1 is good: all of that role are ready. 0: /readyz of one of them gives the reasons.',
+        unit: 'short',
+        queries: [{ legend: '{{role}}', expr: `min by (role) (${of('sluice_ready')})` }],
+      },
       groupLag,
       {
         title: 'Lag by partition',

@@ -1,5 +1,5 @@
 import { boards } from './dashboard-panels.ts'
-import type { Board, Panel } from './dashboard-panels.ts'
+import type { Board, Panel } from './dashboard-queries.ts'
 
 /** Grafana's dashboards, of the one description in `dashboard-panels.ts`: by file name, the JSON. */
 export function dashboardFiles(): Record<string, string> {
@@ -21,10 +21,10 @@ const introduction = `# Dashboards
 
 Generated from \`scripts/dashboard-panels.ts\` by \`npm run generate\`.
 
-Six dashboards for Grafana, in \`deploy/grafana/dashboards\`. The Helm chart brings them as ConfigMaps (\`metrics.dashboards.enabled\`), \`docker compose up\` has them built in. Each has
+Seven dashboards for Grafana, in \`deploy/grafana/dashboards\`. The Helm chart brings them as ConfigMaps (\`metrics.dashboards.enabled\`), \`docker compose up\` has them built in. Each has
 the variables "Data source" and "Namespace".
 
-The pictures are drawings, not Grafana's: what a real Prometheus answers to all queries, which scraped a gateway and a worker for some minutes while one endpoint fails for good, one for a while, and one that
+The pictures are drawings, not Grafana's: what a real Prometheus answers to all queries, which scraped a gateway, a worker, the admin API and the index of the delivery log for some minutes while one endpoint fails for good, one for a while, and one that
 was well gets slow, fails and is back. Grafana shows the same lines, laid out in its own way. \`npm run draw:dashboards\` draws them anew.
 `
 

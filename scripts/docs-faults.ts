@@ -87,8 +87,8 @@ function npmFaults(row: string, { scripts, benchmarks }: DocFacts): string[] {
   return [...unknown, ...unmeasured]
 }
 
-/** `sluice` at the beginning of a command: of a line, behind `npx`, a pipe or an assignment. */
-const call = /(?:^|[|;&(]\s*|npx |[A-Z_]+=\S+ )sluice ([^|;&<>)]+)/g
+/** `sluice` at the beginning of a command: of a line, behind `npx`, `kubectl exec … --`, a pipe or an assignment. */
+const call = /(?:^|[|;&(]\s*|npx | -- |[A-Z_]+=\S+ )sluice ([^|;&<>)]+)/g
 
 function commandFaults(row: string, { program }: DocFacts): string[] {
   return [...row.trim().matchAll(call)].flatMap(([, rest = '']) =>

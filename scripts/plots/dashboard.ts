@@ -1,4 +1,4 @@
-import type { Board, Panel } from '../dashboard-panels.ts'
+import type { Board, Panel } from '../dashboard-queries.ts'
 import { type Chart, drawPage, type Line, short } from './line-chart.ts'
 
 type Series = { labels: Record<string, string>; points: readonly (readonly [atS: number, value: number])[] }

@@ -18,6 +18,7 @@ import { type Listening, listening } from './listening.ts'
 import { logCalls } from './log-calls.ts'
 import type { Parts } from './parts.ts'
 import { openReplayDesk } from './replay-desk.ts'
+import { showReady } from './readiness.ts'
 import { StartError } from './start-error.ts'
 import { openOwnTelemetry } from './telemetry.ts'
 
@@ -63,6 +64,7 @@ export async function startAdmin({ config, log, parts }: AdminOptions): Promise<
   telemetry.tell({
     metrics() {
       showCertificateExpiry(metrics, config)
+      showReady(metrics, 'admin', part.notReady())
       return metrics.registry.metrics()
     },
     notReady: () => part.notReady(),

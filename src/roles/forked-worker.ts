@@ -1,6 +1,7 @@
 import process from 'node:process'
 import { snapshotMetrics } from '../telemetry/add-up.ts'
 import { type Answers, isQuestion, type Report } from './process-link.ts'
+import { showReady } from './readiness.ts'
 import { StartError } from './start-error.ts'
 import { type Member, startMember, type WorkerOptions } from './worker.ts'
 
@@ -30,6 +31,7 @@ async function answerTo(member: Member, ask: keyof Answers): Promise<Answers[key
   switch (ask) {
     case 'metrics':
       member.collect()
+      showReady(member.common, 'worker', member.notReady())
       return snapshotMetrics(member.metrics)
     case 'notReady':
       return member.notReady()

@@ -25,7 +25,7 @@ import { openGroupLag } from './lag-gauges.ts'
 import { type Listening, listening } from './listening.ts'
 import type { Parts } from './parts.ts'
 import { StartError } from './start-error.ts'
-import { gatewayObstacles } from './readiness.ts'
+import { gatewayObstacles, showReady } from './readiness.ts'
 import { kafkaSettings, topicLayout, topicNames } from './settings.ts'
 import { openOwnTelemetry } from './telemetry.ts'
 import { openTracing } from './tracing.ts'
@@ -72,6 +72,7 @@ export async function startGateway({ config, log, parts }: GatewayOptions): Prom
     metrics() {
       showCertificateExpiry(metrics, config)
       part.collect()
+      showReady(metrics, 'gateway', part.notReady())
       return part.metrics.metrics()
     },
     notReady: () => part.notReady(),

@@ -10,6 +10,7 @@ import { listening } from './listening.ts'
 import { openLogIndex } from './log-index.ts'
 import { indexToken } from './open-log-query.ts'
 import type { Parts } from './parts.ts'
+import { showReady } from './readiness.ts'
 import { StartError } from './start-error.ts'
 import { openOwnTelemetry } from './telemetry.ts'
 
@@ -33,6 +34,7 @@ export async function startLogServe(options: LogServeOptions): Promise<void> {
   telemetry.tell({
     metrics() {
       index.collect()
+      if (metrics.common !== undefined) showReady(metrics.common, 'log', index.notReady())
       return metrics.registry.metrics()
     },
     notReady: () => index.notReady(),

@@ -1,4 +1,5 @@
 import type { GroupConsumer } from '../kafka/consumer.ts'
+import type { CommonMetrics } from '../telemetry/common-metrics.ts'
 
 /**
  * What keeps a role from its work, in words: `/readyz` is 503 with these while there are any. Until a role
@@ -38,4 +39,13 @@ export function gatewayObstacles(isStopping: boolean, unavailable: string | unde
   if (isStopping) reasons.push('stopping')
   if (unavailable !== undefined) reasons.push(`Kafka does not take messages: ${unavailable}`)
   return reasons
+}
+
+/** Sets `sluice_ready` to what `/readyz` says: 1 without a reason, else 0. */
+export function showReady(
+  metrics: Pick<CommonMetrics, 'ready'>,
+  role: string,
+  reasons: readonly string[],
+): void {
+  metrics.ready.set({ role }, reasons.length === 0 ? 1 : 0)
 }

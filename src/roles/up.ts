@@ -12,6 +12,7 @@ import { refuseTakenPort } from './listening.ts'
 import { type LogIndex, openLogIndex } from './log-index.ts'
 import { answerQueries } from './log-serve.ts'
 import type { Parts } from './parts.ts'
+import { showReady } from './readiness.ts'
 import { kafkaSettings } from './settings.ts'
 import { StartError } from './start-error.ts'
 import { openOwnTelemetry, type OwnTelemetry } from './telemetry.ts'
@@ -109,15 +110,17 @@ async function startRoles(
   const adminMetrics = createAdminMetrics(member.common)
   const ofAdmin = { ...options, metrics: adminMetrics, role: 'up', catalog, logQuery: index?.query } as const
   const admin = tokens && (await startAdminPart({ ...ofAdmin, tokens }))
+  // Without its log all else works.
+  const notReady = () => [...member.notReady(), ...gateway.notReady(), ...(admin?.notReady() ?? [])]
   telemetry.tell({
     metrics() {
       member.collect()
       gateway.collect()
       index?.collect()
+      showReady(member.common, 'up', notReady())
       return registry.metrics()
     },
-    // Without its log all else works.
-    notReady: () => [...member.notReady(), ...gateway.notReady(), ...(admin?.notReady() ?? [])],
+    notReady,
   })
   const { port: httpPort } = telemetry
   const { port: gatewayPort } = gateway

@@ -46,7 +46,7 @@ import { continueFromPlainGroup } from './plain-group.ts'
 import { openNotices } from './notices.ts'
 import { createOutbound } from './outbound.ts'
 import type { Parts } from './parts.ts'
-import { workerObstacles } from './readiness.ts'
+import { showReady, workerObstacles } from './readiness.ts'
 import { openReplays } from './replays.ts'
 import { openRetentions } from './retentions.ts'
 import { openIntake } from './schema-registry.ts'
@@ -101,6 +101,7 @@ export async function startWorker(options: WorkerOptions): Promise<void> {
   telemetry.tell({
     metrics() {
       member.collect()
+      showReady(member.common, 'worker', member.notReady())
       return member.metrics.metrics()
     },
     notReady: () => member.notReady(),

@@ -8,9 +8,16 @@ export function createCommonMetrics(registry: Registry) {
   return {
     buildInfo: new Gauge({
       name: 'sluice_build_info',
-      help: 'Always 1. The labels say what runs: the version, the commit that it was built from, and the role (worker, gateway, admin or up).',
+      help: 'Always 1. The labels say what runs: the version, the commit that it was built from, and the role (worker, gateway, admin, log or up).',
       labelNames: ['version', 'commit', 'role'],
       aggregator: 'max',
+      registers,
+    }),
+    ready: new Gauge({
+      name: 'sluice_ready',
+      help: '1 while the process is ready, 0 while it is not: /readyz then answers 503 and gives the reasons. The label is the role (worker, gateway, admin, log or up). Of several processes of a worker: 1 if all are ready. No series before the process has started.',
+      labelNames: ['role'],
+      aggregator: 'min',
       registers,
     }),
     faults: new Counter({

@@ -10,12 +10,13 @@ const requestBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
 /** `beside`: those of a worker in the same process, which they are added to and read together with. */
 export function createGatewayMetrics(beside: CommonMetrics & { registry: Registry } = ownMetrics()) {
   const { registry } = beside
-  const { buildInfo, faults, spans, catalogInfo, catalogRefused, destinations } = beside
+  const { buildInfo, ready, faults, spans, catalogInfo, catalogRefused, destinations } = beside
   const { groupLag, certificateExpiry } = beside
   const registers = [registry]
   return {
     registry,
     buildInfo,
+    ready,
     faults,
     spans,
     catalogInfo,

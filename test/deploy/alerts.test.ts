@@ -7,7 +7,7 @@ import { boards } from '../../scripts/dashboard-panels.ts'
 import { metricsTable, type TableMetric } from '../../scripts/metrics-table.ts'
 import { configKeys } from '../../src/config/schema.ts'
 import { namesIn, selectorsIn } from '../support/promql.ts'
-import { blocksOf, runbooks } from '../support/runbooks.ts'
+import { blocksOf, runbooks, variablesPage } from '../support/runbooks.ts'
 import { runTool } from './tools.ts'
 
 const root = resolve(import.meta.dirname, '../..')
@@ -156,14 +156,41 @@ describe('the runbooks', () => {
   // test/fault/runbooks.test.ts runs them all against a cluster.
   test('their commands exist', async () => {
     const lines = runbooks.flatMap((file) => blocksOf(read(file), 'sh'))
-    const [own, others] = [lines.filter(isOwn), lines.filter((line) => !isOwn(line))]
-    expect(others.filter((line) => !tools.has(line.split(' ')[0] ?? ''))).toEqual([])
-    expect(own.length).toBeGreaterThan(4)
-    for (const line of new Set(own)) {
-      const words = line.split(' ').slice(1)
-      const args = words.at(-1)?.startsWith('--') === true ? words : [...words, '--help']
-      const ran = await runTool(process.execPath, [join(root, 'src/main.ts'), ...args])
-      expect(ran.isOk, `runs: ${line}`).toBe(true)
+    expect(lines.filter((line) => !tools.has(line.split(' ')[0] ?? ''))).toEqual([])
+    const own = new Set(lines.flatMap((line) => line.split(' -- sluice ')[1] ?? []))
+    expect(own.size).toBeGreaterThan(9)
+    for (const command of own) {
+      const words = command.split(' ')
+      const isHelp = words.some((word) => ['--help', '--version'].includes(word))
+      const args = [join(root, 'src/main.ts'), ...words, ...(isHelp ? [] : ['--help'])]
+      expect((await runTool(process.execPath, args)).isOk, `runs: ${command}`).toBe(true)
+    }
+  })
+
+  test('their commands say where they run, log in to Kafka, and use variables that are explained', () => {
+    const explained = new Set([...read(variablesPage).matchAll(/\b([A-Z]+)=/g)].map(([, name]) => name))
+    for (const file of runbooks) {
+      const page = read(file)
+      const lines = blocksOf(page, 'sh')
+      expect(page.includes(`](${basename(variablesPage)}#variables)`), `of ${file}`).toBe(lines.length > 0)
+      for (const line of lines) {
+        const [tool = ''] = line.split(' ')
+        if (tool === 'kubectl') expect(line).toMatch(/^kubectl -n "\$NAMESPACE" /)
+        if (tool.startsWith('kafka-'))
+          expect(line).toMatch(
+            / --bootstrap-server "\$BROKER" --(command-config|consumer\.config) "\$CLIENT" /,
+          )
+        const used = [...line.matchAll(/\$(\w+)/g)].map(([, name = '']) => name)
+        expect(used.filter((name) => !explained.has(name) && !page.includes(`\`${name}\` is `))).toEqual([])
+      }
+    }
+  })
+
+  test('where messages can be sent again or looked up, they say how', () => {
+    for (const name of ['dead-letters', 'endpoint-failing', 'retries-near-end']) {
+      const page = read(`deploy/runbooks/${name}.md`)
+      expect(page).toMatch(/ sluice replay dead-letters .*--dry-run$/m)
+      expect(page).toMatch(/ sluice log search .*--failed/)
     }
   })
 
@@ -177,7 +204,7 @@ describe('the runbooks', () => {
         `in ${file}`,
       ).toEqual([])
       const settings = [
-        ...page.matchAll(/`((?:delivery|worker|gateway|kafka|registry|retry|state|metrics)\.\w+)`/g),
+        ...page.matchAll(/`((?:delivery|worker|gateway|kafka|registry|retry|state|metrics|attempts)\.\w+)`/g),
       ]
       expect(
         settings.map(([, name = '']) => name).filter((name) => !keys.has(name)),
@@ -186,7 +213,3 @@ describe('the runbooks', () => {
     }
   })
 })
-
-function isOwn(line: string): boolean {
-  return line.startsWith('sluice ')
-}

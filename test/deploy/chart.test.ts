@@ -1,9 +1,8 @@
 import { BlockList, isIPv4 } from 'node:net'
 import { join, resolve } from 'node:path'
-import { globSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { globSync } from 'node:fs'
 import * as fc from 'fast-check'
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { createAddressPolicy, isRefusedHost } from '../../src/address/policy.ts'
 import { readConfig } from '../../src/config/read.ts'
 import {
@@ -17,7 +16,8 @@ import {
   type Resource,
   type Variable,
 } from './render.ts'
-import { installTools, runTool, type Tools } from './tools.ts'
+import { notRecorded, told } from './rules-of-chart.ts'
+import { installTools, type Tools } from './tools.ts'
 
 const valueSets = globSync('ci/*-values.yaml', { cwd: chart }).map((file) => join(chart, file))
 
@@ -172,23 +172,26 @@ describe('scaling', () => {
     told('process_cpu_seconds_total', 'pod="release-sluice-gateway-5c9d-x2z"', '0+600x5'),
     told('process_cpu_seconds_total', 'pod="other-worker-0"', '0+600x5'),
     { series: 'sluice_consumer_lag_records{namespace="other",topic="a.b.events"}', values: '9000+0x5' },
-    lag('topic="axb.events",partition="0",pod="w-0"', 5_000),
-    lag('topic="a.b.retry.1h",partition="0",pod="w-0"', 5_000),
-    lag('topic="a.b.audience-changes",partition="0",pod="w-0"', 5_000),
+    lag('topic="axb.events",partition="0",pod="release-sluice-worker-0"', 5_000),
+    lag('topic="a.b.retry.1h",partition="0",pod="release-sluice-worker-0"', 5_000),
+    lag('topic="a.b.audience-changes",partition="0",pod="release-sluice-worker-0"', 5_000),
+    lag('topic="a.b.events",partition="0",pod="other-worker-0"', 5_000),
+    told('sluice_oldest_due_timestamp_seconds', 'tier="1m",pod="other-worker-0"', '0+0x5'),
   ]
 
   test('its work is the cores in use and those that the lag takes beside, each partition counted once, and nothing parked, of others, or of a sync', async () => {
     expect(
       await notRecorded(
+        tools,
         await rendered(...on, ...scaledByHpa),
         [
           ...atWork,
           ...ofOthers,
-          lag('topic="a.b.events",partition="0",pod="w-0"', 600_000),
+          lag('topic="a.b.events",partition="0",pod="release-sluice-worker-0"', 600_000),
           // It has just moved.
-          lag('topic="a.b.events",partition="0",pod="w-1"', 70),
-          lag('topic="a.b.replays",partition="0",pod="w-0"', 300_000),
-          told('sluice_oldest_due_timestamp_seconds', 'tier="1m"', '20+0x5'),
+          lag('topic="a.b.events",partition="0",pod="release-sluice-worker-1"', 70),
+          lag('topic="a.b.replays",partition="0",pod="release-sluice-worker-0"', 300_000),
+          told('sluice_oldest_due_timestamp_seconds', 'tier="1m",pod="release-sluice-worker-0"', '20+0x5'),
         ],
         [
           // Those 900,000 within 300 s are as many again.
@@ -208,16 +211,22 @@ describe('scaling', () => {
     const resources = await rendered(...on, ...scaledByHpa)
     expect(
       await notRecorded(
+        tools,
         resources,
-        [...idle, ...ofOthers, lag('topic="a.b.events",partition="0"', 0)],
+        [...idle, ...ofOthers, lag('topic="a.b.events",partition="0",pod="release-sluice-worker-0"', 0)],
         [recorded('sluice_scaling_work_cores', 3), recorded('sluice_scaling_overdue_seconds', 0)],
       ),
     ).toBe('')
     const unknown = { expr: 'sluice_scaling_work_cores', eval_time: '5m', exp_samples: [] }
     expect(
-      await notRecorded(resources, [...idle, lag('topic="a.b.events",partition="0"', 10)], [unknown]),
+      await notRecorded(
+        tools,
+        resources,
+        [...idle, lag('topic="a.b.events",partition="0",pod="release-sluice-worker-0"', 10)],
+        [unknown],
+      ),
     ).toBe('')
-    expect(await notRecorded(resources, [...idle, ...ofOthers], [unknown])).toBe('')
+    expect(await notRecorded(tools, resources, [...idle, ...ofOthers], [unknown])).toBe('')
   })
 })
 
@@ -357,29 +366,6 @@ function ofName(resources: readonly Resource[], kind: string, end: string): Reso
 /** A series of Prometheus that stays as it is. */
 function lag(labels: string, value: number) {
   return told('sluice_consumer_lag_records', labels, `${value}+0x5`)
-}
-
-function told(name: string, labels: string, values: string) {
-  return { series: `${name}{namespace="sluice",${labels}}`, values }
-}
-
-/** What promtool finds otherwise than expected, of the rules of the chart; empty: nothing. */
-async function notRecorded(
-  resources: readonly Resource[],
-  series: readonly object[],
-  expected: readonly object[],
-): Promise<string> {
-  const folder = mkdtempSync(join(tmpdir(), 'sluice-rules-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  const suite = {
-    rule_files: ['rules.json'],
-    evaluation_interval: '1m',
-    tests: [{ interval: '1m', input_series: series, promql_expr_test: expected }],
-  }
-  writeFileSync(join(folder, 'rules.json'), JSON.stringify(only(resources, 'PrometheusRule').spec))
-  writeFileSync(join(folder, 'suite.json'), JSON.stringify(suite))
-  const tested = await runTool(tools.promtool, ['test', 'rules', join(folder, 'suite.json')])
-  return tested.isOk ? '' : tested.text
 }
 
 /** What promtool is to find after five minutes. */

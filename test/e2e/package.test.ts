@@ -29,11 +29,12 @@ afterAll(async () => {
   await installed.remove()
 })
 
-test('the package holds what runs, and nothing else', () => {
+test('the package holds what runs and the runbooks, and nothing else', () => {
   const sources = globSync('**/*.ts', { cwd: join(root, 'src') })
   const built = sources.map((file) => join('dist', file.replace(/\.ts$/, '.js')))
   const beside = ['LICENSE', 'README.md', 'package.json', 'bin/sluice.js', 'dist/build.json']
-  expect(new Set(installed.files)).toEqual(new Set([...beside, ...built]))
+  const pages = globSync('deploy/runbooks/*.md', { cwd: root })
+  expect(new Set(installed.files)).toEqual(new Set([...beside, ...pages, ...built]))
 })
 
 test('installed, it says its version, and the commit and date of what it was made of', () => {

@@ -104,7 +104,9 @@ describe('the probes', () => {
     }
     expect(await probe('/livez')).toEqual({ status: 200, text: 'live\n' })
     expect(await probe('/readyz')).toEqual({ status: 503, text: 'not joined to the consumer group\n' })
+    expect(await joining.metric('sluice_ready', { role: 'worker' })).toBe(0)
     await until('it is ready', async () => (await probe('/readyz')).status === 200)
+    expect(await joining.metric('sluice_ready', { role: 'worker' })).toBe(1)
     const steps = await until('the log tells of the join', () => {
       const told = joining.log.map(({ msg }) => msg)
       return told.includes('joined the group') ? told : undefined

@@ -113,6 +113,7 @@ describe('two processes', () => {
     expect(await pair.metric('sluice_deliveries_total', { verdict: 'delivered' })).toBe(ids.length)
     expect(await pair.metric('sluice_attempt_duration_seconds_count')).toBe(ids.length)
     expect(await pair.metric('sluice_catalog_destinations')).toBe(1)
+    expect(await pair.metric('sluice_ready', { role: 'worker' })).toBe(1)
     expect(await pair.metric('process_cpu_seconds_total')).toBeGreaterThan(0)
     const { text } = await probe(pair, '/metrics')
     const lags = [...text.matchAll(/^sluice_consumer_lag_records\{(.*)\} 0$/gm)].map(([, labels]) => labels)

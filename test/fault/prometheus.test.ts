@@ -1,12 +1,16 @@
-import { writeFileSync } from 'node:fs'
+import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
 import { boards } from '../../scripts/dashboard-panels.ts'
 import { drawBoard } from '../../scripts/plots/dashboard.ts'
 import { newIds, type Scene, setScene } from '../e2e/scene.ts'
+import { type AdminTokens, makeTokens } from '../support/admin.ts'
 import { type CountingReceiver, startCountingReceiver } from '../support/counting-receiver.ts'
 import { ensureCommands } from '../support/debian.ts'
+import { type Collector, startCollector } from '../support/otlp.ts'
 import { type Prometheus, startPrometheus } from '../support/prometheus.ts'
+import { namesIn } from '../support/promql.ts'
 import { blocksOf, readRunbook, runbooks } from '../support/runbooks.ts'
 import { until } from '../support/until.ts'
 import { type SluiceProcess, startSluice } from '../support/worker-process.ts'
@@ -22,9 +26,16 @@ let receiver: CountingReceiver
 let scene: Scene
 let worker: SluiceProcess
 let gateway: SluiceProcess
+let index: SluiceProcess
+let admin: SluiceProcess
+let tokens: AdminTokens
+let collector: Collector
 let prometheus: Prometheus
 
-/** A worker and a gateway with messages that are delivered, that fail, that nobody wants, and that repeat, and a Prometheus that reads both. */
+/**
+ * All roles, with messages that are delivered, that fail, that nobody wants, and that repeat, and a Prometheus that reads
+ * all of them.
+ */
 beforeAll(async () => {
   ensureCommands({ prometheus: 'prometheus', promtool: 'prometheus' })
   receiver = await startCountingReceiver()
@@ -35,6 +46,8 @@ beforeAll(async () => {
     sources: ['shop'],
     hooks: [{ id: 'main', url: receiver.url(`/${id}`) }],
   })
+  tokens = await makeTokens()
+  collector = await startCollector()
   scene = await setScene({
     catalog: {
       sources: [{ id: 'shop', writeKeys: [key] }, { id: 'unheard' }],
@@ -43,18 +56,23 @@ beforeAll(async () => {
     variables: {
       SLUICE_RETRY_LADDER: '1s,1h',
       SLUICE_RETRY_THEN: '1h',
+      SLUICE_ADMIN_TOKENS_FILE: tokens.file,
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.origin,
     },
   })
   worker = await startSluice(scene.variables)
   gateway = await startSluice(scene.variables, { role: 'gateway' })
-  prometheus = await startPrometheus([worker.httpPort, gateway.httpPort])
+  index = await startSluice(scene.variables, { role: 'log serve' })
+  admin = await startSluice(scene.variables, { role: 'admin' })
+  prometheus = await startPrometheus([worker, gateway, index, admin].map(({ httpPort }) => httpPort))
   startedS = Math.floor(Date.now() / 1_000)
 }, 180_000)
 
 afterAll(async () => {
   await prometheus.stop()
-  await worker.kill()
-  await gateway.kill()
+  for (const one of [worker, gateway, index, admin]) await one.kill()
+  await collector.stop()
+  tokens.remove()
   scene.close()
   await receiver.stop()
 })
@@ -82,6 +100,30 @@ describe('a real Prometheus', () => {
       expect(queries.length).toBeGreaterThan(60)
     },
   )
+
+  test('finds every metric of rules, dashboards and runbooks at some role, and most with a value', async () => {
+    const pages = await Promise.all(
+      [worker, gateway, index, admin].map(async ({ httpPort }) =>
+        (await fetch(`http://127.0.0.1:${httpPort}/metrics`)).text(),
+      ),
+    )
+    const all = pages.join('')
+    const types = new Map(
+      [...all.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name = '', type]) => [name, type]),
+    )
+    const valued = new Set([...all.matchAll(/^(\w+?)(?:_bucket|_sum|_count)?[{ ]/gm)].map(([, name]) => name))
+    const { recorded, exprs } = rulesOfFiles()
+    const named = [
+      ...exprs,
+      ...boards.flatMap(({ panels }) => panels.flatMap(({ queries }) => queries.map(({ expr }) => expr))),
+      ...runbooks.flatMap((file) => blocksOf(readRunbook(file), 'promql')),
+    ].flatMap(namesIn)
+    const names = [...new Set(named)].filter((name) => !recorded.has(name))
+    const metrics = names.map((name) => (types.has(name) ? name : name.replace(/_(bucket|sum|count)$/, '')))
+    expect(metrics.length).toBeGreaterThan(70)
+    expect(metrics.filter((name) => !types.has(name))).toEqual([])
+    expect(metrics.filter((name) => !valued.has(name)).toSorted()).toEqual(withoutValue)
+  })
 
   test('evaluates every rule without a fault', async () => {
     const evaluated = await until('all were evaluated', async () => {
@@ -124,9 +166,45 @@ describe('a drawing of each dashboard', () => {
   })
 })
 
+/** Without a client certificate for Kafka there is nothing to tell of it. */
+const withoutValue: readonly string[] = ['sluice_certificate_expiry_timestamp_seconds']
+
+/** What rules ask for, and the names of the series that they record. */
+function rulesOfFiles(): { recorded: ReadonlySet<string>; exprs: readonly string[] } {
+  const rules = globSync('deploy/prometheus/*.rules.yaml', { cwd: root }).flatMap((file) => {
+    const { groups }: { groups: { rules: { record?: string; expr: string }[] }[] } = parse(
+      readFileSync(join(root, file), 'utf8'),
+    )
+    return groups.flatMap((group) => group.rules)
+  })
+  return {
+    recorded: new Set(rules.flatMap(({ record }) => record ?? [])),
+    exprs: rules.map(({ expr }) => expr),
+  }
+}
+
+const replaysUrl = () => `http://127.0.0.1:${admin.adminPort}/v1/replays`
+
+/** Requests with a token and without. */
+async function askAdmin(): Promise<void> {
+  await fetch(replaysUrl())
+  await fetch(replaysUrl(), { headers: { authorization: `Bearer ${tokens.read}` } })
+}
+
+/** All dead letters so far of the endpoint that fails for good, some a second. */
+async function replay(): Promise<void> {
+  const answer = await fetch(replaysUrl(), {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${tokens.operate}` },
+    body: JSON.stringify({ selection: { of: 'dead-letters', destination: 'gone' }, perSecond: 2 }),
+  })
+  expect(answer.ok, `it said: ${await answer.text()}`).toBe(true)
+}
+
 /** Messages of all kinds; for a while an endpoint that was well is slow, then fails, then is well again. */
 async function playFor(seconds: number): Promise<void> {
   const startedMs = performance.now()
+  await replay()
   const phase = (share: number): boolean => performance.now() - startedMs > share * seconds * 1_000
   const behaviours = [
     { from: 0.3, behaviour: { delayMs: 800 } },
@@ -141,6 +219,7 @@ async function playFor(seconds: number): Promise<void> {
 }
 
 async function sendAllKinds(): Promise<void> {
+  await askAdmin()
   const [id] = newIds(1)
   for (const messageId of [id, id]) {
     await fetch(`http://127.0.0.1:${gateway.gatewayPort}/v1/track`, {

@@ -43,13 +43,15 @@ beforeAll(async () => {
   up = await startUp(folder)
   registry = await startSchemaRegistry()
   writeFileSync(join(folder, 'pod.log'), `${new Date().toISOString()} stdout F {"msg":"worker started"}\n`)
+  await writeCommands()
   const tools = await installTools()
   kubernetes = await startKubernetes({ definitions: tools.customResources, kwokConfig: podsOfRunbooks() })
   const release = await createRelease(kubernetes, tools, { namespace, name: 'sluice' })
   const installed = await release.upgrade(join(chart, 'ci/minimal-values.yaml'))
   if (!installed.isOk) throw new Error(installed.text)
-  await kubernetes.kubectl(['config', 'set-context', '--current', '--namespace', namespace])
-  await writeCommands()
+  writeCommand('kubectl', `exec '${kubernetes.program}' "$@"`)
+  env['KUBECONFIG'] = kubernetes.kubeconfig
+  await makeDeadLetter()
 }, 75 * 60_000)
 
 afterAll(async () => {
@@ -72,12 +74,6 @@ test('the readiness that they ask for is that of the process', async () => {
 })
 
 test('the dead letters that they show have their headers, which say what to change', async () => {
-  const answer = await fetch(`${up.origin}/v1/track`, {
-    method: 'POST',
-    headers: { authorization: `Basic ${btoa('shop-key:')}` },
-    body: JSON.stringify({ userId: 'u', event: 'Hello' }),
-  })
-  expect(answer.status).toBe(200)
   const shows = commands.find((command) => command.startsWith('kafka-console-consumer.sh')) ?? ''
   const told = await until('it is a dead letter', async () => {
     const { said } = await run(filledIn(shows))
@@ -86,6 +82,27 @@ test('the dead letters that they show have their headers, which say what to chan
   expect(told).toMatch(/origin:sluice\.events\/\d+\/\d+/)
   expect(told).toMatch(/detail:\w/)
 })
+
+test('what could be sent again is counted, and what failed is found', async () => {
+  const counts = commands.find((command) => command.includes('--destination "$DESTINATION" --from')) ?? ''
+  expect((await run(counts)).said).toMatch(/\b1\b/)
+  const searches = commands.find((command) => command.includes('sluice log search --destination')) ?? ''
+  expect((await run(searches)).said).toMatch(/\bcrm\b.*certificate/)
+})
+
+/** A message whose delivery fails for good, once the delivery log tells of it. */
+async function makeDeadLetter(): Promise<void> {
+  const answer = await fetch(`${up.origin}/v1/track`, {
+    method: 'POST',
+    headers: { authorization: `Basic ${btoa('shop-key:')}` },
+    body: JSON.stringify({ userId: 'u', event: 'Hello' }),
+  })
+  if (!answer.ok) throw new Error(`it was answered ${answer.status}`)
+  await until('it is in the delivery log', async () => {
+    const { said } = await run('sluice log search --reason failed_for_good')
+    return said.includes('failed_for_good')
+  })
+}
 
 /** What `kubectl logs` and `kubectl exec` do: the log is a file, and commands run on this machine. */
 function podsOfRunbooks(): object[] {
@@ -100,19 +117,15 @@ function kind(name: string, spec: object): object {
   return { apiVersion: 'kwok.x-k8s.io/v1alpha1', kind: name, metadata: { name: 'all' }, spec }
 }
 
-/** What an operator has on the PATH. */
+/**
+ * What an operator has on the PATH, and what a pod has: `sluice`, with the settings of the pod. What `kubectl exec` runs is
+ * found on the PATH of this process.
+ */
 async function writeCommands(): Promise<void> {
   const bin = join(folder, 'bin')
   mkdirSync(bin)
   await writeKafkaScripts(bin)
-  const main = resolve(chart, '../../../src/main.ts')
-  writeFileSync(join(bin, 'sluice'), `#!/bin/sh\nexec '${process.execPath}' '${main}' "$@"\n`)
-  writeFileSync(join(bin, 'kubectl'), `#!/bin/sh\nexec '${kubernetes.program}' "$@"\n`)
-  for (const name of ['sluice', 'kubectl']) chmodSync(join(bin, name), 0o755)
-  env = {
-    PATH: `${bin}:${process.env['PATH']}`,
-    HOME: process.env['HOME'],
-    KUBECONFIG: kubernetes.kubeconfig,
+  const settings = {
     SLUICE_KAFKA_BROKERS: up.broker,
     SLUICE_TOPICS_PARTITIONS: '3',
     SLUICE_TOPICS_DEVELOPMENT: 'true',
@@ -120,7 +133,35 @@ async function writeCommands(): Promise<void> {
     SLUICE_RETRY_THEN: '1s',
     SLUICE_CATALOG_FILE: join(folder, 'catalog.yaml'),
     SLUICE_DELIVERY_ALLOW_ADDRESSES: '127.0.0.0/8,::1/128',
+    SLUICE_INDEX_FOLDER: join(folder, '.sluice/log'),
   }
+  const given = Object.entries(settings).map(([name, value]) => `${name}='${value}'`)
+  const main = resolve(chart, '../../../src/main.ts')
+  writeCommand('sluice', `exec env ${given.join(' ')} '${process.execPath}' '${main}' "$@"`)
+  writeFileSync(join(folder, 'client.properties'), '')
+  process.env['PATH'] = `${bin}:${process.env['PATH']}`
+  env = {
+    PATH: process.env['PATH'],
+    HOME: process.env['HOME'],
+    // What somebody has set who has read the page on variables.
+    NAMESPACE: namespace,
+    RELEASE: 'sluice',
+    POD: pod,
+    INDEX: pod,
+    BROKER: up.broker,
+    CLIENT: join(folder, 'client.properties'),
+    DESTINATION: 'crm',
+    SINCE: new Date(Date.now() - 3_600_000).toISOString(),
+    CERTIFICATE: join(folder, 'client.pem'),
+    ENDPOINT: 'localhost',
+    REGISTRY: registry.url,
+  }
+}
+
+function writeCommand(name: string, line: string): void {
+  const file = join(folder, 'bin', name)
+  writeFileSync(file, `#!/bin/sh\n${line}\n`)
+  chmodSync(file, 0o755)
 }
 
 function serverPort(): number {
@@ -129,15 +170,10 @@ function serverPort(): number {
   return address.port
 }
 
-/** A page's words in capitals, as somebody fills them in. */
+/** A command with the ports of this run. */
 function filledIn(command: string): string {
   return command
-    .replaceAll('HOST:443', `127.0.0.1:${serverPort()}`)
-    .replaceAll('HOST', 'localhost')
-    .replaceAll('BROKER', up.broker)
-    .replaceAll('POD', pod)
-    .replaceAll('FILE', join(folder, 'client.pem'))
-    .replaceAll('REGISTRY', registry.url)
+    .replaceAll('$ENDPOINT:443', `127.0.0.1:${serverPort()}`)
     .replaceAll('http://127.0.0.1:9400', /^ {2}metrics +(http:\S+)\/metrics/m.exec(up.said)?.[1] ?? '')
 }
 

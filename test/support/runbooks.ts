@@ -3,8 +3,13 @@ import { join, resolve } from 'node:path'
 
 const root = resolve(import.meta.dirname, '../..')
 
+/** The page that explains the variables of all commands. */
+export const variablesPage = 'deploy/runbooks/README.md'
+
 /** Their paths in the repository. */
-export const runbooks: readonly string[] = globSync('deploy/runbooks/*.md', { cwd: root }).toSorted()
+export const runbooks: readonly string[] = globSync('deploy/runbooks/*.md', { cwd: root })
+  .filter((file) => file !== variablesPage)
+  .toSorted()
 
 export function readRunbook(file: string): string {
   return readFileSync(join(root, file), 'utf8')

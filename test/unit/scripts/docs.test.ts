@@ -83,6 +83,11 @@ test.each([
     "docs/page.md:3 names --gone, which `sluice worker` doesn't take",
   ],
   [
+    'a flag in a pod',
+    block('kubectl -n "$NAMESPACE" exec "$POD" -- sluice worker --gone'),
+    "docs/page.md:2 names --gone, which `sluice worker` doesn't take",
+  ],
+  [
     'a flag on a line of its own',
     block('sluice topics apply \\\n  --gone'),
     "docs/page.md:2 names --gone, which `sluice apply` doesn't take",

@@ -367,7 +367,7 @@ namespace="{{ .Release.Namespace }}",pod=~"{{ include "sluice.fullname" . }}-wor
 
 {{/* A partition that moves is told by two pods for a moment, and counts once. */}}
 {{- define "sluice.lagQuery" -}}
-sum(max by (topic, partition) (sluice_consumer_lag_records{namespace="{{ .Release.Namespace }}",topic=~"{{ include "sluice.prefixPattern" . }}(events|(g[0-9]+\\.)?replays)"}))
+sum(max by (topic, partition) (sluice_consumer_lag_records{ {{- include "sluice.ofWorkers" . -}} ,topic=~"{{ include "sluice.prefixPattern" . }}(events|(g[0-9]+\\.)?replays)"}))
 {{- end -}}
 
 {{/*
@@ -387,7 +387,7 @@ sum(avg_over_time(sluice_deliveries_in_flight{ {{- include "sluice.ofWorkers" . 
 {{- end -}}
 
 {{- define "sluice.overdueQuery" -}}
-clamp_min(max(time() - sluice_oldest_due_timestamp_seconds{namespace="{{ .Release.Namespace }}"}), 0) or vector(0)
+clamp_min(max(time() - sluice_oldest_due_timestamp_seconds{ {{- include "sluice.ofWorkers" . -}} }), 0) or vector(0)
 {{- end -}}
 
 {{/* What pods are asked for by: of each the query, and how much of it one pod is given. */}}

@@ -1,0 +1,116 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { chart, helmTemplate, only, render } from './render.ts'
+import { notRecorded, told } from './rules-of-chart.ts'
+import { installTools, type Tools } from './tools.ts'
+
+let tools: Tools
+
+beforeAll(async () => {
+  tools = await installTools()
+}, 10 * 60_000)
+
+const rendered = (...args: readonly string[]) => render(tools, ...args)
+
+describe('the rules of a release', () => {
+  const on = ['--set', 'metrics.prometheusRule.enabled=true']
+  type Alert = { alert?: string; expr: string; annotations: Record<string, string> }
+  async function alertsOf(...args: readonly string[]): Promise<Alert[]> {
+    const { groups }: { groups: { rules: Alert[] }[] } = Object(
+      only(await rendered(...on, ...args), 'PrometheusRule').spec,
+    )
+    return groups.flatMap(({ rules }) => rules).filter(({ alert }) => alert !== undefined)
+  }
+
+  test('are about it alone: another in the namespace hides nothing of it, and adds nothing', async () => {
+    const other = [
+      info('other-sluice-worker-0', 'worker'),
+      info('other-sluice-gateway-7f-x', 'gateway'),
+      catalog('other-sluice-worker-0', 'b'),
+      told('sluice_group_lag_records', 'pod="other-sluice-worker-0",topic="events"', '0+90000x40'),
+      told('sluice_faults_total', 'pod="other-sluice-worker-0"', '0+1x40'),
+    ]
+    const resources = await rendered(...on)
+    const runs = [
+      info('release-sluice-worker-0', 'worker'),
+      info('release-sluice-gateway-5c-x', 'gateway'),
+      catalog('release-sluice-worker-0', 'a'),
+      told('sluice_group_lag_records', 'pod="release-sluice-worker-0",topic="events"', '3x40'),
+    ]
+    const all = { expr: 'ALERTS{alertstate="firing"}', eval_time: '30m', exp_samples: [] }
+    const lagOfIt = {
+      expr: 'sluice:group_lag_records:max',
+      eval_time: '30m',
+      exp_samples: [
+        {
+          labels: 'sluice:group_lag_records:max{namespace="sluice",release="release",topic="events"}',
+          value: 3,
+        },
+      ],
+    }
+    expect(await notRecorded(tools, resources, [...other, ...runs], [all, lagOfIt])).toBe('')
+    const isGone = [
+      info('release-sluice-worker-0', 'worker', '1x5'),
+      info('release-sluice-admin-5c-x', 'admin'),
+      catalog('release-sluice-admin-5c-x', 'a'),
+    ]
+    const missed = ['SluiceNoWorker', 'SluiceNoGateway', 'SluiceNothingTells'].map((name) => firing(name))
+    expect(await notRecorded(tools, resources, [...other, ...isGone], missed)).toBe('')
+  })
+
+  test('name the page of a runbook by its URL, which the chart has as well', async () => {
+    const base = 'https://git.example/sluice/deploy/runbooks/'
+    for (const { alert, annotations } of await alertsOf(
+      '--set',
+      `metrics.prometheusRule.runbookBaseUrl=${base}`,
+    )) {
+      const { runbook = '', runbook_url: url } = annotations
+      expect(url, `${alert}`).toBe(`${base}${runbook.replace('deploy/runbooks/', '')}`)
+      expect(existsSync(join(chart, runbook.replace('deploy', 'files'))), `${alert}`).toBe(true)
+    }
+  })
+
+  test('leave out those that are disabled, and that of a gateway which is not to be there', async () => {
+    const names = (await alertsOf()).map(({ alert }) => alert)
+    const fewer = await alertsOf(
+      '--set',
+      'metrics.prometheusRule.disabled={SluiceDeadLetters,SluiceDeliverySloSlowBurn},gateway.enabled=false',
+    )
+    const gone = ['SluiceNoGateway', 'SluiceDeadLetters', 'SluiceDeliverySloSlowBurn']
+    expect(names).toEqual(expect.arrayContaining(gone))
+    expect(fewer.map(({ alert }) => alert)).toEqual(names.filter((name) => !gone.includes(name ?? '')))
+    const unknown = ['--set', 'kafka.brokers={kafka:9092}', ...on]
+    const { isOk, text } = await helmTemplate(tools, [
+      ...unknown,
+      '--set',
+      'metrics.prometheusRule.disabled={SluiceDeadLeters}',
+    ])
+    expect(isOk).toBe(false)
+    expect(text).toContain('there is no alert SluiceDeadLeters')
+  })
+
+  test('take matchers that are given', async () => {
+    const alerts = await alertsOf('--set-string', 'metrics.prometheusRule.seriesMatchers=job="a$1b"')
+    expect(alerts.find(({ alert }) => alert === 'SluiceNothingTells')?.expr.trim()).toBe(
+      'absent(sluice_build_info{job="a$1b",role=~"worker|gateway|up"})',
+    )
+    for (const { expr } of alerts)
+      for (const [selector] of expr.matchAll(/\bsluice_\w+(\{[^}]*\})?/g))
+        expect(selector).toMatch(/^sluice_\w+\{job="a\$1b"[,}]/)
+  })
+})
+
+/** One alert of that name, of the release, that promtool is to find after half an hour. */
+function firing(alert: string) {
+  const expr = `count by (release) (ALERTS{alertname="${alert}",alertstate="firing"})`
+  return { expr, eval_time: '30m', exp_samples: [{ labels: '{release="release"}', value: 1 }] }
+}
+
+function info(pod: string, role: string, values = '1x40') {
+  return told('sluice_build_info', `pod="${pod}",role="${role}"`, values)
+}
+
+function catalog(pod: string, version: string) {
+  return told('sluice_catalog_info', `pod="${pod}",version="${version}"`, '1x40')
+}

@@ -1,0 +1,31 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import { only, type Resource } from './render.ts'
+import { runTool, type Tools } from './tools.ts'
+
+/** A series of the namespace `sluice`, for promtool. */
+export function told(name: string, labels: string, values: string) {
+  return { series: `${name}{namespace="sluice",${labels}}`, values }
+}
+
+/** What promtool finds otherwise than expected, of the rules of the chart; empty: nothing. */
+export async function notRecorded(
+  { promtool }: Pick<Tools, 'promtool'>,
+  resources: readonly Resource[],
+  series: readonly object[],
+  expected: readonly object[],
+): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-rules-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const suite = {
+    rule_files: ['rules.json'],
+    evaluation_interval: '1m',
+    tests: [{ interval: '1m', input_series: series, promql_expr_test: expected }],
+  }
+  writeFileSync(join(folder, 'rules.json'), JSON.stringify(only(resources, 'PrometheusRule').spec))
+  writeFileSync(join(folder, 'suite.json'), JSON.stringify(suite))
+  const tested = await runTool(promtool, ['test', 'rules', join(folder, 'suite.json')])
+  return tested.isOk ? '' : tested.text
+}
