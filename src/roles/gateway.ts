@@ -1,8 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Catalog } from '../catalog/catalog.ts'
-import { type CatalogFile, openCatalogFile } from '../catalog/file.ts'
-import { catalogVariables } from '../config/read.ts'
 import type { Config } from '../config/schema.ts'
 import { Availability, type TopicAvailability } from '../gateway/availability.ts'
 import { Outbox, type ProduceSender } from '../gateway/outbox.ts'
@@ -15,16 +13,14 @@ import { startRecordSender } from '../kafka/record-sender.ts'
 import { writtenBy } from '../kafka/topic-list.ts'
 import { within } from '../kafka/within.ts'
 import { buildInfo } from '../telemetry/build-info.ts'
-import type { CommonMetrics } from '../telemetry/common-metrics.ts'
 import { createGatewayMetrics, type GatewayMetrics } from '../telemetry/gateway-metrics.ts'
 import { createGatewayObserver } from '../telemetry/gateway-observer.ts'
-import { showCatalog } from '../telemetry/show-catalog.ts'
 import { askKafka, clientOf, openKafka } from './ask-kafka.ts'
 import { showCertificateExpiry } from './certificate-expiry.ts'
 import { openGroupLag } from './lag-gauges.ts'
 import { type Listening, listening } from './listening.ts'
+import { openCatalog } from './open-catalog.ts'
 import type { Parts } from './parts.ts'
-import { StartError } from './start-error.ts'
 import { gatewayObstacles } from './readiness.ts'
 import { kafkaSettings, topicLayout, topicNames } from './settings.ts'
 import { openOwnTelemetry } from './telemetry.ts'
@@ -61,7 +57,7 @@ export async function startGateway({ config, log, parts }: GatewayOptions): Prom
   const { version, commit } = buildInfo()
   metrics.buildInfo.set({ version, commit, role: 'gateway' }, 1)
   const tracing = await openTracing({ config, log, parts, metrics, role: 'gateway' })
-  const file = parts.add(await openCatalog(config, metrics, log))
+  const file = parts.add(await openCatalog({ config, metrics, log, counts: 'sources' }))
   const kafka = await openKafka(config, log, 'gateway')
   const laidOut = await refuseWrongTopics(kafka, config, log, writtenTopics(config))
   parts.add(await askKafka(config, openGroupLag({ kafka, config, metrics, log })))
@@ -77,25 +73,6 @@ export async function startGateway({ config, log, parts }: GatewayOptions): Prom
     notReady: () => part.notReady(),
   })
   log.info({ port: telemetry.port, gatewayPort: part.port }, 'gateway started')
-}
-
-async function openCatalog(config: Config, metrics: CommonMetrics, log: Logger): Promise<CatalogFile> {
-  const opened = await openCatalogFile({
-    path: config.catalog.file,
-    variables: catalogVariables(),
-    onChange(catalog) {
-      showCatalog(metrics, catalog)
-      const { version, sources } = catalog
-      log.info({ version, sources: sources.size }, 'the catalog has changed')
-    },
-    onRefused(faults) {
-      metrics.catalogRefused.set(1)
-      log.error({ faults }, 'the catalog file has faults: the version before it stays in force')
-    },
-  })
-  if (!opened.ok) throw new StartError(opened.message)
-  showCatalog(metrics, opened.file.current())
-  return opened.file
 }
 
 /**
