@@ -15,6 +15,7 @@ import { type Assigned, Membership } from './membership.ts'
 import { OneAtATime } from './one-at-a-time.ts'
 import { OwnedPartitions } from './owned-partitions.ts'
 import type { Partition } from './partition.ts'
+import type { PartitionState } from './partition-state.ts'
 import type { Truncation } from './positions.ts'
 import { UnitTenures } from './unit-tenures.ts'
 
@@ -62,7 +63,7 @@ export class GroupMember implements GroupConsumer {
     this.#view = createClusterView({ kafka, topics, partitions, log })
     this.#fetcher = createFetcher({
       view: this.#view,
-      longestWaitMs: () => longestWaitMs(this.#owned.each),
+      longestWaitMs: () => longestWaitMs(this.#owned.feeds),
       log,
     })
     this.#coordinator = new Coordinator(kafka, groupId, topics[0] ?? '')
@@ -169,9 +170,9 @@ export class GroupMember implements GroupConsumer {
     return this.#units.preparing
   }
 
-  get partitions(): Iterable<Partition> {
+  get partitions(): Iterable<PartitionState> {
     for (const partition of this.#owned.all) this.#learnEnd(partition)
-    return this.#owned.all
+    return this.#owned.states
   }
 
   get lastCommitMs(): number {
@@ -277,10 +278,8 @@ export class GroupMember implements GroupConsumer {
   #lose(lost: readonly Partition[]): void {
     for (const partition of lost) {
       this.#owned.remove(partition)
-      partition.isLost = true
-      partition.lostAtMs = Date.now()
       // Its next owner waits for the final commit.
-      partition.onIdle = () => this.#commitSoon()
+      partition.lose(() => this.#commitSoon(), Date.now())
       if (!partition.isWaiting) this.#leaving.add(partition)
       if (partition.needsState) this.#units.lose(partition.id)
     }
@@ -298,7 +297,7 @@ export class GroupMember implements GroupConsumer {
    * them.
    */
   #expelled(): void {
-    for (const partition of [...this.#owned.all, ...this.#leaving.all]) partition.isElsewhere = true
+    for (const partition of [...this.#owned.all, ...this.#leaving.all]) partition.goElsewhere()
     this.#lose(this.#owned.all)
     this.#options.onAssigned([])
   }
@@ -314,10 +313,10 @@ export class GroupMember implements GroupConsumer {
     }
   }
 
-  readonly #onRecord: FeedOptions['onRecord'] = (partition, record) => {
+  readonly #onRecord: FeedOptions['onRecord'] = (partition, record, isLate) => {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kafkajs' type, which leaves out that a header may be null
     const content = record as object as RecordContent
-    this.#options.onRecord(new LoanedRecord(partition, record.offset, record.timestampMs), content)
+    this.#options.onRecord(new LoanedRecord(partition, record.offset, record.timestampMs, isLate), content)
   }
 
   /**
@@ -334,9 +333,8 @@ export class GroupMember implements GroupConsumer {
     const fresh = renewed.map(({ topic, id }) => this.#owned.add(topic, id))
     for (const one of fresh) {
       if (one.topic !== partition.topic) continue
-      one.knownBelow = truncation.at
       // The commit may be of the former log too.
-      one.isTruncationReported = true
+      one.readsAnotherLog(truncation.at)
     }
     // What waits of the former log is let go.
     this.#options.onAssigned(unitsOf(this.#owned.all))

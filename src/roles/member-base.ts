@@ -10,7 +10,9 @@ import type { Ending } from './member-shutdown.ts'
 import type { Parts } from './parts.ts'
 import type { Stalls } from './stalls.ts'
 
-/** Parts that are called by some that are started before them. `startMember` sets each once, when it is there. */
+/**
+ * Parts that are called by some that are started before them. `startMember` sets each once, when it is there.
+ */
 export type LaterParts = {
   firstSyncs?: FirstSyncs
   pipeline?: Pipeline

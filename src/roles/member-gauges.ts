@@ -3,7 +3,7 @@ import type { FirstSyncs } from '../backfill/first-syncs.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Config } from '../config/schema.ts'
 import type { GroupConsumer } from '../kafka/consumer.ts'
-import type { Partition } from '../kafka/partition.ts'
+import type { PartitionState } from '../kafka/partition-state.ts'
 import { shortTopicName } from '../kafka/topics.ts'
 import type { Pipeline } from '../pipeline/pipeline-ports.ts'
 import type { Repeats } from '../repeats/repeats.ts'
@@ -38,7 +38,9 @@ export type ShownMember = {
   readonly repeats: Repeats | undefined
 }
 
-/** Shows the limits of a member, which never change. `pacedInFlight`: of requests to hooks that aren't well. */
+/**
+ * Shows the limits of a member, which never change. `pacedInFlight`: of requests to hooks that aren't well.
+ */
 export function showLimits(metrics: Metrics, { delivery }: Config, pacedInFlight: number): void {
   metrics.inFlightLimit.set(delivery.maxInFlight)
   metrics.pacedInFlightLimit.set(pacedInFlight)
@@ -71,7 +73,7 @@ function showDeliveries(metrics: Metrics, { pipeline, intake, stalls }: ShownMem
   showOpenHooks(metrics, pipeline.openHooks())
 }
 
-type Partitions = readonly Partition[]
+type Partitions = readonly PartitionState[]
 
 function showPartitions(
   metrics: Metrics,
