@@ -12,6 +12,8 @@ export function architectureMarkdown(page: string): string {
   return `${before}${begin}\n\n${folderTable()}\n\n${folderGraph()}\n\n${end}\n${after}`
 }
 
+const joining: ReadonlySet<string> = new Set(['.', 'commands', 'roles'])
+
 function folderTable(): string {
   const rows = Object.entries(folders).map(([name, { about, imports, packages = [], isPure }]) => [
     name === '.' ? '`src`' : `\`${name}/\``,
@@ -22,9 +24,9 @@ function folderTable(): string {
   return alignTable([['folder', 'what', 'imports', 'packages of its own'], ...rows])
 }
 
-/** Without `src` and `roles`, which would hide the rest: they import from everywhere. */
+/** Without those that would hide the rest: they join it. */
 function folderGraph(): string {
-  const shown = Object.entries(folders).filter(([name]) => name !== '.' && name !== 'roles')
+  const shown = Object.entries(folders).filter(([name]) => !joining.has(name))
   const lines = shown.flatMap(([name, folder]) => [
     nodeOf(name, folder),
     ...folder.imports.map((to) => `${name} --> ${to}`),

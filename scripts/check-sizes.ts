@@ -1,22 +1,21 @@
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { lastColumn, wrapComments } from './comments.ts'
-import { type Baseline, baselineOf, compareWithBaseline } from './ratchet.ts'
+import { type Baseline, baselineOf, baselineText, compareWithBaseline } from './ratchet.ts'
 import { measureSizes, type SizeLimits } from './sizes.ts'
 
 /**
  * `npm run check:sizes`: fails when a file has more lines, a function more lines, or a function more parameters
- * than the limits and `scripts/size-baseline.json` allow. `--shrink` writes a baseline of what is left; it refuses
- * to let anything grow. It fails too when a line of a comment in `src` is too long: `--wrap` wraps those.
+ * than the limits and `scripts/size-baseline.json` allow. It fails as well when the baseline allows more than there
+ * is: `--shrink` writes one of what is left, and refuses to let anything grow. It fails too when a line of a comment in `src` is too long: `--wrap` wraps those.
  */
 const root = resolve(import.meta.dirname, '..')
 const baselineFile = join(root, 'scripts/size-baseline.json')
 const limits: SizeLimits = { 'max-lines': 400, 'max-lines-per-function': 60, 'max-params': 4 }
 
-const all = await measureSizes(root, limits, ['src', 'bench', 'demo', 'scripts', 'test'])
+const all = await measureSizes(root, limits, ['src', 'bench', 'demo', 'drill', 'scripts', 'test'])
 /** Tables grow with what they list: a row is no reason to split them. */
 const tables = new Set([
-  'src/config/schema.ts',
   'src/telemetry/common-metrics.ts',
   'src/telemetry/metrics.ts',
   'src/telemetry/gateway-metrics.ts',
@@ -44,11 +43,11 @@ for (const fault of grown) console.log(fault)
 if (grown.length > 0) {
   console.log('Split what has grown. scripts/size-baseline.json only shrinks.')
   process.exitCode = 1
-} else if (shrunk && process.argv.includes('--shrink')) {
-  writeFileSync(baselineFile, `${JSON.stringify(baselineOf(found), null, 2)}\n`)
+} else if (process.argv.includes('--shrink')) {
+  writeFileSync(baselineFile, baselineText(baselineOf(found)))
   console.log('wrote scripts/size-baseline.json')
-} else if (shrunk) {
-  console.log(
-    'Something has become smaller: `npm run check:sizes -- --shrink` and commit scripts/size-baseline.json.',
-  )
+} else if (shrunk.length > 0) {
+  for (const fault of shrunk) console.log(fault)
+  console.log('Run `npm run check:sizes -- --shrink`, and commit scripts/size-baseline.json.')
+  process.exitCode = 1
 }

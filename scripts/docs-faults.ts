@@ -128,7 +128,7 @@ const fileEnding = /\.(yaml|yml|json|ts|md|go|avsc|js|log|sqlite)$/
 
 /** What Sluice's own folders hold. */
 const path =
-  /(?<![\w./:@-])(?:src|test|scripts|docs|deploy|bench|demo|schemas|clients|bin)\/[\w./-]*\w(?![\w*{/])/g
+  /(?<![\w./:@-])(?:src|test|scripts|docs|deploy|bench|demo|drill|schemas|clients|bin)\/[\w./-]*\w(?![\w*{/])/g
 
 function pathFaults(row: string, { exists }: DocFacts): string[] {
   const inSrc = /^[a-z-]+\/[\w/-]+\.ts$/.exec(row.trim())?.[0]

@@ -123,9 +123,10 @@ export const folders: Readonly<Record<string, Folder>> = {
     about: 'joins the parts; what starts here stops here, in reverse',
     imports: Object.keys(parts),
   },
-  '.': {
-    about: '`main.ts`, `log-commands.ts` and `run-role.ts`: argv → role → run → exit code',
+  commands: {
+    about: 'what the command line takes: one file for each group of commands',
     imports: ['roles', 'config', 'telemetry'],
     packages: ['commander', '@bomb.sh/tab'],
   },
+  '.': { about: '`main.ts`: argv → command → role → run → exit code', imports: ['commands'] },
 }

@@ -1,13 +1,7 @@
 import type { OverLimit, SizeLimits, SizeRule } from './sizes.ts'
 
-/** What one file may have over one limit: how many places, and the size of the largest, rounded up. */
-export type Allowance = { readonly count: number; readonly most: number }
-
-/** What is over the limits already, by file and rule. It only shrinks. */
-export type Baseline = Readonly<Record<string, Readonly<Partial<Record<SizeRule, Allowance>>>>>
-
-/** Sizes are rounded up to a multiple of this, so that a line more in a large file isn't a fault. */
-const steps: SizeLimits = { 'max-lines': 50, 'max-lines-per-function': 10, 'max-params': 1 }
+/** What is over the limits already: the sizes of all places, largest first, by file and rule. It only shrinks. */
+export type Baseline = Readonly<Record<string, Readonly<Partial<Record<SizeRule, readonly number[]>>>>>
 
 const meanings: Readonly<Record<SizeRule, string>> = {
   'max-lines': 'lines in the file',
@@ -15,52 +9,64 @@ const meanings: Readonly<Record<SizeRule, string>> = {
   'max-params': 'parameters of a function',
 }
 
-/** Sums up what is over the limits, as the baseline holds it. Files are sorted. */
+/** Lists what is over the limits, as the baseline holds it. Files are sorted. */
 export function baselineOf(found: readonly OverLimit[]): Baseline {
-  const baseline: Record<string, Partial<Record<SizeRule, Allowance>>> = {}
+  const baseline: Record<string, Partial<Record<SizeRule, readonly number[]>>> = {}
   for (const { file, rule, size } of found.toSorted((a, b) => (a.file < b.file ? -1 : 1))) {
     const rules = (baseline[file] ??= {})
-    const { count, most } = rules[rule] ?? { count: 0, most: 0 }
-    const rounded = Math.ceil(size / steps[rule]) * steps[rule]
-    rules[rule] = { count: count + 1, most: Math.max(most, rounded) }
+    rules[rule] = [...(rules[rule] ?? []), size].sort((a, b) => b - a)
   }
   return baseline
 }
 
+/** Writes a baseline as its file has it, formatted: one list a line. */
+export function baselineText(baseline: Baseline): string {
+  const text = JSON.stringify(baseline, null, 2)
+  return `${text.replaceAll(/\[\s*([^\]]*?)\s*\]/g, (_, sizes: string) => `[${sizes.replaceAll(/\s+/g, ' ')}]`)}\n`
+}
+
 /**
- * Compares what is over the limits with the baseline. `grown`: what has become worse, one line each, which is a
- * fault. `shrunk`: whether something has become better, so that the baseline should follow.
+ * Compares what is over the limits with the baseline. `grown`: what has become worse. `shrunk`: what has become
+ * better, which the baseline has to follow, or it would be free to grow again. One line each; all are faults.
  */
 export function compareWithBaseline(
   found: readonly OverLimit[],
   allowed: Baseline,
   limits: SizeLimits,
-): { grown: readonly string[]; shrunk: boolean } {
+): { grown: readonly string[]; shrunk: readonly string[] } {
   const now = baselineOf(found)
-  const grown = Object.entries(now).flatMap(([file, rules]) =>
-    entriesOf(rules).flatMap(([rule, { count, most }]) => {
-      const before = allowed[file]?.[rule]
-      const limit = `${limits[rule]} ${meanings[rule]}`
-      if (before === undefined) return [`${file}: ${most} or fewer, over the limit of ${limit}`]
-      if (most > before.most) return [`${file}: grew beyond ${before.most} (limit: ${limit})`]
-      return count > before.count
-        ? [`${file}: ${count} places instead of ${before.count} (limit: ${limit})`]
-        : []
-    }),
-  )
-  const shrunk = Object.entries(allowed).some(([file, rules]) =>
-    entriesOf(rules).some(([rule, before]) => {
-      const left = now[file]?.[rule]
-      return left === undefined || left.count < before.count || left.most < before.most
-    }),
+  const grown = entriesOf(now).flatMap(({ file, rule, sizes }) => {
+    const fault = growthOf(sizes, allowed[file]?.[rule] ?? [])
+    return fault === undefined ? [] : [`${file}: ${fault} (limit: ${limits[rule]} ${meanings[rule]})`]
+  })
+  const shrunk = entriesOf(allowed).flatMap(({ file, rule, sizes }) =>
+    isBelow(now[file]?.[rule] ?? [], sizes) ? [`${file}: has become smaller (${meanings[rule]})`] : [],
   )
   return { grown, shrunk }
 }
 
-function entriesOf(rules: Readonly<Partial<Record<SizeRule, Allowance>>>): [SizeRule, Allowance][] {
+function growthOf(sizes: readonly number[], before: readonly number[]): string | undefined {
+  if (sizes.length > before.length) {
+    if (before.length === 0) return `${sizes.join(', ')}, for the first time`
+    return `${sizes.length} places instead of ${before.length}`
+  }
+  const grown = sizes.findIndex((size, index) => size > (before[index] ?? 0))
+  return grown < 0 ? undefined : `grew from ${before[grown]} to ${sizes[grown]}`
+}
+
+/** Places or sizes are fewer. */
+function isBelow(sizes: readonly number[], before: readonly number[]): boolean {
+  return before.some((size, index) => (sizes[index] ?? 0) < size)
+}
+
+type Entry = { readonly file: string; readonly rule: SizeRule; readonly sizes: readonly number[] }
+
+function entriesOf(baseline: Baseline): readonly Entry[] {
   const names: readonly SizeRule[] = ['max-lines', 'max-lines-per-function', 'max-params']
-  return names.flatMap((rule) => {
-    const allowance = rules[rule]
-    return allowance === undefined ? [] : [[rule, allowance]]
-  })
+  return Object.entries(baseline).flatMap(([file, rules]) =>
+    names.flatMap((rule) => {
+      const sizes = rules[rule]
+      return sizes === undefined ? [] : [{ file, rule, sizes }]
+    }),
+  )
 }

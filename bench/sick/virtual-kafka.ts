@@ -85,8 +85,8 @@ export class VirtualKafka {
     for (const logs of this.#logs.values()) for (const log of logs) this.#fetchSoon(log)
   }
 
-  #mayFetch({ partition }: Log): boolean {
-    return !this.#isFull && !(this.#isCongested && partition.isBehind) && !partition.wantsPause
+  #mayFetch({ partition, isBehind, isWaiting }: Log): boolean {
+    return !this.#isFull && !(this.#isCongested && isBehind) && !isWaiting && !partition.wantsPause
   }
 
   #fetchSoon(log: Log, afterMs = fetchMs): void {
@@ -116,14 +116,14 @@ export class VirtualKafka {
         this.#waitForHead(log, dueMs)
         return
       }
-      log.partition.isBehind = lateByMs > lateAfterMs
+      log.isBehind = lateByMs > lateAfterMs
       bytes += this.#handOut(log, headMs)
     }
     this.#fetchSoon(log)
   }
 
   #handOut(log: Log, appendedMs: number): number {
-    const record = new Lent(log.partition, log.handedOut++, appendedMs, () => this.#fetchSoon(log))
+    const record = new Lent(log, log.handedOut++, appendedMs, () => this.#fetchSoon(log))
     this.waiting--
     log.partition.take(record.offset)
     const content = log.records.shift()
@@ -141,10 +141,10 @@ export class VirtualKafka {
       dueMs - nowMs >= headPeriodMs
         ? dueMs
         : Math.ceil((soonestMs - turnMs) / headPeriodMs) * headPeriodMs + turnMs
-    partition.headDueMs = dueMs
+    log.isWaiting = true
     setTimeout(
       () => {
-        partition.headDueMs = 0
+        log.isWaiting = false
         this.#fetchSoon(log)
       },
       Math.ceil(lookAtMs - nowMs),
@@ -160,11 +160,15 @@ class Log {
   readonly partition: Partition
   readonly records = new RecordQueue()
   isFetching = false
+  /** The last record was handed out late. */
+  isBehind = false
+  /** Its head isn't due yet. */
+  isWaiting = false
   handedOut = 0
 
   constructor(topic: string, id: number, waitMs: number) {
     this.partition = new Partition(topic, id, waitMs)
-    this.partition.isWaiting = false
+    this.partition.begun()
   }
 }
 
@@ -177,11 +181,11 @@ class Lent implements HeldRecord {
   readonly mayHaveBegun = false
   readonly #onSettled: () => void
 
-  constructor(partition: Partition, offset: number, timestampMs: number, onSettled: () => void) {
+  constructor({ partition, isBehind }: Log, offset: number, timestampMs: number, onSettled: () => void) {
     this.#partition = partition
     this.offset = offset
     this.timestampMs = timestampMs
-    this.isLate = partition.isBehind
+    this.isLate = isBehind
     this.#onSettled = onSettled
   }
 

@@ -1,7 +1,5 @@
 import { duration, integer, optionalText, text } from './key.ts'
-
-const SECOND = 1_000
-const MINUTE = 60 * SECOND
+import { SECOND, MINUTE } from './units.ts'
 
 /** Of `sluice admin`. */
 export const adminKeys = {

@@ -1,11 +1,6 @@
 import { boolean, bytes, duration, integer, optionalText, text } from './key.ts'
 import { isPlainUrl } from './plain-url.ts'
-
-const SECOND = 1_000
-const MINUTE = 60 * SECOND
-const HOUR = 60 * MINUTE
-const KIB = 1024
-const MIB = 1024 ** 2
+import { SECOND, MINUTE, HOUR, KIB, MIB } from './units.ts'
 
 /**
  * The part of the table that is about the delivery log: what is written, its index, and the ClickHouse in the

@@ -1,8 +1,5 @@
 import { duration, integer, text } from './key.ts'
-
-const SECOND = 1_000
-const MINUTE = 60 * SECOND
-const HOUR = 60 * MINUTE
+import { SECOND, MINUTE, HOUR } from './units.ts'
 
 /** The part of the table that is about notices. */
 export const noticesKeys = {

@@ -1,7 +1,8 @@
 import process from 'node:process'
+import { groupIdFor } from './kafka-keys.ts'
 import { deliveryLogFaults, loginFaults, registryFaults } from './login.ts'
 import { nearest } from './nearest.ts'
-import { configKeys, type Config, type ConfigKey, groupIdFor } from './schema.ts'
+import { configKeys, type Config, type ConfigKey } from './schema.ts'
 
 /**
  * Where a value is from: `default`, `env SLUICE_KAFKA_BROKERS`, `flag --kafka-brokers`. By the key's name.

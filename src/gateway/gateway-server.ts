@@ -1,21 +1,17 @@
-import { Server as NetServer } from 'node:net'
-import { setTimeout as delay } from 'node:timers/promises'
-import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
-import { type Answer, answerHeaders, problem, success } from './answer.ts'
-import { apiRoutes, browserRoutes } from './api.ts'
-import { type RequestAddress, bodyOfPixel, pixelGif, settingsOf } from './browser.ts'
-import { plainAddress, proxiesIn } from './client-address.ts'
+import { fastify, type FastifyInstance } from 'fastify'
+import { receptionOf, serveCalls } from './api-calls.ts'
+import { serveBrowsers } from './browser-routes.ts'
 import { answerClientError, OpenAnswers } from './client-error.ts'
-import { isTrackingKind } from './item.ts'
-import { docsPage, docsPolicy } from './docs-page.ts'
-import { closeGracefullyAfterAnswer } from './graceful-close.ts'
+import { GatewayDrain } from './gateway-drain.ts'
 import type { CallName, GatewayObserver } from './gateway-events.ts'
-import { openApiDocument } from './gateway-openapi.ts'
+import { closeGracefullyAfterAnswer } from './graceful-close.ts'
 import { preflightHeaders } from './preflight.ts'
-import { type Received, Receiver, type Reception, RefusedBody } from './receive.ts'
+import { Receiver, RefusedBody } from './receive.ts'
+import { internalError, Replies } from './replies.ts'
+import { RequestOrigin } from './request-origin.ts'
+import type { GatewayTracing } from './request-tracing.ts'
 import type { ServerCalls } from './server-calls.ts'
 import type { Sources } from './sources.ts'
-import type { GatewayTracing, RequestTrace } from './request-tracing.ts'
 import type { Tracking } from './tracking.ts'
 
 declare module 'fastify' {
@@ -42,8 +38,11 @@ export type GatewayServerOptions = {
   readonly trustedProxies: readonly string[]
 }
 
-/** Without a body where none was announced. */
-type ReceivedRequest = { Body: Received | undefined }
+/** What the routes of the gateway are answered with. */
+export type GatewayParts = Pick<
+  GatewayServerOptions,
+  'sources' | 'tracking' | 'serverCalls' | 'observer' | 'tracing'
+> & { readonly replies: Replies; readonly origin: RequestOrigin }
 
 export type GatewayServer = {
   /** Gives the port; 0 picks a free one. Rejects when it can't be had. */
@@ -67,171 +66,33 @@ export type GatewayServer = {
 const maxHeaderBytes = 16 * 1_024
 /** How often connections are looked at for clients that are too slow. */
 const lookEveryMs = 1_000
-const pollMs = 20
-/** When nothing has been open for so long, what is left are connections that nobody uses. */
-const quietMs = 200
 
 /**
  * The gateway's HTTP: paths with doubled and trailing slashes too, never a redirect, CORS for everyone. What
  * a client calls the type of its body says nothing (SEGMENT.md), so all types are read as JSON.
  */
 export function createGatewayServer(options: GatewayServerOptions): GatewayServer {
-  const { sources, tracking, serverCalls, observer, tracing } = options
-  const { requestTimeoutMs, maxConnections, addIp } = options
   const receiver = new Receiver(options.receiveBytes)
-  const state = { isRetired: false, open: 0 }
-  const answers = new OpenAnswers()
-  const isTrusted = proxiesIn(options.trustedProxies)
-  const server = fastify({
-    logger: false,
-    routerOptions: { ignoreDuplicateSlashes: true, ignoreTrailingSlash: true },
-    requestTimeout: requestTimeoutMs,
-    // Requests that come while it closes are answered as always, with `Connection: close`.
-    return503OnClosing: false,
-    trustProxy: isTrusted,
-    clientErrorHandler: (error, socket) => void answerClientError(error, socket, answers),
-    // A path that can't be decoded.
-    frameworkErrors: (_error, _request, reply) => void answerNotFound(reply),
-    http: {
-      maxHeaderSize: maxHeaderBytes,
-      headersTimeout: requestTimeoutMs,
-      connectionsCheckingInterval: lookEveryMs,
-    },
-  })
-  server.server.maxConnections = maxConnections
-  server.server.on('request', ({ socket }, response) => {
-    state.open++
-    answers.add(socket, response)
-    response.once('close', () => state.open--)
-  })
-
+  const drain = new GatewayDrain()
+  const replies = new Replies(options.observer, drain)
+  const origin = new RequestOrigin(options)
+  const parts: GatewayParts = { ...options, replies, origin }
+  const server = openHttp(options, { drain, replies, origin })
   server.removeAllContentTypeParsers()
   server.addContentTypeParser('*', (request, payload, done) =>
-    receiver.receive(payload, receptionOf(request), done),
+    receiver.receive(payload, receptionOf(parts, request), done),
   )
   server.addHook('onRequest', (request, _reply, done) => {
     // Fastify refuses a type that it can't read, and a QUERY without one.
     request.raw.headers['content-type'] = 'application/json'
     done()
   })
-
-  function send(reply: FastifyReply, { status, body, retryAfterS }: Answer): FastifyReply {
-    reply.code(status).headers(answerHeaders)
-    if (retryAfterS !== undefined) reply.header('retry-after', String(retryAfterS))
-    if (state.isRetired) reply.header('connection', 'close')
-    return reply.send(body)
-  }
-
-  function answerNotFound(reply: FastifyReply): FastifyReply {
-    observer.answered('other', notFound.status, 0)
-    return send(reply, notFound)
-  }
-
-  /** By the head alone: what is refused anyway, or thrown away, isn't kept until it is complete. */
-  function receptionOf({ routeOptions, headers }: FastifyRequest): Reception {
-    const { call = 'other' } = routeOptions.config
-    switch (call) {
-      case 'deletions':
-      case 'audience_changes':
-        return serverCalls.refusal(headers.authorization) ?? 'keep'
-      default:
-        return isTrackingKind(call) || call === 'batch'
-          ? (tracking.refusal(headers.authorization) ?? 'keep')
-          : 'discard'
-    }
-  }
-
-  async function handle(
-    call: CallName,
-    request: FastifyRequest<ReceivedRequest>,
-    trace?: RequestTrace,
-  ): Promise<Answer> {
-    const sent = request.body ?? Buffer.alloc(0)
-    // Refused by its head: no error of Fastify's, after which it would close the connection.
-    if (!Buffer.isBuffer(sent)) return sent
-    // It isn't kept while the answer is waited for.
-    request.body = undefined
-    const { authorization } = request.headers
-    switch (call) {
-      case 'metrics':
-        return success
-      case 'deletions':
-        return serverCalls.deletion(sent, authorization, trace)
-      case 'audience_changes':
-        return serverCalls.audienceChanges(sent, authorization, trace)
-      default:
-        return isTrackingKind(call) || call === 'batch'
-          ? tracking.handle(call, sent, authorization, ipOf(request), trace)
-          : notFound
-    }
-  }
-
-  /** By `X-Forwarded-For` where the connection is that of a trusted proxy. */
-  function ipOf({ ip }: { ip: string }): string | undefined {
-    return addIp ? plainAddress(ip) : undefined
-  }
-
-  function approachOf({ headers, socket }: FastifyRequest): RequestAddress {
-    const isBelieved = isTrusted !== false && isTrusted(socket.remoteAddress ?? '')
-    const forwarded = String(headers['x-forwarded-proto']).split(',').at(-1)?.trim()
-    const isKnown = isBelieved && (forwarded === 'http' || forwarded === 'https')
-    return { host: headers.host, protocol: isKnown ? forwarded : undefined }
-  }
-
-  for (const { call, paths } of apiRoutes) {
-    for (const path of paths) {
-      server.post<ReceivedRequest>(path, { config: { call } }, async (request, reply) => {
-        const startMs = performance.now()
-        const answer =
-          tracing === undefined
-            ? await handle(call, request)
-            : await traced(tracing.begin('POST', path, request.headers), (trace) =>
-                handle(call, request, trace),
-              )
-        observer.answered(call, answer.status, performance.now() - startMs)
-        return send(reply, answer)
-      })
-    }
-  }
+  serveCalls(server, parts)
   server.options('/v1/*', ({ headers }, reply) =>
     reply.code(204).headers(preflightHeaders(headers['access-control-request-headers'])).send(),
   )
-
-  const { settings, pixel } = browserRoutes
-  server.get<{ Params: { writeKey: string } }>(routeOf(settings.path), forBrowsers, (request, reply) => {
-    const answer = settingsOf(sources, request.params.writeKey, approachOf(request))
-    observer.answered('settings', answer.status, 0)
-    if (answer.status === 200) reply.header('cache-control', settingsCaching)
-    return send(reply, answer)
-  })
-  server.get<{ Params: { call: string }; Querystring: { data?: unknown } }>(
-    routeOf(pixel.path),
-    forBrowsers,
-    async (request, reply) => {
-      const startMs = performance.now()
-      const { call } = request.params
-      const answer = await traced(tracing?.begin('GET', pixel.path, request.headers), async (trace) =>
-        isTrackingKind(call)
-          ? tracking.handle(call, bodyOfPixel(request.query.data), undefined, ipOf(request), trace)
-          : notFound,
-      )
-      // The image can't tell.
-      observer.answered('pixel', answer.status, performance.now() - startMs)
-      if (state.isRetired) reply.header('connection', 'close')
-      return reply.headers(pixelHeaders).send(pixelGif)
-    },
-  )
-  serveDocs(server)
-
-  server.setNotFoundHandler((_request, reply) => answerNotFound(reply))
-  server.setErrorHandler((error, request, reply) => {
-    const isRefused = error instanceof RefusedBody
-    if (!isRefused) observer.failed(error)
-    else if (error.isEndless) closeGracefullyAfterAnswer(request.raw.socket)
-    const answer = isRefused ? error.answer : internalError
-    observer.answered(request.routeOptions.config.call ?? 'other', answer.status, 0)
-    return send(reply, answer)
-  })
+  serveBrowsers(server, parts)
+  answerErrors(server, parts)
 
   return {
     async listen({ host, port }) {
@@ -243,83 +104,50 @@ export function createGatewayServer(options: GatewayServerOptions): GatewayServe
       return receiver.bytes
     },
     get open() {
-      return state.open
+      return drain.open
     },
-    retire() {
-      state.isRetired = true
-    },
-    async stop(timeoutMs) {
-      state.isRetired = true
-      const deadlineMs = performance.now() + timeoutMs
-      stopListening(server.server)
-      let quietSinceMs = performance.now()
-      while (performance.now() < deadlineMs && performance.now() - quietSinceMs < quietMs) {
-        await delay(pollMs)
-        if (state.open > 0) quietSinceMs = performance.now()
-      }
-      const closed = server.close()
-      server.server.closeAllConnections()
-      await closed
-    },
+    retire: () => drain.retire(),
+    stop: (timeoutMs) => drain.stop(server, timeoutMs),
   }
 }
 
-/** Does the work of a request, and tells its trace how it was answered. */
-async function traced(
-  trace: RequestTrace | undefined,
-  work: (trace: RequestTrace | undefined) => Promise<Answer>,
-): Promise<Answer> {
-  let status: number = internalError.status
-  try {
-    const answer = await work(trace)
-    status = answer.status
-    return answer
-  } finally {
-    trace?.end(status)
-  }
+function openHttp(
+  { requestTimeoutMs, maxConnections }: GatewayServerOptions,
+  { drain, replies, origin }: { drain: GatewayDrain; replies: Replies; origin: RequestOrigin },
+): FastifyInstance {
+  const answers = new OpenAnswers()
+  const server = fastify({
+    logger: false,
+    routerOptions: { ignoreDuplicateSlashes: true, ignoreTrailingSlash: true },
+    requestTimeout: requestTimeoutMs,
+    // Requests that come while it closes are answered as always, with `Connection: close`.
+    return503OnClosing: false,
+    trustProxy: origin.isTrusted,
+    clientErrorHandler: (error, socket) => void answerClientError(error, socket, answers),
+    // A path that can't be decoded.
+    frameworkErrors: (_error, _request, reply) => void replies.sendNotFound(reply),
+    http: {
+      maxHeaderSize: maxHeaderBytes,
+      headersTimeout: requestTimeoutMs,
+      connectionsCheckingInterval: lookEveryMs,
+    },
+  })
+  server.server.maxConnections = maxConnections
+  server.server.on('request', ({ socket }, response) => {
+    answers.add(socket, response)
+    drain.opened(response)
+  })
+  return server
 }
 
-/**
- * Leaves the connections that there are: HTTP's own `close` would break off those that are idle at this
- * moment.
- */
-function stopListening(server: FastifyInstance['server']): void {
-  NetServer.prototype.close.call(server)
+function answerErrors(server: FastifyInstance, { observer, replies }: GatewayParts): void {
+  server.setNotFoundHandler((_request, reply) => replies.sendNotFound(reply))
+  server.setErrorHandler((error, request, reply) => {
+    const isRefused = error instanceof RefusedBody
+    if (!isRefused) observer.failed(error)
+    else if (error.isEndless) closeGracefullyAfterAnswer(request.raw.socket)
+    const answer = isRefused ? error.answer : internalError
+    observer.answered(request.routeOptions.config.call ?? 'other', answer.status, 0)
+    return replies.send(reply, answer)
+  })
 }
-
-/** The API as a document, and as a page to read. */
-function serveDocs(server: FastifyInstance): void {
-  const document = JSON.stringify(openApiDocument())
-  // The second is what the page finds beside itself at `/docs/`.
-  for (const path of ['/openapi.json', '/docs/openapi.json']) {
-    server.get(path, (_request, reply) => reply.headers(answerHeaders).send(document))
-  }
-  server.get('/docs', (_request, reply) =>
-    reply
-      .type('text/html; charset=utf-8')
-      .header('content-security-policy', docsPolicy)
-      .header('x-content-type-options', 'nosniff')
-      .send(docsPage),
-  )
-}
-
-/** Nothing is taken of a HEAD. */
-const forBrowsers = { exposeHeadRoute: false }
-/** As briefly as a change of the catalog may wait for. */
-const settingsCaching = 'public, max-age=120'
-const pixelHeaders = {
-  'content-type': 'image/gif',
-  'cache-control': 'no-store',
-  'access-control-allow-origin': '*',
-}
-
-/** As the router writes the parameters of a path. */
-function routeOf(path: string): string {
-  return path.replaceAll(/\{(\w+)\}/g, ':$1')
-}
-
-const notFound = problem(
-  'not_found',
-  'There is nothing here. POST to /v1/batch and its neighbours; GET /docs tells more.',
-)
-const internalError = problem('internal_error', 'Something is wrong with the gateway. Send it again.')

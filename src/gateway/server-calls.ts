@@ -14,7 +14,7 @@ import { type Parcel, recordBytes } from './parcel.ts'
 import type { Sources } from './sources.ts'
 import type { RequestTrace } from './request-tracing.ts'
 import { serviceUnavailable } from './service-unavailable.ts'
-import { rateLimited, unreadable } from './tracking.ts'
+import { rateLimited, unreadable } from './tracking-refusals.ts'
 import { keysOf } from './write-key.ts'
 
 export type ServerCallsOptions = {

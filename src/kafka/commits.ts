@@ -2,7 +2,8 @@ import { maxRememberedOffsets } from './commit-metadata.ts'
 import type { Coordinator } from './coordinator.ts'
 import { describeErrorCode, errorCodes, errorName, protocolError } from './error-codes.ts'
 import { type CommitEntry, commitOffsets, fetchCommits, type Identity } from './group-messages.ts'
-import { noCommit, type Partition, type Standing, type StoredCommit } from './partition.ts'
+import type { Partition, Standing } from './partition.ts'
+import { noCommit, type StoredCommit } from './stored-commit.ts'
 
 export type CommitsOptions = {
   readonly coordinator: Pick<Coordinator, 'ask'>

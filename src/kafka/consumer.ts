@@ -1,7 +1,7 @@
 import type { Kafka, KafkaMessage } from 'kafkajs'
 import { GroupMember } from './group-member.ts'
 import type { OnTruncation } from './handover.ts'
-import type { Partition } from './partition.ts'
+import type { PartitionState } from './partition-state.ts'
 
 /** A record on loan: it isn't committed past before `settle` is called. Call that or `giveBack`, once. */
 export type InboundRecord = {
@@ -124,7 +124,8 @@ export type GroupConsumer = {
   readonly troubled: ReadonlyMap<string, number>
   /** Units whose state isn't ready yet: one reason for not being joined. Ascending. */
   readonly preparing: readonly number[]
-  readonly partitions: Iterable<Partition>
+  /** How each partition of ours stands at the moment of the question. */
+  readonly partitions: Iterable<PartitionState>
   /**
    * Epoch milliseconds of when all that had settled was last known to be committed; 0 before the first time.
    */

@@ -1,9 +1,10 @@
 import { fetchWaitMs } from './broker-loop.ts'
 import type { FetchedBatch, FetchHandle, FetchListener } from './fetch-handle.ts'
 import type { Fetcher } from './fetcher.ts'
-import type { KnownLog, Partition } from './partition.ts'
+import type { Partition } from './partition.ts'
 import type { Truncation } from './positions.ts'
 import type { FetchedRecord } from './record-batch.ts'
+import type { KnownLog } from './stored-commit.ts'
 
 /** What stops the fetching of all partitions of a member, or of those that are behind. */
 export class Gate {
@@ -24,8 +25,8 @@ export type FeedOptions = {
   readonly partition: Partition
   readonly fetcher: Fetcher
   readonly gate: Gate
-  /** Takes one record of the partition, which was found new. */
-  readonly onRecord: (partition: Partition, record: FetchedRecord) => void
+  /** Takes one record of the partition, which was found new. `isLate`: we are behind with it. */
+  readonly onRecord: (partition: Partition, record: FetchedRecord, isLate: boolean) => void
   /** `count` offsets were deleted before they were read; some of them may have had no record. */
   readonly onLost: (partition: Partition, count: number) => void
   /** Nothing more is read of it by this feed, which is to be closed. */
@@ -71,11 +72,11 @@ const idleFetchWaitMs = 250
  * A partition that is resumed waits for the end of the fetch that is under way: how long that may be, in
  * milliseconds.
  */
-export function longestWaitMs(partitions: Iterable<Partition>): number {
+export function longestWaitMs(feeds: Iterable<Feed>): number {
   const nowMs = Date.now()
   let soonestMs = nowMs + idleFetchWaitMs
-  for (const { isPaused, isWaiting, headDueMs, lookAtMs: nextLookMs } of partitions) {
-    if (!isPaused || isWaiting) continue
+  for (const { isPaused, headDueMs, lookAtMs: nextLookMs } of feeds) {
+    if (!isPaused) continue
     if (headDueMs === 0) return fetchWaitMs
     soonestMs = Math.min(soonestMs, nextLookMs)
   }
@@ -91,6 +92,11 @@ export class Feed implements FetchListener, KnownLog {
   #start: FeedStart
   #handle: FetchHandle | undefined
   #dueTimer: NodeJS.Timeout | undefined
+  #isPaused = false
+  /** The last record taken was long there to be taken: this partition has a backlog. */
+  #isBehind = false
+  #headDueMs = 0
+  #lookAtMs = 0
 
   /** Reads nothing before `open`. */
   constructor(options: FeedOptions, start: FeedStart) {
@@ -112,17 +118,32 @@ export class Feed implements FetchListener, KnownLog {
     return read < 0 && offset <= this.#start.offset ? this.#start.leaderEpoch : read
   }
 
+  /** Nothing is fetched of it. */
+  get isPaused(): boolean {
+    return this.#isPaused
+  }
+
+  /** When the head of a retry topic is due, in epoch milliseconds; 0 while nothing waits. */
+  get headDueMs(): number {
+    return this.#headDueMs
+  }
+
+  /** When that head is looked at next, in epoch milliseconds. */
+  get lookAtMs(): number {
+    return this.#lookAtMs
+  }
+
   open(): void {
     const { partition, fetcher } = this.#options
     const { offset, leaderEpoch, topicId } = this.#start
-    partition.isPaused = this.#wantsPause
+    this.#isPaused = this.#wantsPause
     this.#handle = fetcher.open({
       topic: partition.topic,
       partition: partition.id,
       offset,
       leaderEpoch,
       topicId,
-      isPaused: partition.isPaused,
+      isPaused: this.#isPaused,
       on: this,
     })
   }
@@ -143,33 +164,33 @@ export class Feed implements FetchListener, KnownLog {
 
   /** Stops or starts the fetching by what is wanted now. */
   applyPause(): void {
-    const { partition } = this.#options
     const isPaused = this.#wantsPause
-    if (isPaused === partition.isPaused || this.#handle === undefined) return
-    partition.isPaused = isPaused
+    if (isPaused === this.#isPaused || this.#handle === undefined) return
+    this.#isPaused = isPaused
     if (isPaused) this.#handle.pause()
     else this.#handle.resume()
   }
 
   get #wantsPause(): boolean {
     const { partition, gate } = this.#options
-    return gate.isShut || (gate.isCongested && partition.isBehind) || partition.wantsPause
+    const isHeld = gate.isShut || (gate.isCongested && this.#isBehind)
+    return isHeld || this.#headDueMs > 0 || partition.wantsPause
   }
 
   batch({ from, records, nextOffset }: FetchedBatch): void {
     const { partition, gate } = this.#options
-    const { watermark } = partition
+    const { top } = partition.watermark
     // Not taken, so it must be fetched again; and what was never fetched must not be passed over.
-    if (gate.isShut || from > watermark.top) {
-      this.#handle?.seek(Math.min(from, watermark.top))
+    if (gate.isShut || from > top) {
+      this.#handle?.seek(Math.min(from, top))
       this.applyPause()
       return
     }
-    partition.endOffset = Math.max(partition.endOffset, this.end.offset)
+    partition.reachesTo(this.end.offset)
     for (const record of records) {
       if (!this.#take(record)) return
     }
-    watermark.skipTo(nextOffset)
+    partition.passOver(nextOffset)
     this.applyPause()
   }
 
@@ -195,8 +216,8 @@ export class Feed implements FetchListener, KnownLog {
       this.#waitForHead(offset, dueMs)
       return false
     }
-    partition.isBehind = lateByMs > lateAfterMs
-    if (partition.take(offset)) onRecord(partition, record)
+    this.#isBehind = lateByMs > lateAfterMs
+    if (partition.take(offset)) onRecord(partition, record, this.#isBehind)
     return true
   }
 
@@ -207,14 +228,14 @@ export class Feed implements FetchListener, KnownLog {
    */
   #waitForHead(offset: number, dueMs: number): void {
     const { partition } = this.#options
-    partition.headDueMs = dueMs
-    partition.lookAtMs = lookAtMs(partition, dueMs)
+    this.#headDueMs = dueMs
+    this.#lookAtMs = lookAtMs(partition, dueMs)
     this.#handle?.seek(offset)
     this.applyPause()
     this.#dueTimer = setTimeout(() => {
       if (partition.isLost) return
-      partition.headDueMs = 0
+      this.#headDueMs = 0
       this.applyPause()
-    }, partition.lookAtMs - Date.now())
+    }, this.#lookAtMs - Date.now())
   }
 }

@@ -1,4 +1,5 @@
-import type { Partition, StoredCommit } from './partition.ts'
+import type { Partition } from './partition.ts'
+import type { StoredCommit } from './stored-commit.ts'
 
 export type FormerSelfOptions = {
   /** Absent where the member isn't static: its partitions are given away when its session is over. */

@@ -1,7 +1,8 @@
 import { isOfOtherTopics } from './assignment.ts'
 import type { Claim } from './claim.ts'
 import { type ClusterView, createClusterView } from './cluster-view.ts'
-import { Commits, type News } from './commits.ts'
+import { Commits } from './commits.ts'
+import { Committer } from './committer.ts'
 import type { ConsumerOptions, GroupConsumer, RecordContent } from './consumer.ts'
 import { Coordinator } from './coordinator.ts'
 import { type FeedOptions, Gate, longestWaitMs } from './feed.ts'
@@ -12,22 +13,14 @@ import { Handover } from './handover.ts'
 import { Leaving } from './leaving.ts'
 import { LoanedRecord } from './loaned-record.ts'
 import { type Assigned, Membership } from './membership.ts'
-import { OneAtATime } from './one-at-a-time.ts'
 import { OwnedPartitions } from './owned-partitions.ts'
 import type { Partition } from './partition.ts'
+import type { PartitionState } from './partition-state.ts'
 import type { Truncation } from './positions.ts'
+import type { StoredCommit } from './stored-commit.ts'
 import { UnitTenures } from './unit-tenures.ts'
 
-/**
- * A commit that was given up may still be under way to a broker that hangs, and come after a newer one: so
- * long afterwards all is said again.
- */
-const commitAgainMs = 15_000
-
-/**
- * The member of a group behind `GroupConsumer`: it owns which partitions it has, and which of them leave.
- * Offsets are committed here alone.
- */
+/** The member of a group behind `GroupConsumer`: it owns which partitions it has, and which of them leave. */
 export class GroupMember implements GroupConsumer {
   readonly #options: ConsumerOptions
   readonly #view: ClusterView
@@ -41,20 +34,16 @@ export class GroupMember implements GroupConsumer {
   readonly #owned: OwnedPartitions
   readonly #leaving: Leaving
   readonly #formerSelf: FormerSelf
-  #commitTimer: NodeJS.Timeout | undefined
+  readonly #committer: Committer
   readonly #gate = new Gate()
   /** Counts joins: what was begun in an earlier one must not touch the partitions of this one. */
   #joins = 0
   /** What this member was given, and when: it tells the group, so that it keeps it. */
   #assigned: Pick<Claim, 'units' | 'sinceMs'> = { units: [], sinceMs: 0 }
-  #lastCommitMs = 0
-  /** When all is committed once more, in epoch milliseconds; 0 where nobody doubts what the group has. */
-  #commitAgainAtMs = 0
-  readonly #committing = new OneAtATime(() => this.#commitNews())
 
   constructor(options: ConsumerOptions) {
-    const { kafka, groupId, instanceId, sessionTimeoutMs, handoverMs, partitions, log } = options
-    const topics = options.topics.map(({ topic }) => topic)
+    const { kafka, groupId, instanceId, handoverMs, partitions, log } = options
+    const topics = topicsOf(options)
     this.#options = options
     this.#owned = new OwnedPartitions(options.topics)
     this.#leaving = new Leaving(handoverMs)
@@ -62,17 +51,26 @@ export class GroupMember implements GroupConsumer {
     this.#view = createClusterView({ kafka, topics, partitions, log })
     this.#fetcher = createFetcher({
       view: this.#view,
-      longestWaitMs: () => longestWaitMs(this.#owned.each),
+      longestWaitMs: () => longestWaitMs(this.#owned.feeds),
       log,
     })
     this.#coordinator = new Coordinator(kafka, groupId, topics[0] ?? '')
     this.#commits = new Commits({ coordinator: this.#coordinator, groupId, log })
-    this.#membership = new Membership({
+    this.#membership = this.#openMembership()
+    this.#committer = this.#openCommitter()
+    this.#watch = this.#openWatch()
+    this.#units = this.#openUnits()
+    this.#handover = this.#openHandover()
+  }
+
+  #openMembership(): Membership {
+    const { kafka, groupId, instanceId, sessionTimeoutMs, partitions, onSilent, onFatal, log } = this.#options
+    return new Membership({
       kafka,
       groupId,
       instanceId,
       sessionTimeoutMs,
-      topics,
+      topics: topicsOf(this.#options),
       partitions,
       coordinator: this.#coordinator,
       claim: () => this.#claim(),
@@ -81,58 +79,92 @@ export class GroupMember implements GroupConsumer {
       onSilent: (isSilent) => {
         this.#gate.isSilent = isSilent
         this.#applyPauses()
-        options.onSilent?.(isSilent)
+        onSilent?.(isSilent)
       },
-      onFatal: options.onFatal,
+      onFatal,
       log,
     })
-    this.#watch = new GroupWatch({
+  }
+
+  #openCommitter(): Committer {
+    const { commitIntervalMs, onCommitFailed, log } = this.#options
+    return new Committer({
+      commits: this.#commits,
+      membership: this.#membership,
+      owned: this.#owned,
+      leaving: this.#leaving,
+      everyMs: commitIntervalMs,
+      isQuiet: () => this.#gate.isQuiet,
+      onCommitted: () => {
+        this.#releaseUnits()
+        this.#applyPauses()
+      },
+      onFailed: () => onCommitFailed?.(),
+      onTrouble: (error) => log.warn({ err: error }, 'a request to Kafka failed, trying again'),
+    })
+  }
+
+  #openWatch(): GroupWatch {
+    const { groupId, isFormerProcess, handoverMs, log } = this.#options
+    return new GroupWatch({
       coordinator: this.#coordinator,
       groupId,
-      topics,
+      topics: topicsOf(this.#options),
       ownMemberId: () => this.#membership.identity?.memberId,
-      isFormerProcess: options.isFormerProcess,
+      isFormerProcess,
       settleMs: handoverMs,
       log,
     })
-    this.#units = new UnitTenures({
-      prepare: (unit) => options.prepare?.(unit) ?? Promise.resolve(),
-      released: (unit) => options.released?.(unit),
+  }
+
+  #openUnits(): UnitTenures {
+    const { prepare, released, handoverMs, log } = this.#options
+    return new UnitTenures({
+      prepare: (unit) => prepare?.(unit) ?? Promise.resolve(),
+      released: (unit) => released?.(unit),
       handoverMs,
       onPrepared: (unit) => void this.#handover.beginPrepared(unit),
       onTrouble: (error, unit) =>
         log.warn({ err: error, unit }, 'the state of a unit can not be read or kept, trying again'),
     })
-    this.#handover = new Handover({
+  }
+
+  #openHandover(): Handover {
+    const { handoverMs, onTruncation, onLost, log } = this.#options
+    return new Handover({
       handoverMs,
-      onTruncation: options.onTruncation,
+      onTruncation,
       view: this.#view,
       units: this.#units,
       owned: () => this.#owned.all,
       joins: () => this.#joins,
       mayBegin: () => !this.#membership.isJoining,
       isQuiet: () => this.#gate.isQuiet,
-      isBusyHere: (partition, stored) =>
-        this.#leaving.has(partition.topic, partition.id) ||
-        (this.#joins === 1 && this.#formerSelf.mayHaveOut(partition, stored)),
+      isBusyHere: (partition, stored) => this.#isBusyHere(partition, stored),
       readClaims: () => this.#watch.claims(),
       readStored: (waiting) => this.#commits.read(waiting),
-      commit: (news) => this.#sendCommit(news),
+      commit: (news) => this.#committer.send(news),
       feed: (partition) => this.#feedOf(partition),
       onBegun: (partition, feed) => this.#owned.begin(partition, feed),
       onLost: (partition, from, to, count) => {
         logLostRecords(log, { topic: partition.topic, partition: partition.id }, from, to)
-        options.onLost?.(partition.topic, count)
+        onLost?.(partition.topic, count)
       },
       onTruncated: (partition, truncation) => this.#sayTruncated(partition, truncation),
       log,
     })
   }
 
+  /** Something may be in flight of it here: of what was lost, or of this process as it was before. */
+  #isBusyHere(partition: Partition, stored: StoredCommit): boolean {
+    if (this.#leaving.has(partition.topic, partition.id)) return true
+    return this.#joins === 1 && this.#formerSelf.mayHaveOut(partition, stored)
+  }
+
   async start(): Promise<void> {
     await this.#view.connect()
     this.#membership.start()
-    this.#commitTimer = setInterval(() => this.#commitSoon(), this.#options.commitIntervalMs)
+    this.#committer.start()
   }
 
   get isResting(): boolean {
@@ -169,13 +201,13 @@ export class GroupMember implements GroupConsumer {
     return this.#units.preparing
   }
 
-  get partitions(): Iterable<Partition> {
+  get partitions(): Iterable<PartitionState> {
     for (const partition of this.#owned.all) this.#learnEnd(partition)
-    return this.#owned.all
+    return this.#owned.states
   }
 
   get lastCommitMs(): number {
-    return this.#lastCommitMs
+    return this.#committer.lastCommitMs
   }
 
   setFull(isFull: boolean): void {
@@ -210,12 +242,12 @@ export class GroupMember implements GroupConsumer {
   }
 
   commit(): Promise<void> {
-    return this.#committing.run()
+    return this.#committer.commit()
   }
 
   async stop(): Promise<void> {
     this.quiesce()
-    clearInterval(this.#commitTimer)
+    this.#committer.stop()
     this.#watch.stop()
     try {
       await this.#membership.stop()
@@ -226,10 +258,6 @@ export class GroupMember implements GroupConsumer {
     } finally {
       await this.#units.stop()
     }
-  }
-
-  #notNow(error: unknown): void {
-    this.#options.log.warn({ err: error }, 'a request to Kafka failed, trying again')
   }
 
   /** Asked for at each try to join. */
@@ -266,21 +294,19 @@ export class GroupMember implements GroupConsumer {
       'joined the group',
     )
     this.#watch.joined()
-    if (this.#leaving.size > 0) this.#commitSoon()
+    if (this.#leaving.size > 0) this.#committer.soon()
     this.#handover.takeOver(this.#owned.waiting)
     // A static member that comes back is given what it had, though it may subscribe to other topics now.
     const isStatic = this.#options.instanceId !== undefined
-    const topics = this.#options.topics.map(({ topic }) => topic)
+    const topics = topicsOf(this.#options)
     if (isAnew && isStatic && isOfOtherTopics(assignment, topics)) this.#membership.joinAgain()
   }
 
   #lose(lost: readonly Partition[]): void {
     for (const partition of lost) {
       this.#owned.remove(partition)
-      partition.isLost = true
-      partition.lostAtMs = Date.now()
       // Its next owner waits for the final commit.
-      partition.onIdle = () => this.#commitSoon()
+      partition.lose(() => this.#committer.soon(), Date.now())
       if (!partition.isWaiting) this.#leaving.add(partition)
       if (partition.needsState) this.#units.lose(partition.id)
     }
@@ -298,7 +324,7 @@ export class GroupMember implements GroupConsumer {
    * them.
    */
   #expelled(): void {
-    for (const partition of [...this.#owned.all, ...this.#leaving.all]) partition.isElsewhere = true
+    for (const partition of [...this.#owned.all, ...this.#leaving.all]) partition.goElsewhere()
     this.#lose(this.#owned.all)
     this.#options.onAssigned([])
   }
@@ -314,10 +340,10 @@ export class GroupMember implements GroupConsumer {
     }
   }
 
-  readonly #onRecord: FeedOptions['onRecord'] = (partition, record) => {
+  readonly #onRecord: FeedOptions['onRecord'] = (partition, record, isLate) => {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kafkajs' type, which leaves out that a header may be null
     const content = record as object as RecordContent
-    this.#options.onRecord(new LoanedRecord(partition, record.offset, record.timestampMs), content)
+    this.#options.onRecord(new LoanedRecord(partition, record.offset, record.timestampMs, isLate), content)
   }
 
   /**
@@ -334,9 +360,8 @@ export class GroupMember implements GroupConsumer {
     const fresh = renewed.map(({ topic, id }) => this.#owned.add(topic, id))
     for (const one of fresh) {
       if (one.topic !== partition.topic) continue
-      one.knownBelow = truncation.at
       // The commit may be of the former log too.
-      one.isTruncationReported = true
+      one.readsAnotherLog(truncation.at)
     }
     // What waits of the former log is let go.
     this.#options.onAssigned(unitsOf(this.#owned.all))
@@ -353,42 +378,6 @@ export class GroupMember implements GroupConsumer {
     for (const feed of this.#owned.feeds) feed.applyPause()
   }
 
-  #commitSoon(): void {
-    this.commit().catch((error: unknown) => this.#notNow(error))
-  }
-
-  async #commitNews(): Promise<void> {
-    const leaving = await this.#leaving.stillOurs((partitions) => this.#commits.read(partitions))
-    const isAgain = this.#commitAgainAtMs > 0 && Date.now() >= this.#commitAgainAtMs
-    if (isAgain) this.#commitAgainAtMs = 0
-    // From here to the sending nothing may wait: what is sent is what is.
-    const news = [...this.#owned.begun, ...leaving]
-      .map((partition) => ({ partition, standing: partition.standing(this.#gate.isQuiet) }))
-      .filter(({ partition, standing }) => isAgain || partition.isNews(standing))
-    if (news.length > 0) await this.#sendCommit(news)
-    // With nothing to commit all is committed, as long as this member is known to the group.
-    this.#lastCommitMs = Math.max(this.#lastCommitMs, this.#membership.heardAtMs)
-    this.#leaving.letGo()
-    this.#releaseUnits()
-    this.#applyPauses()
-  }
-
-  async #sendCommit(news: readonly News[]): Promise<ReadonlySet<Partition>> {
-    const { identity } = this.#membership
-    if (identity === undefined)
-      throw new Error('the commit failed: the group does not know this member (any more)')
-    try {
-      const refused = await this.#commits.write(news, identity)
-      this.#membership.heard(identity)
-      return refused
-    } catch (error) {
-      this.#options.onCommitFailed?.()
-      this.#commitAgainAtMs = Date.now() + commitAgainMs
-      this.#membership.refused(error, identity)
-      throw error
-    }
-  }
-
   #learnEnd(partition: Partition): void {
     const end = this.#owned.feedOf(partition)?.end
     if (end !== undefined && end.atMs > 0) partition.endsAt(end.offset, end.atMs)
@@ -397,4 +386,8 @@ export class GroupMember implements GroupConsumer {
 
 function unitsOf(partitions: readonly Partition[]): number[] {
   return [...new Set(partitions.map(({ id }) => id))]
+}
+
+function topicsOf({ topics }: ConsumerOptions): string[] {
+  return topics.map(({ topic }) => topic)
 }

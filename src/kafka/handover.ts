@@ -3,8 +3,9 @@ import type { Claim } from './claim.ts'
 import type { ClusterView } from './cluster-view.ts'
 import type { News } from './commits.ts'
 import { Feed, type FeedOptions } from './feed.ts'
-import { memoryOf, noCommit, type Partition, type StoredCommit } from './partition.ts'
+import type { Partition } from './partition.ts'
 import { judgeSettled, locate, type Location, type LogPlace, type Truncation } from './positions.ts'
+import { memoryOf, noCommit, type StoredCommit } from './stored-commit.ts'
 import { type Ready, takeOver } from './takeover.ts'
 import type { UnitTenures } from './unit-tenures.ts'
 
@@ -171,7 +172,7 @@ export class Handover {
     this.#checkMayBegin()
     for (const { partition, feed, one, location } of begun) {
       if (refused.has(partition)) continue
-      partition.isWaiting = false
+      partition.begun()
       const { topic, id, watermark } = partition
       const { offset: stored, metadata } = one.stored
       log.debug({ topic, partition: id, at: watermark.position, stored, metadata }, 'a partition is begun')
@@ -209,10 +210,7 @@ export class Handover {
       this.#stop(partition, truncation)
       return undefined
     }
-    partition.isStopped = false
-    partition.trouble = undefined
-    partition.knownBelow = Math.min(partition.knownBelow, judgeSettled(placeOf(one), log).below)
-    if (partition.wasLeftOpen) partition.begunBelow = Math.max(partition.begunBelow, log.end)
+    partition.findLog({ below: judgeSettled(placeOf(one), log).below, end: log.end })
     const offset = location.kind === 'truncated' ? location.at : stored.offset < 0 ? log.start : stored.offset
     const to = location.kind === 'retentionWon' ? location.to : offset
     const leaderEpoch = offset === stored.offset && to === offset ? (stored.leaderEpoch ?? -1) : -1
@@ -228,8 +226,9 @@ export class Handover {
   #stop(partition: Partition, truncation: Truncation | undefined): void {
     const isReported = partition.isStopped || partition.isTruncationReported
     if (truncation !== undefined && !isReported) this.#options.onTruncated(partition, truncation)
-    partition.isStopped = true
-    partition.trouble = `${partition.topic}/${partition.id} is not the log that was read before, and kafka.onTruncation is stop`
+    partition.standStill(
+      `${partition.topic}/${partition.id} is not the log that was read before, and kafka.onTruncation is stop`,
+    )
   }
 
   #trouble(partition: Partition, trouble: string): void {
@@ -240,7 +239,7 @@ export class Handover {
         'a partition can not be begun now, trying again',
       )
     }
-    partition.trouble = trouble
+    partition.cannotBegin(trouble)
   }
 }
 

@@ -1,4 +1,5 @@
-import type { Partition, StoredCommit } from './partition.ts'
+import type { Partition } from './partition.ts'
+import type { StoredCommit } from './stored-commit.ts'
 
 /** So long before the next owner waits no more for it, a lost partition is committed for the last time. */
 const marginMs = 500

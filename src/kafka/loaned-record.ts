@@ -7,11 +7,11 @@ export class LoanedRecord implements InboundRecord {
   readonly timestampMs: number
   readonly isLate: boolean
 
-  constructor(partition: Partition, offset: number, timestampMs: number) {
+  constructor(partition: Partition, offset: number, timestampMs: number, isLate: boolean) {
     this.#partition = partition
     this.offset = offset
     this.timestampMs = timestampMs
-    this.isLate = partition.isBehind
+    this.isLate = isLate
   }
 
   get topic(): string {

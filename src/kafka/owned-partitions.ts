@@ -1,6 +1,7 @@
 import type { TopicSubscription } from './consumer.ts'
 import type { Feed } from './feed.ts'
 import { Partition } from './partition.ts'
+import { type PartitionState, stateOf } from './partition-state.ts'
 
 /** The partitions that are a member's now, and the feeds of those that were begun. */
 export class OwnedPartitions {
@@ -18,11 +19,6 @@ export class OwnedPartitions {
     return [...this.#partitions.values()]
   }
 
-  /** The same, without a list made of them. */
-  get each(): Iterable<Partition> {
-    return this.#partitions.values()
-  }
-
   get waiting(): readonly Partition[] {
     return this.all.filter(({ isWaiting }) => isWaiting)
   }
@@ -33,6 +29,11 @@ export class OwnedPartitions {
 
   get feeds(): Iterable<Feed> {
     return this.#feeds.values()
+  }
+
+  /** What is told of each. */
+  get states(): readonly PartitionState[] {
+    return this.all.map((partition) => stateOf(partition, this.#feeds.get(partition)))
   }
 
   get(topic: string, id: number): Partition | undefined {
@@ -48,8 +49,8 @@ export class OwnedPartitions {
     const known = this.get(topic, id)
     if (known !== undefined) return known
     const subscription = this.#subscriptions.find((one) => one.topic === topic)
-    const partition = new Partition(topic, id, subscription?.waitMs ?? 0, subscription)
-    partition.turn = turnOf(this.#taken++)
+    const turn = turnOf(this.#taken++)
+    const partition = new Partition(topic, id, subscription?.waitMs ?? 0, { ...subscription, turn })
     this.#partitions.set(nameOf(topic, id), partition)
     return partition
   }

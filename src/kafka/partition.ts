@@ -1,36 +1,24 @@
-import {
-  type CommitMemory,
-  decodeCommitMetadata,
-  encodeCommitMetadata,
-  maxRememberedOffsets,
-} from './commit-metadata.ts'
+import { encodeCommitMetadata, maxRememberedOffsets } from './commit-metadata.ts'
+import { LogEnd } from './log-end.ts'
 import { OldestRecord } from './oldest-record.ts'
+import { type KnownLog, memoryOf, type StoredCommit } from './stored-commit.ts'
 import { Watermark } from './watermark.ts'
-
-/** What the group has for a partition; offset -1 where it has nothing. */
-export type StoredCommit = {
-  readonly offset: number
-  readonly metadata: string | null
-  /** In which the record before the offset was written; -1 or absent where that isn't known. */
-  readonly leaderEpoch?: number
-}
-
-/** The log that a partition is read from, as far as its owner knows it. */
-export type KnownLog = {
-  /** In 22 characters; `undefined` where the brokers have none. */
-  readonly topicId: string | undefined
-  /** In which the last record before `offset` was written; -1 where that isn't known. */
-  leaderEpochBefore(offset: number): number
-}
-
-export const noCommit: StoredCommit = { offset: -1, metadata: null }
 
 /** What of a partition a commit says. */
 export type Standing = { position: number; settledCount: number; isFinal: boolean }
 
 const nowhere: Standing = { position: 0, settledCount: 0, isFinal: false }
 
-/** One partition that this member owns: what it has taken, what it may commit, and why it doesn't fetch. */
+export type PartitionOptions = {
+  /** It is begun only when the state of its unit is there. */
+  readonly needsState?: boolean
+  /** What is settled above the watermark is remembered in the commit. */
+  readonly hasWindow?: boolean
+  /** When in each period a busy retry topic's head is looked at, 0 to 1. */
+  readonly turn?: number
+}
+
+/** One partition that this member owns: what it has taken, what it may commit, and why it isn't begun. */
 export class Partition {
   readonly topic: string
   readonly id: number
@@ -38,65 +26,33 @@ export class Partition {
    * How long a record of this topic waits after its append, in milliseconds; 0 for topics that don't wait.
    */
   readonly waitMs: number
-  /** It is begun only when the state of its unit is there. */
   readonly needsState: boolean
-  /** What is settled above the watermark is remembered in the commit. */
   readonly hasWindow: boolean
-  watermark = new Watermark(0)
-  /** Its owner before may not be done with it: nothing is fetched until `begin`. */
-  isWaiting = true
-  /** Nobody else has anything of it in flight any more; if it still waits, then for the state of its unit. */
-  isCleared = false
-  /**
-   * Of the records below, an owner before may have begun some that it hasn't settled: it left without a word.
-   */
-  begunBelow = 0
+  readonly turn: number
+  #watermark = new Watermark(0)
+  #isWaiting = true
+  #isCleared = false
+  #begunBelow = 0
   /** Those who can take no more of its records at the moment, each for a reason of its own. */
   readonly #fullFor = new Set<string>()
-  /** It belongs to another member now; what is in flight ends here, what waits is let go. */
-  isLost = false
-  /**
-   * The group has gone on without this member: the next owner waits for nothing of it, and delivers all again
-   * that isn't committed.
-   */
-  isElsewhere = false
-  /** The last record taken was long there to be taken: this partition has a backlog. */
-  isBehind = false
-  lostAtMs = 0
-  /** When in each period a busy retry topic's head is looked at, 0 to 1. */
-  turn = 0
-  /** When the head of a retry topic is due, in epoch milliseconds; 0 while nothing waits. */
-  headDueMs = 0
-  /** When it is looked at next, in epoch milliseconds. */
-  lookAtMs = 0
-  /** One past the partition's last record, as far as known. */
-  endOffset = 0
-  /** Nothing is fetched of it. */
-  isPaused = false
+  #isLost = false
+  #lostAtMs = 0
+  #isElsewhere = false
   /** What its owner knows of records from this offset on is void: the log has other ones there. */
-  knownBelow = Infinity
-  /** That its log isn't the one that was read before has been said, and counted. */
-  isTruncationReported = false
-  /** It has another log than before, and stands still for that. */
-  isStopped = false
-  /**
-   * Why it isn't begun, or not read: what is wrong with its log, in words; `undefined` while nothing is known
-   * to be.
-   */
-  trouble: string | undefined
+  #knownBelow = Infinity
+  #isTruncationReported = false
+  #isStopped = false
+  #trouble: string | undefined
   /** Told when the last record that was out has come back. */
-  onIdle: (() => void) | undefined
+  #onIdle: (() => void) | undefined
   /** Which owner this is; of two that commit, the later one is right. */
   #epoch = 0
   /** Records that were handed out, and have neither settled nor been given back. */
   #lent = 0
   /** Grows with each record that settles. */
   #settledCount = 0
-  /** All up to this offset were there at that time. */
-  #seen = { offset: -1, atMs: 0 }
   #committed = nowhere
-  #endAsked = { offset: 0, atMs: 0 }
-  #endSeenMs = 0
+  readonly #end = new LogEnd()
   #oldest = new OldestRecord()
   #wasLeftOpen = false
   #log: KnownLog | undefined
@@ -107,22 +63,131 @@ export class Partition {
     topic: string,
     id: number,
     waitMs: number,
-    { needsState = false, hasWindow = true }: { needsState?: boolean; hasWindow?: boolean } = {},
+    { needsState = false, hasWindow = true, turn = 0 }: PartitionOptions = {},
   ) {
     this.topic = topic
     this.id = id
     this.waitMs = waitMs
     this.needsState = needsState
     this.hasWindow = hasWindow
+    this.turn = turn
+  }
+
+  /** What has settled of it, and what was handed out. */
+  get watermark(): Pick<Watermark, 'position' | 'top' | 'span' | 'heldCount'> {
+    return this.#watermark
+  }
+
+  /** Its owner before may not be done with it: nothing is fetched until `begun`. */
+  get isWaiting(): boolean {
+    return this.#isWaiting
+  }
+
+  /** Nobody else has anything of it in flight any more; if it still waits, then for the state of its unit. */
+  get isCleared(): boolean {
+    return this.#isCleared
+  }
+
+  /**
+   * Of the records below, an owner before may have begun some that it hasn't settled: it left without a word.
+   */
+  get begunBelow(): number {
+    return this.#begunBelow
+  }
+
+  /** It belongs to another member now; what is in flight ends here, what waits is let go. */
+  get isLost(): boolean {
+    return this.#isLost
+  }
+
+  /** In epoch milliseconds; 0 before. */
+  get lostAtMs(): number {
+    return this.#lostAtMs
+  }
+
+  /**
+   * The group has gone on without this member: the next owner waits for nothing of it, and delivers all again
+   * that isn't committed.
+   */
+  get isElsewhere(): boolean {
+    return this.#isElsewhere
+  }
+
+  /** That its log isn't the one that was read before has been said, and counted. */
+  get isTruncationReported(): boolean {
+    return this.#isTruncationReported
+  }
+
+  /** It has another log than before, and stands still for that. */
+  get isStopped(): boolean {
+    return this.#isStopped
+  }
+
+  /**
+   * Why it isn't begun, or not read: what is wrong with its log, in words; `undefined` while nothing is known
+   * to be.
+   */
+  get trouble(): string | undefined {
+    return this.#trouble
+  }
+
+  /** Begins anew with another log: from `offset` on it has other records, as was said. */
+  readsAnotherLog(offset: number): void {
+    this.#knownBelow = offset
+    this.#isTruncationReported = true
+  }
+
+  /** It can't be begun now, for what is wrong with its log. */
+  cannotBegin(trouble: string): void {
+    this.#trouble = trouble
+  }
+
+  /** It has another log than before, and isn't begun for that. */
+  standStill(why: string): void {
+    this.#isStopped = true
+    this.#trouble = why
+  }
+
+  /**
+   * Its log was found, and ends at `end`: nothing that its owner before knows of records from `below` on
+   * holds.
+   */
+  findLog({ below, end }: { below: number; end: number }): void {
+    this.#isStopped = false
+    this.#trouble = undefined
+    this.#knownBelow = Math.min(this.#knownBelow, below)
+    if (this.#wasLeftOpen) this.#begunBelow = Math.max(this.#begunBelow, end)
+  }
+
+  /** Fetching begins. */
+  begun(): void {
+    this.#isWaiting = false
+  }
+
+  /** It goes to another member. `onIdle`: told when the last record that was out has come back. */
+  lose(onIdle: () => void, nowMs: number): void {
+    this.#isLost = true
+    this.#lostAtMs = nowMs
+    this.#onIdle = onIdle
+  }
+
+  /** The group goes on without this member. */
+  goElsewhere(): void {
+    this.#isElsewhere = true
+  }
+
+  /** Its log has records up to `endOffset` at least. */
+  reachesTo(endOffset: number): void {
+    this.#end.reachesTo(endOffset)
   }
 
   /** Its owner before is done with it, or had its time. `stored` is what that one left. */
   clear(stored: StoredCommit): void {
     const memory = memoryOf(stored)
-    this.isCleared = true
+    this.#isCleared = true
     // So that what it has still to settle is known while it waits.
-    if (stored.offset >= 0) this.watermark = new Watermark(stored.offset)
-    this.begunBelow = memory?.begunBelow ?? 0
+    if (stored.offset >= 0) this.#watermark = new Watermark(stored.offset)
+    this.#begunBelow = memory?.begunBelow ?? 0
     this.#wasLeftOpen = stored.offset >= 0 && memory?.isFinal !== true
   }
 
@@ -137,8 +202,8 @@ export class Partition {
    */
   begin(stored: StoredCommit, log?: KnownLog): void {
     const memory = memoryOf(stored)
-    const settledAbove = memory?.settledAbove.filter((offset) => offset < this.knownBelow)
-    this.watermark = new Watermark(stored.offset, settledAbove)
+    const settledAbove = memory?.settledAbove.filter((offset) => offset < this.#knownBelow)
+    this.#watermark = new Watermark(stored.offset, settledAbove)
     this.#epoch = (memory?.epoch ?? 0) + 1
     this.#committed = nowhere
     this.#oldest = new OldestRecord()
@@ -152,19 +217,19 @@ export class Partition {
    */
   beginAnew(stored: StoredCommit, offset: number, log?: KnownLog): void {
     this.begin(stored, log)
-    this.watermark = new Watermark(offset)
-    this.begunBelow = 0
+    this.#watermark = new Watermark(offset)
+    this.#begunBelow = 0
   }
 
-  /** Records up to `offset` were deleted before they could be read. */
+  /** Before `offset` there is nothing more to be taken: it was, or is deleted, or there are no records. */
   passOver(offset: number): void {
-    this.watermark.skipTo(offset)
+    this.#watermark.skipTo(offset)
   }
 
   /** Invariant: where there is a window, span stays within what a commit can remember, plus one fetch. */
   get wantsPause(): boolean {
-    const isWindowFull = this.hasWindow && this.watermark.span >= maxRememberedOffsets
-    return this.isWaiting || this.isFull || this.headDueMs > 0 || isWindowFull
+    const isWindowFull = this.hasWindow && this.#watermark.span >= maxRememberedOffsets
+    return this.#isWaiting || this.isFull || isWindowFull
   }
 
   /**
@@ -174,8 +239,7 @@ export class Partition {
    */
   dueMsOf(offset: number, timestampMs: number, nowMs: number): number {
     if (timestampMs <= nowMs) return timestampMs + this.waitMs
-    if (offset > this.#seen.offset) this.#seen = { offset: Math.max(offset, this.endOffset - 1), atMs: nowMs }
-    return this.#seen.atMs + this.waitMs
+    return this.#end.thereSinceMs(offset, nowMs) + this.waitMs
   }
 
   /** Somebody can take no more of its records. */
@@ -190,18 +254,18 @@ export class Partition {
 
   /** A record came, which may not be due yet. */
   see(offset: number, timestampMs: number): void {
-    this.#oldest.see(offset, timestampMs, this.watermark.position)
+    this.#oldest.see(offset, timestampMs, this.#watermark.position)
   }
 
   /** It is taken; whether it is new, and so handed out. */
   take(offset: number): boolean {
-    if (this.watermark.receive(offset) !== 'new') return false
+    if (this.#watermark.receive(offset) !== 'new') return false
     this.#lent++
     return true
   }
 
   settle(offset: number): void {
-    this.watermark.settle(offset)
+    this.#watermark.settle(offset)
     this.#settledCount++
     this.#returned()
   }
@@ -218,10 +282,10 @@ export class Partition {
 
   /** Where it stands. Once nothing more is begun, the first commit with nothing out is the final one. */
   standing(isEnding: boolean): Standing {
-    const isFinal = (isEnding || this.isLost) && this.isIdle
+    const isFinal = (isEnding || this.#isLost) && this.isIdle
     // Without a window nobody is told what settled above the watermark, so it is no news.
     const settledCount = this.hasWindow ? this.#settledCount : 0
-    return { position: this.watermark.position, settledCount, isFinal }
+    return { position: this.#watermark.position, settledCount, isFinal }
   }
 
   /** Whether the group doesn't know yet. */
@@ -232,8 +296,8 @@ export class Partition {
 
   /** Remembers what is settled of so many offsets above the position. */
   commitOf({ position, isFinal }: Standing, memory = maxRememberedOffsets): StoredCommit {
-    const settledAbove = this.hasWindow ? this.watermark.settledAbove(memory) : []
-    const settledEpoch = this.hasWindow ? this.#epochOf(this.watermark.lastSettledAbove(memory)) : -1
+    const settledAbove = this.hasWindow ? this.#watermark.settledAbove(memory) : []
+    const settledEpoch = this.hasWindow ? this.#epochOf(this.#watermark.lastSettledAbove(memory)) : -1
     const topicId = this.#log?.topicId
     return {
       offset: position,
@@ -244,7 +308,7 @@ export class Partition {
         ...(topicId !== undefined && { topicId }),
         ...(settledEpoch >= 0 && { settledEpoch }),
         // The next owner has to know what is left of it, however well this one leaves.
-        ...(this.begunBelow > position && { begunBelow: this.begunBelow }),
+        ...(this.#begunBelow > position && { begunBelow: this.#begunBelow }),
       }),
     }
   }
@@ -252,7 +316,7 @@ export class Partition {
   /** Of the leader who wrote a record that is settled; -1 where that isn't known. */
   #epochOf(offset: number): number {
     if (offset < 0) return -1
-    return offset < this.watermark.top
+    return offset < this.#watermark.top
       ? (this.#log?.leaderEpochBefore(offset + 1) ?? -1)
       : this.#rememberedEpoch
   }
@@ -268,8 +332,7 @@ export class Partition {
 
   /** The broker has said, when it was asked at that time, where the partition ends. */
   endsAt(offset: number, askedAtMs: number): void {
-    this.endOffset = Math.max(this.endOffset, offset)
-    this.#endAsked = { offset, atMs: askedAtMs }
+    this.#end.told(offset, askedAtMs)
   }
 
   /**
@@ -277,9 +340,8 @@ export class Partition {
    * can take no more may still hold what came.
    */
   get endSeenMs(): number {
-    const { offset, atMs } = this.#endAsked
-    if (!this.isWaiting && !this.isFull && this.watermark.top >= offset) this.#endSeenMs = atMs
-    return this.#endSeenMs
+    const isTaking = !this.#isWaiting && !this.isFull
+    return this.#end.takenMs(isTaking ? this.#watermark.top : undefined)
   }
 
   /**
@@ -287,22 +349,17 @@ export class Partition {
    * it isn't known.
    */
   get oldestUnsettledMs(): number {
-    const { endOffset, endSeenMs } = this
-    return this.#oldest.appendedMs(this.watermark.position, { end: endOffset, endSeenMs })
+    const { endSeenMs } = this
+    return this.#oldest.appendedMs(this.#watermark.position, { end: this.#end.offset, endSeenMs })
   }
 
   /** Records that the group has still to settle, as far as known. */
   get lag(): number {
-    return Math.max(0, this.endOffset - this.watermark.position)
+    return Math.max(0, this.#end.offset - this.#watermark.position)
   }
 
   #returned(): void {
     this.#lent--
-    if (this.#lent === 0) this.onIdle?.()
+    if (this.#lent === 0) this.#onIdle?.()
   }
-}
-
-/** What an owner has left with its commit; `undefined` where there is none, or another program wrote it. */
-export function memoryOf(stored: StoredCommit): CommitMemory | undefined {
-  return stored.offset < 0 ? undefined : decodeCommitMetadata(stored.offset, stored.metadata)
 }

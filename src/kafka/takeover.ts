@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { memoryOf, noCommit, type Partition, type StoredCommit } from './partition.ts'
+import type { Partition } from './partition.ts'
+import { memoryOf, noCommit, type StoredCommit } from './stored-commit.ts'
 
 /** How a member takes over the partitions that a join has given it. */
 export type Takeover = {

@@ -69,6 +69,8 @@ export type Topic = {
     /** Only the watermark is committed, not what is settled above it. */
     readonly hasWindow?: false
   }
+  /** Upstream services write it: its values may be framed for a schema registry. */
+  readonly isFramed?: true
   /** Only Sluice writes it, and it holds what belongs to a unit: each growth makes a new one. */
   readonly isOwn?: true
   /** `name` is the beginning: there is a topic for each tier of the ladder. */
@@ -99,6 +101,7 @@ export const topics = {
     // A worker writes notices, and what a replay puts back: a message that was refused.
     writers: [...worker, 'gateway', 'send'],
     subscription: {},
+    isFramed: true,
   },
   audienceChanges: {
     name: 'audience-changes',
@@ -110,6 +113,7 @@ export const topics = {
     // A worker moves a change that came to the wrong partition.
     writers: [...worker, 'gateway', 'audience sync', 'audience change'],
     subscription: { needsState: true, hasWindow: false },
+    isFramed: true,
   },
   deletions: {
     name: 'deletions',
@@ -120,6 +124,7 @@ export const topics = {
     readers: [...worker, 'log find'],
     writers: [...worker, 'gateway'],
     subscription: { needsState: true },
+    isFramed: true,
   },
   memberships: {
     name: 'memberships',

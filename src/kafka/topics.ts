@@ -59,6 +59,15 @@ export function topicNames(layout: Pick<TopicLayout, 'prefix' | 'generation'>): 
   return Object.fromEntries(topicKeys.map((key) => [key, nameOf(topics[key])])) as TopicNames
 }
 
+/** Names the topics whose values may be framed for a schema registry. */
+export function framedTopics(names: TopicNames): ReadonlySet<string> {
+  return new Set(topicKeys.filter((key) => isFramed(topics[key])).map((key) => names[key]))
+}
+
+function isFramed(topic: Topic): boolean {
+  return topic.isFramed === true
+}
+
 /**
  * What the consumer group reads: each topic that it subscribes to, with the tiers that are to be consumed.
  */

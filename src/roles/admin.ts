@@ -2,24 +2,21 @@ import type { Logger } from 'pino'
 import { createAdminServer } from '../admin/server.ts'
 import type { Token } from '../admin/tokens.ts'
 import type { Catalog } from '../catalog/catalog.ts'
-import { openCatalogFile } from '../catalog/file.ts'
-import { catalogVariables } from '../config/read.ts'
 import type { Config } from '../config/schema.ts'
 import type { LogQuery } from '../delivery-log/log-query.ts'
 import type { KafkaRole } from '../kafka/kafka-roles.ts'
 import { within } from '../kafka/within.ts'
 import { type AdminMetrics, createAdminMetrics } from '../telemetry/admin-metrics.ts'
 import { buildInfo } from '../telemetry/build-info.ts'
-import { showCatalog } from '../telemetry/show-catalog.ts'
 import { replayCalls } from './admin-calls.ts'
 import { openTokens } from './admin-tokens.ts'
 import { showCertificateExpiry } from './certificate-expiry.ts'
 import { type Listening, listening } from './listening.ts'
 import { logCalls } from './log-calls.ts'
+import { openCatalog } from './open-catalog.ts'
 import type { Parts } from './parts.ts'
 import { openReplayDesk } from './replay-desk.ts'
 import { showReady } from './readiness.ts'
-import { StartError } from './start-error.ts'
 import { openOwnTelemetry } from './telemetry.ts'
 
 export type AdminOptions = {
@@ -39,19 +36,7 @@ export async function startAdmin({ config, log, parts }: AdminOptions): Promise<
   const { version, commit } = buildInfo()
   metrics.buildInfo.set({ version, commit, role: 'admin' }, 1)
   const tokens = parts.add(await openTokens(config, log))
-  const opened = await openCatalogFile({
-    path: config.catalog.file,
-    variables: catalogVariables(),
-    onChange: (catalog) => showCatalog(metrics, catalog),
-    onRefused(faults) {
-      metrics.catalogRefused.set(1)
-      log.error({ faults }, 'the catalog file has faults: the one before stays in force')
-    },
-  })
-  if (!opened.ok) throw new StartError(opened.message)
-  const { file } = opened
-  parts.add(file)
-  showCatalog(metrics, file.current())
+  const file = parts.add(await openCatalog({ config, metrics, log }))
   const part = await startAdminPart({
     config,
     log,

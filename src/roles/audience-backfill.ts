@@ -17,7 +17,7 @@ import { createPartitionReader, type PartitionReader } from '../kafka/partition-
 import { countPartitions } from '../kafka/topic-partitions.ts'
 import { TokenBucket } from '../pacing/token-bucket.ts'
 import { askKafka, openKafka } from './ask-kafka.ts'
-import { readCatalog } from './catalog-once.ts'
+import { readCatalog } from './open-catalog.ts'
 import { refuseOtherLayout } from './growth-journal.ts'
 import { counted, grouped, Progress, type Screen } from './progress.ts'
 import type { TopicNames } from '../kafka/topics.ts'

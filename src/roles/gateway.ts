@@ -1,12 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Catalog } from '../catalog/catalog.ts'
-import { type CatalogFile, openCatalogFile } from '../catalog/file.ts'
-import { catalogVariables } from '../config/read.ts'
 import type { Config } from '../config/schema.ts'
 import { Availability, type TopicAvailability } from '../gateway/availability.ts'
 import { Outbox, type ProduceSender } from '../gateway/outbox.ts'
-import { createGatewayServer } from '../gateway/gateway-server.ts'
+import { createGatewayServer, type GatewayServer } from '../gateway/gateway-server.ts'
 import { createServerCalls } from '../gateway/server-calls.ts'
 import { Sources } from '../gateway/sources.ts'
 import type { GatewayTracing } from '../gateway/request-tracing.ts'
@@ -15,16 +13,14 @@ import { startRecordSender } from '../kafka/record-sender.ts'
 import { writtenBy } from '../kafka/topic-list.ts'
 import { within } from '../kafka/within.ts'
 import { buildInfo } from '../telemetry/build-info.ts'
-import type { CommonMetrics } from '../telemetry/common-metrics.ts'
 import { createGatewayMetrics, type GatewayMetrics } from '../telemetry/gateway-metrics.ts'
 import { createGatewayObserver } from '../telemetry/gateway-observer.ts'
-import { showCatalog } from '../telemetry/show-catalog.ts'
 import { askKafka, clientOf, openKafka } from './ask-kafka.ts'
 import { showCertificateExpiry } from './certificate-expiry.ts'
 import { openGroupLag } from './lag-gauges.ts'
 import { type Listening, listening } from './listening.ts'
+import { openCatalog } from './open-catalog.ts'
 import type { Parts } from './parts.ts'
-import { StartError } from './start-error.ts'
 import { gatewayObstacles, showReady } from './readiness.ts'
 import { kafkaSettings, topicLayout, topicNames } from './settings.ts'
 import { openOwnTelemetry } from './telemetry.ts'
@@ -61,7 +57,7 @@ export async function startGateway({ config, log, parts }: GatewayOptions): Prom
   const { version, commit } = buildInfo()
   metrics.buildInfo.set({ version, commit, role: 'gateway' }, 1)
   const tracing = await openTracing({ config, log, parts, metrics, role: 'gateway' })
-  const file = parts.add(await openCatalog(config, metrics, log))
+  const file = parts.add(await openCatalog({ config, metrics, log, counts: 'sources' }))
   const kafka = await openKafka(config, log, 'gateway')
   const laidOut = await refuseWrongTopics(kafka, config, log, writtenTopics(config))
   parts.add(await askKafka(config, openGroupLag({ kafka, config, metrics, log })))
@@ -80,44 +76,56 @@ export async function startGateway({ config, log, parts }: GatewayOptions): Prom
   log.info({ port: telemetry.port, gatewayPort: part.port }, 'gateway started')
 }
 
-async function openCatalog(config: Config, metrics: CommonMetrics, log: Logger): Promise<CatalogFile> {
-  const opened = await openCatalogFile({
-    path: config.catalog.file,
-    variables: catalogVariables(),
-    onChange(catalog) {
-      showCatalog(metrics, catalog)
-      const { version, sources } = catalog
-      log.info({ version, sources: sources.size }, 'the catalog has changed')
-    },
-    onRefused(faults) {
-      metrics.catalogRefused.set(1)
-      log.error({ faults }, 'the catalog file has faults: the version before it stays in force')
-    },
-  })
-  if (!opened.ok) throw new StartError(opened.message)
-  showCatalog(metrics, opened.file.current())
-  return opened.file
-}
-
-/**
- * Joins everything that takes messages. `metrics`: made with those of the worker beside it, if there is one.
- */
-export async function startGatewayPart({
-  config,
-  log,
-  parts,
-  catalog,
-  laidOut,
-  metrics,
-  tracing,
-}: GatewayOptions & {
+type GatewayPartOptions = GatewayOptions & {
   catalog: () => Catalog
   laidOut: LaidOut
   metrics: GatewayMetrics
   /** Absent: nothing is traced. */
   tracing: GatewayTracing | undefined
-}): Promise<GatewayPart> {
-  const observer = createGatewayObserver({ metrics, log, now: monotonicMs })
+}
+
+/**
+ * Joins everything that takes messages. `metrics`: made with those of the worker beside it, if there is one.
+ */
+export async function startGatewayPart(options: GatewayPartOptions): Promise<GatewayPart> {
+  const { config, parts, metrics } = options
+  const { events } = topicNames(config)
+  const { outbox, availability } = await openOutbox(options)
+  const server = openServer(options, outbox)
+  const state = { isStopping: false }
+  const { host, port } = config.gateway
+  const openPort = await listening(server.listen({ host, port }), gatewayAddress(config))
+  parts.defer(async () => {
+    state.isStopping = true
+    await drain(options, server, outbox)
+  })
+  return {
+    port: openPort,
+    metrics: metrics.registry,
+    collect() {
+      metrics.openRequests.set(server.open)
+      metrics.receivingBytes.set(server.receivingBytes)
+      metrics.bufferedBytes.set(outbox.bytes)
+      metrics.bufferedMessages.set(outbox.records)
+      metrics.unavailable.set(availability.isAvailable(events) ? 0 : 1)
+      for (const topic of writtenTopics(config))
+        metrics.refusedPartitions.set({ topic }, availability.refused(topic))
+    },
+    notReady: () =>
+      gatewayObstacles(
+        state.isStopping,
+        availability.isAvailable(events) ? undefined : availability.reason(events),
+      ),
+  }
+}
+
+async function openOutbox({
+  config,
+  log,
+  parts,
+  laidOut,
+  metrics,
+}: GatewayPartOptions): Promise<{ outbox: Outbox; availability: Availability }> {
   const sender = await askKafka(config, startRecordSender(clientOf(kafkaSettings(config), log, 'impatient')))
   parts.defer(() => within(leaveMs, sender.stop()))
   const counted: ProduceSender = {
@@ -127,35 +135,37 @@ export async function startGatewayPart({
         onSettled(produce, failure)
       }),
   }
-  const topics = topicNames(config)
   const { minInsync, partitions } = topicLayout(config)
-  const written = writtenTopics(config)
+  const topics = writtenTopics(config)
   const availability = parts.add(
     new Availability({
-      topics: written,
+      topics,
       partitions,
-      check: () => sender.obstacles(written, minInsync),
+      check: () => sender.obstacles(topics, minInsync),
       now: monotonicMs,
       onChange: (change) => tellAvailability(log, change),
     }),
   )
-  const { host, port, lingerMs, ackTimeoutMs, bufferBytes } = config.gateway
-  const { requestTimeoutMs, maxConnections, addIp, trustedProxies } = config.gateway
+  const { lingerMs, ackTimeoutMs, bufferBytes } = config.gateway
+  const limits = { lingerMs, ackTimeoutMs, bufferBytes }
   const outbox = parts.add(
-    new Outbox({
-      sender: counted,
-      availability,
-      lingerMs,
-      ackTimeoutMs,
-      bufferBytes,
-      ...laidOut,
-      now: monotonicMs,
-    }),
+    new Outbox({ sender: counted, availability, ...limits, ...laidOut, now: monotonicMs }),
   )
   metrics.bufferedBytesLimit.set(bufferBytes)
+  return { outbox, availability }
+}
+
+function openServer(
+  { config, log, catalog, metrics, tracing }: GatewayPartOptions,
+  outbox: Outbox,
+): GatewayServer {
+  const observer = createGatewayObserver({ metrics, log, now: monotonicMs })
+  const topics = topicNames(config)
+  const { bufferBytes, requestTimeoutMs, maxConnections, addIp, trustedProxies } = config.gateway
   const sources = new Sources(catalog, monotonicMs)
+  const { partitions } = topicLayout(config)
   const shared = { sources, outbox, partitions, now: Date.now }
-  const server = createGatewayServer({
+  return createGatewayServer({
     sources,
     tracking: createTracking({ ...shared, observer, topic: topics.events, limits: config.message }),
     serverCalls: createServerCalls({ ...shared, topics }),
@@ -167,44 +177,26 @@ export async function startGatewayPart({
     addIp,
     trustedProxies,
   })
-  const state = { isStopping: false }
-  const openPort = await listening(server.listen({ host, port }), gatewayAddress(config))
-  parts.defer(async () => {
-    state.isStopping = true
-    server.retire()
-    if (config.gateway.shutdownDelayMs > 0) {
-      log.info(
-        { delayMs: config.gateway.shutdownDelayMs },
-        'stopping: no longer ready, still accepting connections',
-      )
-      await delay(config.gateway.shutdownDelayMs)
-    }
-    log.info({ open: server.open }, 'draining: no longer accepting connections')
-    await server.stop(Math.max(0, config.shutdown.timeoutMs - leaveMs))
-    if (outbox.records > 0)
-      log.warn(
-        { messages: outbox.records },
-        'stopping before Kafka has acknowledged all messages: their requests were not answered 200',
-      )
-  })
+}
 
-  return {
-    port: openPort,
-    metrics: metrics.registry,
-    collect() {
-      metrics.openRequests.set(server.open)
-      metrics.receivingBytes.set(server.receivingBytes)
-      metrics.bufferedBytes.set(outbox.bytes)
-      metrics.bufferedMessages.set(outbox.records)
-      metrics.unavailable.set(availability.isAvailable(topics.events) ? 0 : 1)
-      for (const topic of written) metrics.refusedPartitions.set({ topic }, availability.refused(topic))
-    },
-    notReady: () =>
-      gatewayObstacles(
-        state.isStopping,
-        availability.isAvailable(topics.events) ? undefined : availability.reason(topics.events),
-      ),
+async function drain(
+  { config, log }: GatewayPartOptions,
+  server: GatewayServer,
+  outbox: Outbox,
+): Promise<void> {
+  const { shutdownDelayMs } = config.gateway
+  server.retire()
+  if (shutdownDelayMs > 0) {
+    log.info({ delayMs: shutdownDelayMs }, 'stopping: no longer ready, still accepting connections')
+    await delay(shutdownDelayMs)
   }
+  log.info({ open: server.open }, 'draining: no longer accepting connections')
+  await server.stop(Math.max(0, config.shutdown.timeoutMs - leaveMs))
+  if (outbox.records > 0)
+    log.warn(
+      { messages: outbox.records },
+      'stopping before Kafka has acknowledged all messages: their requests were not answered 200',
+    )
 }
 
 function writtenTopics(config: Config): readonly string[] {

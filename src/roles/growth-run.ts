@@ -13,6 +13,7 @@ import type { TopicDefinition } from '../kafka/topics.ts'
 import { GrowthCopy } from './growth-copy.ts'
 import { writeGrowth } from './growth-journal.ts'
 import { digestOf, type SourcePartition } from './growth-source.ts'
+import { describeRefusals } from './growth-refusals.ts'
 import { beginningOf, ownDefinitions, sharedTopics } from './growth-topics.ts'
 import { grouped, Progress, type Screen } from './progress.ts'
 import { topicNames } from './settings.ts'
@@ -174,11 +175,6 @@ async function refuse(refusals: Promise<readonly Refusal[]>): Promise<void> {
   const found = await refusals
   if (found.length === 0) return
   throw new StartError(`${describeRefusals(found)}\nRun the command again once it does.`)
-}
-
-export function describeRefusals(refusals: readonly Refusal[]): string {
-  const lines = refusals.map(({ topic, problem }) => `  ${topic} ${problem}`)
-  return ['The cluster lacks what a growth needs:', ...lines].join('\n')
 }
 
 /** How far the copying is, how fast, and how long it takes yet. */

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
-import { type Config, groupIdFor, plainGroupId } from '../config/schema.ts'
+import { groupIdFor, plainGroupId } from '../config/kafka-keys.ts'
+import type { Config } from '../config/schema.ts'
 import type { createKafka } from '../kafka/client.ts'
 import { inheritCommits } from '../kafka/inherit-commits.ts'
 import { askKafka } from './ask-kafka.ts'

@@ -6,7 +6,7 @@ import { parseTimestamp } from '../message/timestamp.ts'
 import { type Job, stateOf } from '../replay/jobs.ts'
 import { passed } from '../replay/pieces.ts'
 import type { ReplaySource } from '../replay/selection.ts'
-import { readCatalog } from './catalog-once.ts'
+import { readCatalog } from './open-catalog.ts'
 import { grouped, Progress, type Screen } from './progress.ts'
 import {
   type DeskAnswer,

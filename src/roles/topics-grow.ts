@@ -4,30 +4,29 @@ import { faultOf, type Growth, nextGeneration, settingsOf } from '../growth/jour
 import type { Layout } from '../growth/layout.ts'
 import { linesOf } from '../growth/plan.ts'
 import type { createKafka } from '../kafka/client.ts'
-import { type CopyProducer, startCopyProducer } from '../kafka/copy-writer.ts'
-import { readMembers } from '../kafka/group-state.ts'
+import type { CopyProducer } from '../kafka/copy-writer.ts'
 import { createPartitionReader, type PartitionReader } from '../kafka/partition-reader.ts'
 import type { KafkaRole } from '../kafka/kafka-roles.ts'
 import { type Right, rightsOf } from '../kafka/rights.ts'
-import { addPartitions, existingOf, makeCopies, removeTopics, topicsBeginning } from '../kafka/topic-grow.ts'
-import type { Refusal } from '../kafka/topic-apply.ts'
-import { checkTopics } from '../kafka/topic-check.ts'
-import { optionalTopics } from '../kafka/topics.ts'
-import { withAdmin } from '../kafka/with-admin.ts'
+import { topicsBeginning } from '../kafka/topic-grow.ts'
+
 import { askKafka, openKafka } from './ask-kafka.ts'
 import { refuseUnfitBroker } from './broker-check.ts'
-import { continueFromPlainGroup } from './plain-group.ts'
+import { abandon, clean } from './growth-clean.ts'
 import { countStates, countWaiting, findSyncParts } from './growth-count.ts'
 import { readGrowth, writeGrowth } from './growth-journal.ts'
+import { withProducer } from './growth-producer.ts'
+import { partitionsOf, refuseImpossible, refuseMembers, refuseOtherTopics } from './growth-refusals.ts'
+import { GrowthRun } from './growth-run.ts'
 import { digestOf, openOf, readSource, type SourcePartition } from './growth-source.ts'
-import { describeRefusals, GrowthRun } from './growth-run.ts'
-import { beginningOf, isOfLadder, ownDefinitions, sharedTopics, waitingNames } from './growth-topics.ts'
+import { beginningOf, isOfLadder, sharedTopics, waitingNames } from './growth-topics.ts'
+import { continueFromPlainGroup } from './plain-group.ts'
 import { grouped, Progress, type Screen } from './progress.ts'
 import { kafkaSettings, topicLayout } from './settings.ts'
 import { StartError } from './start-error.ts'
-import { describeTopicFaults } from './topic-layout.ts'
 
 type Kafka = ReturnType<typeof createKafka>
+
 export type GrowOptions = {
   /** How many partitions there are to be; `undefined`: as many as a growth that is under way says. */
   readonly partitions: string | undefined
@@ -38,15 +37,12 @@ export type GrowOptions = {
   readonly isClean: boolean
 }
 
-const mostPartitions = 1_000
 /** Of Java's client: so long it may not see new partitions. */
 const minutesOfRefresh = 5
 /** All logs of a topic are read side by side, each with two of these in memory. */
 const fetchBytesOfAll = 64 * 1024 ** 2
 const leastFetchBytes = 64 * 1024
 const mostFetchBytes = 1024 ** 2
-/** A group that is joined has members whatever becomes of it. */
-const groupPatienceMs = 10_000
 
 /**
  * Takes an installation to more partitions. What only Sluice writes is copied to new topics; those that
@@ -93,23 +89,6 @@ type Given = {
   readonly log: Logger
   readonly reader: PartitionReader
   readonly screen: Screen
-}
-
-function partitionsOf(given: string | undefined, underWay: Growth | undefined): number {
-  if (given === undefined) {
-    if (underWay !== undefined) return underWay.to.partitions
-    throw new StartError('Say to how many partitions: `sluice topics grow N`.')
-  }
-  const partitions = Number(given)
-  if (!Number.isInteger(partitions) || partitions < 1 || partitions > mostPartitions)
-    throw new StartError(
-      `The number of partitions has to be a whole number up to ${grouped(mostPartitions)}.`,
-    )
-  if (underWay !== undefined && partitions !== underWay.to.partitions)
-    throw new StartError(
-      `A growth to ${underWay.to.partitions} partitions is under way: run \`sluice topics grow ${underWay.to.partitions}\` until it ends.`,
-    )
-  return partitions
 }
 
 /** What Kafka says is told in one line: the command goes on where it was. */
@@ -199,18 +178,6 @@ function done({ from, to }: Growth): string[] {
   ]
 }
 
-async function withProducer(
-  { config, kafka }: Given,
-  work: (producer: CopyProducer) => Promise<string[]>,
-): Promise<string[]> {
-  const producer = await askKafka(config, startCopyProducer(kafka, { batchBytes: config.kafka.batchBytes }))
-  try {
-    return await work(producer)
-  } finally {
-    await producer.stop()
-  }
-}
-
 /** Where the group stands in what is copied, by the ends of the topics' names. */
 async function readCopied(
   { config, kafka, reader, log }: Given,
@@ -228,53 +195,6 @@ async function readCopied(
 
 function openIn(source: readonly SourcePartition[] | undefined): number {
   return (source ?? []).reduce((sum, log) => sum + openOf(log), 0)
-}
-
-async function refuseOtherTopics(kafka: Kafka, config: Config): Promise<void> {
-  const layout = topicLayout(config)
-  const optional = optionalTopics(layout)
-  const isWanted = (topic: string): boolean => !optional.has(topic)
-  const { faults } = await askKafka(config, checkTopics(kafka, layout, { withSettings: false, isWanted }))
-  if (faults.length === 0) return
-  if (faults.every(({ problem }) => problem === 'does not exist'))
-    throw new StartError(
-      'There is nothing to grow: none of the topics exists. Set SLUICE_TOPICS_PARTITIONS, and run `sluice topics apply`.',
-    )
-  throw new StartError(describeTopicFaults(faults))
-}
-
-async function refuseMembers(kafka: Kafka, config: Config, groupId = config.kafka.groupId): Promise<void> {
-  const members = await askKafka(
-    config,
-    withAdmin(kafka, (admin) => readMembers(admin, groupId, { patienceMs: groupPatienceMs })),
-  )
-  if (members.length === 0) return
-  throw new StartError(
-    [
-      `Workers are in the group ${groupId}: ${members.join(', ')}.`,
-      `Stop them all first. One with an instance id, or that was killed, leaves when its session is over: ${config.kafka.sessionTimeoutMs / 1_000} s.`,
-    ].join('\n'),
-  )
-}
-
-/** Topics that are there though nothing has made them, and what the brokers would not do. */
-async function refuseImpossible(kafka: Kafka, config: Config, growth: Growth): Promise<void> {
-  const definitions = ownDefinitions(config, growth.to, growth.waiting)
-  const copies = definitions.map(({ topic }) => topic)
-  const foreign = await askKafka(config, existingOf(kafka, copies))
-  if (foreign.length > 0)
-    throw new StartError(
-      `These topics are there already, and no growth that is known has made them: ${foreign.join(', ')}. See what they are, and delete them.`,
-    )
-  const { partitions } = growth.to
-  const refusals: readonly Refusal[] = [
-    ...(await askKafka(config, makeCopies(kafka, definitions, { validateOnly: true }))),
-    ...(await askKafka(
-      config,
-      addPartitions(kafka, { topics: sharedTopics(config), partitions, validateOnly: true }),
-    )),
-  ]
-  if (refusals.length > 0) throw new StartError(describeRefusals(refusals))
 }
 
 async function planOf(
@@ -329,53 +249,4 @@ function rightsInLines(config: Config): string[] {
   return [...Map.groupBy(rights, nameOf)].map(
     ([name, ofIt]) => `${ofIt.map(({ operation }) => operation).join(', ')} on ${name}`,
   )
-}
-
-/** The old layout is as it was. */
-async function abandon(kafka: Kafka, config: Config, growth: Growth | undefined): Promise<string[]> {
-  if (growth === undefined || growth.state === 'abandoned' || growth.state === 'grown')
-    return ['There is no growth to abandon.']
-  if (growth.state === 'switching')
-    throw new StartError(
-      `The new layout holds already: run \`sluice topics grow ${growth.to.partitions}\` until it ends.`,
-    )
-  const copies = ownDefinitions(config, growth.to, growth.waiting).map(({ topic }) => topic)
-  const removed = await askKafka(config, removeTopics(kafka, copies))
-  await noteState(kafka, config, { ...growth, state: 'abandoned' })
-  return [...removed.map((topic) => `removed    ${topic}`), 'abandoned  all is as it was: start the workers']
-}
-
-async function noteState(kafka: Kafka, config: Config, growth: Growth): Promise<void> {
-  const producer = await askKafka(config, startCopyProducer(kafka, { batchBytes: config.kafka.batchBytes }))
-  try {
-    await askKafka(config, writeGrowth(producer, config, growth))
-  } finally {
-    await producer.stop()
-  }
-}
-
-/** Removes the topics of the layouts before the one in force. */
-async function clean(kafka: Kafka, config: Config, growth: Growth | undefined): Promise<string[]> {
-  const fault = faultOf(growth, config.topics)
-  if (fault !== undefined) throw new StartError(fault)
-  if (growth === undefined) return ['There is nothing to remove: this installation has not been grown.']
-  const removed: string[] = []
-  for (let generation = 1; generation < config.topics.generation; generation++) {
-    const layout = { partitions: 1, generation }
-    const begins = beginningOf(config, layout)
-    const existing = await askKafka(config, topicsBeginning(kafka, begins))
-    const names = ['memberships', ...waitingNames(config, layout, existing)]
-    removed.push(
-      ...(await askKafka(
-        config,
-        removeTopics(
-          kafka,
-          names.map((name) => begins + name),
-        ),
-      )),
-    )
-  }
-  return removed.length === 0
-    ? ['There is nothing to remove.']
-    : removed.map((topic) => `removed    ${topic}`)
 }

@@ -1,61 +1,42 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import type { FirstSyncs } from '../backfill/first-syncs.ts'
 import type { Catalog } from '../catalog/catalog.ts'
-import { type CatalogFile, openCatalogFile } from '../catalog/file.ts'
-import { catalogVariables } from '../config/read.ts'
 import type { Config } from '../config/schema.ts'
-import {
-  type GroupConsumer,
-  type InboundRecord,
-  type RecordContent,
-  startConsumer,
-} from '../kafka/consumer.ts'
-import { startProducer } from '../kafka/producer.ts'
-import { maxCarriedBytes } from '../kafka/topic-list.ts'
-import { existingRetryTiers, groupSubscriptions, shortTopicName } from '../kafka/topics.ts'
-import { within } from '../kafka/within.ts'
+import type { BulkheadOptions } from '../delivery/bulkhead.ts'
+import { type ConsumerOptions, startConsumer } from '../kafka/consumer.ts'
+import { groupSubscriptions } from '../kafka/topics.ts'
 import { bothObservers } from '../pipeline/both-observers.ts'
 import { createPipeline } from '../pipeline/pipeline.ts'
 import type { Pipeline } from '../pipeline/pipeline-ports.ts'
 import { Repeats } from '../repeats/repeats.ts'
-import { formatWait, parseWait } from '../retry/duration.ts'
-import { type Ladder, tiersOf } from '../retry/ladder.ts'
-import { showBehind } from '../telemetry/behind.ts'
-import { showFirstSyncs } from '../telemetry/first-sync-observer.ts'
 import { buildInfo } from '../telemetry/build-info.ts'
 import type { CommonMetrics } from '../telemetry/common-metrics.ts'
 import { createMetrics, type Metrics } from '../telemetry/metrics.ts'
-import { createObserver } from '../telemetry/worker-observer.ts'
-import { showOldestUnsettled } from '../telemetry/oldest-unsettled.ts'
-import { showRetentionUsed } from '../telemetry/retention-used.ts'
-import { showCatalog } from '../telemetry/show-catalog.ts'
-import { showOpenHooks } from '../telemetry/show-hooks.ts'
 import type { Tracing } from '../tracing/start.ts'
+import type { WorkerTracing } from '../tracing/worker-tracing.ts'
 import { askKafka, openKafka } from './ask-kafka.ts'
-import { openAttemptLog } from './attempt-log.ts'
-import { openAudiences } from './audiences.ts'
-import { openBackfillMarks } from './backfill-marks.ts'
-import { showCertificateExpiry } from './certificate-expiry.ts'
-import { openFirstSyncs } from './open-first-syncs.ts'
-import { openGroupLag } from './lag-gauges.ts'
-import { refuseOtherLayout } from './growth-journal.ts'
-import { tuneGarbageCollector } from './garbage-collector.ts'
 import { bulkheadOf } from './bulkhead-limits.ts'
-import { continueFromPlainGroup } from './plain-group.ts'
-import { openNotices } from './notices.ts'
-import { createOutbound } from './outbound.ts'
+import { tuneGarbageCollector } from './garbage-collector.ts'
+import { refuseOtherLayout } from './growth-journal.ts'
+import { openGroupLag } from './lag-gauges.ts'
+import type { LaterParts, MemberBase } from './member-base.ts'
+import { showLimits, showMember } from './member-gauges.ts'
+import { type MemberOutlets, openOutlets } from './member-outlets.ts'
+import { deferEnd, Ending } from './member-shutdown.ts'
+import { type MemberStates, openStates } from './member-states.ts'
+import { type Notices, openNotices } from './notices.ts'
+import { openCatalog } from './open-catalog.ts'
 import type { Parts } from './parts.ts'
+import { continueFromPlainGroup } from './plain-group.ts'
 import { showReady, workerObstacles } from './readiness.ts'
-import { openReplays } from './replays.ts'
+import { openRecordIntake, type RecordIntake } from './record-intake.ts'
+import { openReplays, type Replays } from './replays.ts'
 import { openRetentions } from './retentions.ts'
-import { openIntake } from './schema-registry.ts'
-import { Stalls } from './stalls.ts'
-import { StartError } from './start-error.ts'
+import { type RetryTier, tiersToConsume } from './retry-tiers.ts'
 import { ladderOf, pipelineSettings, type ProcessOf, staticMember, topicNames } from './settings.ts'
+import { Stalls } from './stalls.ts'
 import { openOwnTelemetry } from './telemetry.ts'
-import { openTracing } from './tracing.ts'
 import { type LaidOut, refuseWrongTopics } from './topic-layout.ts'
+import { openTracing } from './tracing.ts'
 
 type Registry = Metrics['registry']
 
@@ -109,97 +90,118 @@ export async function startWorker(options: WorkerOptions): Promise<void> {
   options.log.info({ port: telemetry.port, tiers: member.tiers }, 'worker started')
 }
 
+/** What is there before anything of a member is started that stops in its shutdown. */
+type OpenedBase = MemberBase & {
+  readonly tracing: Tracing | undefined
+  readonly laidOut: LaidOut
+  readonly formerPartitions: number | undefined
+  readonly tiers: readonly RetryTier[]
+}
+
+/** What deliveries begin with, end in, and are told to. */
+type Joined = MemberOutlets &
+  MemberStates & {
+    readonly replays: Replays
+    readonly notices: Notices
+    /** Absent: repeats are delivered. */
+    readonly repeats: Repeats | undefined
+    /** Absent: nothing is traced. */
+    readonly traces: WorkerTracing | undefined
+  }
+
 /** Joins everything that delivers. */
-export async function startMember({
-  config,
-  log,
-  parts,
-  onFatal,
-  processOf,
-  role = 'worker',
-}: WorkerOptions): Promise<Member> {
+export async function startMember(options: WorkerOptions): Promise<Member> {
+  const base = await openBase(options)
+  const { config, log, parts, metrics, kafka, later, stalls, tiers, laidOut } = base
+  const joined = await openJoined(base)
+  const bulkhead = bulkheadOf(config, log)
+  const pipeline = parts.add(openPipeline(base, joined, bulkhead))
+  later.pipeline = pipeline
+  const subscriptions = groupSubscriptions(topicNames(config), tiers)
+  const intake = parts.add(await openRecordIntake({ ...base, ...joined, pipeline, subscriptions }))
+  const topics = subscriptions.map(({ topic }) => topic)
+  await continueFromPlainGroup(kafka, { config, topics, log })
+  const retentions = parts.add(openRetentions({ kafka, topics, log }))
+  showLimits(metrics, config, bulkhead.maxInFlight)
+  if (options.processOf === undefined || options.processOf.number === 1)
+    parts.add(await askKafka(config, openGroupLag({ kafka, config, metrics, log })))
+  const consumer = await askKafka(
+    config,
+    startConsumer({
+      ...consumerSettings(options),
+      ...consumerPorts(base, { ...joined, pipeline, intake }),
+      topics: subscriptions,
+    }),
+  )
+  later.consumer = consumer
+  const { stopStates, replays } = joined
+  const stopWriters = () => Promise.all([stopStates(), replays.stop()])
+  deferEnd({ ...base, consumer, pipeline, intake, stopWriters })
+
+  const shown = { ...base, ...joined, pipeline, consumer, intake, retentions }
+  return {
+    metrics: metrics.registry,
+    common: metrics,
+    catalog: base.catalog,
+    tracing: base.tracing,
+    tiers: tiers.map(({ topic }) => topic),
+    laidOut,
+    collect: () => showMember(metrics, shown),
+    notReady: () => workerObstacles(consumer, stalls),
+  }
+}
+
+async function openBase(options: WorkerOptions): Promise<OpenedBase> {
+  const { config, log, parts, onFatal, role = 'worker' } = options
   parts.add(tuneGarbageCollector())
   const metrics = createMetrics({ perDestination: config.metrics.perDestination })
   const { version, commit } = buildInfo()
   metrics.buildInfo.set({ version, commit, role }, 1)
   const tracing = await openTracing({ config, log, parts, metrics, role })
-  const traces = tracing?.worker
-  let firstSyncs: FirstSyncs | undefined
-  const catalog = parts.add(await openCatalog(config, metrics, log, () => firstSyncs?.catalogChanged()))
+  const later: LaterParts = {}
+  const file = parts.add(
+    await openCatalog({
+      config,
+      metrics,
+      log,
+      allowAddresses: config.delivery.allowAddresses,
+      counts: 'destinations',
+      onReplaced: () => later.firstSyncs?.catalogChanged(),
+    }),
+  )
   const kafka = await openKafka(config, log, 'worker')
   const formerPartitions = await refuseOtherLayout(kafka, config)
   const laidOut = await refuseWrongTopics(kafka, config, log)
-
-  const topics = topicNames(config)
-  const shared = { config, metrics, log, kafka, catalog: () => catalog.current() }
-  const ladder = ladderOf(config)
-  const tiers = await askKafka(config, tiersToConsume(kafka, ladder, topics.retryPrefix, log))
-  let pipeline: Pipeline | undefined
-  let consumer: GroupConsumer | undefined
-  const stalls = new Stalls(log, (isStalled) => pipeline?.setStalled(isStalled))
-
+  const { retryPrefix } = topicNames(config)
+  const tiers = await askKafka(config, tiersToConsume(kafka, ladderOf(config), retryPrefix, log))
+  const stalls = new Stalls(log, (isStalled) => later.pipeline?.setStalled(isStalled))
   const ending = new Ending(config.shutdown.timeoutMs)
-  const producer = await askKafka(
-    config,
-    startProducer({
-      kafka,
-      maxRecordBytes: maxCarriedBytes(config.message.maxBytes),
-      ...laidOut,
-      onFailed: () => metrics.produceFailures.inc(),
-      onStalled: (isStalled, reason) => stalls.setUnwritable(isStalled, reason),
-    }),
-  )
-  parts.defer(() => ending.within(producer.stop()))
-  const outbound = createOutbound({
-    ...shared,
-    onUnreachable: (reason) => stalls.setUnreachable(reason),
-  })
-  parts.defer(() => outbound.close())
-  const observer = createObserver({
-    metrics,
-    log,
-    logAttempts: config.log.attempts,
-    timeoutMs: config.delivery.timeoutMs,
-    retryLimitMs: config.retry.limitMs,
-  })
-  parts.defer(() => observer.flush())
-  const attemptLog = openAttemptLog({ config, kafka, metrics, log })
-  if (attemptLog !== undefined) parts.defer(() => ending.within(attemptLog.stop()))
+  const catalog = (): Catalog => file.current()
+  const shared = { config, log, parts, onFatal, metrics, catalog, kafka, stalls, ending, later }
+  return { ...shared, tracing, laidOut, formerPartitions, tiers }
+}
+
+async function openJoined(base: OpenedBase): Promise<Joined> {
+  const { config, parts, later, ending, laidOut, formerPartitions } = base
+  const outlets = await openOutlets(base, laidOut)
   const { windowMs, messages } = config.repeats
   const repeats = windowMs === 0 ? undefined : new Repeats({ windowMs, messages })
-  const { units: audiences, reader } = await openAudiences({
-    ...shared,
-    producer,
-    pipeline: () => running,
-    consumer: () => consumer,
-    onFatal,
-    formerPartitions,
-  })
-  const { partitions } = config.topics
-  const backfillMarks = parts.add(
-    openBackfillMarks({ kafka, topic: topics.backfills, partitions, producer, log }),
-  )
-  const firsts = openFirstSyncs({ ...shared, marks: backfillMarks, audiences, producer })
-  firstSyncs = firsts
-  async function stopAudiences(): Promise<void> {
-    await reader.stop()
-    await firsts.stop()
-    await audiences.stop()
-  }
-  parts.defer(() => ending.within(stopAudiences()))
-  const replays = await openReplays({ ...shared, producer, consumer: () => consumer })
+  const states = await openStates(base, outlets.producer, formerPartitions)
+  later.firstSyncs = states.firstSyncs
+  const consumer = () => later.consumer
+  const replays = await openReplays({ ...base, producer: outlets.producer, consumer })
   parts.defer(() => ending.within(replays.stop()))
-  const notices = openNotices({
-    ...shared,
-    pipeline: () => pipeline,
-    consumer: () => consumer,
-    marks: backfillMarks,
-  })
+  const notices = openNotices({ ...base, pipeline: () => later.pipeline, consumer, marks: states.marks })
   parts.defer(() => ending.within(notices.stop()))
-  const bulkhead = bulkheadOf(config, log)
-  const running = createPipeline({
-    catalog: () => catalog.current(),
-    sender: outbound.sender,
+  return { ...outlets, ...states, replays, notices, repeats, traces: base.tracing?.worker }
+}
+
+function openPipeline(base: MemberBase, joined: Joined, bulkhead: BulkheadOptions): Pipeline {
+  const { config, catalog, later } = base
+  const { producer, sender, observer, attemptLog, audiences, marks, notices, repeats, traces } = joined
+  return createPipeline({
+    catalog,
+    sender,
     outlet: producer,
     observer: [attemptLog?.observer, traces?.observer, notices.observer].reduce(bothObservers, observer),
     tracing: traces,
@@ -207,179 +209,15 @@ export async function startMember({
     ...(repeats !== undefined && { repeats }),
     ...pipelineSettings(config),
     bulkhead,
-    onPressure: (isFull) => consumer?.setFull(isFull),
-    onCongested: (isCongested) => consumer?.setCongested(isCongested),
-    mayBegin: () => consumer?.checkInTouch() ?? true,
+    onPressure: (isFull) => later.consumer?.setFull(isFull),
+    onCongested: (isCongested) => later.consumer?.setCongested(isCongested),
+    mayBegin: () => later.consumer?.checkInTouch() ?? true,
     judge: (waiting) => audiences.judge(waiting),
     needsJudging: (_sourceId, unit, hasProperty) => hasProperty || audiences.hasDeletions(unit),
     mayBeDeleted: ({ userId, spaceId }, unit) => audiences.mayBeDeleted(unit, userId, spaceId),
-    needsBackfill: (destinationId, spaceId) => backfillMarks.needsBackfill(destinationId, spaceId),
+    needsBackfill: (destinationId, spaceId) => marks.needsBackfill(destinationId, spaceId),
     now: Date.now,
   })
-  parts.add(running)
-  pipeline = running
-  const subscriptions = groupSubscriptions(topics, tiers)
-  const shortNameOf = (topic: string): string => shortTopicName(topic, config.kafka.topicPrefix)
-  const recordCounters = new Map(
-    subscriptions.map(({ topic }) => [topic, metrics.records.series({ topic: shortNameOf(topic) })]),
-  )
-  // An alert on what has not happened yet needs a series to look at.
-  for (const { topic } of subscriptions) {
-    metrics.recordsLost.inc({ topic: shortNameOf(topic) }, 0)
-    metrics.truncations.inc({ topic: shortNameOf(topic) }, 0)
-  }
-  function take(record: InboundRecord, content: RecordContent): void {
-    switch (record.topic) {
-      case topics.audienceChanges:
-        audiences.acceptChange(record, content)
-        return
-      case topics.memberships:
-        audiences.acceptState(record, content)
-        return
-      case topics.deletions:
-        audiences.acceptDeletion(record, content)
-        return
-      default:
-        running.accept(record, content)
-    }
-  }
-  const intake = parts.add(
-    await openIntake<InboundRecord>({
-      config,
-      metrics,
-      log,
-      topics: new Set([topics.events, topics.audienceChanges, topics.deletions]),
-      next: take,
-      refuse: (record, content, { reason, detail }) => running.refuse(record, content, reason, detail),
-      setPartitionFull: (topic, id, isFull) => consumer?.setPartitionFull(topic, id, isFull, 'schema'),
-    }),
-  )
-  const subscribed = subscriptions.map(({ topic }) => topic)
-  await continueFromPlainGroup(kafka, { config, topics: subscribed, log })
-  const retentions = parts.add(openRetentions({ kafka, topics: subscribed, log }))
-  showLimits(metrics, config, bulkhead.maxInFlight)
-  if (processOf === undefined || processOf.number === 1)
-    parts.add(await askKafka(config, openGroupLag({ kafka, config, metrics, log })))
-  const member = await askKafka(
-    config,
-    startConsumer({
-      kafka,
-      groupId: config.kafka.groupId,
-      ...staticMember(config, processOf),
-      partitions: config.topics.partitions,
-      onTruncation: config.kafka.onTruncation,
-      sessionTimeoutMs: config.kafka.sessionTimeoutMs,
-      commitIntervalMs: config.kafka.commitIntervalMs,
-      topics: subscriptions,
-      onRecord(record, content) {
-        recordCounters.get(record.topic)?.inc()
-        if (traces !== undefined) traces.received(record, content.headers)
-        intake.accept(record, content)
-      },
-      handoverMs: config.delivery.timeoutMs + handoverSlackMs,
-      onAssigned(units) {
-        repeats?.keepOnly(units)
-        running.setShare(units.length / config.topics.partitions)
-        intake.letGoAbandoned()
-        audiences.letGoAbandoned()
-        running.letGoAbandoned()
-      },
-      async prepare(unit) {
-        await audiences.prepare(unit)
-        await firsts.acquire(unit)
-        replays.acquire(unit)
-        notices.acquire(unit)
-      },
-      async released(unit) {
-        notices.release(unit)
-        await Promise.all([replays.release(unit), firsts.release(unit)])
-        await audiences.release(unit)
-      },
-      onLost: (topic, count) => metrics.recordsLost.inc({ topic: shortNameOf(topic) }, count),
-      onTruncated: (topic) => metrics.truncations.inc({ topic: shortNameOf(topic) }),
-      onRebalanced: () => metrics.rebalances.inc(),
-      onSilent: (isSilent) => stalls.setSilent(isSilent),
-      onCommitFailed: () => metrics.commitFailures.inc(),
-      onFatal,
-      log,
-    }),
-  )
-  consumer = member
-  parts.defer(async () => {
-    if (!(await ending.within(leave(member, log))))
-      log.error('Kafka did not answer in time: what was settled since the last commit will be repeated')
-  })
-  parts.defer(async () => {
-    stalls.isStopping = true
-    log.info({ held: running.held.records, inFlight: running.inFlight }, 'draining')
-    member.quiesce()
-    intake.stop()
-    if (!(await ending.drained(Promise.all([running.drain(), stopAudiences(), replays.stop()]))))
-      log.warn(
-        { held: running.held.records },
-        'stopping before all deliveries were finished: the rest will be repeated',
-      )
-  })
-
-  return {
-    metrics: metrics.registry,
-    common: metrics,
-    catalog: () => catalog.current(),
-    tracing,
-    tiers: tiers.map(({ topic }) => topic),
-    laidOut,
-    collect() {
-      collect(metrics, running, member, stalls.stalledBy !== '')
-      showRetentionUsed(metrics, member.partitions, {
-        retentions: retentions.current,
-        shortNameOf,
-        nowMs: Date.now(),
-      })
-      metrics.partitionsInTrouble.reset()
-      for (const [topic, count] of member.troubled)
-        metrics.partitionsInTrouble.set({ topic: shortNameOf(topic) }, count)
-      showOldestUnsettled(metrics, member.partitions, shortNameOf)
-      showOpenHooks(metrics, running.openHooks())
-      showCertificateExpiry(metrics, config)
-      metrics.heldRecords.set(running.held.records + intake.held.records)
-      metrics.heldBytes.set(running.held.bytes + intake.held.bytes)
-      metrics.waitingForSchema.set(intake.held.partitions)
-      metrics.restoring.set(member.preparing.length)
-      metrics.restoreRemaining.set(
-        audiences.progress.reduce((sum, { at, end }) => sum + Math.max(0, end - at), 0),
-      )
-      showBehind(metrics, backfillMarks.behind, catalog.current())
-      showFirstSyncs(metrics, firsts.progress)
-      metrics.replays.set(replays.running)
-      metrics.repeatsRemembered.set(repeats?.count ?? 0)
-      metrics.repeatsReach.set((repeats?.reachMs(Date.now()) ?? 0) / 1_000)
-    },
-    notReady: () => workerObstacles(member, stalls),
-  }
-}
-
-/** The time that a member has to stop: its parts share it. */
-class Ending {
-  readonly #timeoutMs: number
-  #untilMs: number | undefined
-
-  constructor(timeoutMs: number) {
-    this.#timeoutMs = timeoutMs
-  }
-
-  /** The first of it. False where `work` isn't done when no more is left than it takes to leave. */
-  async drained(work: Promise<unknown>): Promise<boolean> {
-    const deadlineMs = performance.now() + this.#timeoutMs
-    const isDone = await within(Math.max(0, this.#timeoutMs - leaveMs), work)
-    this.#untilMs = Math.max(deadlineMs, performance.now() + leaveMs)
-    return isDone
-  }
-
-  /** The rest of it. False where `work` isn't done by the end. */
-  within(work: Promise<unknown>): Promise<boolean> {
-    this.#untilMs ??= performance.now() + leaveMs
-    return within(Math.max(0, this.#untilMs - performance.now()), work)
-  }
 }
 
 /**
@@ -387,101 +225,52 @@ class Ending {
  * topic, and to commit.
  */
 const handoverSlackMs = 3_000
-/** What is kept of the shutdown timeout for the last commit and for leaving the group. */
-const leaveMs = 1_000
-const lastCommitTries = 10
 
-async function leave(member: GroupConsumer, log: Logger): Promise<void> {
-  // A rebalance refuses a commit for a moment.
-  for (let tries = 1; tries <= lastCommitTries; tries++) {
-    try {
-      await member.commit()
-      break
-    } catch (error) {
-      log.warn({ err: error, tries }, 'the last commit was refused')
-      await delay(leaveMs / lastCommitTries)
-    }
+function consumerSettings({ config, processOf }: WorkerOptions) {
+  const { groupId, onTruncation, sessionTimeoutMs, commitIntervalMs } = config.kafka
+  return {
+    groupId,
+    ...staticMember(config, processOf),
+    partitions: config.topics.partitions,
+    onTruncation,
+    sessionTimeoutMs,
+    commitIntervalMs,
+    handoverMs: config.delivery.timeoutMs + handoverSlackMs,
   }
-  await member.stop()
 }
 
-async function openCatalog(
-  config: Config,
-  metrics: Metrics,
-  log: Logger,
-  onReplaced: () => void,
-): Promise<CatalogFile> {
-  const opened = await openCatalogFile({
-    path: config.catalog.file,
-    variables: catalogVariables(),
-    allowAddresses: config.delivery.allowAddresses,
-    onChange(catalog) {
-      showCatalog(metrics, catalog)
-      log.info(
-        { version: catalog.version, destinations: catalog.destinations.size },
-        'the catalog has changed',
-      )
-      onReplaced()
+function consumerPorts(
+  { config, kafka, metrics, log, stalls, onFatal }: MemberBase,
+  member: Joined & { readonly pipeline: Pipeline; readonly intake: RecordIntake },
+) {
+  const { audiences, firstSyncs, replays, notices, repeats, pipeline, intake } = member
+  return {
+    kafka,
+    onRecord: intake.accept,
+    onAssigned(units) {
+      repeats?.keepOnly(units)
+      pipeline.setShare(units.length / config.topics.partitions)
+      intake.letGoAbandoned()
+      audiences.letGoAbandoned()
+      pipeline.letGoAbandoned()
     },
-    onRefused(faults) {
-      metrics.catalogRefused.set(1)
-      log.error({ faults }, 'the catalog file has faults: the version before it stays in force')
+    async prepare(unit) {
+      await audiences.prepare(unit)
+      await firstSyncs.acquire(unit)
+      replays.acquire(unit)
+      notices.acquire(unit)
     },
-  })
-  if (!opened.ok) throw new StartError(opened.message)
-  showCatalog(metrics, opened.file.current())
-  return opened.file
-}
-
-/** The ladder's tiers, and those that an earlier ladder left: each is consumed until it is empty. */
-async function tiersToConsume(
-  kafka: Parameters<typeof existingRetryTiers>[0],
-  ladder: Ladder,
-  retryPrefix: string,
-  log: Logger,
-): Promise<{ topic: string; waitMs: number }[]> {
-  const names = new Set([
-    ...tiersOf(ladder).map(formatWait),
-    ...(await existingRetryTiers(kafka, retryPrefix)),
-  ])
-  return [...names].flatMap((name) => {
-    const waitMs = parseWait(name)
-    if (waitMs !== undefined) return [{ topic: `${retryPrefix}${name}`, waitMs }]
-    log.warn({ topic: `${retryPrefix}${name}` }, 'a retry topic has no wait in its name, and is not read')
-    return []
-  })
-}
-
-function showLimits(metrics: Metrics, { delivery }: Config, pacedInFlight: number): void {
-  metrics.inFlightLimit.set(delivery.maxInFlight)
-  metrics.pacedInFlightLimit.set(pacedInFlight)
-  metrics.heldRecordsLimit.set(delivery.bufferRecords)
-  metrics.heldBytesLimit.set(delivery.bufferBytes)
-}
-
-function collect(metrics: Metrics, pipeline: Pipeline, consumer: GroupConsumer, isStalled: boolean): void {
-  metrics.inFlight.set(pipeline.inFlight)
-  metrics.queued.set(pipeline.queued)
-  metrics.pacedHooks.set(pipeline.paced.hooks)
-  metrics.pacedInFlight.set(pipeline.paced.inFlight)
-  metrics.pacedQueued.set(pipeline.paced.queued)
-  metrics.stalled.set(isStalled ? 1 : 0)
-  metrics.commitAge.set(consumer.lastCommitMs === 0 ? 0 : (Date.now() - consumer.lastCommitMs) / 1000)
-  metrics.lag.reset()
-  const tiers = new Map<string, { parked: number; dueMs: number }>()
-  for (const { topic, id, waitMs, lag, headDueMs } of consumer.partitions) {
-    metrics.lag.set({ topic, partition: id }, lag)
-    if (waitMs === 0) continue
-    const tier = tiers.get(formatWait(waitMs)) ?? { parked: 0, dueMs: 0 }
-    tier.parked += lag
-    if (headDueMs > 0 && (tier.dueMs === 0 || headDueMs < tier.dueMs)) tier.dueMs = headDueMs
-    tiers.set(formatWait(waitMs), tier)
-  }
-  metrics.parkedNow.reset()
-  metrics.oldestDue.reset()
-  for (const [tier, { parked, dueMs }] of tiers) {
-    metrics.parkedNow.set({ tier }, parked)
-    // A series that said 0 here would be the oldest of all where several processes are added up.
-    if (dueMs > 0) metrics.oldestDue.set({ tier }, dueMs / 1000)
-  }
+    async released(unit) {
+      notices.release(unit)
+      await Promise.all([replays.release(unit), firstSyncs.release(unit)])
+      await audiences.release(unit)
+    },
+    onLost: (topic, count) => intake.lost(topic, count),
+    onTruncated: (topic) => intake.truncated(topic),
+    onRebalanced: () => metrics.rebalances.inc(),
+    onSilent: (isSilent) => stalls.setSilent(isSilent),
+    onCommitFailed: () => metrics.commitFailures.inc(),
+    onFatal,
+    log,
+  } satisfies Partial<ConsumerOptions>
 }

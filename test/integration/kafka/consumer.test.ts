@@ -30,7 +30,7 @@ async function leave(member: Member): Promise<void> {
   members.splice(members.indexOf(member), 1)
   member.consumer.quiesce()
   await until('all has settled', () =>
-    [...member.consumer.partitions].every(({ watermark }) => watermark.heldCount === 0),
+    [...member.consumer.partitions].every(({ heldCount }) => heldCount === 0),
   )
   await member.consumer.commit()
   await member.consumer.stop()

@@ -79,7 +79,7 @@ test('a sync waits for a part that is here and needs a schema, however long the 
   const log = new SimulatedLog()
   const partition = new Partition(topics.changes, 0, 0, { needsState: true, hasWindow: false })
   partition.begin({ offset: 0, metadata: null })
-  partition.isWaiting = false
+  partition.begun()
   const answer = Promise.withResolvers<void>()
   let isUp = false
   const passed: string[] = []

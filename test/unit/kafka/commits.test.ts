@@ -2,8 +2,9 @@ import { describe, expect, test } from 'vitest'
 import { Commits } from '../../../src/kafka/commits.ts'
 import { errorCodes } from '../../../src/kafka/error-codes.ts'
 import type { WireRequest } from '../../../src/kafka/wire.ts'
-import { memoryOf, Partition, type StoredCommit } from '../../../src/kafka/partition.ts'
+import { Partition } from '../../../src/kafka/partition.ts'
 import { ByteReader, ByteWriter } from '../../../src/kafka/bytes.ts'
+import { memoryOf, type StoredCommit } from '../../../src/kafka/stored-commit.ts'
 
 const member = { memberId: 'member', generationId: 1, instanceId: undefined }
 

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { maxRememberedOffsets } from '../../../src/kafka/commit-metadata.ts'
-import { memoryOf } from '../../../src/kafka/partition.ts'
+import { memoryOf } from '../../../src/kafka/stored-commit.ts'
 import { type Commit, type Fate, type Holding, type Look, SimulatedGroup } from './simulated-group.ts'
 
 const maxMetadataCharacters = 4_096

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { encodeCommitMetadata, maxRememberedOffsets } from '../../../src/kafka/commit-metadata.ts'
-import { memoryOf, noCommit, Partition } from '../../../src/kafka/partition.ts'
+import { Partition } from '../../../src/kafka/partition.ts'
+import { memoryOf, noCommit } from '../../../src/kafka/stored-commit.ts'
 
 const nowMs = 1_700_000_000_000
 const hour = 3_600_000
@@ -25,7 +26,7 @@ describe('a record is due', () => {
 
   test('with all that was there then, so that they do not wait one after the other', () => {
     const partition = new Partition('retry.1h', 0, hour)
-    partition.endOffset = 10
+    partition.reachesTo(10)
     expect(partition.dueMsOf(5, 9e15, nowMs)).toBe(nowMs + hour)
     expect(partition.dueMsOf(9, 9e15, nowMs + hour)).toBe(nowMs + hour)
     expect(partition.dueMsOf(10, 9e15, nowMs + hour)).toBe(nowMs + 2 * hour)
@@ -36,7 +37,7 @@ describe('a record is due', () => {
 function begun(): Partition {
   const partition = new Partition('audience-changes', 0, 0)
   partition.begin({ offset: 0, metadata: null })
-  partition.isWaiting = false
+  partition.begun()
   partition.take(0)
   return partition
 }
@@ -66,7 +67,7 @@ describe('the end of a partition', () => {
 describe('a partition without a window', () => {
   const partition = new Partition('audience-changes', 0, 0, { hasWindow: false })
   partition.begin({ offset: 0, metadata: null })
-  partition.isWaiting = false
+  partition.begun()
   partition.take(0)
   const before = partition.standing(false)
   partition.committed(before)
@@ -109,7 +110,7 @@ describe('a partition that was taken over', () => {
 
   test('knows what is left to do before it is begun', () => {
     const partition = new Partition('memberships', 0, 0, { needsState: true })
-    partition.endOffset = 20
+    partition.reachesTo(20)
     partition.clear(stored(true))
     expect(partition.lag).toBe(15)
   })

@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { maxRememberedOffsets } from '../../../src/kafka/commit-metadata.ts'
-import { Partition, type Standing, type StoredCommit } from '../../../src/kafka/partition.ts'
+import { Partition, type Standing } from '../../../src/kafka/partition.ts'
+import type { StoredCommit } from '../../../src/kafka/stored-commit.ts'
 import { takeOver } from '../../../src/kafka/takeover.ts'
 
 /** What becomes of a commit that a member of the present generation sends. */
@@ -45,12 +46,6 @@ export class Holding {
   idleCount = 0
   idleToldCount = 0
 
-  constructor() {
-    this.partition.onIdle = () => {
-      this.idleToldCount++
-    }
-  }
-
   begin(stored: StoredCommit, found: Commit | undefined): void {
     this.partition.begin(stored)
     this.epoch = (found?.epoch ?? 0) + 1
@@ -58,6 +53,12 @@ export class Holding {
     this.top = stored.offset
     this.known.clear()
     for (const offset of found?.settledAbove ?? []) this.known.add(offset)
+  }
+
+  lose(nowMs: number): void {
+    this.partition.lose(() => {
+      this.idleToldCount++
+    }, nowMs)
   }
 
   isToHandOut(offset: number): boolean {
@@ -88,7 +89,7 @@ export class Holding {
 
   returned(offset: number): void {
     this.out.delete(offset)
-    if (this.out.size === 0) this.idleCount++
+    if (this.out.size === 0 && this.partition.isLost) this.idleCount++
   }
 }
 
@@ -114,8 +115,7 @@ export class Member {
     const { holding } = this
     if (holding === undefined) return
     this.holding = undefined
-    holding.partition.isLost = true
-    holding.partition.lostAtMs = nowMs
+    holding.lose(nowMs)
     if (holding.isBegun) this.leaving.add(holding)
   }
 
@@ -261,7 +261,7 @@ export class SimulatedGroup {
     const standing = holding.partition.standing(false)
     if (!this.#send(member, holding, standing, fate)) throw new Error('not committed')
     member.fetchPosition = standing.position
-    holding.partition.isWaiting = false
+    holding.partition.begun()
   }
 
   /** A batch of at most `count` records; with the markers behind them, if it `reachesOn`. */
@@ -274,7 +274,7 @@ export class SimulatedGroup {
     const expected = fetched.filter((offset) => holding.isToHandOut(offset))
     const handedOut = fetched.filter((offset) => holding.partition.take(offset))
     if (handedOut.some((offset) => this.settled.has(offset))) this.seen.add('a settled record was repeated')
-    if (next > member.fetchPosition) holding.partition.watermark.skipTo(next)
+    if (next > member.fetchPosition) holding.partition.passOver(next)
     member.fetchPosition = Math.max(member.fetchPosition, next)
     for (const offset of expected) holding.out.add(offset)
     holding.longestFetch = Math.max(holding.longestFetch, next - holding.top)

@@ -101,6 +101,7 @@ test.each([
   ['a variable', '`SLUICE_GONE=1`', 'docs/page.md:1 names the variable SLUICE_GONE, which nothing reads'],
   ['a setting', 'Set `http.gone`.', "docs/page.md:1 names the setting http.gone, which doesn't exist"],
   ['a path', '`src/gone.ts`', "docs/page.md:1 names src/gone.ts, which doesn't exist"],
+  ['a path of the drill', '`drill/gone.ts`', "docs/page.md:1 names drill/gone.ts, which doesn't exist"],
   ['a path within src', '`kafka/gone.ts`', "docs/page.md:1 names kafka/gone.ts, which doesn't exist"],
 ])('%s that does not exist is a fault', (_, text, fault) => {
   const faults = faultsOf(text)

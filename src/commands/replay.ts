@@ -1,31 +1,6 @@
-import { type Command, Option } from 'commander'
-import type { Logger } from 'pino'
-import type { Config } from './config/schema.ts'
-import { startAdmin } from './roles/admin.ts'
-import { newToken } from './roles/admin-tokens.ts'
-import type { Screen } from './roles/progress.ts'
-import { listReplays, replay, type ReplayLookup, showReplay, requestReplay } from './roles/replay.ts'
-
-type Flags = Record<string, unknown>
-
-/** What the program gives to those who add commands to it. */
-export type CommandTools = {
-  readonly program: Command
-  /** A command that takes every setting as a flag. */
-  readonly command: (
-    name: string,
-    description: string,
-    how?: { parent?: Command; shown?: Readonly<Record<string, string>> },
-  ) => Command
-  /** Runs a command that prints lines and ends. */
-  readonly once: (
-    flags: Flags,
-    work: (config: Config, log: Logger) => Promise<readonly string[]>,
-  ) => Promise<void>
-  /** Runs a role until it is stopped. */
-  readonly role: (flags: Flags, start: typeof startAdmin) => Promise<void>
-  readonly screen: Screen
-}
+import type { Command } from 'commander'
+import { listReplays, replay, type ReplayLookup, showReplay, requestReplay } from '../roles/replay.ts'
+import { type CommandTools, type Flags, textOf } from './tools.ts'
 
 const times = 'ISO 8601; a date alone is its midnight in UTC'
 
@@ -45,27 +20,6 @@ export function addReplayCommands(tools: CommandTools): void {
   add('resume <replay>', 'let a stopped replay go on where it was', (run, id, how) =>
     requestReplay(run, id, 'run', how),
   )
-}
-
-/** `sluice admin …` */
-export function addAdminCommands({ command, role }: CommandTools): void {
-  const shown = { adminPort: '--port' }
-  const about = 'answer the HTTP API of replays and of who did what; docs/admin-api.md'
-  const admin = command('admin', about, { shown }).action((flags: Flags) => role(flags, startAdmin))
-  admin
-    .command('token')
-    .description('make tokens for it')
-    .command('create')
-    .description('print a new token, and the line of the file of tokens that lets it in')
-    .requiredOption('--name <name>', 'who it is for: the audit trail has it')
-    .addOption(
-      new Option('--right <right>', 'what it may do')
-        .choices(['read', 'operate', 'admin'])
-        .makeOptionMandatory(),
-    )
-    .action(({ name, right }: Flags) => {
-      for (const line of newToken(String(name), String(right))) process.stdout.write(`${line}\n`)
-    })
 }
 
 function addLetters(tools: CommandTools, parent: Command): void {
@@ -162,8 +116,4 @@ function lookupsOf(
         )
       })
   }
-}
-
-function textOf(flag: unknown): string | undefined {
-  return typeof flag === 'string' ? flag : undefined
 }

@@ -1,8 +1,8 @@
 import { type Command, Option } from 'commander'
 import type { Logger } from 'pino'
-import type { Config } from './config/schema.ts'
-import { applyClickHouseTables, printClickHouseTables } from './roles/log-clickhouse.ts'
-import { findMessage } from './roles/log-find.ts'
+import type { Config } from '../config/schema.ts'
+import { applyClickHouseTables, printClickHouseTables } from '../roles/log-clickhouse.ts'
+import { findMessage } from '../roles/log-find.ts'
 import {
   logKinds,
   logOutcomes,
@@ -10,26 +10,11 @@ import {
   type SearchFlags,
   searchLog,
   type CommandOutput,
-} from './roles/log-search.ts'
-import { startLogServe } from './roles/log-serve.ts'
-import { tailLog } from './roles/log-tail.ts'
+} from '../roles/log-search.ts'
+import { startLogServe } from '../roles/log-serve.ts'
+import { tailLog } from '../roles/log-tail.ts'
 import { runRole } from './run-role.ts'
-
-type Flags = Record<string, unknown>
-
-/** What all commands are made with. */
-type Making = {
-  readonly command: (
-    name: string,
-    description: string,
-    options?: { parent?: Command; shown?: Readonly<Record<string, string>> },
-  ) => Command
-  readonly runOnce: (
-    flags: Flags,
-    work: (config: Config, log: Logger) => Promise<readonly string[]>,
-  ) => Promise<void>
-  readonly configOf: (flags: Flags) => { config: Config }
-}
+import { type CommandTools, type Flags, textOf } from './tools.ts'
 
 const exitCodes = `
 Exit codes: 0 found, 3 the log has nothing of the kind, 1 it can not be asked, 2 wrong use.`
@@ -42,23 +27,23 @@ Examples:
 `
 
 /** `sluice log …` */
-export function addLogCommands(program: Command, making: Making): void {
+export function addLogCommands(tools: CommandTools): void {
+  const { program, command, configOf } = tools
   const parent = program
     .command('log')
     .description('what became of messages: the delivery log, indexed, searched and followed')
-  const { command, configOf } = making
   command('serve', 'index the topic attempts, and answer what the other commands ask', {
     parent,
     shown: { indexFolder: '--folder', indexPort: '--port' },
   }).action((flags: Flags) => runRole(startLogServe, configOf(flags).config))
-  addTail(parent, making)
-  addFind(parent, making)
-  addSearch(parent, making)
-  addStats(parent, making)
-  addDdl(parent, making)
+  addTail(parent, tools)
+  addFind(parent, tools)
+  addSearch(parent, tools)
+  addStats(parent, tools)
+  addDdl(parent, tools)
 }
 
-function addTail(parent: Command, { command, runOnce }: Making): void {
+function addTail(parent: Command, { command, once }: CommandTools): void {
   command('tail', 'write what becomes of deliveries from now on, straight from Kafka; Ctrl-C ends it', {
     parent,
   })
@@ -68,7 +53,7 @@ function addTail(parent: Command, { command, runOnce }: Making): void {
     .action(async ({ destination, failed, json, ...flags }: Flags) => {
       const ending = new AbortController()
       for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => ending.abort())
-      await runOnce(flags, async (config, log) => {
+      await once(flags, async (config, log) => {
         await tailLog(config, log, {
           destination: textOf(destination),
           onlyFailed: failed === true,
@@ -82,28 +67,28 @@ function addTail(parent: Command, { command, runOnce }: Making): void {
     })
 }
 
-function addFind(parent: Command, making: Making): void {
-  making
+function addFind(parent: Command, tools: CommandTools): void {
+  tools
     .command('find', 'show the whole life of a message, and what it said while Kafka has it', { parent })
     .argument('<message-id>', 'the messageId')
     .option('--no-payload', 'ask Kafka for nothing')
     .option('--json', 'a JSON object a line: each record, then what Kafka has')
     .addHelpText('after', exitCodes)
     .action((messageId: string, { payload, json, ...flags }: Flags) =>
-      tell(making, flags, (config, log) =>
+      tell(tools, flags, (config, log) =>
         findMessage(config, log, { messageId, withPayload: payload !== false, isJson: json === true }),
       ),
     )
 }
 
-function addSearch(parent: Command, making: Making): void {
-  logFilter(making.command('search', 'list what became of deliveries, newest first', { parent }))
+function addSearch(parent: Command, tools: CommandTools): void {
+  logFilter(tools.command('search', 'list what became of deliveries, newest first', { parent }))
     .option('--limit <number>', 'how many at most, up to 1000', '100')
     .option('--cursor <cursor>', 'go on where a page before has ended')
     .option('--json', 'a JSON object a line; the last one has the cursor where there is more')
     .addHelpText('after', searchExamples + exitCodes)
     .action(({ limit, cursor, json, ...flags }: Flags) =>
-      tell(making, flags, (config) =>
+      tell(tools, flags, (config) =>
         searchLog(config, searchFlags(flags), {
           limit: String(limit),
           cursor: textOf(cursor),
@@ -113,17 +98,17 @@ function addSearch(parent: Command, making: Making): void {
     )
 }
 
-function addStats(parent: Command, making: Making): void {
+function addStats(parent: Command, tools: CommandTools): void {
   const about = 'count what became of deliveries, and how long attempts took, by the minute'
-  logFilter(making.command('stats', about, { parent }))
+  logFilter(tools.command('stats', about, { parent }))
     .option('--json', 'a JSON object a minute')
     .addHelpText('after', exitCodes)
     .action(({ json, ...flags }: Flags) =>
-      tell(making, flags, (config) => logStats(config, searchFlags(flags), json === true)),
+      tell(tools, flags, (config) => logStats(config, searchFlags(flags), json === true)),
     )
 }
 
-function addDdl(parent: Command, { command, runOnce }: Making): void {
+function addDdl(parent: Command, { command, once }: CommandTools): void {
   command('ddl', 'print the tables of the delivery log in ClickHouse, as SQL', { parent })
     .option('--apply', 'make them instead, and give them the retention that is set')
     .addHelpText(
@@ -134,7 +119,7 @@ Examples:
   sluice log ddl --apply --clickhouse-url https://clickhouse:8443`,
     )
     .action(({ apply, ...flags }: Flags) =>
-      runOnce(flags, async (config, log) =>
+      once(flags, async (config, log) =>
         apply === true ? applyClickHouseTables(config, log) : printClickHouseTables(config),
       ),
     )
@@ -158,17 +143,13 @@ function searchFlags(flags: Flags): SearchFlags {
   }
 }
 
-function textOf(flag: unknown): string | undefined {
-  return typeof flag === 'string' ? flag : undefined
-}
-
 /** Runs a command that tells something, or that there is nothing to be told: with exit code 3. */
 async function tell(
-  { runOnce }: Making,
+  { once }: CommandTools,
   flags: Flags,
   ask: (config: Config, log: Logger) => Promise<CommandOutput>,
 ): Promise<void> {
-  await runOnce(flags, async (config, log) => {
+  await once(flags, async (config, log) => {
     const { lines, isFound } = await ask(config, log)
     if (!isFound) process.exitCode = 3
     return lines

@@ -1,12 +1,12 @@
 import process from 'node:process'
 import type { Logger } from 'pino'
-import { loginWarnings } from './config/login.ts'
-import type { Config } from './config/schema.ts'
-import { sendFailure } from './roles/forked-worker.ts'
-import { Parts } from './roles/parts.ts'
-import { stopRequested } from './roles/shutdown.ts'
-import { StartError } from './roles/start-error.ts'
-import { createLogger } from './telemetry/logger.ts'
+import { loginWarnings } from '../config/login.ts'
+import type { Config } from '../config/schema.ts'
+import { sendFailure } from '../roles/forked-worker.ts'
+import { Parts } from '../roles/parts.ts'
+import { stopRequested } from '../roles/shutdown.ts'
+import { StartError } from '../roles/start-error.ts'
+import { createLogger } from '../telemetry/logger.ts'
 
 /** Resolves once it has started. */
 export type Role = (options: RoleOptions) => Promise<void>

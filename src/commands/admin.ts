@@ -1,0 +1,28 @@
+import { Option } from 'commander'
+import { startAdmin } from '../roles/admin.ts'
+import { newToken } from '../roles/admin-tokens.ts'
+import { runRole } from './run-role.ts'
+import type { CommandTools, Flags } from './tools.ts'
+
+/** `sluice admin …` */
+export function addAdminCommands({ command, configOf }: CommandTools): void {
+  const shown = { adminPort: '--port' }
+  const about = 'answer the HTTP API of replays and of who did what; docs/admin-api.md'
+  const admin = command('admin', about, { shown }).action((flags: Flags) =>
+    runRole(startAdmin, configOf(flags).config),
+  )
+  admin
+    .command('token')
+    .description('make tokens for it')
+    .command('create')
+    .description('print a new token, and the line of the file of tokens that lets it in')
+    .requiredOption('--name <name>', 'who it is for: the audit trail has it')
+    .addOption(
+      new Option('--right <right>', 'what it may do')
+        .choices(['read', 'operate', 'admin'])
+        .makeOptionMandatory(),
+    )
+    .action(({ name, right }: Flags) => {
+      for (const line of newToken(String(name), String(right))) process.stdout.write(`${line}\n`)
+    })
+}

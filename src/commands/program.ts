@@ -1,0 +1,79 @@
+import completion from '@bomb.sh/tab/commander'
+import { Command, CommanderError } from 'commander'
+import { StartError } from '../roles/start-error.ts'
+import { buildInfo, describeBuild } from '../telemetry/build-info.ts'
+import { addAdminCommands } from './admin.ts'
+import { addAudienceCommands } from './audience.ts'
+import { addConfigCommand } from './config.ts'
+import { addLogCommands } from './log.ts'
+import { addReplayCommands } from './replay.ts'
+import { addRoleCommands } from './roles.ts'
+import { addSendCommand } from './send.ts'
+import { createTools, type Surroundings, writeError } from './tools.ts'
+import { addTopicCommands } from './topics.ts'
+
+/** Runs the command that the arguments of the process name, and sets the exit code where it fails. */
+export async function runCommand(surroundings: Surroundings): Promise<void> {
+  const program = createProgram()
+  const tools = createTools(program, surroundings)
+  // Help lists them in this order.
+  addRoleCommands(tools)
+  addLogCommands(tools)
+  addTopicCommands(tools)
+  addSendCommand(tools)
+  addAudienceCommands(tools)
+  addReplayCommands(tools)
+  addAdminCommands(tools)
+  addConfigCommand(tools)
+  completion(program, { completionCommandName: 'completion' })
+  try {
+    await program.parseAsync()
+  } catch (error) {
+    process.exitCode = tellFailure(error)
+  }
+}
+
+function createProgram(): Command {
+  return new Command('sluice')
+    .description(
+      'Delivers customer-data events from Kafka to webhooks: signed, isolated by destination, retried for four hours.',
+    )
+    .option('-V, --version', 'print the version, and the commit that it was made of')
+    .on('option:version', () => {
+      process.stdout.write(`${describeBuild(buildInfo())}\n`)
+      throw new CommanderError(0, 'commander.version', '')
+    })
+    .exitOverride()
+    .showHelpAfterError('(--help shows what there is)')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  sluice up                                   Kafka for development, topics, a gateway and a worker, in one process
+  sluice gateway                              take messages by HTTP, as Segment's clients send them
+  sluice worker                               a member of the consumer group for each CPU
+  sluice worker --processes 4                 four of them
+  sluice topics apply                         create the topics, correct their settings
+  sluice topics grow 48                       more partitions, with the state and all that waits
+  sluice send --source shop '{"type":"track","userId":"u1","event":"Hello"}'
+  sluice audience sync vips.csv --space personas --audience aud_1 --name "Big spenders"
+  sluice audience change --space personas --audience aud_1 --name "Big spenders" --user u1 --member true
+  sluice log find MESSAGE_ID                  what became of a message
+  sluice log tail --failed                    what fails, as it does
+  sluice config                               the configuration in force, and where each value is from
+
+Every setting has a variable (SLUICE_KAFKA_BROKERS) and a flag (--kafka-brokers): docs/configuration.md.`,
+    )
+}
+
+/** Says what a command failed of, and gives the exit code. */
+function tellFailure(error: unknown): number {
+  // Commander has written its own message; a wrong use is exit code 2, help asked for is 0.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
+  writeError(
+    error instanceof StartError
+      ? `sluice: ${error.message}`
+      : String(error instanceof Error ? error.stack : error),
+  )
+  return 1
+}

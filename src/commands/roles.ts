@@ -1,0 +1,39 @@
+import { Option } from 'commander'
+import { startForkedWorker } from '../roles/forked-worker.ts'
+import { startGateway } from '../roles/gateway.ts'
+import { processCount, startProcesses } from '../roles/processes.ts'
+import { startUp } from '../roles/up.ts'
+import { startWorker } from '../roles/worker.ts'
+import { runRole } from './run-role.ts'
+import { type CommandTools, type Flags, writeError } from './tools.ts'
+
+/** `sluice up`, `sluice worker` and `sluice gateway` */
+export function addRoleCommands(tools: CommandTools): void {
+  const { command, configOf } = tools
+  command(
+    'up',
+    'run everything in one process; without configured brokers, with a Kafka for development',
+  ).action((flags: Flags) =>
+    runRole((options) => startUp({ ...options, say: writeError }), configOf(flags).config),
+  )
+  addWorker(tools)
+  command('gateway', "accept messages over HTTP from Segment's clients, and write them to Kafka", {
+    shown: { gatewayPort: '--port' },
+  }).action((flags: Flags) => runRole(startGateway, configOf(flags).config))
+}
+
+function addWorker({ command, configOf }: CommandTools): void {
+  command('worker', 'consume, deliver and retry: one member of the consumer group for each CPU', {
+    shown: { workerProcesses: '--processes' },
+  })
+    .addOption(new Option('--process-number <number>', 'the number of this process of the worker').hideHelp())
+    .action(({ processNumber, ...flags }: Flags) => {
+      const { config } = configOf(flags)
+      if (processNumber !== undefined) {
+        const processOf = { number: Number(processNumber), count: processCount(config) }
+        return runRole((options) => startForkedWorker({ ...options, processOf }), config, processOf.number)
+      }
+      if (processCount(config) > 1) return runRole(startProcesses, config, 'primary')
+      return runRole(startWorker, config)
+    })
+}

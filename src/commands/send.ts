@@ -1,0 +1,27 @@
+import { readFileSync } from 'node:fs'
+import { sendMessages } from '../roles/send.ts'
+import type { CommandTools, Flags } from './tools.ts'
+
+/** `sluice send` */
+export function addSendCommand({ command, once }: CommandTools): void {
+  command('send', 'produce messages to the events topic, as an upstream service would')
+    .argument('[message]', 'a message as JSON; without it, one message a line is read from standard input')
+    .requiredOption('--source <id>', 'the source of the messages: a source id of the catalog')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  sluice send --source shop '{"type":"identify","userId":"u1","traits":{"plan":"pro"}}'
+  sluice send --source shop < messages.ndjson`,
+    )
+    .action((message: string | undefined, { source, ...flags }: Flags) =>
+      once(flags, (config, log) =>
+        sendMessages(config, log, { sourceId: String(source), lines: readLines(message) }),
+      ),
+    )
+}
+
+function readLines(message: string | undefined): string[] {
+  const text = message ?? readFileSync(0, 'utf8')
+  return text.split('\n').filter((line) => line.trim() !== '')
+}

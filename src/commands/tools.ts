@@ -1,0 +1,92 @@
+import { type Command, Option } from 'commander'
+import type { Logger } from 'pino'
+import { configFlags } from '../config/flags.ts'
+import { loginWarnings } from '../config/login.ts'
+import { type ReadConfig, readConfig } from '../config/read.ts'
+import type { Config } from '../config/schema.ts'
+import type { Screen } from '../roles/progress.ts'
+import { StartError } from '../roles/start-error.ts'
+import { createLogger } from '../telemetry/logger.ts'
+
+/** What commander gives of a command line, by the names of its options. */
+export type Flags = Record<string, unknown>
+
+/** A configuration without a fault, and where its values are from. */
+export type Settings = Extract<ReadConfig, { ok: true }>
+
+/** What the process gives to its commands. */
+export type Surroundings = {
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** Results go to standard output, how far it is to this. */
+  readonly screen: Screen
+}
+
+/** What the program gives to those who add commands to it. */
+export type CommandTools = {
+  readonly program: Command
+  /**
+   * Makes a command that takes every setting as a flag; the help stays short, and names the page that lists
+   * them. Shows only those of `shown`, by their option, each under a second name.
+   */
+  readonly command: (
+    name: string,
+    description: string,
+    how?: { parent?: Command; shown?: Readonly<Record<string, string>> },
+  ) => Command
+  /** Reads the configuration. Throws with every fault of it. */
+  readonly configOf: (flags: Flags) => Settings
+  /** Runs a command that prints lines and ends. */
+  readonly once: (flags: Flags, work: Work) => Promise<void>
+  readonly screen: Screen
+}
+
+/** What a command does that ends: it resolves to lines of output. */
+export type Work = (config: Config, log: Logger) => Promise<readonly string[]>
+
+export function createTools(program: Command, { env, screen }: Surroundings): CommandTools {
+  function configOf(flags: Flags): Settings {
+    const read = readConfig({ env, flags })
+    if (!read.ok) throw new StartError(read.message)
+    return read
+  }
+  return {
+    program,
+    command: (name, description, { parent = program, shown = {} } = {}) =>
+      withSettings(parent.command(name).description(description), shown),
+    configOf,
+    once: async (flags, work) => runOnce(configOf(flags).config, work),
+    screen,
+  }
+}
+
+function withSettings(made: Command, shown: Readonly<Record<string, string>>): Command {
+  made.addHelpText('after', '\nEvery setting is a variable and a flag: docs/configuration.md.')
+  for (const { flags, option, description: meaning } of configFlags()) {
+    const second = shown[option]
+    made.addOption(
+      second === undefined
+        ? new Option(flags, meaning).hideHelp()
+        : new Option(`${second}, ${flags}`, meaning),
+    )
+  }
+  return made
+}
+
+async function runOnce(config: Config, work: Work): Promise<void> {
+  for (const warning of loginWarnings(config.kafka)) writeError(`sluice: warning: ${warning}`)
+  const { log, flush } = createLogger({ level: 'error' })
+  try {
+    for (const line of await work(config, log)) process.stdout.write(`${line}\n`)
+  } finally {
+    flush()
+  }
+}
+
+/** Gives the text of an option that takes one; `undefined` where it isn't given. */
+export function textOf(flag: unknown): string | undefined {
+  return typeof flag === 'string' ? flag : undefined
+}
+
+export function writeError(line: string): void {
+  process.stderr.write(`${line}\n`)
+}

@@ -1,0 +1,145 @@
+import { isIP, isIPv4, isIPv6 } from 'node:net'
+import { boolean, bytes, cidrs, duration, integer, optionalText, texts } from './key.ts'
+import { SECOND, MINUTE, HOUR, MIB } from './units.ts'
+
+/** The parts of the table that are about requests to URLs, and when there are fewer of them. */
+export const deliveryKeys = {
+  delivery: {
+    timeout: duration({
+      default: 5 * SECOND,
+      min: 100,
+      max: MINUTE,
+      description:
+        'The deadline of a request, from the start of the connection to the complete response head.',
+    }),
+    maxInFlight: integer({
+      default: 512,
+      min: 1,
+      max: 65_536,
+      description:
+        'The most requests in flight in each process. The catalog sets a limit for each destination, also by process.',
+    }),
+    maxInFlightSick: integer({
+      default: 8_192,
+      min: 16,
+      max: 65_536,
+      description:
+        'The most requests in flight in each process to URLs that fail (their breaker is open) or asked for a pause, in addition to `delivery.maxInFlight`. One URL gets at most two thirds of it. As many requests again may wait. A URL that never answers needs 5 for each message a second. The effective limit is at most half of the open files that the system allows.',
+    }),
+    bufferRecords: integer({
+      default: 2_000,
+      min: 1,
+      max: 1_000_000,
+      description:
+        'The most records in each process that are read from Kafka and not settled yet. Beyond it reading pauses.',
+    }),
+    bufferBytes: bytes({
+      default: 64 * MIB,
+      min: MIB,
+      max: 16 * 1024 * MIB,
+      description: 'The most bytes of such records. Beyond it reading pauses.',
+    }),
+    lanePatience: duration({
+      default: 500,
+      min: 0,
+      max: MINUTE,
+      description:
+        'How long the lane of a destination may hold more than its share of the buffer. Then its new messages move to the retry ladder.',
+    }),
+    laneWait: duration({
+      default: 5 * SECOND,
+      min: 10,
+      max: 10 * MINUTE,
+      description:
+        "How long a delivery may wait in its destination's lane before it moves to the retry ladder.",
+    }),
+    poolIdle: duration({
+      default: 30 * SECOND,
+      min: 100,
+      max: 10 * MINUTE,
+      description:
+        'How long an idle connection to a destination is kept, unless its server asks for less with `Keep-Alive`.',
+    }),
+    allowAddresses: cidrs({
+      default: [],
+      description:
+        'Private address ranges, or ranges that a cloud keeps for its own machines, to which deliveries are allowed (SECURITY.md). All others of them are refused, both in the catalog and at each connection.',
+    }),
+    dnsServers: texts({
+      default: [],
+      item: { accepts: isDnsServer, expected: 'addresses such as 10.0.0.2, 10.0.0.2:5353 or [fd00::2]:53' },
+      description:
+        'DNS servers for the names of URLs, instead of those in /etc/resolv.conf. Search domains do not apply.',
+    }),
+    proxy: optionalText({
+      isSecret: true,
+      shape: { accepts: isHttpProxy, expected: 'http://host:port or http://user:password@host:port' },
+      description:
+        'The HTTP proxy for all deliveries, by CONNECT. The proxy resolves the names of URLs, so it has to refuse private addresses.',
+    }),
+    traceparent: boolean({
+      default: false,
+      description:
+        'Whether requests to URLs have the header `traceparent` while tracing is on (docs/tracing.md). Its ids mean nothing to anyone without the trace. A `traceparent` of a URL in the catalog takes precedence.',
+    }),
+  },
+  breaker: {
+    failurePercent: integer({
+      default: 50,
+      min: 1,
+      max: 100,
+      description:
+        'The percentage of failed requests at which the breaker of a URL opens. An open breaker slows requests to that URL.',
+    }),
+    minResults: integer({
+      default: 10,
+      min: 1,
+      max: 10_000,
+      description:
+        'The least results in the window that can open a breaker. An open breaker closes after a run of as many results of which fewer failed.',
+    }),
+    window: duration({
+      default: 10 * SECOND,
+      min: 100,
+      max: 10 * MINUTE,
+      description: 'How far back the breaker counts results.',
+    }),
+    openFor: duration({
+      default: 5 * SECOND,
+      min: 100,
+      max: HOUR,
+      description:
+        'How long a URL with an open breaker waits for a probe while nothing else is sent to it. Doubled with each request that fails.',
+    }),
+    maxOpenFor: duration({
+      default: MINUTE,
+      min: 100,
+      max: HOUR,
+      description:
+        'The longest wait for such a probe, and the longest pause for all messages of a URL that its `Retry-After` can ask for.',
+    }),
+  },
+} as const
+
+/** As `Resolver.setServers` of `node:dns` reads it. */
+function isDnsServer(item: string): boolean {
+  if (isIP(item) !== 0) return true
+  const match = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/.exec(item)
+  const port = Number(match?.[3])
+  return (isIPv6(match?.[1] ?? '') || isIPv4(match?.[2] ?? '')) && port >= 1 && port <= 65_535
+}
+
+function isHttpProxy(given: string): boolean {
+  const url = URL.parse(given)
+  if (url === null || url.protocol !== 'http:') return false
+  const isBare = url.pathname === '/' && url.search === '' && url.hash === ''
+  return isBare && isEncoded(url.username) && isEncoded(url.password)
+}
+
+function isEncoded(part: string): boolean {
+  try {
+    return decodeURIComponent(part).isWellFormed()
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,143 @@
+import { isBroker } from './broker-name.ts'
+import { boolean, bytes, choice, duration, optionalText, text, texts } from './key.ts'
+import { isPlainUrl } from './plain-url.ts'
+import { SECOND, MINUTE, KIB, MIB } from './units.ts'
+
+const defaultTopicPrefix = 'sluice.'
+/** The default group of the default prefix; before groups followed the prefix, that of every prefix. */
+export const plainGroupId = 'sluice'
+
+/** The group of an installation that sets none: no two prefixes have the same. */
+export function groupIdFor(topicPrefix: string): string {
+  return topicPrefix === defaultTopicPrefix ? plainGroupId : `${topicPrefix}workers`
+}
+
+/** Of the connection to the brokers, the group and the log in. */
+export const kafkaKeys = {
+  brokers: texts({
+    default: [],
+    item: { accepts: isBroker, expected: 'host:port' },
+    alias: 'KAFKA_BROKERS',
+    description: 'A few brokers to connect to first. The client learns the others from them.',
+  }),
+  groupId: text({
+    default: groupIdFor(defaultTopicPrefix),
+    description:
+      'The consumer group of the workers. No other installation may use it. With another `kafka.topicPrefix` the default is that prefix and `workers`: `eu.workers` for `eu.`.',
+  }),
+  clientId: text({
+    default: 'sluice',
+    description: 'The name of this client in the logs and quotas of the brokers.',
+  }),
+  instanceId: optionalText({
+    shape: {
+      accepts: (given) => /^[A-Za-z0-9._-]{1,200}$/.test(given),
+      expected: 'up to 200 of A-Z a-z 0-9 . _ -',
+    },
+    description:
+      'The name of this worker in its group (static membership). It is unique in the group, and the same after a restart, as the name of a pod of a StatefulSet. ' +
+      'A restart within the session moves no partition. A worker that stops and does not come back keeps its partitions until its session is over: ' +
+      'leave this out where names do not come back. ' +
+      'When two workers run with the same name the first one ends with an error. Process N is the member NAME-N of the group.',
+  }),
+  topicPrefix: text({
+    default: defaultTopicPrefix,
+    shape: {
+      accepts: (given) => /^[A-Za-z0-9._-]{0,100}$/.test(given),
+      expected: 'up to 100 of A-Z a-z 0-9 . _ -',
+    },
+    description: 'The beginning of the name of every topic.',
+  }),
+  sessionTimeout: duration({
+    default: 30 * SECOND,
+    min: 6 * SECOND,
+    max: 5 * MINUTE,
+    description: 'A worker that the group has not heard from for this long loses its partitions.',
+  }),
+  commitInterval: duration({
+    default: SECOND,
+    min: 100,
+    max: MINUTE,
+    description:
+      'How often offsets are committed. After a crash, deliveries that were settled since the last commit are repeated.',
+  }),
+  onTruncation: choice({
+    values: ['earliest', 'stop'],
+    default: 'earliest',
+    description:
+      'What a worker does when the log of a partition is not the one that it has read: the topic was made again or restored, or its leader was elected without ' +
+      'all records. `earliest`: it reads on from where the logs part, or from the beginning where that is not known. Messages that are delivered twice have ' +
+      'the same messageId. `stop`: it stops reading and is not ready. Set the offsets of the group, and restart it.',
+  }),
+  batchBytes: bytes({
+    default: 880 * KIB,
+    min: 16 * KIB,
+    max: 8 * MIB,
+    description:
+      'The most bytes that are written to a partition at once, except for a single larger message. A smaller `max.message.bytes` of the topic takes precedence. Lower this setting where the cluster has a limit that it does not report.',
+  }),
+  ssl: boolean({ default: false, description: 'Connect to the brokers over TLS.' }),
+  caFile: optionalText({
+    description:
+      'A PEM file of certificate authorities to trust for the brokers and the token endpoint, beside those that Node trusts. Read again when it changes.',
+  }),
+  certFile: optionalText({
+    description:
+      'A PEM file with the client certificate for the brokers (mTLS) and its intermediate certificates. Read again when it changes.',
+  }),
+  keyFile: optionalText({ description: 'A PEM file with the private key of that certificate.' }),
+  keyPassword: optionalText({ description: 'The password of that key, where it has one.', isSecret: true }),
+  keyPasswordFile: optionalText({
+    description: 'A file that holds that password. Read again when it changes.',
+  }),
+  serverName: optionalText({
+    shape: { accepts: (given) => /^[A-Za-z0-9._-]{1,253}$/.test(given), expected: 'a host name' },
+    description:
+      'The host name to expect in the certificates of the brokers, where it differs from the host that Sluice connects to, as behind a tunnel.',
+  }),
+  saslMechanism: choice({
+    values: ['none', 'plain', 'scram-sha-256', 'scram-sha-512', 'oauthbearer', 'aws-iam'],
+    default: 'none',
+    description:
+      "How to log in to the brokers. `aws-iam` is for Amazon MSK, with the credentials that AWS' own tools would find.",
+  }),
+  saslUsername: optionalText({
+    description: 'The user to log in as, for `plain` and `scram-sha-…`.',
+  }),
+  saslPassword: optionalText({ description: 'The password of that user.', isSecret: true }),
+  saslPasswordFile: optionalText({
+    description:
+      'A file that holds that password. Read again at each login: a new password needs no restart.',
+  }),
+  oauthTokenUrl: optionalText({
+    shape: { accepts: isPlainUrl, expected: 'http://host:port/path or https://…, without a login' },
+    description: 'Where `oauthbearer` gets its tokens, by client credentials.',
+  }),
+  oauthClientId: optionalText({ description: 'The client that the tokens are for.' }),
+  oauthClientSecret: optionalText({ description: 'The secret of that client.', isSecret: true }),
+  oauthClientSecretFile: optionalText({
+    description: 'A file that holds that secret. Read again for each token.',
+  }),
+  oauthScope: optionalText({ description: 'The scope to ask for, where the token endpoint wants one.' }),
+  oauthAudience: optionalText({
+    description: 'The audience to ask for, where the token endpoint wants one.',
+  }),
+  oauthExtensions: texts({
+    default: [],
+    item: { accepts: isExtension, expected: 'name=value' },
+    description:
+      'SASL extensions to send with the token. Confluent Cloud wants `logicalCluster=lkc-…,identityPoolId=pool-…`.',
+  }),
+  awsRegion: optionalText({
+    shape: {
+      accepts: (given) => /^[a-z0-9-]{1,40}$/.test(given),
+      expected: 'a region such as eu-central-1',
+    },
+    description: 'The region of the cluster, for `aws-iam`.',
+  }),
+} as const
+
+/** Of a SASL OAUTHBEARER message. Source: RFC 7628, section 3.1. */
+function isExtension(item: string): boolean {
+  return /^[A-Za-z]+=[\x20-\x7e]+$/.test(item) && !item.startsWith('auth=')
+}

@@ -1,0 +1,37 @@
+import { boolean, choice, integer } from './key.ts'
+
+/** Of the layout of the topics. */
+export const topicsKeys = {
+  partitions: integer({
+    default: 12,
+    min: 1,
+    max: 1000,
+    description:
+      'Partitions of each data topic, the same for all: at most so many processes share the load. `sluice topics grow` takes an installation to more of them (docs/growing.md).',
+  }),
+  generation: integer({
+    default: 1,
+    min: 1,
+    max: 1000,
+    description:
+      'Which generation of the topics that only Sluice writes is in use. Each growth makes a new one, and says what to set here. The start fails where this is not the last generation.',
+  }),
+  replication: integer({ default: 3, min: 1, max: 15, description: 'Copies of each partition.' }),
+  minInsync: integer({
+    default: 2,
+    min: 1,
+    max: 15,
+    description: 'Copies that must have a record before it counts as written (`min.insync.replicas`).',
+  }),
+  check: choice({
+    values: ['strict', 'warn', 'off'],
+    default: 'strict',
+    description:
+      'What to do at the start when replicas or settings of a topic differ, or the cluster does not report them. `strict`: the start fails. `warn`: Sluice logs it and goes on, and `sluice topics apply` leaves out what the cluster refuses. `off`: they are not checked. A missing topic, or another number of partitions, always fails the start.',
+  }),
+  development: boolean({
+    default: false,
+    description:
+      'Use one replica of everything, for a cluster of one broker. When that broker is lost the data is lost.',
+  }),
+} as const

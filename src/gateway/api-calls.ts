@@ -1,0 +1,75 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { type Answer, success } from './answer.ts'
+import { apiRoutes } from './api.ts'
+import type { CallName } from './gateway-events.ts'
+import type { GatewayParts } from './gateway-server.ts'
+import { isTrackingKind } from './item.ts'
+import type { Received, Reception } from './receive.ts'
+import { notFound, traced } from './replies.ts'
+import type { RequestTrace } from './request-tracing.ts'
+
+/** Without a body where none was announced. */
+type ReceivedRequest = { Body: Received | undefined }
+
+/** Answers the calls of the API. */
+export function serveCalls(server: FastifyInstance, parts: GatewayParts): void {
+  const { observer, tracing, replies } = parts
+  for (const { call, paths } of apiRoutes) {
+    for (const path of paths) {
+      server.post<ReceivedRequest>(path, { config: { call } }, async (request, reply) => {
+        const startMs = performance.now()
+        const answer =
+          tracing === undefined
+            ? await handle(parts, call, request)
+            : await traced(tracing.begin('POST', path, request.headers), (trace) =>
+                handle(parts, call, request, trace),
+              )
+        observer.answered(call, answer.status, performance.now() - startMs)
+        return replies.send(reply, answer)
+      })
+    }
+  }
+}
+
+/** Decides by the head alone: what is refused anyway, or thrown away, isn't kept until it is complete. */
+export function receptionOf(
+  { tracking, serverCalls }: GatewayParts,
+  { routeOptions, headers }: FastifyRequest,
+): Reception {
+  const { call = 'other' } = routeOptions.config
+  switch (call) {
+    case 'deletions':
+    case 'audience_changes':
+      return serverCalls.refusal(headers.authorization) ?? 'keep'
+    default:
+      return isTrackingKind(call) || call === 'batch'
+        ? (tracking.refusal(headers.authorization) ?? 'keep')
+        : 'discard'
+  }
+}
+
+async function handle(
+  { tracking, serverCalls, origin }: GatewayParts,
+  call: CallName,
+  request: FastifyRequest<ReceivedRequest>,
+  trace?: RequestTrace,
+): Promise<Answer> {
+  const sent = request.body ?? Buffer.alloc(0)
+  // Refused by its head: no error of Fastify's, after which it would close the connection.
+  if (!Buffer.isBuffer(sent)) return sent
+  // It isn't kept while the answer is waited for.
+  request.body = undefined
+  const { authorization } = request.headers
+  switch (call) {
+    case 'metrics':
+      return success
+    case 'deletions':
+      return serverCalls.deletion(sent, authorization, trace)
+    case 'audience_changes':
+      return serverCalls.audienceChanges(sent, authorization, trace)
+    default:
+      return isTrackingKind(call) || call === 'batch'
+        ? tracking.handle(call, sent, authorization, origin.ipOf(request), trace)
+        : notFound
+  }
+}

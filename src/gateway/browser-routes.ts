@@ -1,0 +1,82 @@
+import type { FastifyInstance } from 'fastify'
+import { answerHeaders } from './answer.ts'
+import { browserRoutes } from './api.ts'
+import { bodyOfPixel, pixelGif, settingsOf } from './browser.ts'
+import { docsPage, docsPolicy } from './docs-page.ts'
+import { openApiDocument } from './gateway-openapi.ts'
+import type { GatewayParts } from './gateway-server.ts'
+import { isTrackingKind } from './item.ts'
+import { notFound, traced } from './replies.ts'
+
+/** Nothing is taken of a HEAD. */
+const forBrowsers = { exposeHeadRoute: false }
+/** As briefly as a change of the catalog may wait for. */
+const settingsCaching = 'public, max-age=120'
+const pixelHeaders = {
+  'content-type': 'image/gif',
+  'cache-control': 'no-store',
+  'access-control-allow-origin': '*',
+}
+
+/** Answers what pages ask for beside the API: settings, pixels and the documentation. */
+export function serveBrowsers(server: FastifyInstance, parts: GatewayParts): void {
+  serveSettings(server, parts)
+  servePixel(server, parts)
+  serveDocs(server)
+}
+
+function serveSettings(server: FastifyInstance, { sources, observer, replies, origin }: GatewayParts): void {
+  server.get<{ Params: { writeKey: string } }>(
+    routeOf(browserRoutes.settings.path),
+    forBrowsers,
+    (request, reply) => {
+      const answer = settingsOf(sources, request.params.writeKey, origin.approachOf(request))
+      observer.answered('settings', answer.status, 0)
+      if (answer.status === 200) reply.header('cache-control', settingsCaching)
+      return replies.send(reply, answer)
+    },
+  )
+}
+
+function servePixel(server: FastifyInstance, parts: GatewayParts): void {
+  const { tracking, tracing, observer, replies, origin } = parts
+  const { path } = browserRoutes.pixel
+  server.get<{ Params: { call: string }; Querystring: { data?: unknown } }>(
+    routeOf(path),
+    forBrowsers,
+    async (request, reply) => {
+      const startMs = performance.now()
+      const { call } = request.params
+      const answer = await traced(tracing?.begin('GET', path, request.headers), async (trace) =>
+        isTrackingKind(call)
+          ? tracking.handle(call, bodyOfPixel(request.query.data), undefined, origin.ipOf(request), trace)
+          : notFound,
+      )
+      // The image can't tell.
+      observer.answered('pixel', answer.status, performance.now() - startMs)
+      replies.endConnection(reply)
+      return reply.headers(pixelHeaders).send(pixelGif)
+    },
+  )
+}
+
+/** The API as a document, and as a page to read. */
+function serveDocs(server: FastifyInstance): void {
+  const document = JSON.stringify(openApiDocument())
+  // The second is what the page finds beside itself at `/docs/`.
+  for (const path of ['/openapi.json', '/docs/openapi.json']) {
+    server.get(path, (_request, reply) => reply.headers(answerHeaders).send(document))
+  }
+  server.get('/docs', (_request, reply) =>
+    reply
+      .type('text/html; charset=utf-8')
+      .header('content-security-policy', docsPolicy)
+      .header('x-content-type-options', 'nosniff')
+      .send(docsPage),
+  )
+}
+
+/** As the router writes the parameters of a path. */
+function routeOf(path: string): string {
+  return path.replaceAll(/\{(\w+)\}/g, ':$1')
+}

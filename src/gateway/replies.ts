@@ -1,0 +1,54 @@
+import type { FastifyReply } from 'fastify'
+import { type Answer, answerHeaders, problem } from './answer.ts'
+import type { GatewayDrain } from './gateway-drain.ts'
+import type { GatewayObserver } from './gateway-events.ts'
+import type { RequestTrace } from './request-tracing.ts'
+
+export const notFound = problem(
+  'not_found',
+  'There is nothing here. POST to /v1/batch and its neighbours; GET /docs tells more.',
+)
+export const internalError = problem('internal_error', 'Something is wrong with the gateway. Send it again.')
+
+/** Writes answers of ours as those of a server that may be retired. */
+export class Replies {
+  readonly #observer: GatewayObserver
+  readonly #drain: Pick<GatewayDrain, 'isRetired'>
+
+  constructor(observer: GatewayObserver, drain: Pick<GatewayDrain, 'isRetired'>) {
+    this.#observer = observer
+    this.#drain = drain
+  }
+
+  send(reply: FastifyReply, { status, body, retryAfterS }: Answer): FastifyReply {
+    reply.code(status).headers(answerHeaders)
+    if (retryAfterS !== undefined) reply.header('retry-after', String(retryAfterS))
+    this.endConnection(reply)
+    return reply.send(body)
+  }
+
+  sendNotFound(reply: FastifyReply): FastifyReply {
+    this.#observer.answered('other', notFound.status, 0)
+    return this.send(reply, notFound)
+  }
+
+  /** Makes an answer the last one of its connection, where the server is retired. */
+  endConnection(reply: FastifyReply): void {
+    if (this.#drain.isRetired) reply.header('connection', 'close')
+  }
+}
+
+/** Does the work of a request, and tells its trace how it was answered. */
+export async function traced(
+  trace: RequestTrace | undefined,
+  work: (trace: RequestTrace | undefined) => Promise<Answer>,
+): Promise<Answer> {
+  let status: number = internalError.status
+  try {
+    const answer = await work(trace)
+    status = answer.status
+    return answer
+  } finally {
+    trace?.end(status)
+  }
+}

@@ -1,0 +1,74 @@
+import type { MessageLimits } from '../message/limits.ts'
+import type { Answer } from './answer.ts'
+import { type AcceptedBody, isJsonObject, type JsonObject } from './body.ts'
+import { arrivalAt, occasionOf } from './clock.ts'
+import type { ItemContext, TrackingKind } from './item.ts'
+import { maxBatchMessages, maxMessageBytes } from './request-limits.ts'
+import { SharedObject } from './shared.ts'
+import { contextTooLarge, notAList, notObjects, tooManyMessages } from './tracking-refusals.ts'
+
+/** What a path of the tracking API takes: one message of a kind, or a list of messages of any. */
+export type Call = TrackingKind | 'batch'
+
+export type ReadCall = {
+  readonly ok: true
+  readonly items: readonly unknown[]
+  readonly surroundings: ItemContext
+} & Pick<AcceptedBody, 'spoiled' | 'lostDigits'>
+
+/**
+ * Reads the messages of a call, and what it says for all of them. A batch that is missing is an empty one.
+ */
+export function readCall(
+  call: Call,
+  { body, spoiled, lostDigits }: AcceptedBody,
+  ip: string | undefined,
+  { limits, now }: { readonly limits: MessageLimits; readonly now: () => number },
+): ReadCall | { readonly ok: false; readonly answer: Answer } {
+  const arrival = arrivalAt(now())
+  if (call !== 'batch') {
+    // A single call says itself when it was sent.
+    const context = sharedOf(withIp(undefined, ip), limits)
+    const own = { ...occasionOf(undefined, arrival), context, integrations: undefined }
+    return { ok: true, items: [body], spoiled, lostDigits, surroundings: { ...own, kind: call, limits } }
+  }
+  const { batch = [], context, integrations, sentAt } = body
+  const items: unknown = batch ?? []
+  if (!Array.isArray(items)) return { ok: false, answer: notAList }
+  if (items.length > maxBatchMessages) return { ok: false, answer: tooManyMessages }
+  if (!isObjectOrAbsent(context) || !isObjectOrAbsent(integrations)) return { ok: false, answer: notObjects }
+  const shared = {
+    context: sharedOf(withIp(context, ip), limits),
+    integrations: sharedOf(integrations, limits),
+  }
+  if (isLarge(shared.context) || isLarge(shared.integrations)) return { ok: false, answer: contextTooLarge }
+  return {
+    ok: true,
+    items,
+    spoiled,
+    lostDigits,
+    surroundings: { ...occasionOf(sentAt, arrival), ...shared, kind: undefined, limits },
+  }
+}
+
+function isObjectOrAbsent(value: unknown): value is JsonObject | null | undefined {
+  return value === undefined || value === null || isJsonObject(value)
+}
+
+function sharedOf(value: JsonObject | null | undefined, limits: MessageLimits): SharedObject | undefined {
+  const isEmpty = value === undefined || value === null || Object.keys(value).length === 0
+  return isEmpty ? undefined : new SharedObject(value, limits)
+}
+
+/**
+ * The address that a request came from is said by it for all of its messages: whatever they say themselves
+ * wins.
+ */
+function withIp(context: JsonObject | null | undefined, ip: string | undefined): JsonObject | undefined {
+  return ip === undefined ? (context ?? undefined) : { ip, ...context }
+}
+
+/** What a batch says for all of its messages is written into each of them. */
+function isLarge(shared: SharedObject | undefined): boolean {
+  return shared !== undefined && shared.bytes > maxMessageBytes
+}

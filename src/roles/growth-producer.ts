@@ -1,0 +1,17 @@
+import type { Config } from '../config/schema.ts'
+import type { createKafka } from '../kafka/client.ts'
+import { type CopyProducer, startCopyProducer } from '../kafka/copy-writer.ts'
+import { askKafka } from './ask-kafka.ts'
+
+/** Does what needs a producer, which is stopped afterwards. */
+export async function withProducer<T>(
+  { config, kafka }: { readonly config: Config; readonly kafka: ReturnType<typeof createKafka> },
+  work: (producer: CopyProducer) => Promise<T>,
+): Promise<T> {
+  const producer = await askKafka(config, startCopyProducer(kafka, { batchBytes: config.kafka.batchBytes }))
+  try {
+    return await work(producer)
+  } finally {
+    await producer.stop()
+  }
+}

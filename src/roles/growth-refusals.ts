@@ -1,0 +1,98 @@
+import type { Config } from '../config/schema.ts'
+import type { Growth } from '../growth/journal.ts'
+import type { createKafka } from '../kafka/client.ts'
+import { readMembers } from '../kafka/group-state.ts'
+import type { Refusal } from '../kafka/topic-apply.ts'
+import { checkTopics } from '../kafka/topic-check.ts'
+import { addPartitions, existingOf, makeCopies } from '../kafka/topic-grow.ts'
+import { optionalTopics } from '../kafka/topics.ts'
+import { withAdmin } from '../kafka/with-admin.ts'
+import { askKafka } from './ask-kafka.ts'
+import { ownDefinitions, sharedTopics } from './growth-topics.ts'
+import { grouped } from './progress.ts'
+import { topicLayout } from './settings.ts'
+import { StartError } from './start-error.ts'
+import { describeTopicFaults } from './topic-layout.ts'
+
+type Kafka = ReturnType<typeof createKafka>
+
+const mostPartitions = 1_000
+/** A group that is joined has members whatever becomes of it. */
+const groupPatienceMs = 10_000
+
+/** Reads how many partitions there are to be. Throws where that can't be. */
+export function partitionsOf(given: string | undefined, underWay: Growth | undefined): number {
+  if (given === undefined) {
+    if (underWay !== undefined) return underWay.to.partitions
+    throw new StartError('Say to how many partitions: `sluice topics grow N`.')
+  }
+  const partitions = Number(given)
+  if (!Number.isInteger(partitions) || partitions < 1 || partitions > mostPartitions)
+    throw new StartError(
+      `The number of partitions has to be a whole number up to ${grouped(mostPartitions)}.`,
+    )
+  if (underWay !== undefined && partitions !== underWay.to.partitions)
+    throw new StartError(
+      `A growth to ${underWay.to.partitions} partitions is under way: run \`sluice topics grow ${underWay.to.partitions}\` until it ends.`,
+    )
+  return partitions
+}
+
+/** Throws where the topics aren't those of the configuration. */
+export async function refuseOtherTopics(kafka: Kafka, config: Config): Promise<void> {
+  const layout = topicLayout(config)
+  const optional = optionalTopics(layout)
+  const isWanted = (topic: string): boolean => !optional.has(topic)
+  const { faults } = await askKafka(config, checkTopics(kafka, layout, { withSettings: false, isWanted }))
+  if (faults.length === 0) return
+  if (faults.every(({ problem }) => problem === 'does not exist'))
+    throw new StartError(
+      'There is nothing to grow: none of the topics exists. Set SLUICE_TOPICS_PARTITIONS, and run `sluice topics apply`.',
+    )
+  throw new StartError(describeTopicFaults(faults))
+}
+
+/** Throws while workers are in the group. */
+export async function refuseMembers(
+  kafka: Kafka,
+  config: Config,
+  groupId = config.kafka.groupId,
+): Promise<void> {
+  const members = await askKafka(
+    config,
+    withAdmin(kafka, (admin) => readMembers(admin, groupId, { patienceMs: groupPatienceMs })),
+  )
+  if (members.length === 0) return
+  throw new StartError(
+    [
+      `Workers are in the group ${groupId}: ${members.join(', ')}.`,
+      `Stop them all first. One with an instance id, or that was killed, leaves when its session is over: ${config.kafka.sessionTimeoutMs / 1_000} s.`,
+    ].join('\n'),
+  )
+}
+
+/** Throws where topics are there that nothing has made, or the brokers would not do what is needed. */
+export async function refuseImpossible(kafka: Kafka, config: Config, growth: Growth): Promise<void> {
+  const definitions = ownDefinitions(config, growth.to, growth.waiting)
+  const copies = definitions.map(({ topic }) => topic)
+  const foreign = await askKafka(config, existingOf(kafka, copies))
+  if (foreign.length > 0)
+    throw new StartError(
+      `These topics are there already, and no growth that is known has made them: ${foreign.join(', ')}. See what they are, and delete them.`,
+    )
+  const { partitions } = growth.to
+  const refusals: readonly Refusal[] = [
+    ...(await askKafka(config, makeCopies(kafka, definitions, { validateOnly: true }))),
+    ...(await askKafka(
+      config,
+      addPartitions(kafka, { topics: sharedTopics(config), partitions, validateOnly: true }),
+    )),
+  ]
+  if (refusals.length > 0) throw new StartError(describeRefusals(refusals))
+}
+
+/** Tells what the brokers would not do. */
+export function describeRefusals(refusals: readonly Refusal[]): string {
+  const lines = refusals.map(({ topic, problem }) => `  ${topic} ${problem}`)
+  return ['The cluster lacks what a growth needs:', ...lines].join('\n')
+}

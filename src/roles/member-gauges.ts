@@ -1,0 +1,122 @@
+import type { AudienceUnits } from '../audience/units.ts'
+import type { FirstSyncs } from '../backfill/first-syncs.ts'
+import type { Catalog } from '../catalog/catalog.ts'
+import type { Config } from '../config/schema.ts'
+import type { GroupConsumer } from '../kafka/consumer.ts'
+import type { PartitionState } from '../kafka/partition-state.ts'
+import { shortTopicName } from '../kafka/topics.ts'
+import type { Pipeline } from '../pipeline/pipeline-ports.ts'
+import type { Repeats } from '../repeats/repeats.ts'
+import { formatWait } from '../retry/duration.ts'
+import { showBehind } from '../telemetry/behind.ts'
+import { showFirstSyncs } from '../telemetry/first-sync-observer.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import { showOldestUnsettled } from '../telemetry/oldest-unsettled.ts'
+import { showRetentionUsed } from '../telemetry/retention-used.ts'
+import { showOpenHooks } from '../telemetry/show-hooks.ts'
+import type { BackfillMarks } from './backfill-marks.ts'
+import { showCertificateExpiry } from './certificate-expiry.ts'
+import type { RecordIntake } from './record-intake.ts'
+import type { Replays } from './replays.ts'
+import type { Retentions } from './retentions.ts'
+import type { Stalls } from './stalls.ts'
+
+/** What the gauges of a member are read from. */
+export type ShownMember = {
+  readonly config: Config
+  readonly catalog: () => Catalog
+  readonly stalls: Stalls
+  readonly pipeline: Pipeline
+  readonly consumer: GroupConsumer
+  readonly intake: RecordIntake
+  readonly retentions: Retentions
+  readonly audiences: AudienceUnits
+  readonly marks: BackfillMarks
+  readonly firstSyncs: FirstSyncs
+  readonly replays: Replays
+  /** Absent: repeats are delivered. */
+  readonly repeats: Repeats | undefined
+}
+
+/**
+ * Shows the limits of a member, which never change. `pacedInFlight`: of requests to hooks that aren't well.
+ */
+export function showLimits(metrics: Metrics, { delivery }: Config, pacedInFlight: number): void {
+  metrics.inFlightLimit.set(delivery.maxInFlight)
+  metrics.pacedInFlightLimit.set(pacedInFlight)
+  metrics.heldRecordsLimit.set(delivery.bufferRecords)
+  metrics.heldBytesLimit.set(delivery.bufferBytes)
+}
+
+/** Brings the gauges of a member up to date. */
+export function showMember(metrics: Metrics, member: ShownMember): void {
+  showDeliveries(metrics, member)
+  const partitions = [...member.consumer.partitions]
+  showPartitions(metrics, member, partitions)
+  showTiers(metrics, partitions)
+  showUnits(metrics, member)
+  showCertificateExpiry(metrics, member.config)
+  metrics.repeatsRemembered.set(member.repeats?.count ?? 0)
+  metrics.repeatsReach.set((member.repeats?.reachMs(Date.now()) ?? 0) / 1_000)
+}
+
+function showDeliveries(metrics: Metrics, { pipeline, intake, stalls }: ShownMember): void {
+  metrics.inFlight.set(pipeline.inFlight)
+  metrics.queued.set(pipeline.queued)
+  metrics.pacedHooks.set(pipeline.paced.hooks)
+  metrics.pacedInFlight.set(pipeline.paced.inFlight)
+  metrics.pacedQueued.set(pipeline.paced.queued)
+  metrics.stalled.set(stalls.stalledBy === '' ? 0 : 1)
+  metrics.heldRecords.set(pipeline.held.records + intake.held.records)
+  metrics.heldBytes.set(pipeline.held.bytes + intake.held.bytes)
+  metrics.waitingForSchema.set(intake.held.partitions)
+  showOpenHooks(metrics, pipeline.openHooks())
+}
+
+type Partitions = readonly PartitionState[]
+
+function showPartitions(
+  metrics: Metrics,
+  { config, consumer, retentions }: ShownMember,
+  partitions: Partitions,
+): void {
+  const shortNameOf = (topic: string): string => shortTopicName(topic, config.kafka.topicPrefix)
+  metrics.commitAge.set(consumer.lastCommitMs === 0 ? 0 : (Date.now() - consumer.lastCommitMs) / 1000)
+  metrics.lag.reset()
+  for (const { topic, id, lag } of partitions) metrics.lag.set({ topic, partition: id }, lag)
+  const nowMs = Date.now()
+  showRetentionUsed(metrics, partitions, { retentions: retentions.current, shortNameOf, nowMs })
+  showOldestUnsettled(metrics, partitions, shortNameOf)
+  metrics.partitionsInTrouble.reset()
+  for (const [topic, count] of consumer.troubled)
+    metrics.partitionsInTrouble.set({ topic: shortNameOf(topic) }, count)
+}
+
+function showTiers(metrics: Metrics, partitions: Partitions): void {
+  const tiers = new Map<string, { parked: number; dueMs: number }>()
+  for (const { waitMs, lag, headDueMs } of partitions) {
+    if (waitMs === 0) continue
+    const tier = tiers.get(formatWait(waitMs)) ?? { parked: 0, dueMs: 0 }
+    tier.parked += lag
+    if (headDueMs > 0 && (tier.dueMs === 0 || headDueMs < tier.dueMs)) tier.dueMs = headDueMs
+    tiers.set(formatWait(waitMs), tier)
+  }
+  metrics.parkedNow.reset()
+  metrics.oldestDue.reset()
+  for (const [tier, { parked, dueMs }] of tiers) {
+    metrics.parkedNow.set({ tier }, parked)
+    // A series that said 0 here would be the oldest of all where several processes are added up.
+    if (dueMs > 0) metrics.oldestDue.set({ tier }, dueMs / 1000)
+  }
+}
+
+function showUnits(metrics: Metrics, member: ShownMember): void {
+  const { catalog, consumer, audiences, marks, firstSyncs, replays } = member
+  metrics.restoring.set(consumer.preparing.length)
+  metrics.restoreRemaining.set(
+    audiences.progress.reduce((sum, { at, end }) => sum + Math.max(0, end - at), 0),
+  )
+  showBehind(metrics, marks.behind, catalog())
+  showFirstSyncs(metrics, firstSyncs.progress)
+  metrics.replays.set(replays.running)
+}

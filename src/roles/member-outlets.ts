@@ -1,0 +1,52 @@
+import { type RecordProducer, startProducer } from '../kafka/producer.ts'
+import { maxCarriedBytes } from '../kafka/topic-list.ts'
+import type { PipelineObserver } from '../pipeline/pipeline-ports.ts'
+import { createObserver } from '../telemetry/worker-observer.ts'
+import { askKafka } from './ask-kafka.ts'
+import { type AttemptLog, openAttemptLog } from './attempt-log.ts'
+import type { MemberBase } from './member-base.ts'
+import { createOutbound, type Outbound } from './outbound.ts'
+import type { LaidOut } from './topic-layout.ts'
+
+/** Where the deliveries of a member go, and who hears of them. */
+export type MemberOutlets = {
+  readonly producer: RecordProducer
+  readonly sender: Outbound['sender']
+  readonly observer: PipelineObserver
+  /** Absent: no delivery log is written. */
+  readonly attemptLog: AttemptLog | undefined
+}
+
+/** Opens what a member writes to Kafka and sends to hooks with. */
+export async function openOutlets(base: MemberBase, laidOut: LaidOut): Promise<MemberOutlets> {
+  const { config, metrics, log, kafka, parts, ending, stalls } = base
+  const producer = await askKafka(
+    config,
+    startProducer({
+      kafka,
+      maxRecordBytes: maxCarriedBytes(config.message.maxBytes),
+      ...laidOut,
+      onFailed: () => metrics.produceFailures.inc(),
+      onStalled: (isStalled, reason) => stalls.setUnwritable(isStalled, reason),
+    }),
+  )
+  parts.defer(() => ending.within(producer.stop()))
+  const outbound = createOutbound({
+    config,
+    metrics,
+    log,
+    onUnreachable: (reason) => stalls.setUnreachable(reason),
+  })
+  parts.defer(() => outbound.close())
+  const observer = createObserver({
+    metrics,
+    log,
+    logAttempts: config.log.attempts,
+    timeoutMs: config.delivery.timeoutMs,
+    retryLimitMs: config.retry.limitMs,
+  })
+  parts.defer(() => observer.flush())
+  const attemptLog = openAttemptLog({ config, kafka, metrics, log })
+  if (attemptLog !== undefined) parts.defer(() => ending.within(attemptLog.stop()))
+  return { producer, sender: outbound.sender, observer, attemptLog }
+}

@@ -1,0 +1,50 @@
+import type { AudienceUnits } from '../audience/units.ts'
+import type { FirstSyncs } from '../backfill/first-syncs.ts'
+import type { RecordProducer } from '../kafka/producer.ts'
+import type { Pipeline } from '../pipeline/pipeline-ports.ts'
+import { openAudiences } from './audiences.ts'
+import { type BackfillMarks, openBackfillMarks } from './backfill-marks.ts'
+import type { LaterParts, MemberBase } from './member-base.ts'
+import { openFirstSyncs } from './open-first-syncs.ts'
+import { topicNames } from './settings.ts'
+
+/** The state of audiences that a member has, and what destinations lack of it. */
+export type MemberStates = {
+  readonly audiences: AudienceUnits
+  readonly marks: BackfillMarks
+  readonly firstSyncs: FirstSyncs
+  /** May be called more than once. */
+  readonly stopStates: () => Promise<void>
+}
+
+/** Opens them. `formerPartitions`: how many partitions there were before the last growth. */
+export async function openStates(
+  base: MemberBase,
+  producer: RecordProducer,
+  formerPartitions: number | undefined,
+): Promise<MemberStates> {
+  const { config, log, kafka, parts, ending, later } = base
+  const { units: audiences, reader } = await openAudiences({
+    ...base,
+    producer,
+    pipeline: () => pipelineOf(later),
+    consumer: () => later.consumer,
+    formerPartitions,
+  })
+  const { partitions } = config.topics
+  const topic = topicNames(config).backfills
+  const marks = parts.add(openBackfillMarks({ kafka, topic, partitions, producer, log }))
+  const firstSyncs = openFirstSyncs({ ...base, marks, audiences, producer })
+  async function stopStates(): Promise<void> {
+    await reader.stop()
+    await firstSyncs.stop()
+    await audiences.stop()
+  }
+  parts.defer(() => ending.within(stopStates()))
+  return { audiences, marks, firstSyncs, stopStates }
+}
+
+function pipelineOf({ pipeline }: LaterParts): Pipeline {
+  if (pipeline === undefined) throw new Error('the state of audiences has something to deliver too early')
+  return pipeline
+}

@@ -1,0 +1,64 @@
+import type { Logger } from 'pino'
+import type { Catalog } from '../catalog/catalog.ts'
+import { type CatalogFile, type CatalogFileOptions, openCatalogFile } from '../catalog/file.ts'
+import { catalogVariables } from '../config/read.ts'
+import type { Config } from '../config/schema.ts'
+import type { CommonMetrics } from '../telemetry/common-metrics.ts'
+import { showCatalog } from '../telemetry/show-catalog.ts'
+import { StartError } from './start-error.ts'
+
+export type OpenCatalogOptions = {
+  config: Config
+  metrics: CommonMetrics
+  log: Logger
+  /** As of a catalog file: absent where nothing is sent to hooks. */
+  allowAddresses?: readonly string[]
+  /** What of a changed catalog the log counts; absent: it says nothing of changes. */
+  counts?: 'sources' | 'destinations'
+  /** Told after each change, once gauges and log have it. */
+  onReplaced?: () => void
+}
+
+/** Opens the catalog of a role, whose gauges and log say what is in force. Throws with every fault of it. */
+export async function openCatalog(options: OpenCatalogOptions): Promise<CatalogFile> {
+  const { config, metrics, log, allowAddresses, counts, onReplaced } = options
+  const file = await openFile(config, {
+    allowAddresses,
+    onChange(catalog) {
+      showCatalog(metrics, catalog)
+      if (counts !== undefined)
+        log.info({ version: catalog.version, [counts]: catalog[counts].size }, 'the catalog has changed')
+      onReplaced?.()
+    },
+    onRefused(faults) {
+      metrics.catalogRefused.set(1)
+      log.error({ faults }, 'the catalog file has faults: the version before it stays in force')
+    },
+  })
+  showCatalog(metrics, file.current())
+  return file
+}
+
+/** Reads the catalog as it is now, for a command that ends. Throws with every fault of it. */
+export async function readCatalog(config: Config): Promise<Catalog> {
+  const file = await openFile(config, { onChange: () => undefined, onRefused: () => undefined })
+  file.stop()
+  return file.current()
+}
+
+/**
+ * Throws with every fault of the catalog, before more is started than needed for that. Addresses are looked
+ * at by the worker.
+ */
+export async function refuseFaultyCatalog(config: Config): Promise<void> {
+  await readCatalog(config)
+}
+
+async function openFile(
+  { catalog: { file: path } }: Config,
+  options: Omit<CatalogFileOptions, 'path' | 'variables'>,
+): Promise<CatalogFile> {
+  const opened = await openCatalogFile({ path, variables: catalogVariables(), ...options })
+  if (!opened.ok) throw new StartError(opened.message)
+  return opened.file
+}

@@ -1,0 +1,26 @@
+import type { Logger } from 'pino'
+import { existingRetryTiers } from '../kafka/topics.ts'
+import { formatWait, parseWait } from '../retry/duration.ts'
+import { type Ladder, tiersOf } from '../retry/ladder.ts'
+
+/** A retry topic, and how long its records wait. */
+export type RetryTier = { readonly topic: string; readonly waitMs: number }
+
+/** Lists the ladder's tiers, and those that an earlier ladder left: each is consumed until it is empty. */
+export async function tiersToConsume(
+  kafka: Parameters<typeof existingRetryTiers>[0],
+  ladder: Ladder,
+  retryPrefix: string,
+  log: Pick<Logger, 'warn'>,
+): Promise<readonly RetryTier[]> {
+  const names = new Set([
+    ...tiersOf(ladder).map(formatWait),
+    ...(await existingRetryTiers(kafka, retryPrefix)),
+  ])
+  return [...names].flatMap((name) => {
+    const waitMs = parseWait(name)
+    if (waitMs !== undefined) return [{ topic: `${retryPrefix}${name}`, waitMs }]
+    log.warn({ topic: `${retryPrefix}${name}` }, 'a retry topic has no wait in its name, and is not read')
+    return []
+  })
+}
