@@ -97,7 +97,8 @@ export class Entrance {
     const connected = destinationsBySource.get(spaceId) ?? []
     if (space === undefined || space.kind === 'events') {
       const pending = exits.refuseIdentify(record, identify)
-      for (const reported of exits.missedBy(connected, none, spaceId)) account.settleAfter(reported, pending)
+      for (const reported of exits.missedBy(connected, none, spaceId))
+        account.settleAfterNote(reported, pending)
       return none
     }
     if (!space.enabled) observer.notRouted('source_disabled')
@@ -239,7 +240,7 @@ export class Entrance {
     const { account, laneTerms } = this.#options
     const key = Buffer.from(userId)
     const pending = account.hold(record, routed.length, key.length + bodyBytes)
-    for (const one of reported) account.settleAfter(one, pending)
+    for (const one of reported) account.settleAfterNote(one, pending)
     return routed.map(({ message, body, destination }) => {
       const lane = laneTerms(destination, 'fresh')
       const carried = freshOf(message, destination, record)

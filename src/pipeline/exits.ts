@@ -121,7 +121,7 @@ export class Exits {
   missed({ destinationId, property, pending }: Delivery): void {
     if (property === undefined) return
     const reported = this.#options.onBehind?.(destinationId, property.spaceId)
-    if (reported !== undefined) this.#options.account.settleAfter(reported, pending)
+    if (reported !== undefined) this.#options.account.settleAfterNote(reported, pending)
   }
 
   /**

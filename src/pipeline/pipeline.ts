@@ -1,21 +1,22 @@
 import { Bulkhead } from '../delivery/bulkhead.ts'
 import { createEndpoints, type DestinationDefinition, type Endpoint } from '../delivery/endpoint.ts'
-import type { LaneClass } from '../delivery/lane.ts'
 import { createLanes } from '../delivery/lanes.ts'
 import { Account } from './account.ts'
-import { Attempt, type AttemptListener, type Omitted, type Way } from './attempt.ts'
+import { Attempt, type AttemptListener, type Omitted } from './attempt.ts'
 import { askedPauseMs, type AttemptPlan, hasNoChance, planAttempt, type PlanOptions } from './attempt-plan.ts'
 import { Conclusion } from './conclusion.ts'
 import { idsOf } from './decision.ts'
-import type { Delivery, HeldRecord, LaneTerms } from './delivery.ts'
+import type { Delivery, HeldRecord } from './delivery.ts'
 import { Entrance, type Entered } from './entrance.ts'
 import { Exits, keptOfEvent } from './exits.ts'
+import { firstTryWay, laneTermsOf } from './lane-terms.ts'
 import type { DeleteToDeliver, IdentifyToDeliver } from './identify.ts'
 import { Judging } from './judging.ts'
 import { Parking } from './parking.ts'
 import type { DeadReason } from '../message/dead-letter-reasons.ts'
-import type { FirstTryWay, OpenHook, Pipeline, PipelineOptions, RecordContent } from './pipeline-ports.ts'
+import type { OpenHook, Pipeline, PipelineOptions, RecordContent } from './pipeline-ports.ts'
 import { OrderingKeys } from './ordering-keys.ts'
+import { StandingUnits } from './standing-units.ts'
 
 /** A message is tried once an hour at least; of a hook that nothing is for, nobody knows how it is. */
 const openIfSentWithinMs = 65 * 60_000
@@ -46,6 +47,7 @@ class DeliveryPipeline implements Pipeline {
     answered: (delivery, result, durationMs) =>
       this.#options.observer.attempted(delivery, result, durationMs),
     mayGoOn: ({ isAbandoned }) => !this.#isDraining && !isAbandoned,
+    standsStill: (delivery) => this.#standing.has(delivery),
     concluded: (delivery, endpoint, results, omitted, startedMs) => {
       if (results.length === 0) this.#hadNoTurn(delivery, omitted)
       else this.#conclusion.draw(delivery, endpoint, { results, omitted, startedMs })
@@ -59,6 +61,7 @@ class DeliveryPipeline implements Pipeline {
     superseded: (delivery) => this.#supersede(delivery),
     next: (delivery) => this.#next(delivery),
   })
+  readonly #standing = new StandingUnits()
   #share = 1
   #isDraining = false
 
@@ -96,7 +99,7 @@ class DeliveryPipeline implements Pipeline {
       ...options,
       account,
       exits,
-      laneTerms: (destination, laneClass) => this.#laneTerms(destination, laneClass),
+      laneTerms: (destination, laneClass) => laneTermsOf(destination, laneClass, this.#share),
     })
     this.#lanes = createLanes<Delivery>({
       maxInFlight: options.maxInFlight,
@@ -120,7 +123,7 @@ class DeliveryPipeline implements Pipeline {
   }
 
   get queued(): number {
-    return this.#lanes.queued + this.#orderingKeys.waiting + this.#bulkhead.queued
+    return this.#lanes.queued + this.#orderingKeys.waiting + this.#bulkhead.queued + this.#standing.count
   }
 
   get paced(): Pipeline['paced'] {
@@ -167,8 +170,24 @@ class DeliveryPipeline implements Pipeline {
   letGoAbandoned(): void {
     for (const delivery of this.#orderingKeys.takeWaiting(({ isAbandoned }) => isAbandoned))
       this.#letGo(delivery, 'handover')
+    for (const delivery of this.#standing.take(({ isAbandoned }) => isAbandoned))
+      this.#letGo(delivery, 'handover')
     this.#lanes.letGoAbandoned()
     this.#bulkhead.dropAbandoned()
+  }
+
+  setStanding(unit: number, isStanding: boolean): void {
+    this.#account.setStanding(unit, isStanding)
+    if (isStanding) {
+      this.#standing.stop(unit)
+      for (const delivery of this.#lanes.takeQueued((queued) => this.#standing.has(queued)))
+        this.#standing.hold(delivery)
+      return
+    }
+    for (const delivery of this.#standing.release(unit)) {
+      if (this.#isDraining || delivery.isAbandoned) this.#letGoNow(delivery)
+      else this.#enqueue(delivery, this.#destinationOf(delivery))
+    }
   }
 
   setStalled(isStalled: boolean): void {
@@ -186,7 +205,8 @@ class DeliveryPipeline implements Pipeline {
     this.#isDraining = true
     this.#lanes.shut()
     for (const delivery of this.#orderingKeys.takeWaiting(() => true)) this.#letGo(delivery, 'shutdown')
-    for (const delivery of this.#lanes.takeQueued()) this.#letGo(delivery, 'shutdown')
+    for (const delivery of this.#standing.take(() => true)) this.#letGo(delivery, 'shutdown')
+    for (const delivery of this.#lanes.takeQueued(() => true)) this.#letGo(delivery, 'shutdown')
     this.#bulkhead.shut()
     this.#bulkhead.dropAll()
     await this.#account.idle()
@@ -273,11 +293,16 @@ class DeliveryPipeline implements Pipeline {
       !this.#orderingKeys.enter(delivery, property)
     )
       return
-    this.#lanes.offer(delivery)
+    if (!this.#standing.hold(delivery)) this.#lanes.offer(delivery)
   }
 
   /** Begins one attempt; the catalog may have changed since the delivery was enqueued. */
   #begin(queued: Delivery): void {
+    if (this.#standing.has(queued)) {
+      this.#lanes.finished(queued)
+      this.#standing.hold(queued)
+      return
+    }
     const delivery = queued.orderingKey === undefined ? queued : this.#newestOf(queued)
     const catalog = this.#options.catalog()
     const seen = delivery.seenIn === catalog ? delivery.endpoint : undefined
@@ -414,30 +439,7 @@ class DeliveryPipeline implements Pipeline {
     const catalog = this.#options.catalog()
     return seenIn === catalog || catalog.destinations.get(destinationId) === definition
   }
-
-  #laneTerms(destination: DestinationDefinition | undefined, laneClass: LaneClass): LaneTerms {
-    const limit = destination?.rateLimit
-    const rate =
-      limit === undefined || this.#share === 0
-        ? undefined
-        : {
-            perSecond: limit.perSecond * this.#share,
-            burst: Math.max(1, Math.floor(limit.burst * this.#share)),
-          }
-    return { cap: destination?.maxInFlight ?? 1, laneClass, rate }
-  }
 }
 
 /** How long a lane rests when one of its deliveries has found the proxy down. */
 const proxyPauseMs = 1_000
-
-function firstTryWay({ laneClass }: Delivery, way: Way): FirstTryWay {
-  switch (laneClass) {
-    case 'fresh':
-      return way === 'open' ? 'direct' : 'paced'
-    case 'retry':
-      return 'parked'
-    case 'backfill':
-      return 'replayed'
-  }
-}
