@@ -22,6 +22,7 @@ import { Repeats } from '../repeats/repeats.ts'
 import { formatWait, parseWait } from '../retry/duration.ts'
 import { type Ladder, tiersOf } from '../retry/ladder.ts'
 import { showBehind } from '../telemetry/behind.ts'
+import { showByTopic } from '../telemetry/show-by-topic.ts'
 import { showFirstSyncs } from '../telemetry/first-sync-observer.ts'
 import { buildInfo } from '../telemetry/build-info.ts'
 import type { CommonMetrics } from '../telemetry/common-metrics.ts'
@@ -51,6 +52,7 @@ import { openReplays } from './replays.ts'
 import { openRetentions } from './retentions.ts'
 import { openIntake } from './schema-registry.ts'
 import { Stalls } from './stalls.ts'
+import { StandingUnits } from './standing-units.ts'
 import { StartError } from './start-error.ts'
 import { ladderOf, pipelineSettings, type ProcessOf, staticMember, topicNames } from './settings.ts'
 import { openOwnTelemetry } from './telemetry.ts'
@@ -136,6 +138,7 @@ export async function startMember({
   let pipeline: Pipeline | undefined
   let consumer: GroupConsumer | undefined
   const stalls = new Stalls(log, (isStalled) => pipeline?.setStalled(isStalled))
+  const standing = new StandingUnits({ log, topics, tiers }, () => ({ pipeline, consumer }))
 
   const ending = new Ending(config.shutdown.timeoutMs)
   const producer = await askKafka(
@@ -145,6 +148,7 @@ export async function startMember({
       maxRecordBytes: maxCarriedBytes(config.message.maxBytes),
       ...laidOut,
       onFailed: () => metrics.produceFailures.inc(),
+      onFailing: standing.changed,
       onStalled: (isStalled, reason) => stalls.setUnwritable(isStalled, reason),
     }),
   )
@@ -282,6 +286,7 @@ export async function startMember({
         intake.letGoAbandoned()
         audiences.letGoAbandoned()
         running.letGoAbandoned()
+        standing.assigned()
       },
       async prepare(unit) {
         await audiences.prepare(unit)
@@ -329,14 +334,10 @@ export async function startMember({
     laidOut,
     collect() {
       collect(metrics, running, member, stalls.stalledBy !== '')
-      showRetentionUsed(metrics, member.partitions, {
-        retentions: retentions.current,
-        shortNameOf,
-        nowMs: Date.now(),
-      })
-      metrics.partitionsInTrouble.reset()
-      for (const [topic, count] of member.troubled)
-        metrics.partitionsInTrouble.set({ topic: shortNameOf(topic) }, count)
+      const used = { retentions: retentions.current, shortNameOf, nowMs: Date.now() }
+      showRetentionUsed(metrics, member.partitions, used)
+      showByTopic(metrics.partitionsInTrouble, member.troubled, shortNameOf)
+      showByTopic(metrics.failingPartitions, producer.failing, shortNameOf)
       showOldestUnsettled(metrics, member.partitions, shortNameOf)
       showOpenHooks(metrics, running.openHooks())
       showCertificateExpiry(metrics, config)
