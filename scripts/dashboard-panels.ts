@@ -447,9 +447,12 @@ export const boards: readonly Board[] = [
       },
       {
         title: 'Partitions in trouble',
-        about: 'That can not be read, by topic. The log says which and why.',
+        about: 'That can not be read, or not be written by workers, by topic. The log says which and why.',
         unit: 'short',
-        queries: [sum('sluice_partitions_in_trouble', 'topic')],
+        queries: [
+          sum('sluice_partitions_in_trouble', 'topic'),
+          { ...sum('sluice_produce_partitions_failing', 'topic'), legend: '{{topic}} (writes)' },
+        ],
       },
       {
         title: 'Lost records and other logs',

@@ -24,7 +24,7 @@ const parts: Readonly<Record<string, Folder>> = {
     isPure: true,
   },
   pacing: { about: 'token buckets: rates of sources, destinations and syncs', imports: [], isPure: true },
-  queues: { about: 'first in, first out, for what waits in a process', imports: [], isPure: true },
+  queues: { about: 'first in, first out, and by partition, for what waits in a process', imports: [] },
   repeats: { about: 'which messages came before', imports: [], isPure: true },
   address: { about: 'which addresses are public or allowed', imports: [], isPure: true },
   http: { about: 'reads the answer to a request of ours, up to a limit', imports: [] },
@@ -40,7 +40,7 @@ const parts: Readonly<Record<string, Folder>> = {
   },
   gateway: {
     about: "Segment's tracking API over HTTP, and the outbox to Kafka",
-    imports: ['address', 'catalog', 'message', 'pacing'],
+    imports: ['address', 'catalog', 'message', 'pacing', 'queues'],
   },
   audience: {
     about: "changes, syncs and deletions → a unit's state and its store",
@@ -68,7 +68,7 @@ const parts: Readonly<Record<string, Folder>> = {
   admin: { about: 'the admin API: its routes, their document, tokens', imports: ['delivery-log'] },
   kafka: {
     about: 'group member, fetches, watermark, commits, produces, topics, logins, rights',
-    imports: ['http'],
+    imports: ['http', 'queues'],
     packages: ['kafkajs', 'aws-msk-iam-sasl-signer-js', 'snappy', 'lz4-napi'],
   },
   registry: {

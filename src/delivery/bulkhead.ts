@@ -14,7 +14,7 @@ export type PacedTry = {
   readonly tryClass: TryClass
   readonly bytes: number
   /** Why it isn't to be started any more: it is handed to `dropped` then. */
-  readonly obstacle: 'abandoned' | 'changed' | undefined
+  readonly obstacle: 'abandoned' | 'changed' | 'standing' | undefined
   /** Sends the request. Its end is told to `Bulkhead.ended`. */
   start(): void
   /** It had no turn. It isn't started any more. */
@@ -23,9 +23,17 @@ export type PacedTry = {
 
 /**
  * `full`: there is no room. `waited`: its hook was not ready for it in time. `skipped`: nothing said that it
- * would be. `changed`: its destination is another by now, or off.
+ * would be. `changed`: its destination is another by now, or off. `standing`: Kafka takes nothing of its
+ * unit.
  */
-export type BulkheadDropReason = 'full' | 'waited' | 'skipped' | 'changed' | 'abandoned' | 'closed'
+export type BulkheadDropReason =
+  | 'full'
+  | 'waited'
+  | 'skipped'
+  | 'changed'
+  | 'standing'
+  | 'abandoned'
+  | 'closed'
 
 /** A hook, as far as a bulkhead is concerned. The same object for the same hook. */
 export type PacedHook = {

@@ -49,8 +49,8 @@ export type Lanes<D extends LaneItem<D>> = {
   open(): void
   /** Hands what waits and isn't ours any more to `letGo`. */
   letGoAbandoned(): void
-  /** Empties the queues and gives back what was in them. */
-  takeQueued(): D[]
+  /** Takes out of the queues, and gives back, what is to go. */
+  takeQueued(isToGo: (delivery: D) => boolean): D[]
   readonly inFlight: number
   readonly queued: number
   /** Lanes that are kept: those with something queued or in flight, and for a while those that had. */
@@ -167,14 +167,15 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
     }
   }
 
-  takeQueued(): D[] {
+  takeQueued(isToGo: (delivery: D) => boolean): D[] {
     const taken: D[] = []
     for (const lane of this.#lanes.values()) {
-      for (let delivery = lane.shift(); delivery !== undefined; delivery = lane.shift()) {
+      for (const delivery of lane.remove(isToGo)) {
         this.#queued--
         if (delivery.isAbandoned) this.#options.letGo(delivery)
         else taken.push(delivery)
       }
+      this.#relax(lane)
     }
     return taken
   }

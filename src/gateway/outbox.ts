@@ -1,8 +1,15 @@
 import type { Availability } from './availability.ts'
 import type { Occasion } from './clock.ts'
-import { isUnwanted, PartitionQueue, type Produce, type Room } from './partition-queue.ts'
-import { type Delivered, Parcel, type Part, type Ticket } from './parcel.ts'
+import { type Batch, PartitionDispatch, type PartitionDispatchOptions } from '../queues/partition-dispatch.ts'
+import { type Delivered, type OutgoingRecord, Parcel, type Part, type Ticket } from './parcel.ts'
 import { Unanswered } from './unanswered.ts'
+
+/** Records that are written to one partition at once. */
+export type Produce = {
+  readonly topic: string
+  readonly partition: number
+  readonly records: readonly OutgoingRecord[]
+}
 
 /** What the outbox needs of a Kafka producer. */
 export type ProduceSender = {
@@ -33,10 +40,8 @@ export type OutboxOptions = {
 }
 
 /** A produce of more would hold up the event loop for long. */
-const maxSendRecords = 2_000
-const maxSendBytes = 4_000_000
-/** A produce that takes longer is that of a sick partition: those that it has nothing for wait no more. */
-const slowMs = 250
+const most = { records: 2_000, bytes: 4_000_000 }
+const backoffs = { minBackoffMs: 50, maxBackoffMs: 400 }
 
 /**
  * Brings the records of many requests to Kafka in few produces, and tells each request what became of its
@@ -46,19 +51,24 @@ const slowMs = 250
  */
 export class Outbox {
   readonly #options: OutboxOptions
-  readonly #queues = new Map<string, PartitionQueue[]>()
-  /** Lanes that have something to send, in the order in which they came to have it. */
-  readonly #ready = new Set<PartitionQueue>()
+  readonly #dispatch: PartitionDispatch<Part>
   readonly #flights = new Map<string, Map<string, Part>>()
   readonly #unanswered: Unanswered
   #bytes = 0
   #records = 0
-  #isSending = false
-  #timer: NodeJS.Timeout | undefined
-  #isStopped = false
 
   constructor(options: OutboxOptions) {
+    const { lingerMs, batchBytes } = options
     this.#options = options
+    this.#dispatch = new PartitionDispatch({
+      lingerMs,
+      lingersBetween: false,
+      batchBytes,
+      ...backoffs,
+      most,
+      recordsOf: ({ records }) => records.length,
+      send: (batches, route, onEnd) => this.#send(batches, route, onEnd),
+    })
     this.#unanswered = new Unanswered(options.now)
   }
 
@@ -107,7 +117,6 @@ export class Outbox {
     const ticket: Ticket = { open: parts.length + joined.length, delivered: undefined, resolve }
     for (const part of joined) part.tickets.push(ticket)
     for (const part of parts) this.#take(part, ticket)
-    this.#sendLater()
     const deadline = setTimeout(() => this.#giveUp(ticket, [...joined, ...parts]), ackTimeoutMs)
     const delivered = await promise
     clearTimeout(deadline)
@@ -116,17 +125,7 @@ export class Outbox {
 
   /** Nothing is sent after it. */
   stop(): void {
-    this.#isStopped = true
-    clearTimeout(this.#timer)
-  }
-
-  #queueOf({ topic, partition }: Part): PartitionQueue {
-    let queues = this.#queues.get(topic)
-    if (queues === undefined) {
-      queues = []
-      this.#queues.set(topic, queues)
-    }
-    return (queues[partition] ??= new PartitionQueue(topic, partition, this.#options.batchBytes))
+    this.#dispatch.stop()
   }
 
   #take(part: Part, ticket: Ticket): void {
@@ -134,111 +133,34 @@ export class Outbox {
     for (const id of part.ids) if (id !== undefined) part.flights.set(id, part)
     this.#records += part.records.length
     this.#bytes += part.bytes
-    const queue = this.#queueOf(part)
-    const wasEmpty = queue.isEmpty
-    queue.push(part)
-    if (wasEmpty && !queue.isSending) this.#makeReady(queue, this.#options.lingerMs)
+    this.#dispatch.push(part.topic, part.partition, part)
   }
 
-  /**
-   * What a healthy queue has travels with that of others; what a sick one has goes by itself, after a rest.
-   */
-  #makeReady(queue: PartitionQueue, restMs: number): void {
-    if (queue.isEmpty || this.#isStopped) return
-    if (!queue.isSick) this.#ready.add(queue)
-    else setTimeout(() => this.#sendIsolated(queue), restMs)
-  }
-
-  /** What comes while nothing is under way waits for others for a moment. */
-  #sendLater(): void {
-    if (this.#isSending || this.#timer !== undefined || this.#ready.size === 0 || this.#isStopped) return
-    this.#timer = setTimeout(() => {
-      this.#timer = undefined
-      this.#sendMain()
-    }, this.#options.lingerMs)
-  }
-
-  #sendMain(): void {
-    if (this.#isSending || this.#isStopped) return
-    const produces = this.#takeProduces()
-    if (produces.length === 0) return
-    this.#isSending = true
-    let open = produces.length
-    const goOn = (): void => {
-      clearTimeout(slow)
-      open = 0
-      this.#isSending = false
-      this.#sendMain()
-    }
-    const slow = setTimeout(goOn, slowMs)
-    this.#send(produces, 'main', () => {
-      open--
-      if (open === 0) goOn()
-      else this.#sendLater()
-    })
-  }
-
-  #sendIsolated(queue: PartitionQueue): void {
-    if (queue.isSending || queue.isEmpty || this.#isStopped) return
-    const produce = this.#produceOf(queue, { records: maxSendRecords, bytes: maxSendBytes }, true)
-    this.#send([produce], 'isolated', () => this.#sendLater())
-  }
-
-  /** As much as one produce may have. */
-  #takeProduces(): Produce[] {
-    const room: Room = { records: maxSendRecords, bytes: maxSendBytes }
-    const produces: Produce[] = []
-    for (const queue of this.#ready) {
-      const produce = this.#produceOf(queue, room, produces.length === 0)
-      if (produce.parts.length === 0) break
-      produces.push(produce)
-      this.#ready.delete(queue)
-    }
-    return produces
-  }
-
-  #produceOf(queue: PartitionQueue, room: Room, isFirst: boolean): Produce {
-    const parts = queue.take(room, isFirst)
-    queue.isSending = parts.length > 0
-    const { topic, partition } = queue
-    const records = parts.length === 1 ? (parts[0]?.records ?? []) : parts.flatMap((part) => part.records)
-    return { topic, partition, records, queue, parts, sentMs: this.#options.now() }
-  }
-
-  /** Calls `onSettled` when what became of a produce has been told to all that waited for it. */
-  #send(
-    produces: readonly Produce[],
-    route: 'main' | 'isolated',
-    onSettled: (produce: Produce) => void,
-  ): void {
-    const { sender, availability, ackTimeoutMs } = this.#options
-    const open = new Set(produces)
+  #send(...[batches, route, onEnd]: Parameters<PartitionDispatchOptions<Part>['send']>): void {
+    const { sender, availability, ackTimeoutMs, now } = this.#options
+    const sentMs = now()
+    const open = new Map(batches.map((batch) => [produceOf(batch), batch] as const))
     // Who waited for it has been told by then.
     const late = setTimeout(() => {
       const reason = `no acknowledgement within ${ackTimeoutMs} ms`
-      for (const { topic, partition, sentMs } of open) availability.failed(topic, partition, reason, sentMs)
+      for (const { topic, partition } of open.keys()) availability.failed(topic, partition, reason, sentMs)
     }, ackTimeoutMs)
-    sender.send(produces, route, (produce, failure) => {
+    sender.send([...open.keys()], route, (produce, failure) => {
+      const batch = open.get(produce)
       open.delete(produce)
       if (open.size === 0) clearTimeout(late)
-      if (failure === undefined) this.#worked(produce)
-      else this.#failed(produce, failure)
-      onSettled(produce)
+      if (batch === undefined) return
+      const { topic, partition, items } = batch
+      if (failure === undefined) {
+        availability.worked(topic, partition)
+        onEnd(batch, { kind: 'taken' })
+        for (const part of items) this.#acknowledge(part)
+        return
+      }
+      availability.failed(topic, partition, failure, sentMs)
+      for (const part of items) if (isUnwanted(part)) this.#release(part)
+      onEnd(batch, { kind: 'failed', again: items.filter((part) => !isUnwanted(part)) })
     })
-  }
-
-  #worked({ topic, partition, queue, parts }: Produce): void {
-    this.#options.availability.worked(topic, partition)
-    queue.worked()
-    this.#makeReady(queue, queue.backoffMs)
-    for (const part of parts) this.#acknowledge(part)
-  }
-
-  #failed({ topic, partition, queue, parts, sentMs }: Produce, failure: string): void {
-    this.#options.availability.failed(topic, partition, failure, sentMs)
-    for (const part of parts) if (isUnwanted(part)) this.#release(part)
-    queue.failed(parts.filter((part) => !isUnwanted(part)))
-    this.#makeReady(queue, queue.backoffMs)
   }
 
   #acknowledge(part: Part): void {
@@ -270,9 +192,23 @@ export class Outbox {
     finish(ticket, 'too_late')
     for (const part of parts) {
       if (part.isAcknowledged) this.#unanswered.keep(part)
-      else for (const unwanted of this.#queueOf(part).takeUnwanted()) this.#release(unwanted)
+      else {
+        // Times run out in the order of their coming.
+        const queue = this.#dispatch.queueOf(part.topic, part.partition)
+        for (const unwanted of queue.takeWhile(isUnwanted)) this.#release(unwanted)
+      }
     }
   }
+}
+
+function produceOf({ topic, partition, items }: Batch<Part>): Produce {
+  const records = items.length === 1 ? (items[0]?.records ?? []) : items.flatMap((part) => part.records)
+  return { topic, partition, records }
+}
+
+/** Nobody waits for it any more. */
+function isUnwanted({ tickets }: Part): boolean {
+  return tickets.every(({ delivered }) => delivered !== undefined)
 }
 
 function finish(ticket: Ticket, delivered: Delivered): void {

@@ -1,5 +1,6 @@
 import { type Cluster, type Kafka, type PartitionMetadata, Partitioners } from 'kafkajs'
 import { describeErrorCode, errorCodes } from './error-codes.ts'
+import { type Metadata, metadataRequest } from './metadata-request.ts'
 import { openPartwiseCluster, type PartwiseCluster } from './partwise-cluster.ts'
 import {
   type ProduceAnswer,
@@ -25,7 +26,7 @@ export type ProduceOutcome =
 export type LinkTimeouts = {
   /** How long a broker may wait for its replicas before it says that they didn't follow, in milliseconds. */
   readonly replicasTimeoutMs: number
-  /** Then an answer is given up, and the connections with it, in milliseconds. */
+  /** How long a send waits for the answer of each broker, in milliseconds. */
   readonly sendTimeoutMs: number
 }
 
@@ -86,16 +87,38 @@ export class ProduceLink {
   async send<T extends ProducedRecords>(batch: readonly T[], settle: Settle<T>): Promise<void> {
     const opened = this.#opened
     const { sendTimeoutMs } = this.#timeouts
+    const untilMs = performance.now() + sendTimeoutMs
     const topics = batch.map(({ topic }) => topic)
-    const sent = this.#prepare(opened.cluster, topics).then(() => this.#sendAll(opened, batch, settle))
+    const prepared = this.#prepare(opened.cluster, topics)
     try {
-      if (await within(sendTimeoutMs, sent)) return
+      if (!(await within(sendTimeoutMs, prepared))) throw new Error(`no answer within ${sendTimeoutMs} ms`)
     } catch (error) {
-      this.#reopen(opened, sent)
+      this.#reopen(opened, prepared)
       throw error
     }
-    this.#reopen(opened, sent)
-    throw new Error(`no answer within ${sendTimeoutMs} ms`)
+    await this.#sendAll(opened, batch, { settle, untilMs })
+  }
+
+  /**
+   * Returns the partitions of these topics that have a leader, and as many in-sync replicas as `minInsync`,
+   * by the first answer of the brokers that are known. Rejects when none of them answers within `timeoutMs`.
+   */
+  async openPartitions(
+    topics: readonly string[],
+    { minInsync, timeoutMs }: { minInsync: number; timeoutMs: number },
+  ): Promise<readonly { readonly topic: string; readonly partition: number }[]> {
+    const opened = this.#opened
+    const answers = (opened.metadata?.brokers ?? []).map(async ({ nodeId }) => {
+      const asked = opened.findBroker(nodeId).then((broker) => ask(broker, metadataRequest(topics)))
+      if (!(await within(timeoutMs, asked))) throw new Error(`no answer within ${timeoutMs} ms`)
+      return asked
+    })
+    const { topicMetadata }: Metadata = await Promise.any(answers)
+    return topicMetadata.flatMap(({ topic, partitionMetadata }) =>
+      partitionMetadata
+        .filter(({ leader, isr }) => leader >= 0 && isr.length >= minInsync)
+        .map(({ partitionId }) => ({ topic, partition: partitionId })),
+    )
   }
 
   async #prepare(cluster: Cluster, topics: readonly string[]): Promise<void> {
@@ -111,11 +134,11 @@ export class ProduceLink {
   async #sendAll<T extends ProducedRecords>(
     opened: PartwiseCluster,
     batch: readonly T[],
-    settle: Settle<T>,
+    { settle, untilMs }: { settle: Settle<T>; untilMs: number },
   ): Promise<void> {
     const byLeader = Map.groupBy(batch, (item) => leaderOf(opened.cluster, item))
     const answers = [...byLeader].map(async ([leader, items]) => {
-      if (leader !== undefined) return this.#sendTo(opened, leader, items, settle)
+      if (leader !== undefined) return this.#sendTo(opened, leader, items, { settle, untilMs })
       for (const item of items) settle(item, withoutLeader(item))
       this.#refresh(opened)
     })
@@ -126,14 +149,18 @@ export class ProduceLink {
     opened: PartwiseCluster,
     nodeId: number,
     items: readonly T[],
-    settle: Settle<T>,
+    { settle, untilMs }: { settle: Settle<T>; untilMs: number },
   ): Promise<void> {
+    const { replicasTimeoutMs, sendTimeoutMs } = this.#timeouts
     try {
-      const broker = await opened.findBroker(nodeId)
-      const { topics } = await ask(
-        broker,
-        this.#requestOf(topicDataOf(items), this.#timeouts.replicasTimeoutMs),
-      )
+      const answered = opened
+        .findBroker(nodeId)
+        .then((broker) => ask(broker, this.#requestOf(topicDataOf(items), replicasTimeoutMs)))
+      // The connections to other brokers are of use still. The client closes the one to this broker by
+      // itself.
+      if (!(await within(untilMs - performance.now(), answered)))
+        throw new Error(`no answer within ${sendTimeoutMs} ms`)
+      const { topics } = await answered
       const answers = new Map<string, PartitionAnswer>(
         topics.flatMap(({ topicName, partitions }) =>
           partitions.map((answer) => [`${topicName}/${answer.partition}`, answer] as const),
@@ -153,7 +180,9 @@ export class ProduceLink {
    */
   #refresh(opened: PartwiseCluster): void {
     if (opened !== this.#opened) return
-    const refreshed = opened.cluster.connect().then(() => opened.cluster.refreshMetadata())
+    const refresh = (): Promise<void> => opened.cluster.connect().then(() => opened.cluster.refreshMetadata())
+    // A broker that hangs is not asked twice.
+    const refreshed = refresh().catch(refresh)
     refreshed.catch(() => this.#reopen(opened, refreshed))
   }
 

@@ -1,7 +1,11 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Kafka } from 'kafkajs'
+import { setTimeout as delay } from 'node:timers/promises'
+import { Fifo } from '../queues/fifo.ts'
+import { type Batch, PartitionDispatch, type PartitionDispatchOptions } from '../queues/partition-dispatch.ts'
 import { errorCodes } from './error-codes.ts'
-import { type ProducedRecords, ProduceLink, type ProduceOutcome } from './produce-link.ts'
+import { type FailingPartition, FailingPartitions, unknownPartition } from './failing-partitions.ts'
+import { type LinkTimeouts, type ProducedRecords, ProduceLink, type ProduceOutcome } from './produce-link.ts'
+import { within } from './within.ts'
 
 /**
  * A record to write. One that comes from another record keeps its partition number; a new one is placed by
@@ -20,8 +24,8 @@ export type ProduceResult = 'acknowledged' | 'refused'
 
 export type RecordProducer = {
   /**
-   * Resolves once all in-sync replicas have the record. While the cluster doesn't take it, it waits and
-   * tries again for as long as the producer runs: a record is never given up.
+   * Resolves once all in-sync replicas have the record. While its partition doesn't take it, it waits and is
+   * sent again for as long as the producer runs: a record is never given up.
    */
   produce(record: OutboundRecord): Promise<ProduceResult>
   /**
@@ -31,6 +35,8 @@ export type RecordProducer = {
   produceAt(record: OutboundRecord): Promise<{ offset: number } | 'refused'>
   /** Records that wait for their acknowledgement. */
   readonly pending: number
+  /** How many partitions of each topic have taken nothing for some seconds. */
+  readonly failing: ReadonlyMap<string, number>
   stop(): Promise<void>
 }
 
@@ -43,167 +49,248 @@ export type ProducerOptions = {
   maxRecordBytes: number
   /** The most that is sent at once, in bytes, but for a record that is larger. */
   batchBytes?: number
-  /** Told of each try that Kafka has not taken all of. */
+  /** In-sync replicas that a partition needs to take records. */
+  minInsync?: number
+  /** Called each time that a partition has not taken what was sent to it. */
   onFailed?: () => void
-  /** Told when produces begin to fail, and when they work again. */
-  onStalled: (isStalled: boolean, reason: string) => void
+  /**
+   * Called when a partition has taken nothing for some seconds, and with `isFailing` false when it takes
+   * records again. The records of all others go on.
+   */
+  onFailing?: (failing: FailingPartition, isFailing: boolean) => void
+  /** Called when no partition takes anything, and when one does again. */
+  onStalled?: (isStalled: boolean, reason: string) => void
 }
 
-const maxBatchRecords = 1_000
 const defaultBatchBytes = 900_000
+const mostRecords = 1_000
 /**
  * Records that come within this travel together: a request costs as much CPU as a hundred records, and
  * nothing that is written here is in a hurry.
  */
 const lingerMs = 20
-const minBackoffMs = 250
-const maxBackoffMs = 5_000
-/** An error names so many partitions. */
-const namedReasons = 5
-/** What isn't taken for so long says that Kafka takes nothing: until it does, nothing may be begun. */
-const stallAfterMs = 3_000
+const backoffs = { minBackoffMs: 250, maxBackoffMs: 5_000 }
+/**
+ * A partition that has taken nothing for so long is reported: a leader that moves is followed within this.
+ */
+const patienceMs = 3_000
 /** Nobody waits for these but their partitions: a replica that is slow is waited for. */
-const timeouts = { replicasTimeoutMs: 10_000, sendTimeoutMs: 20_000 }
+const timeouts: LinkTimeouts = { replicasTimeoutMs: 10_000, sendTimeoutMs: 20_000 }
 
 type Waiting = {
-  record: OutboundRecord
-  /** Where it is written; `undefined` until it is placed. */
-  partition: number | undefined
-  bytes: number
+  readonly record: OutboundRecord
+  readonly bytes: number
   /** The offset is -1 where the record is refused. */
-  resolve: (result: ProduceResult, offset: number) => void
+  readonly resolve: (result: ProduceResult, offset: number) => void
 }
 
-/** Records of one partition that are sent together. */
-type Parcel = ProducedRecords & { readonly waiting: readonly Waiting[] }
+type Sent = ProducedRecords & { readonly batch: Batch<Waiting> }
 
-/** What is left of a batch, and why. */
-type Left = { readonly unsent: Waiting[]; readonly tooLarge: Waiting[]; readonly reasons: Set<string> }
+/** Connects. Rejects when no broker can be reached. */
+export async function startProducer(options: ProducerOptions): Promise<RecordProducer> {
+  const producer = new PartitionedProducer(options)
+  await producer.connect()
+  return producer
+}
 
 /**
- * Batches what is produced while the batch before is under way. One send at a time, not idempotent: so the
- * records of a partition are written in the order of their coming. A lost acknowledgement writes a record
- * twice, which is allowed.
+ * Batches what is produced while the batch before is under way, not idempotent: one produce of a partition is
+ * under way at a time, so the records of a partition are written in the order of their coming. A lost
+ * acknowledgement writes a record twice, which is allowed.
  */
-export async function startProducer({
-  kafka,
-  maxRecordBytes,
-  batchBytes = defaultBatchBytes,
-  onFailed,
-  onStalled,
-}: ProducerOptions): Promise<RecordProducer> {
-  const link = new ProduceLink(kafka, timeouts)
-  await link.connect()
+class PartitionedProducer implements RecordProducer {
+  readonly #options: ProducerOptions
+  readonly #links: Readonly<Record<'main' | 'isolated', ProduceLink>>
+  readonly #dispatch: PartitionDispatch<Waiting>
+  readonly #failing: FailingPartitions
+  /** Records that have no partition yet, by topic. */
+  readonly #unplaced = new Map<string, Fifo<Waiting>>()
+  readonly #stopping = new AbortController()
+  #pending = 0
 
-  const queue: Waiting[] = []
-  const stopping = new AbortController()
-  let inFlight = 0
-  let isSending = false
-  let isStalled = false
-
-  async function pause(ms: number): Promise<void> {
-    await delay(ms, undefined, { signal: stopping.signal }).catch(() => undefined)
+  constructor(options: ProducerOptions) {
+    const { kafka, batchBytes = defaultBatchBytes, minInsync = 1, onFailing, onStalled } = options
+    this.#options = options
+    this.#links = { main: new ProduceLink(kafka, timeouts), isolated: new ProduceLink(kafka, timeouts) }
+    this.#failing = new FailingPartitions({
+      patienceMs,
+      onFailing: (failing, isFailing) => onFailing?.(failing, isFailing),
+      onStalled: (isStalled, reason) => onStalled?.(isStalled, reason),
+      isAnyOpen: (isFailing) => this.#isAnyOpen(minInsync, isFailing),
+    })
+    this.#dispatch = new PartitionDispatch({
+      lingerMs,
+      lingersBetween: true,
+      batchBytes,
+      ...backoffs,
+      most: { records: mostRecords, bytes: batchBytes },
+      recordsOf: () => 1,
+      send: (batches, route, onEnd) => this.#send(batches, route, onEnd),
+    })
   }
 
-  async function sendQueued(): Promise<void> {
-    isSending = true
-    while (queue.length > 0 && !stopping.signal.aborted) {
-      if (queue.length < maxBatchRecords) await pause(lingerMs)
-      const batch = takeBatch(queue, batchBytes)
-      inFlight = batch.length
-      await sendUntilTaken(batch)
-      inFlight = 0
-    }
-    isSending = false
+  connect(): Promise<void> {
+    return this.#links.main.connect()
   }
 
-  async function sendUntilTaken(batch: readonly Waiting[]): Promise<void> {
-    let left = batch
-    let failingSinceMs = Infinity
-    for (
-      let backoffMs = minBackoffMs;
-      !stopping.signal.aborted;
-      backoffMs = Math.min(backoffMs * 2, maxBackoffMs)
-    ) {
-      const { unsent, tooLarge, reasons } = await sendWatched(left)
-      if (tooLarge.length > 0) await sendSingly(tooLarge)
-      if (unsent.length === 0) {
-        setStalled(false, '')
-        return
-      }
-      onFailed?.()
-      const nowMs = performance.now()
-      failingSinceMs = unsent.length < left.length ? nowMs : Math.min(failingSinceMs, nowMs)
-      // A leader that moves is followed within this time.
-      if (nowMs - failingSinceMs >= stallAfterMs) setStalled(true, describe(reasons))
-      left = unsent
-      await pause(backoffMs)
-    }
+  produce(record: OutboundRecord): Promise<ProduceResult> {
+    return new Promise((resolve) => this.#enqueue(record, resolve))
   }
 
-  async function sendWatched(batch: readonly Waiting[]): Promise<Left> {
-    const slow = setTimeout(setStalled, stallAfterMs, true, `no acknowledgement within ${stallAfterMs} ms`)
-    try {
-      return await send(link, batch)
-    } finally {
-      clearTimeout(slow)
-    }
+  produceAt(record: OutboundRecord): Promise<{ offset: number } | 'refused'> {
+    return new Promise((resolve) => {
+      this.#enqueue(record, (result, offset) => resolve(result === 'refused' ? result : { offset }))
+    })
   }
 
-  /** One record too large for its topic makes the broker refuse all that are sent with it: find it. */
-  async function sendSingly(batch: readonly Waiting[]): Promise<void> {
-    if (batch.length === 1) {
-      batch[0]?.resolve('refused', -1)
-      return
-    }
-    for (const waiting of batch) await sendUntilTaken([waiting])
+  get pending(): number {
+    return this.#pending
   }
 
-  function setStalled(next: boolean, reason: string): void {
-    if (next === isStalled) return
-    isStalled = next
-    onStalled(next, reason)
+  get failing(): ReadonlyMap<string, number> {
+    return this.#failing.reported
   }
 
-  function enqueue(record: OutboundRecord, resolve: Waiting['resolve']): void {
+  async stop(): Promise<void> {
+    this.#stopping.abort()
+    this.#dispatch.stop()
+    this.#failing.stop()
+    await Promise.all([this.#links.main.close(), this.#links.isolated.close()])
+  }
+
+  #enqueue(record: OutboundRecord, resolve: Waiting['resolve']): void {
     const bytes = sizeOf(record)
-    if (bytes > maxRecordBytes) {
+    if (bytes > this.#options.maxRecordBytes) {
       resolve('refused', -1)
       return
     }
-    queue.push({ record, partition: record.partition, bytes, resolve })
-    if (!isSending) void sendQueued()
+    this.#pending++
+    const waiting = { record, bytes, resolve }
+    if (record.partition === undefined) this.#placeLater(waiting)
+    else this.#dispatch.push(record.topic, record.partition, waiting)
   }
 
-  return {
-    produce(record) {
-      return new Promise((resolve) => enqueue(record, resolve))
-    },
-    produceAt(record) {
-      return new Promise((resolve) => {
-        enqueue(record, (result, offset) => resolve(result === 'refused' ? result : { offset }))
-      })
-    },
-    get pending() {
-      return queue.length + inFlight
-    },
-    async stop() {
-      stopping.abort()
-      await link.close()
-    },
+  #placeLater(waiting: Waiting): void {
+    const { topic } = waiting.record
+    const line = this.#unplaced.get(topic)
+    if (line !== undefined) {
+      line.push(waiting)
+      return
+    }
+    const started = new Fifo<Waiting>()
+    started.push(waiting)
+    this.#unplaced.set(topic, started)
+    void this.#placeAll(topic, started)
+  }
+
+  async #placeAll(topic: string, line: Fifo<Waiting>): Promise<void> {
+    const { signal } = this.#stopping
+    let backoffMs = backoffs.minBackoffMs
+    for (let first = line.peek(); first !== undefined && !signal.aborted; first = line.peek()) {
+      const placed = await this.#placeOf(first.record)
+      if (placed.partition !== undefined) {
+        backoffMs = backoffs.minBackoffMs
+        line.shift()
+        this.#failing.placed(topic)
+        this.#dispatch.push(topic, placed.partition, first)
+        continue
+      }
+      this.#failed({ topic, partition: unknownPartition, reason: placed.reason })
+      await delay(backoffMs, undefined, { signal }).catch(() => undefined)
+      backoffMs = Math.min(backoffMs * 2, backoffs.maxBackoffMs)
+    }
+    this.#unplaced.delete(topic)
+  }
+
+  async #placeOf({ topic, key }: OutboundRecord): Promise<{ partition: number | undefined; reason: string }> {
+    const failing = { topic, partition: unknownPartition, reason: noAnswer }
+    const late = setTimeout(() => this.#failing.failed(failing, true), patienceMs)
+    try {
+      const placing = this.#links.main.placeOf(topic, key)
+      if (!(await within(timeouts.sendTimeoutMs, placing))) return { partition: undefined, reason: noAnswer }
+      return { partition: await placing, reason: `${topic} does not exist, or may not be written` }
+    } catch (error) {
+      return { partition: undefined, reason: messageOf(error) }
+    } finally {
+      clearTimeout(late)
+    }
+  }
+
+  #send(...[batches, route, onEnd]: Parameters<PartitionDispatchOptions<Waiting>['send']>): void {
+    const sends = batches.map((batch): Sent => {
+      const { topic, partition, items } = batch
+      return { topic, partition, records: items.map(({ record }) => record), batch }
+    })
+    const open = new Set(sends)
+    const late = setTimeout(() => {
+      for (const { topic, partition } of open)
+        this.#failing.failed({ topic, partition, reason: `${topic}/${partition}: ${noAnswer}` }, true)
+    }, patienceMs)
+    const settle = (sent: Sent, outcome: ProduceOutcome): void => {
+      if (!open.delete(sent)) return
+      if (open.size === 0) clearTimeout(late)
+      this.#settle(sent.batch, outcome, onEnd)
+    }
+    this.#links[route].send(sends, settle).catch((error: unknown) => {
+      for (const sent of open)
+        settle(sent, { isWritten: false, reason: messageOf(error), errorCode: undefined })
+    })
+  }
+
+  #settle(
+    batch: Batch<Waiting>,
+    outcome: ProduceOutcome,
+    onEnd: Parameters<PartitionDispatchOptions<Waiting>['send']>[2],
+  ): void {
+    const { topic, partition, items } = batch
+    if (outcome.isWritten) {
+      this.#failing.took(topic, partition)
+      for (const [index, item] of items.entries()) this.#end(item, 'acknowledged', outcome.offset + index)
+      onEnd(batch, { kind: 'taken' })
+      return
+    }
+    if (!isTooLarge(outcome.errorCode)) {
+      this.#failed({ topic, partition, reason: outcome.reason })
+      onEnd(batch, { kind: 'failed', again: items })
+      return
+    }
+    this.#failing.took(topic, partition)
+    // One record that is too large for its topic makes the broker refuse all that are sent with it.
+    const [only] = items
+    if (items.length > 1 || only === undefined) {
+      onEnd(batch, { kind: 'split', again: items })
+      return
+    }
+    this.#end(only, 'refused', -1)
+    onEnd(batch, { kind: 'taken' })
+  }
+
+  #end({ resolve }: Waiting, result: ProduceResult, offset: number): void {
+    this.#pending--
+    resolve(result, offset)
+  }
+
+  #failed(failing: FailingPartition): void {
+    this.#options.onFailed?.()
+    this.#failing.failed(failing)
+  }
+
+  async #isAnyOpen(
+    minInsync: number,
+    isFailing: (topic: string, partition: number) => boolean,
+  ): Promise<boolean> {
+    const topics = [...new Set([...this.#dispatch.topics, ...this.#unplaced.keys()])]
+    const look = { minInsync, timeoutMs: patienceMs }
+    try {
+      const open = await this.#links.main.openPartitions(topics, look)
+      return open.some(({ topic, partition }) => !isFailing(topic, partition))
+    } catch {
+      return false
+    }
   }
 }
 
-function takeBatch(queue: Waiting[], batchBytes: number): Waiting[] {
-  let bytes = 0
-  let count = 0
-  while (count < queue.length && count < maxBatchRecords) {
-    bytes += queue[count]?.bytes ?? 0
-    if (count > 0 && bytes > batchBytes) break
-    count++
-  }
-  return queue.splice(0, count)
-}
+const noAnswer = `no acknowledgement within ${patienceMs} ms`
 
 /** What Kafka adds to a record and to a batch of its own, lengths included; no less than what it is. */
 const recordOverheadBytes = 128
@@ -217,88 +304,21 @@ function sizeOf({ key, value, headers }: OutboundRecord): number {
   return bytes
 }
 
-/** What keeps records from being written, of a few partitions. */
-function describe(reasons: ReadonlySet<string>): string {
-  const some = [...reasons].slice(0, namedReasons).join('; ')
-  return reasons.size > namedReasons ? `${some}; and ${reasons.size - namedReasons} more` : some
-}
-
-/** Tells those that are written; gives the others. Never rejects. */
-async function send(link: ProduceLink, batch: readonly Waiting[]): Promise<Left> {
-  const left: Left = { unsent: [], tooLarge: [], reasons: new Set() }
-  const open = new Set<Parcel>()
-  try {
-    for (const parcel of await parcelsOf(link, batch, left)) open.add(parcel)
-    await link.send([...open], (parcel, outcome) => {
-      if (open.delete(parcel)) settle(parcel, outcome, left)
-    })
-  } catch (error) {
-    left.reasons.add(error instanceof Error ? error.message : String(error))
-  }
-  for (const { waiting } of open) left.unsent.push(...waiting)
-  // What is answered from here on was given up.
-  open.clear()
-  return left
-}
-
-/** Those that have no place yet are left. */
-async function parcelsOf(
-  link: ProduceLink,
-  batch: readonly Waiting[],
-  left: Left,
-): Promise<readonly Parcel[]> {
-  const byPlace = new Map<string, Waiting[]>()
-  for (const waiting of batch) {
-    waiting.partition ??= await placeOf(link, waiting.record, left)
-    if (waiting.partition === undefined) {
-      left.unsent.push(waiting)
-      continue
-    }
-    const place = `${waiting.record.topic}/${waiting.partition}`
-    const parcel = byPlace.get(place)
-    if (parcel === undefined) byPlace.set(place, [waiting])
-    else parcel.push(waiting)
-  }
-  return [...byPlace.values()].map(parcelOf)
-}
-
-async function placeOf(
-  link: ProduceLink,
-  { topic, key }: OutboundRecord,
-  { reasons }: Left,
-): Promise<number | undefined> {
-  try {
-    const partition = await link.placeOf(topic, key)
-    if (partition === undefined) reasons.add(`${topic} does not exist, or may not be written`)
-    return partition
-  } catch (error) {
-    reasons.add(error instanceof Error ? error.message : String(error))
-    return undefined
-  }
-}
-
-function parcelOf(waiting: readonly Waiting[]): Parcel {
-  const [first] = waiting
-  return {
-    topic: first?.record.topic ?? '',
-    partition: first?.partition ?? -1,
-    records: waiting.map(({ record }) => record),
-    waiting,
-  }
-}
-
-function settle({ waiting }: Parcel, outcome: ProduceOutcome, { unsent, tooLarge, reasons }: Left): void {
-  if (outcome.isWritten) {
-    for (const [index, { resolve }] of waiting.entries()) resolve('acknowledged', outcome.offset + index)
-    return
-  }
-  if (isTooLarge(outcome.errorCode)) tooLarge.push(...waiting)
-  else {
-    unsent.push(...waiting)
-    reasons.add(outcome.reason)
-  }
-}
-
 function isTooLarge(errorCode: number | undefined): boolean {
   return errorCode === errorCodes.MESSAGE_TOO_LARGE || errorCode === errorCodes.RECORD_LIST_TOO_LARGE
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
+/** Reports when any partition fails, with the reason of the first, and when none does any more. */
+export function whileAnyFails(
+  tell: (isFailing: boolean, reason: string) => void,
+): NonNullable<ProducerOptions['onFailing']> {
+  let count = 0
+  return ({ reason }, isFailing) => {
+    count += isFailing ? 1 : -1
+    if (isFailing ? count === 1 : count === 0) tell(isFailing, isFailing ? reason : '')
+  }
 }

@@ -11,6 +11,15 @@ export type AccountOptions = {
 
 type Holding = { records: number; bytes: number }
 
+/** The records of one unit, in the buffer and out of it. */
+type UnitHolding = { readonly inside: Holding; readonly detached: Holding }
+
+/**
+ * The records of units that stand still take no room of a budget, as far as they fit into this share of it:
+ * the other units need that room. So all that is held is within one and a half times the budgets.
+ */
+const setAsideShare = 0.5
+
 /**
  * Counts what a pipeline holds and what it has under way, and asks for no more records while that is too
  * much.
@@ -20,12 +29,26 @@ export class Account {
   readonly #inside: Holding = { records: 0, bytes: 0 }
   /** Records that wait only for failing hooks. They take no room of the buffer. */
   readonly #detached: Holding = { records: 0, bytes: 0 }
+  readonly #units: UnitHolding[] = []
+  /** Units that stand still, and what they hold together. */
+  readonly #standing = new Set<number>()
+  readonly #aside: UnitHolding = emptyUnit()
+  /** Records that only wait for notes about them. They have no content any more. */
+  #onlyNoted = 0
   readonly #listener: PendingRecordListener = {
-    ended: ({ bytes, isDetached }) => this.#giveBack(isDetached ? this.#detached : this.#inside, bytes),
-    detached: ({ bytes }) => {
-      this.#detached.records++
-      this.#detached.bytes += bytes
-      this.#giveBack(this.#inside, bytes)
+    ended: (pending) => {
+      if (pending.takesRoom) this.#giveBack(pending, pending.isDetached ? 'detached' : 'inside')
+      else this.#onlyNoted--
+    },
+    detached: (pending) => {
+      this.#count(pending, 'detached', 1)
+      this.#giveBack(pending, 'inside')
+    },
+    onlyNoted: (pending) => {
+      if (this.#onlyNoted >= this.#options.buffer.records) return false
+      this.#onlyNoted++
+      this.#giveBack(pending, pending.isDetached ? 'detached' : 'inside')
+      return true
     },
   }
   #isFull = false
@@ -41,22 +64,21 @@ export class Account {
   get held(): { readonly records: number; readonly bytes: number } {
     const inside = this.#inside
     const detached = this.#detached
-    return { records: inside.records + detached.records, bytes: inside.bytes + detached.bytes }
+    const records = inside.records + detached.records + this.#onlyNoted
+    return { records, bytes: inside.bytes + detached.bytes }
   }
 
   /** How many more records fit, in records or what that many bytes are worth. */
   get freeRecords(): number {
-    const { records, bytes } = this.#options.buffer
-    const free = Math.min(1 - this.#inside.records / records, 1 - this.#inside.bytes / bytes)
-    return Math.floor(free * records)
+    return Math.floor((1 - this.#fill) * this.#options.buffer.records)
   }
 
   /** Holds a record until that many deliveries of it have come to their ends. */
   hold(record: HeldRecord, deliveries: number, bytes: number): PendingRecord {
-    this.#inside.records++
-    this.#inside.bytes += bytes
+    const pending = new PendingRecord(record, deliveries, bytes, this.#listener)
+    this.#count(pending, 'inside', 1)
     this.#reportPressure()
-    return new PendingRecord(record, deliveries, bytes, this.#listener)
+    return pending
   }
 
   /**
@@ -64,15 +86,28 @@ export class Account {
    * on.
    */
   mayDetach(pending: PendingRecord): boolean {
-    const most = this.#options.detached
-    const { records, bytes } = this.#detached
     if (pending.isDetached) return true
+    const most = this.#options.detached
+    const records = counted(this.#detached.records, this.#aside.detached.records, most.records)
+    const bytes = counted(this.#detached.bytes, this.#aside.detached.bytes, most.bytes)
     return records < most.records && (records === 0 || bytes + pending.bytes <= most.bytes)
   }
 
   /** Asks for no records, whatever is held, as long as this holds. */
   setStalled(isStalled: boolean): void {
     this.#isStalled = isStalled
+    this.#reportPressure()
+  }
+
+  /** The records of a unit stand still, or go on: while they stand still, they don't hold up other units. */
+  setStanding(unit: number, isStanding: boolean): void {
+    if (this.#standing.has(unit) === isStanding) return
+    if (isStanding) this.#standing.add(unit)
+    else this.#standing.delete(unit)
+    const sign = isStanding ? 1 : -1
+    const { inside, detached } = this.#unitOf(unit)
+    add(this.#aside.inside, sign * inside.records, sign * inside.bytes)
+    add(this.#aside.detached, sign * detached.records, sign * detached.bytes)
     this.#reportPressure()
   }
 
@@ -104,10 +139,39 @@ export class Account {
     })
   }
 
-  #giveBack(holding: Holding, bytes: number): void {
-    holding.records--
-    holding.bytes -= bytes
+  /** The same for something about the record that needs none of its content. */
+  settleAfterNote(written: Promise<void>, pending: PendingRecord): void {
+    pending.addNote()
+    this.begin()
+    void written.then(() => {
+      pending.noteWritten()
+      this.end()
+    })
+  }
+
+  #unitOf(unit: number): UnitHolding {
+    return (this.#units[unit] ??= emptyUnit())
+  }
+
+  #count(pending: PendingRecord, where: 'inside' | 'detached', sign: 1 | -1): void {
+    const { partition } = pending.record
+    const bytes = sign * pending.bytes
+    add(where === 'inside' ? this.#inside : this.#detached, sign, bytes)
+    add(this.#unitOf(partition)[where], sign, bytes)
+    if (this.#standing.has(partition)) add(this.#aside[where], sign, bytes)
+  }
+
+  #giveBack(pending: PendingRecord, where: 'inside' | 'detached'): void {
+    this.#count(pending, where, -1)
     this.#reportPressure()
+  }
+
+  /** How full the buffer is: 0 to 1, and above. */
+  get #fill(): number {
+    const { buffer } = this.#options
+    const records = counted(this.#inside.records, this.#aside.inside.records, buffer.records)
+    const bytes = counted(this.#inside.bytes, this.#aside.inside.bytes, buffer.bytes)
+    return Math.max(records / buffer.records, bytes / buffer.bytes)
   }
 
   /**
@@ -115,11 +179,26 @@ export class Account {
    * record.
    */
   #reportPressure(): void {
-    const { buffer, onPressure } = this.#options
-    const fill = Math.max(this.#inside.records / buffer.records, this.#inside.bytes / buffer.bytes)
+    const fill = this.#fill
     const isFull = this.#isStalled || fill >= 1 || (this.#isFull && fill > 0.5)
     if (isFull === this.#isFull) return
     this.#isFull = isFull
-    onPressure(isFull)
+    this.#options.onPressure(isFull)
   }
+}
+
+function emptyUnit(): UnitHolding {
+  return { inside: { records: 0, bytes: 0 }, detached: { records: 0, bytes: 0 } }
+}
+
+function add(to: Holding, records: number, bytes: number): void {
+  to.records += records
+  to.bytes += bytes
+}
+
+/**
+ * Returns what of `held` counts against a limit: the part set aside doesn't, up to its share of the limit.
+ */
+function counted(held: number, aside: number, limit: number): number {
+  return held - Math.min(aside, limit * setAsideShare)
 }

@@ -17,6 +17,7 @@ export const omitReasons: readonly OmitReason[] = [
   'waited',
   'skipped',
   'changed',
+  'standing',
   'abandoned',
   'closed',
   'proxy',
@@ -42,6 +43,8 @@ export type AttemptListener<D> = {
   answered(delivery: D, result: HookResult, durationMs: number): void
   /** Whether its destination is still as it was when the attempt began. */
   isCurrent(delivery: D, endpoint: Endpoint): boolean
+  /** Whether its unit stands still: nothing more is sent through the bulkhead then. */
+  standsStill(delivery: D): boolean
   /** Whether a further hook may be tried, after one that didn't take it. */
   mayGoOn(delivery: D): boolean
   /**
@@ -146,6 +149,7 @@ export class Attempt<D extends Attempted> {
   get obstacle(): PacedTry['obstacle'] {
     const { delivery, endpoint, listener } = this.#parts
     if (!this.#isConcluded && delivery.isAbandoned) return 'abandoned'
+    if (!this.#isConcluded && listener.standsStill(delivery)) return 'standing'
     return listener.isCurrent(delivery, endpoint) ? undefined : 'changed'
   }
 

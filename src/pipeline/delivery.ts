@@ -15,6 +15,11 @@ export type PendingRecordListener = {
   ended(pending: PendingRecord): void
   /** All deliveries that are left wait for failing hooks, which have a budget of their own. Called once. */
   detached(pending: PendingRecord): void
+  /**
+   * All deliveries have ended, and the record only waits for notes. Returns true if it takes no room any
+   * more.
+   */
+  onlyNoted(pending: PendingRecord): boolean
 }
 
 /** A record that is held until all its deliveries have ended. The last one to end settles it. */
@@ -25,6 +30,9 @@ export class PendingRecord {
   /** Deliveries that count against the budget of failing hooks. */
   #detached = 0
   #isDetached = false
+  /** Notes about it that are not written yet. It isn't settled before they are. */
+  #notes = 0
+  #takesRoom = true
   #isBegun = false
   #isVoid = false
   readonly #listener: PendingRecordListener
@@ -61,18 +69,43 @@ export class PendingRecord {
     this.#detached--
   }
 
+  /** False once it only waits for notes, which need nothing of it. */
+  get takesRoom(): boolean {
+    return this.#takesRoom
+  }
+
   /** Waits for one more delivery, or for something else that has to end before. */
   add(): void {
     this.#remaining++
   }
 
+  addNote(): void {
+    this.#notes++
+    this.#checkOnlyNoted()
+  }
+
+  noteWritten(): void {
+    this.#notes--
+    this.#checkEnd()
+  }
+
   /** One of its deliveries has ended. */
   complete(): void {
     this.#remaining--
-    if (this.#remaining > 0) {
-      this.#checkDetached()
-      return
+    if (this.#remaining > 0) this.#checkDetached()
+    else {
+      this.#checkOnlyNoted()
+      this.#checkEnd()
     }
+  }
+
+  #checkOnlyNoted(): void {
+    if (this.#remaining > 0 || this.#notes === 0 || !this.#takesRoom) return
+    this.#takesRoom = !this.#listener.onlyNoted(this)
+  }
+
+  #checkEnd(): void {
+    if (this.#remaining > 0 || this.#notes > 0) return
     if (this.#isVoid) this.record.giveBack()
     else this.record.settle()
     this.#listener.ended(this)

@@ -102,7 +102,7 @@ export class Entrance {
     if (space === undefined || space.kind === 'events') {
       const pending = exits.refuseIdentify(record, identify)
       for (const marked of backfillNeeds.tellOfUnrouted(connected, none, spaceId))
-        account.settleAfter(marked, pending)
+        account.settleAfterNote(marked, pending)
       return none
     }
     if (!space.enabled) observer.notRouted('source_disabled')
@@ -244,7 +244,7 @@ export class Entrance {
     const { account } = this.#options
     const key = Buffer.from(userId)
     const pending = account.hold(record, routed.length, key.length + bodyBytes)
-    for (const one of marked) account.settleAfter(one, pending)
+    for (const one of marked) account.settleAfterNote(one, pending)
     return routed.map(({ message, body, destination }) => {
       const lane = this.#laneTerms(destination, 'fresh')
       const carried = freshOf(message, destination, record)

@@ -21,7 +21,7 @@ export class BackfillNeeds {
   tellOf({ destinationId, property, pending }: Delivery): void {
     if (property === undefined) return
     const marked = this.#options.needsBackfill?.(destinationId, property.spaceId)
-    if (marked !== undefined) this.#options.account.settleAfter(marked, pending)
+    if (marked !== undefined) this.#options.account.settleAfterNote(marked, pending)
   }
 
   /**

@@ -183,6 +183,11 @@ export type Pipeline = {
   /** No attempt is begun while this holds: our own outage must not use up a customer's tries. */
   setStalled(isStalled: boolean): void
   /**
+   * The same for the records of one unit, while Kafka doesn't take what becomes of them. They don't hold up
+   * other units meanwhile.
+   */
+  setStanding(unit: number, isStanding: boolean): void
+  /**
    * Begins nothing more, and resolves when nothing is under way. What was begun comes to its end;
    * untouched records stay unsettled, for the next owner.
    */

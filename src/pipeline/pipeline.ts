@@ -16,6 +16,7 @@ import type { DeadReason } from '../message/dead-letter-reasons.ts'
 import type { OpenHook, Pipeline, PipelineOptions } from './pipeline-ports.ts'
 import { BackfillNeeds } from './needs-backfill.ts'
 import { OrderingKeys } from './ordering-keys.ts'
+import { StandingUnits } from './standing-units.ts'
 import { Turns } from './turns.ts'
 
 /** A message is tried once an hour at least; of a hook that nothing is for, nobody knows how it is. */
@@ -42,6 +43,7 @@ class DeliveryPipeline implements Pipeline {
     next: (delivery) => this.#next(delivery),
   })
   readonly #groupShare = new GroupShare()
+  readonly #standing = new StandingUnits()
   #isDraining = false
 
   constructor(options: PipelineOptions) {
@@ -91,6 +93,7 @@ class DeliveryPipeline implements Pipeline {
       lanes: this.#lanes,
       bulkhead: this.#bulkhead,
       orderingKeys: this.#orderingKeys,
+      standing: this.#standing,
       parking: this.#parking,
       conclusion,
       plan: this.#plan,
@@ -124,7 +127,7 @@ class DeliveryPipeline implements Pipeline {
   }
 
   get queued(): number {
-    return this.#lanes.queued + this.#orderingKeys.waiting + this.#bulkhead.queued
+    return this.#lanes.queued + this.#orderingKeys.waiting + this.#bulkhead.queued + this.#standing.count
   }
 
   get paced(): Pipeline['paced'] {
@@ -171,8 +174,24 @@ class DeliveryPipeline implements Pipeline {
   letGoAbandoned(): void {
     for (const delivery of this.#orderingKeys.takeWaiting(({ isAbandoned }) => isAbandoned))
       this.#parking.letGo(delivery, 'handover')
+    for (const delivery of this.#standing.take(({ isAbandoned }) => isAbandoned))
+      this.#parking.letGo(delivery, 'handover')
     this.#lanes.letGoAbandoned()
     this.#bulkhead.dropAbandoned()
+  }
+
+  setStanding(unit: number, isStanding: boolean): void {
+    this.#account.setStanding(unit, isStanding)
+    if (isStanding) {
+      this.#standing.stop(unit)
+      for (const delivery of this.#lanes.takeQueued((queued) => this.#standing.has(queued)))
+        this.#standing.hold(delivery)
+      return
+    }
+    for (const delivery of this.#standing.release(unit)) {
+      if (this.#isDraining || delivery.isAbandoned) this.#letGoNow(delivery)
+      else this.#enqueue(delivery, this.#destinationOf(delivery))
+    }
   }
 
   setStalled(isStalled: boolean): void {
@@ -191,7 +210,8 @@ class DeliveryPipeline implements Pipeline {
     this.#lanes.shut()
     for (const delivery of this.#orderingKeys.takeWaiting(() => true))
       this.#parking.letGo(delivery, 'shutdown')
-    for (const delivery of this.#lanes.takeQueued()) this.#parking.letGo(delivery, 'shutdown')
+    for (const delivery of this.#standing.take(() => true)) this.#parking.letGo(delivery, 'shutdown')
+    for (const delivery of this.#lanes.takeQueued(() => true)) this.#parking.letGo(delivery, 'shutdown')
     this.#bulkhead.shut()
     this.#bulkhead.dropAll()
     await this.#account.idle()
@@ -266,6 +286,6 @@ class DeliveryPipeline implements Pipeline {
       !this.#orderingKeys.enter(delivery, property)
     )
       return
-    this.#lanes.offer(delivery)
+    if (!this.#standing.hold(delivery)) this.#lanes.offer(delivery)
   }
 }

@@ -9,6 +9,7 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import type { Ending } from './member-shutdown.ts'
 import type { Parts } from './parts.ts'
 import type { Stalls } from './stalls.ts'
+import type { StandingUnits } from './standing-units.ts'
 
 /**
  * Parts that are called by some that are started before them. `startMember` sets each once, when it is there.
@@ -29,6 +30,7 @@ export type MemberBase = {
   readonly catalog: () => Catalog
   readonly kafka: ReturnType<typeof createKafka>
   readonly stalls: Stalls
+  readonly standing: StandingUnits
   readonly ending: Ending
   readonly later: LaterParts
 }

@@ -4,6 +4,7 @@ import type { Catalog } from '../catalog/catalog.ts'
 import type { Config } from '../config/schema.ts'
 import type { GroupConsumer } from '../kafka/consumer.ts'
 import type { PartitionState } from '../kafka/partition-state.ts'
+import type { RecordProducer } from '../kafka/producer.ts'
 import { shortTopicName } from '../kafka/topics.ts'
 import type { Pipeline } from '../pipeline/pipeline-ports.ts'
 import type { Repeats } from '../repeats/repeats.ts'
@@ -12,6 +13,7 @@ import { showBehind } from '../telemetry/behind.ts'
 import { showFirstSyncs } from '../telemetry/first-sync-observer.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { showOldestUnsettled } from '../telemetry/oldest-unsettled.ts'
+import { showByTopic } from '../telemetry/show-by-topic.ts'
 import { showRetentionUsed } from '../telemetry/retention-used.ts'
 import { showOpenHooks } from '../telemetry/show-hooks.ts'
 import type { BackfillMarks } from './backfill-marks.ts'
@@ -28,6 +30,7 @@ export type ShownMember = {
   readonly stalls: Stalls
   readonly pipeline: Pipeline
   readonly consumer: GroupConsumer
+  readonly producer: Pick<RecordProducer, 'failing'>
   readonly intake: RecordIntake
   readonly retentions: Retentions
   readonly audiences: AudienceUnits
@@ -77,7 +80,7 @@ type Partitions = readonly PartitionState[]
 
 function showPartitions(
   metrics: Metrics,
-  { config, consumer, retentions }: ShownMember,
+  { config, consumer, producer, retentions }: ShownMember,
   partitions: Partitions,
 ): void {
   const shortNameOf = (topic: string): string => shortTopicName(topic, config.kafka.topicPrefix)
@@ -87,9 +90,8 @@ function showPartitions(
   const nowMs = Date.now()
   showRetentionUsed(metrics, partitions, { retentions: retentions.current, shortNameOf, nowMs })
   showOldestUnsettled(metrics, partitions, shortNameOf)
-  metrics.partitionsInTrouble.reset()
-  for (const [topic, count] of consumer.troubled)
-    metrics.partitionsInTrouble.set({ topic: shortNameOf(topic) }, count)
+  showByTopic(metrics.partitionsInTrouble, consumer.troubled, shortNameOf)
+  showByTopic(metrics.failingPartitions, producer.failing, shortNameOf)
 }
 
 function showTiers(metrics: Metrics, partitions: Partitions): void {

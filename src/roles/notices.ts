@@ -9,6 +9,7 @@ import {
   type ProduceResult,
   type RecordProducer,
   startProducer,
+  whileAnyFails,
 } from '../kafka/producer.ts'
 import { maxCarriedBytes } from '../kafka/topic-list.ts'
 import { within } from '../kafka/within.ts'
@@ -115,10 +116,10 @@ function openProducer({ config, kafka, log }: NoticesOptions): Promise<RecordPro
   return startProducer({
     kafka,
     maxRecordBytes: maxCarriedBytes(config.message.maxBytes),
-    onStalled(isStalled, reason) {
-      if (isStalled) log.warn({ reason }, 'Kafka does not accept notices; deliveries go on without them')
+    onFailing: whileAnyFails((isFailing, reason) => {
+      if (isFailing) log.warn({ reason }, 'Kafka does not accept notices; deliveries go on without them')
       else log.info('Kafka accepts notices again')
-    },
+    }),
   })
 }
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Config } from '../config/schema.ts'
 import type { createKafka } from '../kafka/client.ts'
-import { startProducer } from '../kafka/producer.ts'
+import { startProducer, whileAnyFails } from '../kafka/producer.ts'
 import { maxCarriedBytes } from '../kafka/topic-list.ts'
 import { partitionKey } from '../message/partition-key.ts'
 import { validate } from '../message/validate.ts'
@@ -31,8 +31,9 @@ export async function sendMessages(
     startProducer({
       kafka: await openKafka(config, log, 'send'),
       maxRecordBytes: maxCarriedBytes(config.message.maxBytes),
-      onStalled: (isStalled, reason) =>
-        isStalled && log.warn({ reason }, 'Kafka does not accept the message yet, trying again'),
+      onFailing: whileAnyFails((isFailing, reason) => {
+        if (isFailing) log.warn({ reason }, 'Kafka does not accept the message yet, trying again')
+      }),
     }),
   )
   try {

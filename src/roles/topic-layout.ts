@@ -14,6 +14,8 @@ export type LaidOut = {
    * where that is less.
    */
   readonly batchBytes: number
+  /** How many in-sync replicas a partition needs to take records. */
+  readonly minInsync: number
 }
 
 /** What a batch and its requests have beside the records. */
@@ -53,7 +55,10 @@ export async function refuseWrongTopics(
       log.warn({ topic, problem }, 'the delivery log needs this topic: run sluice topics apply')
   const needed = [...maxMessageBytes].filter(([topic]) => !optional.has(topic)).map(([, bytes]) => bytes)
   const most = Math.min(...needed) - batchOverheadBytes
-  return { batchBytes: Math.min(config.kafka.batchBytes, Math.max(most, batchOverheadBytes)) }
+  return {
+    batchBytes: Math.min(config.kafka.batchBytes, Math.max(most, batchOverheadBytes)),
+    minInsync: topicLayout(config).minInsync,
+  }
 }
 
 /** What is a reason not to start, and what isn't. */

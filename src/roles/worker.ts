@@ -34,6 +34,7 @@ import { openRetentions } from './retentions.ts'
 import { type RetryTier, tiersToConsume } from './retry-tiers.ts'
 import { ladderOf, pipelineSettings, type ProcessOf, staticMember, topicNames } from './settings.ts'
 import { Stalls } from './stalls.ts'
+import { StandingUnits } from './standing-units.ts'
 import { openOwnTelemetry } from './telemetry.ts'
 import { type LaidOut, refuseWrongTopics } from './topic-layout.ts'
 import { openTracing } from './tracing.ts'
@@ -175,9 +176,13 @@ async function openBase(options: WorkerOptions): Promise<OpenedBase> {
   const { retryPrefix } = topicNames(config)
   const tiers = await askKafka(config, tiersToConsume(kafka, ladderOf(config), retryPrefix, log))
   const stalls = new Stalls(log, (isStalled) => later.pipeline?.setStalled(isStalled))
+  const standing = new StandingUnits({ log, topics: topicNames(config), tiers }, () => ({
+    pipeline: later.pipeline,
+    consumer: later.consumer,
+  }))
   const ending = new Ending(config.shutdown.timeoutMs)
   const catalog = (): Catalog => file.current()
-  const shared = { config, log, parts, onFatal, metrics, catalog, kafka, stalls, ending, later }
+  const shared = { config, log, parts, onFatal, metrics, catalog, kafka, stalls, standing, ending, later }
   return { ...shared, tracing, laidOut, formerPartitions, tiers }
 }
 
@@ -240,7 +245,7 @@ function consumerSettings({ config, processOf }: WorkerOptions) {
 }
 
 function consumerPorts(
-  { config, kafka, metrics, log, stalls, onFatal }: MemberBase,
+  { config, kafka, metrics, log, stalls, standing, onFatal }: MemberBase,
   member: Joined & { readonly pipeline: Pipeline; readonly intake: RecordIntake },
 ) {
   const { audiences, firstSyncs, replays, notices, repeats, pipeline, intake } = member
@@ -253,6 +258,7 @@ function consumerPorts(
       intake.letGoAbandoned()
       audiences.letGoAbandoned()
       pipeline.letGoAbandoned()
+      standing.assigned()
     },
     async prepare(unit) {
       await audiences.prepare(unit)

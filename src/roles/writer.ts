@@ -1,6 +1,6 @@
 import type { Config } from '../config/schema.ts'
 import type { createKafka } from '../kafka/client.ts'
-import { type OutboundRecord, startProducer } from '../kafka/producer.ts'
+import { type OutboundRecord, startProducer, whileAnyFails } from '../kafka/producer.ts'
 import type { KafkaRole } from '../kafka/kafka-roles.ts'
 import { maxCarriedBytes } from '../kafka/topic-list.ts'
 import { askKafka, openKafka } from './ask-kafka.ts'
@@ -34,8 +34,9 @@ export async function openWriter(
     startProducer({
       kafka: await openKafka(config, log, role),
       maxRecordBytes: maxCarriedBytes(config.message.maxBytes),
-      onStalled: (isStalled, reason) =>
-        say(isStalled ? `Kafka does not take the records yet: ${reason}` : 'Kafka takes the records again'),
+      onFailing: whileAnyFails((isFailing, reason) =>
+        say(isFailing ? `Kafka does not take the records yet: ${reason}` : 'Kafka takes the records again'),
+      ),
     }),
   )
   return {

@@ -79,7 +79,7 @@ export function createMetrics({ perDestination }: { perDestination: boolean }) {
     }),
     hooksOmitted: new Counter({
       name: 'sluice_hook_requests_omitted_total',
-      help: 'Requests that were not made to a URL because another URL of the destination took the message, by reason: full (no room left for URLs that fail), waited (its turn did not come in time), skipped (it asked for a long pause), changed (the catalog changed it), proxy (the proxy failed), closed (the worker stopped) or abandoned (the partition moved).',
+      help: 'Requests that were not made to a URL because another URL of the destination took the message, by reason: full (no room left for URLs that fail), waited (its turn did not come in time), skipped (it asked for a long pause), changed (the catalog changed it), standing (Kafka takes nothing of its unit), proxy (the proxy failed), closed (the worker stopped) or abandoned (the partition moved).',
       labelNames: ['reason', ...(perDestination ? ['destination', 'hook'] : [])],
       registers,
     }),
@@ -302,9 +302,15 @@ export function createMetrics({ perDestination }: { perDestination: boolean }) {
       help: 'Writes of retries, dead letters or audience states that Kafka did not accept. The worker repeats them until Kafka does.',
       registers,
     }),
+    failingPartitions: new Gauge({
+      name: 'sluice_produce_partitions_failing',
+      help: 'Partitions that have not accepted writes of this member for some seconds, by topic (without the prefix). Where it is a retry topic or dead-letters nothing of the same unit is fetched or tried meanwhile. The log says which and why.',
+      labelNames: ['topic'],
+      registers,
+    }),
     stalled: new Gauge({
       name: 'sluice_produce_stalled',
-      help: '1 while Kafka does not accept writes. Fetching is stopped meanwhile.',
+      help: '1 while Kafka does not accept writes to any partition. Fetching is stopped meanwhile.',
       aggregator: 'max',
       registers,
     }),

@@ -1,3 +1,4 @@
+import { setTimeout as passTime } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type RecordProducer, startProducer } from '../../../src/kafka/producer.ts'
 import { withAdmin } from '../../../src/kafka/with-admin.ts'
@@ -17,17 +18,25 @@ const murmur2: Readonly<Record<string, number>> = {
 const partitions = 6
 let topic = ''
 let producer: RecordProducer
+const kafka = workerKafka()
 const stalls: boolean[] = []
 const reasons: string[] = []
+/** Of partitions that fail, and of those that take records again. */
+const said: string[] = []
 
 beforeEach(async () => {
   topic = `${randomPrefix()}events`
   await createTopic(topic, { partitions, settings: { 'max.message.bytes': '20000' } })
   stalls.length = 0
   reasons.length = 0
+  said.length = 0
   producer = await startProducer({
-    kafka: workerKafka(),
+    kafka,
     maxRecordBytes: 100_000,
+    onFailing({ topic: ofTopic, partition, reason }, isFailing) {
+      said.push(`${isFailing ? 'fails' : 'works'} ${ofTopic.replace(topic, 'events')}/${partition}`)
+      if (isFailing) reasons.push(reason)
+    },
     onStalled(isStalled, reason) {
       stalls.push(isStalled)
       reasons.push(reason)
@@ -127,30 +136,79 @@ describe('the producer', () => {
     ])
   })
 
-  test('says which partition does not exist, leaves time for everything else, and writes when it is there', async () => {
-    const kafka = workerKafka()
-    await producer.stop()
-    producer = await startProducer({
-      kafka,
-      maxRecordBytes: 100_000,
-      onStalled(isStalled, reason) {
-        stalls.push(isStalled)
-        reasons.push(reason)
-      },
-    })
-    const written = producer.produce(record('beyond', partitions))
+  test('says which partition takes nothing, and writes what waits for it, in its order, when it takes records', async () => {
+    const sick = Array.from({ length: 2_500 }, (_, index) =>
+      producer.produceAt(record(`sick-${index}`, partitions)),
+    )
+    let written = 0
+    let slowestMs = 0
+    async function writeToOthers(): Promise<void> {
+      for (let partition = 0; partition < partitions; partition++) {
+        const sentMs = performance.now()
+        expect(await producer.produce(record(`well-${written}`, partition))).toBe('acknowledged')
+        slowestMs = Math.max(slowestMs, performance.now() - sentMs)
+        written++
+      }
+    }
+    while (said.length === 0) await writeToOthers()
+    expect(said).toEqual([`fails events/${partitions}`])
+    expect(reasons[0]).toContain(`${topic}/${partitions}`)
+    expect(producer.failing).toEqual(new Map([[topic, 1]]))
+    await writeToOthers()
+    expect(producer.pending).toBe(sick.length)
+    expect(slowestMs).toBeLessThan(2_000)
+    await withAdmin(kafka, (admin) =>
+      admin.createPartitions({ topicPartitions: [{ topic, count: partitions + 1 }] }),
+    )
+    expect(await Promise.all(sick)).toEqual(sick.map((_, index) => ({ offset: index })))
+    expect(said).toEqual([`fails events/${partitions}`, `works events/${partitions}`])
+    expect(producer.failing).toEqual(new Map())
+    expect(producer.pending).toBe(0)
+    expect(stalls).toEqual([])
+  })
+
+  test('is not stalled by a partition that takes nothing while there is nothing to write to others', async () => {
+    const waiting = producer.produce(record('beyond', partitions))
+    await until('it says so', () => said.length > 0)
+    // Longer than it takes to ask the brokers, again and again.
+    await passTime(4_000)
+    expect(stalls).toEqual([])
+    await withAdmin(kafka, (admin) =>
+      admin.createPartitions({ topicPartitions: [{ topic, count: partitions + 1 }] }),
+    )
+    expect(await waiting).toBe('acknowledged')
+  })
+
+  test('a topic that does not exist holds up no other, with a partition that is given or without', async () => {
+    await producer.produce(record('before', 0))
+    const other = `${topic}.other`
+    const waiting = [0, undefined].map((partition) =>
+      producer.produce({ ...record('early', partition), topic: other }),
+    )
+    await until('it says so', () => said.length === 2)
+    expect(said.toSorted()).toEqual(['fails events.other/-1', 'fails events.other/0'])
+    expect(await producer.produce(record('after', 0))).toBe('acknowledged')
+    expect(await producer.produce(record('after'))).toBe('acknowledged')
+    await createTopic(other, { partitions })
+    expect(await Promise.all(waiting)).toEqual(['acknowledged', 'acknowledged'])
+    expect(stalls).toEqual([])
+  })
+
+  test('is stalled while no partition that it writes to takes anything, and says so once', async () => {
+    const away = `${topic}.away`
+    const written = Array.from({ length: partitions }, (_, partition) =>
+      producer.produce({ ...record(`away-${partition}`, partition), topic: away }),
+    )
     let ticks = 0
     const timer = setInterval(() => ticks++, 5)
     await until('it says so', () => stalls.length > 0)
     clearInterval(timer)
     expect(stalls).toEqual([true])
-    expect(reasons[0]).toContain(`${topic}/${partitions}`)
+    expect(reasons.at(-1)).toContain(`${away}/`)
     expect(ticks).toBeGreaterThan(0)
-    await withAdmin(kafka, (admin) =>
-      admin.createPartitions({ topicPartitions: [{ topic, count: partitions + 1 }] }),
-    )
-    expect(await written).toBe('acknowledged')
-    await until('it says that all is well', () => stalls.length === 2)
+    await createTopic(away, { partitions })
+    expect(new Set(await Promise.all(written))).toEqual(new Set(['acknowledged']))
     expect(stalls).toEqual([true, false])
+    expect(said).toHaveLength(2 * partitions)
   })
 })

@@ -2,8 +2,7 @@ import * as fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { arrivalAt, occasionOf } from '../../../src/gateway/clock.ts'
 import { Availability } from '../../../src/gateway/availability.ts'
-import type { Produce } from '../../../src/gateway/partition-queue.ts'
-import { Outbox, type ProduceSender } from '../../../src/gateway/outbox.ts'
+import { Outbox, type Produce, type ProduceSender } from '../../../src/gateway/outbox.ts'
 import type { Delivered, OutgoingRecord } from '../../../src/gateway/parcel.ts'
 
 /** What became of a send: for each of its produces, or of one partition only. */

@@ -33,7 +33,7 @@ function deliveryOf(sourceId: string, destinationId: string): Delivery {
     lastOutcome: '',
     origin: record,
   }
-  const pending = new PendingRecord(record, 1, 0, { ended() {}, detached() {} })
+  const pending = new PendingRecord(record, 1, 0, { ended() {}, detached() {}, onlyNoted: () => false })
   const lane = { cap: 1, laneClass: 'fresh', rate: undefined } as const
   return new Delivery(carried, { pending, key: null, body: Buffer.alloc(0), lane })
 }

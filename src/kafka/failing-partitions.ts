@@ -1,0 +1,145 @@
+/** A partition that takes nothing; `unknownPartition` for a topic whose partitions are unknown. */
+export type FailingPartition = { readonly topic: string; readonly partition: number; readonly reason: string }
+
+export type FailingPartitionsOptions = {
+  /**
+   * How long a partition has failed before it is reported, in milliseconds: a leader that moves is followed.
+   */
+  readonly patienceMs: number
+  /**
+   * Called when a partition has failed for so long, and with `isFailing` false when it takes records again.
+   */
+  readonly onFailing: (failing: FailingPartition, isFailing: boolean) => void
+  /** Called when no partition takes anything, and when one does again. */
+  readonly onStalled: (isStalled: boolean, reason: string) => void
+  /**
+   * Returns true if a partition could take records that isn't among those that fail. Asked while some are
+   * reported and none has taken anything for `patienceMs`. Must not reject.
+   */
+  readonly isAnyOpen: (isFailing: (topic: string, partition: number) => boolean) => Promise<boolean>
+}
+
+/** Stands for the partition of records that have none yet. */
+export const unknownPartition = -1
+
+type Failing = { failing: FailingPartition; isReported: boolean; readonly timer: NodeJS.Timeout }
+
+/** A reason names so many partitions. */
+const namedReasons = 5
+
+/**
+ * Keeps account of the partitions that don't take what is written to them. One that fails is reported by
+ * itself. Only where no partition takes anything is Kafka away: a partition that has nothing to write says
+ * nothing, so the brokers are asked.
+ */
+export class FailingPartitions {
+  readonly #options: FailingPartitionsOptions
+  readonly #failing = new Map<string, Failing>()
+  #lastTakenMs = -Infinity
+  #isStalled = false
+  #lookTimer: NodeJS.Timeout | undefined
+  #isLooking = false
+  #isStopped = false
+
+  constructor(options: FailingPartitionsOptions) {
+    this.#options = options
+  }
+
+  /** How many partitions of each topic are reported. */
+  get reported(): ReadonlyMap<string, number> {
+    const counts = new Map<string, number>()
+    for (const { topic } of this.#reported()) counts.set(topic, (counts.get(topic) ?? 0) + 1)
+    return counts
+  }
+
+  /** A partition has taken records. */
+  took(topic: string, partition: number): void {
+    this.#lastTakenMs = performance.now()
+    if (this.#failing.size > 0) this.#clear(topic, partition)
+    if (this.#isStalled) this.#setStalled(false)
+  }
+
+  /** The partition of a record of this topic is known. */
+  placed(topic: string): void {
+    if (this.#failing.size > 0) this.#clear(topic, unknownPartition)
+  }
+
+  /** A partition has not taken records, or, with `isOverdue`, not for as long as `patienceMs`. */
+  failed(failing: FailingPartition, isOverdue = false): void {
+    if (this.#isStopped) return
+    const name = nameOf(failing.topic, failing.partition)
+    let known = this.#failing.get(name)
+    if (known === undefined) {
+      const timer = setTimeout(() => this.#report(name), this.#options.patienceMs)
+      known = { failing, isReported: false, timer }
+      this.#failing.set(name, known)
+    }
+    known.failing = failing
+    if (isOverdue) this.#report(name)
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    clearTimeout(this.#lookTimer)
+    for (const { timer } of this.#failing.values()) clearTimeout(timer)
+  }
+
+  #report(name: string): void {
+    const known = this.#failing.get(name)
+    if (known === undefined || known.isReported) return
+    clearTimeout(known.timer)
+    known.isReported = true
+    this.#options.onFailing(known.failing, true)
+    void this.#look()
+  }
+
+  #clear(topic: string, partition: number): void {
+    const name = nameOf(topic, partition)
+    const known = this.#failing.get(name)
+    if (known === undefined) return
+    clearTimeout(known.timer)
+    this.#failing.delete(name)
+    if (known.isReported) this.#options.onFailing(known.failing, false)
+  }
+
+  /** Goes on, from time to time, for as long as something is reported. */
+  async #look(): Promise<void> {
+    if (this.#isLooking || this.#isOver) return
+    this.#isLooking = true
+    clearTimeout(this.#lookTimer)
+    const { patienceMs, isAnyOpen } = this.#options
+    const sinceMs = performance.now()
+    const isOpen =
+      sinceMs - this.#lastTakenMs < patienceMs ||
+      (await isAnyOpen((topic, partition) => this.#failing.has(nameOf(topic, partition))))
+    this.#isLooking = false
+    if (this.#isOver) return
+    if (this.#lastTakenMs < sinceMs) this.#setStalled(!isOpen)
+    this.#lookTimer = setTimeout(() => void this.#look(), patienceMs)
+  }
+
+  get #isOver(): boolean {
+    return this.#isStopped || this.#reported().length === 0
+  }
+
+  #setStalled(isStalled: boolean): void {
+    if (isStalled === this.#isStalled) return
+    this.#isStalled = isStalled
+    this.#options.onStalled(isStalled, isStalled ? this.#describe() : '')
+  }
+
+  /** Says what keeps a few partitions from taking records. */
+  #describe(): string {
+    const reasons = [...new Set([...this.#failing.values()].map(({ failing }) => failing.reason))]
+    const some = reasons.slice(0, namedReasons).join('; ')
+    return reasons.length > namedReasons ? `${some}; and ${reasons.length - namedReasons} more` : some
+  }
+
+  #reported(): readonly FailingPartition[] {
+    return [...this.#failing.values()].flatMap(({ failing, isReported }) => (isReported ? failing : []))
+  }
+}
+
+function nameOf(topic: string, partition: number): string {
+  return `${topic}/${partition}`
+}

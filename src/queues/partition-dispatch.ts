@@ -1,0 +1,176 @@
+import { PartitionQueue, type PartitionQueueOptions, type Room, type Sized } from './partition-queue.ts'
+
+/** Items of one partition that are sent together. */
+export type Batch<T extends Sized> = {
+  readonly topic: string
+  readonly partition: number
+  readonly items: readonly T[]
+  readonly queue: PartitionQueue<T>
+}
+
+/**
+ * What became of a batch: `taken`, or items that are sent again: together after a rest (`failed`), or each
+ * alone and at once (`split`).
+ */
+export type BatchEnd<T> =
+  | { readonly kind: 'taken' }
+  | { readonly kind: 'failed' | 'split'; readonly again: readonly T[] }
+
+export type PartitionDispatchOptions<T extends Sized> = PartitionQueueOptions<T> & {
+  /** The most of one send, over all partitions. */
+  readonly most: Readonly<Room>
+  /** How long items wait for others to travel with, in milliseconds. */
+  readonly lingerMs: number
+  /** True if items linger after each send. Otherwise they only linger while no send is under way. */
+  readonly lingersBetween: boolean
+  /**
+   * Sends each batch once, and calls `onEnd` once for each. The `isolated` route must never hold up the main
+   * one.
+   */
+  readonly send: (
+    batches: readonly Batch<T>[],
+    route: 'main' | 'isolated',
+    onEnd: (batch: Batch<T>, end: BatchEnd<T>) => void,
+  ) => void
+}
+
+/**
+ * A send that takes longer has a sick partition in it: the partitions that it has nothing for wait no more.
+ */
+const slowMs = 250
+
+/**
+ * Decides when the items that wait for partitions are sent, and by which route. One send of healthy
+ * partitions is under way at a time, and takes along all that came since the one before. What a partition
+ * doesn't take is sent to it again after a rest, by itself and by the isolated route, until the partition
+ * takes it.
+ */
+export class PartitionDispatch<T extends Sized> {
+  readonly #options: PartitionDispatchOptions<T>
+  readonly #queues = new Map<string, PartitionQueue<T>[]>()
+  /** Healthy queues that have something to send, in the order in which they came to have it. */
+  readonly #ready = new Set<PartitionQueue<T>>()
+  readonly #rests = new Set<NodeJS.Timeout>()
+  #isSending = false
+  /** The last send had no room for all that was ready. */
+  #isBehind = false
+  #timer: NodeJS.Timeout | undefined
+  #isStopped = false
+
+  constructor(options: PartitionDispatchOptions<T>) {
+    this.#options = options
+  }
+
+  push(topic: string, partition: number, item: T): void {
+    const queue = this.queueOf(topic, partition)
+    const wasEmpty = queue.isEmpty
+    queue.push(item)
+    if (!wasEmpty || queue.isSending) return
+    this.#makeReady(queue, this.#options.lingerMs)
+    this.#sendLater()
+  }
+
+  queueOf(topic: string, partition: number): PartitionQueue<T> {
+    let queues = this.#queues.get(topic)
+    if (queues === undefined) {
+      queues = []
+      this.#queues.set(topic, queues)
+    }
+    return (queues[partition] ??= new PartitionQueue(topic, partition, this.#options))
+  }
+
+  /** The topics that something was pushed for. */
+  get topics(): readonly string[] {
+    return [...this.#queues.keys()]
+  }
+
+  /** Sends nothing from now on. */
+  stop(): void {
+    this.#isStopped = true
+    clearTimeout(this.#timer)
+    for (const rest of this.#rests) clearTimeout(rest)
+  }
+
+  /**
+   * The items of a healthy queue travel with those of others. The items of a sick one go alone, after a rest.
+   */
+  #makeReady(queue: PartitionQueue<T>, restMs: number): void {
+    if (queue.isEmpty || this.#isStopped) return
+    if (!queue.isSick) {
+      this.#ready.add(queue)
+      return
+    }
+    const rest = setTimeout(() => {
+      this.#rests.delete(rest)
+      this.#sendIsolated(queue)
+    }, restMs)
+    this.#rests.add(rest)
+  }
+
+  /** Lets items that come while nothing is under way wait for others for a moment. */
+  #sendLater(): void {
+    if (this.#isSending || this.#timer !== undefined || this.#ready.size === 0 || this.#isStopped) return
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined
+      this.#sendMain()
+    }, this.#options.lingerMs)
+  }
+
+  #sendMain(): void {
+    if (this.#isSending || this.#isStopped) return
+    const batches = this.#takeBatches()
+    if (batches.length === 0) return
+    this.#isSending = true
+    let open = batches.length
+    const goOn = (): void => {
+      clearTimeout(slow)
+      open = 0
+      this.#isSending = false
+      if (this.#options.lingersBetween && !this.#isBehind) this.#sendLater()
+      else this.#sendMain()
+    }
+    const slow = setTimeout(goOn, slowMs)
+    this.#send(batches, 'main', () => {
+      open--
+      if (open === 0) goOn()
+      else this.#sendLater()
+    })
+  }
+
+  #sendIsolated(queue: PartitionQueue<T>): void {
+    if (queue.isSending || queue.isEmpty || this.#isStopped) return
+    const batch = this.#batchOf(queue, { ...this.#options.most }, true)
+    this.#send([batch], 'isolated', () => this.#sendLater())
+  }
+
+  /** Takes as much as one send may have. */
+  #takeBatches(): Batch<T>[] {
+    const room = { ...this.#options.most }
+    const batches: Batch<T>[] = []
+    this.#isBehind = false
+    for (const queue of this.#ready) {
+      const batch = this.#batchOf(queue, room, batches.length === 0)
+      this.#isBehind ||= !queue.isEmpty
+      if (batch.items.length === 0) break
+      batches.push(batch)
+      this.#ready.delete(queue)
+    }
+    return batches
+  }
+
+  #batchOf(queue: PartitionQueue<T>, room: Room, isFirst: boolean): Batch<T> {
+    const items = queue.take(room, isFirst)
+    queue.isSending = items.length > 0
+    const { topic, partition } = queue
+    return { topic, partition, items, queue }
+  }
+
+  #send(batches: readonly Batch<T>[], route: 'main' | 'isolated', onSettled: () => void): void {
+    this.#options.send(batches, route, ({ queue }, end) => {
+      if (end.kind === 'taken') queue.worked()
+      else queue[end.kind](end.again)
+      this.#makeReady(queue, queue.backoffMs)
+      onSettled()
+    })
+  }
+}

@@ -1,0 +1,125 @@
+/** The room that is left in a produce. */
+export type Room = { records: number; bytes: number }
+
+/** Something that waits: one record, or several that travel together. */
+export type Sized = { readonly bytes: number }
+
+export type PartitionQueueOptions<T> = {
+  /** Returns how many records an item has. */
+  readonly recordsOf: (item: T) => number
+  /** The most of one produce, in bytes: as much as the topic takes at once. */
+  readonly batchBytes: number
+  /** The rest after the first failure in a row, and the longest rest, in milliseconds. */
+  readonly minBackoffMs: number
+  readonly maxBackoffMs: number
+}
+
+/**
+ * Holds the items that wait for one partition. Of a partition one produce is under way at a time, and the
+ * items that it didn't take are first in the next one: so the records of a partition are written in the order
+ * of their coming.
+ */
+export class PartitionQueue<T extends Sized> {
+  readonly topic: string
+  readonly partition: number
+  isSending = false
+  readonly #options: PartitionQueueOptions<T>
+  /** In the order of their coming; from `#head` on. */
+  #waiting: T[] = []
+  #head = 0
+  #failures = 0
+  /** So many items at the head go alone, each in a produce of its own. */
+  #single = 0
+
+  constructor(topic: string, partition: number, options: PartitionQueueOptions<T>) {
+    this.topic = topic
+    this.partition = partition
+    this.#options = options
+  }
+
+  get isEmpty(): boolean {
+    return this.#head === this.#waiting.length
+  }
+
+  /** True after a produce has failed: the next one must not hold up those of other partitions. */
+  get isSick(): boolean {
+    return this.#failures > 0
+  }
+
+  /** How long the queue rests after its last failure. */
+  get backoffMs(): number {
+    const { minBackoffMs, maxBackoffMs } = this.#options
+    return Math.min(maxBackoffMs, minBackoffMs * 2 ** (this.#failures - 1))
+  }
+
+  push(item: T): void {
+    this.#waiting.push(item)
+  }
+
+  /**
+   * Takes from the head as many items as there is room for, and the room that they need. With `isFirst` the
+   * first item is taken in any case.
+   */
+  take(room: Room, isFirst: boolean): readonly T[] {
+    const { recordsOf, batchBytes } = this.#options
+    const from = this.#head
+    let bytes = 0
+    for (let item = this.#waiting[from]; item !== undefined; item = this.#waiting[this.#head]) {
+      const records = recordsOf(item)
+      const isTooMuch = records > room.records || item.bytes > room.bytes || bytes + item.bytes > batchBytes
+      if (isTooMuch && !(isFirst && this.#head === from)) break
+      room.records -= records
+      room.bytes -= item.bytes
+      bytes += item.bytes
+      this.#head++
+      if (this.#single > 0) {
+        this.#single--
+        break
+      }
+    }
+    return this.#taken(from)
+  }
+
+  worked(): void {
+    this.isSending = false
+    this.#failures = 0
+  }
+
+  /** Puts `items`, which were sent, back to the head. */
+  failed(items: readonly T[]): void {
+    this.isSending = false
+    this.#failures++
+    this.#putBack(items)
+  }
+
+  /** Puts `items`, which were sent together, back to the head, each to be sent alone. */
+  split(items: readonly T[]): void {
+    this.isSending = false
+    this.#single += items.length
+    this.#putBack(items)
+  }
+
+  /** Takes out the items at the head for which `isToGo` is true, up to the first for which it isn't. */
+  takeWhile(isToGo: (item: T) => boolean): readonly T[] {
+    const from = this.#head
+    for (let item = this.#waiting[from]; item !== undefined; item = this.#waiting[this.#head]) {
+      if (!isToGo(item)) break
+      this.#head++
+    }
+    return this.#taken(from)
+  }
+
+  #putBack(items: readonly T[]): void {
+    this.#waiting = [...items, ...this.#waiting.slice(this.#head)]
+    this.#head = 0
+  }
+
+  #taken(from: number): readonly T[] {
+    const taken = this.#waiting.slice(from, this.#head)
+    if (this.#head >= 1_000 || this.#head === this.#waiting.length) {
+      this.#waiting = this.#waiting.slice(this.#head)
+      this.#head = 0
+    }
+    return taken
+  }
+}
