@@ -71,6 +71,7 @@ export class GroupMember implements GroupConsumer {
       kafka,
       groupId,
       instanceId,
+      leaveOnStop: options.leaveOnStop ?? false,
       sessionTimeoutMs,
       topics,
       partitions,

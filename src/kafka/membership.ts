@@ -31,6 +31,8 @@ export type MembershipOptions = {
    * Of a static member (KIP-345): it keeps its partitions through a restart that is shorter than its session.
    */
   readonly instanceId: string | undefined
+  /** True if a static member leaves the group when it stops. A member without an instance id always leaves. */
+  readonly leaveOnStop: boolean
   readonly sessionTimeoutMs: number
   readonly topics: readonly string[]
   /** How many of each topic there are to be given away. */
@@ -156,18 +158,18 @@ export class Membership {
   }
 
   /**
-   * Joins no more. Leaves the group, unless it is a static member: that one is expected back until its
-   * session is over. Never rejects: one that can't leave is forgotten a session later.
+   * Joins no more. Leaves the group, unless this is a static member without `leaveOnStop`: the group expects
+   * that one back until its session is over. Never rejects: the group forgets a member that can't leave when
+   * the session is over.
    */
   async stop(): Promise<void> {
-    const { coordinator, groupId, instanceId, log } = this.#options
+    const { coordinator, groupId, instanceId, leaveOnStop, log } = this.#options
     const memberId = this.#memberId
     this.#end()
-    if (instanceId === undefined && memberId !== '') {
+    if ((instanceId === undefined || leaveOnStop) && memberId !== '') {
       try {
         const { errorCode } = await coordinator.ask(leaveGroup(groupId, { memberId, instanceId }))
-        if (errorCode !== errorCodes.NONE && errorCode !== errorCodes.UNKNOWN_MEMBER_ID)
-          throw protocolError(errorCode)
+        if (!hasLeft.has(errorCode)) throw protocolError(errorCode)
       } catch (error) {
         log.warn(
           { err: error },
@@ -387,6 +389,13 @@ export class Membership {
     } else onFatal(error instanceof Error ? error : new Error(String(error)))
   }
 }
+
+/** What the coordinator answers a member that is in the group no more, be it since another has its instance id. */
+const hasLeft: ReadonlySet<number> = new Set([
+  errorCodes.NONE,
+  errorCodes.UNKNOWN_MEMBER_ID,
+  errorCodes.FENCED_INSTANCE_ID,
+])
 
 const sharedInstance =
   'another living worker has joined the group with the instance id of this one: give each its own kafka.instanceId'
