@@ -41,7 +41,15 @@ function worstOf(outcomes: readonly Outcome[]): Outcome {
 }
 
 function tableOf(rows: readonly Row[]): string {
-  const heads = ['partitions', 'processes/pod', 'steady changes', 'changes', 'behind s', 'later s', 'leaving s']
+  const heads = [
+    'partitions',
+    'processes/pod',
+    'steady changes',
+    'changes',
+    'behind s',
+    'later s',
+    'leaving s',
+  ]
   return [
     '',
     `pods over an hour, the worst of loads that take ${shares[0] * 100} to ${(shares.at(-1) ?? 0) * 100} % of all partitions' processes`,

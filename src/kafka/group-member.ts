@@ -18,10 +18,7 @@ import type { Partition } from './partition.ts'
 import type { Truncation } from './positions.ts'
 import { UnitTenures } from './unit-tenures.ts'
 
-/**
- * A commit that was given up may still be under way to a broker that hangs, and come after a newer one: so
- * long afterwards all is said again.
- */
+/** A commit given up may still reach a broker that hangs, after a newer one: all is said again by then. */
 const commitAgainMs = 15_000
 
 /**

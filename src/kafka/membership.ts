@@ -19,9 +19,9 @@ import {
   type JoinAnswer,
   type JoinedMember,
   joinGroup,
-  leaveGroup,
   syncGroup,
 } from './group-messages.ts'
+import { leave } from './leave.ts'
 import { BrokerTooOldError } from './wire.ts'
 
 export type MembershipOptions = {
@@ -31,7 +31,7 @@ export type MembershipOptions = {
    * Of a static member (KIP-345): it keeps its partitions through a restart that is shorter than its session.
    */
   readonly instanceId: string | undefined
-  /** True if a static member leaves the group when it stops. A member without an instance id always leaves. */
+  /** True if a static member leaves the group when it stops. Others always leave. */
   readonly leaveOnStop: boolean
   readonly sessionTimeoutMs: number
   readonly topics: readonly string[]
@@ -166,17 +166,8 @@ export class Membership {
     const { coordinator, groupId, instanceId, leaveOnStop, log } = this.#options
     const memberId = this.#memberId
     this.#end()
-    if ((instanceId === undefined || leaveOnStop) && memberId !== '') {
-      try {
-        const { errorCode } = await coordinator.ask(leaveGroup(groupId, { memberId, instanceId }))
-        if (!hasLeft.has(errorCode)) throw protocolError(errorCode)
-      } catch (error) {
-        log.warn(
-          { err: error },
-          'leaving the group failed: the group removes this member when its session is over',
-        )
-      }
-    }
+    if ((instanceId === undefined || leaveOnStop) && memberId !== '')
+      await leave(coordinator, groupId, { member: { memberId, instanceId }, log })
     this.#joining.close()
   }
 
@@ -389,13 +380,6 @@ export class Membership {
     } else onFatal(error instanceof Error ? error : new Error(String(error)))
   }
 }
-
-/** What the coordinator answers a member that is in the group no more, be it since another has its instance id. */
-const hasLeft: ReadonlySet<number> = new Set([
-  errorCodes.NONE,
-  errorCodes.UNKNOWN_MEMBER_ID,
-  errorCodes.FENCED_INSTANCE_ID,
-])
 
 const sharedInstance =
   'another living worker has joined the group with the instance id of this one: give each its own kafka.instanceId'
