@@ -242,7 +242,11 @@ const configTable = {
   },
   admin: adminKeys,
   gateway: {
-    host: text({ default: '0.0.0.0', description: 'The address that the gateway listens on.' }),
+    host: text({
+      default: '0.0.0.0',
+      description:
+        'The address that the gateway listens on. `::` is every address of the machine, of IPv4 too.',
+    }),
     port: integer({
       default: 8080,
       min: 0,
@@ -530,7 +534,11 @@ const configTable = {
     }),
   },
   http: {
-    host: text({ default: '0.0.0.0', description: 'The address that metrics and probes listen on.' }),
+    host: text({
+      default: '0.0.0.0',
+      description:
+        'The address that metrics and probes listen on. `::` is every address of the machine, of IPv4 too.',
+    }),
     port: integer({
       default: 9400,
       min: 0,
