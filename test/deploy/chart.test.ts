@@ -14,7 +14,6 @@ import {
   podOf,
   podsOf,
   render,
-  type Resource,
   type Variable,
 } from './render.ts'
 import { notRecorded, told } from './rules-of-chart.ts'
