@@ -60,6 +60,10 @@ const refined: Readonly<Record<string, Schema>> = {
   'admin.replicas': { type: 'integer', minimum: 1 },
   'admin.service.type': { enum: ['ClusterIP', 'NodePort', 'LoadBalancer'] },
   'deliveryLog.index.state.whenDeleted': { enum: ['Retain', 'Delete'] },
+  listenHost: { type: 'string', pattern: '^[0-9A-Fa-f.:]+$' },
+  'gateway.maxSurge': { type: ['integer', 'string'] },
+  'worker.instanceIdPrefix': { type: 'string', pattern: '^[A-Za-z0-9._-]{0,100}$' },
+  'worker.leaveOnStop': { enum: ['', true, false] },
   'worker.processes': { anyOf: [{ const: '' }, { type: 'integer', minimum: 1, maximum: 256 }] },
   'worker.state.whenDeleted': { enum: ['Retain', 'Delete'] },
   'worker.state.whenScaled': { enum: ['Retain', 'Delete'] },
@@ -72,7 +76,7 @@ const refined: Readonly<Record<string, Schema>> = {
 
 /** Objects of Kubernetes, and labels: what they may hold, the cluster says. */
 const open =
-  /(^|\.)(podSecurityContext|securityContext|resources|updateStrategy|labels|annotations|commonLabels|podLabels|podAnnotations|nodeSelector|affinity|volume)$/
+  /(^|\.)(podSecurityContext|securityContext|resources|updateStrategy|labels|annotations|commonLabels|podLabels|podAnnotations|nodeSelector|affinity|volume|triggerMetadata|authenticationRef)$/
 
 /** Refuses values that the chart doesn't know, such as those with a typing error. */
 function valuesSchema(text: string): Schema {
@@ -118,9 +122,14 @@ corrects their settings.
 
 \`\`\`
 docker build -f deploy/Dockerfile -t REGISTRY/sluice:VERSION . && docker push REGISTRY/sluice:VERSION
-helm install sluice deploy/helm/sluice --namespace sluice --create-namespace \\
-  --set image.repository=REGISTRY/sluice,image.tag=VERSION --set 'kafka.brokers={kafka-0.kafka:9092}' --set-file catalog.file=catalog.yaml
+kubectl create namespace sluice
+kubectl create secret generic sluice-catalog --namespace sluice --from-file=catalog.yaml
+helm install sluice deploy/helm/sluice --namespace sluice \\
+  --set image.repository=REGISTRY/sluice,image.tag=VERSION --set 'kafka.brokers={kafka-0.kafka:9092}' \\
+  --set catalog.volume.secret.secretName=sluice-catalog
 \`\`\`
+
+Where a release has published the image and this chart (docs/releasing.md), leave out the first line, set \`image.repository\` to what it names, and install \`oci://…/sluice\`.
 
 What it takes care of:
 
@@ -139,8 +148,9 @@ What it takes care of:
     --set deliveryLog.index.enabled=true,deliveryLog.existingSecret=sluice-log,deliveryLog.userKeyKey=user-key
   \`\`\`
 
-- **Secrets** are never values: the chart names Secrets that exist.
-- **The catalog**: a ConfigMap holds at most 1 MiB, and the kubelet brings an edit within about a minute; it is in force a second later. A larger one comes from a volume.
+- **Secrets** are never values: the chart names Secrets that exist. A catalog has secrets too (signing secrets, write keys). Keep it in a Secret, as above, or write \`\${CATALOG_X}\` in its place of each and name the
+  Secret with those variables in \`catalog.variablesSecret\`. \`catalog.file\` and \`catalog.inline\` put their text into a ConfigMap, and Helm keeps it with the release: give them a catalog without secrets alone.
+- **The catalog**: a ConfigMap or a Secret holds at most 1 MiB, and the kubelet brings an edit within about a minute; it is in force a second later. A larger one comes from another volume.
 - **Scaling**: \`worker.autoscaling\` asks for pods by the cores that they use and that the lag of \`events\` and \`replays\` takes beside, by the requests in flight, and by how late retries
   are (docs/scaling.md). With \`kind: hpa\` the Prometheus adapter has to serve three recorded series as external metrics:
 

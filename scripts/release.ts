@@ -101,7 +101,7 @@ function read(file: string): string {
   return readFileSync(join(root, file), 'utf8')
 }
 
-/** Tarball, chart, bill of materials and notes; then a statement of where they are from, and checksums of all. */
+/** Makes tarball, chart and bill of materials; then a statement of where they are from, and checksums of all. The notes are the release's text. */
 function makeFiles({ version, notes }: ReleasePlan, folder: string): readonly Artifact[] {
   const helm = process.env['HELM'] ?? 'helm'
   const helmVersion = run(helm, ['version', '--short']).trim()
@@ -112,7 +112,6 @@ function makeFiles({ version, notes }: ReleasePlan, folder: string): readonly Ar
   renameSync(join(apart, `sluice-${version}.tgz`), join(folder, `sluice-chart-${version}.tgz`))
   rmSync(apart, { recursive: true })
   run(process.execPath, ['scripts/sbom.ts', join(folder, `sluice-${version}.cdx.json`)])
-  writeFileSync(join(folder, 'notes.md'), notes)
   const commit = run('git', ['rev-parse', 'HEAD']).trim()
   const statement = provenanceOf({
     artifacts: artifactsIn(folder),
@@ -127,6 +126,7 @@ function makeFiles({ version, notes }: ReleasePlan, folder: string): readonly Ar
   const all = artifactsIn(folder)
   const lines = all.map(({ name, sha256 }) => `${sha256}  ${name}\n`)
   writeFileSync(join(folder, 'SHA256SUMS'), lines.join(''))
+  writeFileSync(join(folder, 'notes.md'), notes)
   return all
 }
 

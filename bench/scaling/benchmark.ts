@@ -36,11 +36,20 @@ function worstOf(outcomes: readonly Outcome[]): Outcome {
     most: most('most'),
     behindS: round(most('behindS'), 1),
     laterBehindS: round(most('laterBehindS'), 1),
+    leavingBehindS: round(most('leavingBehindS'), 1),
   }
 }
 
 function tableOf(rows: readonly Row[]): string {
-  const heads = ['partitions', 'processes/pod', 'steady changes', 'changes', 'behind s', 'later s']
+  const heads = [
+    'partitions',
+    'processes/pod',
+    'steady changes',
+    'changes',
+    'behind s',
+    'later s',
+    'leaving s',
+  ]
   return [
     '',
     `pods over an hour, the worst of loads that take ${shares[0] * 100} to ${(shares.at(-1) ?? 0) * 100} % of all partitions' processes`,
@@ -54,6 +63,7 @@ function tableOf(rows: readonly Row[]): string {
         String(row.changes),
         row.behindS.toFixed(0),
         row.laterBehindS.toFixed(0),
+        row.leavingBehindS.toFixed(0),
       ]),
     ),
   ].join('\n')

@@ -8,6 +8,8 @@ export type Costs = {
   startS: number
   /** Between a join or a leave and the first record of a partition that has moved. */
   handoverS: number
+  /** From the stop of a pod until the group gives its partitions to others: the session, where the pod doesn't leave. */
+  leaveS: number
   /** Cores of a process that has nothing to do. */
   idleCores: number
 }
@@ -50,6 +52,11 @@ export class Group {
     return this.waiting.reduce((sum, one) => sum + one, 0)
   }
 
+  /** Records that wait in the partition that has the most. */
+  get mostWaiting(): number {
+    return Math.max(...this.waiting)
+  }
+
   /** Pods whose processes are in the group. */
   get pods(): number {
     return new Set(this.#processes.map(({ pod }) => pod)).size
@@ -69,7 +76,7 @@ export class Group {
       this.#starting.delete(pod)
     }
     this.#processes = this.#processes.filter(({ pod }) => pod < pods)
-    this.#rebalance(nowS)
+    this.#rebalance(nowS, this.#costs.leaveS)
   }
 
   /** One second: what has come, by partition, and the retries that have become due. */
@@ -113,8 +120,8 @@ export class Group {
     return this.waiting[unit] ?? 0
   }
 
-  /** Each change of the members is one. */
-  #rebalance(nowS: number): void {
+  /** Each change of the members is one. `unreadS`: how long the partitions of those that left have no owner. */
+  #rebalance(nowS: number, unreadS = 0): void {
     this.#rebalances++
     const claims = this.#processes.map(({ id, since, units }) => ({ memberId: id, sinceMs: since, units }))
     const assigned = assignSticky(this.waiting.length, claims)
@@ -124,7 +131,7 @@ export class Group {
       for (const unit of process.units) {
         const before = this.#owners.get(unit)
         if (before !== undefined && before !== process.id)
-          this.#pausedUntilS[unit] = nowS + this.#costs.handoverS
+          this.#pausedUntilS[unit] = nowS + unreadS + this.#costs.handoverS
         this.#owners.set(unit, process.id)
       }
     }

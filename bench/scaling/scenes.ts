@@ -6,9 +6,12 @@ import { byLag, byWork } from './triggers.ts'
 
 /**
  * A process of a mid-sized machine. Moved partitions stand still for longer than the real members let them (`npm run bench -- group`): a
- * request that is under way ends first.
+ * request that is under way ends first. Pods leave the group when they stop, as the chart has them do where it scales them.
  */
-const costs: Costs = { perSecond: 4_000, startS: 40, handoverS: 5, idleCores: 0.05 }
+const costs: Costs = { perSecond: 4_000, startS: 40, handoverS: 5, leaveS: 0, idleCores: 0.05 }
+
+/** The default of `kafka.sessionTimeout`: so long the group keeps the partitions of a static member that doesn't leave. */
+export const sessionS = 30
 
 /** What the chart did before: 5,000 unsettled records a pod. */
 const lagPerPod = 5_000
@@ -21,8 +24,15 @@ export function sceneOf(
   {
     share,
     seed = 1,
+    leaveOnStop = true,
     ...size
-  }: { share: number; seed?: number; partitions?: number; processesPerPod?: number },
+  }: {
+    share: number
+    seed?: number
+    leaveOnStop?: boolean
+    partitions?: number
+    processesPerPod?: number
+  },
 ): Scene {
   const { utilization, drainS, ...defaults } = { ...chartDefaults(), ...size }
   const { partitions, processesPerPod } = defaults
@@ -30,7 +40,7 @@ export function sceneOf(
   return {
     ...defaults,
     seed,
-    costs,
+    costs: leaveOnStop ? costs : { ...costs, leaveS: sessionS },
     mostPods: Math.ceil(partitions / processesPerPod),
     load: { ...anHour, perSecond: atHeight / anHour.rise },
     trigger:
@@ -53,6 +63,8 @@ export type Outcome = {
   /** How far behind, in seconds of what comes: at most, and at most from five minutes after the rise on. */
   behindS: number
   laterBehindS: number
+  /** The same of the partition that waits for the longest, while pods leave after the fall. */
+  leavingBehindS: number
 }
 
 export function outcomeOf(moments: readonly Moment[]): Outcome {
@@ -66,5 +78,8 @@ export function outcomeOf(moments: readonly Moment[]): Outcome {
     most: Math.max(...moments.map(({ pods }) => pods)),
     behindS: behind(0),
     laterBehindS: behind(anHour.riseAtS + anHour.slopeS + 300),
+    leavingBehindS: Math.max(
+      ...moments.filter(({ atS }) => atS >= anHour.fallAtS).map((one) => one.partitionBehindS),
+    ),
   }
 }

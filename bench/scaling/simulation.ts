@@ -25,6 +25,8 @@ export type Moment = {
   /** That are asked for; those that start are among them. */
   pods: number
   lag: number
+  /** How far behind the partition was that waited for the longest since the last moment, in seconds of what comes. */
+  partitionBehindS: number
   rebalances: number
 }
 
@@ -45,6 +47,7 @@ export function simulate(scene: Scene): Moment[] {
   const retries = new Map<number, number>()
   const moments: Moment[] = []
   let pods = leastPods
+  let behindS = 0
   group.scale(-headStartS, pods)
   for (let nowS = -headStartS; nowS < load.untilS; nowS++) {
     const meanPerSecond = meanAt(nowS, load)
@@ -57,13 +60,17 @@ export function simulate(scene: Scene): Moment[] {
       group.waiting.map(() => each),
       due,
     )
+    behindS = Math.max(behindS, (group.mostWaiting * partitions) / meanPerSecond)
     if (nowS % periodS !== 0) continue
     scraped.scrape(nowS, group.told, group.lag)
     const next = autoscaler.decide(nowS, pods, trigger(scraped, nowS))
     if (next !== pods) group.scale(nowS, next)
     pods = next
+    const { lag, rebalances } = group
+    const partitionBehindS = behindS
+    behindS = 0
     if (nowS < 0) continue
-    moments.push({ atS: nowS, perSecond, meanPerSecond, pods, lag: group.lag, rebalances: group.rebalances })
+    moments.push({ atS: nowS, perSecond, meanPerSecond, pods, lag, partitionBehindS, rebalances })
   }
   return moments
 }

@@ -3,7 +3,11 @@ import { SECOND, MINUTE, MIB } from './units.ts'
 
 /** Of `sluice gateway`. */
 export const gatewayKeys = {
-  host: text({ default: '0.0.0.0', description: 'The address that the gateway listens on.' }),
+  host: text({
+    default: '0.0.0.0',
+    description:
+      'The address that the gateway listens on. `::` is every address of the machine, of IPv4 too.',
+  }),
   port: integer({
     default: 8080,
     min: 0,

@@ -37,8 +37,14 @@ export const kafkaKeys = {
     description:
       'The name of this worker in its group (static membership). It is unique in the group, and the same after a restart, as the name of a pod of a StatefulSet. ' +
       'A restart within the session moves no partition. A worker that stops and does not come back keeps its partitions until its session is over: ' +
-      'leave this out where names do not come back. ' +
+      'set `kafka.leaveOnStop` where names do not come back, as where an autoscaler takes pods away. ' +
       'When two workers run with the same name the first one ends with an error. Process N is the member NAME-N of the group.',
+  }),
+  leaveOnStop: boolean({
+    default: false,
+    description:
+      'What a worker with an instance id does when it stops in good order. `true`: it leaves its group, and its partitions move to the others at once. ' +
+      '`false`: the group keeps its partitions for it, so a restart within the session moves nothing. A worker without an instance id always leaves.',
   }),
   topicPrefix: text({
     default: defaultTopicPrefix,

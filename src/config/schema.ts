@@ -158,7 +158,11 @@ const configTable = {
   },
   ...deliveryKeys,
   http: {
-    host: text({ default: '0.0.0.0', description: 'The address that metrics and probes listen on.' }),
+    host: text({
+      default: '0.0.0.0',
+      description:
+        'The address that metrics and probes listen on. `::` is every address of the machine, of IPv4 too.',
+    }),
     port: integer({
       default: 9400,
       min: 0,

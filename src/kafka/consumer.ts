@@ -62,6 +62,8 @@ export type ConsumerOptions = {
    * notices.
    */
   instanceId?: string | undefined
+  /** Leave the group when a static member stops, so that its partitions move at once. Default: no. */
+  leaveOnStop?: boolean
   /**
    * Whether a member with this instance id was a process of this worker, for which there is none any more: it
    * is taken out.

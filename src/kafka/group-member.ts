@@ -69,6 +69,7 @@ export class GroupMember implements GroupConsumer {
       kafka,
       groupId,
       instanceId,
+      leaveOnStop: this.#options.leaveOnStop ?? false,
       sessionTimeoutMs,
       topics: topicsOf(this.#options),
       partitions,

@@ -19,9 +19,9 @@ import {
   type JoinAnswer,
   type JoinedMember,
   joinGroup,
-  leaveGroup,
   syncGroup,
 } from './group-messages.ts'
+import { leave } from './leave.ts'
 import { BrokerTooOldError } from './wire.ts'
 
 export type MembershipOptions = {
@@ -31,6 +31,8 @@ export type MembershipOptions = {
    * Of a static member (KIP-345): it keeps its partitions through a restart that is shorter than its session.
    */
   readonly instanceId: string | undefined
+  /** True if a static member leaves the group when it stops. Others always leave. */
+  readonly leaveOnStop: boolean
   readonly sessionTimeoutMs: number
   readonly topics: readonly string[]
   /** How many of each topic there are to be given away. */
@@ -156,25 +158,16 @@ export class Membership {
   }
 
   /**
-   * Joins no more. Leaves the group, unless it is a static member: that one is expected back until its
-   * session is over. Never rejects: one that can't leave is forgotten a session later.
+   * Joins no more. Leaves the group, unless this is a static member without `leaveOnStop`: the group expects
+   * that one back until its session is over. Never rejects: the group forgets a member that can't leave when
+   * the session is over.
    */
   async stop(): Promise<void> {
-    const { coordinator, groupId, instanceId, log } = this.#options
+    const { coordinator, groupId, instanceId, leaveOnStop, log } = this.#options
     const memberId = this.#memberId
     this.#end()
-    if (instanceId === undefined && memberId !== '') {
-      try {
-        const { errorCode } = await coordinator.ask(leaveGroup(groupId, { memberId, instanceId }))
-        if (errorCode !== errorCodes.NONE && errorCode !== errorCodes.UNKNOWN_MEMBER_ID)
-          throw protocolError(errorCode)
-      } catch (error) {
-        log.warn(
-          { err: error },
-          'leaving the group failed: the group removes this member when its session is over',
-        )
-      }
-    }
+    if ((instanceId === undefined || leaveOnStop) && memberId !== '')
+      await leave(coordinator, groupId, { member: { memberId, instanceId }, log })
     this.#joining.close()
   }
 

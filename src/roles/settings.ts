@@ -29,12 +29,12 @@ const onlyProcess: ProcessOf = { number: 1, count: 1 }
  * has no process for any more.
  */
 export function staticMember(
-  { kafka: { instanceId } }: Config,
+  { kafka: { instanceId, leaveOnStop } }: Config,
   { number, count } = onlyProcess,
-): { instanceId?: string; isFormerProcess?: (instanceId: string) => boolean } {
+): { instanceId?: string; leaveOnStop?: boolean; isFormerProcess?: (instanceId: string) => boolean } {
   if (instanceId === undefined) return {}
   const prefix = `${instanceId}-`
-  const own = { instanceId: `${prefix}${number}` }
+  const own = { instanceId: `${prefix}${number}`, leaveOnStop }
   if (number > 1) return own
   return {
     ...own,

@@ -8,17 +8,18 @@ import { readConfig } from '../../src/config/read.ts'
 import {
   chart,
   helmTemplate,
+  ofName,
   only,
   type Pod,
   podOf,
   podsOf,
   render,
-  type Resource,
   type Variable,
 } from './render.ts'
 import { notRecorded, told } from './rules-of-chart.ts'
 import { installTools, type Tools } from './tools.ts'
 
+const minimal = join(chart, 'ci/minimal-values.yaml')
 const valueSets = globSync('ci/*-values.yaml', { cwd: chart }).map((file) => join(chart, file))
 
 let tools: Tools
@@ -99,7 +100,7 @@ test.each(valueSets)('Sluice takes the settings that the chart gives it: %s', as
       // What a Secret or the pod says is any text.
       const given = env.map(({ name, value = 'told' }) => [
         name,
-        name === 'SLUICE_DELIVERY_PROXY' ? 'http://p:1' : value,
+        name === 'SLUICE_DELIVERY_PROXY' ? 'http://p:1' : value.replace('$(POD_NAME)', 'told'),
       ])
       const read = readConfig({ env: Object.fromEntries(given) })
       expect(read.ok ? '' : read.message).toBe('')
@@ -323,12 +324,7 @@ test.each([
   { given: 'settings.KAFKA_BROKERS=x', said: 'KAFKA_BROKERS' },
   { given: 'shutdownTimeout=soon', said: 'shutdownTimeout' },
 ])('a value that can only be a mistake is refused: $given', async ({ given, said }) => {
-  const { isOk, text } = await helmTemplate(tools, [
-    '-f',
-    join(chart, 'ci/minimal-values.yaml'),
-    '--set',
-    given,
-  ])
+  const { isOk, text } = await helmTemplate(tools, ['-f', minimal, '--set', given])
   expect(isOk).toBe(false)
   expect(text).toContain(said)
 })
@@ -340,8 +336,9 @@ test.each([
   { given: 'kafka.sasl.mechanism=plain', said: 'kafka.sasl.existingSecret is empty' },
   { given: 'admin.enabled=true', said: 'admin.tokens.existingSecret is empty' },
   { given: 'deliveryLog.index.enabled=true', said: 'deliveryLog.existingSecret is empty' },
+  { given: 'image.repository=', said: 'docker build -f deploy/Dockerfile -t REGISTRY/sluice:VERSION' },
 ])('what is missing is named: $given', async ({ given, said }) => {
-  const { isOk, text } = await helmTemplate(tools, ['--set', 'kafka.brokers={kafka:9092}', '--set', given])
+  const { isOk, text } = await helmTemplate(tools, ['-f', minimal, '--set', given])
   expect(isOk).toBe(false)
   expect(text).toContain(said)
 })
@@ -349,19 +346,12 @@ test.each([
 test('a catalog in a file is taken as it is', async () => {
   const text = await helmTemplate(tools, [
     '-f',
-    join(chart, 'ci/minimal-values.yaml'),
+    minimal,
     '--set-file',
     `catalog.file=${resolve(chart, '../../compose/catalog.yaml')}`,
   ])
   expect(text.text).toContain('writeKeys: [demo-write-key]')
 })
-
-/** The one of a kind whose name ends so. */
-function ofName(resources: readonly Resource[], kind: string, end: string): Resource {
-  const found = resources.find((one) => one.kind === kind && one.metadata.name.endsWith(end))
-  if (found === undefined) throw new Error(`there is no ${kind} …${end}`)
-  return found
-}
 
 /** A series of Prometheus that stays as it is. */
 function lag(labels: string, value: number) {

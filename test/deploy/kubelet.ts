@@ -35,7 +35,14 @@ export function planOf(pod: Pod, place: Place): ContainerPlan {
 
 function variablesOf({ env, envFrom = [] }: Container, place: Place): Record<string, string> {
   const whole = envFrom.flatMap(({ secretRef }) => Object.entries(dataOf('Secret', secretRef.name, place)))
-  return Object.fromEntries([...whole, ...env.map((one) => [one.name, valueOf(one, place)])])
+  const variables: Record<string, string> = Object.fromEntries(whole)
+  // Each may refer to those before it, as $(POD_NAME).
+  for (const one of env)
+    variables[one.name] = valueOf(one, place).replaceAll(
+      /\$\((\w+)\)/g,
+      (all, name: string) => variables[name] ?? all,
+    )
+  return variables
 }
 
 function valueOf({ name, value = '', valueFrom }: Variable, place: Place): string {

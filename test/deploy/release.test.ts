@@ -4,7 +4,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileS
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
 import { installTools, type Ran, runTool } from './tools.ts'
 
 /** `npm run release`, in a clone of this repository as it is committed. */
@@ -39,6 +40,29 @@ function release(...args: readonly string[]): Promise<Ran> {
   return runTool(process.execPath, [join(clone, 'scripts/release.ts'), ...args], { env })
 }
 
+type Step = { run?: string; uses?: string; env?: Record<string, string> }
+type Job = { needs?: string | string[]; if?: string; permissions: Record<string, string>; steps: Step[] }
+
+function jobs(): Record<string, Job> {
+  const { jobs: all }: { jobs: Record<string, Job> } = parse(
+    readFileSync(join(root, '.github/workflows/release.yml'), 'utf8'),
+  )
+  return all
+}
+
+function commandsOf(job: Job | undefined): string {
+  return (job?.steps ?? []).map(({ run = '' }) => run).join('\n')
+}
+
+/** What `gh release create` is given, below the folder of the release. */
+function attachedFiles(): string {
+  const files = commandsOf(jobs()['release']).matchAll(/ release\/(\S+)/g)
+  return [...files]
+    .map(([, name]) => name)
+    .filter((name) => name !== 'notes.md')
+    .join(' ')
+}
+
 function sha256(bytes: Buffer): string {
   return createHash('sha256').update(bytes).digest('hex')
 }
@@ -69,7 +93,12 @@ test('a release is prepared, tried, made and tagged; its files are whole, and sa
     'sluice-9.8.7.tgz',
     'sluice-chart-9.8.7.tgz',
   ])
-  const { isOk: areSumsRight } = await runTool('sh', ['-c', `cd '${folder}' && sha256sum --check SHA256SUMS`])
+  // Who downloads a release has what the workflow attaches: all but the notes, which are its text.
+  const attached = join(scratch, 'attached')
+  const { isOk: areSumsRight } = await runTool('sh', [
+    '-c',
+    `mkdir '${attached}' && cd '${folder}' && cp ${attachedFiles()} '${attached}' && cd '${attached}' && sha256sum --check --strict SHA256SUMS`,
+  ])
   expect(areSumsRight).toBe(true)
   expect(await git('tag', '-l', '--format=%(contents)', 'v9.8.7')).toContain(
     readFileSync(join(folder, 'notes.md'), 'utf8').split('\n')[2],
@@ -88,7 +117,7 @@ test('a release is prepared, tried, made and tagged; its files are whole, and sa
   ])
   for (const { name, digest } of statement.subject)
     expect([name, digest.sha256]).toEqual([name, sha256(readFileSync(join(folder, name)))])
-  expect(statement.subject).toHaveLength(4)
+  expect(statement.subject).toHaveLength(3)
   expect(read('sluice-9.8.7.cdx.json').metadata.component).toMatchObject({ name: 'sluice', version: '9.8.7' })
 
   const { text: chart } = await runTool(helm, ['show', 'chart', join(folder, 'sluice-chart-9.8.7.tgz')])
@@ -122,4 +151,26 @@ test('a version that the chart does not have is not released', async () => {
   expect(text).toContain('CHANGELOG.md has no section "## 9.9.0 - DATE"')
   expect(text).toContain('the tree has changes')
   expect(await git('tag')).toBe('v9.8.7')
+})
+
+describe('the workflow', () => {
+  test('publishes nothing that has not passed all that a change must pass', () => {
+    const { check, ...others } = jobs()
+    expect(commandsOf(check)).toContain('.ci/run')
+    expect(others['release']?.needs).toBe('check')
+    for (const { needs = [] } of Object.values(others)) expect([needs].flat().length).toBeGreaterThan(0)
+  })
+
+  test('pushes the image for both architectures and the chart, where variables of the repository name a registry', () => {
+    const { image } = jobs()
+    expect(image).toMatchObject({ needs: 'release', if: "vars.IMAGE_REPOSITORY != ''" })
+    const commands = commandsOf(image)
+    expect(commands).toContain('--platform linux/amd64,linux/arm64')
+    expect(commands).toContain('--file deploy/Dockerfile')
+    expect(commands).toMatch(/helm push sluice-chart-\S+ "\$CHART_REPOSITORY"/)
+    const dockerfile = readFileSync(join(root, 'deploy/Dockerfile'), 'utf8')
+    const given = new Set([...commands.matchAll(/--build-arg (\w+)=/g)].map(([, name]) => name))
+    expect(given).toEqual(new Set(['BUILD_COMMIT', 'BUILD_DATE', 'BUILD_SOURCE', 'BUILD_VERSION']))
+    for (const name of given) expect(dockerfile).toContain(`ARG ${name}\n`)
+  })
 })

@@ -1,8 +1,16 @@
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseAllDocuments } from 'yaml'
 import { kubernetesVersions, type Ran, runTool, type Tools } from './tools.ts'
 
 export const chart = resolve(import.meta.dirname, '../../deploy/helm/sluice')
+
+const minimal = join(chart, 'ci/minimal-values.yaml')
+
+function newest(): string {
+  return kubernetesVersions.at(-1) ?? ''
+}
 
 type KeyRef = { name: string; key: string }
 export type Variable = {
@@ -33,6 +41,10 @@ export type Pod = {
   securityContext: object
   containers: [Container]
   volumes: Volume[]
+  nodeSelector?: object
+  tolerations?: object[]
+  affinity?: object
+  priorityClassName?: string
 }
 
 export type Resource = {
@@ -44,14 +56,13 @@ export type Resource = {
 
 /** `helm template` of the release `release` in the namespace `sluice`. */
 export function helmTemplate({ helm }: Tools, args: readonly string[]): Promise<Ran> {
-  const version = kubernetesVersions.at(-1) ?? ''
-  const release = ['template', 'release', chart, '--namespace', 'sluice', '--kube-version', version]
+  const release = ['template', 'release', chart, '--namespace', 'sluice', '--kube-version', newest()]
   return runTool(helm, [...release, ...args])
 }
 
 /** What the chart makes of values; those of `minimal-values.yaml` where nothing else is said. */
 export async function render(tools: Tools, ...args: readonly string[]): Promise<Resource[]> {
-  const { isOk, text } = await helmTemplate(tools, ['-f', join(chart, 'ci/minimal-values.yaml'), ...args])
+  const { isOk, text } = await helmTemplate(tools, ['-f', minimal, ...args])
   if (!isOk) throw new Error(text)
   return parseAllDocuments(text).flatMap((document): Resource[] => {
     const resource: Resource | null = document.toJS()
@@ -59,11 +70,38 @@ export async function render(tools: Tools, ...args: readonly string[]): Promise<
   })
 }
 
+/** What Helm says after an install with these values: `helm template` leaves that out. */
+export async function renderNotes({ helm }: Tools, ...args: readonly string[]): Promise<string> {
+  const copy = mkdtempSync(join(tmpdir(), 'sluice-notes-'))
+  try {
+    cpSync(chart, copy, { recursive: true })
+    cpSync(join(chart, 'templates/NOTES.txt'), join(copy, 'NOTES.txt'))
+    const text = '{{ tpl (.Files.Get "NOTES.txt") . | quote }}'
+    writeFileSync(join(copy, 'templates/told.yaml'), `kind: Notes\nmetadata: { name: told }\ntext: ${text}\n`)
+    const told = ['--show-only', 'templates/told.yaml']
+    const release = ['template', 'release', copy, '--namespace', 'sluice', '--kube-version', newest()]
+    const ran = await runTool(helm, [...release, ...told, '-f', minimal, ...args])
+    if (!ran.isOk) throw new Error(ran.text)
+    const [document] = parseAllDocuments(ran.output)
+    const { text: notes }: { text: string } = Object(document?.toJS())
+    return notes
+  } finally {
+    rmSync(copy, { recursive: true, force: true })
+  }
+}
+
 /** The one of this kind; throws where there are more, or none. */
 export function only(resources: readonly Resource[], kind: string): Resource {
   const [first, ...others] = resources.filter((resource) => resource.kind === kind)
   if (first === undefined || others.length > 0) throw new Error(`not exactly one ${kind}`)
   return first
+}
+
+/** The one of a kind whose name ends so. */
+export function ofName(resources: readonly Resource[], kind: string, end: string): Resource {
+  const found = resources.find((one) => one.kind === kind && one.metadata.name.endsWith(end))
+  if (found === undefined) throw new Error(`there is no ${kind} …${end}`)
+  return found
 }
 
 export function podOf({ spec }: Resource): Pod {

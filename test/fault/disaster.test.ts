@@ -1,16 +1,21 @@
 import { execFile } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { ensureJars } from '../../src/development/jars.ts'
 import { encodeCommitMetadata } from '../../src/kafka/commit-metadata.ts'
 import { openCluster } from '../../src/kafka/open-cluster.ts'
 import { otherProgram, testKafka } from '../support/kafka.ts'
 import { openShop, type Shop, troubleOf } from '../support/shop.ts'
 import { until } from '../support/until.ts'
+import { runSluice } from '../support/worker-process.ts'
 
 /** What docs/operations.md says of commits that are lost, and of a cluster that mirrors another. */
 
 const partition = 2
+const root = resolve(import.meta.dirname, '../..')
 
 /** A version of Kafka whose jars have the tools. */
 const withTools = '3.3.2'
@@ -28,14 +33,43 @@ async function consumerGroups(...args: readonly string[]): Promise<string> {
   return stdout
 }
 
-async function resetTo(shop: Shop, time: Date, topics: readonly string[]): Promise<void> {
-  const named = topics.flatMap((topic) => ['--topic', shop.topic(topic)])
-  const when = ['--to-datetime', time.toISOString()]
-  await consumerGroups('--group', groupOf(shop), '--reset-offsets', ...when, ...named, '--execute')
+/** What the page has its reader run after a heading, with times in the place of those that it shows. */
+function commandsOf(heading: string, times: readonly Date[]): string {
+  const page = readFileSync(resolve(root, 'docs/operations.md'), 'utf8')
+  const [, block = ''] = /^```\n([^]*?)^```$/m.exec(page.slice(page.indexOf(heading))) ?? []
+  const left = [...times]
+  return block.replaceAll(/--to-datetime \S+/g, () => `--to-datetime ${left.shift()?.toISOString()}`)
+}
+
+/** Runs lines of a shell in which the commands of the page are there, as is a worker's environment. */
+async function runLines(shop: Shop, lines: string): Promise<void> {
+  const commands = mkdtempSync(join(tmpdir(), 'sluice-commands-'))
+  onTestFinished(() => rmSync(commands, { recursive: true, force: true }))
+  const jars = await ensureJars(() => undefined, withTools)
+  for (const [name, command] of [
+    ['sluice', `${process.execPath} ${resolve(root, 'src/main.ts')}`],
+    [
+      'kafka-consumer-groups.sh',
+      `java -XX:TieredStopAtLevel=1 -cp '${jars}/*' kafka.admin.ConsumerGroupCommand`,
+    ],
+  ] as const)
+    writeFileSync(join(commands, name), `#!/bin/sh\nexec ${command} "$@"\n`, { mode: 0o755 })
+  const here = lines
+    .replaceAll('BROKER', testKafka().join(','))
+    .replaceAll('--group sluice', `--group ${groupOf(shop)}`)
+  await promisify(execFile)('sh', ['-euc', here], {
+    env: { ...process.env, ...shop.scene.variables, PATH: `${commands}:${process.env['PATH']}` },
+  })
 }
 
 function groupOf(shop: Shop): string {
   return String(shop.scene.variables['SLUICE_KAFKA_GROUP_ID'])
+}
+
+/** To the second generation of topics. */
+async function grow({ scene }: Shop): Promise<void> {
+  await runSluice(['topics', 'grow', '16'], scene.variables)
+  Object.assign(scene.variables, { SLUICE_TOPICS_PARTITIONS: '16', SLUICE_TOPICS_GENERATION: '2' })
 }
 
 /** Delivered before a moment, and written after it. */
@@ -57,20 +91,38 @@ async function timesOf(shop: Shop, ids: readonly string[]): Promise<Set<number>>
   return new Set(ids.map((id) => arrivals.get(id)?.length ?? 0))
 }
 
-test('a group whose commits are lost goes on from the time that it is set to: what came before is not repeated', async () => {
-  const shop = await openShop()
-  const { delivered, since, written } = await deliverThenWrite(shop)
-  await consumerGroups('--delete', '--group', groupOf(shop))
-  await resetTo(shop, since, ['events', 'deletions', 'memberships'])
-  const earlier = new Date(since.getTime() - 2 * 3_600_000)
-  await resetTo(shop, earlier, ['audience-changes', 'replays', 'retry.1s'])
-  const worker = await shop.start()
-  await shop.untilArrived(written)
-  await until('all is settled', async () => (await worker.metric('sluice_consumer_lag_records')) === 0)
-  expect(await timesOf(shop, delivered)).toEqual(new Set([1]))
-  expect(await timesOf(shop, written)).toEqual(new Set([1]))
-  expect(troubleOf(worker, { topic: shop.topic('events') })).toEqual([])
-})
+test.each([
+  { generation: 1, prefix: '' },
+  { generation: 2, prefix: 'g2.' },
+])(
+  'a group whose commits are lost goes on from the time that it is set to: what came before is not repeated (generation $generation)',
+  async ({ generation, prefix }) => {
+    const shop = await openShop()
+    if (generation > 1) await grow(shop)
+    const { delivered, since, written } = await deliverThenWrite(shop)
+    await consumerGroups('--delete', '--group', groupOf(shop))
+    const earlier = new Date(since.getTime() - 2 * 3_600_000)
+    await runLines(
+      shop,
+      commandsOf("**The cluster is back, the group's offsets are gone.**", [since, earlier]),
+    )
+    const committed = await consumerGroups('--describe', '--group', groupOf(shop))
+    const names = [
+      'events',
+      'deletions',
+      'audience-changes',
+      ...['memberships', 'replays', 'retry.1s'].map((name) => `${prefix}${name}`),
+    ]
+    const topics = new Set([...committed.matchAll(/^\S+ +(\S+) +\d+ +\d+ /gm)].map(([, topic]) => topic))
+    expect(topics).toEqual(new Set(names.map((name) => shop.topic(name))))
+    const worker = await shop.start()
+    await shop.untilArrived(written)
+    await until('all is settled', async () => (await worker.metric('sluice_consumer_lag_records')) === 0)
+    expect(await timesOf(shop, delivered)).toEqual(new Set([1]))
+    expect(await timesOf(shop, written)).toEqual(new Set([1]))
+    expect(troubleOf(worker, { topic: shop.topic('events') })).toEqual([])
+  },
+)
 
 test('one that is not set delivers all that the topics have once more', async () => {
   const shop = await openShop()

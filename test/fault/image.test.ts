@@ -35,7 +35,12 @@ let image: Image
 
 beforeAll(async () => {
   builds = await prepareImageBuilds()
-  image = await builds.build('amd64', { BUILD_COMMIT: commit, BUILD_DATE: date })
+  image = await builds.build('amd64', {
+    BUILD_COMMIT: commit,
+    BUILD_DATE: date,
+    BUILD_VERSION: '9.8.7',
+    BUILD_SOURCE: 'https://git.example/team/sluice',
+  })
 }, buildMs)
 
 afterAll(() => builds.remove(), buildMs)
@@ -46,7 +51,20 @@ describe('the image', () => {
   test('says what it was made of', async () => {
     const said = await runContainer(image, { args: ['--version'], env: {} })
     expect(said).toContain(`(commit ${commit.slice(0, 12)} of 2026-01-02T02:04:05Z)`)
-    expect(image.config.Labels['org.opencontainers.image.revision']).toBe(commit)
+    expect(image.config.Labels).toMatchObject({
+      'org.opencontainers.image.revision': commit,
+      'org.opencontainers.image.version': '9.8.7',
+      'org.opencontainers.image.source': 'https://git.example/team/sluice',
+    })
+  })
+
+  test('has the command sluice, as runbooks have it run in a pod', async () => {
+    const said = await runContainer(image, {
+      entrypoint: ['/bin/sh', '-c'],
+      args: ['sluice --version'],
+      env: {},
+    })
+    expect(said).toContain(`(commit ${commit.slice(0, 12)}`)
   })
 
   test('holds what runs: no npm, no compiler, no sources, no packages of development, and adds less than 175 MB', () => {

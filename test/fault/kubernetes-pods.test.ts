@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -7,6 +7,7 @@ import { stringify } from 'yaml'
 import { type Place, planOf, probe } from '../deploy/kubelet.ts'
 import { chart, type Pod } from '../deploy/render.ts'
 import { installTools } from '../deploy/tools.ts'
+import { type AdminTokens, makeTokens } from '../support/admin.ts'
 import { createAuthority } from '../support/certificates.ts'
 import { type Container, type ContainerPlan, runContainer, startContainer } from '../support/container.ts'
 import { type CountingReceiver, startCountingReceiver } from '../support/counting-receiver.ts'
@@ -33,12 +34,14 @@ let builds: ImageBuilds
 let image: Image
 let release: Release
 let folder: string
+let tokens: AdminTokens
 
 beforeAll(async () => {
   const tools = await installTools()
   kubernetes = await startKubernetes({ definitions: tools.customResources })
   kafka = await startGuardedKafka()
   receiver = await startCountingReceiver({ identity: authority.issue({ names: ['127.0.0.1'] }) })
+  tokens = await makeTokens()
   builds = await prepareImageBuilds()
   image = await builds.build('amd64', { BUILD_COMMIT: commit.trim(), BUILD_DATE: '2026-01-02T03:04:05Z' })
   release = await createRelease(kubernetes, tools, { namespace })
@@ -52,10 +55,11 @@ afterAll(async () => {
   await kafka.stop()
   await receiver.stop()
   await builds.remove()
+  tokens.remove()
   rmSync(folder, { recursive: true, force: true })
 }, 120_000)
 
-test('the pods that the API server has run as processes with what they refer to, answer their probes, and deliver', async () => {
+test('the pods that the API server has run as processes with what they refer to, answer their probes, deliver, and tell operators of it', async () => {
   await kubernetes.apply(referred())
   const { isOk, text } = await release.upgrade([join(chart, 'ci/minimal-values.yaml'), values()])
   expect(isOk ? '' : text).toBe('')
@@ -67,8 +71,14 @@ test('the pods that the API server has run as processes with what they refer to,
   }
   await runContainer(image, planFor(await jobPod(), place))
   const pods = (await kubernetes.get(['pods', '-n', namespace])).map(ofPod)
-  expect(pods.map(({ spec }) => spec.containers[0].args)).toEqual([['gateway'], ['worker'], ['worker']])
-  const running = pods.map((pod) => ({ ...pod, container: startContainer(image, planFor(pod, place)) }))
+  expect(pods.map(({ spec }) => spec.containers[0].args)).toEqual([
+    ['admin'],
+    ['gateway'],
+    ['log', 'serve'],
+    ['worker'],
+    ['worker'],
+  ])
+  const running = pods.map((pod) => ({ ...pod, container: startContainer(image, planFor(pod, place, pods)) }))
   for (const { spec, address, container } of running) {
     await until('its readiness probe says so', () => probe(spec, 'readinessProbe', address)).catch(
       (cause: unknown) => {
@@ -78,9 +88,8 @@ test('the pods that the API server has run as processes with what they refer to,
     expect(await probe(spec, 'livenessProbe', address)).toBe(true)
   }
 
-  const [gateway, ...workers] = running
-  const port = gateway?.spec.containers[0].ports?.find(({ name }) => name === 'http')?.containerPort
-  const answer = await fetch(`http://${gateway?.address}:${port}/v1/track`, {
+  const [admin, gateway, log, ...workers] = running
+  const answer = await fetch(`${originOf(gateway)}/v1/track`, {
     method: 'POST',
     headers: { authorization: `Basic ${btoa(`${writeKey}:`)}` },
     body: JSON.stringify({ messageId: 'from-a-pod', userId: 'u1', event: 'Hello' }),
@@ -88,7 +97,15 @@ test('the pods that the API server has run as processes with what they refer to,
   expect(answer.status).toBe(200)
   await until('it has arrived', async () => (await receiver.arrivals('/crm')).has('from-a-pod'))
 
-  for (const { name } of workers)
+  const told = await until('the admin API knows of it', async () => {
+    const reply = await fetch(`${originOf(admin)}/v1/log/messages/from-a-pod`, {
+      headers: { authorization: `Bearer ${tokens.read}` },
+    })
+    return reply.ok && reply.text()
+  })
+  expect(told).toContain('"crm"')
+
+  for (const { name } of [...workers, ...(log === undefined ? [] : [log])])
     expect(readdirSync(place.claims?.get(`state-${name}`) ?? '')).not.toEqual([])
   for (const { spec, container } of running) await expectEndsInTime(container, spec)
 })
@@ -107,6 +124,8 @@ function values(): object {
     trustedCertificates: { existingConfigMap: 'company-ca' },
     gateway: { replicas: 1 },
     worker: { minReadySeconds: 0 },
+    admin: { enabled: true, tokens: { existingSecret: 'admin-tokens' } },
+    deliveryLog: { existingSecret: 'delivery-log', userKeyKey: 'user-key', index: { enabled: true } },
     settings: { SLUICE_TOPICS_DEVELOPMENT: true, SLUICE_DELIVERY_ALLOW_ADDRESSES: '127.0.0.0/8' },
   }
 }
@@ -128,6 +147,8 @@ function referred(): object[] {
     secret('kafka-tls', { 'ca.crt': kafka.authority.cert }),
     secret('kafka-login', { username: user.name, password: user.password }),
     secret('our-secrets', { CATALOG_CRM_SECRET: 'a-shared-secret' }),
+    secret('admin-tokens', { tokens: readFileSync(tokens.file, 'utf8') }),
+    secret('delivery-log', { token: 'token-of-the-index', 'user-key': 'key-to-hash-users' }),
     map('our-catalog', { 'catalog.yaml': stringify(catalog) }),
     map('company-ca', { 'ca.crt': authority.cert }),
   ]
@@ -161,10 +182,30 @@ async function jobPod(): Promise<RunPod> {
   return { name: 'topics', spec: spec.template.spec, address: '127.77.0.1' }
 }
 
-/** As it is, but for the address: here all have the network of the machine. */
-function planFor({ name, spec, address }: RunPod, place: Omit<Place, 'podName'>): ContainerPlan {
+/** Its port `http`, as a Service finds it. */
+function originOf(pod: RunPod | undefined): string {
+  const port = pod?.spec.containers[0].ports?.find(({ name }) => name === 'http')?.containerPort
+  return `http://${pod?.address}:${port}`
+}
+
+/** As it is, but for addresses: here all have the network of the machine, in which nobody knows the names of Services. */
+function planFor(
+  { name, spec, address }: RunPod,
+  place: Omit<Place, 'podName'>,
+  others: readonly RunPod[] = [],
+): ContainerPlan {
   const plan = planOf(spec, { ...place, podName: name })
-  return { ...plan, env: { ...plan.env, SLUICE_HTTP_HOST: address, SLUICE_GATEWAY_HOST: address } }
+  const hosts = ['HTTP', 'GATEWAY', 'ADMIN', 'INDEX'].map((of) => [`SLUICE_${of}_HOST`, address])
+  const log = others.find((one) => one.spec.containers[0].name === 'log')
+  const asked = plan.env['SLUICE_INDEX_URL']?.replace(`${release.name}-sluice-log`, log?.address ?? '')
+  return {
+    ...plan,
+    env: {
+      ...plan.env,
+      ...Object.fromEntries(hosts),
+      ...(asked !== undefined && { SLUICE_INDEX_URL: asked }),
+    },
+  }
 }
 
 /** By claim: the folder of the volume that it is bound to. */

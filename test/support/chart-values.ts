@@ -15,10 +15,21 @@ export const someValues = fc.record(
     commonLabels: labels,
     shutdownTimeout: fc.constantFrom('10s', '1m', '1500ms'),
     settings: fc.constantFrom({}, { SLUICE_DELIVERY_TIMEOUT: '3s', SLUICE_LOG_ATTEMPTS: false }),
-    extraEnv: fc.constantFrom([], [{ name: 'TZ', value: 'UTC' }]),
+    extraEnv: fc.constantFrom(
+      [],
+      [{ name: 'TZ', value: 'UTC' }],
+      [{ name: 'OTEL_EXPORTER_OTLP_ENDPOINT', value: 'http://collector:4318' }],
+    ),
+    listenHost: fc.constantFrom('0.0.0.0', '::'),
+    extraVolumes: fc.constantFrom([], [{ name: 'more', emptyDir: {} }]),
     imagePullSecrets: fc.constantFrom([], ['registry-login']),
     topics: fc.record(
-      { apply: fc.boolean(), partitions: fc.constantFrom(1, 12, 48) },
+      {
+        apply: fc.boolean(),
+        partitions: fc.constantFrom(1, 12, 48),
+        podAnnotations: fc.constantFrom({}, { 'sidecar.istio.io/inject': 'false' }),
+        tolerations: fc.constantFrom([], [{ key: 'pool', operator: 'Exists' }]),
+      },
       { noNullPrototype: true },
     ),
     serviceAccount: fc.constantFrom({ create: true }, { create: false }, { create: false, name: 'ours' }),
@@ -42,11 +53,18 @@ export const someValues = fc.record(
         processes: fc.constantFrom('', 1, 3),
         resources,
         minReadySeconds: fc.constant(0),
+        instanceIdPrefix: fc.constantFrom('', 'east-'),
+        leaveOnStop: fc.constantFrom('', true, false),
         podDisruptionBudget: fc.constantFrom({ enabled: true, maxUnavailable: '25%' }, { enabled: false }),
         podLabels: labels,
         autoscaling: fc.constantFrom(
           { enabled: false },
           { enabled: true },
+          {
+            enabled: true,
+            authenticationRef: { name: 'prometheus' },
+            triggerMetadata: { authModes: 'bearer' },
+          },
           { enabled: true, kind: 'hpa', maxReplicas: 5 },
         ),
       },
@@ -56,6 +74,7 @@ export const someValues = fc.record(
       {
         enabled: fc.boolean(),
         replicas: fc.integer({ min: 1, max: 3 }),
+        maxSurge: fc.constantFrom(1, '25%'),
         resources,
         // Nobody here gives a LoadBalancer its address, which Helm would wait for.
         service: fc.constantFrom({}, { type: 'NodePort' }, { port: 8080 }),

@@ -34,12 +34,15 @@ export type Report = {
 export async function underLoad({
   program,
   workers = 2,
+  variablesOf = () => ({}),
   change,
 }: {
   /** What the first workers run, where it isn't this one. */
   program?: string
   /** How many there are at first. */
   workers?: number
+  /** Settings of the worker of that name. */
+  variablesOf?: (name: string) => Record<string, string>
   change: (group: ChangingGroup, startedMs: number) => Promise<void>
 }): Promise<Report> {
   const trust = createTrust('https')
@@ -70,7 +73,7 @@ export async function underLoad({
   const group = new ChangingGroup({
     start: (name, other) =>
       startSluice(
-        { ...scene.variables, CATALOG_WORKER: name },
+        { ...scene.variables, ...variablesOf(name), CATALOG_WORKER: name },
         { readyMs, ...(other !== undefined && { program: other }) },
       ),
   })

@@ -21,6 +21,18 @@ function environment(variables: Record<string, string>): NodeJS.ProcessEnv {
   })
 }
 
+/** Settings that workers don't read. Earlier versions, which tests run too, refuse those that they don't know. */
+const ofOtherRoles: ReadonlySet<string> = new Set([
+  'SLUICE_ADMIN_PORT',
+  'SLUICE_INDEX_FOLDER',
+  'SLUICE_INDEX_PORT',
+])
+
+function workerEnvironment(variables: Record<string, string>): NodeJS.ProcessEnv {
+  const all = Object.entries(environment(variables))
+  return Object.fromEntries(all.filter(([name]) => !ofOtherRoles.has(name) || name in variables))
+}
+
 /** Runs a command to its end, whatever that is. Without `isRead` nobody reads what it prints. `killAfterMs`: `kill -9` then, if it still runs. */
 export async function runToEnd(
   args: readonly string[],
@@ -61,7 +73,7 @@ export async function startSluice(
 ): Promise<SluiceProcess> {
   return startProgram(program, {
     role,
-    env: environment(variables),
+    env: role === 'worker' ? workerEnvironment(variables) : environment(variables),
     readyMs,
     isUnready,
     onSpawned({ pid, said }) {

@@ -96,3 +96,30 @@ test('with the setting off, nothing is filled in', async () => {
   expect(await ipsOf(plain, [{}, { ip: '203.0.113.7' }])).toEqual([undefined, '203.0.113.7'])
   await plain.stop()
 })
+
+describe('where it listens on :: as in a cluster with IPv6', () => {
+  beforeAll(async () => {
+    gateway = await startGateway({ variables: { SLUICE_GATEWAY_HOST: '::', SLUICE_HTTP_HOST: '::' } })
+  })
+
+  afterAll(() => gateway.stop())
+
+  test('a message that came by IPv4 has that address', async () => {
+    expect(await ipsOf(gateway, [undefined])).toEqual(['127.0.0.1'])
+  })
+
+  test('a message that came by IPv6 has that one, and probes are answered there', async () => {
+    const messageId = `m${nextId++}`
+    const reply = await fetch(`${gateway.origin.replace('127.0.0.1', '[::1]')}/v1/track`, {
+      method: 'POST',
+      body: JSON.stringify({ writeKey: 'KEY', event: 'E', userId: 'u1', messageId }),
+    })
+    expect(reply.status).toBe(200)
+    const found = (await gateway.read('events')).find(({ value }) => value['messageId'] === messageId)
+    expect(found?.value['context']).toEqual({ ip: '::1' })
+    const probes = [`127.0.0.1`, '[::1]'].map((host) =>
+      fetch(`http://${host}:${gateway.process.httpPort}/livez`),
+    )
+    expect((await Promise.all(probes)).map(({ status }) => status)).toEqual([200, 200])
+  })
+})

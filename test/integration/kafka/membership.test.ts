@@ -37,9 +37,19 @@ type Joined = {
   leave(): Promise<void>
 }
 
-type Options = { topics?: readonly string[]; instanceId?: string; sessionTimeoutMs?: number }
+type Options = {
+  topics?: readonly string[]
+  instanceId?: string
+  leaveOnStop?: boolean
+  sessionTimeoutMs?: number
+}
 
-function begin({ topics = [topic], instanceId, sessionTimeoutMs = 60_000 }: Options = {}): Joined {
+function begin({
+  topics = [topic],
+  instanceId,
+  leaveOnStop = false,
+  sessionTimeoutMs = 60_000,
+}: Options = {}): Joined {
   const kafka = workerKafka()
   const coordinator = new Coordinator(kafka, groupId, topic)
   const assignments: Assigned[] = []
@@ -50,6 +60,7 @@ function begin({ topics = [topic], instanceId, sessionTimeoutMs = 60_000 }: Opti
     kafka,
     groupId,
     instanceId,
+    leaveOnStop,
     sessionTimeoutMs,
     topics,
     partitions: 6,
@@ -160,6 +171,8 @@ describe('members of a group', () => {
   })
 })
 
+const failedToLeave = expect.objectContaining({ message: expect.stringMatching(/^leaving the group failed/) })
+
 describe('a static member', () => {
   test('that is stopped and started again moves nothing, and nobody joins for it', async () => {
     const one = await join({ instanceId: 'pod-0' })
@@ -176,6 +189,25 @@ describe('a static member', () => {
     await until('a heartbeat is answered', () => one.membership.heardAtMs > heardMs)
     expect(one.assignments).toHaveLength(2)
     expect(again.assignments).toHaveLength(1)
+  })
+
+  test('that leaves when it stops gives its units to the others at once', async () => {
+    const one = await join({ instanceId: 'pod-0', leaveOnStop: true })
+    const two = await join({ instanceId: 'pod-1', leaveOnStop: true })
+    await until('the first has joined again', () => one.assignments.length === 2)
+    await stop(two)
+    // The session lasts for a minute.
+    await until('the first has them all', () => one.owned()[topic]?.length === all.length)
+    expect(two.said).not.toContainEqual(failedToLeave)
+  })
+
+  test('that leaves when it stops, and whose instance id another one has by then, ends without a word', async () => {
+    const one = await join({ instanceId: 'pod-0', leaveOnStop: true })
+    const two = await join({ instanceId: 'pod-0', leaveOnStop: true })
+    await until('the first is told', () => one.fatal.length > 0)
+    await stop(one)
+    expect(one.said).not.toContainEqual(failedToLeave)
+    expect(two.owned()).toEqual({ [topic]: all })
   })
 
   test('that leads the group moves nothing either when it is killed and started again', async () => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { Autoscaler, type Behavior } from '../../../bench/scaling/autoscaler.ts'
 import { shares } from '../../../bench/scaling/benchmark.ts'
 import { chartDefaults } from '../../../bench/scaling/chart-defaults.ts'
-import { type Outcome, outcomeOf, sceneOf } from '../../../bench/scaling/scenes.ts'
+import { type Outcome, outcomeOf, sceneOf, sessionS } from '../../../bench/scaling/scenes.ts'
 import { simulate } from '../../../bench/scaling/simulation.ts'
 
 /** Heights of the load, and what chance makes of each: so many that pods, partitions and load fit together well and badly. */
@@ -28,9 +28,13 @@ describe.each(sizes)(
       expect(Math.max(...played().map(({ steadyChanges }) => steadyChanges))).toBeLessThanOrEqual(1)
     })
 
-    test('the lag is that of two minutes at most, and from five minutes after the rise on that of five seconds', () => {
-      expect(Math.max(...played().map(({ behindS }) => behindS))).toBeLessThan(120)
+    test('the lag is that of half a minute at most, and from five minutes after the rise on that of five seconds', () => {
+      expect(Math.max(...played().map(({ behindS }) => behindS))).toBeLessThan(30)
       expect(Math.max(...played().map(({ laterBehindS }) => laterBehindS))).toBeLessThan(5)
+    })
+
+    test('no partition is more than five seconds behind while pods leave', () => {
+      expect(Math.max(...played().map(({ leavingBehindS }) => leavingBehindS))).toBeLessThan(5)
     })
 
     test('there is always a pod, and never one that has no partition', () => {
@@ -40,6 +44,14 @@ describe.each(sizes)(
     })
   },
 )
+
+test('where pods do not leave the group when they stop, partitions of each wait until its session is over', () => {
+  const outcomes = shares.map((share) =>
+    outcomeOf(simulate(sceneOf('work and lag', { share, leaveOnStop: false }))),
+  )
+  expect(Math.min(...outcomes.map(({ leavingBehindS }) => leavingBehindS))).toBeGreaterThan(sessionS - 5)
+  expect(Math.max(...outcomes.map(({ leavingBehindS }) => leavingBehindS))).toBeLessThan(sessionS + 10)
+})
 
 test('by lag alone pods come and go at a steady load: what the chart does not do any more', () => {
   const outcomes = shares.map((share) => outcomeOf(simulate(sceneOf('lag alone', { share }))))

@@ -20,6 +20,7 @@ describe('readConfig', () => {
         brokers: [],
         groupId: 'sluice',
         instanceId: undefined,
+        leaveOnStop: false,
         clientId: 'sluice',
         topicPrefix: 'sluice.',
         sessionTimeoutMs: 30_000,

@@ -57,10 +57,11 @@ replicas: {{ max (int .values.autoscaling.minReplicas) (int .live.spec.replicas)
 {{- end -}}
 
 {{- define "sluice.image" -}}
+{{- $repository := required "image.repository is empty: no registry is known to have the image. Build and push it from the root of the repository (docker build -f deploy/Dockerfile -t REGISTRY/sluice:VERSION . && docker push REGISTRY/sluice:VERSION), and set image.repository=REGISTRY/sluice,image.tag=VERSION" .Values.image.repository -}}
 {{- if .Values.image.digest -}}
-{{ .Values.image.repository }}@{{ .Values.image.digest }}
+{{ $repository }}@{{ .Values.image.digest }}
 {{- else -}}
-{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{ $repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
 {{- end -}}
 {{- end -}}
 
@@ -123,8 +124,105 @@ replicas: {{ max (int .values.autoscaling.minReplicas) (int .live.spec.replicas)
   value: /etc/sluice-kafka/login/{{ .secretKey }}
 {{- end -}}
 
+{{/* The text of a setting. Helm reads numbers of values as floats, which from a million on it would write as 8e+06. */}}
+{{- define "sluice.settingText" -}}
+{{- if and (kindIs "float64" .) (eq . (floor .)) -}}{{ printf "%.0f" . }}{{- else -}}{{ toString . }}{{- end -}}
+{{- end -}}
+
+{{/* By variable that the chart sets with these values: the value that it follows from. */}}
+{{- define "sluice.computed" -}}
+SLUICE_ADMIN_HOST: listenHost
+SLUICE_ADMIN_TOKENS_FILE: admin.tokens
+SLUICE_CATALOG_FILE: catalog
+SLUICE_CLICKHOUSE_DATABASE: deliveryLog.clickhouse.database
+SLUICE_CLICKHOUSE_URL: deliveryLog.clickhouse.url
+SLUICE_CLICKHOUSE_USER: deliveryLog.clickhouse.user
+SLUICE_GATEWAY_HOST: listenHost
+SLUICE_GATEWAY_SHUTDOWN_DELAY: gateway.shutdownDelay
+SLUICE_GATEWAY_TRUSTED_PROXIES: gateway.trustedProxies
+SLUICE_HTTP_HOST: listenHost
+SLUICE_INDEX_FOLDER: deliveryLog.index.state
+SLUICE_INDEX_HOST: listenHost
+SLUICE_KAFKA_BROKERS: kafka.brokers
+SLUICE_KAFKA_INSTANCE_ID: worker.instanceIdPrefix
+SLUICE_KAFKA_LEAVE_ON_STOP: worker.leaveOnStop
+SLUICE_KAFKA_SSL: kafka.ssl
+SLUICE_KAFKA_TOPIC_PREFIX: kafka.topicPrefix
+SLUICE_REGISTRY_URL: registry.url
+SLUICE_SHUTDOWN_TIMEOUT: shutdownTimeout
+SLUICE_STATE_FOLDER: worker.state
+SLUICE_TOPICS_GENERATION: topics.generation
+SLUICE_TOPICS_MIN_INSYNC: topics.minInsync
+SLUICE_TOPICS_PARTITIONS: topics.partitions
+SLUICE_TOPICS_REPLICATION: topics.replication
+SLUICE_WORKER_PROCESSES: worker.processes
+{{- if .Values.kafka.tls.existingSecret }}
+SLUICE_KAFKA_CA_FILE: kafka.tls
+SLUICE_KAFKA_CERT_FILE: kafka.tls
+SLUICE_KAFKA_KEY_FILE: kafka.tls
+{{- end }}
+{{- with .Values.kafka.sasl.mechanism }}
+{{- if ne . "none" }}
+SLUICE_KAFKA_SASL_MECHANISM: kafka.sasl.mechanism
+{{- end }}
+{{- if eq . "oauthbearer" }}
+SLUICE_KAFKA_OAUTH_CLIENT_ID: kafka.sasl.existingSecret
+SLUICE_KAFKA_OAUTH_CLIENT_SECRET: kafka.sasl.existingSecret
+SLUICE_KAFKA_OAUTH_CLIENT_SECRET_FILE: kafka.sasl.existingSecret
+{{- else if not (has . (list "none" "aws-iam")) }}
+SLUICE_KAFKA_SASL_PASSWORD: kafka.sasl.existingSecret
+SLUICE_KAFKA_SASL_PASSWORD_FILE: kafka.sasl.existingSecret
+SLUICE_KAFKA_SASL_USERNAME: kafka.sasl.existingSecret
+{{- end }}
+{{- end }}
+{{- if .Values.registry.existingSecret }}
+SLUICE_REGISTRY_PASSWORD: registry.existingSecret
+SLUICE_REGISTRY_PASSWORD_FILE: registry.existingSecret
+SLUICE_REGISTRY_USERNAME: registry.existingSecret
+{{- end }}
+{{- if .Values.proxy.existingSecret }}
+SLUICE_DELIVERY_PROXY: proxy.existingSecret
+{{- end }}
+{{- if .Values.deliveryLog.existingSecret }}
+SLUICE_ATTEMPTS_USER_KEY: deliveryLog.userKeyKey
+SLUICE_ATTEMPTS_USER_KEY_FILE: deliveryLog.userKeyKey
+{{- end }}
+{{- if .Values.deliveryLog.index.enabled }}
+SLUICE_INDEX_TOKEN: deliveryLog.tokenKey
+SLUICE_INDEX_TOKEN_FILE: deliveryLog.tokenKey
+SLUICE_INDEX_URL: deliveryLog.index.enabled
+{{- end }}
+{{- if .Values.deliveryLog.clickhouse.existingSecret }}
+SLUICE_CLICKHOUSE_PASSWORD: deliveryLog.clickhouse.existingSecret
+SLUICE_CLICKHOUSE_PASSWORD_FILE: deliveryLog.clickhouse.existingSecret
+{{- end }}
+{{- end -}}
+
+{{/* Ports that containers, probes and Services have in common. No value moves them. */}}
+{{- define "sluice.fixedPorts" -}}
+SLUICE_ADMIN_PORT: 9420
+SLUICE_GATEWAY_PORT: 8080
+SLUICE_HTTP_PORT: 9400
+SLUICE_INDEX_PORT: 9410
+{{- end -}}
+
+{{/* Settings beside what the chart computes would contradict it: its probes, grace periods and volumes. */}}
+{{- define "sluice.refuseComputed" -}}
+{{- $computed := include "sluice.computed" . | fromYaml -}}
+{{- $ports := include "sluice.fixedPorts" . | fromYaml -}}
+{{- range $name, $_ := .Values.settings -}}
+{{- with index $computed $name -}}
+{{- fail (printf "settings.%s: the chart sets this variable itself, and more with it. Use %s in its place" $name .) -}}
+{{- end -}}
+{{- with index $ports $name -}}
+{{- fail (printf "settings.%s: containers, probes and Services of the chart have the port %v. Remove it; service.port of gateway and admin is the port that others see" $name .) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
 {{/* Variables of every process. Inline: a change of them is a change of the pods. */}}
 {{- define "sluice.env" -}}
+{{- include "sluice.refuseComputed" . -}}
 - name: SLUICE_KAFKA_BROKERS
   value: {{ join "," .Values.kafka.brokers | required "kafka.brokers is empty: name a few brokers, host:port each" | quote }}
 - name: SLUICE_KAFKA_TOPIC_PREFIX
@@ -162,13 +260,15 @@ replicas: {{ max (int .values.autoscaling.minReplicas) (int .live.spec.replicas)
   value: {{ .Values.topics.minInsync | quote }}
 - name: SLUICE_SHUTDOWN_TIMEOUT
   value: {{ .Values.shutdownTimeout }}
+- name: SLUICE_HTTP_HOST
+  value: {{ .Values.listenHost | quote }}
 {{- if .Values.trustedCertificates.existingConfigMap }}
 - name: NODE_EXTRA_CA_CERTS
   value: /etc/ssl/sluice/{{ .Values.trustedCertificates.key }}
 {{- end }}
 {{- range $name, $value := .Values.settings }}
 - name: {{ $name }}
-  value: {{ $value | toString | quote }}
+  value: {{ include "sluice.settingText" $value | quote }}
 {{- end }}
 {{- with .Values.extraEnv }}
 {{ toYaml . }}
@@ -189,6 +289,44 @@ replicas: {{ max (int .values.autoscaling.minReplicas) (int .live.spec.replicas)
   value: /etc/sluice-log/{{ .userKeyKey }}
 {{- end }}
 {{- end }}
+{{- end -}}
+
+{{/* Of those that keep the delivery log in ClickHouse, or ask it there. */}}
+{{- define "sluice.clickhouseEnv" -}}
+{{- with .Values.deliveryLog.clickhouse }}
+{{- if .url }}
+- name: SLUICE_CLICKHOUSE_URL
+  value: {{ .url | quote }}
+- name: SLUICE_CLICKHOUSE_USER
+  value: {{ .user | quote }}
+- name: SLUICE_CLICKHOUSE_DATABASE
+  value: {{ .database | quote }}
+{{- if .existingSecret }}
+- name: SLUICE_CLICKHOUSE_PASSWORD_FILE
+  value: /etc/sluice-clickhouse/{{ .passwordKey }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{- define "sluice.clickhouseMount" -}}
+- name: clickhouse-login
+  mountPath: /etc/sluice-clickhouse
+  readOnly: true
+{{- end -}}
+
+{{- define "sluice.clickhouseVolume" -}}
+- name: clickhouse-login
+  secret:
+    secretName: {{ .Values.deliveryLog.clickhouse.existingSecret }}
+    defaultMode: 0440
+    items:
+      - { key: {{ .Values.deliveryLog.clickhouse.passwordKey }}, path: {{ .Values.deliveryLog.clickhouse.passwordKey }} }
+{{- end -}}
+
+{{/* Not empty where ClickHouse has the delivery log, and wants a password. */}}
+{{- define "sluice.hasClickhouseLogin" -}}
+{{- with .Values.deliveryLog.clickhouse }}{{ if and .url .existingSecret }}true{{ end }}{{ end -}}
 {{- end -}}
 
 {{/* Of those that answer for, or ask, the index of the delivery log. */}}
@@ -242,6 +380,22 @@ envFrom:
   mountPath: /etc/sluice-kafka/login
   readOnly: true
 {{- end }}
+{{- with .Values.extraVolumeMounts }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{/* What a role mounts beside that: (dict "of" .Values.worker) */}}
+{{- define "sluice.ownMounts" -}}
+{{- with .of.extraVolumeMounts }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- define "sluice.ownVolumes" -}}
+{{- with .of.extraVolumes }}
+{{ toYaml . }}
+{{- end }}
 {{- end -}}
 
 {{- define "sluice.basicVolumes" -}}
@@ -263,6 +417,9 @@ envFrom:
   secret:
     secretName: {{ . }}
     defaultMode: 0440
+{{- end }}
+{{- with .Values.extraVolumes }}
+{{ toYaml . }}
 {{- end }}
 {{- end -}}
 
@@ -338,20 +495,60 @@ topologySpreadConstraints:
         app.kubernetes.io/component: {{ $.component }}
 {{- end }}
 {{- end }}
-{{- with .values.nodeSelector }}
+{{ include "sluice.nodes" .values }}
+{{- end -}}
+
+{{/* On which nodes pods may be. */}}
+{{- define "sluice.nodes" -}}
+{{- with .nodeSelector }}
 nodeSelector:
   {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- with .values.tolerations }}
+{{- with .tolerations }}
 tolerations:
   {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- with .values.affinity }}
+{{- with .affinity }}
 affinity:
   {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- with .values.priorityClassName }}
+{{- with .priorityClassName }}
 priorityClassName: {{ . }}
+{{- end }}
+{{- end -}}
+
+{{/* The port of a URL. */}}
+{{- define "sluice.portOf" -}}
+{{- $url := urlParse . -}}
+{{- regexFind "[0-9]+$" (regexFind ":[0-9]+$" $url.host) | default (eq $url.scheme "https" | ternary "443" "80") -}}
+{{- end -}}
+
+{{/*
+Servers beside Kafka that pods connect to: which components, at which ports by the URLs of values, and under which key of `networkPolicy` more
+is said of them.
+*/}}
+{{- define "sluice.servers" -}}
+{{- $all := list "worker" "gateway" "log" "admin" "topics" -}}
+{{- $settings := .Values.settings | default dict -}}
+{{- if .Values.registry.url }}
+- { key: registry, what: The schema registry, of: [worker], ports: [{{ include "sluice.portOf" .Values.registry.url }}] }
+{{- end }}
+{{- if eq .Values.kafka.sasl.mechanism "aws-iam" }}
+- { key: token, what: Where AWS gives tokens, of: {{ toJson $all }}, ports: [443] }
+{{- else if index $settings "SLUICE_KAFKA_OAUTH_TOKEN_URL" }}
+- { key: token, what: Where tokens for Kafka are from, of: {{ toJson $all }}, ports: [{{ include "sluice.portOf" (index $settings "SLUICE_KAFKA_OAUTH_TOKEN_URL") }}] }
+{{- end }}
+{{- $collectors := list }}
+{{- range .Values.extraEnv }}
+{{- if and (has .name (list "OTEL_EXPORTER_OTLP_ENDPOINT" "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")) (get . "value") }}
+{{- $collectors = append $collectors (include "sluice.portOf" .value | int) }}
+{{- end }}
+{{- end }}
+{{- with $collectors }}
+- { key: otlp, what: The collector of traces, of: {{ toJson $all }}, ports: {{ toJson (uniq .) }} }
+{{- end }}
+{{- with .Values.deliveryLog.clickhouse.url }}
+- { key: clickhouse, what: ClickHouse, of: [log, admin], ports: [{{ include "sluice.portOf" . }}] }
 {{- end }}
 {{- end -}}
 

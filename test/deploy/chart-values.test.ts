@@ -1,0 +1,308 @@
+import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { parseAllDocuments } from 'yaml'
+import { readConfig } from '../../src/config/read.ts'
+import { planOf } from './kubelet.ts'
+import {
+  chart,
+  helmTemplate,
+  ofName,
+  only,
+  type Pod,
+  podOf,
+  podsOf,
+  render,
+  renderNotes,
+  type Resource,
+} from './render.ts'
+import { installTools, kubernetesVersions, runTool, type Tools } from './tools.ts'
+
+const setOf = (name: string): string => join(chart, `ci/${name}-values.yaml`)
+const valueSets = globSync('ci/*-values.yaml', { cwd: chart }).map((file) => join(chart, file))
+
+let tools: Tools
+
+beforeAll(async () => {
+  tools = await installTools()
+}, 10 * 60_000)
+
+const rendered = (...args: readonly string[]) => render(tools, ...args)
+
+function valueOf(pod: Pod, name: string): string | undefined {
+  return pod.containers[0].env.find((one) => one.name === name)?.value
+}
+
+const workerOf = (resources: readonly Resource[]): Pod => podOf(ofName(resources, 'StatefulSet', '-worker'))
+
+describe('settings', () => {
+  test.each(valueSets)(
+    'that the chart sets itself are refused, and the right value is named: %s',
+    async (set) => {
+      const settings = new Set(variablesOf(await rendered('-f', set)))
+      const own = await ownSettings(set)
+      const computed = [...settings].filter((name) => name.startsWith('SLUICE_') && !own.has(name))
+      expect(computed.length).toBeGreaterThan(8)
+      const answers = await Promise.all(
+        computed.map((name) => helmTemplate(tools, ['-f', set, '--set-string', `settings.${name}=x`])),
+      )
+      const unnamed = computed.filter(
+        (name, place) =>
+          answers[place]?.isOk !== false ||
+          !new RegExp(`settings\\.${name}: the chart sets .* Use [a-z]\\S+`).test(answers[place].text),
+      )
+      expect(unnamed).toEqual([])
+    },
+  )
+
+  test.each(['SLUICE_HTTP_PORT', 'SLUICE_GATEWAY_PORT', 'SLUICE_ADMIN_PORT', 'SLUICE_INDEX_PORT'])(
+    'that move the port of a probe or a Service are refused: %s',
+    async (name) => {
+      const { isOk, text } = await helmTemplate(tools, [
+        '-f',
+        setOf('minimal'),
+        '--set',
+        `settings.${name}=9000`,
+      ])
+      expect(isOk).toBe(false)
+      expect(text).toContain(`settings.${name}: containers, probes and Services of the chart have the port`)
+    },
+  )
+
+  test('reach Sluice as they were written, also numbers of a million and more', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'sluice-settings-'))
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+    const settings = {
+      SLUICE_REPEATS_MESSAGES: 8_000_000,
+      SLUICE_BREAKER_MIN_RESULTS: 20,
+      SLUICE_LOG_ATTEMPTS: false,
+      SLUICE_DELIVERY_TIMEOUT: '3s',
+    }
+    for (const [name, text] of [
+      ['values.json', JSON.stringify({ settings })],
+      [
+        'values.yaml',
+        `settings: { ${Object.entries(settings)
+          .map(([key, value]) => `${key}: ${value}`)
+          .join(', ')} }`,
+      ],
+    ] as const) {
+      const file = join(folder, name)
+      writeFileSync(file, text)
+      const worker = workerOf(await rendered('-f', file))
+      expect(Object.keys(settings).map((key) => valueOf(worker, key))).toEqual([
+        '8000000',
+        '20',
+        'false',
+        '3s',
+      ])
+    }
+  })
+})
+
+/** The settings that a set of values has itself. */
+async function ownSettings(set: string): Promise<Set<string>> {
+  const without = new Set(variablesOf(await rendered('-f', set, '--set', 'settings=null')))
+  return new Set(variablesOf(await rendered('-f', set)).filter((name) => !without.has(name)))
+}
+
+function variablesOf(resources: readonly Resource[]): string[] {
+  return podsOf(resources).flatMap(({ containers }) => containers[0].env.map(({ name }) => name))
+}
+
+test('the way to install it that its README shows keeps the catalog, which has secrets, in a Secret', async () => {
+  const readme = readFileSync(join(chart, 'README.md'), 'utf8')
+  const [, options = ''] = /^helm install sluice (\S[^`]*)^```$/m.exec(readme) ?? []
+  const command = `${tools.helm} template sluice ${options.trim()} --kube-version ${kubernetesVersions.at(-1)}`
+  const { isOk, output, text } = await runTool('sh', [
+    '-c',
+    `cd '${resolve(chart, '../../..')}' && ${command}`,
+  ])
+  expect(isOk ? '' : text).toBe('')
+  const catalogs = parseAllDocuments(output).flatMap((document): string[] => {
+    const { kind, spec }: Resource = Object(document.toJS())
+    if (!['StatefulSet', 'Deployment'].includes(kind)) return []
+    const { template }: { template: { spec: Pod } } = Object(spec)
+    return template.spec.volumes
+      .filter(({ name }) => name === 'catalog')
+      .map((volume) => JSON.stringify(volume['secret']))
+  })
+  expect(catalogs).toEqual(Array.from({ length: 2 }, () => '{"secretName":"sluice-catalog"}'))
+  expect(output).not.toContain('kind: ConfigMap')
+})
+
+const leaves = async (...args: readonly string[]) =>
+  valueOf(workerOf(await rendered(...args)), 'SLUICE_KAFKA_LEAVE_ON_STOP')
+
+describe('a worker', () => {
+  test('leaves its group when it stops where an autoscaler takes pods away, or where values say so', async () => {
+    const scaled = ['--set', 'worker.autoscaling.enabled=true']
+    expect(await leaves()).toBe('false')
+    expect(await leaves(...scaled)).toBe('true')
+    expect(await leaves(...scaled, '--set', 'worker.leaveOnStop=false')).toBe('false')
+    expect(await leaves('--set', 'worker.leaveOnStop=true')).toBe('true')
+  })
+
+  test('is known to the group by a prefix and its name, which no other cluster has', async () => {
+    const worker = workerOf(
+      await rendered('--set', 'worker.instanceIdPrefix=east-,worker.state.persistent=false'),
+    )
+    const folder = mkdtempSync(join(tmpdir(), 'sluice-prefix-'))
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+    const resources = await rendered()
+    const { env } = planOf(worker, {
+      folder,
+      podName: 'release-sluice-worker-3',
+      resources: resources.map((one) => ({ ...one, data: one.data ?? {} })),
+    })
+    const read = readConfig({ env })
+    expect(read.ok && read.config.kafka.instanceId).toBe('east-release-sluice-worker-3')
+  })
+})
+
+test('pods listen where values say, each at all of its ports', async () => {
+  const resources = await rendered('-f', setOf('operators'), '--set', 'listenHost=::')
+  const hosts = podsOf(resources).map(({ containers: [{ name, env }] }) => [
+    name,
+    ...env
+      .filter((one) => one.name.endsWith('_HOST'))
+      .map((one) => `${one.name}=${one.value}`)
+      .toSorted(),
+  ])
+  expect(hosts.toSorted(([a = ''], [b = '']) => a.localeCompare(b))).toEqual([
+    ['admin', 'SLUICE_ADMIN_HOST=::', 'SLUICE_HTTP_HOST=::'],
+    ['gateway', 'SLUICE_GATEWAY_HOST=::', 'SLUICE_HTTP_HOST=::'],
+    ['log', 'SLUICE_HTTP_HOST=::', 'SLUICE_INDEX_HOST=::'],
+    ['topics', 'SLUICE_HTTP_HOST=::'],
+    ['worker', 'SLUICE_HTTP_HOST=::'],
+  ])
+})
+
+const more = (path: string) => [
+  '--set-json',
+  `${path === '' ? '' : `${path}.`}extraVolumes=[{"name":"more","secret":{"secretName":"more"}}]`,
+  '--set-json',
+  `${path === '' ? '' : `${path}.`}extraVolumeMounts=[{"name":"more","mountPath":"/more"}]`,
+]
+const holders = (resources: readonly Resource[]): string[] =>
+  podsOf(resources)
+    .filter(
+      ({ containers: [{ volumeMounts }], volumes }) =>
+        volumeMounts.some(({ mountPath }) => mountPath === '/more') &&
+        volumes.some(({ name }) => name === 'more'),
+    )
+    .map(({ containers: [{ name }] }) => name)
+    .toSorted()
+
+describe('volumes of one’s own', () => {
+  test.each([
+    ['', ['admin', 'gateway', 'log', 'topics', 'worker']],
+    ['worker', ['worker']],
+    ['gateway', ['gateway']],
+    ['admin', ['admin']],
+    ['deliveryLog.index', ['log']],
+    ['topics', ['topics']],
+  ] as const)('of %s are in the pods of that', async (path, names) => {
+    for (const set of ['operators', 'clickhouse'])
+      expect(holders(await rendered('-f', setOf(set), ...more(path)))).toEqual(names)
+  })
+})
+
+const jobOf = async (...args: readonly string[]) => podOf(only(await rendered(...args), 'Job'))
+
+describe('the Job that makes the topics', () => {
+  const places = [
+    '--set-json',
+    'worker.tolerations=[{"key":"pool","operator":"Exists"}]',
+    '--set',
+    'worker.nodeSelector.pool=sluice,worker.priorityClassName=high',
+    '--set-json',
+    'worker.affinity={"nodeAffinity":{}}',
+  ]
+
+  test('runs where workers may, unless values say otherwise', async () => {
+    expect(await jobOf(...places)).toMatchObject({
+      tolerations: [{ key: 'pool', operator: 'Exists' }],
+      nodeSelector: { pool: 'sluice' },
+      priorityClassName: 'high',
+      affinity: { nodeAffinity: {} },
+    })
+    expect(
+      await jobOf(...places, '--set', 'topics.nodeSelector.pool=jobs,topics.priorityClassName=low'),
+    ).toMatchObject({ nodeSelector: { pool: 'jobs' }, priorityClassName: 'low' })
+    expect(await jobOf()).not.toHaveProperty('tolerations')
+  })
+
+  test('has the annotations that keep sidecars out, and labels', async () => {
+    const { spec } = only(
+      await rendered(
+        '--set-string',
+        String.raw`topics.podAnnotations.sidecar\.istio\.io/inject=false,topics.podLabels.team=data`,
+      ),
+      'Job',
+    )
+    expect(spec['template']).toMatchObject({
+      metadata: { annotations: { 'sidecar.istio.io/inject': 'false' }, labels: { team: 'data' } },
+    })
+  })
+})
+
+describe('with ClickHouse', () => {
+  const clickhouse = {
+    SLUICE_CLICKHOUSE_URL: 'https://clickhouse.example:8443',
+    SLUICE_CLICKHOUSE_USER: 'sluice',
+    SLUICE_CLICKHOUSE_DATABASE: 'sluice',
+    SLUICE_CLICKHOUSE_PASSWORD_FILE: '/etc/sluice-clickhouse/password',
+  }
+  const asksOf = (pod: Pod): object =>
+    Object.fromEntries(Object.keys(clickhouse).map((name) => [name, valueOf(pod, name)]))
+
+  test('the index has no volume, logs in with the Secret, and the admin API asks ClickHouse itself', async () => {
+    const resources = await rendered('-f', setOf('clickhouse'))
+    const log = ofName(resources, 'StatefulSet', '-log')
+    expect(log.spec).not.toHaveProperty('volumeClaimTemplates')
+    expect(podOf(log).volumes.map(({ name }) => name)).not.toContain('state')
+    const admin = podOf(ofName(resources, 'Deployment', '-admin'))
+    expect(asksOf(podOf(log))).toEqual(clickhouse)
+    expect(asksOf(admin)).toEqual(clickhouse)
+    expect(valueOf(admin, 'SLUICE_INDEX_URL')).toBeUndefined()
+    for (const pod of [admin, podOf(log)])
+      expect(pod.volumes).toContainEqual(
+        expect.objectContaining({ secret: expect.objectContaining({ secretName: 'clickhouse-login' }) }),
+      )
+  })
+
+  test('the notes name the command that makes its tables', async () => {
+    expect(await renderNotes(tools, '-f', setOf('clickhouse'))).toContain(
+      'kubectl -n sluice exec release-sluice-log-0 -- sluice log ddl --apply',
+    )
+  })
+})
+
+describe('scaling', () => {
+  test('gives KEDA’s triggers what Prometheus wants to be asked with', async () => {
+    const { spec } = only(await rendered('-f', setOf('production')), 'ScaledObject')
+    const { triggers }: { triggers: object[] } = Object(spec)
+    expect(triggers).toHaveLength(3)
+    for (const trigger of triggers)
+      expect(trigger).toMatchObject({
+        metadata: { authModes: 'bearer' },
+        authenticationRef: { name: 'prometheus', kind: 'ClusterTriggerAuthentication' },
+      })
+  })
+
+  test('the notes tell the version of KEDA, and that nobody scrapes the pods', async () => {
+    const on = ['--set', 'worker.autoscaling.enabled=true']
+    const notes = await renderNotes(tools, ...on)
+    expect(notes).toContain('KEDA, which has to be of version 2.17 or later')
+    expect(notes).toContain('metrics.serviceMonitor.enabled is false')
+    const scraped = await renderNotes(tools, ...on, '--set', 'metrics.serviceMonitor.enabled=true')
+    expect(scraped).not.toContain('serviceMonitor')
+  })
+})
+
+test('gateways are replaced as many at once as values say', async () => {
+  const { spec } = ofName(await rendered('--set', 'gateway.maxSurge=25%'), 'Deployment', '-gateway')
+  expect(spec['strategy']).toEqual({ rollingUpdate: { maxUnavailable: 0, maxSurge: '25%' } })
+})
