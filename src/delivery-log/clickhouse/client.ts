@@ -78,8 +78,12 @@ export function connectClickHouse(access: ClickHouseAccess): ClickHouse {
         const { stream } = await client.exec({
           query: `INSERT INTO ${into} FORMAT RowBinary`,
           values: Readable.from([bytes]),
-          // A rebuild reads many days at once, and each is a partition of the table.
-          clickhouse_settings: { max_partitions_per_insert_block: '0' },
+          clickhouse_settings: {
+            // A rebuild reads many days at once, and each is a partition of the table.
+            max_partitions_per_insert_block: '0',
+            // The answer says that the rows are stored, whatever the profile of the user has: positions follow.
+            async_insert: 0,
+          },
           ...auth(),
         })
         await text(stream)
