@@ -136,8 +136,11 @@ class BoundedProducer implements LossyProducer {
     const lines = (): Line[] => [this.#unplaced, ...this.#lines.values()]
     const allSent = async (): Promise<void> => {
       // What is placed begins to run a line.
-      while (lines().some(({ running }) => running !== undefined))
-        await Promise.all(lines().map(({ running }) => running))
+      for (;;) {
+        const running = lines().flatMap((line) => line.running ?? [])
+        if (running.length === 0) return
+        await Promise.all(running)
+      }
     }
     await within(withinMs, allSent())
     this.#stopping.abort()
