@@ -1,6 +1,11 @@
 import type { Config } from '../config/schema.ts'
 import { recordHeading, recordLine, timeOf } from '../delivery-log/lines.ts'
-import { BadCursorError, type LogFilter, type LogQuery } from '../delivery-log/log-query.ts'
+import {
+  BadCursorError,
+  type LogFilter,
+  type LogQuery,
+  QueryTooLongError,
+} from '../delivery-log/log-query.ts'
 import { logKinds, logOutcomes } from '../delivery-log/log-record.ts'
 import { type LogMinute, minutesOf } from '../delivery-log/minutes.ts'
 import { parseTimestamp } from '../message/timestamp.ts'
@@ -80,6 +85,7 @@ export async function withQuery<T>(config: Config, ask: (query: LogQuery) => Pro
   } catch (cause) {
     if (cause instanceof BadCursorError)
       throw new StartError('--cursor: it is of no page of this log.', { cause })
+    if (cause instanceof QueryTooLongError) throw new StartError(`${cause.message}.`, { cause })
     if (cause instanceof Error && cause.name === 'QueryFailedError') {
       const settings =
         config.index.url === undefined

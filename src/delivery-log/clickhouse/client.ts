@@ -23,7 +23,7 @@ export type ClickHouseAccess = {
  */
 export type ClickHouse = {
   /** Rows as arrays of their values. Numbers of 64 bits may be texts. */
-  rows(asked: Asked): Promise<readonly (readonly unknown[])[]>
+  rows(asked: Asked, signal?: AbortSignal): Promise<readonly (readonly unknown[])[]>
   /** Inserts bytes in the format RowBinary, in one request. */
   insert(into: string, bytes: Uint8Array): Promise<void>
   /** Runs what gives no rows. */
@@ -51,7 +51,10 @@ export function connectClickHouse(access: ClickHouseAccess): ClickHouse {
     log: { level: ClickHouseLogLevel.OFF },
   })
   /** Whoever doesn't wait any more costs the server nothing either. */
-  const settings = { max_execution_time: Math.ceil(timeoutMs / 1_000) }
+  const settings = {
+    max_execution_time: Math.ceil(timeoutMs / 1_000),
+    cancel_http_readonly_queries_on_client_close: 1,
+  } as const
   const auth = () => ({ auth: { username: user, password: password() ?? '' } })
   async function ask<T>(work: () => Promise<T>): Promise<T> {
     try {
@@ -62,13 +65,14 @@ export function connectClickHouse(access: ClickHouseAccess): ClickHouse {
     }
   }
   return {
-    rows: ({ sql, params }) =>
+    rows: ({ sql, params }, signal) =>
       ask(async () => {
         const result = await client.query({
           query: sql,
           query_params: { ...params },
           format: 'JSONCompactEachRow',
           clickhouse_settings: settings,
+          ...(signal !== undefined && { abort_signal: signal }),
           ...auth(),
         })
         return await result.json<readonly unknown[]>()

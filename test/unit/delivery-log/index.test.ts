@@ -5,7 +5,7 @@ import * as fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
 import type { WrittenState } from '../../../src/delivery-log/block-writer.ts'
 import type { LogQuery } from '../../../src/delivery-log/log-query.ts'
-import { IndexReader } from '../../../src/delivery-log/sqlite/index-reader.ts'
+import { answerNow, IndexReader } from '../../../src/delivery-log/sqlite/index-reader.ts'
 import { type IndexedBlock, IndexWriter } from '../../../src/delivery-log/sqlite/index-writer.ts'
 import {
   blocksOf,
@@ -46,11 +46,11 @@ function index(path: string, blocks: readonly IndexedBlock[], perCommit = 5): vo
 function open(path: string): LogQuery {
   const reader = new IndexReader(path)
   return {
-    find: async (messageId) => reader.find(messageId),
-    search: async (filter, page) => reader.search(filter, page),
-    counts: async (filter) => reader.counts(filter),
-    percentiles: async (filter) => reader.percentiles(filter),
-    status: async () => ({ ...reader.status(), behindMs: -1 }),
+    find: async (messageId) => answerNow(reader.find(messageId)),
+    search: async (filter, page) => answerNow(reader.search(filter, page)),
+    counts: async (filter) => answerNow(reader.counts(filter)),
+    percentiles: async (filter) => answerNow(reader.percentiles(filter)),
+    status: async () => ({ ...answerNow(reader.status()), behindMs: -1 }),
     close: async () => reader.close(),
   }
 }
