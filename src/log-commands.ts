@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { type Command, Option } from 'commander'
 import type { Logger } from 'pino'
 import type { Config } from './config/schema.ts'
@@ -74,6 +75,9 @@ function addTail(parent: Command, { command, runOnce }: Making): void {
           onlyFailed: failed === true,
           isJson: json === true,
           write: (line) => process.stdout.write(`${line}\n`),
+          drained: async () => {
+            await once(process.stdout, 'drain')
+          },
           say: (line) => process.stderr.write(`${line}\n`),
           signal: ending.signal,
         })
