@@ -39,7 +39,7 @@ export type Stage = {
 
 const kafkaStopMs = 10_000
 
-/** Starts Kafka, the customers' servers, a worker and a gateway, and says so. What was started stops with `lifetime`. */
+/** Starts Kafka, the customers' servers, a worker, a gateway and an index of the delivery log, and says so. What was started stops with `lifetime`. */
 export async function setStage(lifetime: Lifetime): Promise<Stage> {
   let startedMs = Number.NaN
   const elapsedMs = (): number => (Number.isNaN(startedMs) ? 0 : performance.now() - startedMs)
@@ -56,7 +56,9 @@ export async function setStage(lifetime: Lifetime): Promise<Stage> {
   const catalogFile = join(folder, 'catalog.yaml')
   const stateFolder = join(folder, 'state')
   lifetime.onStop("the worker's state", () => rm(stateFolder, { recursive: true, force: true }))
-  const settings = sluiceSettings({ brokers, topicPrefix, groupId, catalogFile, stateFolder })
+  const indexFolder = join(folder, 'log')
+  lifetime.onStop('the index', () => rm(indexFolder, { recursive: true, force: true }))
+  const settings = sluiceSettings({ brokers, topicPrefix, groupId, catalogFile, stateFolder, indexFolder })
   const topics = await applyTopics(settings, topicPrefix, lifetime)
 
   const customers = await startCustomers(elapsedMs)
@@ -68,11 +70,12 @@ export async function setStage(lifetime: Lifetime): Promise<Stage> {
   )
   say('loopback', `private addresses are refused by default: the worker is told to allow ${loopback}`)
 
-  const [worker, gateway] = await Promise.all([
+  const [worker, gateway, index] = await Promise.all([
     startRole('worker', settings, folder, lifetime),
     startRole('gateway', settings, folder, lifetime),
+    startRole('log serve', settings, folder, lifetime),
   ])
-  sayStarted(worker, gateway)
+  sayStarted(worker, gateway, index)
   const producer = await startProducer(client)
   lifetime.onStop('upstream services', () => producer.disconnect())
   return {
@@ -142,7 +145,7 @@ async function startRole(
   return started
 }
 
-function sayStarted(worker: SluiceProcess, gateway: SluiceProcess): void {
+function sayStarted(worker: SluiceProcess, gateway: SluiceProcess, index: SluiceProcess): void {
   const { waits, last, limit } = ladder
   say('worker', `sluice worker, process ${worker.pid}; its log: ${shownPath(worker.logFile)}`)
   say(
@@ -150,6 +153,7 @@ function sayStarted(worker: SluiceProcess, gateway: SluiceProcess): void {
     `retries after ${waits.join(', ')} s, then each ${last} s, for ${limit} s (by default: up to 1 h, for 4 h)`,
   )
   say('gateway', `sluice gateway, process ${gateway.pid}, at ${gateway.gatewayUrl}; Segment's tracking API`)
+  say('log', `sluice log serve, process ${index.pid}, keeps what became of each delivery, to be asked for`)
   say('sources', `website and mobile-app send to it with Segment's client for Node, billing writes to Kafka`)
 }
 
