@@ -35,6 +35,13 @@ const maxSockets = 10
 /** Below the three seconds after which older servers close an idle connection. */
 const idleMs = 2_000
 
+const insertSettings = {
+  // A rebuild reads many days at once, and each is a partition of the table.
+  max_partitions_per_insert_block: '0',
+  // Whatever the profile of the user has: once it is answered the rows are stored, and positions may follow.
+  async_insert: 0,
+} as const
+
 export function connectClickHouse(access: ClickHouseAccess): ClickHouse {
   const { url, user, password, ca, timeoutMs } = access
   const { origin, pathname, protocol } = new URL(url)
@@ -82,12 +89,7 @@ export function connectClickHouse(access: ClickHouseAccess): ClickHouse {
         const { stream } = await client.exec({
           query: `INSERT INTO ${into} FORMAT RowBinary`,
           values: Readable.from([bytes]),
-          clickhouse_settings: {
-            // A rebuild reads many days at once, and each is a partition of the table.
-            max_partitions_per_insert_block: '0',
-            // The answer says that the rows are stored, whatever the profile of the user has: positions follow.
-            async_insert: 0,
-          },
+          clickhouse_settings: insertSettings,
           ...auth(),
         })
         await text(stream)
