@@ -54,28 +54,15 @@ export async function setStage(lifetime: Lifetime): Promise<Stage> {
 
   const folder = await makeRunFolder()
   const catalogFile = join(folder, 'catalog.yaml')
-  const stateFolder = join(folder, 'state')
-  lifetime.onStop("the worker's state", () => rm(stateFolder, { recursive: true, force: true }))
-  const indexFolder = join(folder, 'log')
-  lifetime.onStop('the index', () => rm(indexFolder, { recursive: true, force: true }))
+  const [stateFolder, indexFolder] = [join(folder, 'state'), join(folder, 'log')]
+  lifetime.onStop('what the processes keep', async () => {
+    for (const kept of [stateFolder, indexFolder]) await rm(kept, { recursive: true, force: true })
+  })
   const settings = sluiceSettings({ brokers, topicPrefix, groupId, catalogFile, stateFolder, indexFolder })
   const topics = await applyTopics(settings, topicPrefix, lifetime)
 
-  const customers = await startCustomers(elapsedMs)
-  lifetime.onStop("customers' servers", () => customers.stop())
-  await writeCatalog(catalogFile, customers)
-  say(
-    'servers',
-    `of ${customers.all.size} customers, in this process; each verifies the signatures of what it gets`,
-  )
-  say('loopback', `private addresses are refused by default: the worker is told to allow ${loopback}`)
-
-  const [worker, gateway, index] = await Promise.all([
-    startRole('worker', settings, folder, lifetime),
-    startRole('gateway', settings, folder, lifetime),
-    startRole('log serve', settings, folder, lifetime),
-  ])
-  sayStarted(worker, gateway, index)
+  const customers = await startCustomersIn(catalogFile, elapsedMs, lifetime)
+  const { worker, gateway } = await startRoles(settings, folder, lifetime)
   const producer = await startProducer(client)
   lifetime.onStop('upstream services', () => producer.disconnect())
   return {
@@ -126,6 +113,38 @@ async function applyTopics(settings: Settings, prefix: string, lifetime: Lifetim
   const names = topics.map((topic) => topic.slice(prefix.length))
   say('topics', `made by sluice topics apply: ${names.join(', ')}`)
   return topics
+}
+
+/** Starts their servers, and writes the catalog that names them. */
+async function startCustomersIn(
+  catalogFile: string,
+  elapsedMs: () => number,
+  lifetime: Lifetime,
+): Promise<Customers> {
+  const customers = await startCustomers(elapsedMs)
+  lifetime.onStop("customers' servers", () => customers.stop())
+  await writeCatalog(catalogFile, customers)
+  say(
+    'servers',
+    `of ${customers.all.size} customers, in this process; each verifies the signatures of what it gets`,
+  )
+  say('loopback', `private addresses are refused by default: the worker is told to allow ${loopback}`)
+  return customers
+}
+
+/** Starts each role side by side, and says so. */
+async function startRoles(
+  settings: Settings,
+  folder: string,
+  lifetime: Lifetime,
+): Promise<{ worker: SluiceProcess; gateway: SluiceProcess }> {
+  const [worker, gateway, index] = await Promise.all([
+    startRole('worker', settings, folder, lifetime),
+    startRole('gateway', settings, folder, lifetime),
+    startRole('log serve', settings, folder, lifetime),
+  ])
+  sayStarted(worker, gateway, index)
+  return { worker, gateway }
 }
 
 async function startRole(
