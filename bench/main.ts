@@ -152,6 +152,7 @@ const usage = [
   '  --units N         group: in that size alone (12, 200, 1000)',
   '  --destinations N  destinations: how many the many are (default 10000)',
   '  --tls             worker, isolation, destinations: the receivers speak TLS 1.3, with certificates of an authority of their own',
+  '  --log             worker: also measures one without the delivery log, and one that keeps answers and has the source of notices',
   '  --keep-cap        flood: the cap stays after the flood, so that delivering all takes ten times as long',
 ].join('\n')
 
@@ -179,6 +180,7 @@ try {
     ]),
     keepCap: values['keep-cap'],
     tls: values.tls,
+    log: values.log,
     clickhouse: values.clickhouse,
     ...(values.profile !== undefined && { profileDir: values.profile }),
   })
@@ -209,6 +211,7 @@ function readArguments() {
         processes: { type: 'string' },
         rows: { type: 'string' },
         tls: { type: 'boolean', default: false },
+        log: { type: 'boolean', default: false },
         'keep-cap': { type: 'boolean', default: false },
         clickhouse: { type: 'boolean', default: false },
         json: { type: 'boolean', default: false },

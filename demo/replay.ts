@@ -6,15 +6,49 @@ import { runSluice, type Settings } from './sluice.ts'
 const perSecond = 500
 const arriveWithinMs = 20_000
 
-/** Mends the server of `erp`, and sends it its dead letters again, as an operator would. */
-export async function replayErp(options: {
+type ReplayOptions = {
   readonly customers: Customers
   readonly settings: Settings
   readonly signal: AbortSignal
-}): Promise<Check> {
-  const { customers, settings, signal } = options
-  const receiver = customers.all.get('erp')?.receiver
+}
+
+/** Asks what became of a message that failed, mends the server of `erp`, and sends it its dead letters again, as an operator would. */
+export async function replayErp(options: ReplayOptions): Promise<Check[]> {
+  const { customers } = options
+  const messageId = [...(customers.all.get('erp')?.receiver.arrivals.keys() ?? [])].at(0) ?? ''
+  const before = await findInErp(messageId, 'dead', options)
   customers.mendErp()
+  const replayed = await replayDeadLetters(options)
+  const after = await findInErp(messageId, 'delivered', options)
+  const found = {
+    about: 'log find',
+    found: `one message that failed (sluice log find): ${before.found} before that, ${after.found} behind it`,
+    faults: [...before.faults, ...after.faults],
+  }
+  return [replayed, found]
+}
+
+/** The index is a moment behind. */
+const indexedWithinMs = 20_000
+
+/** Asks the delivery log, until it says where the message stands at `erp`. */
+async function findInErp(
+  messageId: string,
+  standing: 'dead' | 'delivered',
+  { settings, signal }: ReplayOptions,
+): Promise<{ found: string; faults: string[] }> {
+  let told = 'nothing'
+  for (const untilMs = performance.now() + indexedWithinMs; performance.now() < untilMs;) {
+    const lines = await runSluice(['log', 'find', messageId, '--no-payload'], settings, signal)
+    told = lines.find((line) => line.startsWith('erp: '))?.slice('erp: '.length) ?? 'nothing'
+    if (told === standing) return { found: told, faults: [] }
+    await sleep(500, undefined, { signal })
+  }
+  return { found: told, faults: [`the log says of ${messageId} at erp: ${told}, and not ${standing}`] }
+}
+
+async function replayDeadLetters({ customers, settings, signal }: ReplayOptions): Promise<Check> {
+  const receiver = customers.all.get('erp')?.receiver
   const selection = ['replay', 'dead-letters', '--destination', 'erp', '--json']
   const [counted = '{}'] = await runSluice([...selection, '--dry-run'], settings, signal)
   const [, ended = '{}'] = await runSluice([...selection, '--rate', String(perSecond)], settings, signal)

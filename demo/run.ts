@@ -50,7 +50,7 @@ export async function runDemo(lifetime: Lifetime, { stay }: { stay: boolean }): 
   const checks = await lifetime.orEnd(checkAll(play, records))
   const { customers, settings } = stage
   const replayed = await lifetime.orEnd(replayErp({ customers, settings, signal: lifetime.signal }))
-  const isRight = printSummary([...checks, replayed], stage.elapsedMs())
+  const isRight = printSummary([...checks, ...replayed], stage.elapsedMs())
   if (stay) await stayUp(play)
   return isRight
 }

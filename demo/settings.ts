@@ -6,13 +6,14 @@ export const loopback = '127.0.0.0/8'
 
 const partitions = 6
 
-/** What worker and gateway run with; all else is as by default. */
+/** What each process runs with; all else is as by default. */
 export function sluiceSettings(options: {
   brokers: readonly string[]
   topicPrefix: string
   groupId: string
   catalogFile: string
   stateFolder: string
+  indexFolder: string
 }): Settings {
   return {
     SLUICE_KAFKA_BROKERS: options.brokers.join(','),
@@ -24,6 +25,8 @@ export function sluiceSettings(options: {
     SLUICE_WORKER_PROCESSES: '1',
     SLUICE_CATALOG_FILE: options.catalogFile,
     SLUICE_STATE_FOLDER: options.stateFolder,
+    SLUICE_INDEX_FOLDER: options.indexFolder,
+    SLUICE_INDEX_PORT: '0',
     SLUICE_RETRY_LADDER: ladder.waits.map((seconds) => `${seconds}s`).join(','),
     SLUICE_RETRY_THEN: `${ladder.last}s`,
     SLUICE_RETRY_LIMIT: `${ladder.limit}s`,

@@ -17,7 +17,7 @@ const stopTimeoutMs = 20_000
 /** `SLUICE_…` variables; Sluice gets these and no others. */
 export type Settings = Readonly<Record<string, string>>
 
-export type Role = 'worker' | 'gateway'
+export type Role = 'worker' | 'gateway' | 'log serve'
 
 /** Runs a command that ends, such as `topics apply`, and gives back the lines that it printed. */
 export async function runSluice(
@@ -44,13 +44,15 @@ export async function runSluice(
  * it, so that it can be stopped in order.
  */
 export async function spawnRole(role: Role, settings: Settings, folder: string): Promise<SluiceProcess> {
-  const logFile = join(folder, `${role}.log`)
+  const logFile = join(folder, `${role.replace(' ', '-')}.log`)
   const variables = Object.entries(settings).map(([name, value]) => `${name}=${value}`)
-  const child = await startTethered('env', ['-i', ...variables, process.execPath, main, role], { logFile })
+  const child = await startTethered('env', ['-i', ...variables, process.execPath, main, ...role.split(' ')], {
+    logFile,
+  })
   return new SluiceProcess(role, child, logFile)
 }
 
-/** A `sluice worker`, or a `sluice gateway`, in a process of its own. */
+/** A `sluice worker`, `sluice gateway` or `sluice log serve`, in a process of its own. */
 export class SluiceProcess {
   readonly role: Role
   readonly logFile: string
@@ -88,7 +90,8 @@ export class SluiceProcess {
     const inTime = AbortSignal.any([signal, AbortSignal.timeout(startTimeoutMs)])
     for (;;) {
       const log = await readFile(this.logFile, 'utf8')
-      const started = log.split('\n').find((line) => line.includes(`"msg":"${this.role} started"`)) ?? ''
+      const [what] = this.role.split(' ')
+      const started = log.split('\n').find((line) => line.includes(`"msg":"${what} started"`)) ?? ''
       this.#url = urlOf(/"port":(\d+)/.exec(started)?.[1])
       this.#gatewayUrl = urlOf(/"gatewayPort":(\d+)/.exec(started)?.[1])
       if (this.#url !== '' && (await fetch(`${this.#url}/readyz`, { signal: inTime })).ok) return

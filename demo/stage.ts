@@ -39,7 +39,7 @@ export type Stage = {
 
 const kafkaStopMs = 10_000
 
-/** Starts Kafka, the customers' servers, a worker and a gateway, and says so. What was started stops with `lifetime`. */
+/** Starts Kafka, the customers' servers, a worker, a gateway and an index of the delivery log, and says so. What was started stops with `lifetime`. */
 export async function setStage(lifetime: Lifetime): Promise<Stage> {
   let startedMs = Number.NaN
   const elapsedMs = (): number => (Number.isNaN(startedMs) ? 0 : performance.now() - startedMs)
@@ -54,25 +54,15 @@ export async function setStage(lifetime: Lifetime): Promise<Stage> {
 
   const folder = await makeRunFolder()
   const catalogFile = join(folder, 'catalog.yaml')
-  const stateFolder = join(folder, 'state')
-  lifetime.onStop("the worker's state", () => rm(stateFolder, { recursive: true, force: true }))
-  const settings = sluiceSettings({ brokers, topicPrefix, groupId, catalogFile, stateFolder })
+  const [stateFolder, indexFolder] = [join(folder, 'state'), join(folder, 'log')]
+  lifetime.onStop('what the processes keep', async () => {
+    for (const kept of [stateFolder, indexFolder]) await rm(kept, { recursive: true, force: true })
+  })
+  const settings = sluiceSettings({ brokers, topicPrefix, groupId, catalogFile, stateFolder, indexFolder })
   const topics = await applyTopics(settings, topicPrefix, lifetime)
 
-  const customers = await startCustomers(elapsedMs)
-  lifetime.onStop("customers' servers", () => customers.stop())
-  await writeCatalog(catalogFile, customers)
-  say(
-    'servers',
-    `of ${customers.all.size} customers, in this process; each verifies the signatures of what it gets`,
-  )
-  say('loopback', `private addresses are refused by default: the worker is told to allow ${loopback}`)
-
-  const [worker, gateway] = await Promise.all([
-    startRole('worker', settings, folder, lifetime),
-    startRole('gateway', settings, folder, lifetime),
-  ])
-  sayStarted(worker, gateway)
+  const customers = await startCustomersIn(catalogFile, elapsedMs, lifetime)
+  const { worker, gateway } = await startRoles(settings, folder, lifetime)
   const producer = await startProducer(client)
   lifetime.onStop('upstream services', () => producer.disconnect())
   return {
@@ -125,6 +115,38 @@ async function applyTopics(settings: Settings, prefix: string, lifetime: Lifetim
   return topics
 }
 
+/** Starts their servers, and writes the catalog that names them. */
+async function startCustomersIn(
+  catalogFile: string,
+  elapsedMs: () => number,
+  lifetime: Lifetime,
+): Promise<Customers> {
+  const customers = await startCustomers(elapsedMs)
+  lifetime.onStop("customers' servers", () => customers.stop())
+  await writeCatalog(catalogFile, customers)
+  say(
+    'servers',
+    `of ${customers.all.size} customers, in this process; each verifies the signatures of what it gets`,
+  )
+  say('loopback', `private addresses are refused by default: the worker is told to allow ${loopback}`)
+  return customers
+}
+
+/** Starts each role side by side, and says so. */
+async function startRoles(
+  settings: Settings,
+  folder: string,
+  lifetime: Lifetime,
+): Promise<{ worker: SluiceProcess; gateway: SluiceProcess }> {
+  const [worker, gateway, index] = await Promise.all([
+    startRole('worker', settings, folder, lifetime),
+    startRole('gateway', settings, folder, lifetime),
+    startRole('log serve', settings, folder, lifetime),
+  ])
+  sayStarted(worker, gateway, index)
+  return { worker, gateway }
+}
+
 async function startRole(
   role: Role,
   settings: Settings,
@@ -142,7 +164,7 @@ async function startRole(
   return started
 }
 
-function sayStarted(worker: SluiceProcess, gateway: SluiceProcess): void {
+function sayStarted(worker: SluiceProcess, gateway: SluiceProcess, index: SluiceProcess): void {
   const { waits, last, limit } = ladder
   say('worker', `sluice worker, process ${worker.pid}; its log: ${shownPath(worker.logFile)}`)
   say(
@@ -150,6 +172,7 @@ function sayStarted(worker: SluiceProcess, gateway: SluiceProcess): void {
     `retries after ${waits.join(', ')} s, then each ${last} s, for ${limit} s (by default: up to 1 h, for 4 h)`,
   )
   say('gateway', `sluice gateway, process ${gateway.pid}, at ${gateway.gatewayUrl}; Segment's tracking API`)
+  say('log', `sluice log serve, process ${index.pid}, keeps what became of each delivery, to be asked for`)
   say('sources', `website and mobile-app send to it with Segment's client for Node, billing writes to Kafka`)
 }
 

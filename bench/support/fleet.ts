@@ -9,13 +9,15 @@ export type Fleet = {
   urlOf: (destination: number) => string
   /** What the catalog says of some of them beside the URL and the secret. */
   settings?: ReadonlyMap<number, object>
+  /** Sources that no destination is connected to. */
+  otherSources?: readonly object[]
 }
 
 /** Writes the catalog of a fleet; over an earlier one it is an edit, which the worker takes within a second. */
-export function writeFleet(file: string, { count, urlOf, settings }: Fleet): void {
+export function writeFleet(file: string, { count, urlOf, settings, otherSources = [] }: Fleet): void {
   const numbers = Array.from({ length: count }, (_, index) => index)
   const catalog = {
-    sources: numbers.map((number) => ({ id: sourceIdOf(number) })),
+    sources: [...numbers.map((number) => ({ id: sourceIdOf(number) })), ...otherSources],
     destinations: numbers.map((number) => ({
       id: destinationIdOf(number),
       sources: [sourceIdOf(number)],

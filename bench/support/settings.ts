@@ -9,6 +9,8 @@ export type Settings = {
   rate?: number
   destinations?: number
   processes?: number
+  /** Also measures what the delivery log costs. */
+  log?: boolean
   /** The receivers speak TLS. */
   tls?: boolean
   /** The flooded destination keeps its cap after the flood. */

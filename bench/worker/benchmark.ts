@@ -20,10 +20,11 @@ function longRun(processes: number): typeof shortRuns {
  * What a delivery costs the worker, beside what it costs undici alone and a program of kafkajs and undici that
  * does nothing else, one that writes canonical bodies and signs them besides, and a worker without its guards against hostile endpoints and records. All are measured beside each
  * other, by turns, so that the machine is the same for all. With `processes` also a worker and a bare dispatch of so many
- * processes, whose CPU times are added up, and a worker of one process on a machine that is as busy as with so many.
+ * processes, whose CPU times are added up, and a worker of one process on a machine that is as busy as with so many. With `log` also a worker without
+ * the delivery log, and one that keeps answers and has the source of notices.
  */
 export async function runWorkerBenchmark(settings: Settings): Promise<BenchmarkResult> {
-  const { processes = 1, tls = false, profileDir } = settings
+  const { processes = 1, tls = false, log = false, profileDir } = settings
   const { runs, messages } = { ...(processes > 1 ? longRun(processes) : shortRuns), ...settings }
   if (processes > 1 && Object.keys(processesVariable(processes)).length === 0) {
     throw new BenchmarkFailure('this version of the worker has one process only')
@@ -34,13 +35,15 @@ export async function runWorkerBenchmark(settings: Settings): Promise<BenchmarkR
     'signing',
     'worker',
     'unguarded',
+    ...(log ? (['unlogged', 'answers'] as const) : []),
     ...(processes > 1 ? (['crowded', 'processes', 'dispatches'] as const) : []),
   ]
   const measured = new Map<SenderName, Measurement[]>(names.map((name) => [name, []]))
   const setting = await openSetting({ messages, tls, report: say })
   try {
     const places = new Map<SenderName, Place>()
-    for (const name of names) places.set(name, await setting.openPlace(name))
+    for (const name of names)
+      places.set(name, await setting.openPlace(name, { hasNotices: name === 'answers' }))
     for (let run = 1; run <= runs; run++) {
       const senders = [...places].map(([name, place]) =>
         senderFor(name, setting, place, { profileDir, processes }),
@@ -63,6 +66,7 @@ export async function runWorkerBenchmark(settings: Settings): Promise<BenchmarkR
     signing: of('signing'),
     worker: of('worker'),
     unguarded: of('unguarded'),
+    logs: log ? { unlogged: of('unlogged'), answers: of('answers') } : undefined,
     several:
       processes > 1
         ? { crowded: of('crowded'), processes: of('processes'), dispatches: of('dispatches') }
@@ -73,7 +77,9 @@ export async function runWorkerBenchmark(settings: Settings): Promise<BenchmarkR
 }
 
 type Several = 'crowded' | 'processes' | 'dispatches'
-type Medians = Record<Exclude<SenderName, Several>, Measurement> & {
+type Logs = 'unlogged' | 'answers'
+type Medians = Record<Exclude<SenderName, Several | Logs>, Measurement> & {
+  logs: Record<Logs, Measurement> | undefined
   several: Record<Several, Measurement> | undefined
 }
 type Settled = { runs: number; messages: number; processes: number; tls: boolean }
@@ -90,7 +96,7 @@ function medianOf(all: readonly Measurement[]): Measurement {
 }
 
 function figuresOf(medians: Medians, { runs, messages, processes: count, tls }: Settled): object {
-  const { dispatch, floor, signing, worker, unguarded, several } = medians
+  const { dispatch, floor, signing, worker, unguarded, logs, several } = medians
   return {
     deliveries_per_s: Math.round(worker.deliveriesPerS),
     cpu_us: round(worker.cpuUs, 1),
@@ -115,6 +121,13 @@ function figuresOf(medians: Medians, { runs, messages, processes: count, tls }: 
       floor_ratio: round(worker.warmCpuUs / signing.warmCpuUs, 2),
       ratio: round(worker.warmCpuUs / dispatch.warmCpuUs, 2),
     },
+    ...(logs !== undefined && {
+      unlogged_cpu_us: round(logs.unlogged.cpuUs, 1),
+      log_ratio: round(worker.cpuUs / logs.unlogged.cpuUs, 3),
+      log_warm_ratio: round(worker.warmCpuUs / logs.unlogged.warmCpuUs, 3),
+      answers_ratio: round(logs.answers.cpuUs / worker.cpuUs, 3),
+      answers_warm_ratio: round(logs.answers.warmCpuUs / worker.warmCpuUs, 3),
+    }),
     ...(several !== undefined && {
       processes: count,
       processes_cpu_us: round(several.processes.cpuUs, 1),
@@ -138,7 +151,7 @@ function figuresOf(medians: Medians, { runs, messages, processes: count, tls }: 
 }
 
 function tableOf(medians: Medians, { runs, messages, processes: count, tls }: Settled): string {
-  const { dispatch, floor, signing, worker, unguarded, several } = medians
+  const { dispatch, floor, signing, worker, unguarded, logs, several } = medians
   return [
     '',
     `${messages.toLocaleString('en')} messages of ${messageBytes} bytes, ${partitions} partitions, ${inFlight} in flight, ${tls ? 'over TLS 1.3' : 'without TLS'};`,
@@ -150,6 +163,12 @@ function tableOf(medians: Medians, { runs, messages, processes: count, tls }: Se
     row('the same, canonical and signed', signing),
     row('sluice worker', worker),
     row('sluice worker, no guards', unguarded),
+    ...(logs === undefined
+      ? []
+      : [
+          row('sluice worker, no delivery log', logs.unlogged),
+          row('sluice worker, answers and notices', logs.answers),
+        ]),
     ...(several === undefined
       ? []
       : [
@@ -162,6 +181,12 @@ function tableOf(medians: Medians, { runs, messages, processes: count, tls }: Se
     rowOf('worker / kafkajs + dispatch', ['', ...ratios(worker, floor)]),
     rowOf('worker / canonical and signed', ['', ...ratios(worker, signing)]),
     rowOf('worker / no guards', ['', ...ratios(worker, unguarded)]),
+    ...(logs === undefined
+      ? []
+      : [
+          rowOf('worker / no delivery log', ['', ...ratios(worker, logs.unlogged)]),
+          rowOf('answers and notices / worker', ['', ...ratios(logs.answers, worker)]),
+        ]),
     ...(several === undefined
       ? []
       : [

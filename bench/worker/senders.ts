@@ -9,7 +9,7 @@ import { destinations, inFlight, type Place, type Setting } from './setting.ts'
 /**
  * What is compared. `signing` is the floor that writes canonical bodies and signs them, `unguarded` is a worker without its guards, `processes` one of several processes, `crowded` one of a single
  * process on a machine that computes as much beside it as the other processes would, `dispatches` so many processes of bare
- * dispatch.
+ * dispatch. `unlogged` is a worker without the delivery log, `answers` one that keeps answers in it and has the source of notices.
  */
 export type SenderName =
   | 'dispatch'
@@ -18,6 +18,8 @@ export type SenderName =
   | 'signing'
   | 'worker'
   | 'unguarded'
+  | 'unlogged'
+  | 'answers'
   | 'crowded'
   | 'processes'
 
@@ -55,13 +57,20 @@ export function senderFor(
       return bare([scriptOf('floor'), ...floorArguments, sharedSecret], sharedSecret)
     case 'worker':
     case 'unguarded':
+    case 'unlogged':
+    case 'answers':
     case 'crowded':
     case 'processes': {
       const flags = [
         ...(profileDir === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileDir}`]),
         ...(name === 'unguarded' ? ['--import', scriptOf('without-guards')] : []),
       ]
-      const own = { SLUICE_KAFKA_GROUP_ID: group, ...(name === 'processes' && processesVariable(processes)) }
+      const own = {
+        SLUICE_KAFKA_GROUP_ID: group,
+        ...(name === 'processes' && processesVariable(processes)),
+        ...(name === 'unlogged' && { SLUICE_ATTEMPTS_ENABLED: 'false' }),
+        ...(name === 'answers' && { SLUICE_ATTEMPTS_ANSWERS: 'true' }),
+      }
       const options = { outputFile, variables: { ...variables, ...trust, ...own } }
       return {
         name,

@@ -32,8 +32,8 @@ export type Setting = {
   brokers: readonly string[]
   topic: string
   messages: number
-  /** A place of its own for a sender. */
-  openPlace(name: string): Promise<Place>
+  /** A place of its own for a sender; `hasNotices`: its catalog has the source `sluice`. */
+  openPlace(name: string, options?: { hasNotices?: boolean }): Promise<Place>
   /** Records that workers have written: retries and dead letters. */
   countWritten(): Promise<number>
   close(): Promise<void>
@@ -55,7 +55,7 @@ export async function openSetting({
   const { brokers } = kafka
   const certificates = tls ? createCertificates(folder) : undefined
   const receivers: Receiver[] = []
-  const openPlace = async (name: string): Promise<Place> => {
+  const openPlace: Setting['openPlace'] = async (name, { hasNotices = false } = {}) => {
     const receiver = await startReceiver(certificates)
     receivers.push(receiver)
     const own = join(folder, name)
@@ -63,7 +63,7 @@ export async function openSetting({
     return {
       receiver,
       folder: own,
-      variables: variablesOf({ brokers, prefix, folder: own, origin: receiver.origin }),
+      variables: variablesOf({ brokers, prefix, folder: own, origin: receiver.origin, hasNotices }),
       trust: certificates?.variables ?? {},
     }
   }
@@ -92,11 +92,21 @@ export async function openSetting({
   }
 }
 
-type Origin = { brokers: readonly string[]; prefix: string; folder: string; origin: string }
+type Origin = {
+  brokers: readonly string[]
+  prefix: string
+  folder: string
+  origin: string
+  hasNotices: boolean
+}
 
-function variablesOf({ brokers, prefix, folder, origin }: Origin): Record<string, string> {
+function variablesOf({ brokers, prefix, folder, origin, hasNotices }: Origin): Record<string, string> {
   const catalogFile = join(folder, 'catalog.yaml')
-  writeFleet(catalogFile, { count: destinations, urlOf: (number) => `${origin}/hook/${number}` })
+  writeFleet(catalogFile, {
+    count: destinations,
+    urlOf: (number) => `${origin}/hook/${number}`,
+    otherSources: hasNotices ? [{ id: 'sluice' }] : [],
+  })
   return {
     ...workerVariables({ brokers, prefix, catalogFile }),
     SLUICE_DELIVERY_MAX_IN_FLIGHT: String(inFlight),

@@ -95,7 +95,7 @@ const minuteProperties = {
       required: ['p50', 'p95', 'p99'],
       properties: { p50: { type: 'number' }, p95: { type: 'number' }, p99: { type: 'number' } },
     }),
-    description: 'How long attempts took, within 6 %; null where there was none.',
+    description: 'How long attempts took, within 6 % (in ClickHouse exactly); null where there was none.',
   },
 }
 
@@ -147,7 +147,8 @@ export const logRoutes: readonly AdminRoute[] = [
     path: '/v1/log',
     right: 'read',
     summary: 'What the delivery log reaches back to, and how far its index is',
-    description: 'Of the index that this process asks (`index.url`, else `index.folder`).',
+    description:
+      'Of the index that this process asks (`index.url`, else `clickhouse.url`, else `index.folder`).',
     status: 200,
     answer: {
       schema: {

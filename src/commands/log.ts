@@ -1,3 +1,4 @@
+import { once as onceEmitted } from 'node:events'
 import { type Command, Option } from 'commander'
 import type { Logger } from 'pino'
 import type { Config } from '../config/schema.ts'
@@ -59,6 +60,9 @@ function addTail(parent: Command, { command, once }: CommandTools): void {
           onlyFailed: failed === true,
           isJson: json === true,
           write: (line) => process.stdout.write(`${line}\n`),
+          drained: async () => {
+            await onceEmitted(process.stdout, 'drain')
+          },
           say: (line) => process.stderr.write(`${line}\n`),
           signal: ending.signal,
         })

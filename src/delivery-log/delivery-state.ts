@@ -14,13 +14,15 @@ export const deliveryStates = [
 export type DeliveryState = (typeof deliveryStates)[number]
 
 /**
- * By what the log has of one delivery, in the order of time. `dueMs`: when it is tried again, where it waits
- * for that; else 0.
+ * Returns the state of a delivery by its records in the log, in the order of time. A replay begins a delivery
+ * anew: only the records of the replay that began last count, or all where there was none. `dueMs`: when a
+ * delivery that waits is tried again; else 0.
  */
 export function deliveryStateOf(records: readonly LogRecord[]): { state: DeliveryState; dueMs: number } {
-  const end = records.findLast(({ isEnd }) => isEnd)
+  const newest = [...Map.groupBy(records, ({ job }) => job).values()].at(-1) ?? []
+  const end = newest.findLast(({ isEnd }) => isEnd)
   if (end !== undefined) return { state: endOf(end.kind), dueMs: 0 }
-  const last = records.at(-1)
+  const last = newest.at(-1)
   if (last?.kind === 'parked') return { state: 'waiting', dueMs: last.dueMs }
   return { state: 'under_way', dueMs: 0 }
 }

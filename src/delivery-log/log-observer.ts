@@ -22,7 +22,7 @@ export type LogObserverOptions = {
   readonly successesPerSecond: number
   /** Absent: no user is told of. */
   readonly hashUser?: UserHash | undefined
-  /** Told of records that are dropped, since there is no room. */
+  /** Called with the number of records that are dropped, since there is no room. */
   readonly onDropped: (count: number) => void
   /** Epoch milliseconds. */
   readonly now: () => number
@@ -236,7 +236,7 @@ class StateWriter implements LogObserver {
     const { outlet, onDropped } = this.#options
     this.#lastOf = undefined
     if (outlet.isFull) {
-      onDropped(this.#state.weight)
+      onDropped(1)
       return
     }
     if (delivery !== undefined) delivery.isInLog = true

@@ -36,7 +36,7 @@ export type MinuteCount = {
   readonly count: number
 }
 
-/** How long the attempts of a minute took, within 6 %. */
+/** How long the attempts of a minute took: within 6 % by files of SQLite, exactly by ClickHouse. */
 export type MinutePercentiles = {
   readonly minuteMs: number
   readonly count: number
@@ -58,19 +58,23 @@ export type LogStatus = {
   readonly behindMs: number
 }
 
-/** Asks the delivery log. */
+/** `signal`: aborted when nobody waits for the answer any more. */
+export type Asking = { readonly signal?: AbortSignal | undefined }
+
+/** Asks the delivery log. All of it rejects with a `QueryTooLongError` where an answer takes too long. */
 export type LogQuery = {
   /** All that is known of a message, oldest first; at most a few thousand. */
-  find(messageId: string): Promise<readonly LogRecord[]>
+  find(messageId: string, asking?: Asking): Promise<readonly LogRecord[]>
   /** Newest first. `limit`: 1 to 1,000. Rejects with a `BadCursorError` where the cursor is of no page. */
   search(
     filter: LogFilter,
     page: { readonly limit: number; readonly cursor?: string | undefined },
+    asking?: Asking,
   ): Promise<LogPage>
   /** Ascending. */
-  counts(filter: LogFilter): Promise<readonly MinuteCount[]>
+  counts(filter: LogFilter, asking?: Asking): Promise<readonly MinuteCount[]>
   /** Ascending. */
-  percentiles(filter: LogFilter): Promise<readonly MinutePercentiles[]>
+  percentiles(filter: LogFilter, asking?: Asking): Promise<readonly MinutePercentiles[]>
   status(): Promise<LogStatus>
   close(): Promise<void>
 }
@@ -82,6 +86,11 @@ export class BadCursorError extends Error {
 /** What is to answer can't be asked: it isn't there, refuses, or says what is wrong. */
 export class QueryFailedError extends Error {
   override readonly name = 'QueryFailedError'
+}
+
+/** A question took longer than it may: the message says what to ask for instead. */
+export class QueryTooLongError extends Error {
+  override readonly name = 'QueryTooLongError'
 }
 
 /** A question failed by a fault of Sluice, told by a process or thread that answers it. */

@@ -1,4 +1,11 @@
-import { BadCursorError, type LogFilter, type LogQuery, QueryFailedError } from './log-query.ts'
+import {
+  type Asking,
+  BadCursorError,
+  type LogFilter,
+  type LogQuery,
+  QueryFailedError,
+  QueryTooLongError,
+} from './log-query.ts'
 
 const timeoutMs = 60_000
 /** JSON has no infinity; no time is behind this one. */
@@ -6,27 +13,36 @@ const endOfTimeMs = 8_640_000_000_000_000
 
 /** Asks an index that runs elsewhere, at a URL such as `http://127.0.0.1:9410`. */
 export function createQueryClient(url: string, token: string | undefined): LogQuery {
-  async function ask<T>(name: string, body: object = {}): Promise<T> {
-    const response = await post(new URL(`v1/log/${name}`, url.endsWith('/') ? url : `${url}/`), body, token)
+  async function ask<T>(name: string, body: object = {}, { signal }: Asking = {}): Promise<T> {
+    const address = new URL(`v1/log/${name}`, url.endsWith('/') ? url : `${url}/`)
+    const response = await post(address, body, token, signal)
     const answer: unknown = await response.json().catch(() => undefined)
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what the server of this version answers
     if (response.ok) return answer as T
     const error = textIn(answer, 'error') ?? `it answers ${response.status}`
     if (typeof answer === 'object' && answer !== null && 'isBadCursor' in answer)
       throw new BadCursorError(error)
+    if (typeof answer === 'object' && answer !== null && 'isTooLong' in answer)
+      throw new QueryTooLongError(error)
     throw new QueryFailedError(`The index at ${url} does not answer: ${error}.`)
   }
   return {
-    find: (messageId) => ask('find', { messageId }),
-    search: (filter, page) => ask('search', { filter: finite(filter), page }),
-    counts: (filter) => ask('counts', { filter: finite(filter) }),
-    percentiles: (filter) => ask('percentiles', { filter: finite(filter) }),
+    find: (messageId, asking) => ask('find', { messageId }, asking),
+    search: (filter, page, asking) => ask('search', { filter: finite(filter), page }, asking),
+    counts: (filter, asking) => ask('counts', { filter: finite(filter) }, asking),
+    percentiles: (filter, asking) => ask('percentiles', { filter: finite(filter) }, asking),
     status: () => ask('status'),
     close: () => Promise.resolve(),
   }
 }
 
-async function post(url: URL, body: object, token: string | undefined): Promise<Response> {
+async function post(
+  url: URL,
+  body: object,
+  token: string | undefined,
+  gone: AbortSignal | undefined,
+): Promise<Response> {
+  const inTime = AbortSignal.timeout(timeoutMs)
   try {
     return await fetch(url, {
       method: 'POST',
@@ -36,7 +52,7 @@ async function post(url: URL, body: object, token: string | undefined): Promise<
       },
       body: JSON.stringify(body),
       redirect: 'error',
-      signal: AbortSignal.timeout(timeoutMs),
+      signal: gone === undefined ? inTime : AbortSignal.any([gone, inTime]),
     })
   } catch (cause) {
     const why = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause

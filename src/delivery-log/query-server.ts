@@ -1,7 +1,7 @@
 import { hash, timingSafeEqual } from 'node:crypto'
-import { fastify } from 'fastify'
+import { fastify, type FastifyReply } from 'fastify'
 import { Type } from 'typebox'
-import { BadCursorError, type LogQuery } from './log-query.ts'
+import { type Asking, BadCursorError, type LogQuery, QueryTooLongError } from './log-query.ts'
 import { logKinds } from './log-record.ts'
 
 const text = Type.Optional(Type.String({ maxLength: 1_024 }))
@@ -59,25 +59,29 @@ export async function serveQueries({
   server.setErrorHandler<Error & { statusCode?: number }>((error, _request, reply) => {
     if (error instanceof BadCursorError)
       return reply.code(400).send({ error: error.message, isBadCursor: true })
+    if (error instanceof QueryTooLongError)
+      return reply.code(504).send({ error: error.message, isTooLong: true })
     return reply.code(error.statusCode ?? 500).send({ error: error.message })
   })
-  server.post<{ Body: Type.Static<typeof found> }>('/v1/log/find', { schema: { body: found } }, ({ body }) =>
-    query.find(body.messageId),
+  server.post<{ Body: Type.Static<typeof found> }>(
+    '/v1/log/find',
+    { schema: { body: found } },
+    ({ body }, reply) => query.find(body.messageId, asking(reply)),
   )
   server.post<{ Body: Type.Static<typeof searched> }>(
     '/v1/log/search',
     { schema: { body: searched } },
-    ({ body }) => query.search(body.filter, body.page),
+    ({ body }, reply) => query.search(body.filter, body.page, asking(reply)),
   )
   server.post<{ Body: Type.Static<typeof counted> }>(
     '/v1/log/counts',
     { schema: { body: counted } },
-    ({ body }) => query.counts(body.filter),
+    ({ body }, reply) => query.counts(body.filter, asking(reply)),
   )
   server.post<{ Body: Type.Static<typeof counted> }>(
     '/v1/log/percentiles',
     { schema: { body: counted } },
-    ({ body }) => query.percentiles(body.filter),
+    ({ body }, reply) => query.percentiles(body.filter, asking(reply)),
   )
   server.post('/v1/log/status', () => query.status())
   await server.listen({ host, port })
@@ -86,6 +90,15 @@ export async function serveQueries({
     port: typeof address === 'object' && address !== null ? address.port : port,
     stop: () => server.close(),
   }
+}
+
+/** Until the client is gone. */
+function asking(reply: FastifyReply): Asking {
+  const gone = new AbortController()
+  reply.raw.once('close', () => {
+    if (!reply.raw.writableEnded) gone.abort()
+  })
+  return { signal: gone.signal }
 }
 
 /** In a time that tells nothing of the token. */

@@ -26,9 +26,17 @@ export type LossyProducerOptions = {
   readonly maxBytes: number
   readonly onWritten: (records: number) => void
   readonly onDropped: (records: number, why: DropReason) => void
-  /** Told when Kafka begins to take nothing, with what it says, and when it takes something again. */
+  /**
+   * Called with a reason when Kafka begins to take nothing of some partition, and with `undefined` when it
+   * takes all again.
+   */
   readonly onTrouble: (reason: string | undefined) => void
+  /** Absent: connections to Kafka. */
+  readonly openLink?: () => LossyLink
 }
+
+/** What a lossy producer needs of connections. */
+export type LossyLink = Pick<ProduceLink, 'prepare' | 'leadersOf' | 'send' | 'close'>
 
 /**
  * `full`: Kafka can't keep up. `refused`: it did not take them. `unknown`: its answer did not come; it may
@@ -43,6 +51,14 @@ const maxBackoffMs = 5_000
 /** So often a value is sent, where Kafka says that it hasn't taken it: a leader that moves is followed. */
 const maxTries = 5
 
+/**
+ * While several leaders are written to, the values of one of them may take so many times the room that is
+ * left free: one that hangs leaves room for the others.
+ */
+const shareOfFree = 4
+/** A partition that nothing was offered for since it failed is forgotten after so long. */
+const troubleForgottenMs = 60_000
+
 type Waiting = {
   readonly partition: number
   readonly record: WrittenRecord
@@ -54,26 +70,50 @@ type Waiting = {
 /** Values of one partition that are sent together. */
 type Parcel = ProducedRecords & { readonly waiting: readonly Waiting[] }
 
+/** What waits for one leader, or for a leader to be known. */
+class Line {
+  queue: Waiting[] = []
+  /** Of what waits, and of what is under way. */
+  bytes = 0
+  running: Promise<void> | undefined
+  backoffMs = minBackoffMs
+  readonly link: LossyLink
+
+  constructor(link: LossyLink) {
+    this.link = link
+  }
+
+  add(waiting: Waiting): void {
+    this.queue.push(waiting)
+    this.bytes += waiting.bytes
+  }
+}
+
 export function startLossyProducer(options: LossyProducerOptions): LossyProducer {
   return new BoundedProducer(options)
 }
 
 /**
- * One request at a time, on connections of its own. What may have been written isn't sent again: nothing
- * comes twice.
+ * One request at a time to each leader, on connections of its own: a broker that hangs delays what goes to
+ * others by nothing. What may have been written isn't sent again: nothing comes twice.
  */
 class BoundedProducer implements LossyProducer {
   readonly #options: LossyProducerOptions
-  readonly #link: ProduceLink
   readonly #stopping = new AbortController()
-  #queue: Waiting[] = []
+  /** By leader. */
+  readonly #lines = new Map<number, Line>()
+  /** Of partitions whose leader isn't known. */
+  readonly #unplaced: Line
+  /** By partition, as far as it is known. */
+  readonly #leaders = new Map<number, number>()
+  /** When partitions failed that nothing was written of since, by `performance.now`. */
+  readonly #failed = new Map<number, number>()
   #heldBytes = 0
-  #sending: Promise<void> | undefined
   #isTroubled = false
 
   constructor(options: LossyProducerOptions) {
     this.#options = options
-    this.#link = new ProduceLink(options.kafka, timeouts, compressedRequest)
+    this.#unplaced = new Line(this.#openLink())
   }
 
   get isFull(): boolean {
@@ -81,81 +121,196 @@ class BoundedProducer implements LossyProducer {
   }
 
   offer(partition: number, value: Buffer, records: number): void {
-    if (this.isFull || this.#stopping.signal.aborted) {
+    const line = this.#lineOf(partition)
+    if (this.isFull || this.#stopping.signal.aborted || this.#isOverShare(line)) {
       this.#options.onDropped(records, 'full')
       return
     }
     this.#heldBytes += value.length
     const record = { key: String(partition), value }
-    this.#queue.push({ partition, record, bytes: value.length, records, tries: 0 })
-    this.#sending ??= this.#sendAll()
+    line.add({ partition, record, bytes: value.length, records, tries: 0 })
+    this.#run(line)
   }
 
   async stop(withinMs: number): Promise<void> {
-    if (this.#sending !== undefined) await within(withinMs, this.#sending)
+    const lines = (): Line[] => [this.#unplaced, ...this.#lines.values()]
+    const allSent = async (): Promise<void> => {
+      // What is placed begins to run a line.
+      for (;;) {
+        const running = lines().flatMap((line) => line.running ?? [])
+        if (running.length === 0) return
+        await Promise.all(running)
+      }
+    }
+    await within(withinMs, allSent())
     this.#stopping.abort()
-    for (const waiting of this.#queue.splice(0)) this.#drop(waiting, 'full')
-    await within(withinMs, this.#link.close())
+    for (const line of lines()) for (const waiting of line.queue.splice(0)) this.#drop(line, waiting, 'full')
+    await within(withinMs, Promise.all(lines().map(({ link }) => link.close())))
   }
 
-  async #sendAll(): Promise<void> {
-    let backoffMs = minBackoffMs
+  #openLink(): LossyLink {
+    const { kafka, openLink = () => new ProduceLink(kafka, timeouts, compressedRequest) } = this.#options
+    return openLink()
+  }
+
+  #lineOf(partition: number): Line {
+    const leader = this.#leaders.get(partition)
+    if (leader === undefined) return this.#unplaced
+    let line = this.#lines.get(leader)
+    if (line === undefined) {
+      line = new Line(this.#openLink())
+      this.#lines.set(leader, line)
+    }
+    return line
+  }
+
+  #isOverShare(line: Line): boolean {
+    return this.#lines.size > 1 && line.bytes >= shareOfFree * (this.#options.maxBytes - this.#heldBytes)
+  }
+
+  #run(line: Line): void {
+    line.running ??= this.#runLine(line)
+  }
+
+  async #runLine(line: Line): Promise<void> {
+    const { signal } = this.#stopping
     // What is offered in this turn of the event loop goes together.
     await Promise.resolve()
-    while (this.#queue.length > 0 && !this.#stopping.signal.aborted) {
-      if (await this.#sendSome()) {
-        backoffMs = minBackoffMs
+    while (line.queue.length > 0 && !signal.aborted) {
+      if (await (line === this.#unplaced ? this.#place() : this.#sendSome(line))) {
+        line.backoffMs = minBackoffMs
         continue
       }
-      await delay(backoffMs, undefined, { signal: this.#stopping.signal }).catch(() => undefined)
-      backoffMs = Math.min(2 * backoffMs, maxBackoffMs)
+      await delay(line.backoffMs, undefined, { signal }).catch(() => undefined)
+      line.backoffMs = Math.min(2 * line.backoffMs, maxBackoffMs)
+      if (line !== this.#unplaced) this.#placeAnew(line)
     }
-    this.#sending = undefined
+    line.running = undefined
   }
 
-  /** Gives false where nothing was taken. */
-  async #sendSome(): Promise<boolean> {
-    const parcels = parcelsOf(this.#options.topic, this.#take())
+  /** Gives what waits for a leader to its leader's line. Returns false where none has one. */
+  async #place(): Promise<boolean> {
+    const line = this.#unplaced
+    const { topic } = this.#options
+    let leaders: ReadonlyMap<number, number>
+    try {
+      leaders = await line.link.leadersOf(topic)
+    } catch (error) {
+      for (const { partition } of line.queue) this.#failed.set(partition, performance.now())
+      this.#tell(messageOf(error))
+      return false
+    }
+    if (this.#stopping.signal.aborted) return false
+    this.#leaders.clear()
+    for (const [partition, leader] of leaders) this.#leaders.set(partition, leader)
+    let isPlaced = false
+    for (const one of line.queue.splice(0)) {
+      line.bytes -= one.bytes
+      const to = this.#lineOf(one.partition)
+      to.add(one)
+      if (to !== line) {
+        this.#run(to)
+        isPlaced = true
+      } else this.#failedToSend(one.partition, `${topic}/${one.partition} has no leader, or does not exist`)
+    }
+    line.queue = line.queue.filter((one) => this.#hasTriesLeft(line, one))
+    this.#closeUnused(leaders)
+    return isPlaced
+  }
+
+  /** Returns false where nothing was taken. */
+  async #sendSome(line: Line): Promise<boolean> {
+    const { topic } = this.#options
+    try {
+      // Without connections nothing is under way, and nothing has to be given up.
+      await line.link.prepare(topic)
+    } catch (error) {
+      for (const { partition } of line.queue) this.#failedToSend(partition, messageOf(error))
+      return false
+    }
+    const parcels = parcelsOf(topic, takeSome(line))
     const open = new Set(parcels)
     let isTaken = false
     let trouble = 'no answer'
     try {
-      await this.#link.send(parcels, (parcel, outcome) => {
+      await line.link.send(parcels, (parcel, outcome) => {
         if (!open.delete(parcel)) return
         isTaken ||= outcome.isWritten
-        if (!outcome.isWritten) trouble = outcome.reason
-        this.#settle(parcel, outcome.isWritten ? 'written' : outcome.errorCode)
+        if (outcome.isWritten) this.#written(line, parcel)
+        else this.#unwritten(line, parcel, outcome)
       })
     } catch (error) {
-      trouble = error instanceof Error ? error.message : String(error)
+      trouble = messageOf(error)
     }
-    for (const parcel of open) this.#settle(parcel, undefined)
+    const unanswered = [...open]
     open.clear()
-    this.#tell(isTaken ? undefined : trouble)
+    for (const parcel of unanswered) this.#unwritten(line, parcel, { reason: trouble, errorCode: undefined })
     return isTaken
   }
 
-  #take(): Waiting[] {
-    let bytes = 0
-    let count = 0
-    while (count < this.#queue.length && bytes < maxRequestBytes) bytes += this.#queue[count++]?.bytes ?? 0
-    return this.#queue.splice(0, count)
+  #written(line: Line, { partition, waiting }: Parcel): void {
+    for (const { bytes, records } of waiting) {
+      this.#heldBytes -= bytes
+      line.bytes -= bytes
+      this.#options.onWritten(records)
+    }
+    const forgottenMs = performance.now() - troubleForgottenMs
+    this.#failed.delete(partition)
+    for (const [other, failedMs] of this.#failed) if (failedMs < forgottenMs) this.#failed.delete(other)
+    if (this.#failed.size === 0) this.#tell(undefined)
   }
 
-  #settle({ waiting }: Parcel, outcome: 'written' | number | undefined): void {
+  #unwritten(
+    line: Line,
+    { partition, waiting }: Parcel,
+    { reason, errorCode }: { reason: string; errorCode: number | undefined },
+  ): void {
+    this.#failedToSend(partition, reason)
     for (const one of waiting) {
-      if (outcome === 'written') {
-        this.#heldBytes -= one.bytes
-        this.#options.onWritten(one.records)
-      } else if (outcome === undefined) this.#drop(one, 'unknown')
-      else if (++one.tries < maxTries && !isTooLarge(outcome)) this.#queue.push(one)
-      else this.#drop(one, 'refused')
+      if (errorCode === undefined) this.#drop(line, one, 'unknown')
+      else if (isTooLarge(errorCode)) this.#drop(line, one, 'refused')
+      else if (this.#hasTriesLeft(line, one)) this.#move(line, one)
     }
   }
 
-  #drop({ bytes, records }: Waiting, why: DropReason): void {
+  /** Drops what was tried in vain too often: Kafka hasn't taken it, or there is no leader. */
+  #hasTriesLeft(line: Line, one: Waiting): boolean {
+    if (++one.tries < maxTries && !this.#stopping.signal.aborted) return true
+    this.#drop(line, one, 'refused')
+    return false
+  }
+
+  /** Has the leader of its partition asked for: it may be another one by now. */
+  #move(line: Line, one: Waiting): void {
+    this.#leaders.delete(one.partition)
+    line.bytes -= one.bytes
+    this.#unplaced.add(one)
+    this.#run(this.#unplaced)
+  }
+
+  /** A leader takes nothing: who leads its partitions is asked for again. */
+  #placeAnew(line: Line): void {
+    for (const one of line.queue.splice(0)) this.#move(line, one)
+  }
+
+  #closeUnused(leaders: ReadonlyMap<number, number>): void {
+    const used = new Set(leaders.values())
+    for (const [leader, line] of this.#lines) {
+      if (used.has(leader) || line.running !== undefined) continue
+      this.#lines.delete(leader)
+      void line.link.close()
+    }
+  }
+
+  #drop(line: Line, { bytes, records }: Waiting, why: DropReason): void {
     this.#heldBytes -= bytes
+    line.bytes -= bytes
     this.#options.onDropped(records, why)
+  }
+
+  #failedToSend(partition: number, reason: string): void {
+    this.#failed.set(partition, performance.now())
+    this.#tell(reason)
   }
 
   #tell(trouble: string | undefined): void {
@@ -164,6 +319,18 @@ class BoundedProducer implements LossyProducer {
     this.#isTroubled = isTroubled
     this.#options.onTrouble(trouble)
   }
+}
+
+/** What is sent next; its bytes stay the line's. */
+function takeSome({ queue }: Line): Waiting[] {
+  let bytes = 0
+  let count = 0
+  while (count < queue.length && bytes < maxRequestBytes) bytes += queue[count++]?.bytes ?? 0
+  return queue.splice(0, count)
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
 }
 
 function parcelsOf(topic: string, waiting: readonly Waiting[]): Parcel[] {

@@ -80,22 +80,36 @@ export class ProduceLink {
     return undefined
   }
 
+  /** Connects, and reads where the partitions of a topic are. Rejects by `sendTimeoutMs`. */
+  async prepare(topic: string): Promise<void> {
+    await this.#inTime((opened) => this.#prepare(opened.cluster, [topic]))
+  }
+
+  /**
+   * Returns the leader of each partition of a topic that has one, as a broker says now. Rejects by
+   * `sendTimeoutMs`.
+   */
+  async leadersOf(topic: string): Promise<ReadonlyMap<number, number>> {
+    const leaders = new Map<number, number>()
+    await this.#inTime(async ({ cluster }) => {
+      const isKnown = this.#topics.has(topic)
+      await this.#prepare(cluster, [topic])
+      if (isKnown) await cluster.refreshMetadata()
+      for (const { partitionId, leader } of cluster.findTopicPartitionMetadata(topic))
+        if (leader >= 0) leaders.set(partitionId, leader)
+    })
+    return leaders
+  }
+
   /**
    * Sends those of one partition once. Settles everything by `sendTimeoutMs`, or rejects. Nothing is tried
    * again.
    */
   async send<T extends ProducedRecords>(batch: readonly T[], settle: Settle<T>): Promise<void> {
     const opened = this.#opened
-    const { sendTimeoutMs } = this.#timeouts
-    const untilMs = performance.now() + sendTimeoutMs
+    const untilMs = performance.now() + this.#timeouts.sendTimeoutMs
     const topics = batch.map(({ topic }) => topic)
-    const prepared = this.#prepare(opened.cluster, topics)
-    try {
-      if (!(await within(sendTimeoutMs, prepared))) throw new Error(`no answer within ${sendTimeoutMs} ms`)
-    } catch (error) {
-      this.#reopen(opened, prepared)
-      throw error
-    }
+    await this.#inTime(({ cluster }) => this.#prepare(cluster, topics))
     await this.#sendAll(opened, batch, { settle, untilMs })
   }
 
@@ -119,6 +133,21 @@ export class ProduceLink {
         .filter(({ leader, isr }) => leader >= 0 && isr.length >= minInsync)
         .map(({ partitionId }) => ({ topic, partition: partitionId })),
     )
+  }
+
+  /** Gives connections up that don't do their work in time. */
+  async #inTime(work: (opened: PartwiseCluster) => Promise<void>): Promise<void> {
+    const opened = this.#opened
+    const { sendTimeoutMs } = this.#timeouts
+    const done = work(opened)
+    try {
+      if (await within(sendTimeoutMs, done)) return
+    } catch (error) {
+      this.#reopen(opened, done)
+      throw error
+    }
+    this.#reopen(opened, done)
+    throw new Error(`no answer within ${sendTimeoutMs} ms`)
   }
 
   async #prepare(cluster: Cluster, topics: readonly string[]): Promise<void> {

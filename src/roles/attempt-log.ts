@@ -42,7 +42,11 @@ export function openAttemptLog({ config, kafka, metrics, log }: AttemptLogOption
     onDropped: (records, reason) => metrics.logRecordsDropped.inc({ reason }, records),
     onTrouble(reason) {
       if (reason === undefined) log.info({ topic }, 'the delivery log is written again')
-      else log.warn({ topic, reason }, 'the delivery log is not written; deliveries go on without it')
+      else
+        log.warn(
+          { topic, reason },
+          'the delivery log is not written, or not all of it; deliveries go on without it',
+        )
     },
   })
   const observer = createLogObserver({

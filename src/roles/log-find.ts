@@ -4,17 +4,15 @@ import { plain, timelineOf } from '../delivery-log/lines.ts'
 import type { LogRecord } from '../delivery-log/log-record.ts'
 import { readRecordAt } from '../kafka/record-at.ts'
 import { clientOf } from './ask-kafka.ts'
+import { readPayload, type ReadPayload } from './log-payload.ts'
 import { type CommandOutput, withQuery } from './log-search.ts'
-import { kafkaSettings } from './settings.ts'
+import { openDecoder } from './schema-registry.ts'
+import { kafkaSettings, topicNames } from './settings.ts'
 
 type Origin = LogRecord['origin']
 
 /** A record that a message came with, and what Kafka has of it. */
-type Payload = {
-  readonly origin: Origin
-  readonly payload: string | undefined
-  readonly note: string | undefined
-}
+type Payload = ReadPayload & { readonly origin: Origin }
 
 /** What one record may take to be read. */
 const readWithinMs = 10_000
@@ -39,7 +37,7 @@ export async function findMessage(
         ]
     return { lines, isFound: false }
   }
-  const payloads = withPayload ? await readPayloads(config, log, originsOf(records)) : []
+  const payloads = withPayload ? await readPayloads(config, log, messageId, originsOf(records)) : []
   if (isJson) return { lines: [...records, ...payloads].map((one) => JSON.stringify(one)), isFound: true }
   const [first] = records
   const about = `Message ${plain(messageId)}: ${plain(first?.messageType ?? '')} of source ${plain(first?.source ?? '')}`
@@ -54,6 +52,7 @@ function originsOf(records: readonly LogRecord[]): Origin[] {
 async function readPayloads(
   config: Config,
   log: Pick<Logger, 'warn' | 'debug'>,
+  messageId: string,
   origins: readonly Origin[],
 ): Promise<Payload[]> {
   if (config.kafka.brokers.length === 0) {
@@ -61,16 +60,29 @@ async function readPayloads(
     return origins.map((origin) => ({ origin, payload: undefined, note }))
   }
   const kafka = clientOf(kafkaSettings(config), log)
+  const { events, audienceChanges, deletions } = topicNames(config)
+  const framed = new Set([events, audienceChanges, deletions])
+  const decoder = await openDecoder(config, silent)
   const payloads: Payload[] = []
-  for (const origin of origins) {
-    const read = await readRecordAt(kafka, origin, readWithinMs)
-    if (read === 'gone') payloads.push({ origin, payload: undefined, note: 'Kafka no longer has it' })
-    else if ('trouble' in read)
-      payloads.push({ origin, payload: undefined, note: `it can not be read: ${read.trouble}` })
-    else payloads.push({ origin, payload: read.record.value?.toString('utf8') ?? '', note: undefined })
+  try {
+    for (const origin of origins) {
+      const read = await readRecordAt(kafka, origin, readWithinMs)
+      if (read === 'gone') payloads.push({ origin, payload: undefined, note: 'Kafka no longer has it' })
+      else if ('trouble' in read)
+        payloads.push({ origin, payload: undefined, note: `it can not be read: ${read.trouble}` })
+      else {
+        const options = { messageId, isFramed: framed.has(origin.topic), decoder, withinMs: readWithinMs }
+        payloads.push({ origin, ...(await readPayload(read.record.value, options)) })
+      }
+    }
+  } finally {
+    decoder.stop()
   }
   return payloads
 }
+
+/** What is wrong is told in the note of a record. */
+const silent = { info() {}, warn() {}, error() {} }
 
 function payloadLine({ origin, payload, note }: Payload): string {
   return `${nameOf(origin)}: ${note ?? plain(payload ?? '')}`

@@ -7,6 +7,7 @@ import { openIndexQuery, startIndexing } from '../delivery-log/sqlite/index-thre
 import type { createKafka } from '../kafka/client.ts'
 import { startTopicTail, type TopicTail } from '../kafka/topic-tail.ts'
 import type { LogMetrics } from '../telemetry/log-metrics.ts'
+import { KeptIndex, type KeptIndexOptions, maxHeldBytes } from './kept-index.ts'
 import { openClickHouse } from './log-clickhouse.ts'
 import type { Parts } from './parts.ts'
 import { topicNames } from './settings.ts'
@@ -18,7 +19,6 @@ export type LogIndexOptions = {
   metrics: LogMetrics
   log: Logger
   parts: Parts
-  onFatal: (error: Error) => void
 }
 
 /** The index of the delivery log, kept up to date for as long as its parts run. */
@@ -30,75 +30,67 @@ export type LogIndex = {
   notReady(): readonly string[]
 }
 
-/** What may wait to be written; past it, nothing is fetched until half of it is. */
-const maxHeldBytes = 16 * 1024 ** 2
-
 /** The files of this installation: another prefix has others. */
 export function indexFolder(config: Config): string {
   return join(config.index.folder, topicNames(config).attempts)
 }
 
+/**
+ * Rejects where the index can't be opened. Once it is, and where its disk is full, the index is not ready and
+ * tried again: it ends nothing else.
+ */
 export async function openLogIndex(options: LogIndexOptions): Promise<LogIndex> {
   const { config, metrics, log, parts } = options
-  const { indexing, openQuery, where } = await openBackend(options, () => {
-    if (indexing.heldBytes <= maxHeldBytes / 2) tail.setFull(false)
-  })
-  parts.defer(() => indexing.stop())
-  const tail = parts.add(readInto(indexing, options))
-  const query = openQuery(() => tail.behindMs)
+  const { start, openQuery, where } = await openBackend(options)
+  const kept = parts.add(
+    new KeptIndex({
+      start,
+      read: (indexing) => readInto(indexing, options),
+      onIndexed({ rows, unreadable }) {
+        metrics.indexed.inc(rows)
+        metrics.unreadable.inc(unreadable)
+      },
+      log,
+    }),
+  )
+  await kept.start()
+  const query = openQuery(() => kept.behindMs)
   log.info({ ...where, keptMs: config.attempts.retentionMs }, 'the delivery log is being indexed')
   return {
     query,
     collect() {
-      const { behindMs } = tail
+      const { behindMs } = kept
       metrics.behind.set(behindMs < 0 ? -1 : behindMs / 1_000)
-      metrics.heldBytes.set(indexing.heldBytes)
+      metrics.heldBytes.set(kept.heldBytes)
     },
-    notReady() {
-      const { trouble: unread } = tail
-      const { trouble: unwritten } = indexing
-      return [
-        ...(unread === undefined ? [] : [`the delivery log can not be read: ${unread}`]),
-        ...(unwritten === undefined ? [] : [`the delivery log can not be written: ${unwritten}`]),
-      ]
-    },
+    notReady: () => kept.troubles,
   }
 }
 
 type Backend = {
-  readonly indexing: Indexing
+  readonly start: KeptIndexOptions['start']
   readonly openQuery: (behindMs: () => number) => LogQuery
   /** For a line of the log. */
   readonly where: Readonly<Record<string, string>>
 }
 
 /** ClickHouse where that is set, else files. */
-async function openBackend(options: LogIndexOptions, onTaken: () => void): Promise<Backend> {
-  const { config, metrics, log, parts } = options
-  const events: IndexingEvents = {
-    onTaken,
-    onIndexed({ rows, unreadable }) {
-      metrics.indexed.inc(rows)
-      metrics.unreadable.inc(unreadable)
-    },
-  }
+async function openBackend({ config, log, parts }: LogIndexOptions): Promise<Backend> {
   const clickHouse = await openClickHouse(config, log)
-  if (clickHouse === undefined) return openFiles(options, events)
-  const indexing = await clickHouse.startIndexing(events, log)
+  if (clickHouse === undefined) return filesOf(config, parts)
   // What is left is inserted before its connections are closed.
   parts.defer(() => clickHouse.close())
   return {
-    indexing,
+    start: (events) => clickHouse.startIndexing(events, log),
     openQuery: (behindMs) => clickHouse.query(behindMs),
     where: { clickhouse: config.clickhouse.url ?? '' },
   }
 }
 
-async function openFiles(options: LogIndexOptions, events: IndexingEvents): Promise<Backend> {
-  const { parts } = options
-  const folder = indexFolder(options.config)
+function filesOf(config: Config, parts: Parts): Backend {
+  const folder = indexFolder(config)
   return {
-    indexing: await startFiles(options, folder, events),
+    start: (events, onFailed) => startFiles(config, folder, events, onFailed),
     openQuery(behindMs) {
       const query = openIndexQuery({ folder, behindMs })
       parts.defer(() => query.close())
@@ -133,18 +125,13 @@ function readInto(indexing: Indexing, { config, kafka, log }: LogIndexOptions): 
 const otherLog = 'the topic attempts was made again or cut: what it has now is indexed beside what it had'
 
 async function startFiles(
-  { config, onFatal }: LogIndexOptions,
+  config: Config,
   folder: string,
   events: IndexingEvents,
+  onFailed: (error: Error) => void,
 ): Promise<Indexing> {
   try {
-    return await startIndexing({
-      ...events,
-      folder,
-      keptMs: config.attempts.retentionMs,
-      onFailed: (error) =>
-        onFatal(new Error(`the index of the delivery log in ${folder} can not be written`, { cause: error })),
-    })
+    return await startIndexing({ ...events, folder, keptMs: config.attempts.retentionMs, onFailed })
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause)
     throw new StartError(

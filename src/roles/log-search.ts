@@ -1,8 +1,14 @@
 import type { Config } from '../config/schema.ts'
 import { recordHeading, recordLine, timeOf } from '../delivery-log/lines.ts'
-import { BadCursorError, type LogFilter, type LogQuery } from '../delivery-log/log-query.ts'
+import {
+  BadCursorError,
+  type LogFilter,
+  type LogQuery,
+  QueryTooLongError,
+} from '../delivery-log/log-query.ts'
 import { logKinds, logOutcomes } from '../delivery-log/log-record.ts'
 import { type LogMinute, minutesOf } from '../delivery-log/minutes.ts'
+import { parseTimestamp } from '../message/timestamp.ts'
 import { hashedUser, openLogQuery } from './open-log-query.ts'
 import { StartError } from './start-error.ts'
 
@@ -37,7 +43,7 @@ export async function searchLog(
   { limit: given, cursor, isJson }: { limit: string; cursor: string | undefined; isJson: boolean },
 ): Promise<CommandOutput> {
   const limit = wholeNumber('--limit', given, maxPage)
-  const filter = filterOf(config, flags)
+  const filter = searchFilter(config, flags)
   return withQuery(config, async (query) => {
     const { records, cursor: next } = await query.search(filter, { limit, cursor })
     const rows = records.map((record) => (isJson ? JSON.stringify(record) : recordLine(record)))
@@ -54,7 +60,7 @@ export async function searchLog(
 
 /** Counts and durations by the minute. */
 export async function logStats(config: Config, flags: SearchFlags, isJson: boolean): Promise<CommandOutput> {
-  const filter = filterOf(config, flags)
+  const filter = searchFilter(config, flags)
   return withQuery(config, async (query) => {
     const all = minutesOf(await query.counts(filter), await query.percentiles(filter))
     if (isJson) return { lines: all.map((minute) => JSON.stringify(minute)), isFound: all.length > 0 }
@@ -79,6 +85,7 @@ export async function withQuery<T>(config: Config, ask: (query: LogQuery) => Pro
   } catch (cause) {
     if (cause instanceof BadCursorError)
       throw new StartError('--cursor: it is of no page of this log.', { cause })
+    if (cause instanceof QueryTooLongError) throw new StartError(`${cause.message}.`, { cause })
     if (cause instanceof Error && cause.name === 'QueryFailedError') {
       const settings =
         config.index.url === undefined
@@ -94,14 +101,21 @@ export async function withQuery<T>(config: Config, ask: (query: LogQuery) => Pro
 
 const defaultSince = '1h'
 
-function filterOf(config: Config, flags: SearchFlags): LogFilter {
+/** Returns what flags ask for. Throws a `StartError` that names a flag which can not be read. */
+export function searchFilter(config: Config, flags: SearchFlags): LogFilter {
   const nowMs = Date.now()
   const { kind, outcome, status, user, since, until, message, failed, ...same } = flags
+  const fromMs = timeGiven('--since', since ?? defaultSince, nowMs)
+  // Clocks differ a little.
+  const toMs = until === undefined ? nowMs + 60_000 : timeGiven('--until', until, nowMs)
+  if (fromMs >= toMs) {
+    const what = since === undefined ? `--since, ${defaultSince} ago unless it is given,` : '--since'
+    throw new StartError(`${what} has to be before --until.`)
+  }
   return {
     ...same,
-    fromMs: timeGiven('--since', since ?? defaultSince, nowMs),
-    // Clocks differ a little.
-    toMs: until === undefined ? nowMs + 60_000 : timeGiven('--until', until, nowMs),
+    fromMs,
+    toMs,
     messageId: message,
     onlyFailed: failed,
     kinds: kind === undefined ? undefined : [oneOf('--kind', kind, logKinds)],
@@ -121,14 +135,15 @@ function userGiven(config: Config, user: string): string {
 
 const agoUnits: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
-/** `15m` is so long ago; else a time as ISO 8601. */
+/** Reads `15m` as so long ago, else a time as ISO 8601, in UTC where it names no zone. */
 function timeGiven(flag: string, text: string, nowMs: number): number {
   const ago = /^(\d{1,6})([smhd])$/.exec(text)
   if (ago !== null) return nowMs - Number(ago[1]) * (agoUnits[ago[2] ?? ''] ?? 0)
-  const ms = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : Number.NaN
-  if (Number.isNaN(ms))
+  const ms = parseTimestamp(text)
+  if (ms === undefined)
     throw new StartError(`${flag}: expected a time such as 15m, 24h, 7d, or 2026-01-31T12:00:00Z.`)
-  return ms
+  // The log has nothing of before 1970.
+  return Math.max(0, ms)
 }
 
 function wholeNumber(flag: string, text: string, most: number): number {

@@ -3,7 +3,7 @@ import type { Config } from '../config/schema.ts'
 import { readBlock } from '../delivery-log/block-reader.ts'
 import { recordHeading, recordLine } from '../delivery-log/lines.ts'
 import type { LogRecord } from '../delivery-log/log-record.ts'
-import { startTopicTail } from '../kafka/topic-tail.ts'
+import { startTopicTail, type TopicTail } from '../kafka/topic-tail.ts'
 import { openKafka } from './ask-kafka.ts'
 import { topicNames } from './settings.ts'
 
@@ -11,7 +11,10 @@ export type TailOptions = {
   readonly destination: string | undefined
   readonly onlyFailed: boolean
   readonly isJson: boolean
-  readonly write: (line: string) => void
+  /** Writes a line. Returns false where whoever reads it can't keep up. */
+  readonly write: (line: string) => boolean
+  /** Resolves when what was written has been read. */
+  readonly drained: () => Promise<void>
   /** What keeps it from following, for people. */
   readonly say: (line: string) => void
   /** Ends it. */
@@ -20,24 +23,29 @@ export type TailOptions = {
 
 /** Writes what the workers log from now on, straight from the topic: it needs no index. */
 export async function tailLog(config: Config, log: Logger, options: TailOptions): Promise<void> {
-  const { destination, onlyFailed, isJson, write, say, signal } = options
+  const { destination, onlyFailed, isJson, write, drained, say, signal } = options
   const kafka = await openKafka(config, log, 'log tail')
   const ended = Promise.withResolvers<void>()
   signal.addEventListener('abort', () => ended.resolve(), { once: true })
   if (!isJson) write(recordHeading)
-  const tail = startTopicTail({
+  const tail: TopicTail = startTopicTail({
     kafka,
     topic: topicNames(config).attempts,
     startOf: () => 'end',
     onStart: () => undefined,
     onRecords(partition, records) {
+      let isKeepingUp = true
       for (const { value } of records) {
         for (const record of statesOf(value, partition)) {
           if (destination !== undefined && record.destination !== destination) continue
           if (onlyFailed && !isFailure(record)) continue
-          write(isJson ? JSON.stringify(record) : recordLine(record))
+          isKeepingUp = write(isJson ? JSON.stringify(record) : recordLine(record))
         }
       }
+      if (isKeepingUp) return
+      // No more than a fetch waits in memory.
+      tail.setFull(true)
+      void drained().then(() => tail.setFull(false))
     },
     log,
   })

@@ -1,4 +1,6 @@
-import { rmSync } from 'node:fs'
+import { readdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { LogQuery } from '../../src/delivery-log/log-query.ts'
 import { createQueryClient } from '../../src/delivery-log/query-client.ts'
@@ -121,3 +123,38 @@ test('a restart goes on where it was', async () => {
   await until('it is counted', async () => (await second.metric('sluice_log_indexed_total')) > 0)
   expect(await second.metric('sluice_log_indexed_total')).toBe(1)
 })
+
+test.each(['log serve', 'up'])(
+  'while a file of the index can not be written, sluice %s goes on, says so, and indexes all of it later',
+  async (role) => {
+    const worker = role === 'up' ? undefined : await scene.start('worker')
+    const index = await scene.start(role)
+    const [first = ''] = newIds(1)
+    await scene.send('shop', [first])
+    await until('it is indexed', async () => (await ask(index).find(first)).length >= 3)
+    const folder = join(scene.folder, `${scene.prefix}attempts`)
+    const locks = readdirSync(folder)
+      .filter((name) => name.endsWith('.sqlite'))
+      .map((name) => new DatabaseSync(join(folder, name)))
+    for (const lock of locks) lock.exec('BEGIN IMMEDIATE')
+    const ids = newIds(20)
+    await scene.send('shop', ids)
+    await until('it says so', () =>
+      index.log.some(({ msg }) => msg.includes('can not be written: it is tried again')),
+    )
+    const later = newIds(20)
+    await scene.send('shop', later)
+    await until('all is delivered', async () => {
+      const delivering = worker ?? index
+      return (await delivering.metric('sluice_deliveries_total', { verdict: 'delivered' })) >= 41
+    })
+    if (role === 'log serve') {
+      const ready = await fetch(`http://127.0.0.1:${index.httpPort}/readyz`)
+      expect([ready.status, await ready.text()]).toEqual([503, expect.stringContaining('can not be written')])
+    }
+    for (const lock of locks) lock.close()
+    await until('all is indexed', async () => (await ask(index).status()).rows === 3 * 41)
+    expect(new Set(await idsIn(ask(index)))).toEqual(new Set([first, ...ids, ...later]))
+    expect(index.isRunning).toBe(true)
+  },
+)

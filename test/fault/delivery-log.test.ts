@@ -13,24 +13,20 @@ const threeCopies = {
   SLUICE_TOPICS_CHECK: 'off',
 }
 
+type Scene = { cluster: ThreeBrokers; shop: Shop; worker: SluiceProcess; topic: string }
+
 /** The log is on broker 3 alone, and all else on all of them. */
-async function openScene(): Promise<{
-  cluster: ThreeBrokers
-  shop: Shop
-  worker: SluiceProcess
-  topic: string
-}> {
+async function openScene(
+  replicas: readonly (readonly number[])[] = partitions.map(() => [3]),
+  variables: Record<string, string> = {},
+): Promise<Scene> {
   const cluster = await startThreeBrokers()
-  const shop = await openShop({ brokers: cluster.brokers, variables: threeCopies })
+  const shop = await openShop({ brokers: cluster.brokers.slice(0, 2), variables: threeCopies })
   const topic = shop.topic('attempts')
   await shop.admin((admin) => admin.deleteTopics({ topics: [topic] }))
   await until('it is gone', () => shop.admin(async (admin) => !(await admin.listTopics()).includes(topic)))
-  await cluster.createTopic(
-    topic,
-    partitions.map(() => [3]),
-    {},
-  )
-  const worker = await shop.start({ variables: { SLUICE_ATTEMPTS_BUFFER_BYTES: '64KiB' } })
+  await cluster.createTopic(topic, replicas)
+  const worker = await shop.start({ variables: { SLUICE_ATTEMPTS_BUFFER_BYTES: '64KiB', ...variables } })
   return { cluster, shop, worker, topic }
 }
 
@@ -68,4 +64,80 @@ test('deliveries go on while the broker of the log is gone, what is dropped is c
     return worker.log.some(({ msg }) => msg === 'the delivery log is written again')
   })
   expect((await readLog(topic, cluster.brokers)).length).toBeGreaterThan(0)
+}, 240_000)
+
+/** Moves all topics but the log's off broker 3. */
+async function leaveBrokerThree({ shop, topic }: Scene): Promise<void> {
+  await shop.admin(async (admin) => {
+    const all = new Set([...(await admin.listTopics()), '__consumer_offsets'])
+    const others = [...all].filter((name) => name !== topic)
+    const { topics } = await admin.fetchTopicMetadata({ topics: others })
+    await admin.alterPartitionReassignments({
+      topics: topics.map(({ name, partitions: moved }) => ({
+        topic: name,
+        partitionAssignment: moved.map(({ partitionId }) => ({
+          partition: partitionId,
+          replicas: partitionId % 2 === 0 ? [1, 2] : [2, 1],
+        })),
+      })),
+    })
+    await until(
+      'no other topic is on broker 3',
+      async () => {
+        const now = await admin.fetchTopicMetadata({ topics: others })
+        return now.topics.every(({ partitions: moved }) =>
+          moved.every(({ leader, replicas }) => leader !== 3 && !replicas.includes(3)),
+        )
+      },
+      { timeoutMs: 60_000 },
+    )
+  })
+}
+
+test('while a broker of the log hangs, deliveries take no longer, the log of the other brokers is whole, and what is dropped is counted', async () => {
+  // Partitions 0 to 2 are on the broker that hangs.
+  const replicas = partitions.map((partition) => (partition < 3 ? [3] : [1]))
+  const scene = await openScene(replicas, {
+    SLUICE_ATTEMPTS_SUCCESSES: '1000000',
+    SLUICE_ATTEMPTS_BUFFER_BYTES: '256KiB',
+  })
+  const { cluster, shop, worker, topic } = scene
+  await deliver(shop, 10)
+  await until('it is logged', async () => (await worker.metric('sluice_log_records_total')) >= 60)
+  await leaveBrokerThree(scene)
+  const { pid } = cluster.node(3)
+  if (pid === undefined) throw new Error('broker 3 does not run')
+  process.kill(pid, 'SIGSTOP')
+  try {
+    // For longer than an answer is waited for.
+    const untilMs = Date.now() + 15_000
+    let slowestMs = 0
+    let rounds = 0
+    while (Date.now() < untilMs) {
+      const startedMs = Date.now()
+      await deliver(shop, 50)
+      slowestMs = Math.max(slowestMs, Date.now() - startedMs)
+      rounds++
+    }
+    expect(slowestMs).toBeLessThan(5_000)
+    expect(await worker.metric('sluice_produce_stalled')).toBe(0)
+    const healthy = 3 * 10 + rounds * 3 * 50
+    await until('the log of the other broker has all', async () => {
+      const written = await worker.metric('sluice_log_records_total')
+      if (written >= 30 + healthy) return true
+      throw new Error(`${written} of ${30 + healthy} after ${rounds} rounds`)
+    })
+    await until('what is dropped is counted', async () => {
+      return (await worker.metric('sluice_log_records_dropped_total')) > 0
+    })
+    process.kill(pid, 'SIGCONT')
+    await until('the log is written again', async () => {
+      await deliver(shop, 1)
+      return worker.log.some(({ msg }) => msg === 'the delivery log is written again')
+    })
+    const units = (await readLog(topic, cluster.brokers)).map(({ unit }) => unit)
+    expect(units.filter((unit) => unit >= 3).length).toBeGreaterThanOrEqual(healthy)
+  } finally {
+    process.kill(pid, 'SIGCONT')
+  }
 }, 240_000)

@@ -57,6 +57,13 @@ export function blocksOf(states: readonly WrittenState[], perBlock = 3): Indexed
   return blocks
 }
 
+/** The same blocks in another order: each partition's stay in theirs, and `turns` says which is next. */
+function inTurns(blocks: readonly IndexedBlock[], turns: readonly number[]): IndexedBlock[] {
+  const left = [0, 1].map((partition) => blocks.filter((block) => block.partition === partition))
+  const ordered = turns.flatMap((turn) => left[turn]?.splice(0, 1) ?? [])
+  return [...ordered, ...left.flat()]
+}
+
 function recordsIn(blocks: readonly IndexedBlock[]): LogRecord[] {
   return blocks.flatMap(({ partition, value }) => readBlock(value, partition))
 }
@@ -217,12 +224,13 @@ export function testLogStore(openStore: () => Promise<LogStore>, numRuns: number
       fc.asyncProperty(
         fc.array(state, { minLength: 4, maxLength: 60 }),
         fc.nat(),
-        fc.nat(),
-        (states, end, from) =>
+        fc.integer({ min: 1, max: 5 }),
+        fc.array(fc.nat(1), { maxLength: 20 }),
+        (states, end, perCommit, turns) =>
           withStore(async (store) => {
             const blocks = blocksOf(states)
             await store.index(blocks.slice(0, 1 + (end % blocks.length)), { perCommit: 1 })
-            await store.index(blocks, { perCommit: 1 + (from % 5), isLost: true })
+            await store.index(inTurns(blocks, turns), { perCommit, isLost: true })
             const written = recordsIn(blocks)
             expect(inOrder(await everything(store.query))).toEqual(inOrder(written))
             expect(inOrder(await everything(store.query, {}, 3))).toEqual(inOrder(written))
@@ -237,6 +245,20 @@ export function testLogStore(openStore: () => Promise<LogStore>, numRuns: number
       runs,
     )
   })
+
+  test('of a message the records of one user alone are found and counted', () =>
+    withStore(async (store) => {
+      const sample = { ...sampled(), messageId: 'a', kind: 0, weight: 1, atMs: nowMs }
+      await store.index(blocksOf(['abcdef', 'uvwxyz', ''].map((user) => ({ ...sample, user }))))
+      const user = Buffer.from('abcdef').toString('hex')
+      const filter = { messageId: 'a', user }
+      expect((await everything(store.query, filter)).map((record) => record.user)).toEqual([user])
+      const always = { fromMs: 0, toMs: Infinity }
+      const counts = await store.query.counts({ ...always, ...filter })
+      expect(counts.reduce((sum, { count }) => sum + count, 0)).toBe(1)
+      const timed = await store.query.percentiles({ ...always, ...filter })
+      expect(timed.map(({ count }) => count)).toEqual([1])
+    }))
 
   test('of the same millisecond the order is that of coming', () =>
     withStore(async (store) => {

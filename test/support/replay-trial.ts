@@ -1,6 +1,8 @@
 import { expect } from 'vitest'
+import type { LogRecord } from '../../src/delivery-log/log-record.ts'
 import { setScene } from '../e2e/scene.ts'
 import type { CountingReceiver } from './counting-receiver.ts'
+import { readLog } from './delivery-log.ts'
 import { letterOf, nameOwnTimes, writeLetters } from './dead-letters.ts'
 import { readAll } from './kafka.ts'
 import { until } from './until.ts'
@@ -21,6 +23,10 @@ export type ReplayTrial = {
   /** Records of `replays` that are of a message that it had already, by each time that the owner was killed. */
   readonly repeatedByJob: number
   readonly owners: number
+  /** Messages that the delivery log says the replay has delivered. A worker that is killed takes what it wrote last with it. */
+  readonly logged: number
+  /** Records of the delivery log that name the replay, and are of none of its messages. */
+  readonly strangersLogged: number
   /** The most that arrived within any 5 s, as a share of the cap. */
   readonly busiest: number
   readonly tookMs: number
@@ -118,6 +124,10 @@ export async function tryReplay({
     const written = await readAll(`${scene.prefix}replays`, { timeoutMs: 120_000 })
     const ids = written.map(({ headers }) => headers['message-id'] ?? '')
     const arrivals = await receiver.arrivals('/erp')
+    const ofJob = (await readLog(`${scene.prefix}attempts`)).filter(({ job }) => job === id)
+    const isOfIt = ({ destination, messageId }: LogRecord): boolean =>
+      destination === 'erp' && wanted.has(messageId)
+    const delivered = ofJob.filter((record) => isOfIt(record) && record.isEnd && record.kind !== 'dead')
     const others = (await receiver.count('/crm')).requests + (await receiver.count('/shipping')).requests
     return {
       wanted: wanted.size,
@@ -127,6 +137,8 @@ export async function tryReplay({
       strangers: [...arrivals.keys()].filter((messageId) => !wanted.has(messageId)).length + others,
       repeatedByJob: ids.length - new Set(ids).size,
       owners: done.owners,
+      logged: new Set(delivered.map(({ messageId }) => messageId)).size,
+      strangersLogged: ofJob.filter((record) => !isOfIt(record)).length,
       busiest: busiestOf([...arrivals.values()].flat(), 5_000) / (5 * perSecond),
       tookMs,
       requests: (await receiver.count('/erp')).requests,

@@ -148,7 +148,11 @@ export async function startProgram(
   async function begin(): Promise<{ httpPort: unknown; url: string }> {
     const port = await until(
       `the ${role} has started`,
-      () => log.find(({ msg }) => /^(worker|gateway|log|admin) started$/.test(msg))?.['port'],
+      // That of an index beside a worker has no port.
+      () =>
+        log.find(
+          ({ msg, port: told }) => /^(worker|gateway|log|admin) started$/.test(msg) && told !== undefined,
+        )?.['port'],
       { timeoutMs: readyMs },
     )
     const address = `http://127.0.0.1:${Number(port)}`

@@ -23,7 +23,7 @@ export type ClickHouseAccess = {
  */
 export type ClickHouse = {
   /** Rows as arrays of their values. Numbers of 64 bits may be texts. */
-  rows(asked: Asked): Promise<readonly (readonly unknown[])[]>
+  rows(asked: Asked, signal?: AbortSignal): Promise<readonly (readonly unknown[])[]>
   /** Inserts bytes in the format RowBinary, in one request. */
   insert(into: string, bytes: Uint8Array): Promise<void>
   /** Runs what gives no rows. */
@@ -34,6 +34,13 @@ export type ClickHouse = {
 const maxSockets = 10
 /** Below the three seconds after which older servers close an idle connection. */
 const idleMs = 2_000
+
+const insertSettings = {
+  // A rebuild reads many days at once, and each is a partition of the table.
+  max_partitions_per_insert_block: '0',
+  // Whatever the profile of the user has: once it is answered the rows are stored, and positions may follow.
+  async_insert: 0,
+} as const
 
 export function connectClickHouse(access: ClickHouseAccess): ClickHouse {
   const { url, user, password, ca, timeoutMs } = access
@@ -51,7 +58,10 @@ export function connectClickHouse(access: ClickHouseAccess): ClickHouse {
     log: { level: ClickHouseLogLevel.OFF },
   })
   /** Whoever doesn't wait any more costs the server nothing either. */
-  const settings = { max_execution_time: Math.ceil(timeoutMs / 1_000) }
+  const settings = {
+    max_execution_time: Math.ceil(timeoutMs / 1_000),
+    cancel_http_readonly_queries_on_client_close: 1,
+  } as const
   const auth = () => ({ auth: { username: user, password: password() ?? '' } })
   async function ask<T>(work: () => Promise<T>): Promise<T> {
     try {
@@ -62,13 +72,14 @@ export function connectClickHouse(access: ClickHouseAccess): ClickHouse {
     }
   }
   return {
-    rows: ({ sql, params }) =>
+    rows: ({ sql, params }, signal) =>
       ask(async () => {
         const result = await client.query({
           query: sql,
           query_params: { ...params },
           format: 'JSONCompactEachRow',
           clickhouse_settings: settings,
+          ...(signal !== undefined && { abort_signal: signal }),
           ...auth(),
         })
         return await result.json<readonly unknown[]>()
@@ -78,8 +89,7 @@ export function connectClickHouse(access: ClickHouseAccess): ClickHouse {
         const { stream } = await client.exec({
           query: `INSERT INTO ${into} FORMAT RowBinary`,
           values: Readable.from([bytes]),
-          // A rebuild reads many days at once, and each is a partition of the table.
-          clickhouse_settings: { max_partitions_per_insert_block: '0' },
+          clickhouse_settings: insertSettings,
           ...auth(),
         })
         await text(stream)

@@ -1,4 +1,12 @@
-import type { LogFilter, LogPage, LogQuery, LogStatus, MinuteCount, MinutePercentiles } from '../log-query.ts'
+import type {
+  Asking,
+  LogFilter,
+  LogPage,
+  LogQuery,
+  LogStatus,
+  MinuteCount,
+  MinutePercentiles,
+} from '../log-query.ts'
 import type { LogRecord } from '../log-record.ts'
 import type { ClickHouse } from './connect-clickhouse.ts'
 import {
@@ -41,16 +49,19 @@ class ClickHouseQuery implements LogQuery {
     this.#options = options
   }
 
-  async find(messageId: string): Promise<readonly LogRecord[]> {
-    const found = await this.#page({ fromMs: 0, toMs: Infinity, messageId }, undefined, maxFound)
+  async find(messageId: string, asking?: Asking): Promise<readonly LogRecord[]> {
+    const filter = { fromMs: 0, toMs: Infinity, messageId }
+    const found = await this.#page(filter, undefined, maxFound, asking)
     return found.map(({ record }) => record).toReversed()
   }
 
   async search(
     filter: LogFilter,
     { limit, cursor }: { limit: number; cursor?: string | undefined },
+    asking?: Asking,
   ): Promise<LogPage> {
-    const rows = await this.#newest(filter, cursor === undefined ? undefined : placeOf(cursor), limit)
+    const behind = cursor === undefined ? undefined : placeOf(cursor)
+    const rows = await this.#newest(filter, behind, limit, asking)
     const last = rows.at(-1)
     return {
       records: rows.map(({ record }) => record),
@@ -58,9 +69,9 @@ class ClickHouseQuery implements LogQuery {
     }
   }
 
-  async counts(filter: LogFilter): Promise<readonly MinuteCount[]> {
+  async counts(filter: LogFilter, asking?: Asking): Promise<readonly MinuteCount[]> {
     const { clickHouse, tables } = this.#options
-    const rows = await clickHouse.rows(countsSql(tables, filter))
+    const rows = await clickHouse.rows(countsSql(tables, filter), asking?.signal)
     return rows.map(([minute, kind, verdict, reason, count]) => ({
       minuteMs: Number(minute) * 1_000,
       kind: kindIn(kind),
@@ -70,9 +81,9 @@ class ClickHouseQuery implements LogQuery {
     }))
   }
 
-  async percentiles(filter: LogFilter): Promise<readonly MinutePercentiles[]> {
+  async percentiles(filter: LogFilter, asking?: Asking): Promise<readonly MinutePercentiles[]> {
     const { clickHouse, tables } = this.#options
-    const rows = await clickHouse.rows(percentilesSql(tables, filter))
+    const rows = await clickHouse.rows(percentilesSql(tables, filter), asking?.signal)
     return rows.map((row) => {
       const [minute = 0, count = 0, p50Ms = 0, p95Ms = 0, p99Ms = 0] = row.map(Number)
       return { minuteMs: minute * 1_000, count, p50Ms, p95Ms, p99Ms }
@@ -87,24 +98,35 @@ class ClickHouseQuery implements LogQuery {
     return this.#options.clickHouse.close()
   }
 
-  async #newest(filter: LogFilter, behind: RowPlace | undefined, limit: number): Promise<readonly ReadRow[]> {
-    if (isNarrow(filter)) return this.#page(filter, behind, limit)
+  async #newest(
+    filter: LogFilter,
+    behind: RowPlace | undefined,
+    limit: number,
+    asking: Asking | undefined,
+  ): Promise<readonly ReadRow[]> {
+    if (isNarrow(filter)) return this.#page(filter, behind, limit, asking)
     const { oldestMs, newestMs } = await this.#extent()
     const fromMs = Math.max(filter.fromMs, oldestMs)
     let toMs = Math.min(filter.toMs, newestMs + 1, (behind?.atMs ?? Infinity) + 1)
     const found: ReadRow[] = []
     for (let spanMs = firstSpanMs; toMs > fromMs && found.length < limit; spanMs *= spanGrowth) {
       const beginMs = Math.max(fromMs, toMs - spanMs)
-      found.push(...(await this.#page({ ...filter, fromMs: beginMs, toMs }, behind, limit - found.length)))
+      const within = { ...filter, fromMs: beginMs, toMs }
+      found.push(...(await this.#page(within, behind, limit - found.length, asking)))
       toMs = beginMs
     }
     return found
   }
 
-  async #page(filter: LogFilter, behind: RowPlace | undefined, limit: number): Promise<readonly ReadRow[]> {
+  async #page(
+    filter: LogFilter,
+    behind: RowPlace | undefined,
+    limit: number,
+    asking: Asking | undefined,
+  ): Promise<readonly ReadRow[]> {
     const { clickHouse, tables } = this.#options
     if (filter.toMs <= filter.fromMs) return []
-    return (await clickHouse.rows(pageSql(tables, filter, { behind, limit }))).map(readRow)
+    return (await clickHouse.rows(pageSql(tables, filter, { behind, limit }), asking?.signal)).map(readRow)
   }
 
   async #extent(): Promise<Omit<LogStatus, 'behindMs'>> {

@@ -16,6 +16,12 @@ import { type Found, type IdRange, SlotReader } from './slot-reader.ts'
 /** New files are looked for no more often. */
 const lookEveryMs = 500
 
+/**
+ * A question that is answered in steps, each of which reads the file of one slot: others are answered between
+ * them, and it can be given up.
+ */
+export type Steps<T> = Generator<undefined, T, undefined>
+
 /** Asks the files of an index, which somebody else may be writing. */
 export class IndexReader {
   readonly #folder: string
@@ -27,20 +33,23 @@ export class IndexReader {
     this.#folder = folder
   }
 
-  find(messageId: string): LogRecord[] {
-    return this.#newest({ messageId, fromMs: 0, toMs: Infinity }, undefined, maxFound)
-      .records.map(({ record }) => record)
-      .toReversed()
+  *find(messageId: string): Steps<LogRecord[]> {
+    const { records } = yield* this.#newest({ messageId, fromMs: 0, toMs: Infinity }, undefined, maxFound)
+    return records.map(({ record }) => record).toReversed()
   }
 
-  search(filter: LogFilter, { limit, cursor }: { limit: number; cursor?: string | undefined }): LogPage {
-    const { records, next } = this.#newest(filter, cursor === undefined ? undefined : placeOf(cursor), limit)
+  *search(
+    filter: LogFilter,
+    { limit, cursor }: { limit: number; cursor?: string | undefined },
+  ): Steps<LogPage> {
+    const place = cursor === undefined ? undefined : placeOf(cursor)
+    const { records, next } = yield* this.#newest(filter, place, limit)
     return { records: records.map(({ record }) => record), ...(next !== undefined && { cursor: next }) }
   }
 
-  counts(filter: LogFilter): MinuteCount[] {
+  *counts(filter: LogFilter): Steps<MinuteCount[]> {
     const sums = new Map<string, { -readonly [Name in keyof MinuteCount]: MinuteCount[Name] }>()
-    this.#countEach(filter, false, (reader, { minute, shape, count }) => {
+    yield* this.#countEach(filter, false, (reader, { minute, shape, count }) => {
       const { kind, verdict, reason } = reader.shape(shape)
       const minuteMs = reader.slot * slotMs + minute * 60_000
       const key = `${minuteMs},${kind},${verdict},${reason}`
@@ -52,9 +61,9 @@ export class IndexReader {
     return [...sums.values()].toSorted((a, b) => a.minuteMs - b.minuteMs)
   }
 
-  percentiles(filter: LogFilter): MinutePercentiles[] {
+  *percentiles(filter: LogFilter): Steps<MinutePercentiles[]> {
     const byMinute = new Map<number, Map<number, number>>()
-    this.#countEach({ ...filter, kinds: ['attempted'] }, true, (reader, { minute, bucket, count }) => {
+    yield* this.#countEach({ ...filter, kinds: ['attempted'] }, true, (reader, { minute, bucket, count }) => {
       const minuteMs = reader.slot * slotMs + minute * 60_000
       const buckets = byMinute.get(minuteMs) ?? new Map<number, number>()
       byMinute.set(minuteMs, buckets)
@@ -65,7 +74,7 @@ export class IndexReader {
       .map(([minuteMs, buckets]) => ({ minuteMs, ...percentilesOf(buckets) }))
   }
 
-  status(): Omit<LogStatus, 'behindMs'> {
+  *status(): Steps<Omit<LogStatus, 'behindMs'>> {
     const slots = this.#look()
     const timeAt = (at: readonly number[], which: 'min' | 'max'): number => {
       for (const slot of at) {
@@ -74,7 +83,11 @@ export class IndexReader {
       }
       return 0
     }
-    const rows = slots.reduce((sum, slot) => sum + (this.#with(slot, (reader) => reader.rows) ?? 0), 0)
+    let rows = 0
+    for (const slot of slots) {
+      rows += this.#with(slot, (reader) => reader.rows) ?? 0
+      yield
+    }
     return { oldestMs: timeAt(slots, 'min'), newestMs: timeAt(slots.toReversed(), 'max'), rows }
   }
 
@@ -84,11 +97,11 @@ export class IndexReader {
   }
 
   /** From the newest on, or from behind a place on. */
-  #newest(
+  *#newest(
     filter: LogFilter,
     place: SlotPlace | undefined,
     limit: number,
-  ): { records: Found[]; next: string | undefined } {
+  ): Steps<{ records: Found[]; next: string | undefined }> {
     const records: Found[] = []
     for (const slot of this.#look().toReversed()) {
       if (place !== undefined && slot > place.slot) continue
@@ -100,21 +113,23 @@ export class IndexReader {
       })
       records.push(...(found ?? []))
       if (records.length >= limit) return { records, next: cursorOf(slot, records.at(-1)?.id ?? 0) }
+      yield
     }
     return { records, next: undefined }
   }
 
-  #countEach(
+  *#countEach(
     filter: LogFilter,
     withDuration: boolean,
     take: (reader: SlotReader, counted: ReturnType<SlotReader['count']>[number]) => void,
-  ): void {
+  ): Steps<void> {
     for (const slot of this.#look()) {
       if (!isWithin(slot, filter)) continue
       this.#with(slot, (reader) => {
         const range: IdRange = reader.rangeOf(filter)
         for (const counted of reader.count(filter, range, withDuration)) take(reader, counted)
       })
+      yield
     }
   }
 
@@ -146,6 +161,14 @@ export class IndexReader {
       this.#readers.delete(slot)
     }
     return this.#slots
+  }
+}
+
+/** Answers a question at once, for those who have nothing else to do. */
+export function answerNow<T>(steps: Steps<T>): T {
+  for (;;) {
+    const { done, value } = steps.next()
+    if (done === true) return value
   }
 }
 

@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { BadCursorError, isQueryFault, type LogFilter } from '../log-query.ts'
-import { IndexReader } from './index-reader.ts'
+import { IndexReader, type Steps } from './index-reader.ts'
 import { IndexWriter } from './index-writer.ts'
 
 /** This module, to be run as a thread: as .ts from the sources, as .js after a build. */
@@ -56,6 +56,8 @@ export type ReadOrder = { readonly id: number } & (
     }
   | { readonly ask: 'counts' | 'percentiles'; readonly filter: LogFilter }
   | { readonly ask: 'status' }
+  /** Nobody waits any more for the answer to the question of this id. */
+  | { readonly ask: 'nothing' }
 )
 
 export type ReadReport = { readonly id: number } & (
@@ -67,6 +69,8 @@ export type ReadReport = { readonly id: number } & (
 const commitEveryMs = 500
 const commitRows = 20_000
 const tendEveryMs = 30_000
+/** Questions that take turns: each holds what it has found so far. */
+const questionsAtOnce = 8
 
 /** Only in a thread: elsewhere the module is imported for its URL. */
 if (isThreadData(workerData)) {
@@ -115,16 +119,32 @@ function runWriter({ folder, keptMs }: IndexThreadData): void {
 
 function runReader({ folder }: IndexThreadData): void {
   const reader = new IndexReader(folder)
-  parentPort?.on('message', (order: ReadOrder) => {
+  const questions: { readonly id: number; readonly steps: Steps<unknown> }[] = []
+  let isAnswering = false
+  /** Does one step of the question whose turn it is. What comes meanwhile is heard between two of them. */
+  function takeTurn(): void {
+    const question = questions.shift()
+    isAnswering = question !== undefined
+    if (question === undefined) return
+    const { id, steps } = question
     try {
-      report({ id: order.id, answer: answerOf(reader, order) })
+      const { done, value } = steps.next()
+      if (done === true) report({ id, answer: value })
+      else questions.splice(questionsAtOnce - 1, 0, question)
     } catch (error) {
-      report({
-        id: order.id,
-        error: error instanceof Error ? error.message : String(error),
-        why: whyOf(error),
-      })
+      report({ id, error: error instanceof Error ? error.message : String(error), why: whyOf(error) })
     }
+    setImmediate(takeTurn)
+  }
+  parentPort?.on('message', (order: ReadOrder) => {
+    if (order.ask === 'nothing') {
+      const at = questions.findIndex(({ id }) => id === order.id)
+      if (at >= 0) questions.splice(at, 1)
+      return
+    }
+    questions.push({ id: order.id, steps: stepsOf(reader, order) })
+    if (!isAnswering) setImmediate(takeTurn)
+    isAnswering = true
   })
 }
 
@@ -133,7 +153,7 @@ function whyOf(error: unknown): 'bad_cursor' | 'own_fault' | 'unavailable' {
   return isQueryFault(error) ? 'own_fault' : 'unavailable'
 }
 
-function answerOf(reader: IndexReader, order: ReadOrder): unknown {
+function stepsOf(reader: IndexReader, order: Exclude<ReadOrder, { ask: 'nothing' }>): Steps<unknown> {
   switch (order.ask) {
     case 'find':
       return reader.find(order.messageId)

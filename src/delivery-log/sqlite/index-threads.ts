@@ -1,6 +1,13 @@
 import { Worker } from 'node:worker_threads'
 import type { Indexing, IndexingEvents } from '../indexing.ts'
-import { BadCursorError, type LogQuery, type LogStatus, QueryFaultError } from '../log-query.ts'
+import {
+  type Asking,
+  BadCursorError,
+  type LogQuery,
+  type LogStatus,
+  QueryFaultError,
+  QueryTooLongError,
+} from '../log-query.ts'
 import {
   indexThreadUrl,
   type IndexThreadData,
@@ -83,9 +90,12 @@ export type IndexQueryOptions = {
   readonly behindMs: () => number
   /** What the thread may hold of answers, in MiB: a question that needs more is rejected. */
   readonly mostHeapMb?: number
+  /** Within so many milliseconds a question is answered, or rejected. */
+  readonly mostMs?: number
 }
 
 const defaultHeapMb = 256
+const defaultMostMs = 10_000
 
 /**
  * Asks an index in a thread of its own. A thread that ends rejects what was asked of it, and the next
@@ -95,25 +105,27 @@ export function openIndexQuery({
   folder,
   behindMs,
   mostHeapMb = defaultHeapMb,
+  mostMs = defaultMostMs,
 }: IndexQueryOptions): LogQuery {
   let reader: ReadingThread | undefined
   let isClosed = false
-  function ask<T>(order: Unnumbered<ReadOrder>): Promise<T> {
+  function ask<T>(order: Unnumbered<ReadOrder>, asking?: Asking): Promise<T> {
     if (isClosed) return Promise.reject(new Error('the index of the delivery log is closed'))
     reader ??= new ReadingThread({
       folder,
       mostHeapMb,
+      mostMs,
       onEnded(ended) {
         if (reader === ended) reader = undefined
       },
     })
-    return reader.ask(order)
+    return reader.ask(order, asking)
   }
   return {
-    find: (messageId) => ask({ ask: 'find', messageId }),
-    search: (filter, page) => ask({ ask: 'search', filter, page }),
-    counts: (filter) => ask({ ask: 'counts', filter }),
-    percentiles: (filter) => ask({ ask: 'percentiles', filter }),
+    find: (messageId, asking) => ask({ ask: 'find', messageId }, asking),
+    search: (filter, page, asking) => ask({ ask: 'search', filter, page }, asking),
+    counts: (filter, asking) => ask({ ask: 'counts', filter }, asking),
+    percentiles: (filter, asking) => ask({ ask: 'percentiles', filter }, asking),
     status: async () => ({
       ...(await ask<Omit<LogStatus, 'behindMs'>>({ ask: 'status' })),
       behindMs: behindMs(),
@@ -130,6 +142,7 @@ type Unnumbered<O> = O extends unknown ? Omit<O, 'id'> : never
 type ReadingThreadOptions = {
   readonly folder: string
   readonly mostHeapMb: number
+  readonly mostMs: number
   /** Called once, when the thread answers no more. */
   readonly onEnded: (thread: ReadingThread) => void
 }
@@ -154,15 +167,29 @@ class ReadingThread {
     )
   }
 
-  async ask<T>(order: Unnumbered<ReadOrder>): Promise<T> {
+  /** Rejects when the answer takes too long, or nobody waits for it: the thread gives it up then. */
+  async ask<T>(order: Unnumbered<ReadOrder>, { signal }: Asking = {}): Promise<T> {
+    signal?.throwIfAborted()
     const asked = Promise.withResolvers<unknown>()
     const id = ++this.#lastId
-    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread's port, not a window
-    this.#thread.postMessage({ id, ...order })
+    const giveUp = (error: unknown): void => {
+      this.#tell({ id, ask: 'nothing' })
+      this.#forget(id)
+      asked.reject(error)
+    }
+    const timer = setTimeout(() => giveUp(tooLong(this.#options.mostMs)), this.#options.mostMs)
+    const onGone = (): void => giveUp(signal?.reason)
+    signal?.addEventListener('abort', onGone, { once: true })
+    this.#tell({ id, ...order })
     this.#waiting.set(id, asked)
     this.#thread.ref()
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the answer to the question of this id
-    return (await asked.promise) as T
+    try {
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the answer to the question of this id
+      return (await asked.promise) as T
+    } finally {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', onGone)
+    }
   }
 
   /** Ends the thread; what it was asked is rejected. */
@@ -170,10 +197,19 @@ class ReadingThread {
     await this.#thread.terminate()
   }
 
+  #tell(order: ReadOrder): void {
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread's port, not a window
+    this.#thread.postMessage(order)
+  }
+
+  #forget(id: number): void {
+    this.#waiting.delete(id)
+    if (this.#waiting.size === 0) this.#thread.unref()
+  }
+
   #answered(report: ReadReport): void {
     const asked = this.#waiting.get(report.id)
-    this.#waiting.delete(report.id)
-    if (this.#waiting.size === 0) this.#thread.unref()
+    this.#forget(report.id)
     if ('answer' in report) asked?.resolve(report.answer)
     else asked?.reject(errorOf(report))
   }
@@ -192,6 +228,12 @@ class ReadingThread {
       { cause: error },
     )
   }
+}
+
+function tooLong(mostMs: number): QueryTooLongError {
+  return new QueryTooLongError(
+    `a question to the delivery log takes longer than ${mostMs / 1_000} s: ask for less time, or for one destination`,
+  )
 }
 
 function errorOf({ error, why }: Extract<ReadReport, { error: string }>): Error {

@@ -3,15 +3,17 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { BlockReader } from '../block-reader.ts'
 import { believedMs } from '../indexing.ts'
-import { firstKeptSlot, removeSlot, slotPath, slotsIn } from './log-files.ts'
+import { firstKeptSlot, removeSlot, slotPath, slotsIn, syncSlots } from './log-files.ts'
 import { slotOf } from './row.ts'
-import { isBefore, type Position, SlotWriter } from './slot-writer.ts'
+import { generationsIn, isBefore, type Position, SlotWriter } from './slot-writer.ts'
 
 export type IndexWriterOptions = {
   readonly folder: string
   readonly keptMs: number
   /** Epoch milliseconds. */
   readonly now: () => number
+  /** Waits until what was committed to slots is on the disk. Absent: as `syncSlots` does. */
+  readonly sync?: (folder: string, slots: Iterable<number>) => void
 }
 
 /** A value of a record of the topic. */
@@ -30,12 +32,17 @@ export type Indexed = { readonly rows: number; readonly unreadable: number; read
 const closedAfterMs = 10 * 60_000
 /** Each has a cache of its own. */
 const maxOpenSlots = 6
+/** Slots are synced, and positions written, no more often: a disk takes milliseconds for it. */
+const syncEveryMs = 5_000
 
 /**
  * The files of the index: one for each hour, and `positions.sqlite`, which says from where on the topic is
  * still to be read. Each file says itself how far of the topic is in it, in the same transaction: a block
  * that comes again after a crash adds nothing to those that have it. So files are a cache: without them all
  * is read again.
+ *
+ * `positions.sqlite` is written a few seconds behind the slots, once these are on the disk: after a loss of
+ * power it never says that a block was taken whose rows are lost.
  */
 export class IndexWriter {
   readonly #options: IndexWriterOptions
@@ -44,6 +51,13 @@ export class IndexWriter {
   readonly #slots = new Map<number, SlotWriter>()
   readonly #reader = new BlockReader()
   readonly #moved = new Map<number, Position>()
+  /** What slots have been told, and `positions.sqlite` hasn't. */
+  readonly #unwritten = new Map<number, Position>()
+  /** Slots with rows that may not be on the disk. */
+  readonly #unsynced = new Set<number>()
+  #syncedAtMs: number
+  /** By partition, where `positions.sqlite` was lost: what slots have of a later log is not behind it. */
+  readonly #lostGenerations: ReadonlyMap<number, number> = new Map()
   #touched = new Set<SlotWriter>()
   #rows = 0
   #unreadable = 0
@@ -51,7 +65,8 @@ export class IndexWriter {
 
   constructor(options: IndexWriterOptions) {
     this.#options = options
-    const { folder } = options
+    const { folder, now } = options
+    this.#syncedAtMs = now()
     mkdirSync(folder, { recursive: true, mode: 0o700 })
     this.#database = new DatabaseSync(join(folder, 'positions.sqlite'))
     this.#database.exec(`
@@ -65,6 +80,7 @@ export class IndexWriter {
         next: Number(row['next']),
         topicId: String(row['topicId']),
       })
+    if (this.#positions.size === 0) this.#lostGenerations = newestGenerations(folder)
   }
 
   /** From where on partitions are to be read; those that aren't in it from their beginning. */
@@ -78,13 +94,13 @@ export class IndexWriter {
 
   /** The partition's log is another one from here on, or it goes on at another offset. */
   restart(partition: number, next: number, topicId: string, isOther: boolean): void {
-    const generation = (this.#positions.get(partition)?.generation ?? 0) + (isOther ? 1 : 0)
+    const generation = this.#generationOf(partition) + (isOther ? 1 : 0)
     this.#positions.set(partition, { generation, next, topicId })
   }
 
   /** Takes a block, after all before it of its partition. */
   add({ partition, offset, timestampMs, value }: IndexedBlock): void {
-    const { generation } = this.#positions.get(partition) ?? { generation: 0 }
+    const generation = this.#generationOf(partition)
     const place = { generation, next: offset }
     try {
       this.#addStates(partition, place, timestampMs, value)
@@ -102,9 +118,14 @@ export class IndexWriter {
   /** Writes what was added. */
   commit(): Indexed {
     const nowMs = this.#options.now()
-    for (const slot of this.#touched) slot.commit(this.#moved, nowMs)
+    for (const slot of this.#touched) {
+      slot.commit(this.#moved, nowMs)
+      this.#unsynced.add(slot.slot)
+    }
     this.#touched = new Set()
-    this.#commitPositions()
+    for (const [partition, position] of this.#moved) this.#unwritten.set(partition, position)
+    this.#moved.clear()
+    if (nowMs - this.#syncedAtMs >= syncEveryMs) this.#commitPositions(nowMs)
     this.#closeOldest()
     const indexed = { rows: this.#rows, unreadable: this.#unreadable, expired: this.#expired }
     this.#rows = 0
@@ -113,7 +134,10 @@ export class IndexWriter {
     return indexed
   }
 
-  /** Removes what is older than is kept, and closes what nothing comes for. Gives how many files are gone. */
+  /**
+   * Removes what is older than is kept, closes what nothing comes for, and writes positions. Returns how many
+   * files it has removed.
+   */
   tend(): number {
     const { folder, keptMs, now } = this.#options
     const nowMs = now()
@@ -127,13 +151,20 @@ export class IndexWriter {
     }
     const expired = slotsIn(folder).filter((slot) => slot < first)
     for (const slot of expired) removeSlot(folder, slot)
+    if (this.#unwritten.size > 0) this.#commitPositions(nowMs)
     return expired.length
   }
 
+  /** Writes positions, and closes all files. */
   close(): void {
+    this.#commitPositions(this.#options.now())
     for (const slot of this.#slots.values()) slot.close()
     this.#slots.clear()
     this.#database.close()
+  }
+
+  #generationOf(partition: number): number {
+    return this.#positions.get(partition)?.generation ?? this.#lostGenerations.get(partition) ?? 0
   }
 
   #addStates(partition: number, place: Position, timestampMs: number, value: Buffer): void {
@@ -177,10 +208,14 @@ export class IndexWriter {
     }
   }
 
-  #commitPositions(): void {
+  #commitPositions(nowMs: number): void {
+    const { folder, sync = syncSlots } = this.#options
+    this.#syncedAtMs = nowMs
+    if (this.#unsynced.size > 0) sync(folder, this.#unsynced)
+    this.#unsynced.clear()
     const put = this.#database.prepare('INSERT OR REPLACE INTO positions VALUES (?, ?, ?, ?)')
     this.#database.exec('BEGIN')
-    for (const [partition, moved] of this.#moved) {
+    for (const [partition, moved] of this.#unwritten) {
       const before = this.#positions.get(partition)
       if (before !== undefined && isBefore(moved, before)) continue
       const topicId = before?.topicId ?? ''
@@ -188,6 +223,15 @@ export class IndexWriter {
       put.run(partition, moved.generation, moved.next, topicId)
     }
     this.#database.exec('COMMIT')
-    this.#moved.clear()
+    this.#unwritten.clear()
   }
+}
+
+function newestGenerations(folder: string): Map<number, number> {
+  const newest = new Map<number, number>()
+  for (const slot of slotsIn(folder)) {
+    for (const [partition, generation] of generationsIn(slotPath(folder, slot)))
+      newest.set(partition, Math.max(generation, newest.get(partition) ?? 0))
+  }
+  return newest
 }

@@ -26,11 +26,12 @@ export function idOf(atMs: number, bucket: number, sequence: number): number {
 }
 
 /**
- * Where an id is taken: the next of the same duration, and once a millisecond has no more of them, of the
- * next millisecond.
+ * Returns what to add to an id that is taken until one is free: a millisecond. An id is taken once a
+ * millisecond has had all numbers, so the other ids of the same millisecond are mostly taken as well. In the
+ * second half of an hour the step goes back: the id stays within its file.
  */
-export function nextId(id: number): number {
-  return id + buckets
+export function stepOf(id: number): number {
+  return id < (slotMs / 2) * perMs ? perMs : -perMs
 }
 
 /** The least id of a time within its slot; of one before it 0, of one behind it more than any has. */

@@ -146,7 +146,10 @@ export class SlotReader {
   #ofMessage(messageId: string, filter: LogFilter, range: IdRange): Found[] {
     const ids = this.#idsOf('SELECT id FROM m WHERE h = ?', hashOf(messageId), range, maxOfMessage)
     const shapes = this.#shapesOf(filter)
-    return this.#rowsOf(ids, shapes).filter(({ record }) => record.messageId === messageId)
+    const { user } = filter
+    return this.#rowsOf(ids, shapes).filter(
+      ({ record }) => record.messageId === messageId && (user === undefined || record.user === user),
+    )
   }
 
   #ofUser(user: string, shapes: number[] | undefined, range: IdRange, limit: number): Found[] {

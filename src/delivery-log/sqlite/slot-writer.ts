@@ -1,6 +1,6 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import type { BlockReader } from '../block-reader.ts'
-import { bucketOf, DetailWriter, hashOf, idOf, nextId, userNumber } from './row.ts'
+import { bucketOf, DetailWriter, hashOf, idOf, stepOf, userNumber } from './row.ts'
 
 /**
  * `r`: records, whose id is their time. What many have in common is a shape, which is written once: the index
@@ -31,6 +31,18 @@ export type Position = { readonly generation: number; readonly next: number }
 
 export function isBefore(a: Position, b: Position): boolean {
   return a.generation < b.generation || (a.generation === b.generation && a.next < b.next)
+}
+
+/** Returns the generation of each partition in the file of a slot. */
+export function generationsIn(path: string): (readonly [partition: number, generation: number])[] {
+  const database = new DatabaseSync(path)
+  try {
+    database.exec(tables)
+    const rows = database.prepare('SELECT partition, generation FROM positions').all()
+    return rows.map((row) => [Number(row['partition']), Number(row['generation'])] as const)
+  } finally {
+    database.close()
+  }
 }
 
 /** Rows that are written together. */
@@ -94,7 +106,7 @@ export class SlotWriter {
     return this.#pending.length
   }
 
-  /** Whether the block at this place was taken before. */
+  /** Returns true if the block at this place was taken before. */
   has(partition: number, place: Position): boolean {
     const own = this.#positions.get(partition)
     return own !== undefined && isBefore(place, own)
@@ -133,7 +145,10 @@ export class SlotWriter {
     })
   }
 
-  /** Writes all that was added, and how far of the topic it is. */
+  /**
+   * Writes all that was added, and how far of the topic it is. A position never goes back: one that is behind
+   * is of blocks that are read again after a crash, and that this slot has.
+   */
   commit(positions: ReadonlyMap<number, Position>, nowMs: number): void {
     const rows = this.#pending
     this.lastUsedMs = nowMs
@@ -141,6 +156,7 @@ export class SlotWriter {
     try {
       this.#write(rows)
       for (const [partition, position] of positions) {
+        if (this.has(partition, position)) continue
         this.#insert.position.run(partition, position.generation, position.next)
         this.#positions.set(partition, position)
       }
@@ -171,7 +187,8 @@ export class SlotWriter {
     for (const one of rows) {
       const detail = bytes.subarray(one.start, one.end)
       // Another may have come so much earlier that the sequence has begun anew.
-      while (row.run(one.id, one.shape, detail).changes === 0) one.id = nextId(one.id)
+      const step = stepOf(one.id)
+      while (row.run(one.id, one.shape, detail).changes === 0) one.id += step
       if (one.weight > 1) weight.run(one.id, one.weight)
     }
     const last = rows.at(-1)?.id ?? 0

@@ -18,7 +18,10 @@ test('a replay sends what was asked for and no more, at its rate, though its own
     job: trial.wanted,
     arrived: trial.wanted,
     strangers: 0,
+    strangersLogged: 0,
   })
+  // Two workers were killed, each with a second of its log at the most.
+  expect(trial.logged).toBeGreaterThanOrEqual(trial.wanted - 2 * perSecond)
   expect(trial.wanted).toBe(1_000)
   expect(trial.owners).toBe(3)
   // A batch is a quarter of a second's.

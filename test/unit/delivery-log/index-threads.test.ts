@@ -40,9 +40,9 @@ function open(heapMb?: number) {
   return query
 }
 
-test('a question that needs too much memory is rejected with what to do, and so is all that was asked with it', async () => {
+test('a question that needs too much memory is rejected with what to do, and so is all that is under way with it', async () => {
   const query = open(mostHeapMb)
-  const asked = [query.counts(all), query.counts(all), query.status()]
+  const asked = [query.counts(all), query.counts(all)]
   for (const answer of await Promise.allSettled(asked)) {
     expect(answer).toMatchObject({ status: 'rejected' })
     expect(String(answer.status === 'rejected' && answer.reason)).toMatch(/ask for less time/)
@@ -59,6 +59,36 @@ test('the next question after a thread that died is answered by another', async 
 
 test('the memory that a thread has by default is enough for it', async () => {
   expect(await open().counts(all)).toHaveLength(minutes * reasons)
+})
+
+test('a short question is answered while a long one is under way', async () => {
+  const query = open()
+  const answered: string[] = []
+  const long = query.counts(all).then(() => answered.push('long'))
+  await query.search({ ...all, fromMs: nowMs - minuteMs }, { limit: 3 })
+  answered.push('short')
+  await long
+  expect(answered).toEqual(['short', 'long'])
+})
+
+test('a question that takes too long is rejected with what to ask for instead', async () => {
+  const query = openIndexQuery({ folder: path, behindMs: () => -1, mostMs: 20 })
+  onTestFinished(() => query.close())
+  const asked = query.counts(all)
+  await expect(asked).rejects.toMatchObject({ name: 'QueryTooLongError' })
+  await expect(asked).rejects.toThrow('takes longer than 0.02 s: ask for less time, or for one destination')
+})
+
+test('a question that nobody waits for any more is rejected, and others are answered', async () => {
+  const query = open()
+  const gone = new AbortController()
+  const asked = Array.from({ length: 8 }, () => query.counts(all, { signal: gone.signal }))
+  const other = query.search(all, { limit: 3 })
+  gone.abort()
+  for (const answer of await Promise.allSettled(asked))
+    expect(answer).toMatchObject({ status: 'rejected', reason: { name: 'AbortError' } })
+  expect((await other).records).toHaveLength(3)
+  await expect(query.counts(all, { signal: gone.signal })).rejects.toMatchObject({ name: 'AbortError' })
 })
 
 test('what is asked when the index is closed is rejected', async () => {

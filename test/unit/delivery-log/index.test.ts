@@ -1,11 +1,11 @@
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { copyFileSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
 import type { WrittenState } from '../../../src/delivery-log/block-writer.ts'
 import type { LogQuery } from '../../../src/delivery-log/log-query.ts'
-import { IndexReader } from '../../../src/delivery-log/sqlite/index-reader.ts'
+import { answerNow, IndexReader } from '../../../src/delivery-log/sqlite/index-reader.ts'
 import { type IndexedBlock, IndexWriter } from '../../../src/delivery-log/sqlite/index-writer.ts'
 import {
   blocksOf,
@@ -46,11 +46,11 @@ function index(path: string, blocks: readonly IndexedBlock[], perCommit = 5): vo
 function open(path: string): LogQuery {
   const reader = new IndexReader(path)
   return {
-    find: async (messageId) => reader.find(messageId),
-    search: async (filter, page) => reader.search(filter, page),
-    counts: async (filter) => reader.counts(filter),
-    percentiles: async (filter) => reader.percentiles(filter),
-    status: async () => ({ ...reader.status(), behindMs: -1 }),
+    find: async (messageId) => answerNow(reader.find(messageId)),
+    search: async (filter, page) => answerNow(reader.search(filter, page)),
+    counts: async (filter) => answerNow(reader.counts(filter)),
+    percentiles: async (filter) => answerNow(reader.percentiles(filter)),
+    status: async () => ({ ...answerNow(reader.status()), behindMs: -1 }),
     close: async () => reader.close(),
   }
 }
@@ -73,6 +73,42 @@ testLogStore(async () => {
     },
   }
 }, 40)
+
+test('after a loss of power nothing of the topic is missing', async () => {
+  const path = folder()
+  const disk = folder()
+  const blocks = blocksOf(fc.sample(state, 60))
+  let now = nowMs
+  /** The disk has what was synced, and of positions, whose commits nobody waits for, all. */
+  const save = (names: RegExp): void => {
+    for (const name of readdirSync(disk)) if (names.test(name)) rmSync(join(disk, name))
+    for (const name of readdirSync(path))
+      if (names.test(name) && !name.endsWith('-shm')) copyFileSync(join(path, name), join(disk, name))
+  }
+  const writer = new IndexWriter({
+    folder: path,
+    keptMs: 7 * dayMs,
+    now: () => now,
+    sync: () => save(/^log-/),
+  })
+  for (const block of blocks) {
+    writer.add(block)
+    writer.commit()
+    save(/^positions/)
+    now += 700
+  }
+  const after = openWriter(disk)
+  const positions = new Map(after.positions)
+  expect(positions.size).toBe(2)
+  for (const block of blocks) {
+    if (block.offset < (positions.get(block.partition)?.next ?? 0)) continue
+    after.add(block)
+    after.commit()
+  }
+  after.close()
+  writer.close()
+  expect(await everything(open(disk))).toHaveLength(60)
+})
 
 test('a topic that was made again is indexed beside what the one before had', async () => {
   const path = folder()
@@ -104,12 +140,66 @@ test('files go when all in them is older than is kept, and older records are not
   expect((await everything(open(path))).map(({ atMs }) => atMs)).toEqual([fresh.atMs])
 })
 
-test('more records of one millisecond than there are numbers for are all kept', async () => {
+test('a partition that is read again behind another one adds nothing, and sets the other one back in no file', async () => {
   const path = folder()
   const [sample] = fc.sample(state, 1)
   if (sample === undefined) throw new Error('no sample')
-  const count = 2 ** 17 + 3
-  const one = { ...sample, kind: 0, atMs: nowMs, durationMs: 9, answer: undefined, weight: 1 }
+  const blocks = blocksOf(
+    Array.from({ length: 8 }, () => sample),
+    1,
+  )
+  const [zero, one] = [0, 1].map((partition) => blocks.filter((block) => block.partition === partition))
+  const last = one?.pop()
+  const [first, ...others] = zero ?? []
+  if (first === undefined || last === undefined) throw new Error('no blocks')
+  const before = openWriter(path)
+  for (const block of [...(zero ?? []), ...(one ?? [])]) before.add(block)
+  before.commit()
+  before.close()
+  for (const ending of ['', '-wal', '-shm']) rmSync(join(path, `positions.sqlite${ending}`), { force: true })
+  const writer = openWriter(path)
+  for (const together of [
+    ...(one ?? []).map((block) => [block]),
+    [first, last],
+    ...others.map((block) => [block]),
+  ]) {
+    for (const block of together) writer.add(block)
+    writer.commit()
+  }
+  writer.close()
+  expect(await everything(open(path))).toHaveLength(8)
+})
+
+test('a topic that was made again goes on when it is lost how far it was read', async () => {
+  const path = folder()
+  const [sample] = fc.sample(state, 1)
+  if (sample === undefined) throw new Error('no sample')
+  const blocks = blocksOf([sample, sample, sample], 1).map((block, offset) => ({
+    ...block,
+    partition: 0,
+    offset,
+  }))
+  const [one, two, three] = blocks
+  if (one === undefined || two === undefined || three === undefined) throw new Error('no blocks')
+  const before = openWriter(path)
+  before.add({ ...one, offset: 70 })
+  before.commit()
+  before.restart(0, 0, 'another', true)
+  before.add(one)
+  before.add(two)
+  before.commit()
+  before.close()
+  for (const ending of ['', '-wal', '-shm']) rmSync(join(path, `positions.sqlite${ending}`), { force: true })
+  index(path, [one, two, three], 1)
+  expect(await everything(open(path))).toHaveLength(4)
+})
+
+test('many more records of one millisecond than there are numbers for are all kept, at the end of an hour too', async () => {
+  const path = folder()
+  const [sample] = fc.sample(state, 1)
+  if (sample === undefined) throw new Error('no sample')
+  const count = 2 ** 17 + 40_000
+  const one = { ...sample, kind: 0, atMs: nowMs - 1, durationMs: 9, answer: undefined, weight: 1 }
   index(
     path,
     blocksOf(

@@ -1,0 +1,132 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Logger } from 'pino'
+import type { Indexing, IndexingEvents } from '../delivery-log/indexing.ts'
+import type { TopicTail } from '../kafka/topic-tail.ts'
+
+export type KeptIndexOptions = {
+  /** Opens the index for writing. `onFailed`: it is written no more. */
+  readonly start: (events: IndexingEvents, onFailed: (error: Error) => void) => Promise<Indexing>
+  /** Reads the topic into it, from where it has ended. */
+  readonly read: (indexing: Indexing) => TopicTail
+  readonly onIndexed: IndexingEvents['onIndexed']
+  readonly log: Pick<Logger, 'info' | 'warn'>
+}
+
+/** What may wait to be written; past it, nothing is fetched until half of it is. */
+export const maxHeldBytes = 16 * 1024 ** 2
+const firstPauseMs = 1_000
+const longestPauseMs = 60_000
+
+type Session = { readonly indexing: Indexing; readonly tail: TopicTail }
+
+/**
+ * Keeps an index up to date. Where it can't be written, as on a full disk, it is opened again and again, and
+ * the topic keeps what comes: nothing else ends for that.
+ */
+export class KeptIndex {
+  readonly #options: KeptIndexOptions
+  readonly #stopping = new AbortController()
+  #session: Session | undefined
+  #opening: Promise<void> = Promise.resolve()
+  #trouble: string | undefined
+  #pauseMs = firstPauseMs
+
+  constructor(options: KeptIndexOptions) {
+    this.#options = options
+  }
+
+  /** Rejects where the index can't be opened, unless the disk is full: then it is tried again. */
+  async start(): Promise<void> {
+    try {
+      await this.#open()
+    } catch (error) {
+      if (!isDiskFull(error)) throw error
+      this.#opening = this.#openAgain(error)
+    }
+  }
+
+  /** What keeps the index from being up to date, in words. */
+  get troubles(): readonly string[] {
+    const unread = this.#session?.tail.trouble
+    const unwritten = this.#trouble ?? this.#session?.indexing.trouble
+    return [
+      ...(unread === undefined ? [] : [`the delivery log can not be read: ${unread}`]),
+      ...(unwritten === undefined ? [] : [`the delivery log can not be written: ${unwritten}`]),
+    ]
+  }
+
+  /** How far it is behind the topic, in milliseconds; -1 where that isn't known. */
+  get behindMs(): number {
+    return this.#session?.tail.behindMs ?? -1
+  }
+
+  get heldBytes(): number {
+    return this.#session?.indexing.heldBytes ?? 0
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort()
+    await this.#opening
+    const session = this.#session
+    this.#session = undefined
+    await session?.tail.stop()
+    await session?.indexing.stop()
+  }
+
+  async #open(): Promise<void> {
+    const { start, read, onIndexed } = this.#options
+    const events: IndexingEvents = {
+      onTaken: () => {
+        if (this.heldBytes <= maxHeldBytes / 2) this.#session?.tail.setFull(false)
+      },
+      onIndexed: (counts) => {
+        this.#pauseMs = firstPauseMs
+        onIndexed(counts)
+      },
+    }
+    const indexing = await start(events, (error) => this.#failed(error))
+    this.#session = { indexing, tail: read(indexing) }
+  }
+
+  #failed(error: Error): void {
+    const session = this.#session
+    this.#session = undefined
+    if (session !== undefined) this.#opening = this.#openAgain(error, session.tail)
+  }
+
+  /** Never rejects. `before`: what has read into an index that failed. */
+  async #openAgain(first: unknown, before?: TopicTail): Promise<void> {
+    const { log } = this.#options
+    const { signal } = this.#stopping
+    await before?.stop().catch(() => undefined)
+    for (let error = first; ;) {
+      this.#trouble = messageOf(error)
+      const pauseMs = this.#pauseMs
+      this.#pauseMs = Math.min(2 * pauseMs, longestPauseMs)
+      log.warn(
+        { reason: this.#trouble, againMs: pauseMs },
+        'the index of the delivery log can not be written: it is tried again, and the topic keeps the log meanwhile',
+      )
+      await delay(pauseMs, undefined, { signal }).catch(() => undefined)
+      if (signal.aborted) return
+      try {
+        await this.#open()
+        this.#trouble = undefined
+        log.info({}, 'the delivery log is being indexed again')
+        return
+      } catch (again) {
+        error = again
+      }
+    }
+  }
+}
+
+/** Tells SQLite's error and that of a file from all others. */
+function isDiskFull(error: unknown): boolean {
+  const text = error instanceof Error && error.cause instanceof Error ? error.cause : error
+  return /disk is full|ENOSPC/.test(messageOf(text))
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,0 +1,61 @@
+import { magicByte } from '../registry/frame.ts'
+import type { Decoder } from '../registry/decoder.ts'
+import { within } from '../kafka/within.ts'
+
+/** What a record says, or why that isn't told. */
+export type ReadPayload = { readonly payload: string | undefined; readonly note: string | undefined }
+
+export type PayloadOptions = {
+  /** The message that the record is to have. */
+  readonly messageId: string
+  /** Its values may be framed for a schema registry. */
+  readonly isFramed: boolean
+  readonly decoder: Decoder
+  readonly withinMs: number
+}
+
+/**
+ * Reads the value of a record that a message came with, by the schema registry where it is framed. A topic
+ * that was made again has other messages at the same places: one that names another `messageId` is not shown.
+ */
+export async function readPayload(value: Buffer | null, options: PayloadOptions): Promise<ReadPayload> {
+  const { messageId, isFramed, decoder, withinMs } = options
+  let plain = value ?? Buffer.alloc(0)
+  if (isFramed && plain[0] === magicByte) {
+    const decoded = await decodeWithin(decoder, plain, withinMs)
+    if (decoded === undefined)
+      return unread(`it is framed for a schema registry, which did not answer within ${withinMs / 1_000} s`)
+    if (!decoded.ok) return unread(`it is framed, and can not be read: ${decoded.detail}`)
+    plain = decoded.value
+  }
+  const payload = plain.toString('utf8')
+  const found = messageIdIn(payload)
+  if (found === undefined || found === messageId) return { payload, note: undefined }
+  return unread('another message is in its place: the topic was made again, or its partition cut')
+}
+
+function unread(note: string): ReadPayload {
+  return { payload: undefined, note }
+}
+
+async function decodeWithin(decoder: Decoder, value: Buffer, withinMs: number) {
+  const untilMs = performance.now() + withinMs
+  for (;;) {
+    const decoded = decoder.decode(value)
+    if (!(decoded instanceof Promise)) return decoded
+    if (!(await within(Math.max(0, untilMs - performance.now()), decoded))) return undefined
+  }
+}
+
+/** `undefined` where it names none: Sluice has made one then. */
+function messageIdIn(payload: string): string | undefined {
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(payload)
+  } catch {
+    return undefined
+  }
+  if (typeof parsed !== 'object' || parsed === null) return undefined
+  const found: unknown = Reflect.get(parsed, 'messageId')
+  return typeof found === 'string' && found !== '' ? found : undefined
+}

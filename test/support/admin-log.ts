@@ -1,0 +1,154 @@
+import { expect, test } from 'vitest'
+import { createUserHash } from '../../src/delivery-log/user-hash.ts'
+import { blockOf, stateOf } from './log-blocks.ts'
+
+/** What the admin API says of the delivery log, whatever that is kept in. */
+
+export const userKey = 'a key of more than sixteen characters'
+/** The beginning of a minute. */
+const startMs = Math.floor(Date.now() / 60_000) * 60_000 - 10 * 60_000
+const iso = (ms: number): string => new Date(ms).toISOString()
+const since = { from: iso(startMs - 1_000) }
+
+export const recordsInLog = 27
+
+/** The log that is asked, as one value of the topic. */
+export function logForAdmin(): Buffer {
+  return blockOf(states())
+}
+
+/** A message that waits, and 25 that are delivered. */
+function states() {
+  const failed = {
+    messageId: 'order/4711 €',
+    destination: 'erp',
+    firstSeenMs: startMs - 5,
+    user: createUserHash(userKey)(Buffer.from('ann@example.com')),
+    isEnd: false,
+  }
+  return [
+    stateOf({ ...failed, atMs: startMs, verdict: 2, status: 503, durationMs: 40 }),
+    stateOf({
+      ...failed,
+      atMs: startMs + 3,
+      kind: 1,
+      hook: '',
+      verdict: 0,
+      outcome: 0,
+      status: 0,
+      durationMs: 0,
+      reason: 'failed',
+      waitMs: 60_000,
+    }),
+    ...Array.from({ length: 25 }, (_, at) =>
+      stateOf({ messageId: `fine-${at}`, atMs: startMs + 60_000 + at }),
+    ),
+  ]
+}
+
+type Answer = { status: number; json: Record<string, unknown> }
+
+/** Declares the tests. `ask`: GET without a body, else POST. `behindMs`: as `/v1/log` tells it. */
+export function testAdminLog(
+  ask: (path: string, body?: unknown) => Promise<Answer>,
+  behindMs: number | null,
+): void {
+  test('the life of a message is told by destination, with when it is tried again', async () => {
+    const dueAt = iso(startMs + 60_003)
+    const { status, json } = await ask(`/v1/log/messages/${encodeURIComponent('order/4711 €')}`)
+    const origin = { topic: 'events', partition: 0, offset: 0 }
+    expect([status, json]).toEqual([
+      200,
+      {
+        messageId: 'order/4711 €',
+        deliveries: [
+          {
+            destination: 'erp',
+            state: 'waiting',
+            dueAt,
+            records: [
+              expect.objectContaining({
+                at: iso(startMs),
+                kind: 'attempted',
+                hook: 'main',
+                verdict: 'retry',
+                outcome: 'answer',
+                status: 503,
+                durationMs: expect.closeTo(40, -1),
+                reason: null,
+                dueAt: null,
+                firstSeenAt: iso(startMs - 5),
+                origin,
+              }),
+              expect.objectContaining({
+                kind: 'parked',
+                hook: null,
+                status: null,
+                durationMs: null,
+                reason: 'failed',
+                dueAt,
+              }),
+            ],
+          },
+        ],
+      },
+    ])
+  })
+
+  test('pages go on where the one before ended, newest first', async () => {
+    const ids: unknown[] = []
+    let cursor: unknown
+    do {
+      const { json } = await ask('/v1/log/search', {
+        ...since,
+        destination: 'crm',
+        limit: 10,
+        ...(cursor !== undefined && { cursor }),
+      })
+      const records: { messageId: string }[] = Object(json['records'])
+      ids.push(...records.map(({ messageId }) => messageId))
+      cursor = json['cursor']
+    } while (cursor !== null)
+    expect(ids).toEqual(Array.from({ length: 25 }, (_, at) => `fine-${24 - at}`))
+  })
+
+  test.each([
+    { filter: { user: 'ann@example.com' }, count: 2 },
+    { filter: { user: 'bob@example.com' }, count: 0 },
+    { filter: { isFailed: true }, count: 1 },
+    { filter: { kinds: ['parked', 'dead'] }, count: 1 },
+    { filter: { reason: 'failed' }, count: 1 },
+    { filter: { status: 503, outcome: 'answer', source: 'shop', hook: 'main' }, count: 1 },
+    { filter: { messageId: 'order/4711 €' }, count: 2 },
+    { filter: { to: iso(startMs + 1) }, count: 1 },
+    { filter: { replay: 'nobody' }, count: 0 },
+  ])('a search for $filter finds $count', async ({ filter, count }) => {
+    const { status, json } = await ask('/v1/log/search', { ...since, ...filter })
+    expect([status, Object(json['records']).length]).toEqual([200, count])
+  })
+
+  test('minutes are counted, with how long attempts took', async () => {
+    const { json } = await ask('/v1/log/stats', since)
+    expect(json['minutes']).toEqual([
+      expect.objectContaining({ minute: iso(startMs), succeeded: 0, failed: 1, parked: 1 }),
+      expect.objectContaining({ minute: iso(startMs + 60_000), succeeded: 25, failed: 0, parked: 0 }),
+    ])
+    const [first]: { durationMs: { p95: number } }[] = Object(json['minutes'])
+    expect(first?.durationMs.p95).toBeCloseTo(40, -1)
+  })
+
+  test('how far it reaches back is told', async () => {
+    const { json } = await ask('/v1/log')
+    expect(json).toMatchObject({ oldest: iso(startMs), records: 27 })
+    expect(json['behindMs']).toBe(behindMs)
+  })
+
+  test('a cursor of no page is refused', async () => {
+    const { status, json } = await ask('/v1/log/search', { cursor: 'nonsense' })
+    expect([status, json['type'], json['detail']]).toEqual([
+      400,
+      '/problems/bad-request',
+      expect.stringContaining('cursor'),
+    ])
+  })
+}

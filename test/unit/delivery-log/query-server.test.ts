@@ -1,0 +1,56 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { type Asking, type LogQuery, QueryTooLongError } from '../../../src/delivery-log/log-query.ts'
+import { createQueryClient } from '../../../src/delivery-log/query-client.ts'
+import { serveQueries } from '../../../src/delivery-log/query-server.ts'
+
+const all = { fromMs: 0, toMs: Infinity }
+
+const unasked = (): Promise<never> => Promise.reject(new Error('nobody asks that'))
+
+/** Serves an index of which `counts` alone is asked. */
+async function serve(counts: LogQuery['counts']): Promise<LogQuery> {
+  const query = {
+    find: unasked,
+    search: unasked,
+    percentiles: unasked,
+    status: unasked,
+    close: unasked,
+    counts,
+  }
+  const server = await serveQueries({ query, host: '127.0.0.1', port: 0, token: undefined })
+  onTestFinished(() => server.stop())
+  return createQueryClient(`http://127.0.0.1:${server.port}`, undefined)
+}
+
+test('a question that takes too long is told as one, in the words of the index', async () => {
+  const words = 'a question to the delivery log takes longer than 10 s: ask for less time'
+  const client = await serve(() => Promise.reject(new QueryTooLongError(words)))
+  await expect(client.counts(all)).rejects.toEqual(new QueryTooLongError(words))
+})
+
+test('the index hears that the client of a question is gone', async () => {
+  const asked = Promise.withResolvers<Asking | undefined>()
+  const client = await serve((_, asking) => {
+    asked.resolve(asking)
+    return new Promise(() => {})
+  })
+  const leaving = new AbortController()
+  const left = Promise.allSettled([client.counts(all, { signal: leaving.signal })])
+  const asking = await asked.promise
+  expect(asking?.signal?.aborted).toBe(false)
+  const heard = new Promise((resolve) => asking?.signal?.addEventListener('abort', resolve, { once: true }))
+  leaving.abort()
+  await heard
+  expect(await left).toMatchObject([{ status: 'rejected' }])
+})
+
+test('a question that is answered is not told as one that nobody waits for', async () => {
+  let asking: Asking | undefined
+  const client = await serve(async (_, given) => {
+    asking = given
+    return []
+  })
+  expect(await client.counts(all)).toEqual([])
+  expect(await client.counts(all)).toEqual([])
+  expect(asking?.signal?.aborted).toBe(false)
+})
