@@ -2,9 +2,11 @@ import type { HeldRecord } from '../message/held-record.ts'
 import { PendingRecord, type PendingRecordListener } from './delivery.ts'
 
 export type AccountOptions = {
-  /** Records and bytes that may be held at once; past either, `onPressure(true)` asks for no more. */
+  /**
+   * The limits on records and bytes that are held at once. Past either, `onPressure(true)` asks for no more.
+   */
   readonly buffer: { readonly records: number; readonly bytes: number }
-  /** The same of records that wait only for failing hooks. */
+  /** The limits on records that wait only for failing hooks. */
   readonly detached: { readonly records: number; readonly bytes: number }
   readonly onPressure: (isFull: boolean) => void
 }
@@ -12,13 +14,13 @@ export type AccountOptions = {
 type Holding = { records: number; bytes: number }
 
 /**
- * Counts what a pipeline holds and what it has under way, and asks for no more records while that is too
- * much.
+ * Counts the records that a pipeline holds and the work that it has under way. Asks for no more records while
+ * it holds too many.
  */
 export class Account {
   readonly #options: AccountOptions
   readonly #inside: Holding = { records: 0, bytes: 0 }
-  /** Records that wait only for failing hooks. They take no room of the buffer. */
+  /** The records that wait only for failing hooks. They take no room of the buffer. */
   readonly #detached: Holding = { records: 0, bytes: 0 }
   readonly #listener: PendingRecordListener = {
     ended: ({ bytes, isDetached }) => this.#giveBack(isDetached ? this.#detached : this.#inside, bytes),
@@ -30,7 +32,7 @@ export class Account {
   }
   #isFull = false
   #isStalled = false
-  /** Attempts, judgements and produces that have not come to their end. */
+  /** The number of attempts, judgements and produces that have not ended. */
   #underWay = 0
   #onIdle: (() => void) | undefined
 
@@ -44,14 +46,17 @@ export class Account {
     return { records: inside.records + detached.records, bytes: inside.bytes + detached.bytes }
   }
 
-  /** How many more records fit, in records or what that many bytes are worth. */
+  /**
+   * The number of records that still fit into the buffer. If the buffer is fuller by bytes than by records,
+   * the bytes count.
+   */
   get freeRecords(): number {
     const { records, bytes } = this.#options.buffer
     const free = Math.min(1 - this.#inside.records / records, 1 - this.#inside.bytes / bytes)
     return Math.floor(free * records)
   }
 
-  /** Holds a record until that many deliveries of it have come to their ends. */
+  /** Holds a record until this number of its deliveries have ended. */
   hold(record: HeldRecord, deliveries: number, bytes: number): PendingRecord {
     this.#inside.records++
     this.#inside.bytes += bytes
@@ -60,8 +65,8 @@ export class Account {
   }
 
   /**
-   * Whether a record may leave the buffer, since it waits only for failing hooks. One that has left may go
-   * on.
+   * Returns true if a record may leave the buffer because it waits only for failing hooks. Also true for a
+   * record that has left already.
    */
   mayDetach(pending: PendingRecord): boolean {
     const most = this.#options.detached
@@ -70,13 +75,13 @@ export class Account {
     return records < most.records && (records === 0 || bytes + pending.bytes <= most.bytes)
   }
 
-  /** Asks for no records, whatever is held, as long as this holds. */
+  /** Asks for no records while `isStalled` is true, however few are held. */
   setStalled(isStalled: boolean): void {
     this.#isStalled = isStalled
     this.#reportPressure()
   }
 
-  /** Something was begun: tell its end by `end`. */
+  /** Notes that some work has started. Call `end` when the work has ended. */
   begin(): void {
     this.#underWay++
   }
@@ -94,7 +99,7 @@ export class Account {
     })
   }
 
-  /** Doesn't let a record be settled before a promise resolves. It must not reject. */
+  /** Keeps a record from being settled before a promise resolves. The promise must not reject. */
   settleAfter(done: Promise<void>, pending: PendingRecord): void {
     pending.add()
     this.begin()
@@ -111,8 +116,8 @@ export class Account {
   }
 
   /**
-   * Full at the limit, and not full again before half of it: fetching isn't switched on and off by each
-   * record.
+   * Reports when the buffer becomes full, and when half of it is free again. Between the two nothing changes,
+   * so that not every record switches fetching on or off.
    */
   #reportPressure(): void {
     const { buffer, onPressure } = this.#options
