@@ -19,7 +19,7 @@ export type Plan = {
   /** The topics that get more partitions. */
   readonly extended: readonly string[]
   readonly replication: number
-  /** The missing rights, such as `READ on Topic sluice.memberships`. */
+  /** The rights that the command needs, such as `READ on Topic sluice.memberships`. */
   readonly rights: readonly string[]
   readonly minutesOfRefresh: number
 }
