@@ -28,7 +28,7 @@ export type DeleteRequest = {
   }[]
 }
 
-/** One record of `memberships`. */
+/** A record of `memberships`. */
 export type LoggedState = {
   readonly offset: number
   readonly key: Buffer | null
@@ -61,7 +61,7 @@ export type SyncReport = {
 
 export type RestoreReport = {
   readonly unit: number
-  /** Why the store on disk could not be used; `undefined` if it was used, or if there was none. */
+  /** The reason why the store on disk could not be used; `undefined` if it was used, or if there was none. */
   readonly mistrust: string | undefined
   /** The number of records of `memberships` that were read. */
   readonly records: number

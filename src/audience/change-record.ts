@@ -20,7 +20,7 @@ export type ChangePlace = {
   readonly spaceId: string
   readonly partition: number
   readonly offset: number
-  /** When the broker appended it, in epoch milliseconds. */
+  /** The time at which the broker appended it, in epoch milliseconds. */
   readonly timestampMs: number
   /** The partition and offset of the original record, if the change was moved here from another partition. */
   readonly origin: { readonly partition: number; readonly offset: number } | undefined

@@ -22,8 +22,8 @@ export type OpenSync = {
   /** The version of the sync, with the offset of its first part, which is the lowest. */
   readonly version: Version
   /**
-   * When the first part was appended, by the broker's clock (`firstMs`), and when it arrived, by this
-   * machine's clock (`takenMs`). The two are never compared.
+   * The times at which the first part was appended, by the broker's clock (`firstMs`), and at which it
+   * arrived, by this machine's clock (`takenMs`). The two are never compared.
    */
   readonly firstMs: number
   readonly takenMs: number

@@ -1,6 +1,6 @@
 import type { Version } from './version.ts'
 
-/** One property of one user in one space. */
+/** A property of one user in one space. */
 export type PropertySubject = {
   readonly kind: 'property'
   readonly userId: string

@@ -1,7 +1,7 @@
 import { parseTimestamp } from '../message/timestamp.ts'
 import { type AudienceRefusal, refusal } from './refusal.ts'
 
-/** How far a producer's clock may be ahead of the broker's, in milliseconds. */
+/** The most that a producer's clock may be ahead of the broker's, in milliseconds. */
 const mostAheadMs = 5 * 60_000
 
 /**

@@ -42,7 +42,7 @@ export async function restore(options: RestoreOptions): Promise<Map<string, Repa
   return restoring.outOfOrder
 }
 
-/** Why a key must be written again, and the offset at which it blocks the checkpoint. */
+/** The reason why a key must be written again, and the offset at which it blocks the checkpoint. */
 export type RepairNeeded = RewriteReason & { readonly blockedAt: number }
 
 /**

@@ -11,7 +11,7 @@ export type StatesQuery = {
   readonly spaceId: string
   /** The state after which the page begins; `null`: at the first state. */
   readonly after: StatePlace | null
-  /** How many states are looked at. */
+  /** The number of states to look at. */
   readonly count: number
   /** True to include users who have left (`false`), and traits that have no value any more (`null`). */
   readonly withLeft: boolean

@@ -106,7 +106,7 @@ export class Syncs {
     }
   }
 
-  /** Drops every open sync that has a part to let go, and gives back its parts. */
+  /** Drops every open sync that has a part which `isToGo` accepts, and gives back all its parts. */
   letGo(isToGo: (record: HeldRecord) => boolean): void {
     for (const [mark, sync] of this.#open) {
       if (!sync.held.some(({ record }) => isToGo(record))) continue

@@ -31,7 +31,7 @@ export type OpenUnitStore = {
   readonly store: StateStore
   /** The offset up to which the store has the log; `undefined` if the store is empty. */
   readonly position: number | undefined
-  /** Why the store that was on disk could not be used. */
+  /** The reason why the store that was on disk could not be used. */
   readonly mistrust: string | undefined
 }
 
@@ -46,7 +46,7 @@ type Meta = {
 }
 
 const format = 1
-/** How far this machine's clock may have been set back since the store was written, in milliseconds. */
+/** The most that this machine's clock may have been set back since the store was written, in milliseconds. */
 const mostAheadMs = 5 * 60_000
 const madeAnew = 'its log was cut or made anew'
 

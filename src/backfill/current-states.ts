@@ -9,7 +9,7 @@ export type LoggedRecord = {
   readonly offset: number
   readonly key: Buffer
   readonly value: Buffer | null
-  /** When the broker appended it, in epoch milliseconds. */
+  /** The time at which the broker appended it, in epoch milliseconds. */
   readonly timestampMs: number
 }
 

@@ -17,7 +17,7 @@ export type AttemptPlan = {
 
 export type PlanOptions = {
   readonly ladder: Ladder
-  /** How long a request to a hook that isn't well may wait for its turn, in milliseconds. */
+  /** The longest wait of a request for its turn, if its hook isn't well, in milliseconds. */
   readonly sickWaitMs: number
 }
 

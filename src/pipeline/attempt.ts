@@ -267,7 +267,7 @@ export class Attempt<D extends Attempted> {
 
 const none: readonly Omitted[] = []
 
-/** How long a hook is left alone after a 429 without a `Retry-After`, in milliseconds. */
+/** The pause of a hook after a 429 without a `Retry-After`, in milliseconds. */
 const throttledPauseMs = 1_000
 
 /** The way of a request: at once (`open`), or through the bulkhead (`paced`). */

@@ -59,7 +59,10 @@ export class Parking {
     else this.follow(delivery, waitOn(ladder, delivery, remaining, now()), why)
   }
 
-  /** Gives up a delivery that isn't started, so that the next owner of its record makes it. */
+  /**
+   * Gives up a delivery that isn't started, so that the next owner of its record makes it. Parks it instead
+   * if that would make the record's other deliveries again.
+   */
   letGo(delivery: Delivery, why: 'shutdown' | 'handover'): void {
     const { isBegun, record } = delivery.pending
     // The record's other deliveries were started. If this one were given up, the next owner would make all of

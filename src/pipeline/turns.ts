@@ -27,7 +27,7 @@ type TurnsOptions = Pick<PipelineOptions, 'catalog' | 'sender' | 'observer' | 'l
   readonly letGo: (delivery: Delivery) => void
 }
 
-/** How long a lane rests after one of its deliveries has found the proxy down, in milliseconds. */
+/** The pause of a lane after one of its deliveries has found the proxy down, in milliseconds. */
 const proxyPauseMs = 1_000
 
 /**

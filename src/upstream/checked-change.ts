@@ -7,7 +7,7 @@ import { parseTimestamp } from '../message/timestamp.ts'
 import { userIdProblem } from './users.ts'
 
 /**
- * How far a time may be ahead, in milliseconds. The worker refuses a time that is further ahead of the
+ * The most that a time may be ahead, in milliseconds. The worker refuses a time that is further ahead of the
  * broker's clock.
  */
 const mostAheadMs = 5 * 60_000

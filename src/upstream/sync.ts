@@ -19,7 +19,7 @@ export type PartitionPlan = {
   readonly partition: number
   /** The number of users, each counted once. */
   readonly users: number
-  /** How many times a user was named again. */
+  /** The number of times that a user was named again. */
   readonly repeated: number
   /**
    * The number of parts. At least one, because a partition without any users must still learn that all users
