@@ -30,7 +30,7 @@ export type AttemptResults = {
   /** The results of the hooks that got a request. Empty if all hooks were left out. */
   readonly results: readonly HookResult[]
   readonly omitted: readonly Omitted[]
-  /** Epoch milliseconds. */
+  /** The start of the attempt, in epoch milliseconds. */
   readonly startedMs: number
 }
 
@@ -75,7 +75,7 @@ type AttemptParts<D> = {
   listener: AttemptListener<D>
   delivery: D
   startedMs: number
-  /** Epoch milliseconds. */
+  /** Returns the time in epoch milliseconds. */
   now: () => number
 }
 
