@@ -54,7 +54,7 @@ export type SyncReport = {
   readonly syncId: string
   readonly joined: number
   readonly left: number
-  /** Users of the sync who were members already. */
+  /** The number of users of the sync for whom nothing had to be written. */
   readonly unchanged: number
   readonly tookMs: number
 }
