@@ -13,15 +13,15 @@ import type { AudienceUnit } from './unit.ts'
 
 export type AudienceIntakeOptions = {
   readonly partitions: number
-  /** Before the last growth; `undefined`: there was none. */
+  /** The number of partitions before the last growth; `undefined` if the topics never grew. */
   readonly formerPartitions?: number | undefined
   readonly limits: MessageLimits
   readonly ports: Pick<AudiencePorts, 'spaceOf' | 'refuse' | 'move' | 'fatal' | 'observer'>
 }
 
 /**
- * Reads records of `audience-changes`, `memberships` and `deletions`, and hands each to the unit that it came
- * to; or refuses it, or moves it to the unit of its user. Holds no state of its own.
+ * Reads records of `audience-changes`, `memberships` and `deletions`. Hands each record to the unit that it
+ * came to, or refuses it, or moves it to the unit of its user. Holds no state of its own.
  */
 export class AudienceIntake {
   readonly #options: AudienceIntakeOptions
@@ -92,7 +92,10 @@ export class AudienceIntake {
     unit.acceptDeletion(record, { ...read.request, origin }, content.value?.length ?? 0)
   }
 
-  /** Gives the space that a change is of; `undefined`: there is none, and the record is done with. */
+  /**
+   * Returns the space of a change. `undefined` if there is no such space: then the record is already settled
+   * or refused.
+   */
   #spaceOf(record: HeldRecord, content: RecordContent): string | undefined {
     const { ports } = this.#options
     if (content.unreadable !== undefined) {

@@ -11,8 +11,9 @@ export type Identify = {
   readonly messageId: string
   readonly body: Buffer
   /**
-   * A newer value is known already. Only said of a record that an owner before may have begun: what it sent
-   * may land late, so that this one has to wait as an uncertain one, and is judged when it is due.
+   * True if a newer value is already known. Only set on a record that a previous owner may have started: a
+   * request of that owner may still take effect late. So this Identify waits as an uncertain one, and is
+   * judged when it is due.
    */
   readonly isSuperseded: boolean
 }
@@ -27,7 +28,7 @@ export type DeleteRequest = {
   }[]
 }
 
-/** One record of `memberships`. */
+/** A record of `memberships`. */
 export type LoggedState = {
   readonly offset: number
   readonly key: Buffer | null
@@ -36,7 +37,7 @@ export type LoggedState = {
 
 export type SpaceStanding = 'enabled' | 'disabled' | 'unknown' | 'no_space'
 
-/** What a change came to. `changed` and `confirmed` (a newer version of the same value) wrote a record. */
+/** The outcome of a change. `changed` and `confirmed` (a newer version of the same value) wrote a record. */
 export type ChangeOutcome =
   | 'changed'
   | 'confirmed'
@@ -53,21 +54,21 @@ export type SyncReport = {
   readonly syncId: string
   readonly joined: number
   readonly left: number
-  /** Users of the sync whose state was as it says. */
+  /** The number of users of the sync for whom nothing had to be written. */
   readonly unchanged: number
   readonly tookMs: number
 }
 
 export type RestoreReport = {
   readonly unit: number
-  /** Why what was on disk could not be used; `undefined` where it was, or nothing was there. */
+  /** The reason why the store on disk could not be used; `undefined` if it was used, or if there was none. */
   readonly mistrust: string | undefined
-  /** Records of `memberships` that were read. */
+  /** The number of records of `memberships` that were read. */
   readonly records: number
   readonly tookMs: number
 }
 
-/** How far the restoring of a unit is: records read, and the offsets between which it reads. */
+/** The progress of a unit's restore: the records read so far, and the offsets between which it reads. */
 export type RestoreProgress = {
   readonly unit: number
   readonly records: number
@@ -77,26 +78,26 @@ export type RestoreProgress = {
   readonly startedMs: number
 }
 
-/** Hears what happens, for metrics and logs. */
+/** Callbacks for metrics and logs. */
 export type AudienceObserver = {
   changed(outcome: ChangeOutcome, spaceId: string): void
   synced(report: SyncReport): void
-  /** All parts of the sync that are here go to the dead letters. */
+  /** Called when all parts of the sync that have arrived go to the dead letters. */
   syncRefused(
     sync: Pick<SyncReport, 'unit' | 'spaceId' | 'audienceId' | 'syncId'>,
     reason: AudienceDeadReason,
   ): void
   restored(report: RestoreReport): void
-  /** An Identify was not sent: a newer value is known, or the user was deleted since. */
+  /** Called when an Identify was not sent, because a newer value is known or the user was deleted since. */
   notSent(why: 'superseded' | 'suppressed'): void
 }
 
-/** What the units need of the rest. */
+/** The calls that the units make to the rest of Sluice. */
 export type AudiencePorts = {
   spaceOf(sourceId: string): SpaceStanding
   /**
-   * Writes a record of `memberships`. Gives its offset once all in-sync replicas have it; waits for as long
-   * as Kafka is away. `refused`: the broker never takes it.
+   * Writes a record of `memberships`. Resolves with its offset once all in-sync replicas have it, and waits
+   * for as long as Kafka is away. `refused`: the broker will never accept the record.
    */
   writeState(record: {
     readonly partition: number
@@ -111,31 +112,31 @@ export type AudiencePorts = {
     readonly value: Buffer
     readonly headers: Readonly<Record<string, string>>
   }): Promise<'acknowledged' | 'refused'>
-  /** `memberships` of the unit, from an offset to the end as of the call. */
+  /** Reads the unit's `memberships` from an offset to the end as of the call. */
   readStates(unit: number, from: number): AsyncIterable<readonly LoggedState[]>
-  /** The first offset of the unit's `memberships` that is there, and the one after the last. */
+  /** Returns the first offset of the unit's `memberships` that still exists, and the one after the last. */
   rangeOfStates(unit: number): Promise<{ readonly start: number; readonly end: number }>
   /**
-   * When the first record that is left of the unit's `memberships` was appended, in epoch milliseconds by the
-   * broker's clock; `undefined`: there is none.
+   * Returns when the oldest remaining record of the unit's `memberships` was appended, in epoch milliseconds
+   * by the broker's clock; `undefined` if there is no record.
    */
   firstStateMs(unit: number): Promise<number | undefined>
-  /** Takes over the record, and what is owed for it. */
+  /** Takes over the record, and settles it once the Identify is settled. */
   deliver(record: HeldRecord, identify: Identify): void
   deliverDelete(record: HeldRecord, request: DeleteRequest): void
-  /** Takes over the record: it goes to the dead letters. */
+  /** Takes over the record, and writes it to the dead letters. */
   refuse(record: HeldRecord, content: RecordContent, reason: AudienceDeadReason, detail: string): void
-  /** Stops and starts fetching of one partition. What was fetched still comes. */
+  /** Stops or starts fetching of one partition. Records that are already fetched still arrive. */
   setUnitFull(topic: string, unit: number, isFull: boolean): void
   /**
-   * When `audience-changes` of the unit was last seen to have no record beyond those that were handed over
-   * here, in epoch milliseconds by our clock; 0 while unknown. That is the time at which a fetch was begun
-   * that found none.
+   * Returns when `audience-changes` of the unit was last known to have no record beyond those that were
+   * handed over here, in epoch milliseconds by this machine's clock; 0 while unknown. That is the time at
+   * which a fetch began that found no record.
    */
   endSeenMs(unit: number): number
-  /** State can't be kept any more: the program has to end. */
+  /** Ends the program, because the state can't be kept any more. */
   fatal(error: Error): void
-  /** Epoch milliseconds. */
+  /** Returns the time in epoch milliseconds. */
   now(): number
   readonly observer: AudienceObserver
 }

@@ -15,18 +15,18 @@ import { propertyName } from './property-name.ts'
 import type { PropertySubject } from './property-state.ts'
 import type { Version } from './version.ts'
 
-/** Where a record of `audience-changes` was read, and what the space is that it is of. */
+/** The place at which a record of `audience-changes` was read, and the space that it belongs to. */
 export type ChangePlace = {
   readonly spaceId: string
   readonly partition: number
   readonly offset: number
-  /** When the broker appended it, in epoch milliseconds. */
+  /** The time at which the broker appended it, in epoch milliseconds. */
   readonly timestampMs: number
-  /** The record that it was at first, where it was moved here from another partition. */
+  /** The partition and offset of the original record, if the change was moved here from another partition. */
   readonly origin: { readonly partition: number; readonly offset: number } | undefined
 }
 
-/** One property of one user has another value, or the same one still. */
+/** A new value of one property of one user, or a confirmation of the present one. */
 export type Change = {
   readonly subject: PropertySubject
   readonly kind: 'audience' | 'trait'
@@ -61,8 +61,8 @@ export type ChangeRules = {
   readonly limits: MessageLimits
   readonly partitions: number
   /**
-   * How many there were before the last growth: what was in its user's partition then has the version that it
-   * had.
+   * The number of partitions before the last growth. A record that was in its user's partition then keeps the
+   * version that it had then.
    */
   readonly formerPartitions?: number | undefined
 }
@@ -71,7 +71,7 @@ const [membershipSchema, traitSchema] = propertyChange.anyOf
 const membershipCheck = Compile(membershipSchema)
 const traitCheck = Compile(traitSchema)
 
-/** Reads the value of a record of `audience-changes`. Whatever the bytes are, it does not throw. */
+/** Reads the value of a record of `audience-changes`. Never throws, whatever the bytes are. */
 export function readChange(value: Uint8Array | null, place: ChangePlace, rules: ChangeRules): ReadChange {
   const read = readJson(value, rules.limits)
   if (!read.ok) return read
@@ -94,7 +94,8 @@ export function readChange(value: Uint8Array | null, place: ChangePlace, rules: 
     case 'trait': {
       if (!isTrait(given)) return badChange(traitCheck.Errors(given))
       const json = JSON.stringify(given.value)
-      // JSON.stringify writes an infinite number as null: no null in the text, nothing to look for.
+      // JSON.stringify writes an infinite number as null. So without a null in the text there is nothing to
+      // look for.
       if (json.includes('null') && holdsInfinite(given.value)) {
         return refusal('number_out_of_range', 'Send numbers up to 1.7e308, and larger ones as strings.')
       }
@@ -170,7 +171,7 @@ function readPart(given: SyncPart, { spaceId, timestampMs }: ChangePlace): ReadC
   return { ok: true, kind: 'part', part: read }
 }
 
-/** Each of them is held until the sync is applied. */
+/** The most parts of one sync in a partition. Each part is held until the sync is applied. */
 const maxParts = 100_000
 
 function badName(kind: 'audience' | 'trait'): AudienceRefusal {

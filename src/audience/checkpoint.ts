@@ -1,41 +1,47 @@
 /**
- * Up to where `memberships` is wholly in the store. It is read in order, but what was written here is known
- * before it is read: as long as the offsets of those records follow one another, nobody else has written in
- * between.
+ * Tracks the offset of `memberships` up to which the store is complete. The unit reads the log in order, but
+ * learns of its own writes by their acknowledgement, before it reads them. While the offsets of those writes
+ * are consecutive, no other member has written in between.
  */
 export class Checkpoint {
-  /** All records below are known. */
+  /** The offset below which all records are known. */
   #position: number
-  /** Known above the position, by their own acknowledgement. */
+  /** Offsets above the position that are known by the acknowledgement of a write. */
   readonly #above = new Set<number>()
-  /** Known, and something has still to be written on account of them. How often each is blocked. */
+  /**
+   * Offsets that the checkpoint may not pass until a pending rewrite is done, with the number of rewrites
+   * that each one waits for.
+   */
   readonly #blocked = new Map<number, number>()
 
   constructor(position: number) {
     this.#position = position
   }
 
-  /** What a store that is written now may say. */
+  /**
+   * The offset that a write to the store may record as its position: no rewrite is pending for any record
+   * below it.
+   */
   get position(): number {
     let position = this.#position
     for (const offset of this.#blocked.keys()) position = Math.min(position, offset)
     return position
   }
 
-  /** All records below are known, though something may have still to be written on their account. */
+  /** The offset below which all records are known, even if a rewrite is still pending for some of them. */
   get known(): number {
     return this.#position
   }
 
-  /** A record was written here. */
+  /** Notes that this unit's own write at the offset was acknowledged. */
   wrote(offset: number): void {
     if (offset < this.#position) return
-    // A gap stays until what fills it is read. What is forgotten meanwhile is read too.
+    // A gap stays until the record that fills it is read. Offsets that don't fit in here are read later too.
     if (this.#above.size < maxAbove) this.#above.add(offset)
     this.#advance()
   }
 
-  /** The record was read, after all before it. */
+  /** Notes that the record at the offset was read. All records before it were read earlier. */
   read(offset: number): void {
     if (offset < this.#position) return
     this.#forget(offset)
@@ -43,7 +49,7 @@ export class Checkpoint {
     this.#advance()
   }
 
-  /** The store may not pass a record before what it asks for is done. */
+  /** Keeps the position at or below the offset until the rewrite that the record asks for is done. */
   block(offset: number): void {
     this.#blocked.set(offset, (this.#blocked.get(offset) ?? 0) + 1)
   }
@@ -54,7 +60,10 @@ export class Checkpoint {
     else this.#blocked.delete(offset)
   }
 
-  /** What is known up to `offset`, whichever is less: as many offsets as there are to it, or as are known. */
+  /**
+   * Drops known offsets up to `offset`. Loops over whichever is smaller: the offsets in between, or the known
+   * set.
+   */
   #forget(offset: number): void {
     if (offset - this.#position < this.#above.size) {
       for (let known = this.#position; known <= offset; known++) this.#above.delete(known)

@@ -1,17 +1,17 @@
-/** Walks through what comes in batches, one item at a time. An empty batch is the end. */
+/** Walks through batches, one item at a time. An empty batch is the end. */
 export class Cursor<T> {
   readonly #read: () => Promise<readonly T[]>
   #batch: readonly T[] = []
   #at = 0
   #isEnded = false
-  /** `undefined` at the end, and before `refill` where that is needed. */
+  /** The current item. `undefined` at the end, and whenever `refill` is needed. */
   current: T | undefined
 
   constructor(read: () => Promise<readonly T[]>) {
     this.#read = read
   }
 
-  /** A batch was walked through, and there may be another. */
+  /** True if the current batch is used up and another may follow. */
   get isToRefill(): boolean {
     return this.current === undefined && !this.#isEnded
   }

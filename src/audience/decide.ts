@@ -3,27 +3,33 @@ import type { PropertyState } from './property-state.ts'
 import { compareVersions, type Version } from './version.ts'
 import { isSameJson } from './same-json.ts'
 
-/** What is known where a change comes in. */
+/** The state that a change is compared with. */
 export type Known = {
   readonly held: PropertyState | undefined
-  /** Everything of the user in this space up to this time was deleted. */
+  /** The time up to which everything of the user in this space was deleted. */
   readonly deletedUpToMs: number
   /** The version of the last sync of this audience. */
   readonly syncedAt: Version | undefined
-  /** That of the audience whose state is held, where it is another. */
+  /**
+   * The version of the last sync of the audience that holds the property now, if that is another audience.
+   */
   readonly ownerSyncedAt: Version | undefined
 }
 
 /**
- * Whether another audience still has the property of the user: not where the user is no member of it and its
- * last sync has left it so. Else who comes after an audience that has ended could never have its name.
+ * Returns true if the other audience has given the property up: the user is no member of it, and its last
+ * sync is at least as new as that state. Without this rule, a new audience could never take over the name of
+ * one that has ended.
  */
 function isGivenUp({ kind, value, version }: PropertyState, ownerSyncedAt: Version | undefined): boolean {
   if (kind !== 'audience' || value !== 'false' || ownerSyncedAt === undefined) return false
   return compareVersions(version, ownerSyncedAt) <= 0
 }
 
-/** Whether what is held of another audience or trait keeps a newer version of this one out. */
+/**
+ * Returns true if the property belongs to another audience or trait, so that this version must not be
+ * written.
+ */
 export function isTaken(
   held: PropertyState,
   { kind, id, version }: Pick<PropertyState, 'kind' | 'id' | 'version'>,
@@ -34,10 +40,10 @@ export function isTaken(
 }
 
 export type ChangeDecision =
-  /** The property is another audience's, or a trait's. */
+  /** The property belongs to another audience, or to a trait. */
   | { kind: 'taken' }
   | { kind: 'drop'; why: 'repeated' | 'outdated' | 'deleted' }
-  /** `isEmitting`: the value is another one, and receivers are to be told. */
+  /** `isEmitting`: the value has changed, so the new one is sent to receivers. */
   | { kind: 'write'; state: PropertyState; isEmitting: boolean }
 
 export function decideChange(
@@ -56,19 +62,19 @@ export function decideChange(
   }
   if (syncedAt !== undefined && compareVersions(version, syncedAt) < 0)
     return { kind: 'drop', why: 'outdated' }
-  // What receivers were told before the deletion they don't have any more.
+  // Receivers no longer have a value that was sent before the deletion.
   const isSame = own !== undefined && own.since.atMs > deletedUpToMs && isSameJson(own.value, value)
-  // The value that receivers have is the one that was sent, to the letter.
+  // The state keeps the exact text that was sent to receivers.
   const state: PropertyState = isSame
     ? { kind, id, name, value: own.value, version, since: own.since }
     : { kind, id, name, value, version, since: version }
   return { kind: 'write', state, isEmitting: !isSame }
 }
 
-/** A sync, as far as one user is concerned. */
+/** The part of a sync that matters for a single user. */
 export type SyncOfUser = { readonly audienceId: string; readonly name: string; readonly version: Version }
 
-/** The state that an applied sync gives a user, or `undefined` where nothing changes. */
+/** Returns the state that an applied sync gives a user, or `undefined` if nothing changes. */
 export function decideSync(
   { audienceId, name, version }: SyncOfUser,
   isMember: boolean,

@@ -12,15 +12,17 @@ export type DeletionRequest = {
   readonly requestedAtMs: number
 }
 
-/** One that is in the partition of its user. */
+/** A deletion request that is in the partition of its user. */
 export type PlacedDeletion = DeletionRequest & {
-  /** The record that it was at first, where it was moved here from another partition. */
+  /**
+   * The partition and offset of the original record, if the request was moved here from another partition.
+   */
   readonly origin: { readonly partition: number; readonly offset: number } | undefined
 }
 
 /**
- * Reads the value of a record of `deletions` that was appended at `appendedMs`. Whatever the bytes are, it
- * does not throw.
+ * Reads the value of a record of `deletions` that was appended at `appendedMs`. Never throws, whatever the
+ * bytes are.
  */
 export function readDeletion(
   value: Uint8Array | null,

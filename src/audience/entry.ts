@@ -10,9 +10,9 @@ import { NumberReader } from './number-reader.ts'
 import { compareVersions, formatVersion, laterOf, type Version } from './version.ts'
 
 /**
- * What is held under one key, and where in `memberships` it stands: -1 while it isn't acknowledged. `gone` is
- * a tombstone of what is not newer than `upToMs`; one of which that isn't known any more, `Infinity`, is of
- * all that stands before it.
+ * The value of one key, with the offset of its record in `memberships` (-1 until Kafka acknowledges it).
+ * `gone` is a tombstone for every value that isn't newer than `upToMs`. `Infinity` means that this time is no
+ * longer known: then the tombstone covers every earlier record.
  */
 export type Entry =
   | { readonly kind: 'property'; readonly state: PropertyState; readonly offset: number }
@@ -22,13 +22,13 @@ export type Entry =
 
 export type PropertyEntry = Extract<Entry, { kind: 'property' }>
 
-/** Of two entries of one key: negative when `a` is the older one. */
+/** Compares two entries of one key: negative when `a` is the older one. */
 function compareEntries(a: Entry, b: Entry): number {
   if (a.kind === 'property' && b.kind === 'property') return compareVersions(a.state.version, b.state.version)
   if (a.kind === 'sync' && b.kind === 'sync') return compareVersions(a.state.version, b.state.version)
   if (a.kind === 'deletion' && b.kind === 'deletion') return compareFloors(a.state, b.state)
   if (timeOf(a) === Infinity || timeOf(b) === Infinity) return placeOf(a) - placeOf(b)
-  // A tombstone stands above what it buries, and below anything newer.
+  // A tombstone ranks above the values that it covers, and below anything newer.
   return timeOf(a) - timeOf(b) || Number(a.kind === 'gone') - Number(b.kind === 'gone')
 }
 
@@ -36,7 +36,10 @@ function compareFloors(a: DeletionFloor, b: DeletionFloor): number {
   return a.requestedAtMs - b.requestedAtMs || a.partition - b.partition || a.offset - b.offset
 }
 
-/** What isn't acknowledged will stand behind all that is. */
+/**
+ * Returns the offset of an entry. An unacknowledged record will get a higher offset than every acknowledged
+ * one.
+ */
 function placeOf({ offset }: Entry): number {
   return offset === -1 ? Number.MAX_SAFE_INTEGER : offset
 }
@@ -55,15 +58,19 @@ function timeOf(entry: Entry): number {
 
 export type Placing = {
   readonly best: Entry
-  /** Nothing has to be kept that isn't held already. */
+  /** True if the held entry already is the best one. */
   readonly isKnown: boolean
-  /** The last record of the key isn't the best one: compaction would leave the wrong one. */
+  /**
+   * True if the last record of the key isn't the best one, so that compaction would keep the wrong record.
+   */
   readonly isOutOfOrder: boolean
-  /** The other one, where receivers may have been told its value since they were told the best one's. */
+  /**
+   * The entry with the lower version, if receivers may have got its value after the value of the best one.
+   */
   readonly reportedBetween: PropertyEntry | undefined
 }
 
-/** Joins a record of the log with what is held: the higher version holds. */
+/** Compares a record of the log with the held entry. The higher version wins. */
 export function place(incoming: Entry, held: Entry | undefined): Placing {
   if (held === undefined) {
     return { best: incoming, isKnown: false, isOutOfOrder: false, reportedBetween: undefined }
@@ -84,7 +91,10 @@ export function place(incoming: Entry, held: Entry | undefined): Placing {
   }
 }
 
-/** Another owner may have told the same value again meanwhile: then that is the last time. */
+/**
+ * Returns the higher entry, with the later `since` of the two if both say the same. Another owner may have
+ * sent the same value again meanwhile: then that is when it was last sent.
+ */
 function withSinceOf(higher: Entry, lower: Entry): Entry {
   if (higher.kind !== 'property' || lower.kind !== 'property') return higher
   const { since } = lower.state
@@ -98,35 +108,44 @@ function reportedBetween(higher: Entry, lower: Entry): PropertyEntry | undefined
   return saysSame(higher.state, lower.state) ? undefined : lower
 }
 
-/** Whether receivers are told the same. */
+/** Returns true if both states say the same to receivers. */
 export function saysSame(a: PropertyState, b: PropertyState): boolean {
   return a.value === b.value && a.id === b.id && a.kind === b.kind
 }
 
-/** Whether it has to be told anew, where something else may have been told up to a version. */
+/**
+ * Returns true if a value must be sent to receivers again, because they may have got another value with a
+ * version up to `upTo`.
+ */
 export function isUnreported(entry: Entry | undefined, upTo: Version | undefined): entry is PropertyEntry {
   return upTo !== undefined && entry?.kind === 'property' && compareVersions(entry.state.since, upTo) < 0
 }
 
-/** Whether a deletion up to that time, in epoch milliseconds, covers it. */
+/** Returns true if a deletion up to that time, in epoch milliseconds, covers the entry. */
 export function isDead(entry: Entry, deletedUpToMs: number): entry is PropertyEntry {
   return entry.kind === 'property' && entry.state.version.atMs <= deletedUpToMs
 }
 
 /**
- * Whether it is newer than the deletion floor, and was last told before: receivers don't have it any more.
+ * Returns true if the value is newer than the deletion floor but was last sent before it, so that receivers
+ * no longer have it.
  */
 export function isReportedBefore(entry: Entry, deletedUpToMs: number): boolean {
   if (entry.kind !== 'property' || entry.state.since.atMs > deletedUpToMs) return false
   return !isDead(entry, deletedUpToMs)
 }
 
-/** The same, to be told anew: its record has to be emitting. */
+/**
+ * Returns the entry with a `since` that makes it a new message. The record that is written for it must be
+ * emitting.
+ */
 export function reportedAnew(entry: PropertyEntry): PropertyEntry {
   return { ...entry, state: { ...entry.state, since: entry.state.version } }
 }
 
-/** The same version twice: written again, or by two owners that read the same record. */
+/**
+ * Joins two entries of the same version: the record was written again, or two owners read the same change.
+ */
 function join(incoming: Entry, held: Entry): Entry {
   const offset = Math.max(incoming.offset, held.offset)
   if (incoming.kind === 'property' && held.kind === 'property') {
@@ -137,10 +156,7 @@ function join(incoming: Entry, held: Entry): Entry {
   return offset === held.offset ? held : { ...held, offset }
 }
 
-/**
- * The value of the record that says the same as the entry; a state is written silently unless it
- * `isEmitting`.
- */
+/** Returns the value of the record for an entry. The record of a state is silent unless it `isEmitting`. */
 export function recordValueOf(entry: Entry, isEmitting: boolean): Buffer | null {
   switch (entry.kind) {
     case 'property':
@@ -154,7 +170,7 @@ export function recordValueOf(entry: Entry, isEmitting: boolean): Buffer | null 
   }
 }
 
-/** As text for the store: short, and quick to read. `undefined`: nothing is stored. */
+/** Encodes an entry as text for the store: short, and quick to read. `undefined`: nothing is stored. */
 export function encodeEntry(entry: Entry): string | undefined {
   switch (entry.kind) {
     case 'property': {
@@ -178,12 +194,15 @@ export function encodeEntry(entry: Entry): string | undefined {
 const members = 'a1'
 const nonMembers = 'a0'
 
-/** Whether an encoded property entry says that the user is in an audience. */
+/** Returns true if an encoded property entry says that the user is in an audience. */
 export function isMemberText(text: string): boolean {
   return text.startsWith(members)
 }
 
-/** Whether an encoded property entry is of this audience; `id` as `idMarkOf` gives it. */
+/**
+ * Returns true if an encoded property entry belongs to this audience. `idMark` is what `idMarkOf` returns for
+ * the audience's id.
+ */
 export function hasIdMark(text: string, idMark: string): boolean {
   const first = text.indexOf(';')
   const second = text.indexOf(';', first + 1)
@@ -195,7 +214,7 @@ export function idMarkOf(id: string): string {
   return `${id.length}:${id}`
 }
 
-/** Reads what `encodeEntry` wrote. What it didn't write is a fault of the store: it throws. */
+/** Decodes a text that `encodeEntry` wrote. Throws on any other text, since the store is broken then. */
 export function decodeEntry(text: string): Entry {
   switch (text[0]) {
     case 'a':
@@ -244,7 +263,7 @@ function decodeProperty(text: string): PropertyEntry {
   }
 }
 
-/** What stands behind its length. */
+/** Reads a text that follows its length. */
 function lengthened(text: string, numbers: NumberReader): string {
   const length = numbers.next()
   const start = numbers.at + 1
@@ -252,7 +271,7 @@ function lengthened(text: string, numbers: NumberReader): string {
   return text.slice(start, numbers.at)
 }
 
-/** Of what `formatVersion` wrote. */
+/** Reads a version that `formatVersion` wrote. */
 function storedVersion(numbers: NumberReader): Version {
   const atMs = numbers.next()
   const isNative = numbers.skip('.1.')
@@ -264,20 +283,19 @@ function storedVersion(numbers: NumberReader): Version {
 
 const semicolon = 0x3b
 
-/** What a change claims: of which audience or trait it is, and its version. */
+/** The audience or trait that a change belongs to, and its version. */
 type ChangeClaim = Pick<PropertyState, 'kind' | 'id' | 'version'>
 
 /**
- * How the version of an encoded entry stands to that of a change, as `compareVersions` of the two.
- * `undefined` where the entry is none of the same audience or trait. Most changes are done with when this is
- * known.
+ * Compares the version of an encoded entry with that of a change, like `compareVersions`. `undefined` if the
+ * entry isn't of the same audience or trait. For most changes the result is enough to finish them.
  */
 export function compareStored(text: string, { kind, id, version }: ChangeClaim): number | undefined {
   const isAudience = kind === 'audience'
   if (!text.startsWith(isAudience ? 'a' : 't')) return undefined
   const numbers = new NumberReader(text, isAudience ? members.length : 1)
   const stored = storedVersion(numbers)
-  // Behind it stand `since` and the offset of the record.
+  // `since` and the offset of the record follow.
   numbers.at = text.indexOf(';', text.indexOf(';', numbers.at + 1) + 1) + 1
   if (numbers.next() !== id.length || !text.startsWith(id, numbers.at + 1)) return undefined
   return compareVersions(stored, version)

@@ -2,12 +2,15 @@ import type { Entry } from './entry.ts'
 import type { Subject } from './state-record.ts'
 import type { Version } from './version.ts'
 
-/** How a write came to its end. `given_back`: the unit is left, and nobody knows. */
+/** The end of a write. `given_back`: the unit has been left, and the result is unknown. */
 export type WriteEnd = 'acknowledged' | 'refused' | 'given_back'
 
-/** Something that waits for a key to be free. */
+/** A waiter for a key to be free. */
 export type KeyWaiter = {
-  /** The key is free: `held` is what it has. May write it again; what waits behind waits on then. */
+  /**
+   * Called once the key is free, with its present entry. It may write the key again; then the waiters after
+   * this one go on waiting.
+   */
   resume(held: Entry | undefined): void
   giveBack(): void
 }
@@ -15,30 +18,33 @@ export type KeyWaiter = {
 export type Write = {
   readonly subject: Subject
   readonly key: string
-  /** Its offset is not known yet. */
+  /** The entry to write. Its offset is not known yet. */
   readonly entry: Entry
   readonly isEmitting: boolean
-  /** What the key has so far. */
+  /** The acknowledged entry of the key when the write starts. */
   readonly held: Entry | undefined
   readonly onEnd: (end: WriteEnd) => void
 }
 
-/** One write that isn't acknowledged; there is one at a time for a key. */
+/** A write that isn't acknowledged yet. A key has at most one at a time. */
 export class Flight {
   readonly write: Write
-  /** What is acknowledged of the key. */
+  /** The acknowledged entry of the key. */
   held: Entry | undefined
-  /** The highest offset at which something older than the best was read meanwhile; -1: none. */
+  /**
+   * The highest offset at which a record with an older version than the best one was read during the write;
+   * -1 if there is none.
+   */
   olderAt = -1
   /**
-   * Something else may have been told up to this version: what has landed in the end has to be newer, or be
-   * told anew.
+   * Receivers may have got another value with a version up to this one. If the value that wins isn't newer,
+   * it must be sent to receivers again.
    */
   unreported: Version | undefined
-  /** It brings nothing new, and only puts the log in order. */
+  /** True if the write brings no new value, and only puts the log in order. */
   isRepair = false
   waiting: KeyWaiter[] | undefined
-  /** Offsets that the checkpoint waits at until the key is in order. */
+  /** Offsets that the checkpoint may not pass until the key is in order. */
   blocked: number[] | undefined
 
   constructor(write: Write) {

@@ -1,8 +1,8 @@
 import { headerValue, type ReceivedHeaders } from '../message/record-headers.ts'
 
 /**
- * The value of a header as text, the first one where it is repeated; `undefined` where there is none, or it
- * is empty.
+ * Returns the value of a header as text, or the first value if the header is repeated. `undefined` if the
+ * header is missing or empty.
  */
 export function filledHeader(headers: ReceivedHeaders, name: string): string | undefined {
   const first = headerValue(headers, name)
@@ -10,12 +10,15 @@ export function filledHeader(headers: ReceivedHeaders, name: string): string | u
   return text === '' ? undefined : text
 }
 
-/** Records one after the other are mostly of one source: its id is not made anew for each. */
+/**
+ * The last text that was decoded. Consecutive records mostly have the same source, so its id isn't decoded
+ * again for each.
+ */
 let last = { bytes: Buffer.alloc(0), text: '' }
 
 function textOf(bytes: Buffer | undefined): string | undefined {
   if (bytes === undefined) return undefined
-  // A slice of a whole fetch: it is copied.
+  // The bytes are a slice of a whole fetch, so they are copied.
   if (!isSame(bytes, last.bytes)) last = { bytes: Buffer.from(bytes), text: bytes.toString() }
   return last.text
 }

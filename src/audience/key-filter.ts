@@ -1,12 +1,15 @@
-/** Tells of most keys that they were never added. A Bloom filter of one hash: small, and quick to ask. */
+/**
+ * Recognizes most keys that were never added. This is a Bloom filter with a single hash: small, and quick to
+ * query.
+ */
 export class KeyFilter {
   readonly #bits: Uint8Array
   readonly #mask: number
   #isEmpty = true
 
   /**
-   * @param bits how many, a power of two: one key in so many tenths of them is taken for known when a tenth
-   * is used
+   * @param bits The size of the filter, a power of two. When a tenth of the bits are set, one unknown key in
+   * ten is taken for a known one.
    */
   constructor(bits: number) {
     this.#bits = new Uint8Array(bits / 8)
@@ -17,7 +20,7 @@ export class KeyFilter {
     return this.#isEmpty
   }
 
-  /** False: it was never added before. */
+  /** Adds a key. Returns false if the key was certainly not added before. */
   add(key: string): boolean {
     const at = hashOf(key) & this.#mask
     const before = this.#bits[at >>> 3] ?? 0
@@ -27,7 +30,7 @@ export class KeyFilter {
     return (before & bit) !== 0
   }
 
-  /** False: it was never added. */
+  /** Returns false if the key was certainly never added. */
   mayHold(key: string): boolean {
     if (this.#isEmpty) return false
     const at = hashOf(key) & this.#mask
@@ -35,7 +38,7 @@ export class KeyFilter {
   }
 }
 
-/** FNV-1a, mixed at the end. */
+/** Hashes a text by FNV-1a, with a final mix of the bits. */
 function hashOf(text: string): number {
   let hash = 0x811c9dc5
   for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193)

@@ -24,7 +24,7 @@ export type LedgerOptions = {
   readonly store: StateStore
   readonly checkpoint: Checkpoint
   readonly deletions: KeyFilter
-  /** The version of the last applied sync, by its key in the store. Kept up to date here. */
+  /** The version of the last applied sync of each audience, by its key in the store. Kept up to date here. */
   readonly syncFloors: Map<string, Version>
   readonly writeState: (record: {
     partition: number
@@ -33,16 +33,16 @@ export type LedgerOptions = {
   }) => Promise<number | 'refused'>
   readonly meta: (position: number) => StoreOperation
   readonly onTrouble: (error: unknown) => void
-  /** A state was written of a user of whom something was deleted, perhaps in between. */
+  /** Called when a state was written for a user who may have been deleted while the write was under way. */
   readonly onSuspect: (subject: PropertySubject) => void
-  /** A write has come to its end: there may be room for more. */
+  /** Called when a write has ended, so that there may be room for another. */
   readonly onLanded: () => void
 }
 
 /**
- * What a unit knows beyond its store: what is acknowledged and not stored yet, and what is not acknowledged.
- * Kafka comes first: a value is held only once it is acknowledged or read there, and the store follows,
- * always up to one point of the log.
+ * Holds what a unit knows beyond its store: acknowledged entries that aren't stored yet, and writes in
+ * flight. A value counts only after Kafka has acknowledged it or the unit has read it back. The store
+ * follows, and each write to it is complete up to one offset of the log.
  */
 export class Ledger {
   readonly #options: LedgerOptions
@@ -58,7 +58,7 @@ export class Ledger {
     this.#overwritten = new Overwritten(options.checkpoint.known)
   }
 
-  /** Writes that aren't acknowledged. */
+  /** The number of writes that aren't acknowledged yet. */
   get inFlight(): number {
     return this.#flights.size
   }
@@ -75,31 +75,42 @@ export class Ledger {
     return this.#flights.size === 0 ? undefined : this.#flights.get(key)
   }
 
-  /** Whether anything is known of a key beyond what the store has. */
+  /** Returns true if anything is known about a key beyond the store. */
   isKnown(key: string): boolean {
     return this.#unstored.get(key) !== undefined
   }
 
-  /** What is acknowledged of a key. `stored` is what the store had when it was last read. */
+  /**
+   * Returns the acknowledged entry of a key; `undefined` if there is none, or it is a tombstone. `stored` is
+   * the store's text when it was last read.
+   */
   held(key: string, stored: string | undefined): Entry | undefined {
     const known = this.#unstored.get(key)
     if (known !== undefined) return known.kind === 'gone' ? undefined : known
     return stored === undefined ? undefined : decodeEntry(stored)
   }
 
-  /** What Kafka has of a key, whatever is in flight. `stored` is what the store had when it was last read. */
+  /**
+   * Returns what Kafka has of a key, even while a write of the key is in flight. `stored` is the store's text
+   * when it was last read.
+   */
   acknowledged(key: string, stored: string | undefined): Entry | undefined {
     const flight = this.flightOf(key)
     const entry = flight === undefined ? this.held(key, stored) : flight.held
     return entry?.kind === 'gone' ? undefined : entry
   }
 
-  /** Whether a record that the group has read was written here, and is all that was ever kept of its key. */
+  /**
+   * Returns true if this unit wrote the record that the group has read, and the key never had another record.
+   */
   isOnly(key: string, offset: number): boolean {
     return offset < this.#options.checkpoint.position && !this.#overwritten.mayHold(key, offset)
   }
 
-  /** The store is read from here to `endReading`: what is stored meanwhile is remembered. */
+  /**
+   * Marks the start of a read of the store. Entries that are stored before `endReading` are remembered, since
+   * the read may miss them.
+   */
   beginReading(): void {
     this.#unstored.beginReading()
   }
@@ -108,7 +119,10 @@ export class Ledger {
     this.#unstored.endReading()
   }
 
-  /** From here on a snapshot of the store is walked through: what others write is remembered. */
+  /**
+   * Marks the start of a sync, which walks through a snapshot of the store. Entries that others write until
+   * `endSync` are remembered.
+   */
   beginSync(): void {
     this.#unstored.beginSync()
   }
@@ -122,7 +136,7 @@ export class Ledger {
     this.#takeOff(new Flight(write))
   }
 
-  /** A record of the log was read, by the group and so in order. `held` is what the key has so far. */
+  /** Takes in a record of the log that the group has read, in order. `held` is what the key has so far. */
   adopt(key: string, incoming: Entry, held: Entry | undefined): Placing {
     const placing = place(incoming, held)
     this.#overwritten.keep(key, incoming.offset, held === undefined || held.offset === incoming.offset)
@@ -140,8 +154,8 @@ export class Ledger {
   }
 
   /**
-   * Something older than what is in flight was read at an offset: what is in flight may have to be written
-   * again.
+   * Notes that a record older than the write in flight was read at the offset. The write may have to be
+   * repeated after it.
    */
   olderThan(flight: Flight, offset: number): void {
     flight.olderAt = Math.max(flight.olderAt, offset)
@@ -149,8 +163,8 @@ export class Ledger {
   }
 
   /**
-   * Something else may have been told up to a version, as the record at `offset` shows: it is read again
-   * until that is put right.
+   * Notes that receivers may have got another value up to a version, as the record at `offset` shows. The
+   * checkpoint stays at that record until this is put right, so that a restart reads it again.
    */
   mustReport(flight: Flight, upTo: Version, offset: number): void {
     flight.unreported = flight.unreported === undefined ? upTo : laterOf(flight.unreported, upTo)
@@ -158,8 +172,8 @@ export class Ledger {
   }
 
   /**
-   * Lets the store pass an offset that `restore` blocked: it is put in order, or a flight blocks it by
-   * itself.
+   * Lets the store pass an offset that `restore` blocked: the key is in order, or a write in flight blocks
+   * the offset itself.
    */
   unblock(offset: number): void {
     this.#options.checkpoint.unblock(offset)
@@ -175,15 +189,15 @@ export class Ledger {
     else flight.blocked.push(offset)
   }
 
-  /** The record was adopted. */
+  /** Notes that the record at the offset was taken in. */
   read(offset: number): void {
     this.#options.checkpoint.read(offset)
     this.#unstored.storeWhereFarBehind()
   }
 
   /**
-   * Writes again what a key holds: something older stands behind it in the log, which compaction would keep,
-   * or something else may have been told since. The key must be free.
+   * Writes again what a key holds. Either an older record follows it in the log, which compaction would keep,
+   * or receivers may have got another value since. The key must be free.
    */
   writeAgain(key: string, subject: Subject, held: Entry, why: RewriteReason, waiting: KeyWaiter): void {
     const { olderAt, unreported, unreportedAt } = why
@@ -195,7 +209,7 @@ export class Ledger {
     this.#takeOff(flight)
   }
 
-  /** The version of the last sync of an audience that was applied. */
+  /** Returns the version of the last sync of an audience that was applied. */
   syncedAt(spaceId: string, audienceId: string): Version | undefined {
     const { syncFloors } = this.#options
     return syncFloors.size === 0
@@ -203,7 +217,7 @@ export class Ledger {
       : syncFloors.get(subjectKey({ kind: 'sync', spaceId, audienceId }))
   }
 
-  /** Resolves once fewer writes than that are in flight. */
+  /** Resolves once fewer than `below` writes are in flight. */
   async room(below: number): Promise<void> {
     if (this.#flights.size < below) return
     await new Promise<void>((resolve) => {
@@ -211,14 +225,12 @@ export class Ledger {
     })
   }
 
-  /**
-   * Resolves once all that is acknowledged so far is stored. Rejects where the store takes nothing any more.
-   */
+  /** Resolves once everything acknowledged so far is stored. Rejects if the store has failed. */
   async stored(): Promise<void> {
     await this.#unstored.stored()
   }
 
-  /** Nothing more is heard of writes that are still in flight: their records go to the next owner. */
+  /** Stops listening to the writes that are still in flight. Their records go to the next owner. */
   letGo(): void {
     this.#isOver = true
     const flights = [...this.#flights.values()]
@@ -230,7 +242,7 @@ export class Ledger {
     this.#wake()
   }
 
-  /** What waits for keys to be free goes to the next owner. */
+  /** Gives back everything that waits for a free key, for the next owner. */
   letGoWaiting(): void {
     for (const flight of this.#flights.values()) {
       const { waiting } = flight
@@ -239,7 +251,7 @@ export class Ledger {
     }
   }
 
-  /** Stores what is left, and how far it is; nothing where the store has failed. */
+  /** Stores the remaining entries and the position. Writes nothing if the store has failed. */
   async close(): Promise<void> {
     await this.#unstored.close()
   }
@@ -304,8 +316,8 @@ export class Ledger {
   }
 
   /**
-   * Something older has landed behind it, or was told after it: the best is written again, before anything
-   * that waits.
+   * Writes the best entry again before any waiter gets the key. An older record got a higher offset, or its
+   * value was sent later.
    */
   #putInOrder(flight: Flight, best: Entry, olderAt: number, onEnd: Write['onEnd']): void {
     const { subject, key } = flight.write
@@ -352,11 +364,14 @@ export class Ledger {
   }
 }
 
-/** Why a key is written again. */
+/** The reason why a key is written again. */
 export type RewriteReason = {
-  /** Where something older stands behind what it holds; -1: nowhere. */
+  /** The offset of an older record that follows the best one in the log; -1 if there is none. */
   readonly olderAt: number
-  /** Up to which version something else may have been told, and the offset of the record that shows it. */
+  /**
+   * The version up to which receivers may have got another value. `unreportedAt` is the offset of the record
+   * that shows it.
+   */
   readonly unreported: Version | undefined
   readonly unreportedAt: number
 }

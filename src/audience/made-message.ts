@@ -5,15 +5,15 @@ import type { DeletionFloor, DeletionSubject } from './state-record.ts'
 import { formatVersion } from './version.ts'
 
 /**
- * A message that is made here. `body` is canonical: equal to `JSON.stringify(JSON.parse(body))`. Names that
- * producers chose are only ever written as JSON: no object is made of them, so that `__proto__` is a name
- * like any other.
+ * A message that Sluice makes. `body` is canonical: equal to `JSON.stringify(JSON.parse(body))`. Names that
+ * producers chose are only ever written as JSON. No object is made of them, so `__proto__` is a name like any
+ * other.
  */
 export type MadeMessage = { messageId: string; body: Buffer }
 
 /**
- * The Identify that tells receivers of a state. The same value of the same user has the same `messageId`,
- * always.
+ * Builds the Identify that sends a state to receivers. The same value of the same user always has the same
+ * `messageId`.
  */
 export function identifyOf(
   { userId, spaceId, property }: PropertySubject,
@@ -32,23 +32,26 @@ export function identifyOf(
   return { messageId, body }
 }
 
-/** A `delete` of what one source sent. */
+/** A `delete` of everything that one source sent of a user. */
 export type MadeDelete = MadeMessage & { readonly sourceId: string }
 
-/** Base64url of 72 bits: with the longest `requestId`, the id is as long as a `messageId` may be. */
+/**
+ * The length of the part of a `messageId` that stands for the source: 72 bits as base64url. With the longest
+ * `requestId`, the id is as long as a `messageId` may be.
+ */
 const sourceMarkCharacters = 12
 
 /**
- * The message that tells receivers of a deletion request, for one of its sources. The same request has the
- * same `messageId` for the same source, always, and another one for each other source: `delete-REQUEST-` and
- * twelve characters that stand for the source.
+ * Builds the message that sends a deletion request to receivers, for one of its sources. The `messageId` is
+ * `delete-REQUEST-` and twelve characters that stand for the source. So the same request and source always
+ * have the same id, and another source has another id.
  */
 export function deleteOf(
   { userId, sourceId }: Pick<DeletionSubject, 'userId' | 'sourceId'>,
   { requestId, requestedAtMs }: Pick<DeletionFloor, 'requestId' | 'requestedAtMs'>,
 ): MadeDelete {
   const source = JSON.stringify(sourceId)
-  // Of its JSON: two that differ in lone surrogates alone would have the same bytes.
+  // Hashes the JSON: two ids that differ only in lone surrogates would have the same bytes as UTF-8.
   const mark = hash('sha256', source, 'base64url').slice(0, sourceMarkCharacters)
   const messageId = `delete-${requestId}-${mark}`
   const body = Buffer.from(
@@ -58,7 +61,10 @@ export function deleteOf(
   return { sourceId, messageId, body }
 }
 
-/** Times are checked where they come in; what another program wrote into the state may still be none. */
+/**
+ * Formats a time. Times are checked when they arrive, but a state that another program wrote may still have
+ * an invalid one.
+ */
 function timestampOf(atMs: number): string {
   return formatTimestamp(atMs) ?? '1970-01-01T00:00:00.000Z'
 }

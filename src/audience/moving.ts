@@ -3,30 +3,30 @@ import type { AudiencePorts } from './audience-ports.ts'
 import { filledHeader } from './headers.ts'
 import type { TopicIntake } from './topic-intake.ts'
 
-/** A record that came to another partition than its user's. */
+/** A record that came to a partition other than its user's. */
 export type Misplaced = {
   readonly record: HeldRecord
   readonly content: RecordContent
   readonly userId: string
   /** The partition that the user belongs to. */
   readonly unit: number
-  /** Of a change. */
+  /** The space of a change; absent for a deletion. */
   readonly spaceId?: string
-  /** Of its topic, in the unit that it came to. */
+  /** The intake of the record's topic in the unit that it came to. */
   readonly intake: TopicIntake
   readonly onMoved?: () => void
 }
 
 /**
- * Moves a record to the partition of its user, with where it was at first: there alone it comes in order with
- * all else of the user. Settles it, or hands it on, once Kafka has answered.
+ * Moves a record to the partition of its user, and keeps its original place in a header. Only there it is in
+ * order with all other records of the user. Settles the record, or hands it on, once Kafka has answered.
  */
 export async function moveToItsUnit(
   { record, content, userId, unit, spaceId, intake, onMoved }: Misplaced,
   ports: Pick<AudiencePorts, 'move' | 'refuse' | 'fatal'>,
 ): Promise<void> {
   const { topic, partition, offset } = record
-  // A slice of a whole fetch: it is copied.
+  // The bytes are a slice of a whole fetch, so they are copied.
   const value = Buffer.from(content.value ?? Buffer.alloc(0))
   const ofSpace = spaceId === undefined ? {} : { 'source-id': spaceId }
   const origin = filledHeader(content.headers, 'origin') ?? `${topic}/${partition}/${offset}`

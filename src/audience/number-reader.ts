@@ -1,10 +1,10 @@
 /**
- * Reads whole numbers out of a text, and what stands between them, from one place to the next. Nothing is cut
- * out of the text: a restore reads millions of versions.
+ * Reads whole numbers and the literals between them, from left to right. It cuts nothing out of the text,
+ * since a restore reads millions of versions.
  */
 export class NumberReader {
   readonly #text: string
-  /** What is read next. */
+  /** The index of the next character to read. */
   at: number
 
   constructor(text: string, at: number) {
@@ -13,8 +13,8 @@ export class NumberReader {
   }
 
   /**
-   * The number that begins here, spelled as JSON spells whole numbers, and then stands behind it. NaN where
-   * there is none, or one of more digits than 2^53 has; it is not told then where it stands.
+   * Reads the whole number at `at` and moves `at` past it. Returns NaN, and leaves `at` where it was, if
+   * there is no number in JSON's spelling or it has more than 16 digits.
    */
   next(): number {
     const text = this.#text
@@ -34,7 +34,7 @@ export class NumberReader {
     return isNegative ? -value : value
   }
 
-  /** Goes on behind `literal`. False: something else is here. */
+  /** Moves past `literal`. Returns false, and stays, if the text here is another one. */
   skip(literal: string): boolean {
     if (!this.#text.startsWith(literal, this.at)) return false
     this.at += literal.length
@@ -44,5 +44,5 @@ export class NumberReader {
 
 const minus = 0x2d
 const zero = 0x30
-/** Of 2^53. Larger numbers of so many digits are read too, not exactly. */
+/** The digits of 2^53. Larger numbers with as many digits are read too, but not exactly. */
 const maxDigits = 16

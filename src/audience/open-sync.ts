@@ -5,25 +5,25 @@ import type { AudienceDeadReason } from '../message/dead-letter-reasons.ts'
 import type { Staging } from './staging.ts'
 import type { Version } from './version.ts'
 
-/** A part that waits for the others, or to be refused with them. */
+/** A part that waits for the other parts, or to be refused with them. */
 type HeldPart = {
   readonly record: HeldRecord
-  /** The number of its bytes in the staging. */
+  /** The number under which the staging keeps the bytes of the part. */
   readonly staged: number
   readonly key: Buffer | null
   readonly sourceId: string
 }
 
-/** A sync of which not all parts have come. */
+/** A sync that still lacks some of its parts. */
 export type OpenSync = {
   readonly mark: string
-  /** What all parts have in common. */
+  /** The fields that all parts have in common. */
   readonly part: Part
-  /** Of the first part: its offset is the lowest. */
+  /** The version of the sync, with the offset of its first part, which is the lowest. */
   readonly version: Version
   /**
-   * When the first part was appended, by the broker's clock, and when it came to us, by ours: the two aren't
-   * compared.
+   * The times at which the first part was appended, by the broker's clock (`firstMs`), and at which it
+   * arrived, by this machine's clock (`takenMs`). The two are never compared.
    */
   readonly firstMs: number
   readonly takenMs: number
@@ -32,7 +32,9 @@ export type OpenSync = {
   readonly staging: Staging
 }
 
-/** What is wrong with a part of a sync. `timestampMs`: when it was appended. */
+/**
+ * Returns why a part of a sync must be refused, or `undefined`. `timestampMs` is when the part was appended.
+ */
 export function partFault(
   sync: OpenSync,
   part: Part,
@@ -62,7 +64,7 @@ export function partFault(
   return undefined
 }
 
-/** A time as the details of dead letters say it. */
+/** Formats a time as it is written in the details of dead letters. */
 export function inWords(timeoutMs: number): string {
   const minutes = timeoutMs / 60_000
   return Number.isInteger(minutes) && minutes > 1 ? `${minutes} minutes` : `${timeoutMs / 1_000} seconds`

@@ -1,24 +1,27 @@
 import { KeyFilter } from './key-filter.ts'
 
 /**
- * Of which keys there was more than one record. One of any other key is what the store has of it, and needs
- * not be looked for there. Takes the same memory however many there are: when it is full, it begins anew with
- * what is written from then on.
+ * Remembers which keys have had more than one record. For any other key, the record just read is what the
+ * store has, so the store need not be asked. The memory is constant: when the filter is full, it is cleared
+ * and covers only later records.
  */
 export class Overwritten {
   #keys = new KeyFilter(filterBits)
   #count = 0
-  /** What is at lower offsets isn't known. */
+  /** The offset below which the filter knows nothing. */
   #from: number
   #end: number
 
-  /** @param from from this offset on nothing is known yet */
+  /**
+   * @param from The offset from which on records are reported to `keep`. It knows nothing about records
+   * below.
+   */
   constructor(from: number) {
     this.#from = from
     this.#end = from
   }
 
-  /** There is a record of the key at the offset; `isFirst`: nothing was held of it before. */
+  /** Notes a record of the key at the offset. `isFirst`: the key had no entry before. */
   keep(key: string, offset: number, isFirst: boolean): void {
     this.#end = Math.max(this.#end, offset + 1)
     if (isFirst) return
@@ -31,12 +34,12 @@ export class Overwritten {
     this.#keys.add(key)
   }
 
-  /** False: the record at the offset is the only one of its key. */
+  /** Returns false if the record at the offset is the only one of its key. */
   mayHold(key: string, offset: number): boolean {
     return offset < this.#from || this.#keys.mayHold(key)
   }
 }
 
-/** 64 KiB: an eighth of the keys that it doesn't have is taken for those that it has, when it is full. */
+/** The size of the filter: 64 KiB. When it is full, it wrongly reports one in eight unknown keys as known. */
 const filterBits = 2 ** 19
 const mostKeys = 2 ** 16

@@ -1,6 +1,6 @@
 import type { HeldRecord } from '../message/held-record.ts'
 
-/** A record that tells when it has come to its end. */
+/** A record with a promise that resolves once the record is settled or given back. */
 export class Paced implements HeldRecord {
   readonly #record: HeldRecord
   readonly #ended = Promise.withResolvers<void>()

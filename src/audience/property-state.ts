@@ -1,6 +1,6 @@
 import type { Version } from './version.ts'
 
-/** One property of one user in one space. */
+/** A property of one user in one space. */
 export type PropertySubject = {
   readonly kind: 'property'
   readonly userId: string
@@ -8,12 +8,12 @@ export type PropertySubject = {
   readonly property: string
 }
 
-/** The value of a property, and which audience or trait it tells of. */
+/** The value of a property, and the audience or trait that it belongs to. */
 export type PropertyState = {
   readonly kind: 'audience' | 'trait'
   readonly id: string
   readonly name: string
-  /** The value as JSON text, as `JSON.stringify` writes it. */
+  /** The value as JSON text, spelled as by `JSON.stringify`. */
   readonly value: string
   readonly version: Version
   /** The version of the record that carries this value to the receivers. Never above `version`. */

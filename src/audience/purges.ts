@@ -5,10 +5,10 @@ import type { PropertySubject } from './property-state.ts'
 import { deletionKeyOf, knownPropertiesPrefix, knownPropertyOf, rangeOf, subjectKey } from './store-keys.ts'
 import type { Purge, UnitContext } from './unit-context.ts'
 
-/** Properties of one user that are purged in one turn. */
+/** The most properties of one user that are purged in one turn. */
 const mostAtOnce = 1_000
 
-/** Carries out the purges of one unit, and walks through all that it holds of a user. */
+/** Carries out the purges of one unit, and finds everything that the unit holds of a user. */
 export class Purges {
   readonly #context: UnitContext
 
@@ -16,7 +16,7 @@ export class Purges {
     this.#context = context
   }
 
-  /** Asks for what `carryOut` looks at. */
+  /** Asks the reading for the keys that `carryOut` looks at. */
   want({ deletionKey, subjects }: Purge, reading: Reading): void {
     reading.want(deletionKey)
     for (const subject of subjects) reading.want(subjectKey(subject))
@@ -59,16 +59,16 @@ export class Purges {
     else flight.wait({ resume: erase, giveBack: onEnd })
   }
 
-  /** What to write in place of what is held of a deleted user; `undefined`: leave it. */
+  /** Returns the entry that replaces the held one of a deleted user; `undefined`: leave the held one. */
   #replacementOf({ spaceId }: PropertySubject, held: Entry | undefined, upToMs: number): Entry | undefined {
     if (held?.kind !== 'property') return { kind: 'gone', upToMs, offset: -1 }
     const { state } = held
-    // A newer version of a value that was told before: the delete takes it from the receivers, so they are
-    // told again.
+    // This is a newer version of a value that was sent before the deletion. The `delete` takes the value from
+    // the receivers, so it is sent to them again.
     if (!isDead(held, upToMs)) {
       return isReportedBefore(held, upToMs) ? { ...reportedAnew(held), offset: -1 } : undefined
     }
-    // The last sync has confirmed a member, and left the record as it was.
+    // A sync writes nothing for a member whom it confirms, so the version of the sync counts.
     const syncedAt =
       state.kind === 'audience' && state.value === 'true'
         ? this.#context.ledger.syncedAt(spaceId, state.id)
@@ -78,15 +78,15 @@ export class Purges {
   }
 
   /**
-   * Purges all that is held of a user in a space. Resolves with false where the unit was left before it was
-   * done.
+   * Purges everything that is held of a user in a space. Resolves with false if the unit was left before that
+   * was done.
    */
   async purgeUser(userId: string, spaceId: string): Promise<boolean> {
     const { unit, partitions, store, ledger, isEnding } = this.#context
     if (isEnding()) return false
-    // Each unit has the floor, and only one the user.
+    // Every unit has the deletion floor, but only one has the user's states.
     if (partitionOf(userId, partitions) !== unit) return true
-    // A property is known once a state of it is stored.
+    // A property is found only once a state of it is stored.
     await ledger.stored()
     const known = store.range(rangeOf(knownPropertiesPrefix(spaceId)))
     let lastProperty: string | undefined

@@ -5,21 +5,22 @@ import type { PropertySubject } from './property-state.ts'
 import type { StateStore } from './store.ts'
 import { deletionKeyOf } from './store-keys.ts'
 
-/** The place of an item that no turn has asked the store for yet. */
+/** The place of an item for which the store wasn't asked. */
 export const unread = -1
-/** The place of an item whose record holds all that the store has of its key. */
+/** The place of an item whose record is all that the store has of its key. */
 export const sameAsRead = -2
 
 /**
- * What one turn of a unit knows of its keys: the store's texts, read all at once, below what the ledger has
- * that isn't stored yet. Collect keys with `add`, `want` and `wantFloor`, call `read` once, then ask.
+ * Reads the keys that one turn of a unit needs: the store's texts, all in one read, overridden by entries of
+ * the ledger that aren't stored yet. Collect keys with `add`, `want` and `wantFloor`, call `read` once, then
+ * query.
  */
 export class Reading {
   readonly #ledger: Ledger
   readonly #deletions: KeyFilter
   readonly #keys: string[] = []
   #texts: readonly (string | undefined)[] = []
-  /** Places of keys that are asked for by their name. */
+  /** Places of the keys that are looked up by name. */
   readonly #places = new Map<string, number>()
 
   constructor(ledger: Ledger, deletions: KeyFilter) {
@@ -27,20 +28,19 @@ export class Reading {
     this.#deletions = deletions
   }
 
-  /** Asks for a key that mostly comes once. Returns the place at which `at` finds it. */
+  /** Asks for a key that mostly occurs once in a turn. Returns the place at which `at` finds it. */
   add(key: string): number {
     return this.#keys.push(key) - 1
   }
 
   /**
-   * Asks for a key that several items ask for, or that is looked up by its name: the store is asked for it
-   * once.
+   * Asks for a key that several items need, or that is looked up by its name. The store is asked for it once.
    */
   want(key: string): void {
     if (!this.#places.has(key)) this.#places.set(key, this.add(key))
   }
 
-  /** Asks for the deletion floor of a user, where there may be one. */
+  /** Asks for the deletion floor of a user, if there may be one. */
   wantFloor(subject: Pick<PropertySubject, 'userId' | 'spaceId'>): void {
     if (this.#deletions.isEmpty) return
     const key = deletionKeyOf(subject)
@@ -51,27 +51,27 @@ export class Reading {
     if (this.#keys.length > 0) this.#texts = await store.getMany(this.#keys)
   }
 
-  /** The store's text at a place that `add` returned. */
+  /** Returns the store's text at a place that `add` returned. */
   at(place: number): string | undefined {
     return this.#texts[place]
   }
 
   /**
-   * What a wanted key holds, once the writes in flight have landed or not: what is acknowledged and not
-   * overtaken.
+   * Returns the newest acknowledged entry of a wanted key that the ledger or the store has. It may not cover
+   * a write that is in flight.
    */
   entry(key: string): Entry | undefined {
     return this.#ledger.held(key, this.#textOf(key))
   }
 
-  /** What Kafka has of a wanted key, whatever is in flight. */
+  /** Returns what Kafka has of a wanted key, even while a write of the key is in flight. */
   acknowledged(key: string): Entry | undefined {
     return this.#ledger.acknowledged(key, this.#textOf(key))
   }
 
   /**
-   * The time up to which a user's data in a space is deleted, in epoch milliseconds; -Infinity: nothing is.
-   * Call `wantFloor` before.
+   * Returns the time up to which a user's data in a space is deleted, in epoch milliseconds; -Infinity if
+   * nothing is. Call `wantFloor` before.
    */
   deletedUpToMs(subject: Pick<PropertySubject, 'userId' | 'spaceId'>): number {
     if (this.#deletions.isEmpty) return -Infinity

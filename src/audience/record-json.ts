@@ -5,7 +5,10 @@ import { type AudienceRefusal, refusal } from './refusal.ts'
 
 export type JsonFields = Readonly<Record<string, unknown>>
 
-/** Reads the value of a record that upstream wrote: one JSON object within the limits. Never throws. */
+/**
+ * Reads the value of a record that an upstream program wrote: one JSON object within the limits. Never
+ * throws.
+ */
 export function readJson(
   value: Uint8Array | null,
   limits: MessageLimits,
@@ -35,7 +38,7 @@ export function readJson(
   }
 }
 
-/** A byte order mark at the start is taken off. */
+/** The decoder of values. It removes a byte order mark at the start. */
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 function decode(value: Uint8Array): string | undefined {

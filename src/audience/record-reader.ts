@@ -2,28 +2,29 @@ import type { PropertyState, PropertySubject } from './property-state.ts'
 import { compareVersions, type Version, versionOf } from './version.ts'
 
 /**
- * Reads the records of `memberships` that tell of audiences where they are spelled as they are written here,
- * byte for byte: in half of the time that JSON takes, for a restore reads millions of them. Anything else is
- * for a parser.
+ * Reads records of audiences in `memberships` that are spelled exactly as Sluice writes them, byte for byte.
+ * That takes half of the time of a JSON parser, and a restore reads millions of them. Any other record is
+ * left to the parser.
  */
 
+/** The audience or trait that a record belongs to. */
 type Named = Pick<PropertyState, 'kind' | 'id' | 'name'>
 type SpaceProperty = Pick<PropertySubject, 'spaceId' | 'property'>
 
-/** What many records have in common, and how they spell it. */
+/** A part that many records have in common, and its bytes. */
 type Spelled<T> = { readonly bytes: Buffer; readonly said: T }
 
-/** How the value of a record of a property begins, up to the value of the property. */
+/** Returns the start of the value of a property's record, up to the value of the property. */
 export function headOf({ kind, id, name }: Named): string {
   return `{"kind":"${kind}","id":${JSON.stringify(id)},"name":${JSON.stringify(name)},"value":`
 }
 
-/** How its key ends, behind the user. */
+/** Returns the end of the record's key, after the user. */
 function tailOf({ spaceId, property }: SpaceProperty): string {
   return `",${JSON.stringify([spaceId, property]).slice(1)}`
 }
 
-/** `undefined`: it has to be parsed. */
+/** Reads a record that is spelled as Sluice writes it. `undefined`: the record has to be parsed. */
 export function readAsWritten(
   key: Buffer,
   value: Buffer,
@@ -48,7 +49,8 @@ export function readAsWritten(
 }
 
 /**
- * A record that was parsed: those that begin and end like it need not be. Values of traits may be any JSON.
+ * Remembers how a parsed record begins and ends, so that records with the same beginning and end need no
+ * parser. Only for audiences: values of traits may be any JSON.
  */
 export function remember({ spaceId, property }: PropertySubject, { kind, id, name }: PropertyState): void {
   if (kind !== 'audience') return
@@ -67,8 +69,8 @@ class Spellings<T> {
   }
 
   /**
-   * What stands in a record from `at` on. `endOf` finds its end where it isn't the same as in the record
-   * before.
+   * Finds the known part that a record has at `at`. `endOf` finds the end of the part if it isn't the same as
+   * in the previous record.
    */
   at(record: Buffer, at: number, endOf: (record: Buffer) => number): Spelled<T> | undefined {
     if (this.#last !== undefined && holds(record, at, this.#last.bytes)) return this.#last
@@ -78,14 +80,14 @@ class Spellings<T> {
   }
 }
 
-/** Of audiences, or of properties. */
+/** The most audiences, or properties, that are remembered. */
 const mostKnown = 256
 const heads = new Spellings<Named>()
 const tails = new Spellings<SpaceProperty>()
 
 const valueMark = Buffer.from(',"value":')
 
-/** No text of JSON holds the mark: its quotes would be escaped. */
+/** Returns where the head ends. No JSON string can contain the mark, since its quotes would be escaped. */
 function headEnd(value: Buffer): number {
   return value.indexOf(valueMark) + valueMark.length
 }
@@ -102,7 +104,7 @@ function readKey(key: Buffer): PropertySubject | undefined {
   for (; end < key.length; end++) {
     const byte = key[end] ?? 0
     if (byte === quote) break
-    // What JSON doesn't spell as it is.
+    // JSON escapes these bytes.
     if (byte < space || byte === backslash) return undefined
     if (byte >= 0x80) isAscii = false
   }
@@ -140,7 +142,7 @@ const words = {
 
 class ByteReader {
   readonly #bytes: Buffer
-  /** What is read next. */
+  /** The index of the next byte to read. */
   at: number
 
   constructor(bytes: Buffer, at: number) {
@@ -148,7 +150,7 @@ class ByteReader {
     this.at = at
   }
 
-  /** Goes on behind a word. False: something else is here. */
+  /** Moves past a word. Returns false, and stays, if the bytes here are others. */
   skip(word: Buffer): boolean {
     if (!holds(this.#bytes, this.at, word)) return false
     this.at += word.length
@@ -156,8 +158,8 @@ class ByteReader {
   }
 
   /**
-   * A whole number as JSON spells it, and then stands behind it. NaN where there is none, or it is too long
-   * to be exact.
+   * Reads a whole number as JSON spells it, and moves past it. Returns NaN, and stays, if there is none or it
+   * has more than 16 digits.
    */
   number(): number {
     const bytes = this.#bytes
@@ -189,5 +191,5 @@ const space = 0x20
 const backslash = 0x5c
 const minus = 0x2d
 const zero = 0x30
-/** Of 2^53. */
+/** The digits of 2^53. */
 const maxDigits = 16

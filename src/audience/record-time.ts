@@ -1,12 +1,12 @@
 import { parseTimestamp } from '../message/timestamp.ts'
 import { type AudienceRefusal, refusal } from './refusal.ts'
 
-/** So far may a producer's clock be ahead of the broker's. */
+/** The most that a producer's clock may be ahead of the broker's, in milliseconds. */
 const mostAheadMs = 5 * 60_000
 
 /**
- * Reads a time of a record that upstream wrote. It is refused where it is ahead of the broker's clock, by
- * which the record was appended: its value would win over all that comes until then. Never throws.
+ * Reads a time of a record that an upstream program wrote. Refuses a time that is ahead of the broker's
+ * clock, by which the record was appended: its value would win over every change until then. Never throws.
  */
 export function readTime(
   field: string,

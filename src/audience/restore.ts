@@ -10,22 +10,22 @@ import { laterOf } from './version.ts'
 
 export type RestoreOptions = {
   readonly store: StateStore
-  /** Nothing is in the store yet. */
+  /** True if the store is empty. */
   readonly isEmpty: boolean
-  /** From the checkpoint's position to the end. */
+  /** The records of `memberships` from the checkpoint's position to the end. */
   readonly records: AsyncIterable<readonly LoggedState[]>
   readonly checkpoint: Checkpoint
-  /** Deletion floors of the store; those that are read are added. */
+  /** The keys of the store's deletion floors. The floors that are read are added. */
   readonly deletions: KeyFilter
-  /** What says in the store how far it is. */
+  /** Returns the operation that records the store's position. */
   readonly meta: (position: number) => StoreOperation
   readonly onProgress: (records: number, at: number) => void
 }
 
 /**
- * Brings the store to the end of the log: the highest version of each key holds. Gives the keys whose last
- * record isn't that of their highest version, or whose value has to be told anew; the checkpoint is blocked
- * at `blockedAt` until that is written again.
+ * Brings the store to the end of the log: the highest version of each key wins. Returns the keys to repair:
+ * those whose last record doesn't have the highest version, or whose value must be sent to receivers again.
+ * The checkpoint is blocked at `blockedAt` of each key until the key is written again.
  */
 export async function restore(options: RestoreOptions): Promise<Map<string, RepairNeeded>> {
   const { isEmpty, records, onProgress } = options
@@ -42,10 +42,12 @@ export async function restore(options: RestoreOptions): Promise<Map<string, Repa
   return restoring.outOfOrder
 }
 
-/** What is not as it has to be of a key. */
+/** The reason why a key must be written again, and the offset at which it blocks the checkpoint. */
 export type RepairNeeded = RewriteReason & { readonly blockedAt: number }
 
-/** Of a million keys an eighth is looked for without need. */
+/**
+ * The size of the filter of seen keys. With a million keys, one new key in eight is looked up without need.
+ */
 const seenBits = 2 ** 23
 const mostAtOnce = 2_000
 
@@ -54,13 +56,13 @@ type Taken = {
   readonly deletionKey: string | undefined
   readonly offset: number
   readonly record: StateRecord
-  /** It may be in the store, or before in the same batch. */
+  /** True if the key may be in the store, or earlier in the same batch. */
   readonly mayBeHeld: boolean
 }
 
 class Restoring {
   readonly #options: RestoreOptions
-  /** Keys that were written to what was an empty store: the others need not be looked for. */
+  /** The keys that were written to a store that was empty at first. No other key need be looked up. */
   readonly #seen: KeyFilter | undefined
   readonly #knownProperties = new Set<string>()
   #lastKnown: { spaceId: string; property: string; id: string } | undefined
@@ -78,7 +80,7 @@ class Restoring {
     const entries = await this.#read(taken)
     const changed = new Map<string, Entry>()
     for (const one of taken) {
-      // Nothing is known of it, and nothing in this batch comes back to it.
+      // The key is new, no later record of this batch has it, and no deletion may concern it.
       const isAlone = one.deletionKey === undefined && !entries.has(one.key)
       if (isAlone) addTo(operations, one.key, entryOf(one.record, one.offset, -Infinity))
       else this.#place(one, entries, changed)
@@ -90,7 +92,10 @@ class Restoring {
     await store.write(operations)
   }
 
-  /** What is no state of ours is left out: it is told when the group reads it. */
+  /**
+   * Decodes a batch. Leaves out records that Sluice didn't write; they are reported when the group reads
+   * them.
+   */
   #decode(batch: readonly LoggedState[], operations: StoreOperation[]): Taken[] {
     const { deletions } = this.#options
     const taken: Taken[] = []
@@ -111,8 +116,8 @@ class Restoring {
   }
 
   /**
-   * The entries of what is to be compared. Keys of this batch that came for the first time are not among
-   * them.
+   * Reads the entries to compare the records with. Keys that occur for the first time, in this batch, are not
+   * among them.
    */
   async #read(taken: readonly Taken[]): Promise<Map<string, Entry | undefined>> {
     const { store, deletions } = this.#options
@@ -141,7 +146,8 @@ class Restoring {
     const entry = entryOf(record, offset, deletedUpToMs)
     const isDead = entry.kind === 'property' && entry.state.version.atMs <= deletedUpToMs
     const held = entries.get(key)
-    // What was deleted, and was written late: a tombstone follows, from whoever reads it in the group.
+    // The state was deleted, and was written late. Whoever reads the record in the group writes a tombstone
+    // after it.
     if (isDead && held === undefined) return
     const { best, isKnown, isOutOfOrder, reportedBetween } = place(entry, held)
     if (!isKnown) {
@@ -159,7 +165,7 @@ class Restoring {
     let { unreported, unreportedAt } = before ?? { unreported: undefined, unreportedAt: -1 }
     if (reportedBetween !== undefined) {
       const { state, offset } = reportedBetween
-      // From there on it is all found again.
+      // A restore from that offset finds all of these records again.
       unreportedAt = unreported === undefined ? offset : Math.min(unreportedAt, offset)
       unreported = unreported === undefined ? state.version : laterOf(unreported, state.version)
     }
@@ -196,12 +202,12 @@ function addTo(operations: StoreOperation[], key: string, entry: Entry): void {
 
 const maxKnownProperties = 10_000
 
-/** A record of the log, at its offset. */
+/** Returns the entry for a record of the log at its offset. */
 export function entryOf(record: StateRecord, offset: number, deletedUpToMs: number): Entry {
   const { subject, state } = record
   if (state === null) {
-    // Nobody keeps its floor for ever: that of a later request takes its place, and says nothing of what
-    // stands between the two.
+    // The floor that caused the tombstone isn't kept: the floor of a later request replaces it, and says
+    // nothing about the time between the two.
     const upToMs = subject.kind === 'property' && deletedUpToMs > -Infinity ? deletedUpToMs : Infinity
     return { kind: 'gone', upToMs, offset }
   }
@@ -210,7 +216,7 @@ export function entryOf(record: StateRecord, offset: number, deletedUpToMs: numb
   return { kind: 'property', state, offset }
 }
 
-/** Takes the deletion floors that a store has into a filter. */
+/** Adds the deletion floors of a store to a filter. */
 export async function readDeletions(store: StateStore, deletions: KeyFilter): Promise<void> {
   const reader = store.range(anyDeletion)
   try {

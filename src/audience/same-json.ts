@@ -1,6 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
 
-/** Whether two texts of canonical JSON say the same: objects whose fields are in another order do. */
+/**
+ * Returns true if two texts of canonical JSON have the same value. The order of an object's fields doesn't
+ * matter.
+ */
 export function isSameJson(a: string, b: string): boolean {
   if (a === b) return true
   if (a.length !== b.length || !isContainer(a) || !isContainer(b)) return false

@@ -2,16 +2,16 @@ import type { StateStore, StoreOperation } from './store.ts'
 import { parted, stagedPartKey, stagedRunKey } from './store-keys.ts'
 
 /**
- * The users of one sync, sorted on disk: a sync of any size takes the same memory. Users are gathered to
- * runs, each sorted and written in chunks; `sorted` merges the runs. Ids are escaped as in keys, so that
- * their order is that of the keys.
+ * Sorts the users of one sync on disk, so that a sync of any size takes the same memory. Users are gathered
+ * into runs, and each run is sorted and written in chunks. `sorted` merges the runs. Ids are escaped as in
+ * keys, so their order is that of the keys.
  */
 export class Staging {
   readonly #store: StateStore
-  /** Told apart from other syncs that are staged by this number. */
+  /** The number that distinguishes this sync from the others that are staged. */
   readonly #number: number
   #gathered: string[] = []
-  /** How many chunks each run has. */
+  /** The number of chunks of each run. */
   readonly #runs: number[] = []
   #parts = 0
   #bytes = 0
@@ -21,17 +21,17 @@ export class Staging {
     this.#number = number
   }
 
-  /** Users in memory. */
+  /** The number of users in memory. */
   get gathered(): number {
     return this.#gathered.length
   }
 
-  /** Of all parts. */
+  /** The total bytes of all parts of the sync. */
   get bytes(): number {
     return this.#bytes
   }
 
-  /** Keeps the bytes of a part, and gives the number that they are found by. */
+  /** Keeps the bytes of a part, and resolves with the number by which `partBytes` finds them. */
   async add(userIds: readonly string[], bytes: Buffer): Promise<number> {
     const part = this.#parts++
     this.#bytes += bytes.length
@@ -46,7 +46,7 @@ export class Staging {
     return part
   }
 
-  /** Makes room in memory. */
+  /** Writes the users in memory to disk, to free the memory. */
   async spill(): Promise<void> {
     const operations: StoreOperation[] = []
     this.#endRun(operations)
@@ -58,7 +58,8 @@ export class Staging {
   }
 
   /**
-   * All users, ascending and each once, in batches; an empty batch ends them. Nothing may be added any more.
+   * Returns a reader of all users in batches, ascending and each user once. An empty batch is the end. No
+   * part may be added after this call.
    */
   async sorted(): Promise<() => Promise<readonly string[]>> {
     this.#gathered.sort()
@@ -77,7 +78,7 @@ export class Staging {
     return () => merge.next()
   }
 
-  /** What removes all that was staged. */
+  /** Yields the operations that remove everything that was staged. */
   *removal(): Generator<StoreOperation> {
     for (let part = 0; part < this.#parts; part++) {
       yield { type: 'del', key: stagedPartKey(this.#number, part) }
@@ -116,16 +117,16 @@ export class Staging {
   }
 }
 
-/** In memory before they are sorted. Of a sync of ten million users in one unit come 1,200 runs. */
+/** The users in memory before they are sorted. A sync of ten million users in one unit makes 1,200 runs. */
 const usersOfRun = 8_192
-/** Of each run one chunk is in memory while the runs are merged. */
+/** The users in one chunk. While the runs are merged, one chunk of each run is in memory. */
 const usersOfChunk = 256
-/** Gives the next users of a run, ascending; none at its end. */
+/** Returns the next users of a run, ascending; an empty list at its end. */
 type ChunkReader = () => Promise<readonly string[]>
 
 type Run = { readonly read: ChunkReader; users: readonly string[]; at: number; user: string }
 
-/** Merges sorted runs by a heap of their first users. */
+/** Merges sorted runs with a heap of their next users. */
 class Merge {
   readonly #readers: readonly ChunkReader[]
   /** A binary heap: no run's user is below that of its parent, `(index - 1) >> 1`. */
@@ -192,7 +193,7 @@ class Merge {
     }
   }
 
-  /** `run` is at the root, and its user may be above those of its children. */
+  /** Moves the run at the root down until its user is not above those of its children. */
   #sink(run: Run): void {
     const heap = this.#heap
     let at = 0

@@ -7,7 +7,7 @@ import { compareVersions, type Version, versionOf } from './version.ts'
 /**
  * The records of the topic `memberships`. Keys are JSON lists:
  * - `[userId, spaceId, property]`: the state of one property of one user; a null value is a tombstone of it,
- * - `[userId, sourceId]`: since when nothing of that source may be kept or sent of the user,
+ * - `[userId, sourceId]`: the time up to which nothing of that source may be kept of the user, or sent,
  * - `[null, spaceId, audienceId]`: the last sync of an audience that was applied to the unit.
  */
 
@@ -18,24 +18,24 @@ export type DeletionSubject = {
 }
 export type SyncSubject = { readonly kind: 'sync'; readonly spaceId: string; readonly audienceId: string }
 
-/** What a record is of. */
+/** The thing that a record describes, by its key. */
 export type Subject = PropertySubject | DeletionSubject | SyncSubject
 
-/** Whether it tells of a member of an audience, or of a computed trait that has a value. */
+/** Returns true for a member of an audience, and for a computed trait that has a value. */
 export function isPresent({ kind, value }: Pick<PropertyState, 'kind' | 'value'>): boolean {
   return value !== (kind === 'audience' ? 'false' : 'null')
 }
 
-/** Nothing that is as old as this, or older, is kept or sent. */
+/** A deletion floor. No value as old as this, or older, is kept or sent. */
 export type DeletionFloor = {
   readonly requestedAtMs: number
   readonly requestId: string
-  /** The record of `deletions` that asked for it. */
+  /** The partition of the record of `deletions` that asked for it; `offset` is that record's offset. */
   readonly partition: number
   readonly offset: number
 }
 
-/** Whoever the audience had by then has this version at the least. */
+/** The floor of an applied sync. Every member that the audience had by then has at least this version. */
 export type SyncFloor = { readonly version: Version; readonly syncId: string }
 
 export type StateRecord =
@@ -56,7 +56,7 @@ export function encodeSubject(subject: Subject): Buffer {
   }
 }
 
-/** A silent one brings a newer version of a value that receivers were already sent. */
+/** Encodes a state. A silent record has a newer version of a value that receivers already got. */
 export function encodeState(state: PropertyState, isSilent: boolean): Buffer {
   const { value, version, since } = state
   return Buffer.from(
@@ -79,7 +79,7 @@ function versionJson({ atMs, isNative, partition, offset }: Version): string {
 
 export type DecodedState = { ok: true; record: StateRecord } | { ok: false; fault: string }
 
-/** Whatever the bytes are, it does not throw; what isn't ours is a fault. */
+/** Decodes a record. Never throws, whatever the bytes are. A record that isn't Sluice's is a fault. */
 export function decodeState(key: Buffer | null, value: Buffer | null): DecodedState {
   const record = key === null || value === null ? undefined : readAsWritten(key, value)
   return record === undefined ? parseState(key, value) : { ok: true, record }
@@ -96,7 +96,7 @@ function parseState(key: Buffer | null, value: Buffer | null): DecodedState {
   return { ok: true, record }
 }
 
-/** What a record is of, by its key; `undefined` where that is none of ours. Never throws. */
+/** Reads the subject of a record from its key; `undefined` if the key isn't Sluice's. Never throws. */
 export function parseSubject(key: Buffer): Subject | undefined {
   const parsed = parseJson(key.toString())
   if (!parsed.ok || !Array.isArray(parsed.value)) return undefined

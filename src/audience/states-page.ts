@@ -4,36 +4,36 @@ import { isPresent } from './state-record.ts'
 import type { StateStore } from './store.ts'
 import { rangeOf, statesPrefix, subjectKey, subjectOf } from './store-keys.ts'
 
-/** A state among those of a space: they are in the order of their properties, and then of their users. */
+/** The place of a state among the states of its space, which are ordered by property and then by user. */
 export type StatePlace = readonly [property: string, userId: string]
 
 export type StatesQuery = {
   readonly spaceId: string
-  /** The state behind which it goes on; `null`: from the first. */
+  /** The state after which the page begins; `null`: at the first state. */
   readonly after: StatePlace | null
-  /** How many are looked at. */
+  /** The number of states to look at. */
   readonly count: number
-  /** Also users who have left (`false`), and traits without a value any more (`null`). */
+  /** True to include users who have left (`false`), and traits that have no value any more (`null`). */
   readonly withLeft: boolean
 }
 
 export type StatesPage = {
-  /** Of those that were looked at, the ones that are meant. */
+  /** The states that were looked at and that the query asks for. */
   readonly states: readonly HeldState[]
-  /** The last that was looked at; `null`: there are no more. */
+  /** The last state that was looked at; `null`: there are no more. */
   readonly last: StatePlace | null
 }
 
 export type HeldState = {
   readonly subject: PropertySubject
   readonly state: PropertyState
-  /** Of its record in `memberships`. */
+  /** The offset of the state's record in `memberships`. */
   readonly offset: number
 }
 
 /**
- * Reads from where `after` is, with nothing kept between two calls: what is written meanwhile is there or
- * not.
+ * Reads a page of states that begins after `after`. Keeps nothing between two calls, so a page may or may not
+ * show writes made meanwhile.
  */
 export async function readStates(
   store: StateStore,
@@ -51,7 +51,7 @@ export async function readStates(
   }
 }
 
-/** The key that is next to the one of the state, whether there is such a state or not. */
+/** Returns the lowest key above that of the state, whether such a state exists or not. */
 function keyBehind(spaceId: string, [property, userId]: StatePlace): string {
   return `${subjectKey({ kind: 'property', spaceId, property, userId })}\0`
 }

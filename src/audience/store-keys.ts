@@ -2,20 +2,20 @@ import type { PropertySubject } from './property-state.ts'
 import type { DeletionSubject, Subject, SyncSubject } from './state-record.ts'
 
 /**
- * Keys of a unit's store. Ids are escaped so that they can be parted by a character that none of them has,
- * and so that the order of the keys' bytes (UTF-8, as LevelDB has it) is the order that JavaScript compares
- * ids in (UTF-16): a sync walks through both side by side. Half a surrogate pair, which has no UTF-8, keeps
- * its meaning too.
+ * Keys of a unit's store. Ids are escaped for two reasons. A character that no escaped id contains can then
+ * separate them. And the order of the keys' bytes (UTF-8, as in LevelDB) is then the order in which
+ * JavaScript compares ids (UTF-16), because a sync walks through both side by side. Half a surrogate pair,
+ * which has no UTF-8, keeps its meaning too.
  */
 
-/** Between ids; in none that is escaped. */
+/** The separator of ids. No escaped id contains it. */
 export const parted = '\u007f'
-/** With a letter, what stands for `parted` and for itself. */
+/** The first escape prefix: `low` + `a` encodes `parted`, and `low` + `b` encodes `low` itself. */
 const low = '\u0080'
-/** With four digits, what stands for a unit from this one on. */
+/** The second escape prefix: with four hex digits, it encodes a UTF-16 code unit from U+D7FF on. */
 const high = '\ud7ff'
 const lowest = 0xd7ff
-/** Above all that an escaped id holds. */
+/** A text above everything that an escaped id can contain. */
 const last = `${high}~`
 
 const escapedAll = /[\u007f\u0080\ud7ff-\uffff]/g
@@ -31,7 +31,10 @@ function isEscaped(unit: number): boolean {
   return unit >= 0x7f && (unit <= 0x80 || unit >= lowest)
 }
 
-/** Each code is ordered as what it stands for, and none is the beginning of another. */
+/**
+ * Encodes one UTF-16 code unit. Codes sort like the code units that they encode, and no code is a prefix of
+ * another.
+ */
 function escapeUnit(unit: string): string {
   if (unit === parted) return `${low}a`
   if (unit === low) return `${low}b`
@@ -51,12 +54,14 @@ function unescapeCode(code: string): string {
 
 export const metaKey = 'm'
 
-/** The keys of all states of a space are this and more: by property, and then by user. */
+/**
+ * Returns the prefix of the keys of all states of a space. They are ordered by property, and then by user.
+ */
 export function statesPrefix(spaceId: string): string {
   return `s${escapeId(spaceId)}${parted}`
 }
 
-/** The keys of all users' states of a property are this and the escaped user. */
+/** Returns the prefix of the keys of all users' states of a property. The escaped user follows it. */
 export function propertyPrefix(spaceId: string, property: string): string {
   if (lastProperty.spaceId !== spaceId || lastProperty.property !== property) {
     const prefix = `${statesPrefix(spaceId)}${escapeId(property)}${parted}`
@@ -65,10 +70,10 @@ export function propertyPrefix(spaceId: string, property: string): string {
   return lastProperty.prefix
 }
 
-/** There are few properties, and users one after the other have the same. */
+/** The last prefix that was made. There are few properties, and consecutive users have the same one. */
 let lastProperty = { spaceId: '', property: '', prefix: `s${parted}${parted}` }
 
-/** The keys of all users' deletion floors of a source are this and the escaped user. */
+/** Returns the prefix of the keys of all users' deletion floors of a source. The escaped user follows it. */
 export function deletionPrefix(sourceId: string): string {
   return `d${escapeId(sourceId)}${parted}`
 }
@@ -84,12 +89,12 @@ export function subjectKey(subject: Subject): string {
   }
 }
 
-/** Where the deletion floor of a property is. */
+/** Returns the key of the deletion floor that covers a property. */
 export function deletionKeyOf({ userId, spaceId }: Pick<PropertySubject, 'userId' | 'spaceId'>): string {
   return deletionPrefix(spaceId) + escapeId(userId)
 }
 
-/** Of a key that `subjectKey` made. */
+/** Returns the subject of a key that `subjectKey` made. */
 export function subjectOf(key: string): Subject | undefined {
   const parts = key.slice(1).split(parted).map(unescapeId)
   const [first = '', second = '', third = ''] = parts
@@ -105,25 +110,24 @@ export function subjectOf(key: string): Subject | undefined {
   }
 }
 
-/** Which properties there are in a space: their keys are this and more. */
+/** Returns the prefix of the keys that say which properties exist in a space. */
 export function knownPropertiesPrefix(spaceId: string): string {
   return `p${escapeId(spaceId)}${parted}`
 }
 
-/** Which audiences and traits have written a property. */
+/** Returns the key that says that an audience or trait has written a property. */
 export function knownPropertyKey(spaceId: string, property: string, id: string): string {
   return `${knownPropertiesPrefix(spaceId)}${escapeId(property)}${parted}${escapeId(id)}`
 }
 
-/** Of keys that `knownPropertyKey` made. */
+/** Reads the property and the id from a key that `knownPropertyKey` made. */
 export function knownPropertyOf(key: string): { property: string; id: string } {
   const [, property = '', id = ''] = key.slice(1).split(parted)
   return { property: unescapeId(property), id: unescapeId(id) }
 }
 
 /**
- * What came of a sync, for parts of it that come again: the keys of all syncs of an audience are this and
- * more.
+ * Returns the prefix of the keys that say how each sync of an audience ended, for parts that arrive again.
  */
 export function endedSyncsPrefix(spaceId: string, audienceId: string): string {
   return `e${escapeId(spaceId)}${parted}${escapeId(audienceId)}${parted}`
@@ -139,12 +143,12 @@ export function endedSyncKey(sync: {
   return `${endedSyncsPrefix(spaceId, audienceId)}${snapshotAtMs}${parted}${escapeId(syncId)}`
 }
 
-/** The snapshotAt of the sync of such a key. */
+/** Returns the `snapshotAt` of a sync from a key that `endedSyncKey` made. */
 export function snapshotOfEnded(key: string): number {
   return Number(key.split(parted)[2])
 }
 
-/** All keys that begin with `prefix`: from the first of the two, to before the second. */
+/** Returns the range of all keys that begin with `prefix`: from `from`, and below `to`. */
 export function rangeOf(prefix: string): { from: string; to: string } {
   return { from: prefix, to: prefix + last }
 }

@@ -7,43 +7,48 @@ export type StoreOperation =
   | { readonly type: 'put_bytes'; readonly key: string; readonly value: Buffer }
   | { readonly type: 'del'; readonly key: string }
 
-/** Entries in the order of their keys, as they were when the reader was made. */
+/** Reads entries in the order of their keys, as they were when the reader was made. */
 export type RangeReader = {
-  /** The next entries, at most `count`; none when there are no more. */
+  /** Returns the next entries, at most `count`; an empty list at the end. */
   next(count: number): Promise<readonly (readonly [key: string, value: string])[]>
   close(): Promise<void>
 }
 
-/** What a unit keeps on disk. It throws only where the disk fails. */
+/** The store of a unit on disk. It throws only if the disk fails. */
 export type StateStore = {
   getMany(keys: string[]): Promise<readonly (string | undefined)[]>
   getBytes(key: string): Promise<Buffer | undefined>
-  /** All or nothing, also where the process is killed. In the order of the calls. */
+  /**
+   * Writes all operations or none, even if the process is killed. Writes are applied in the order of the
+   * calls.
+   */
   write(operations: readonly StoreOperation[]): Promise<void>
   range(range: { from: string; to: string }): RangeReader
   /**
-   * Gives back the room of what was removed from a range. Until then it may stay on the disk, and in memory,
-   * for good. One store after the other; nothing of one that is closed meanwhile.
+   * Frees the space of entries that were removed from a range. Until then they may stay on the disk, and in
+   * memory, for good. Only one store is compacted at a time, and a store that is closed meanwhile is skipped.
    */
   compact(range: { from: string; to: string }): Promise<void>
   close(): Promise<void>
 }
 
-/** A store that could not be opened: `locked` is in use by somebody, `broken` has to be made anew. */
+/**
+ * The result of opening a store. `locked`: somebody else has it open. `broken`: it has to be created again.
+ */
 export type OpenedStore =
   | { ok: true; store: StateStore }
   | { ok: false; why: 'locked' | 'broken'; cause: unknown }
 
 /**
- * Sizes of one unit of many in a process: what is read is mostly read once, so that a larger cache gains
- * little, and every write buffer may be there twice.
+ * LevelDB's sizes for one unit of many in a process. Most data is read once, so a larger cache gains little.
+ * Every write buffer may exist twice.
  */
 const storeSizes = {
   cacheSize: 1024 ** 2,
   writeBufferSize: 2 * 1024 ** 2,
   maxOpenFiles: 100,
-  // The files are mapped into memory, where they count as ours: compressed they are a third, and comparing
-  // costs the same.
+  // The files are mapped into memory, where they count as the process's own. Compressed, they are a third of
+  // the size, and comparing costs the same.
   compression: true,
 } as const
 
@@ -64,7 +69,7 @@ async function openStore(location: string): Promise<OpenedStore> {
   return { ok: true, store: new LevelStore(level) }
 }
 
-/** Of a store that is closed, or could not be opened. */
+/** Removes a store that is closed, or that could not be opened. */
 async function removeStore(location: string): Promise<void> {
   await rm(location, { recursive: true, force: true })
 }
@@ -74,7 +79,7 @@ async function removeUnused(folder: string, isMeant: (name: string) => boolean):
     if (!isMeant(name)) continue
     const location = join(folder, name)
     try {
-      // It takes the store's lock for that.
+      // This call takes the store's lock, so it fails if somebody has the store open.
       await ClassicLevel.destroy(location)
     } catch {
       continue
@@ -83,24 +88,24 @@ async function removeUnused(folder: string, isMeant: (name: string) => boolean):
   }
 }
 
-/** Where stores are, each at its location. */
+/** The stores of this machine, each at its location. */
 export type Stores = {
   open(location: string): Promise<OpenedStore>
-  /** Of a store that is closed, or could not be opened. */
+  /** Removes a store that is closed, or that could not be opened. */
   remove(location: string): Promise<void>
   /**
-   * Removes those of a folder that are meant, by their names, and that nobody has open. Throws where the disk
-   * fails.
+   * Removes the stores of a folder whose names `isMeant` accepts, and that nobody has open. Throws if the
+   * disk fails.
    */
   removeUnused(folder: string, isMeant: (name: string) => boolean): Promise<void>
 }
 
-/** On disk, with LevelDB. */
+/** Stores on disk, with LevelDB. */
 export const levelStores: Stores = { open: openStore, remove: removeStore, removeUnused }
 
 /**
- * Resolves when no store of this process is being compacted: each time takes one of the few threads that all
- * reads and writes of all stores share.
+ * Resolves when no store of this process is being compacted. A compaction takes one of the few threads that
+ * all reads and writes of all stores share.
  */
 let compacting = Promise.resolve()
 
@@ -120,8 +125,9 @@ class LevelStore implements StateStore {
   }
 
   async write(operations: readonly StoreOperation[]): Promise<void> {
-    // As a list, since a batch that is filled call by call keeps its memory until the garbage collector comes
-    // to its handle, of which that looks small: tens of MB while a large audience is written.
+    // The operations are passed as a list. A batch that is filled call by call keeps its memory until the
+    // garbage collector frees its handle, which looks small to the collector. That is tens of MB while a
+    // large audience is written.
     await this.#level.batch<string, string | Buffer>(operations.map(levelOperation), {})
   }
 
@@ -150,7 +156,10 @@ class LevelStore implements StateStore {
   }
 }
 
-/** The library wraps the fault of the disk in one that says that it isn't open. */
+/**
+ * Returns the code of a failure. The library wraps the disk's error in one that says that the store isn't
+ * open.
+ */
 function codeOf(error: unknown): unknown {
   const cause = error instanceof Error ? (error.cause ?? error) : error
   return typeof cause === 'object' && cause !== null && 'code' in cause ? cause.code : undefined

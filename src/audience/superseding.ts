@@ -6,20 +6,20 @@ import type { PropertySubject } from './property-state.ts'
 import type { DeletionFloor } from './state-record.ts'
 import { compareVersions, formatVersion, parseVersion } from './version.ts'
 
-/** What is known of the property at the time of the judgement. */
+/** The state of the property and of its user at the time of the judgement. */
 export type KnownOfProperty = {
-  /** What Kafka has of the property. */
+  /** The entry of the property that Kafka has. */
   readonly held: Entry | undefined
-  /** What Kafka has of the user's deletion. */
+  /** The entry of the user's deletion floor that Kafka has. */
   readonly floor: Entry | undefined
-  /** A server may still act on an earlier attempt. */
+  /** True if a server may still act on an earlier attempt. */
   readonly isUncertain: boolean
 }
 
 /**
- * Judges an Identify that waited: whether to send it, to drop it, or to send what holds now instead. One that
- * a newer value has superseded is dropped, unless it is uncertain: then the newer one follows it. `since` is
- * the version of the value that it tells.
+ * Judges an Identify that waited: send it, drop it, or send the present value instead. An Identify that a
+ * newer value has superseded is dropped, unless it is uncertain: then the newer value is sent after it.
+ * `since` is the version of the value in the Identify.
  */
 export function judgeProperty(
   { userId, spaceId, property, since }: PropertyHeader,
@@ -32,14 +32,15 @@ export function judgeProperty(
   const alive = held?.kind === 'property' && held.state.version.atMs > upToMs ? held : undefined
   if (floor?.kind === 'deletion' && reported.atMs <= upToMs) {
     if (!isUncertain) return { kind: 'suppressed' }
-    // The server may have acted on it after the delete.
+    // The server may have acted on the Identify after the `delete`.
     if (alive === undefined) return deleteAfter(subject, floor.state, since)
     return sendCurrent(subject, isReportedBefore(alive, upToMs) ? reportedAnew(alive) : alive)
   }
   if (alive === undefined) return { kind: 'send' }
   const order = compareVersions(reported, alive.state.since)
   if (order === 0 || compareVersions(reported, alive.state.version) > 0) return { kind: 'send' }
-  // Another owner told it, between two that say the same: perhaps nobody has told the last one yet.
+  // Another owner sent this value between two versions with the present value. Perhaps nobody has sent the
+  // later of these two yet.
   if (order > 0) return sendCurrent(subject, reportedAnew(alive))
   return isUncertain ? sendCurrent(subject, alive) : { kind: 'superseded' }
 }

@@ -10,19 +10,22 @@ export type SyncCleanupOptions = {
   readonly store: StateStore
   readonly ports: Pick<AudiencePorts, 'refuse' | 'now'>
   readonly onTrouble: (error: unknown) => void
-  /** Whether the unit is left. */
+  /** Returns true once the unit is being left. */
   readonly isEnding: () => boolean
 }
 
 const operationsAtOnce = 1_000
 const endedKeptMs = 8 * 86_400_000
-/** Of parts that were removed: as much as the store gathers in memory before it writes a file. */
+/**
+ * The bytes of removed parts after which the store is compacted: as much as the store gathers in memory
+ * before it writes a file.
+ */
 const mostRemovedBytes = 2 * 1024 ** 2
 
-/** Takes away what a sync that has ended leaves: its parts, and what was staged of it. */
+/** Removes the remains of a sync that has ended: its parts, and what was staged of it. */
 export class SyncCleanup {
   readonly #options: SyncCleanupOptions
-  /** Bytes of parts that were removed since the room was given back. */
+  /** Bytes of parts that were removed since the last compaction. */
   #removedBytes = 0
 
   constructor(options: SyncCleanupOptions) {
@@ -30,8 +33,8 @@ export class SyncCleanup {
   }
 
   /**
-   * Writes the parts to the dead letters one after the other, since together they may be any size; then
-   * clears.
+   * Writes the parts to the dead letters, one after the other, since together they may be of any size. Then
+   * clears the sync.
    */
   async refuseParts(sync: OpenSync, reason: AudienceDeadReason, detail: string): Promise<void> {
     for (let [part] = sync.held; part !== undefined; [part] = sync.held) {
@@ -43,7 +46,7 @@ export class SyncCleanup {
         if (this.#options.isEnding()) return
         throw error
       }
-      // All that was left was given back meanwhile.
+      // The remaining parts were given back meanwhile.
       if (sync.held[0] !== part) return
       sync.held.shift()
       const paced = new Paced(record)
@@ -59,7 +62,10 @@ export class SyncCleanup {
     await this.clear(sync, reason)
   }
 
-  /** Removes what was staged, and remembers what came of the sync; forgets that of syncs long gone. */
+  /**
+   * Removes what was staged, and remembers how the sync ended. Forgets the ends of syncs that are older than
+   * `endedKeptMs`.
+   */
   async clear({ staging, mark, part }: OpenSync, ended: AudienceDeadReason | 'applied'): Promise<void> {
     const { store, ports } = this.#options
     const operations: StoreOperation[] = [{ type: 'put', key: mark, value: ended }]
@@ -77,15 +83,15 @@ export class SyncCleanup {
   }
 
   /**
-   * What is removed lies among the first keys, where nothing is written but by the next sync: the store would
-   * keep it until then, and it is twice what the states of the same users take. That of small syncs isn't
-   * worth the work each time.
+   * Compacts the range of staged data once enough was removed. That data lies among the first keys, where
+   * only the next sync writes, so the store would keep it until then. It is twice the size of the states of
+   * the same users. After small syncs the work isn't worth it each time.
    */
   #giveRoomBack(removedBytes: number): void {
     this.#removedBytes += removedBytes
     if (this.#removedBytes < mostRemovedBytes) return
     this.#removedBytes = 0
-    // Nobody waits for it.
+    // Nobody waits for the compaction.
     this.#options.store.compact(anyStaged).catch(this.#options.onTrouble)
   }
 }

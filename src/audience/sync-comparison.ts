@@ -23,9 +23,9 @@ export type SyncComparisonOptions = {
   readonly ledger: Ledger
   readonly deletions: KeyFilter
   readonly onTrouble: (error: unknown) => void
-  /** Whether the unit is left. */
+  /** Returns true once the unit is being left. */
   readonly isEnding: () => boolean
-  /** Whether the unit is left, or the sync's parts were given back. */
+  /** Returns true once the unit is being left, or the sync's parts were given back. */
   readonly isToStop: (sync: OpenSync) => boolean
 }
 
@@ -41,7 +41,8 @@ export class SyncComparison {
   }
 
   /**
-   * Whether some user of the sync has the property from another audience. Mostly nobody else ever wrote it.
+   * Returns true if, for some user of the sync, the property belongs to another audience or trait. Mostly
+   * nobody else ever wrote the property.
    */
   async isTakenByOther(sync: OpenSync): Promise<boolean> {
     const { store } = this.#options
@@ -58,14 +59,14 @@ export class SyncComparison {
     return isTakenOfOne
   }
 
-  /** Of another audience that has the property of a user. */
+  /** Returns the version of the last sync of the other audience that holds the property of a user. */
   #ownerSyncedAt({ part }: OpenSync, id: string): Version | undefined {
     return id === part.audienceId ? undefined : this.#options.ledger.syncedAt(part.spaceId, id)
   }
 
   /**
-   * Whether users of this unit are in the audience by another property, as after a new name without a key of
-   * its own: of them the sync can't say that they have left.
+   * Returns true if users of this unit are members under another property, for example because the audience
+   * was renamed without a key. The sync could not say that they have left.
    */
   async isRenamed(sync: OpenSync): Promise<boolean> {
     const { store, ledger } = this.#options
@@ -96,7 +97,10 @@ export class SyncComparison {
     return entry?.kind === 'property' ? entry : undefined
   }
 
-  /** Writes what differs. `undefined`: the unit was left before all was written. */
+  /**
+   * Writes the differences between the sync and the state. `undefined`: the unit was left before everything
+   * was written.
+   */
   async writeDifferences(
     sync: OpenSync,
   ): Promise<{ joined: number; left: number; unchanged: number } | undefined> {
@@ -118,7 +122,8 @@ export class SyncComparison {
       const held = this.#heldOf(sync, user, stored)
       const ownerSyncedAt = held === undefined ? undefined : this.#ownerSyncedAt(sync, held.state.id)
       const state = decideSync(ofUser, isMember, { held: held?.state, deletedUpToMs, ownerSyncedAt })
-      // Waits to be erased. After the sync it would look like a member whom the sync has confirmed.
+      // The state waits to be erased. If it stayed, it would look, after the sync, like that of a member whom
+      // the sync has confirmed.
       const isDead = !isMember && held !== undefined && held.state.version.atMs <= deletedUpToMs
       if (state === undefined && !isDead) {
         if (isMember) counts.unchanged++
@@ -155,8 +160,8 @@ export class SyncComparison {
   }
 
   /**
-   * Walks through the users of the sync and those who have the property, in one order. False: the unit was
-   * left in between. `stored` is the state as text.
+   * Walks through the users of the sync and those who have the property, in one order. Returns false if the
+   * unit was left before the end. `stored` is the state as text.
    */
   async #walk(
     sync: OpenSync,
@@ -210,7 +215,7 @@ export class SyncComparison {
   }
 }
 
-/** To the first entry whose key isn't below `key`. */
+/** Moves a cursor to the first entry whose key isn't below `key`. */
 async function advanceTo(cursor: Cursor<readonly [key: string, value: string]>, key: string): Promise<void> {
   while (cursor.isToRefill || (cursor.current !== undefined && cursor.current[0] < key)) {
     if (cursor.isToRefill) await cursor.refill()

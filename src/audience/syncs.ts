@@ -17,7 +17,8 @@ import { compareVersions, type Version } from './version.ts'
 
 export type SyncPorts = AudiencePorts & {
   /**
-   * So long after the first part of a sync the others have to be there, in milliseconds. Default: 10 minutes.
+   * The time within which the other parts of a sync must follow the first one, in milliseconds. Default: 10
+   * minutes.
    */
   readonly syncTimeoutMs?: number
 }
@@ -33,15 +34,15 @@ export type SyncsOptions = {
 }
 
 const defaultTimeoutMs = 10 * 60_000
-/** Users of all open syncs that are in memory. */
+/** The most users of all open syncs that are kept in memory. */
 const mostGathered = 16_384
-/** Parts of open syncs that are held at once. */
+/** The most parts of open syncs that are held at once. */
 const mostHeldParts = 200_000
 
 /**
- * The full syncs of one unit. Parts are staged on disk until all are there; then the whole is compared with
- * the state, side by side, and what differs is written. Parts are settled when that is done: whoever comes
- * after a crash reads them again.
+ * Applies the full syncs of one unit. Parts are staged on disk until all have arrived. Then the whole sync is
+ * compared with the state, side by side, and the differences are written. Only then are the parts settled, so
+ * after a crash they are read again.
  */
 export class Syncs {
   readonly #options: SyncsOptions
@@ -66,7 +67,7 @@ export class Syncs {
     return this.#open.size > 0
   }
 
-  /** Takes a part; where it is the last, the sync is applied. No change is decided meanwhile. */
+  /** Takes a part. Applies the sync if the part completes it. No change is decided meanwhile. */
   async take(record: HeldRecord, content: RecordContent, part: Part): Promise<void> {
     const mark = endedSyncKey(part)
     const sync = this.#open.get(mark) ?? (await this.#begin(mark, record, content, part))
@@ -90,8 +91,8 @@ export class Syncs {
   }
 
   /**
-   * Refuses what can't become complete in time. By our clock the log was read to its end at `endSeenMs`; its
-   * last record is of `latestMs` by the broker's.
+   * Refuses syncs that can't become complete in time. `endSeenMs` is when the log was read to its end, by
+   * this machine's clock. `latestMs` is when its last record was appended, by the broker's clock.
    */
   async expire({ latestMs, endSeenMs }: { latestMs: number; endSeenMs: number }): Promise<void> {
     for (const sync of this.#open.values()) {
@@ -105,7 +106,7 @@ export class Syncs {
     }
   }
 
-  /** Begins nothing more, and gives back the parts that wait. */
+  /** Drops every open sync that has a part which `isToGo` accepts, and gives back all its parts. */
   letGo(isToGo: (record: HeldRecord) => boolean): void {
     for (const [mark, sync] of this.#open) {
       if (!sync.held.some(({ record }) => isToGo(record))) continue
@@ -137,7 +138,7 @@ export class Syncs {
     const [ended] = await store.getMany([mark])
     const floor = await this.#floorOf(part)
     if (ended === 'applied' || isSame(floor, part)) {
-      // The floor outlives a disk, and the next sync replaces it.
+      // The note on disk is added because the floor doesn't stay: the next sync replaces it.
       if (ended === undefined) await store.write([{ type: 'put', key: mark, value: 'applied' }])
       record.settle()
       return undefined
@@ -179,7 +180,7 @@ export class Syncs {
     return entry?.kind === 'sync' ? entry.state : undefined
   }
 
-  /** Keeps the part. False: another one of its number was there. */
+  /** Keeps the part. Returns false if another part with its number is there already. */
   async #hold(sync: OpenSync, record: HeldRecord, content: RecordContent, part: Part): Promise<boolean> {
     const bytes = content.value ?? Buffer.alloc(0)
     const digest = hash('sha256', bytes, 'base64')
@@ -194,7 +195,7 @@ export class Syncs {
     return before === undefined || isRepeat
   }
 
-  /** However many syncs are open, and however large they are. */
+  /** Limits the memory of open syncs, however many there are and however large they are. */
   async #bound(): Promise<void> {
     let gathered = 0
     let held = 0
@@ -261,7 +262,10 @@ export class Syncs {
     return this.#isEnding || held.length === 0 || held.some(({ record }) => record.isAbandoned)
   }
 
-  /** From now on nothing older than the sync counts for its audience. False: the unit was left. */
+  /**
+   * Writes the floor of the sync: from now on nothing older counts for its audience. Resolves with false if
+   * the unit was left.
+   */
   async #writeFloor({ part, version }: OpenSync): Promise<boolean> {
     const { ledger, store } = this.#options
     const { spaceId, audienceId, syncId } = part
@@ -286,7 +290,7 @@ export class Syncs {
     })
   }
 
-  /** Older ones of the audience that are still open can only do harm. */
+  /** Refuses older syncs of the audience that are still open: they can only do harm. */
   async #refuseOlder({ part, version }: OpenSync): Promise<void> {
     for (const other of this.#open.values()) {
       const isOfAudience = other.part.spaceId === part.spaceId && other.part.audienceId === part.audienceId
@@ -295,7 +299,9 @@ export class Syncs {
     }
   }
 
-  /** All parts that are here go to the dead letters, and those that still come will. */
+  /**
+   * Sends all parts that have arrived to the dead letters, and notes it, so that later parts are refused too.
+   */
   async #refuse(sync: OpenSync, reason: AudienceDeadReason, detail: string): Promise<void> {
     const { store, ports, unit, onTrouble } = this.#options
     const { spaceId, audienceId, syncId } = sync.part
@@ -307,7 +313,7 @@ export class Syncs {
     this.#refusing.add(sync)
     await store.write([{ type: 'put', key: sync.mark, value: reason }])
     ports.observer.syncRefused({ unit, spaceId, audienceId, syncId }, reason)
-    // Its parts were given back meanwhile.
+    // `end` has given its parts back meanwhile.
     if (this.#isEnding) return
     void this.#cleanup
       .refuseParts(sync, reason, detail)

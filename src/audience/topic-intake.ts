@@ -1,4 +1,7 @@
-/** What of one topic waits in a unit. Past its limit no more is fetched, until half of it is done with. */
+/**
+ * Counts the records of one topic that wait in a unit. Past its limit, fetching stops until half of them are
+ * done.
+ */
 export class TopicIntake {
   readonly #setFull: (topic: string, isFull: boolean) => void
   #topic = ''
@@ -32,6 +35,6 @@ export class TopicIntake {
   }
 }
 
-/** In one unit, of one topic. */
+/** The most records of one topic that wait in one unit. */
 const maxRecords = 4_000
 const maxBytes = 4 * 1024 ** 2

@@ -18,7 +18,7 @@ export type ChangeItem = {
   readonly bytes: number
   readonly change: Change
   readonly key: string
-  /** Where the turn finds what the store has of it. */
+  /** The place at which the turn's reading has the store's text of the key. */
   place: number
   deletedUpToMs: number
   syncedAt: Known['syncedAt']
@@ -34,12 +34,12 @@ export type PartItem = {
 
 const noContent: RecordContent = { key: null, value: null }
 
-/** The changes of one unit, in the order of their topic, and the parts of syncs between them. */
+/** Decides the changes of one unit in the order of their topic, with the parts of syncs between them. */
 export class UnitChanges {
   readonly #context: UnitContext
   readonly intake: TopicIntake
   readonly #waiting = new Fifo<ChangeItem | PartItem>()
-  /** When the last record that was decided was appended, in epoch milliseconds. */
+  /** The latest append time of the records that were decided, in epoch milliseconds. */
   #latestMs = 0
   #lastSync = { spaceId: '', audienceId: '', key: '' }
 
@@ -79,13 +79,14 @@ export class UnitChanges {
     this.#waiting.push({ kind: 'part', record, content, bytes, part })
   }
 
-  /** Gives back what was not begun. */
+  /** Gives back the items that are not started yet. */
   letGo(isToGo: (record: HeldRecord) => boolean): void {
     for (const item of this.#waiting.take(({ record }) => isToGo(record))) this.#giveBack(item)
   }
 
   /**
-   * Takes changes up to the next part, which is taken alone; `most` at most. Asks for what `decide` looks at.
+   * Takes changes, at most `most`, up to the next part of a sync, which is taken alone. Asks the reading for
+   * the keys that `decide` looks at.
    */
   take(reading: Reading, most: number): ChangeItem[] {
     const taken: ChangeItem[] = []
@@ -99,7 +100,10 @@ export class UnitChanges {
     return taken
   }
 
-  /** Takes the part that is next, if one is and it is still ours. Call `partDone` once it is taken in. */
+  /**
+   * Takes the next item if it is a part of a sync that still belongs to this unit. Call `partDone` once it is
+   * processed.
+   */
   takePart(): PartItem | undefined {
     const item = this.#waiting.peek()
     if (item?.kind !== 'part') return undefined
@@ -140,8 +144,8 @@ export class UnitChanges {
   }
 
   /**
-   * Finds changes that come too late, as `decideChange` does too, where the text of the store tells: most
-   * changes end here.
+   * Returns why a change comes too late, if the store's text alone shows it. The result is the same as that
+   * of `decideChange`, and most changes end here.
    */
   #whyLate({ change, key }: ChangeItem, stored: string | undefined): 'repeated' | 'outdated' | undefined {
     const { ledger, isEnding } = this.#context
@@ -151,7 +155,10 @@ export class UnitChanges {
     return order === 0 ? 'repeated' : 'outdated'
   }
 
-  /** Keeps the last key: there are few audiences, and changes one after the other are of the same. */
+  /**
+   * Returns the key of an audience's sync floor. Keeps the last key, since there are few audiences, and
+   * consecutive changes mostly belong to the same one.
+   */
   #syncKeyOf(spaceId: string, audienceId: string): string {
     if (this.#lastSync.audienceId !== audienceId || this.#lastSync.spaceId !== spaceId)
       this.#lastSync = { spaceId, audienceId, key: subjectKey({ kind: 'sync', spaceId, audienceId }) }
@@ -159,8 +166,8 @@ export class UnitChanges {
   }
 
   /**
-   * Waits for the key to be free. Of those that wait for it and are of one audience or trait, the newest
-   * counts.
+   * Makes a change wait until its key is free. Of consecutive waiters of one audience or trait, only the
+   * newest counts.
    */
   #await(flight: Flight, item: ChangeItem): void {
     const last = flight.waiting?.at(-1)
@@ -188,7 +195,7 @@ export class UnitChanges {
       return
     }
     const held = entry?.kind === 'property' ? entry.state : undefined
-    // Most users have nothing of another audience.
+    // For most users the property belongs to no other audience.
     const ownerSyncedAt =
       held !== undefined && held.id !== change.id
         ? ledger.syncedAt(change.subject.spaceId, held.id)
@@ -234,7 +241,7 @@ export class UnitChanges {
     }
   }
 
-  /** Settles a change for which nothing more is owed. */
+  /** Settles a change for which nothing more has to be done. */
   #drop(item: ChangeItem, outcome: ChangeOutcome): void {
     this.intake.remove(item.bytes)
     item.record.settle()

@@ -8,37 +8,38 @@ import type { StateStore } from './store.ts'
 import type { Version } from './version.ts'
 
 /**
- * Erases what a unit holds of a deleted user and isn't newer than the deletion floor. What is newer and was
- * reported before the deletion is reported anew.
+ * A purge erases everything that a unit holds of a deleted user and that isn't newer than the deletion floor.
+ * A newer value that was last sent before the deletion is sent again.
  */
 export type Purge = {
   readonly deletionKey: string
   readonly subjects: readonly PropertySubject[]
-  /** The offset at which a state to be erased was read; -1: none was. */
+  /** The offset at which a state to be erased was read; -1 if none was read. */
   readonly deadAt: number
   readonly done: () => void
 }
 
-/** What the parts of one unit share. */
+/** The objects that the parts of one unit share. */
 export type UnitContext = {
   readonly unit: number
   readonly partitions: number
   readonly store: StateStore
   readonly ledger: Ledger
-  /** How far the unit's log is in the store; the ledger alone brings it on. */
+  /** The position up to which the store has the unit's log. Only the ledger moves it. */
   readonly checkpoint: Pick<Checkpoint, 'position'>
   readonly deletions: KeyFilter
-  /** The version of the last applied sync, by its key in the store. */
+  /** The version of the last applied sync of each audience, by its key in the store. */
   readonly syncFloors: ReadonlyMap<string, Version>
   readonly ports: AudiencePorts
-  /** The unit is being left: begin nothing more, give back what comes. */
+  /** Returns true once the unit is being left: start nothing more, and give back what arrives. */
   readonly isEnding: () => boolean
-  /** Queues a purge for a turn to come. */
+  /** Queues a purge for a later turn. */
   readonly enqueuePurge: (purge: Purge) => void
   /**
-   * Reads what Kafka has of these keys in a turn to come; `undefined` for each once the unit is being left.
+   * Reads what Kafka has of these keys, in a later turn. Resolves with `undefined` for each key once the unit
+   * is being left.
    */
   readonly readAcknowledged: (keys: readonly string[]) => Promise<readonly (Entry | undefined)[]>
-  /** Ends the program: state can't be kept. */
+  /** Ends the program, because the state can't be kept. */
   readonly fail: (error: unknown) => void
 }

@@ -18,14 +18,14 @@ type Item = {
   readonly record: HeldRecord
   readonly request: PlacedDeletion
   readonly bytes: number
-  /** Its record is settled, handed on or given back. */
+  /** True once the record is settled, handed on or given back. */
   isOver: boolean
 }
 
-/** Floors that are written to other units at the same time. */
+/** The most floors that are written to other units at the same time. */
 const writesAtOnce = 256
 
-/** The deletion requests of one unit's users, taken one after the other. */
+/** Carries out the deletion requests of one unit's users, one after the other. */
 export class UnitDeletions {
   readonly #context: UnitContext
   readonly #purges: Purges
@@ -46,7 +46,7 @@ export class UnitDeletions {
     this.#next()
   }
 
-  /** Gives back requests that were not begun. */
+  /** Gives back requests that are not started yet. */
   letGo(isToGo: (record: HeldRecord) => boolean): void {
     for (const { record, bytes } of this.#waiting.take((item) => isToGo(item.record))) {
       this.intake.remove(bytes)
@@ -54,7 +54,7 @@ export class UnitDeletions {
     }
   }
 
-  /** Gives back the request that was begun and has not come to its end. */
+  /** Gives back the request that was started and has not ended. */
   letGoCurrent(): void {
     if (this.#current !== undefined) giveBack(this.#current)
   }
@@ -76,8 +76,8 @@ export class UnitDeletions {
   }
 
   /**
-   * Writes floors to every unit first, the user's own last: once it has one, all have. Then tombstones, then
-   * the messages.
+   * Carries out a request in three steps: floors, tombstones, messages. The floor is written to every unit,
+   * the user's own last, so that once this unit has it, all have.
    */
   async #carryOut(item: Item): Promise<void> {
     const { record, request } = item
@@ -144,8 +144,8 @@ export class UnitDeletions {
 }
 
 /**
- * Whether a floor was written for this very record: here, or by the unit that it was in at first. Else the
- * same request has come again.
+ * Returns true if a floor was written for this very record: by this unit, or by the unit that the record came
+ * to first. Otherwise the same request has arrived again.
  */
 function isOf(floor: DeletionFloor, record: HeldRecord, { origin }: PlacedDeletion): boolean {
   return [record, origin].some(

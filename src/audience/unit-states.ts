@@ -19,24 +19,26 @@ export type StateItem = {
   readonly bytes: number
   readonly state: StateRecord
   readonly key: string
-  /** Where the turn finds what the store has of it. */
+  /** The place at which the turn's reading has the store's text of the key. */
   place: number
 }
 
 type PropertyRecord = Extract<StateRecord, { isSilent: boolean }>
 
-/** Nobody waits for the write. */
+/** A waiter for writes that nobody waits for. */
 const nobody: KeyWaiter = { resume: () => undefined, giveBack: () => undefined }
 
 /**
- * Takes in the records of a unit's `memberships`, which this owner or another one wrote, and sends what they
- * tell.
+ * Takes in the records of a unit's `memberships`, which this owner or another one wrote, and sends their
+ * states.
  */
 export class UnitStates {
   readonly #context: UnitContext
   readonly #purges: Purges
   readonly #intake: TopicIntake
-  /** Purges on account of floors that were read: the floors' records come to their ends with them. */
+  /**
+   * The running purges that deletion floors started. The record of each floor is settled when its purge ends.
+   */
   readonly #purging = new Set<Promise<void>>()
 
   constructor(context: UnitContext, purges: Purges) {
@@ -46,7 +48,7 @@ export class UnitStates {
     this.#intake = new TopicIntake((topic, isFull) => ports.setUnitFull(topic, unit, isFull))
   }
 
-  /** Counts a record in, and makes the item that a turn takes. */
+  /** Adds a record to the intake count, and returns the item to queue for a turn. */
   accept(record: HeldRecord, state: StateRecord, bytes: number): StateItem {
     this.#intake.add(record.topic, bytes)
     return { kind: 'state', record, bytes, state, key: subjectKey(state.subject), place: unread }
@@ -57,12 +59,12 @@ export class UnitStates {
     record.giveBack()
   }
 
-  /** Resolves once the purges that were begun have ended. */
+  /** Resolves once the purges that were started have ended. */
   async purged(): Promise<void> {
     await Promise.all(this.#purging)
   }
 
-  /** Asks for what `decide` looks at. */
+  /** Asks the reading for the keys that `decide` looks at. */
   want(item: StateItem, reading: Reading): void {
     if (this.#isTakenIn(item)) return
     if (this.#isOnly(item)) {
@@ -75,8 +77,8 @@ export class UnitStates {
   }
 
   /**
-   * Whether a silent record was written here, and acknowledged: nothing is to be learnt from it, or to be
-   * sent.
+   * Returns true if this unit wrote the silent record and its write was acknowledged. Then there is nothing
+   * to learn from it, and nothing to send.
    */
   #isTakenIn({ record, state }: StateItem): boolean {
     const { checkpoint, deletions } = this.#context
@@ -85,8 +87,8 @@ export class UnitStates {
   }
 
   /**
-   * Whether a record was written here, and is all that is known of its key: the store needs not be asked for
-   * it.
+   * Returns true if this unit wrote the record and nothing else is known of its key. Then the store need not
+   * be asked for it.
    */
   #isOnly({ record, state, key }: StateItem): boolean {
     const { ledger, deletions } = this.#context
@@ -100,7 +102,7 @@ export class UnitStates {
     const { offset } = record
     this.#intake.remove(bytes)
     if (record.isAbandoned || isEnding()) {
-      // From here on nothing is adopted any more: how far the store is stays where it is.
+      // From here on no record is taken in any more, so the store's position stays where it is.
       record.giveBack()
       return
     }
@@ -141,7 +143,7 @@ export class UnitStates {
     if (flight !== undefined && deleted !== undefined) ledger.mustReport(flight, deleted, offset)
     const unreported =
       flight === undefined ? laterUnreported(reportedBetween?.state.version, deleted) : flight.unreported
-    // What is done about it stands in the log before the record is settled.
+    // The correction is written to the log before the record is settled.
     if (isOutOfOrder || unreported !== undefined) {
       const waiting: KeyWaiter = {
         resume: (now) => this.#end(record, read, now),
@@ -161,7 +163,7 @@ export class UnitStates {
     this.#end(record, read, best)
   }
 
-  /** Puts a key in order that `restore` found to need a repair. Call once the key is read. */
+  /** Repairs a key that `restore` found to need it. Call it once the key is read. */
   putInOrder(key: string, repair: RepairNeeded, reading: Reading): void {
     const { ledger } = this.#context
     const { olderAt, unreported, unreportedAt, blockedAt } = repair
@@ -178,7 +180,9 @@ export class UnitStates {
     ledger.unblock(blockedAt)
   }
 
-  /** Erases a state of a deleted user that came after the deletion: it is neither kept nor sent. */
+  /**
+   * Erases a state of a deleted user that was read after the deletion. The state is neither kept nor sent.
+   */
   #erase(subject: PropertySubject, key: string, record: HeldRecord, read: StateRecord): void {
     const { ledger, enqueuePurge, isEnding } = this.#context
     const flight = ledger.flightOf(key)
@@ -192,8 +196,8 @@ export class UnitStates {
   }
 
   /**
-   * Sends it where an owner before may have sent it just before the delete: then the delete has to be the
-   * last once more.
+   * Settles an erased state. If a previous owner may have sent it just before the `delete`, it is delivered
+   * once more, so that another `delete` follows it.
    */
   #endErased(record: HeldRecord, read: StateRecord): void {
     if ('isSilent' in read && !read.isSilent && record.mayHaveBegun === true) {
@@ -205,8 +209,8 @@ export class UnitStates {
   }
 
   /**
-   * Does what a record asks for once the state is in order. `now` is what holds by then: newer values may
-   * have been told.
+   * Finishes a record once its state is in order. `now` is the entry that holds by then: newer values may
+   * have been sent.
    */
   #end(record: HeldRecord, read: StateRecord, now: Entry | undefined): void {
     if (read.subject.kind === 'deletion' && read.state !== null) {
@@ -252,7 +256,7 @@ export class UnitStates {
   }
 }
 
-/** Whether a state is no longer told, since another one holds. */
+/** Returns true if a state is no longer sent because another one holds. */
 function supersedes(now: PropertyState, state: PropertyState): boolean {
   if (compareVersions(now.since, state.since) > 0) return true
   return compareVersions(now.version, state.version) > 0 && !saysSame(now, state)

@@ -6,32 +6,36 @@ import { levelStores, type StateStore, type StoreOperation, type Stores } from '
 import { anyStaged, metaKey } from './store-keys.ts'
 
 export type UnitStoresOptions = {
-  /** Each unit's store is a folder in it. */
+  /** The folder that contains a folder for each unit's store. */
   readonly folder: string
   readonly partitions: number
   /**
-   * Names the log that the stores are made of: the cluster and the topic. Stores of another are not trusted.
+   * The identity of the log that the stores are built from: the cluster and the topic. A store of another log
+   * is not trusted.
    */
   readonly logId: string
-  /** Stores that are older may have missed tombstones, which are kept for so long: `delete.retention.ms`. */
+  /**
+   * The age up to which a store is trusted: `delete.retention.ms`, for which Kafka keeps tombstones. An older
+   * store may have missed some.
+   */
   readonly trustedForMs: number
   readonly ports: Pick<AudiencePorts, 'firstStateMs' | 'now'>
-  /** On disk, unless others are given. */
+  /** The kind of stores; on disk by default. */
   readonly stores?: Stores
 }
 
-/** The first offset of a unit's `memberships` that is there, and the one after the last. */
+/** The first offset of a unit's `memberships` that still exists, and the one after the last. */
 type LogRange = { readonly start: number; readonly end: number }
 
 export type OpenUnitStore = {
   readonly store: StateStore
-  /** Up to where the store has the log; `undefined`: it is empty. */
+  /** The offset up to which the store has the log; `undefined` if the store is empty. */
   readonly position: number | undefined
-  /** Why the one before could not be used. */
+  /** The reason why the store that was on disk could not be used. */
   readonly mistrust: string | undefined
 }
 
-/** What a store says of itself. */
+/** The description that a store keeps of itself. */
 type Meta = {
   readonly format: number
   readonly log: string
@@ -42,16 +46,16 @@ type Meta = {
 }
 
 const format = 1
-/** So far may the clock have been put back. */
+/** The most that this machine's clock may have been set back since the store was written, in milliseconds. */
 const mostAheadMs = 5 * 60_000
 const madeAnew = 'its log was cut or made anew'
 
-/** The stores of units, from when they are opened to when their units take them over; and where they are. */
+/** Opens the stores of units, and holds each one until its unit takes it over. */
 export class UnitStores {
   readonly #options: UnitStoresOptions
-  /** Stores that are open, though their units aren't ready. */
+  /** The open stores whose units aren't ready yet. */
   readonly #open = new Map<number, StateStore>()
-  /** Where the stores are that are not in their own place, and are removed in the end. */
+  /** The locations of spare stores, by unit. They are removed when their unit is released. */
   readonly #spares = new Map<number, string>()
   #cleared: Promise<void> | undefined
 
@@ -59,20 +63,20 @@ export class UnitStores {
     this.#options = options
   }
 
-  /** Units whose stores are open here. */
+  /** The units whose stores are open and not handed over. */
   get units(): Iterable<number> {
     return this.#open.keys()
   }
 
   /**
-   * Removes, at the first call, what programs before have left that were killed. What can't be removed is
-   * tried again at the next start.
+   * Removes, at the first call, the spare stores of earlier processes that were killed. A store that can't be
+   * removed is tried again at the next start.
    */
   clear(): Promise<void> {
     return (this.#cleared ??= this.#removeSpares())
   }
 
-  /** Opens the store of a unit: one that can be trusted, else an empty one. */
+  /** Opens the store of a unit: the one on disk if it can be trusted, else an empty one. */
   async open(unit: number, range: LogRange): Promise<OpenUnitStore> {
     const location = join(this.#options.folder, `unit-${unit}`)
     const stores = this.#options.stores ?? levelStores
@@ -93,8 +97,8 @@ export class UnitStores {
   }
 
   /**
-   * An owner before on this machine stands still, and has the store in its hands: the unit doesn't wait for
-   * it. A store that nobody else opens, empty, which ends with the ownership.
+   * Opens an empty spare store, because a hung process on this machine still has the unit's store open, and
+   * the unit doesn't wait for it. Nobody else opens a spare store. It is removed when the unit is released.
    */
   async #openSpare(unit: number, location: string): Promise<OpenUnitStore> {
     const opened = await (this.#options.stores ?? levelStores).open(location)
@@ -113,15 +117,13 @@ export class UnitStores {
     return { store, position: undefined, mistrust }
   }
 
-  /** Hands a store to its unit, which closes it. Throws where the unit was left meanwhile. */
+  /** Hands a store to its unit, which closes it. Throws if the unit was left meanwhile. */
   handOver(unit: number, store: StateStore): void {
     if (this.#open.get(unit) !== store) throw new Error(`unit ${unit} was left while it was restored`)
     this.#open.delete(unit)
   }
 
-  /**
-   * Closes the store of a unit, unless that was handed over, and removes it where it isn't in its own place.
-   */
+  /** Closes the store of a unit, unless it was handed over. Removes the unit's store if it is a spare one. */
   async close(unit: number): Promise<void> {
     const store = this.#open.get(unit)
     this.#open.delete(unit)
@@ -132,7 +134,7 @@ export class UnitStores {
     await (this.#options.stores ?? levelStores).remove(spare)
   }
 
-  /** Why a store is not to be used. */
+  /** Returns why a store can't be trusted, or `undefined`. */
   async #faultOf(unit: number, meta: Meta, { start, end }: LogRange): Promise<string | undefined> {
     const { logId, partitions, trustedForMs, ports } = this.#options
     if (meta.format !== format) return 'it has another format'
@@ -142,12 +144,12 @@ export class UnitStores {
     const ageMs = ports.now() - meta.atMs
     if (ageMs > trustedForMs) return 'it is too old'
     if (ageMs < -mostAheadMs) return 'it is of a time to come'
-    // All that a log begins with may be compacted away: then it is read once more, without need.
+    // The first records of a log may be compacted away. Then the log is read once more, without need.
     const firstMs = await ports.firstStateMs(unit)
     return firstMs !== undefined && firstMs > meta.atMs ? madeAnew : undefined
   }
 
-  /** Gives what says in the store of a unit how far that is. */
+  /** Returns the operation that records in a unit's store the position that it has reached. */
   metaOf(unit: number, position: number): StoreOperation {
     const { logId, partitions, ports } = this.#options
     const meta: Meta = { format, log: logId, unit, partitions, position, atMs: ports.now() }
@@ -155,12 +157,15 @@ export class UnitStores {
   }
 }
 
-/** Beside those of units, which are named by their numbers alone. */
+/** Returns true for the name of a spare store. Other stores are named by the number of their unit alone. */
 function isSpare(name: string): boolean {
   return /^unit-\d+\./.test(name)
 }
 
-/** `undefined` where the store says nothing of itself: then nothing was ever finished in it. */
+/**
+ * Reads a store's description of itself. `undefined` if there is none: then no restore was ever finished in
+ * it.
+ */
 async function readMeta(store: StateStore): Promise<Meta | undefined> {
   const [text] = await store.getMany([metaKey])
   const parsed = text === undefined ? undefined : parseJson(text)
@@ -176,7 +181,7 @@ function isMeta(value: unknown): value is Meta {
   )
 }
 
-/** Removes parts of syncs that were not applied: they are read again. */
+/** Removes staged parts of syncs that were not applied. They are read again. */
 export async function clearStaged(store: StateStore): Promise<void> {
   const reader = store.range(anyStaged)
   try {
@@ -188,5 +193,5 @@ export async function clearStaged(store: StateStore): Promise<void> {
   }
 }
 
-/** Few at once: each may be a whole part. */
+/** The entries that are removed at once. They are few, since each may be a whole part. */
 const staged = 8

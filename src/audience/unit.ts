@@ -32,14 +32,14 @@ export type UnitOptions = {
   readonly checkpoint: Checkpoint
   readonly deletions: KeyFilter
   readonly meta: (position: number) => StoreOperation
-  /** As `readSyncFloors` returns it; the unit keeps it up to date from here on. */
+  /** The result of `readSyncFloors`. The unit keeps it up to date from here on. */
   readonly syncFloors: Map<string, Version>
-  /** Keys that are not as they have to be, with the offsets that the checkpoint is blocked at. */
+  /** The keys that must be repaired, with the offsets at which they block the checkpoint. */
   readonly outOfOrder: ReadonlyMap<string, RepairNeeded>
   readonly ports: AudiencePorts
 }
 
-/** What a turn takes beside changes, in the order in which it came. */
+/** An item that a turn takes besides changes. Items are taken in the order in which they came. */
 type InboxItem =
   | StateItem
   | { readonly kind: 'purge'; readonly purge: Purge }
@@ -48,20 +48,24 @@ type InboxItem =
       readonly keys: readonly string[]
       readonly resolve: (entries: readonly (Entry | undefined)[]) => void
     }
-  /** A record of `memberships` that is no state: another one takes care of it, and it counts as read. */
+  /** A record of `memberships` that is no state. The intake refuses it, and here it only counts as read. */
   | { readonly kind: 'pass'; readonly record: Pick<HeldRecord, 'offset' | 'isAbandoned'> }
   | { readonly kind: 'put_in_order'; readonly key: string; readonly repair: RepairNeeded }
 
-/** In one turn, of each kind. */
+/** The most inbox items, and the most changes, of one turn. */
 const mostAtOnce = 1_000
 const mostInFlight = 2_000
-/** What others wrote during a sync is kept in memory: past this the rest waits for its end. */
+/**
+ * The most entries of other owners that are kept in memory during a sync. Past this the inbox waits for the
+ * end of the sync.
+ */
 const mostForeign = 10_000
 const endWithinMs = 5_000
 
 /**
- * Holds the state of one unit, and takes what comes in, turn by turn: a turn takes what waits, reads all that
- * it needs from the store at once, and then decides record by record. Whoever calls only enqueues.
+ * Holds the state of one unit, and processes its records turn by turn. A turn takes the items that wait,
+ * reads everything that they need from the store at once, and then decides item by item. Callers only
+ * enqueue.
  */
 export class AudienceUnit {
   readonly #options: UnitOptions
@@ -72,9 +76,9 @@ export class AudienceUnit {
   readonly #states: UnitStates
   readonly #deletions: UnitDeletions
   readonly #inbox = new Fifo<InboxItem>()
-  /** Purges that wait for a sync: whom it has confirmed is known at its end. */
+  /** Purges that wait for the end of a sync, since only then it is known whom the sync has confirmed. */
   #heldPurges: Purge[] = []
-  /** A part is being taken in, or syncs expire: no change is decided meanwhile. */
+  /** The task that processes a part of a sync, or expires syncs. No change is decided meanwhile. */
   #syncing: Promise<void> | undefined
   #turning: Promise<void> | undefined
   #isEnding = false
@@ -120,7 +124,7 @@ export class AudienceUnit {
       meta,
       onTrouble,
       writeState: (record) => ports.writeState(record),
-      // A state was written that may be as old as a deletion floor which came in between.
+      // The state that was written may be older than a deletion floor that arrived during the write.
       onSuspect: (subject) => {
         const deletionKey = deletionKeyOf(subject)
         const purge = { deletionKey, subjects: [subject], deadAt: -1, done: () => undefined }
@@ -154,7 +158,7 @@ export class AudienceUnit {
     this.#enqueue(this.#states.accept(record, state, bytes))
   }
 
-  /** Takes note of a record of `memberships` that is no state. */
+  /** Counts a record of `memberships` that is no state as read. */
   passState(record: Pick<HeldRecord, 'offset' | 'isAbandoned'>): void {
     this.#enqueue({ kind: 'pass', record })
   }
@@ -171,7 +175,7 @@ export class AudienceUnit {
     return judgeProperty(judged, { held, floor, isUncertain })
   }
 
-  /** Whether what a source sent of a user at that time was deleted since. */
+  /** Returns true if what a source sent of a user at that time has been deleted since. */
   async isDeleted(userId: string, sourceId: string, atMs: number): Promise<boolean> {
     if (!this.mayBeDeleted(userId, sourceId)) return false
     const [floor] = await this.#readAcknowledged([subjectKey({ kind: 'deletion', userId, sourceId })])
@@ -179,8 +183,8 @@ export class AudienceUnit {
   }
 
   /**
-   * `undefined` once the unit comes to its end. From the first state on, nothing is missing that was told
-   * before the call.
+   * Reads a page of states; `undefined` once the unit is being left. A walk that begins at the first state
+   * misses nothing that was acknowledged before the call.
    */
   async statesOf(query: StatesQuery): Promise<StatesPage | undefined> {
     if (this.#isEnding) return undefined
@@ -197,7 +201,7 @@ export class AudienceUnit {
     return !deletions.isEmpty && deletions.mayHold(deletionKeyOf({ userId, spaceId }))
   }
 
-  /** Refuses syncs that can't become complete any more. Call it as time passes. */
+  /** Refuses syncs that can't become complete any more. Call it regularly. */
   tick(): void {
     if (this.#syncing !== undefined || !this.#syncs.hasOpen || this.#isEnding) return
     const { ports, unit } = this.#options
@@ -205,12 +209,12 @@ export class AudienceUnit {
     this.#holdChanges(this.#syncs.expire({ latestMs: this.#changes.latestMs, endSeenMs }))
   }
 
-  /** Gives back what belongs to another owner and was not begun. */
+  /** Gives back the items that belong to another owner and are not started yet. */
   letGoAbandoned(): void {
     this.#letGo(({ isAbandoned }) => isAbandoned)
   }
 
-  /** Begins nothing more; what is in flight comes to its end, or is given back after some seconds. */
+  /** Stops the unit. Starts nothing more; writes in flight end, or are given back after some seconds. */
   async close(): Promise<void> {
     this.#isEnding = true
     this.#letGo(() => true)
@@ -233,7 +237,7 @@ export class AudienceUnit {
     await this.#options.store.close()
   }
 
-  /** Ends purges that wait: whoever comes next begins them anew. */
+  /** Ends purges that wait. The next owner starts them again. */
   #endPurges(): void {
     for (const { done } of this.#heldPurges.splice(0)) done()
     for (const item of this.#inbox.take(({ kind }) => kind === 'purge'))
@@ -286,7 +290,7 @@ export class AudienceUnit {
   }
 
   async #turns(): Promise<void> {
-    // What comes in one go is decided in one go.
+    // Items that arrive together are decided together.
     await Promise.resolve()
     while (this.#isReady && !this.#isClosed) {
       const reading = new Reading(this.#ledger, this.#options.deletions)
@@ -347,7 +351,7 @@ export class AudienceUnit {
         this.#states.putInOrder(item.key, item.repair, reading)
         return
       case 'pass':
-        // Not past states that were given back.
+        // The position must not pass states that were given back.
         if (!item.record.isAbandoned && !this.#isEnding) this.#ledger.read(item.record.offset)
     }
   }
@@ -363,7 +367,7 @@ export class AudienceUnit {
     await this.#syncs.take(record, content, part)
   }
 
-  /** Decides no change until a task of the syncs is done. */
+  /** Lets no change be decided until a task of the syncs is done. */
   #holdChanges(task: Promise<void>): void {
     this.#syncing = task
       .catch((error: unknown) => this.#fail(error))

@@ -15,38 +15,48 @@ import { clearStaged, UnitStores, type UnitStoresOptions } from './unit-stores.t
 export type AudienceOptions = UnitStoresOptions &
   AudienceIntakeOptions & {
     readonly ports: AudiencePorts
-    /** How often it is looked for syncs that have become too old. */
+    /** The interval between two checks for syncs that are too old, in milliseconds. */
     readonly tickEveryMs?: number
   }
 
 /** The state of audiences, traits and deletions of the units that this member owns. */
 export type AudienceUnits = {
   /**
-   * Opens the unit's store and brings it to the end of the log. Called once its owners before are done. May
-   * be called again where it rejects.
+   * Opens the unit's store and brings it to the end of the log. Call it once the previous owners are done. It
+   * may be called again if it rejects.
    */
   prepare(unit: number): Promise<void>
-  /** The unit went to another owner, or we stop: outstanding writes end, the store is closed clean. */
+  /**
+   * Leaves the unit, because it goes to another owner or the worker stops. Writes in flight end, and the
+   * store is closed cleanly.
+   */
   release(unit: number): Promise<void>
-  /** A record of `audience-changes`, its value as JSON. Settled, given back or handed on later. */
+  /**
+   * Takes a record of `audience-changes`, with its value as JSON. The record is settled, given back or handed
+   * on later.
+   */
   acceptChange(record: HeldRecord, content: RecordContent): void
-  /** A record of `memberships`, in the order of the log. */
+  /** Takes a record of `memberships`, in the order of the log. */
   acceptState(record: HeldRecord, content: RecordContent): void
-  /** A record of `deletions`, its value as JSON. */
+  /** Takes a record of `deletions`, with its value as JSON. */
   acceptDeletion(record: HeldRecord, content: RecordContent): void
   judge(waiting: WaitingDelivery): Promise<Judgement>
-  /** Whether `judge` has anything to say of deliveries without a property. */
+  /** Returns true if `judge` has to be asked about deliveries without a property. */
   hasDeletions(unit: number): boolean
-  /** Whether something of a user may have been deleted in a space: rather too often than not. */
+  /**
+   * Returns true if something of a user may have been deleted in a space. The answer may wrongly be true, but
+   * never wrongly false.
+   */
   mayBeDeleted(unit: number, userId: string, spaceId: string): boolean
   /**
-   * Some of the states that a unit holds of a space, as they are on disk; `undefined` where it isn't ours.
+   * Returns a page of the states that a unit holds of a space, as they are on disk; `undefined` if the unit
+   * isn't this member's.
    */
   statesOf(unit: number, query: StatesQuery): Promise<StatesPage | undefined>
-  /** Gives back what was not begun of units that belong to another member. */
+  /** Gives back the items of units that belong to another member, as far as they are not started yet. */
   letGoAbandoned(): void
   stop(): Promise<void>
-  /** Of the units that are being restored. */
+  /** The progress of each unit that is being restored. */
   readonly progress: readonly RestoreProgress[]
 }
 
@@ -55,7 +65,10 @@ export function createAudienceUnits(options: AudienceOptions): AudienceUnits {
 }
 
 const tickEveryMs = 1_000
-/** 128 KiB a unit: of 100,000 deleted users in it a tenth of the others is looked for without need. */
+/**
+ * The size of the filter of deletion floors: 128 KiB a unit. With 100,000 deleted users in a unit, one other
+ * user in ten is looked up without need.
+ */
 const deletionBits = 2 ** 20
 
 class OpenUnits implements AudienceUnits {
@@ -190,7 +203,10 @@ class OpenUnits implements AudienceUnits {
     return this.#units.get(unit)?.statesOf(query)
   }
 
-  /** Records of a unit that isn't ours any more are for its next owner. */
+  /**
+   * Returns the unit of a record. If this member no longer owns the unit, gives the record back for the next
+   * owner.
+   */
   #unitOf(record: HeldRecord): AudienceUnit | undefined {
     const unit = this.#units.get(record.partition)
     if (unit === undefined || record.isAbandoned) {
@@ -202,8 +218,8 @@ class OpenUnits implements AudienceUnits {
 }
 
 /**
- * Whom a message is of that a deletion may be about; a delete isn't stopped by the request that it comes
- * from.
+ * Returns the user of a message whom a deletion may concern. `undefined` for a `delete`, which must not be
+ * stopped by the request that it comes from.
  */
 function userOf(body: Buffer): string | undefined {
   const parsed = parseJson(body.toString())

@@ -9,29 +9,36 @@ export type UnstoredEntriesOptions = {
   readonly store: StateStore
   readonly checkpoint: Pick<Checkpoint, 'position'>
   readonly deletions: KeyFilter
-  /** The version of the last applied sync, by its key in the store. Kept up to date here. */
+  /** The version of the last applied sync of each audience, by its key in the store. Kept up to date here. */
   readonly syncFloors: Map<string, Version>
   readonly meta: (position: number) => StoreOperation
   readonly onTrouble: (error: unknown) => void
 }
 
 /**
- * Entries that Kafka has acknowledged and the store lacks. Stores them, always up to one point of the log.
+ * Keeps the entries that Kafka has acknowledged and the store lacks, and stores them. Each write to the store
+ * is complete up to one offset of the log.
  */
 export class UnstoredEntries {
   readonly #options: UnstoredEntriesOptions
-  /** Acknowledged, to be stored next. */
+  /** Acknowledged entries that are stored next. */
   #fresh = new Map<string, Entry>()
-  /** Being stored. */
+  /** Entries that are being stored. */
   #storing = new Map<string, Entry>()
-  /** Stored while a read of the store was under way that may not have seen it. */
+  /** Entries that were stored during a read of the store, which may have missed them. */
   readonly #lingering = new Map<string, Entry>()
-  /** What others wrote while a sync walks through the store as it was before; `undefined` while none does. */
+  /**
+   * Entries that other owners wrote while a sync walks through a snapshot of the store; `undefined` while no
+   * sync does.
+   */
   #foreign: Map<string, Entry> | undefined
   #isReading = false
   #storingTask: Promise<void> | undefined
   #storedPosition: number
-  /** A write to the store has failed: it lacks something, and may not say that it has what comes behind. */
+  /**
+   * True once a write to the store has failed. The store then lacks something, and must not record a position
+   * after it.
+   */
   #isBroken = false
   readonly #knownProperties = new Set<string>()
 
@@ -40,17 +47,17 @@ export class UnstoredEntries {
     this.#storedPosition = options.checkpoint.position
   }
 
-  /** How many entries of others a sync has to look at. */
+  /** The number of entries of other owners that a sync has to look at. */
   get foreignCount(): number {
     return this.#foreign?.size ?? 0
   }
 
-  /** Whether anything is known beyond what the store has: mostly not, where nothing changes. */
+  /** True if anything is known beyond the store. Mostly nothing is while no value changes. */
   get #isAhead(): boolean {
     return this.#fresh.size + this.#storing.size + this.#lingering.size + this.foreignCount > 0
   }
 
-  /** What is known of a key beyond what the store has. */
+  /** Returns the entry of a key that is known beyond the store. */
   get(key: string): Entry | undefined {
     if (!this.#isAhead) return undefined
     return (
@@ -58,7 +65,10 @@ export class UnstoredEntries {
     )
   }
 
-  /** The store is read from here to `endReading`: what is stored meanwhile is remembered. */
+  /**
+   * Marks the start of a read of the store. Entries that are stored before `endReading` are remembered, since
+   * the read may miss them.
+   */
   beginReading(): void {
     this.#isReading = true
   }
@@ -68,7 +78,10 @@ export class UnstoredEntries {
     this.#lingering.clear()
   }
 
-  /** From here on a snapshot of the store is walked through: what others write is remembered. */
+  /**
+   * Marks the start of a sync, which walks through a snapshot of the store. Entries that others write until
+   * `endSync` are remembered.
+   */
   beginSync(): void {
     this.#foreign = new Map()
   }
@@ -77,7 +90,7 @@ export class UnstoredEntries {
     this.#foreign = undefined
   }
 
-  /** Takes an entry that is acknowledged, to be stored soon. */
+  /** Takes an acknowledged entry, to be stored soon. */
   keep(key: string, entry: Entry): void {
     this.#fresh.set(key, entry)
     if (this.#foreign?.has(key) === true) this.#foreign.set(key, entry)
@@ -86,25 +99,26 @@ export class UnstoredEntries {
     this.#storeSoon()
   }
 
-  /** Remembers an entry of somebody else for the sync that walks through the store, if one does. */
+  /** Remembers an entry of another owner for the sync that walks through the store, if one does. */
   keepForeign(key: string, entry: Entry): void {
     this.#foreign?.set(key, entry)
   }
 
-  /** A store that nothing is written to would start ever further back. */
+  /**
+   * Stores the position if it is far ahead of the stored one. Otherwise the restore of a store without writes
+   * would begin ever further back.
+   */
   storeWhereFarBehind(): void {
     if (this.#options.checkpoint.position - this.#storedPosition >= positionsUnstored) this.#storeSoon()
   }
 
-  /**
-   * Resolves once all that is acknowledged so far is stored. Rejects where the store takes nothing any more.
-   */
+  /** Resolves once everything acknowledged so far is stored. Rejects if the store has failed. */
   async stored(): Promise<void> {
     await this.#allStored()
     if (this.#isBroken) throw new Error('a write to the store has failed before')
   }
 
-  /** Stores what is left, and how far it is; nothing where the store has failed. */
+  /** Stores the remaining entries and the position. Writes nothing if the store has failed. */
   async close(): Promise<void> {
     await this.#allStored()
     if (this.#isBroken) return
@@ -139,7 +153,7 @@ export class UnstoredEntries {
       const entries = this.#fresh
       this.#storing = entries
       this.#fresh = new Map()
-      // Read now: all that is below is in these entries, or was stored before.
+      // The position is read now: every record below it is in these entries, or was stored before.
       const { position } = checkpoint
       const operations: StoreOperation[] = []
       for (const [key, entry] of entries) this.#addTo(operations, key, entry)

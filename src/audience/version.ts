@@ -2,19 +2,22 @@ import { isCount } from '../message/json-values.ts'
 import { NumberReader } from './number-reader.ts'
 
 /**
- * Of two values of a property the one with the higher version holds, whatever the order in which they arrive.
- * A version is when the value came about, and the record of `audience-changes` that told of it.
+ * The version of a value: when the value came about, and which record of `audience-changes` reported it. Of
+ * two values of a property, the one with the higher version wins, in whatever order they arrive.
  */
 export type Version = {
   /** `changedAt` or `snapshotAt`, in epoch milliseconds. */
   readonly atMs: number
-  /** The record was in the user's own partition; at the same time it is above one that was not. */
+  /**
+   * True if the record was in the user's own partition. At the same time, such a version is higher than one
+   * from another partition.
+   */
   readonly isNative: boolean
   readonly partition: number
   readonly offset: number
 }
 
-/** Negative when `a` is the lower one, 0 for the same. */
+/** Compares two versions. Negative when `a` is the lower one, 0 when they are the same. */
 export function compareVersions(a: Version, b: Version): number {
   return (
     a.atMs - b.atMs ||
@@ -28,12 +31,18 @@ export function laterOf(a: Version, b: Version): Version {
   return compareVersions(a, b) >= 0 ? a : b
 }
 
-/** Above all that came about up to then. Only to compare with: no record has it. */
+/**
+ * Returns a version above everything that came about up to a time. Use it only for comparisons: no record has
+ * it.
+ */
 export function endOf(atMs: number): Version {
   return { atMs, isNative: true, partition: Infinity, offset: Infinity }
 }
 
-/** The header `since` of an Identify that waits, among others. Does not sort as text. */
+/**
+ * Formats a version, for example for the header `since` of an Identify that waits. The result does not sort
+ * as text.
+ */
 export function formatVersion({ atMs, isNative, partition, offset }: Version): string {
   return `${atMs}.${isNative ? 1 : 0}.${partition}.${offset}`
 }
@@ -50,7 +59,7 @@ export function parseVersion(text: string): Version | undefined {
   return reader.at === text.length ? versionOf(atMs, isNative, partition, offset) : undefined
 }
 
-/** Checks parts that somebody else wrote. */
+/** Builds a version from parts that another program wrote. `undefined` if they are no version. */
 export function versionOf(
   atMs: unknown,
   isNative: unknown,

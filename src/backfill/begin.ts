@@ -4,8 +4,9 @@ import { marksReadEveryMs } from './marks.ts'
 const marksSlackMs = 2_000
 
 /**
- * Begins to tell a destination all that it may have missed of a space: from here on workers mark what is
- * missed anew. Gives the offset below which their marks are of what is read from now on.
+ * Starts to send a destination everything that it may have missed of a space. From here on, workers mark
+ * newly missed values again. Returns the offset of `backfills` below which every mark is made up for by
+ * values that are read from now on.
  */
 export async function beginToFill({
   tellBegun,
@@ -15,14 +16,14 @@ export async function beginToFill({
 }: {
   /** Writes the mark `begun`. */
   tellBegun: () => Promise<unknown>
-  /** Reads the log: whether the destination needs a backfill. */
+  /** Reads the log of marks, and returns true if the destination needs a backfill. */
   needsBackfill: () => Promise<boolean>
-  /** Gives the offset behind all that is in the log. */
+  /** Returns the offset after the last record of the log. */
   end: () => Promise<number>
   signal?: AbortSignal
 }): Promise<number> {
   await tellBegun()
-  // What was missed shortly before may be marked again until then, and is made up for as well.
+  // Workers may still mark values that were missed shortly before. These marks are made up for as well.
   if (await needsBackfill()) await delay(marksReadEveryMs + marksSlackMs, undefined, { signal })
   return end()
 }

@@ -1,6 +1,6 @@
 import type { Connection } from './marks.ts'
 
-/** What is read of a version of the catalog. */
+/** The fields of a catalog that are read here. */
 export type Connections = {
   readonly sources: ReadonlyMap<string, { readonly kind: string; readonly enabled: boolean }>
   readonly destinations: ReadonlyMap<
@@ -11,18 +11,21 @@ export type Connections = {
 
 type DestinationState = 'on' | 'off' | 'paused'
 
-/** How the catalog joins a destination and a space. `off`: one of them is switched off. */
+/**
+ * The state of the connection between a destination and a space in the catalog. `off`: one of the two is
+ * switched off.
+ */
 export type ConnectionState = DestinationState | 'none'
 
-/** A destination and a space that it has. */
+/** A destination and a space that it is connected to. */
 export type Joined = Connection & { readonly connectionState: DestinationState }
 
-/** The same for the same connection. */
+/** Returns the key of a connection. The same connection always has the same key. */
 export function keyOf({ destinationId, spaceId }: Connection): string {
   return JSON.stringify([destinationId, spaceId])
 }
 
-/** The destinations of audience spaces, each with the space, by `keyOf`. */
+/** Returns the connections of destinations and audience spaces, by `keyOf`. */
 export function joinedBy({ sources, destinations }: Connections): ReadonlyMap<string, Joined> {
   const joined = new Map<string, Joined>()
   for (const [destinationId, destination] of destinations) {

@@ -9,26 +9,26 @@ export type LoggedRecord = {
   readonly offset: number
   readonly key: Buffer
   readonly value: Buffer | null
-  /** Epoch milliseconds. */
+  /** The time at which the broker appended it, in epoch milliseconds. */
   readonly timestampMs: number
 }
 
-/** The state of a property of a user, and the record that has it. */
+/** The state of a property of a user, and the time of its record. */
 export type CurrentState = HeldState & { readonly timestampMs: number }
 
-/** Which properties are meant; what is `undefined` isn't asked for. */
+/** The filter of states. A field that is `undefined` filters nothing. */
 export type StateFilter = {
   readonly spaceId: string
   readonly audienceId: string | undefined
   readonly property: string | undefined
-  /** Also users who have left (`false`), and traits without a value any more (`null`). */
+  /** True to include users who have left (`false`), and traits that have no value any more (`null`). */
   readonly withLeft: boolean
 }
 
 /**
- * The states that a unit holds at the end of its log: a log has several records of a property, those that
- * repeat its value with a newer version too. They are compared on disk, bucket by bucket, so that memory is
- * flat.
+ * Finds the states that a unit holds at the end of its log. A log has several records of a property,
+ * including those that repeat its value with a newer version. The records are compared on disk, bucket by
+ * bucket, so memory is flat.
  */
 export class CurrentStates {
   static readonly buckets = 64
@@ -42,18 +42,18 @@ export class CurrentStates {
   /** Takes the next record of the log. */
   add({ offset, key, value, timestampMs }: LoggedRecord): void {
     const decoded = decodeState(key, value)
-    // What isn't ours, or tells of something else.
+    // The record isn't Sluice's, or isn't of a property.
     if (!decoded.ok || decoded.record.subject.kind !== 'property') return
     const { userId, spaceId, property } = decoded.record.subject
     const isAsked = this.#filter.property === undefined || this.#filter.property === property
     if (spaceId !== this.#filter.spaceId || !isAsked) return
-    // Spelled by us: the same for the same property, whoever wrote the record.
+    // The key is spelled here, so that it is the same for the same property, whoever wrote the record.
     const ownKey = JSON.stringify([userId, spaceId, property])
     const entry = [offset, timestampMs, ownKey, value === null ? null : value.toString()]
     this.#spool.add(spread(ownKey) % CurrentStates.buckets, JSON.stringify(entry))
   }
 
-  /** The current ones of a bucket, in the order of their offsets. */
+  /** Returns the current states of a bucket, in the order of their offsets. */
   of(bucket: number): readonly CurrentState[] {
     const current = new Map<string, CurrentState>()
     for (const texts of this.#spool.read(bucket)) {
@@ -71,13 +71,13 @@ export class CurrentStates {
   #place(text: string, current: Map<string, CurrentState>): void {
     const { offset, timestampMs, key, value } = readSpooled(text)
     if (value === null) {
-      // Its user was deleted.
+      // The user was deleted.
       current.delete(key)
       return
     }
     const decoded = decodeState(Buffer.from(key), Buffer.from(value))
     if (!decoded.ok || decoded.record.subject.kind !== 'property') return
-    // Both together are of a property, or neither is; the type of the pair doesn't say so of its halves.
+    // Subject and state are both of a property, or neither is. The type of the pair doesn't say so of each.
     const { subject, state } = decoded.record
     if (state === null || !('since' in state)) return
     const held = current.get(key)
@@ -94,7 +94,7 @@ export class CurrentStates {
 
 type Spooled = { offset: number; timestampMs: number; key: string; value: string | null }
 
-/** Reads what `add` wrote. */
+/** Decodes a text that `add` wrote. */
 function readSpooled(text: string): Spooled {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- written above
   const [offset, timestampMs, key, value] = JSON.parse(text) as [number, number, string, string | null]

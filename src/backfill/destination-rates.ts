@@ -1,15 +1,15 @@
 import { TokenBucket } from '../pacing/token-bucket.ts'
 
 export type DestinationRatesOptions = {
-  /** Identifies a second for one destination, by all workers together. */
+  /** The limit on Identifies a second for one destination, by all workers together. */
   readonly perSecond: number
-  /** How many units there are. */
+  /** The number of units. */
   readonly partitions: number
-  /** How many of them are ours. */
+  /** Returns the number of units that this worker owns. */
   readonly ownUnits: () => number
 }
 
-/** How fast each destination is told. Two spaces of one share its rate. */
+/** Limits how fast each destination is sent first syncs. Two spaces of one destination share its rate. */
 export class DestinationRates {
   readonly #options: DestinationRatesOptions
   readonly #buckets = new Map<string, TokenBucket>()
@@ -18,23 +18,26 @@ export class DestinationRates {
     this.#options = options
   }
 
-  /** Identifies a second for one destination, by this worker: of all workers together it is what is set. */
+  /**
+   * The Identifies a second that this worker may send to one destination: its share of the limit for all
+   * workers.
+   */
   get perSecond(): number {
     const { perSecond, partitions, ownUnits } = this.#options
     return perSecond * (Math.max(1, ownUnits()) / partitions)
   }
 
-  /** Gives 0 where the destination may be told something, or in how many milliseconds. */
+  /** Returns 0 if the destination may be sent something now, or else in how many milliseconds it may. */
   waitMs(destinationId: string, nowMs: number): number {
     return this.#bucketOf(destinationId).take(nowMs, 0)
   }
 
-  /** The destination is told so much. */
+  /** Notes that the destination is sent `count` Identifies. */
   take(destinationId: string, count: number): void {
     this.#bucketOf(destinationId).take(performance.now(), count)
   }
 
-  /** Forgets the others. */
+  /** Forgets all destinations except these. */
   keepOnly(destinationIds: ReadonlySet<string>): void {
     for (const id of this.#buckets.keys()) if (!destinationIds.has(id)) this.#buckets.delete(id)
   }

@@ -6,17 +6,17 @@ import { type Connection, needsBackfill } from './marks.ts'
 import type { Syncing } from './standing.ts'
 import type { UnitStandings } from './unit-standings.ts'
 
-/** A unit of ours that has something to tell. `withLeft`: also who has left. */
+/** A unit of this worker whose states are still to be sent. `withLeft`: including users who have left. */
 export type JobUnit = { readonly unit: number; readonly withLeft: boolean }
 
-/** What all jobs share. */
+/** The options that all jobs share. */
 export type FirstSyncJobOptions = Pick<FirstSyncOptions, 'marks' | 'readMarks' | 'send' | 'observer'> & {
   readonly standings: UnitStandings
   readonly rates: DestinationRates
-  /** Of a unit that is ours; `undefined`: it isn't any more, or we stop. */
+  /** Reads a page of states; `undefined` if the unit isn't this worker's any more, or the worker stops. */
   readonly statesOf: (unit: number, query: StatesQuery) => Promise<StatesPage | undefined>
   readonly stopping: AbortSignal
-  /** All units of a job are told. */
+  /** Called when the states of all units of a job have been sent. */
   readonly onEnded: (connection: Connection) => void
 }
 
@@ -25,15 +25,17 @@ const mostAtOnce = 500
 const countedAtOnce = 1_000
 const noteEveryMs = 1_000
 
-/** A destination that is to be told of a space: by which units, and how far that is. */
+/**
+ * Sends a destination the states that this worker's units hold of a space, and knows how far each unit is.
+ */
 export class FirstSyncJob {
   readonly connection: Connection
   readonly #options: FirstSyncJobOptions
   readonly #startedMs = performance.now()
   #upTo: number | undefined
-  /** In the order in which they are told. */
+  /** The units that are still to be sent, in order. */
   #units: readonly JobUnit[]
-  /** By unit. */
+  /** The number of Identifies still to be written, by unit. */
   readonly #left = new Map<number, number>()
   #sent = 0
   #notedMs = this.#startedMs
@@ -44,51 +46,56 @@ export class FirstSyncJob {
     this.#options = options
   }
 
-  /** How many units have something to tell. */
+  /** The number of units whose states are still to be sent. */
   get unitCount(): number {
     return this.#units.length
   }
 
-  /** Identifies still to be written; not those of units that are being counted. */
+  /** The number of Identifies still to be written, without units that are being counted. */
   get left(): number {
     let sum = 0
     for (const one of this.#left.values()) sum += one
     return sum
   }
 
-  /** The marks below it are made up for; `undefined` while that is being found out. */
+  /**
+   * The offset of `backfills` below which the job makes up for all marks; `undefined` while that is being
+   * found out.
+   */
   get upTo(): number | undefined {
     return this.#upTo
   }
 
-  /** The unit that tells something next. */
+  /** The unit whose states are sent next. */
   get next(): JobUnit | undefined {
     return this.#units[0]
   }
 
-  /** Finds out below which offset the marks are that it makes up for, and counts. */
+  /**
+   * Counts the states to be sent, and resolves with the offset below which the job makes up for all marks.
+   */
   async prepare(): Promise<number> {
     const [upTo] = await Promise.all([this.#beginToFill(), this.count()])
     return upTo
   }
 
-  /** It makes up for the marks below `upTo`, and may tell something from here on. */
+  /** Sets the offset below which the job makes up for all marks. From here on the job may send. */
   begin(upTo: number): void {
     this.#upTo = upTo
   }
 
-  /** Other units have something to tell now. */
+  /** Replaces the units whose states are still to be sent. */
   setUnits(units: readonly JobUnit[]): void {
     this.#units = units
   }
 
-  /** A unit tells nothing more. */
+  /** Drops a unit: none of its states are sent any more. */
   leave(unit: number): void {
     this.#units = this.#units.filter((one) => one.unit !== unit)
     this.#left.delete(unit)
   }
 
-  /** Counts how much there is to be sent of units that weren't counted yet. */
+  /** Counts the states to be sent of units that aren't counted yet. */
   async count(): Promise<void> {
     const { standings, stopping } = this.#options
     for (const { unit, withLeft } of this.#units) {
@@ -104,7 +111,10 @@ export class FirstSyncJob {
     }
   }
 
-  /** Tells the next batch, of one unit; that makes up for the marks below `upTo`. */
+  /**
+   * Sends the next batch of states, from one unit. `upTo` is the offset below which that makes up for all
+   * marks.
+   */
   async tellSome({ unit, withLeft }: JobUnit, upTo: number): Promise<void> {
     const { standings, rates } = this.#options
     const { connection } = this
@@ -117,7 +127,7 @@ export class FirstSyncJob {
       return
     }
     await this.#send(unit, page.states)
-    // It was left, or parted, meanwhile.
+    // The unit was left, or the destination disconnected, meanwhile.
     if (standings.of(unit, connection) !== standing) return
     const sent = page.states.length
     this.#addLeft(unit, -sent)
@@ -143,7 +153,7 @@ export class FirstSyncJob {
     })
   }
 
-  /** Where the unit is, or else that it begins. */
+  /** Returns how far the first sync of a unit is. If none is under way, starts it at `begin`. */
   #syncing(unit: number, begin: Syncing): Syncing {
     const { standings } = this.#options
     const standing = standings.of(unit, this.connection)

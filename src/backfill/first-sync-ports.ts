@@ -4,47 +4,52 @@ import type { MarkKeeper } from './mark-keeper.ts'
 import type { Connection } from './marks.ts'
 
 export type FirstSyncOptions = {
-  /** False: what is connected later is marked, and left out. */
+  /** False if first syncs are off: a connection that is made later is then marked, and left out. */
   readonly isWanted: boolean
-  /** Identifies a second for one destination, by all workers together. */
+  /** The limit on Identifies a second for one destination, by all workers together. */
   readonly perSecond: number
-  /** How many units there are. */
+  /** The number of units. */
   readonly partitions: number
-  /** The catalog in force. */
+  /** Returns the catalog in force. */
   readonly catalog: () => Connections
   readonly marks: Pick<MarkKeeper, 'marks' | 'position' | 'tell' | 'needsBackfill'>
-  /** Reads the log of marks to its end. Throws where Kafka doesn't answer. */
+  /** Reads the log of marks to its end. Throws if Kafka doesn't answer. */
   readonly readMarks: () => Promise<void>
-  /** `undefined`: the unit isn't ours any more. */
+  /** Reads a page of states; `undefined` if the unit isn't this worker's any more. */
   readonly statesOf: (unit: number, query: StatesQuery) => Promise<StatesPage | undefined>
-  /** Resolves once Kafka has them all. */
+  /** Writes the states to `replays`. Resolves once Kafka has all of them. */
   readonly send: (unit: number, connection: Connection, states: readonly HeldState[]) => Promise<void>
   readonly observer: FirstSyncObserver
 }
 
 export type FirstSyncObserver = {
-  /** Units and states of this worker. */
+  /** Called when a first sync starts. The report counts units and states of this worker only. */
   begun(connection: Connection, report: { readonly units: number; readonly left: number }): void
   sent(connection: Connection, count: number): void
-  /** The units of this worker are done. `isComplete`: those of all others are too, as far as it knows. */
+  /**
+   * Called when the units of this worker are done. `isComplete`: as far as is known here, all other units are
+   * done too.
+   */
   ended(
     connection: Connection,
     report: { readonly sent: number; readonly tookMs: number; readonly isComplete: boolean },
   ): void
-  /** The destination was switched off, removed or disconnected before it was told all. */
+  /** Called when the destination was switched off, removed or disconnected before it was sent everything. */
   stopped(connection: Connection): void
-  /** It was connected later, and isn't told, since that isn't wanted. */
+  /**
+   * Called for a destination that was connected later and gets no first sync, because first syncs are off.
+   */
   leftOut(connection: Connection): void
-  /** It is tried again. */
+  /** Called when a step has failed. The step is tried again. */
   failed(error: unknown): void
 }
 
 /**
- * Of one connection, as far as the units of this worker go. `waiting`: for the destination, or the space, to
- * be on.
+ * The progress of one connection, for the units of this worker. `waiting`: until both the destination and the
+ * space are on.
  */
 export type FirstSyncProgress = Connection & {
   readonly state: 'waiting' | 'under_way'
-  /** Identifies still to be written; not those of units that are being counted. */
+  /** The number of Identifies still to be written, without units that are being counted. */
   readonly left: number
 }

@@ -2,10 +2,12 @@ import type { ConnectionState } from './connections.ts'
 import type { Standing } from './standing.ts'
 
 /**
- * What the owner of a unit does about a connection. `assume_told`: it was there before anybody wrote down how
- * it stands. `note_new`: it wasn't, and from here on the destination is told what changes. `part`: from here
- * on it isn't. `sync` and `go_on`: the destination is told what the unit holds, from the first state or from
- * where it was.
+ * The step that the owner of a unit takes for a connection.
+ * - `assume_told`: the connection is older than all records of standings, so take it for `told`.
+ * - `note_new`: the connection is new. The destination gets changes from here on.
+ * - `part`: the destination gets no changes from here on.
+ * - `sync`: send the destination all states of the unit, from the first.
+ * - `go_on`: continue after the last state that was sent.
  */
 export type FirstSyncStep =
   | 'nothing'
@@ -19,13 +21,13 @@ export type FirstSyncStep =
 
 export type FirstSyncSituation = {
   readonly connectionState: ConnectionState
-  /** What was written last of the connection and the unit. */
+  /** The standing that was last written for the connection and the unit. */
   readonly standing: Standing | undefined
-  /** Whether the owners of the unit write how connections stand. */
+  /** True if the owners of the unit write the standings of connections. */
   readonly isTracked: boolean
-  /** Whether no unit has still something to tell. */
+  /** Returns true if no unit still has states to send. */
   readonly isComplete: () => boolean
-  /** The setting. */
+  /** True if first syncs are on. */
   readonly isWanted: boolean
 }
 
@@ -46,8 +48,8 @@ export function firstSyncStep(situation: FirstSyncSituation): FirstSyncStep {
       if (!isWanted) return 'leave_out'
       return connectionState === 'paused' ? 'wait' : 'go_on'
     case 'told':
-      // It misses something before all units have told it all: they begin anew together, so that they make up
-      // for that too.
+      // The destination misses changes before all units have sent it everything. All units start over
+      // together, which makes up for these changes too.
       return connectionState === 'off' && standing.upTo > 0 && !isComplete() ? 'part' : 'nothing'
     case 'left_out':
       return 'nothing'

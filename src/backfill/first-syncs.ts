@@ -13,9 +13,10 @@ const patienceMs = 1_000
 const longestRestMs = 60_000
 
 /**
- * Tells destinations that are connected to a space later who is in it: the owner of each unit does, from what
- * the unit holds. How far that is stands in `backfills`, so that the next owner goes on. One loop does it, a
- * batch of one connection after one of another: there is no more of it at once, however many there are.
+ * Sends the values of a space to destinations that are connected to it later. The owner of each unit sends
+ * the states that its unit holds. It writes its progress to `backfills`, so that the next owner continues
+ * there. A single loop sends a batch for one connection after the other, so the load is the same however many
+ * connections there are.
  */
 export class FirstSyncs {
   readonly #options: FirstSyncOptions
@@ -25,10 +26,10 @@ export class FirstSyncs {
   readonly #jobs = new Map<string, FirstSyncJob>()
   #waiting: readonly Connection[] = []
   readonly #leftOut = new Set<string>()
-  /** Reads of stores that are under way. */
+  /** The reads of stores that are under way. */
   readonly #reading = new Set<Promise<unknown>>()
   readonly #stopping = new AbortController()
-  /** A batch that is under way. */
+  /** The batch that is under way, and its unit. */
   #telling: { readonly unit: number; readonly done: Promise<void> } = { unit: -1, done: Promise.resolve() }
   readonly #loop: Promise<void>
   #isRoused = false
@@ -64,8 +65,9 @@ export class FirstSyncs {
   }
 
   /**
-   * The unit is ours, and its state is there. Resolves when it is known and written which destinations are
-   * not told of it, as we see the catalog; or after a second, where Kafka is slow: then that is written soon.
+   * Takes a unit whose state is ready. Resolves once Kafka has the standings of destinations that, by the
+   * present catalog, don't get the unit's changes. If Kafka is slow, resolves after a second, and the
+   * standings are written soon after.
    */
   async acquire(unit: number): Promise<void> {
     this.#standings.acquire(unit)
@@ -73,7 +75,7 @@ export class FirstSyncs {
     this.#rouse()
   }
 
-  /** The unit is left. Resolves when nothing is read of it, and what was sent is noted. */
+  /** Leaves a unit. Resolves when none of its states are being read, and its progress is noted. */
   async release(unit: number): Promise<void> {
     this.#standings.leave(unit)
     for (const job of this.#jobs.values()) job.leave(unit)
@@ -82,7 +84,7 @@ export class FirstSyncs {
     await Promise.allSettled(this.#reading)
   }
 
-  /** Another catalog is in force. */
+  /** Applies a new version of the catalog. */
   catalogChanged(): void {
     this.#standings.catalogChanged()
     this.#plan()
@@ -97,7 +99,7 @@ export class FirstSyncs {
     return progress
   }
 
-  /** All units are left. Resolves when nothing is read of them, and what was sent is noted. */
+  /** Leaves all units. Resolves when none of their states are being read, and their progress is noted. */
   async stop(): Promise<void> {
     this.#stopping.abort()
     this.#rouse()
@@ -115,7 +117,7 @@ export class FirstSyncs {
     while (!this.#stopping.signal.aborted) await this.#rest(await this.#turn())
   }
 
-  /** Gives how long there is nothing to do. */
+  /** Does what is due, and returns how long there is nothing more to do, in milliseconds. */
   async #turn(): Promise<number> {
     this.#isRoused = false
     try {
@@ -128,7 +130,7 @@ export class FirstSyncs {
     }
   }
 
-  /** Ends early where there is news. */
+  /** Waits, but ends early if there is news. */
   async #rest(waitMs: number): Promise<void> {
     if (waitMs === 0 || this.#isRoused) return
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -138,7 +140,7 @@ export class FirstSyncs {
     clearTimeout(timer)
   }
 
-  /** Finds out what there is to be done. */
+  /** Finds out which connections and units have work to do. */
   #plan(): void {
     this.#isToPlan = false
     const units = new Map<string, JobUnit[]>()
@@ -161,7 +163,7 @@ export class FirstSyncs {
     this.#forgetRates()
   }
 
-  /** `undefined`: nothing is to be sent. */
+  /** Returns true if users who have left are included. `undefined`: nothing is to be sent. */
   #withLeft(unit: number, connection: Connection, step: FirstSyncStep): boolean | undefined {
     if (typeof step !== 'string') return step.withLeft
     if (step !== 'go_on') return undefined
@@ -202,7 +204,7 @@ export class FirstSyncs {
     this.#rouse()
   }
 
-  /** Does one piece of work. Gives 0, or how long there is none. */
+  /** Does one piece of work and returns 0, or returns how long there is none, in milliseconds. */
   async #work(): Promise<number> {
     const nowMs = performance.now()
     let waitMs = Infinity
@@ -212,7 +214,7 @@ export class FirstSyncs {
       const jobMs = this.#rates.waitMs(job.connection.destinationId, nowMs)
       waitMs = Math.min(waitMs, jobMs)
       if (jobMs > 0) continue
-      // The others first, next time.
+      // The other jobs go first next time.
       this.#jobs.delete(key)
       this.#jobs.set(key, job)
       if (next === undefined) {
@@ -248,14 +250,14 @@ export class FirstSyncs {
   #leaveOut(connection: Connection): void {
     const key = keyOf(connection)
     this.#jobs.delete(key)
-    // Each of our units says so.
+    // Each unit of this worker reports the connection, but the observer is called once.
     if (this.#leftOut.has(key)) return
     this.#leftOut.add(key)
     this.#options.observer.leftOut(connection)
   }
 }
 
-/** Waits for what is on its way to Kafka, which may be away for as long as it likes. */
+/** Waits for work that writes to Kafka, but for a limited time, since Kafka may be away for long. */
 async function patiently(work: Promise<void>): Promise<void> {
   await Promise.race([work, delay(patienceMs, undefined, { ref: false })]).catch(() => undefined)
 }

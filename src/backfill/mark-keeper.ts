@@ -9,29 +9,29 @@ import {
 } from './marks.ts'
 
 export type MarkKeeperOptions = {
-  /** How many units there are. */
+  /** The number of units. */
   readonly partitions: number
-  /** The records of `backfills` from an offset to the end as of the call. */
+  /** Reads the records of `backfills` from an offset to the end as of the call. */
   readonly read: (
     from: number,
   ) => AsyncIterable<
     readonly { readonly offset: number; readonly key: Buffer; readonly value: Buffer | null }[]
   >
-  /** Resolves once all in-sync replicas have the record; waits for as long as Kafka is away. */
+  /** Writes a record. Resolves once all in-sync replicas have it, and waits for as long as Kafka is away. */
   readonly write: (record: { key: Buffer; value: Buffer }) => Promise<{ offset: number } | 'refused'>
-  /** Told when a mark is written. */
+  /** Called when a mark is about to be written. */
   readonly onMark: (destinationId: string, spaceId: string) => void
 }
 
 /**
- * Sees to it that the log says of every value that a destination missed. The first is written at once. Later
- * ones only where the log doesn't say so by then: it is read first, so that a backfill which began in between
- * is seen.
+ * Records in `backfills` that destinations have missed values. Writes the first mark of a connection at once.
+ * For later misses it reads the log first, and writes only if the log has no valid mark. So it notices a
+ * backfill that started in between.
  */
 export class MarkKeeper {
   readonly #options: MarkKeeperOptions
   readonly #marks: Marks
-  /** Have missed something since the log was read last. */
+  /** The connections that have missed a value since the log was last read. */
   #missed = new Set<Marked>()
   readonly #writing = new Map<Marked, Promise<void>>()
   readonly #telling = new Set<Promise<number>>()
@@ -42,29 +42,30 @@ export class MarkKeeper {
     this.#marks = new Marks(options.partitions)
   }
 
-  /** The log as far as it was read, and as what was written here has been acknowledged. */
+  /** The log as far as it was read, together with the acknowledged marks that were written here. */
   get marks(): Marks {
     return this.#marks
   }
 
-  /** Up to where the log was read. */
+  /** The offset up to which the log was read. */
   get position(): number {
     return this.#position
   }
 
-  /** Destinations that need a backfill, as far as the log was read. */
+  /** The destinations that need a backfill, as far as the log was read. */
   get needingBackfill(): readonly Connection[] {
     return this.#marks.needingBackfill
   }
 
-  /** Whether `update` may have something to write. */
+  /** True if `update` may have a mark to write. */
   get hasMissed(): boolean {
     return this.#missed.size > 0
   }
 
   /**
-   * A destination missed a value of a space: writes the mark where the log hasn't got it. May be called as
-   * often as something is missed. Gives, while the mark is being written, when it is.
+   * Notes that a destination missed a value of a space, and writes the mark if the log doesn't have it. May
+   * be called for every missed value. While the mark is being written, returns a promise that resolves once
+   * it is written.
    */
   needsBackfill(destinationId: string, spaceId: string): Promise<void> | undefined {
     const marked = this.#marks.of(destinationId, spaceId)
@@ -74,8 +75,8 @@ export class MarkKeeper {
   }
 
   /**
-   * Reads what is new in the log, and writes what it doesn't say. One call at a time. Throws what `read`
-   * throws.
+   * Reads the new records of the log, and writes the marks that it lacks. Only one call at a time. Throws
+   * what `read` throws.
    */
   async update(): Promise<void> {
     const since = this.#missed
@@ -93,13 +94,17 @@ export class MarkKeeper {
       throw error
     }
     for (const marked of since) {
-      // What is on its way may land before a backfill began that has read past what was missed.
+      // A mark that is being written may get a lower offset than the start of a backfill that has read past
+      // the missed value.
       if (this.#writing.has(marked)) this.#missed.add(marked)
       else if (!isReported(marked)) this.#write(marked)
     }
   }
 
-  /** Writes what is so, in the order of the calls. Gives the offset at which it is, once the log has it. */
+  /**
+   * Writes a record other than a mark of a missed value, in the order of the calls. Resolves with its offset
+   * once the log has it.
+   */
   tell(mark: Exclude<Mark, { kind: 'missed' }>): Promise<number> {
     const telling = this.#options.write(encodeMark(mark)).then((result) => {
       this.#telling.delete(telling)
@@ -112,7 +117,7 @@ export class MarkKeeper {
     return telling
   }
 
-  /** Resolves when nothing is being written. */
+  /** Resolves when no write is under way. */
   async written(): Promise<void> {
     await Promise.all([...this.#writing.values(), ...this.#telling])
   }

@@ -1,18 +1,17 @@
 import { isCount, isFilled, readStanding, type Standing } from './standing.ts'
 
 /**
- * What destinations have been told of a space, and which have missed a value of it and need a backfill: the
- * records of the topic `backfills`, whose keys are JSON lists.
- * - `[destinationId, spaceId]`: it has missed one, shortly before this was written;
- * - `[destinationId, spaceId, "begun"]`: a backfill of all that the space holds begins. What is missed from
- *   here on is written again by whoever sees it, since the backfill may have read past it;
- * - `[destinationId, spaceId, "filled"]`: a backfill has made up for what was missed at offsets below `upTo`;
- * - `[destinationId, spaceId, "unit", unit]`: how the destination stands to what a unit holds, by the unit's
- *   owner;
- * - `[null, "tracked", unit]`: the unit's owners write that from here on. A connection of which they have
- *   written nothing is new.
+ * The records of the topic `backfills`. They say what destinations have been sent of a space, and which ones
+ * have missed a value and need a backfill. Keys are JSON lists:
+ * - `[destinationId, spaceId]`: the destination missed a value, shortly before this was written;
+ * - `[destinationId, spaceId, "begun"]`: a backfill of the whole space begins. Workers mark values that are
+ *   missed from here on again, since the backfill may have read past them;
+ * - `[destinationId, spaceId, "filled"]`: a backfill has made up for all marks at offsets below `upTo`;
+ * - `[destinationId, spaceId, "unit", unit]`: the standing of the destination to a unit, by the unit's owner;
+ * - `[null, "tracked", unit]`: the unit's owners write standings from here on. A connection without a
+ *   standing is new.
  *
- * Each of them is a key of its own, so that compaction leaves the last of each.
+ * Each of them has a key of its own, so that compaction leaves the last of each.
  */
 export type Mark =
   | { readonly kind: 'missed'; readonly destinationId: string; readonly spaceId: string }
@@ -33,8 +32,8 @@ export type Mark =
   | { readonly kind: 'tracked'; readonly unit: number }
 
 /**
- * So often, in milliseconds, each worker reads the log, and writes what it doesn't say of what was missed
- * before.
+ * The interval in milliseconds at which each worker reads the log, and writes the marks of earlier missed
+ * values that the log lacks.
  */
 export const marksReadEveryMs = 5_000
 
@@ -65,7 +64,7 @@ function valueOf(mark: Mark): object {
   }
 }
 
-/** `undefined` for what `encodeMark` has not written. Never throws. */
+/** Decodes a record that `encodeMark` wrote; `undefined` for any other record. Never throws. */
 export function decodeMark(key: Buffer, value: Buffer | null): Mark | undefined {
   const names = parse(key)
   if (!Array.isArray(names) || value === null) return undefined
@@ -90,21 +89,21 @@ export function decodeMark(key: Buffer, value: Buffer | null): Mark | undefined 
   return isCount(upTo) ? { kind, destinationId, spaceId, upTo } : undefined
 }
 
-/** A destination, and a space that it has or had. */
+/** A destination, and a space that it is or was connected to. */
 export type Connection = { readonly destinationId: string; readonly spaceId: string }
 
-/** What is known of a destination and a space. Only ever changed by `Marks`. */
+/** The records of a destination and a space. Only `Marks` changes it. */
 export type Marked = Connection & {
-  /** By unit, each with the offset of its record. */
+  /** The standings, by unit, each with the offset of its record. */
   readonly units: Map<number, { readonly standing: Standing; readonly at: number }>
-  /** Offset of the last record that says so; -1: none. */
+  /** The offset of the last mark of a missed value; -1 if there is none. */
   missedAt: number
-  /** Offset of the last record that says so; -1: none. */
+  /** The offset of the last `begun` record; -1 if there is none. */
   begunAt: number
   filledUpTo: number
 }
 
-/** The log as far as it was read, of so many units. */
+/** The contents of the log, as far as it was read. */
 export class Marks {
   readonly #partitions: number
   readonly #ofDestination = new Map<string, Map<string, Marked>>()
@@ -114,7 +113,7 @@ export class Marks {
     this.#partitions = partitions
   }
 
-  /** Takes a record of the log. */
+  /** Takes in a record of the log. */
   take(mark: Mark, offset: number): void {
     if (mark.kind === 'tracked') {
       this.#tracked.add(mark.unit)
@@ -138,12 +137,12 @@ export class Marks {
     }
   }
 
-  /** Whether the owners of the unit write how destinations stand to it. */
+  /** Returns true if the owners of the unit write the standings of connections. */
   isTracked(unit: number): boolean {
     return this.#tracked.has(unit)
   }
 
-  /** Whether no unit has anything of the space to tell the destination of, but what changes. */
+  /** Returns true if no unit still has states of the space to send to the destination, apart from changes. */
   isComplete({ units }: Marked): boolean {
     if (units.size < this.#partitions) return false
     for (const { standing } of units.values())
@@ -151,12 +150,15 @@ export class Marks {
     return true
   }
 
-  /** Connections with what is known of them; those that nothing is written of aren't among them. */
+  /** Returns all connections that have any record. */
   *all(): IterableIterator<Marked> {
     for (const ofSpace of this.#ofDestination.values()) yield* ofSpace.values()
   }
 
-  /** Each unit has made up for what was missed before it began. */
+  /**
+   * Returns the offset below which all units have made up for missed values: the lowest `upTo` of any unit. 0
+   * while a unit isn't done, or if a unit is left out.
+   */
   #filledByUnits(marked: Marked): number {
     if (!this.isComplete(marked)) return 0
     let upTo = Infinity
@@ -179,7 +181,7 @@ export class Marks {
     return marked
   }
 
-  /** Destinations that need a backfill, each with the space. */
+  /** The destinations that need a backfill, each with the space. */
   get needingBackfill(): readonly Connection[] {
     const needing: Connection[] = []
     for (const marked of this.all()) {
@@ -190,12 +192,15 @@ export class Marks {
   }
 }
 
-/** It has missed something that no backfill has made up for. */
+/** Returns true if the destination missed a value that no backfill has made up for. */
 export function needsBackfill({ missedAt, filledUpTo }: Marked): boolean {
   return missedAt >= filledUpTo
 }
 
-/** The log says so already of what is missed now: no backfill that has begun since can take it down. */
+/**
+ * Returns true if the log already has a mark that covers a value missed now: no backfill that has begun since
+ * can remove it.
+ */
 export function isReported({ missedAt, begunAt, filledUpTo }: Marked): boolean {
   return missedAt >= filledUpTo && missedAt > begunAt
 }

@@ -1,5 +1,5 @@
 import { isCount } from './standing.ts'
-/** What a backfill is of, and so what a note of its position belongs to. */
+/** The scope of a backfill. A note of a position belongs to one scope. */
 export type BackfillScope = {
   readonly prefix: string
   readonly partitions: number
@@ -11,34 +11,35 @@ export type BackfillScope = {
 }
 
 /**
- * How far a backfill is: done with all units before `unit`; in this one, of the records before `end`, with
- * all buckets before `bucket`, and in this one with the states up to `offset`.
+ * The progress of a backfill. It is done with all units before `unit`. In that unit, it covers the records
+ * before `end`, and is done with all buckets before `bucket`. In that bucket, it is done with the states up
+ * to `offset`.
  */
 export type BackfillPosition = {
   readonly unit: number
   readonly end: number
   readonly bucket: number
   readonly offset: number
-  /** Identifies written so far, over all runs. */
+  /** The number of Identifies written so far, in all runs. */
   readonly sent: number
   /**
-   * It makes up for what was missed at offsets of `backfills` below this, once it is done: the end of that
-   * topic when the backfill began. -1: it is not of all that the space holds.
+   * The offset of `backfills` below which the backfill makes up for all marks once it is done: the end of
+   * that topic when the backfill began. -1 if the backfill isn't of the whole space.
    */
   readonly marksUpTo: number
 }
 
-/** As JSON, for people too. */
+/** Encodes a position as JSON that people can read too. */
 export function encodePosition(scope: BackfillScope, position: BackfillPosition): string {
   return `${JSON.stringify({ version: 1, ...scope, ...position }, null, 2)}\n`
 }
 
 export type DecodedPosition =
   | { ok: true; position: BackfillPosition }
-  /** `other`: it is of another backfill. `unreadable`: it is none. */
+  /** `other`: the note belongs to another backfill. `unreadable`: the text is no such note. */
   | { ok: false; fault: 'other' | 'unreadable' }
 
-/** Reads what `encodePosition` wrote of the same backfill. Never throws. */
+/** Decodes a text that `encodePosition` wrote for the same backfill. Never throws. */
 export function decodePosition(text: string, scope: BackfillScope): DecodedPosition {
   const fields = parse(text)
   if (fields?.['version'] !== 1) return { ok: false, fault: 'unreadable' }
@@ -48,7 +49,7 @@ export function decodePosition(text: string, scope: BackfillScope): DecodedPosit
   if (!isCount(unit) || !isCount(end) || !isCount(bucket) || !isCount(sent)) {
     return { ok: false, fault: 'unreadable' }
   }
-  // Before the first record.
+  // -1 is before the first record.
   if (offset !== -1 && !isCount(offset)) return { ok: false, fault: 'unreadable' }
   if (marksUpTo !== -1 && !isCount(marksUpTo)) return { ok: false, fault: 'unreadable' }
   return { ok: true, position: { unit, end, bucket, offset, sent, marksUpTo } }

@@ -13,9 +13,9 @@ export type ReplayRecord = {
 }
 
 /**
- * The Identify of a state for one destination, the same that the state caused when it came about: a receiver
- * tells by the `messageId` that it has had it. It waits for no rung, has no attempts, and the worker drops it
- * where the user has been deleted or a newer value has been routed meanwhile.
+ * Returns the record of a state's Identify for one destination. It is the same Identify that the state caused
+ * when it came about, so a receiver that already has it recognizes the `messageId`. It waits for no rung and
+ * has no attempts. The worker drops it if the user was deleted or a newer value was routed meanwhile.
  */
 export function replayOf(
   { subject, state, offset, timestampMs }: HeldState & { readonly timestampMs: number },

@@ -1,33 +1,35 @@
 import type { StatePlace } from '../audience/states-page.ts'
 
-/** How a destination stands to what one unit holds of a space. */
+/** The standing of a destination to one unit of a space. */
 export type Standing =
-  /** It is new, and is told what changes; what was there before it is still to be told. */
+  /** The connection is new. The destination gets changes, and the values from before are still to be sent. */
   | { readonly kind: 'new' }
   /**
-   * It has been told all that the unit holds, and is told what changes. `upTo`: that made up for what was
-   * missed at offsets of `backfills` below; 0 where nothing was sent for it.
+   * The destination has all values that the unit holds, and gets every change. `upTo`: the first sync made up
+   * for every mark in `backfills` with a lower offset. 0 if nothing was sent for it.
    */
   | { readonly kind: 'told'; readonly upTo: number }
-  /** It is being told. */
+  /** A first sync is under way. */
   | Syncing
-  /** It was told some, and then what changed went to others: whom it knows of may have left meanwhile. */
+  /** The destination got some values and was then disconnected. Users that it knows may have left since. */
   | { readonly kind: 'parted' }
-  /** It was connected later, and is told only what changes: a backfill is up to the operator. */
+  /** The destination was connected later, and gets only changes. A backfill is up to the operator. */
   | { readonly kind: 'left_out' }
 
 export type Syncing = {
   readonly kind: 'syncing'
   readonly upTo: number
-  /** Also who has left, and traits without a value: it was told of them before. */
+  /**
+   * True to include users who have left, and traits without a value, because the destination got them before.
+   */
   readonly withLeft: boolean
-  /** All states up to this one are in `replays`; `null`: none is. */
+  /** The last state that was written to `replays`; `null` before the first. */
   readonly after: StatePlace | null
-  /** Identifies written so far, over all owners. */
+  /** The number of Identifies written so far, by all owners. */
   readonly sent: number
 }
 
-/** `undefined` for what is none. */
+/** Reads a standing from JSON; `undefined` if it is none. */
 export function readStanding(given: unknown): Standing | undefined {
   if (typeof given !== 'object' || given === null) return undefined
   const fields: Partial<Record<'kind' | 'upTo' | 'withLeft' | 'after' | 'sent', unknown>> = given

@@ -5,44 +5,46 @@ import type { Connection } from './marks.ts'
 import type { Standing } from './standing.ts'
 
 export type UnitStandingsOptions = {
-  /** False: what is connected later is marked, and left out. */
+  /** False if first syncs are off: a connection that is made later is then marked, and left out. */
   readonly isWanted: boolean
-  /** The catalog in force. */
+  /** Returns the catalog in force. */
   readonly catalog: () => Connections
   readonly marks: Pick<MarkKeeper, 'marks' | 'tell' | 'needsBackfill'>
-  /** Reads the log of marks to its end. Throws where Kafka doesn't answer. */
+  /** Reads the log of marks to its end. Throws if Kafka doesn't answer. */
   readonly readMarks: () => Promise<void>
   readonly onLearnt: () => void
-  /** What changes in one of our units isn't told to the destination any more. */
+  /** Called when the destination gets no more changes of one of this worker's units. */
   readonly onParted: (connection: Connection, isConnected: boolean) => void
   readonly onLeftOut: (connection: Connection) => void
   readonly onFailed: (error: unknown) => void
 }
 
-/** A unit of ours. */
+/** A unit that this worker owns. */
 type Owned = {
   readonly unit: number
   /**
-   * By `keyOf`; `undefined` until the log was read since the unit is ours. From then on only we change it.
+   * The standings, by `keyOf`; `undefined` until the log was read after the unit was acquired. From then on
+   * only this worker changes them.
    */
   standings: Map<string, Connection & { readonly standing: Standing }> | undefined
-  /** Whether a connection that nothing was written of is a new one. */
+  /** True if a connection without a standing is a new one. */
   isTracked: boolean
-  /** What the catalogs said that were in force until then. */
+  /** The connections in each catalog that was in force until the log was read. */
   readonly seen: ReadonlyMap<string, Joined>[]
   isLeaving: boolean
 }
 
-/** What is to be done for a connection in a unit. */
+/** The step that is due for a connection in a unit. */
 export type DueStep = { readonly unit: number; readonly connection: Connection; readonly step: FirstSyncStep }
 
 /**
- * How destinations stand to what our units hold, and what of that follows from each version of the catalog.
+ * Keeps the standings of all destinations to the units of this worker, and applies each new version of the
+ * catalog to them.
  */
 export class UnitStandings {
   readonly #options: UnitStandingsOptions
   readonly #owned = new Map<number, Owned>()
-  /** As the catalog in force says. */
+  /** The connections in the catalog in force. */
   #joined: ReadonlyMap<string, Joined>
 
   constructor(options: UnitStandingsOptions) {
@@ -50,7 +52,7 @@ export class UnitStandings {
     this.#joined = joinedBy(options.catalog())
   }
 
-  /** How many units are ours. */
+  /** The number of units that this worker owns. */
   get count(): number {
     return this.#owned.size
   }
@@ -60,13 +62,16 @@ export class UnitStandings {
     this.#owned.set(unit, { unit, standings: undefined, isTracked: false, seen, isLeaving: false })
   }
 
-  /** Nothing more is due in it. */
+  /** Marks a unit as being left, so that no more steps are due in it. */
   leave(unit: number): void {
     const owned = this.#owned.get(unit)
     if (owned !== undefined) owned.isLeaving = true
   }
 
-  /** What is noted last is how far the unit is; its next owner goes on from there. */
+  /**
+   * Writes the progress of the unit's running first syncs, so that the next owner continues there, and
+   * forgets the unit.
+   */
   release(unit: number): void {
     for (const { standing, ...connection } of this.#owned.get(unit)?.standings?.values() ?? [])
       if (standing.kind === 'syncing') void this.#write(unit, connection, standing)
@@ -78,8 +83,8 @@ export class UnitStandings {
   }
 
   /**
-   * Of units that are newly ours: what their owners before have written, and what follows for the catalogs
-   * since. Resolves when that is written too.
+   * Loads the standings of newly acquired units, then applies the versions of the catalog since. Resolves
+   * once Kafka has the results.
    */
   async learn(): Promise<void> {
     const news = [...this.#owned.values()].filter(({ standings }) => standings === undefined)
@@ -87,7 +92,7 @@ export class UnitStandings {
     await this.#options.readMarks()
     const written: Promise<unknown>[] = []
     for (const owned of news) {
-      // Left, or learnt, meanwhile.
+      // The unit was left, or its standings loaded, meanwhile.
       if (this.#owned.get(owned.unit) !== owned || owned.standings !== undefined) continue
       owned.isTracked = this.#options.marks.marks.isTracked(owned.unit)
       owned.standings = this.#standingsOf(owned.unit)
@@ -97,13 +102,16 @@ export class UnitStandings {
     await Promise.all(written)
   }
 
-  /** Whether there is something to `learn`. */
+  /** True if there are standings to `learn`. */
   get hasNews(): boolean {
     for (const { standings } of this.#owned.values()) if (standings === undefined) return true
     return false
   }
 
-  /** What is parted is known to be so from here on, whether it is written or not. */
+  /**
+   * Applies the new catalog. From then on, disconnected destinations are treated as disconnected, even before
+   * Kafka has the record.
+   */
   catalogChanged(): void {
     this.#joined = joinedBy(this.#options.catalog())
     for (const owned of this.#owned.values()) {
@@ -112,7 +120,7 @@ export class UnitStandings {
     }
   }
 
-  /** By the catalog in force. */
+  /** Yields the due steps by the catalog in force. */
   *due(): IterableIterator<DueStep> {
     for (const [key, { connectionState, ...connection }] of this.#joined) {
       for (const { unit, standings, isLeaving } of this.#owned.values()) {
@@ -130,7 +138,10 @@ export class UnitStandings {
     return this.#owned.get(unit)?.standings?.get(keyOf(connection))?.standing
   }
 
-  /** Of a unit that is ours. Without `isNoted` it is written with what follows, or when the unit is left. */
+  /**
+   * Sets a standing in a unit of this worker. Without `isNoted`, it is written only with a later one, or when
+   * the unit is left.
+   */
   set(unit: number, connection: Connection, standing: Standing, isNoted = true): Promise<unknown> {
     const { destinationId, spaceId } = connection
     const standings = this.#owned.get(unit)?.standings
@@ -149,7 +160,7 @@ export class UnitStandings {
     return standings
   }
 
-  /** Does at once what a version of the catalog asks for. Gives what is being written. */
+  /** Applies a version of the catalog to a unit at once. Returns the writes that are under way. */
   #review(
     owned: Owned,
     standings: NonNullable<Owned['standings']>,
@@ -166,7 +177,8 @@ export class UnitStandings {
       const step = this.#stepOf(connection, connectionState, standings.get(key)?.standing, isTracked)
       written.push(this.#apply(unit, connection, step, true))
     }
-    // Behind what was there before: as long as the log hasn't this one, the next owner looks at that anew.
+    // This mark is written after the standings of the present connections. While the log lacks it, the next
+    // owner decides on these connections again.
     if (!isTracked) written.push(this.#reported(this.#options.marks.tell({ kind: 'tracked', unit })))
     owned.isTracked = true
     return written
@@ -195,7 +207,7 @@ export class UnitStandings {
         onParted(connection, isConnected)
         return this.set(unit, connection, { kind: 'parted' })
       case 'leave_out':
-        // The mark first: an operator goes by it.
+        // The mark comes first, because operators go by it.
         void marks.needsBackfill(connection.destinationId, connection.spaceId)
         onLeftOut(connection)
         return this.set(unit, connection, { kind: 'left_out' })

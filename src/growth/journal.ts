@@ -2,12 +2,11 @@ import { isCount } from '../message/json-values.ts'
 import type { Change, Layout } from './layout.ts'
 
 /**
- * How far a growth is: one record of the topic `backfills`, under a key that no mark has. Compaction leaves
- * the last.
+ * The progress of a growth: one record of the topic `backfills`, under a key that no mark has. Compaction
+ * leaves the last one.
  *
- * - `copying`: what only Sluice writes is being copied to new topics. All that was there before is as it was.
- * - `switching`: from here on the new layout holds, and what is left to be done for it is done by whoever
- *   runs the command.
+ * - `copying`: the topics that only Sluice writes are being copied to new ones. The old topics are unchanged.
+ * - `switching`: from here on the new layout holds. Whoever runs the command does the remaining steps.
  * - `grown`: the new layout is complete.
  * - `abandoned`: the old layout holds.
  */
@@ -15,21 +14,21 @@ export type Growth = Change & {
   readonly state: 'copying' | 'switching' | 'grown' | 'abandoned'
   readonly groupId: string
   /**
-   * Of what the copied topics held, and the group's commits of them, when it began: both are to stay as they
-   * are.
+   * The digest of the copied topics' contents and of the group's commits for them, when the growth began.
+   * Neither may change while it runs.
    */
   readonly digest: string
-  /** Topics that are copied in the order of their records' times, by the end of their names. */
+  /** The topics that are copied in the order of their records' times, by the end of their names. */
   readonly waiting: readonly string[]
   readonly done: readonly GrowthStep[]
   /**
-   * Where, in each partition of the new `memberships`, begins what the group has not settled; empty until
-   * that is known.
+   * The offset in each partition of the new `memberships` from which on the group has settled nothing; empty
+   * until that is known.
    */
   readonly bounds: readonly number[]
 }
 
-/** `waiting/` and a topic of those that are copied by time. */
+/** A step of a growth. `waiting/` is followed by a topic that is copied by time. */
 export type GrowthStep =
   | 'topics'
   | 'states'
@@ -48,10 +47,10 @@ export function encodeGrowth(growth: Growth): { key: Buffer; value: Buffer } {
 
 export type DecodedGrowth =
   | { readonly ok: true; readonly growth: Growth }
-  /** A record of a growth, in a form that this version doesn't know. */
+  /** The record is of a growth, in a form that this version doesn't know. */
   | { readonly ok: false }
 
-/** `undefined` for a record of something else. Never throws. */
+/** Decodes a record of a growth; `undefined` for any other record. Never throws. */
 export function decodeGrowth(recordKey: Buffer, value: Buffer | null): DecodedGrowth | undefined {
   if (recordKey.toString() !== key || value === null) return undefined
   const fields = parse(value)
@@ -66,7 +65,7 @@ export function decodeGrowth(recordKey: Buffer, value: Buffer | null): DecodedGr
   return { ok: true, growth: { state, from, to, groupId, digest, waiting, done, bounds } }
 }
 
-/** The layout in force; `undefined` where none was ever made by a growth. */
+/** Returns the layout in force; `undefined` if no growth has ever made one. */
 function layoutOf(growth: Growth | undefined): Layout | undefined {
   switch (growth?.state) {
     case undefined:
@@ -80,12 +79,15 @@ function layoutOf(growth: Growth | undefined): Layout | undefined {
   }
 }
 
-/** No two growths make topics of the same names, also where one of them was abandoned. */
+/**
+ * Returns the generation for the next growth. No two growths create topics with the same names, even if one
+ * of them was abandoned.
+ */
 export function nextGeneration(growth: Growth | undefined, current: number): number {
   return Math.max(current, growth?.from.generation ?? 0, growth?.to.generation ?? 0) + 1
 }
 
-/** Why nothing may run with the layout that is configured, and what to do; `undefined`: it may. */
+/** Returns why nothing may run with the configured layout, and what to do; `undefined` if it may. */
 export function faultOf(growth: Growth | undefined, configured: Layout): string | undefined {
   switch (growth?.state) {
     case 'copying':
@@ -98,7 +100,10 @@ export function faultOf(growth: Growth | undefined, configured: Layout): string 
   }
 }
 
-/** For those who write syncs alone, whatever they are configured to. */
+/**
+ * Describes a growth that is under way and how to end it. Programs that only write syncs use it, whatever
+ * layout they have.
+ */
 export function underWay({ state, from, to }: Growth): string {
   const again = `run \`sluice topics grow ${to.partitions}\` again until it ends, it goes on where it was`
   const back =

@@ -1,5 +1,5 @@
-/** How many units there are, and which topics hold what belongs to them. */
+/** The number of units, and the generation of the topics that hold their data. */
 export type Layout = { readonly partitions: number; readonly generation: number }
 
-/** From one layout to another with more partitions. */
+/** A change of layout, to more partitions. */
 export type Change = { readonly from: Layout; readonly to: Layout }

@@ -5,20 +5,20 @@ import { compareVersions } from '../audience/version.ts'
 export type UnevenAudience = {
   readonly spaceId: string
   readonly audienceId: string
-  /** Units that have another last sync than most, or none. */
+  /** The units that have another last sync than the latest, or none. */
   readonly units: readonly number[]
 }
 
 type Audience = { spaceId: string; audienceId: string; floors: Map<number, SyncFloor> }
 
 /**
- * The last sync of each audience, by the units that have applied it. Users that come together in a new unit
- * have one floor there, so that it has to be the same for all of them.
+ * Collects the last sync of each audience, by the units that have applied it. Users who come together in a
+ * new unit have one floor there. So the last sync must be the same for all of them.
  */
 export class SyncFloors {
   readonly #audiences = new Map<string, Audience>()
 
-  /** Takes a record of `memberships`. */
+  /** Takes in a record of `memberships`. */
   take(unit: number, key: Buffer | null, value: Buffer | null): void {
     if (key === null || !key.subarray(0, syncKeyBegins.length).equals(syncKeyBegins)) return
     const decoded = decodeState(key, value)
@@ -33,7 +33,7 @@ export class SyncFloors {
       audience.floors.set(unit, state)
   }
 
-  /** Of so many units. */
+  /** Returns the audiences whose last sync differs among the first `units` units. */
   uneven(units: number): readonly UnevenAudience[] {
     return [...this.#audiences.values()].flatMap(({ spaceId, audienceId, floors }) => {
       if (floors.size === 0) return []
@@ -48,7 +48,7 @@ export class SyncFloors {
   }
 }
 
-/** As `encodeSubject` writes those of syncs. */
+/** The beginning of the keys that `encodeSubject` writes for syncs. */
 const syncKeyBegins = Buffer.from('[null,')
 
 function isSame(a: SyncFloor | undefined, b: SyncFloor): boolean {

@@ -1,6 +1,6 @@
 /**
- * The records of several logs in one order: of those that are next in their logs, always the lowest. Each log
- * stays in its own order, whatever `compare` says of its records.
+ * Yields the records of several logs in one order: always the lowest of the records that are next in their
+ * logs. Each log keeps its own order, whatever `compare` says of its records.
  */
 export async function* merged<T>(
   logs: readonly AsyncIterable<readonly T[]>[],
@@ -51,7 +51,7 @@ class Cursor<T> {
     this.#at++
   }
 
-  /** To the first record of the next batch that has one. */
+  /** Moves to the first record of the next batch that has one. */
   async advance(): Promise<void> {
     this.#at = 0
     do {

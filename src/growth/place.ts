@@ -1,4 +1,6 @@
-/** Where a copied record was before, and when it was appended there: a header of the copy. */
+/**
+ * The original place of a copied record, and the time when it was appended there. It is a header of the copy.
+ */
 export type Place = { readonly partition: number; readonly offset: number; readonly timestampMs: number }
 
 export const placeHeader = 'grown-from'
@@ -7,7 +9,7 @@ export function encodePlace({ partition, offset, timestampMs }: Place): string {
   return `${partition}/${offset}/${timestampMs}`
 }
 
-/** `undefined` for what `encodePlace` has not written. */
+/** Decodes a text that `encodePlace` wrote; `undefined` for any other text. */
 export function decodePlace(text: string | undefined): Place | undefined {
   const match = /^(\d{1,10})\/(\d{1,15})\/(-?\d{1,15})$/.exec(text ?? '')
   if (match === null) return undefined

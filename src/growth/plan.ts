@@ -1,36 +1,36 @@
 import type { Change } from './layout.ts'
 
-/** What is counted of a topic that is copied. */
+/** The counts of a topic that is copied. */
 export type TopicCount = {
   readonly topic: string
   readonly copy: string
-  /** Records that are written to the copy, and their keys, values and headers. */
+  /** The number of records that are written to the copy. `bytes` counts their keys, values and headers. */
   readonly records: number
   readonly bytes: number
-  /** Those that wait for their delivery. */
+  /** The number of these records that wait for their delivery. */
   readonly waiting: number
 }
 
 export type Plan = {
   readonly change: Change
   readonly counts: readonly TopicCount[]
-  /** Users with a state, more or less. */
+  /** The approximate number of users with a state. */
   readonly users: number
-  /** Topics that get more partitions. */
+  /** The topics that get more partitions. */
   readonly extended: readonly string[]
   readonly replication: number
-  /** As READ on Topic sluice.memberships. */
+  /** The rights that the command needs, such as `READ on Topic sluice.memberships`. */
   readonly rights: readonly string[]
   readonly minutesOfRefresh: number
 }
 
 /**
- * A growth writes so much a second at least, where a broker isn't far away; it is told how fast it is while
- * it runs.
+ * The least speed of a growth whose brokers aren't far away. The command prints the actual speed while it
+ * runs.
  */
 const recordsPerSecond = 15_000
 const bytesPerSecond = 10 * 1024 ** 2
-/** A start of the command, the topics, the commits. */
+/** Seconds for starting the command, creating topics and writing commits. */
 const overheadSeconds = 20
 
 function secondsOf(counts: readonly TopicCount[]): number {
@@ -39,7 +39,7 @@ function secondsOf(counts: readonly TopicCount[]): number {
   return Math.ceil(overheadSeconds + Math.max(records / recordsPerSecond, bytes / bytesPerSecond))
 }
 
-/** What a growth will do, in lines. */
+/** Describes what a growth will do, in lines. */
 export function linesOf({
   change,
   counts,

@@ -3,9 +3,9 @@ import type { Standing } from '../backfill/standing.ts'
 import type { Change } from './layout.ts'
 
 /**
- * What is written of how destinations stand to the units of the new layout. The users of a new unit were in
- * several old ones: a destination stands to it as to the worst of them, so that it is told some again rather
- * than left without any. What is written twice, or was written in part before, comes to the same.
+ * Returns the records of standings and of tracked units for the new layout. The users of a new unit come from
+ * several old ones, so a destination gets the worst of their standings: it rather receives some values twice
+ * than misses any. The result can be written repeatedly, even after a part of it was written.
  */
 export function standingsAfter(marks: Marks, { from, to }: Change): readonly Mark[] {
   const before = numbers(0, from.partitions)
@@ -17,14 +17,14 @@ export function standingsAfter(marks: Marks, { from, to }: Change): readonly Mar
     for (const unit of numbers(0, to.partitions))
       written.push({ kind: 'unit', destinationId, spaceId, unit, standing: calm(standing) })
   }
-  // Behind the standings: as long as the log hasn't these, the owner of a new unit takes what it finds for
-  // told.
+  // These records follow the standings. While the log lacks them, the owner of a new unit treats connections
+  // without a standing as `told`.
   if (before.every((unit) => marks.isTracked(unit)))
     for (const unit of numbers(from.partitions, to.partitions)) written.push({ kind: 'tracked', unit })
   return written
 }
 
-/** As the owner of such a unit would take it. */
+/** Returns the standing that the owner of a unit assumes if none was written. */
 function unwritten(isTracked: boolean): Standing {
   return isTracked ? { kind: 'new' } : { kind: 'told', upTo: 0 }
 }
@@ -36,7 +36,7 @@ function worse(a: Standing, b: Standing): Standing {
   return rank(calmA) >= rank(calmB) ? calmA : calmB
 }
 
-/** One that is being told begins anew: how far it was is of one old unit. */
+/** Resets a running first sync, because its position belongs to one old unit. */
 function calm(standing: Standing): Exclude<Standing, { kind: 'syncing' }> {
   if (standing.kind !== 'syncing') return standing
   return { kind: standing.withLeft ? 'parted' : 'new' }

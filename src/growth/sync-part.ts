@@ -1,11 +1,11 @@
 import { parseJson } from '../message/json.ts'
 
-/** A schema registry's frame begins with it. */
+/** The first byte of a schema registry's frame. */
 const framed = 0
 
 /**
- * Whether a record of `audience-changes` may be a part of a sync, which is of one layout alone. Of a framed
- * one its key tells: single changes have their user as theirs, parts have none.
+ * Returns true if a record of `audience-changes` may be a part of a sync, which fits only one layout. The key
+ * shows this for a framed record: a single change has its user as the key, and a part has none.
  */
 export function mayBeSyncPart(key: Buffer | null, value: Buffer | null): boolean {
   if (value === null || value.length === 0) return false

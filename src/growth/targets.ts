@@ -4,19 +4,19 @@ import type { ReceivedHeaders } from '../message/record-headers.ts'
 import { decodeCarried } from '../retry/carried.ts'
 import type { Change } from './layout.ts'
 
-/** Where a record that is copied belongs in the new layout. */
+/** The partitions of copied records in the new layout. */
 
 /**
- * The partitions of a record of `memberships` that was in `partition`. A property goes to the unit of its
- * user. What each unit has of its own (deletion floors, and the last sync of an audience) goes from one unit
- * to those whose number has the same remainder; a user's own unit has its floor from the one that was the
- * user's own, among the states that it is about.
+ * Returns the partitions that get a copy of a record of `memberships` that was in `partition`. A property
+ * goes to the unit of its user. The last sync of an audience goes to every new unit whose number has the same
+ * remainder. So does a deletion floor, except that the user's new unit gets it only from the user's old unit,
+ * so that it stays in order with the user's states.
  */
 export function unitsOfState(key: Buffer | null, partition: number, { from, to }: Change): readonly number[] {
   const subject = key === null ? undefined : parseSubject(key)
   switch (subject?.kind) {
     case undefined:
-      // Nothing of ours: the unit that reads it says so.
+      // The record isn't Sluice's. The unit that reads it reports that.
       return [partition]
     case 'property':
       return [partitionOf(subject.userId, to.partitions)]
@@ -35,8 +35,8 @@ function* heirsOf(unit: number, from: number, to: number): IterableIterator<numb
 }
 
 /**
- * The partition of a record of a retry topic or of `replays` that was in `partition`. One that tells a
- * property goes to the unit of its user, which judges it; others stay together by their keys.
+ * Returns the partition for a record of a retry topic or of `replays` that was in `partition`. A delivery
+ * with a property goes to the unit of its user, which judges it. Others stay together by their keys.
  */
 export function unitOfWaiting(
   { key, headers }: { readonly key: Buffer | null; readonly headers: ReceivedHeaders },
@@ -44,7 +44,7 @@ export function unitOfWaiting(
   { to }: Change,
 ): number {
   const decoded = decodeCarried(headers)
-  // Somebody else's: the unit that reads it says so.
+  // The record isn't Sluice's. The unit that reads it reports that.
   if (!decoded.ok) return partition
   const { property } = decoded.carried
   if (property !== undefined) return partitionOf(property.userId, to.partitions)

@@ -2,9 +2,11 @@ import type { HeldRecord } from '../message/held-record.ts'
 import { PendingRecord, type PendingRecordListener } from './delivery.ts'
 
 export type AccountOptions = {
-  /** Records and bytes that may be held at once; past either, `onPressure(true)` asks for no more. */
+  /**
+   * The limits on records and bytes that are held at once. Past either, `onPressure(true)` asks for no more.
+   */
   readonly buffer: { readonly records: number; readonly bytes: number }
-  /** The same of records that wait only for failing hooks. */
+  /** The limits on records that wait only for failing hooks. */
   readonly detached: { readonly records: number; readonly bytes: number }
   readonly onPressure: (isFull: boolean) => void
 }
@@ -21,13 +23,13 @@ type UnitHolding = { readonly inside: Holding; readonly detached: Holding }
 const setAsideShare = 0.5
 
 /**
- * Counts what a pipeline holds and what it has under way, and asks for no more records while that is too
- * much.
+ * Counts the records that a pipeline holds and the work that it has under way. Asks for no more records while
+ * it holds too many.
  */
 export class Account {
   readonly #options: AccountOptions
   readonly #inside: Holding = { records: 0, bytes: 0 }
-  /** Records that wait only for failing hooks. They take no room of the buffer. */
+  /** The records that wait only for failing hooks. They take no room of the buffer. */
   readonly #detached: Holding = { records: 0, bytes: 0 }
   readonly #units: UnitHolding[] = []
   /** Units that stand still, and what they hold together. */
@@ -53,7 +55,7 @@ export class Account {
   }
   #isFull = false
   #isStalled = false
-  /** Attempts, judgements and produces that have not come to their end. */
+  /** The number of attempts, judgements and produces that have not ended. */
   #underWay = 0
   #onIdle: (() => void) | undefined
 
@@ -68,12 +70,15 @@ export class Account {
     return { records, bytes: inside.bytes + detached.bytes }
   }
 
-  /** How many more records fit, in records or what that many bytes are worth. */
+  /**
+   * The number of records that still fit into the buffer. If the buffer is fuller by bytes than by records,
+   * the bytes count.
+   */
   get freeRecords(): number {
     return Math.floor((1 - this.#fill) * this.#options.buffer.records)
   }
 
-  /** Holds a record until that many deliveries of it have come to their ends. */
+  /** Holds a record until this number of its deliveries have ended. */
   hold(record: HeldRecord, deliveries: number, bytes: number): PendingRecord {
     const pending = new PendingRecord(record, deliveries, bytes, this.#listener)
     this.#count(pending, 'inside', 1)
@@ -82,8 +87,8 @@ export class Account {
   }
 
   /**
-   * Whether a record may leave the buffer, since it waits only for failing hooks. One that has left may go
-   * on.
+   * Returns true if a record may leave the buffer because it waits only for failing hooks. Also true for a
+   * record that has left already.
    */
   mayDetach(pending: PendingRecord): boolean {
     if (pending.isDetached) return true
@@ -93,7 +98,7 @@ export class Account {
     return records < most.records && (records === 0 || bytes + pending.bytes <= most.bytes)
   }
 
-  /** Asks for no records, whatever is held, as long as this holds. */
+  /** Asks for no records while `isStalled` is true, however few are held. */
   setStalled(isStalled: boolean): void {
     this.#isStalled = isStalled
     this.#reportPressure()
@@ -129,7 +134,7 @@ export class Account {
     })
   }
 
-  /** Doesn't let a record be settled before a promise resolves. It must not reject. */
+  /** Keeps a record from being settled before a promise resolves. The promise must not reject. */
   settleAfter(done: Promise<void>, pending: PendingRecord): void {
     pending.add()
     this.begin()
@@ -175,8 +180,8 @@ export class Account {
   }
 
   /**
-   * Full at the limit, and not full again before half of it: fetching isn't switched on and off by each
-   * record.
+   * Reports when the buffer becomes full, and when half of it is free again. Between the two nothing changes,
+   * so that not every record switches fetching on or off.
    */
   #reportPressure(): void {
     const fill = this.#fill

@@ -6,26 +6,26 @@ import type { Delivery } from './delivery.ts'
 
 type Hooks = Endpoint['hooks']
 
-/** Which hooks an attempt is for. */
+/** The hooks that an attempt sends requests to. */
 export type AttemptPlan = {
-  /** In the order in which they have their turn. */
+  /** The hooks, in the order in which they have their turn. */
   readonly hooks: Hooks
-  /** Of these, those that aren't well. */
+  /** The hooks among them that aren't well: their breaker is open, or they have asked for a pause. */
   readonly sick: Hooks
   readonly tryClass: TryClass
 }
 
 export type PlanOptions = {
   readonly ladder: Ladder
-  /** How long a request to a hook that isn't well may wait for its turn, in milliseconds. */
+  /** The longest wait of a request for its turn, if its hook isn't well, in milliseconds. */
   readonly sickWaitMs: number
 }
 
 const noHooks: Hooks = []
 
 /**
- * Plans an attempt that begins at `startedMs` (epoch milliseconds); or says which hooks are to be waited for:
- * none, where all have failed for good.
+ * Plans an attempt that begins at `startedMs` (epoch milliseconds). If no hook may be asked now, returns the
+ * hooks to wait for: an empty list if all of them have failed for good.
  */
 export function planAttempt(
   delivery: Delivery,
@@ -45,7 +45,10 @@ export function planAttempt(
   return { hooks: ordered, sick, tryClass }
 }
 
-/** Whether this is a try in between of which nothing says that any hook is ready for it. */
+/**
+ * Returns true if no breaker expects any hook to be ready for this try. Never true for the first and the last
+ * try.
+ */
 export function hasNoChance(
   delivery: Delivery,
   { hooks }: Endpoint,
@@ -61,8 +64,8 @@ export function hasNoChance(
 }
 
 /**
- * How long hooks that work have asked to be left alone, in milliseconds from now; `undefined`: that doesn't
- * keep this try from them.
+ * Returns how long the hooks, all of which work, have asked to be left alone, in milliseconds from now.
+ * `undefined`: the attempt must not wait for a pause.
  */
 export function askedPauseMs({ hooks, sick, tryClass }: AttemptPlan): number | undefined {
   if (sick.length < hooks.length || tryClass === 'last' || tryClass === 'only') return undefined
@@ -81,8 +84,8 @@ function tryClassFor(
 }
 
 /**
- * Hooks asked for a later time than any try is left for: unless they are broken, they are tried now, rather
- * than never.
+ * Returns the remaining hooks if they asked to be left alone beyond the last possible try. They are tried
+ * now, since otherwise they never would be.
  */
 function hooksAtLastTry(delivery: Delivery, remaining: Hooks, ladder: Ladder, startedMs: number): Hooks {
   if (remaining.length === 0) return remaining
@@ -90,9 +93,7 @@ function hooksAtLastTry(delivery: Delivery, remaining: Hooks, ladder: Ladder, st
   return step.kind === 'dead' ? remaining : noHooks
 }
 
-/**
- * Those that aren't well follow the others; before these, where it is time to see whether one is well again.
- */
+/** Moves hooks that aren't well behind the others. A hook that is due for a probe keeps its place. */
 function failoverOrder(hooks: Hooks, sick: Hooks, nowMs: number): Hooks {
   const isLater = (hook: EndpointHook): boolean =>
     sick.includes(hook) && hook.breaker.advise('between', nowMs) !== 'go'

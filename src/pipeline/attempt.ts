@@ -9,7 +9,7 @@ import { judge, type Verdict } from '../delivery/verdict.ts'
 import type { HookResult } from './decision.ts'
 import type { DeliveryTrace } from './delivery-trace.ts'
 
-/** Why a hook got no request in an attempt. `proxy`: our proxy failed. */
+/** The reason why a hook got no request in an attempt. `proxy`: Sluice's outbound proxy failed. */
 export type OmitReason = BulkheadDropReason | 'proxy'
 
 export const omitReasons: readonly OmitReason[] = [
@@ -26,36 +26,37 @@ export const omitReasons: readonly OmitReason[] = [
 /** A hook that got no request. */
 export type Omitted = { readonly hookId: string; readonly why: OmitReason }
 
-/** What came of an attempt. */
+/** The results of an attempt. */
 export type AttemptResults = {
-  /** None where all hooks were left out. */
+  /** The results of the hooks that got a request. Empty if all hooks were left out. */
   readonly results: readonly HookResult[]
   readonly omitted: readonly Omitted[]
-  /** Epoch milliseconds. */
+  /** The start of the attempt, in epoch milliseconds. */
   readonly startedMs: number
 }
 
-/** Hears of all attempts; each tells which delivery it is of. */
+/** Callbacks for all attempts. Each attempt passes its delivery. */
 export type AttemptListener<D> = {
-  /** The first request is about to be made, at once or through the bulkhead. */
+  /** Called before the first request is made, either at once or through the bulkhead. */
   begun(delivery: D, way: Way): void
-  /** One request has its outcome. */
+  /** Called when a request has its outcome. */
   answered(delivery: D, result: HookResult, durationMs: number): void
-  /** Whether its destination is still as it was when the attempt began. */
+  /** Returns true if the destination is still as it was when the attempt began. */
   isCurrent(delivery: D, endpoint: Endpoint): boolean
   /** Whether its unit stands still: nothing more is sent through the bulkhead then. */
   standsStill(delivery: D): boolean
   /** Whether a further hook may be tried, after one that didn't take it. */
   mayGoOn(delivery: D): boolean
   /**
-   * What came of it is known: a hook took it, or each has its outcome or was left out. Told once.
+   * Called once, when the result of the attempt is known: a hook accepted the message, or every hook has its
+   * outcome or was left out.
    */
   concluded(delivery: D, endpoint: Endpoint, attempted: AttemptResults): void
-  /** After that: a hook got no request. */
+  /** Called after `concluded` for a hook that got no request. */
   omitted(delivery: D, omitted: Omitted): void
-  /** Nothing of it is under way any more outside of the bulkhead. Told once. */
+  /** Called once, when no request of the attempt is under way any more except in the bulkhead. */
   freed(delivery: D, isConcluded: boolean): void
-  /** Nothing of it is under way any more, and it is concluded. Told once, the last of all. */
+  /** Called once and last, when the attempt is concluded and none of its requests is under way. */
   ended(delivery: D): void
 }
 
@@ -63,43 +64,50 @@ type AttemptParts<D> = {
   sender: Sender
   bulkhead: Bulkhead
   endpoint: Endpoint
-  /** In the order in which they have their turn. */
+  /** The hooks, in the order in which they have their turn. */
   hooks: readonly EndpointHook[]
-  /** Of these, those that get their request through the bulkhead. */
+  /** The hooks among them that get their request through the bulkhead. */
   sick: readonly EndpointHook[]
-  /** What such a request is. */
+  /** The class of the requests through the bulkhead. */
   tryClass: TryClass
-  /** A success ends it only when all others have their outcome as well: what they may still do matters. */
+  /**
+   * If true, a success concludes the attempt only once every other hook has its outcome, because a late
+   * effect of another request would matter.
+   */
   isForAll: boolean
   listener: AttemptListener<D>
   delivery: D
   startedMs: number
-  /** Epoch milliseconds. */
+  /** Returns the time in epoch milliseconds. */
   now: () => number
 }
 
 export type Attempted = SignedMessage & {
   readonly body: Uint8Array
   readonly isAbandoned: boolean
-  /** Only where tracing is on. */
+  /** The trace of the delivery; `undefined` if tracing is off. */
   readonly trace?: Pick<DeliveryTrace, 'posting'> | undefined
-  /** The replay that it came by; '' is none. */
+  /** The id of the replay that sent the delivery; '' if none did. */
   readonly replayJob: string
 }
 
 /**
- * One attempt of a delivery: a request to each hook, those that aren't well in their own time; the first
- * success concludes it. With `failover` one after the other until one succeeds.
+ * An attempt of a delivery: a request to each hook. Hooks that aren't well get theirs through the bulkhead,
+ * when they have their turn. The first success concludes the attempt. With `failover`, the hooks are asked
+ * one after the other until one succeeds.
  */
 export class Attempt<D extends Attempted> {
   readonly #parts: AttemptParts<D>
   readonly #results: HookResult[] = []
   #omitted: readonly Omitted[] = none
-  /** Made once for all hooks that are sent their request at once. */
+  /** The signature headers of all requests that are sent at once. They are made only once. */
   #signatureHeaders: readonly string[] | undefined
-  /** Of the hooks in question, those that were sent a request, handed to the bulkhead, or left out. */
+  /** The number of hooks that were sent a request, handed to the bulkhead, or left out. */
   #begun = 0
-  /** Requests to hooks that are well, and requests through the bulkhead, that are not over. */
+  /**
+   * The requests that are not over: `#open` counts those that were sent at once, `#paced` those that go
+   * through the bulkhead.
+   */
   #open = 0
   #paced = 0
   #isBegun = false
@@ -133,7 +141,7 @@ export class Attempt<D extends Attempted> {
       new HookExchange(this, hook, tryClass, 'open').start()
       return
     }
-    // With `failover` one that comes before a hook that is well is there to see whether it is well too.
+    // With `failover`, a hook that comes before a healthy one is asked only to see whether it has recovered.
     const isProbe = this.#isFailover && this.#isWellAfter(place)
     const paced = new HookExchange(this, hook, isProbe ? 'between' : tryClass, 'paced')
     this.#paced++
@@ -165,7 +173,7 @@ export class Attempt<D extends Attempted> {
 
   post(hook: EndpointHook, exchange: Exchange, way: Way): void {
     const { sender, delivery, startedMs, now } = this.#parts
-    // A signature tells its time, and what was paced may have waited.
+    // A signature contains its time, and a request through the bulkhead may have waited.
     const headers =
       way === 'paced' ? this.#headersAt(now()) : (this.#signatureHeaders ??= this.#headersAt(startedMs))
     const { trace } = delivery
@@ -177,7 +185,7 @@ export class Attempt<D extends Attempted> {
     )
   }
 
-  /** What a request has beside the hook's own headers. */
+  /** Returns the headers that a request has in addition to the hook's own. */
   #headersAt(nowMs: number): readonly string[] {
     const { delivery, endpoint } = this.#parts
     const signature = endpoint.sign(delivery, nowMs)
@@ -216,9 +224,9 @@ export class Attempt<D extends Attempted> {
     this.#reportEnd()
   }
 
-  /** The next hook, or the conclusion, if it is time for that. */
+  /** Starts the next hook, or concludes the attempt, if it is time for that. */
   #goOn(): void {
-    // What is refused at once comes in the middle of the start.
+    // A hook that is refused at once calls back in the middle of the start.
     if (this.#isStarting || this.#isConcluded) return
     const isTaken = this.#results.some(({ verdict }) => verdict.kind === 'delivered')
     const isAllKnown = this.#results.length + this.#omitted.length === this.#begun
@@ -263,10 +271,10 @@ export class Attempt<D extends Attempted> {
 
 const none: readonly Omitted[] = []
 
-/** How long a hook is left alone after a 429 that names no time. */
+/** The pause of a hook after a 429 without a `Retry-After`, in milliseconds. */
 const throttledPauseMs = 1_000
 
-/** Whether a request is made at once or through the bulkhead. */
+/** The way of a request: at once (`open`), or through the bulkhead (`paced`). */
 export type Way = 'open' | 'paced'
 
 type Owner = {
@@ -279,14 +287,17 @@ type Owner = {
   released(way: Way, paced: PacedTry): void
 }
 
-/** One request to one hook. */
+/** A request to one hook. */
 class HookExchange implements Exchange, PacedTry {
   readonly hook: EndpointHook
   readonly tryClass: TryClass
   readonly #attempt: Owner
   readonly #way: Way
   #startedMs = 0
-  /** The breaker's state at the beginning, to tell it what its result is about. */
+  /**
+   * The number of the breaker's state when the request started. It tells the breaker which state the result
+   * is about.
+   */
   #era = 0
 
   constructor(attempt: Owner, hook: EndpointHook, tryClass: TryClass, way: Way) {
@@ -330,13 +341,16 @@ class HookExchange implements Exchange, PacedTry {
     this.#attempt.released(this.#way, this)
   }
 
-  /** Nothing was sent, and nothing ever can be. */
+  /** Ends a request to a hook that can never be sent one. */
   #refused(detail: string): void {
     this.answered({ kind: 'request', detail }, false)
     this.released()
   }
 
-  /** A hook that says 429 works, and asks for less: it is slowed, not broken. */
+  /**
+   * Reports the outcome to the breaker. A hook that answers 429 works and asks for fewer requests, so it is
+   * slowed and doesn't count as failing.
+   */
   #tellBreaker(outcome: Outcome, verdict: Verdict, nowMs: number): void {
     const { breaker } = this.hook
     const isThrottled = outcome.kind === 'answer' && outcome.status === 429

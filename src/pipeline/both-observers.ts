@@ -1,8 +1,8 @@
 import type { PipelineObserver } from './pipeline-ports.ts'
 
 /**
- * What deliveries tell, told to a second one as well, after the first; the first alone where there is no
- * second.
+ * Returns an observer that passes every call to the first observer and then to the second. Returns the first
+ * alone if there is no second.
  */
 export function bothObservers(
   first: PipelineObserver,

@@ -13,11 +13,11 @@ type ConclusionOptions = Pick<PipelineOptions, 'ladder' | 'observer' | 'now'> & 
   readonly account: Account
   readonly judging: Judging
   readonly parking: Parking
-  /** Nothing was sent, since our proxy failed: that was no attempt. */
+  /** Takes an attempt back, because Sluice's outbound proxy failed and nothing was sent. */
   readonly takeBack: (delivery: Delivery, isProxyDown: boolean) => void
 }
 
-/** Draws the conclusion from an attempt that was made. Holds no state of its own. */
+/** Draws the conclusions from attempts. Holds no state of its own. */
 export class Conclusion {
   readonly #options: ConclusionOptions
 
@@ -25,7 +25,7 @@ export class Conclusion {
     this.#options = options
   }
 
-  /** Draws it from an attempt that has at least one result. */
+  /** Decides what becomes of a delivery after an attempt that has at least one result, and does it. */
   draw(delivery: Delivery, endpoint: Endpoint, { results, omitted, startedMs }: AttemptResults): void {
     const { ladder, now, judging, parking, takeBack } = this.#options
     const last = results.at(-1)
@@ -49,7 +49,7 @@ export class Conclusion {
     else parking.follow(delivery, decision, 'failed')
   }
 
-  /** Reports hooks that never get the message: no earlier attempt sent it to them either. */
+  /** Reports the hooks that never get the message. Hooks to which an earlier attempt sent it are left out. */
   reportOmitted(delivery: Delivery, omitted: readonly Omitted[]): void {
     for (const { hookId, why } of omitted) {
       if (delivery.attempts > 1 && !delivery.unsentHooks.includes(hookId)) continue
@@ -58,7 +58,8 @@ export class Conclusion {
   }
 
   /**
-   * It is delivered. Where its user was deleted after it was judged, the `delete` may have come before it.
+   * Settles a delivered message of a user who may have been deleted. If the user was deleted after the
+   * judgement, the `delete` may have arrived first, so the delivery stays on the ladder.
    */
   async #confirm(delivery: Delivery): Promise<void> {
     const { account, judging, parking } = this.#options
@@ -70,8 +71,8 @@ export class Conclusion {
   }
 
   /**
-   * It is delivered, but a request of the same attempt may still be acted on, after a newer value even: a
-   * rung later it is judged once more.
+   * Keeps a delivered message on the ladder, because a request of the same attempt may still take effect
+   * late, even after a newer value. A rung later it is judged once more.
    */
   #outlast(delivery: Delivery): void {
     this.#options.observer.delivered(delivery)
@@ -80,7 +81,7 @@ export class Conclusion {
   }
 }
 
-/** Notes the hooks that no attempt has sent a request so far. A failed proxy sent none. */
+/** Notes the hooks that no attempt has sent a request to so far. A failed proxy has sent none. */
 function noteUnsent(delivery: Delivery, results: readonly HookResult[], omitted: readonly Omitted[]): void {
   const isSent = (id: string): boolean =>
     results.some(({ hookId, outcome }) => hookId === id && outcome.kind !== 'proxy')

@@ -1,12 +1,17 @@
 import type { Outcome } from '../delivery/outcome.ts'
 import { formatWait } from '../retry/duration.ts'
 
-/** Why a delivery was given up, after how many tries, what the last came to, and what to do. Pure. */
+/**
+ * Describes why a delivery was given up, after how many tries, with which last outcome, and what to do. Pure.
+ */
 export function describeDeath(
   reason: 'failed_for_good' | 'expired' | 'expired_untried',
-  /** `lastOutcome`: in words; empty where nothing was ever tried. */
+  /** `lastOutcome` is text; empty if nothing was ever tried. */
   { attempts, lastOutcome }: { readonly attempts: number; readonly lastOutcome: string },
-  /** How long it may be tried, in milliseconds; and the outcome of its last try, where that was just made. */
+  /**
+   * `limitMs` is how long a delivery may be tried, in milliseconds. `last` is the outcome of its last try, if
+   * that was just made.
+   */
   { limitMs, last }: { readonly limitMs: number; readonly last?: Outcome | undefined },
 ): string {
   const within = formatWait(limitMs)

@@ -5,22 +5,24 @@ import type { Verdict } from '../delivery/verdict.ts'
 import type { Carried } from '../retry/carried.ts'
 import { type Ladder, lastTryAt, nextStep, startClock } from '../retry/ladder.ts'
 
-/** What one hook made of one attempt. `mayHaveArrived`: some of a request was written that has no answer. */
+/**
+ * The result of one hook in an attempt. `mayHaveArrived`: part of a request that got no answer was written.
+ */
 export type HookResult = { hookId: string; outcome: Outcome; verdict: Verdict; mayHaveArrived: boolean }
 
-/** Where a delivery goes after an attempt. */
+/** The decision about a delivery after an attempt. */
 export type Decision =
   | { kind: 'delivered' }
   | { kind: 'wait'; waitMs: number; next: Progress }
   | { kind: 'dead'; reason: 'failed_for_good' | 'expired'; next: Progress }
 
-/** What an attempt changes in what the delivery carries. */
+/** The fields of a delivery that an attempt changes. */
 export type Progress = Pick<Carried, 'nextRung' | 'expiresAtMs' | 'failedHooks' | 'notBeforeMs'>
 
 export type AttemptReport = {
   ladder: Ladder
   carried: Progress
-  /** All hooks of the destination, those left out of this attempt too. */
+  /** All hooks of the destination, including those that this attempt left out. */
   hookIds: readonly string[]
   results: readonly HookResult[]
   startedMs: number
@@ -28,8 +30,8 @@ export type AttemptReport = {
 }
 
 /**
- * Decides what follows from an attempt. Any hook's success settles the delivery; a hook that failed for
- * good is left out from now on; when none is left, or no rung of the ladder ends in time, it is dead.
+ * Decides what follows from an attempt. Any hook's success settles the delivery. A hook that failed for good
+ * is left out from now on. If no hook remains, or no rung of the ladder ends in time, the delivery is dead.
  */
 export function decide(report: AttemptReport): Decision {
   const { ladder, carried, results, startedMs, nowMs } = report
@@ -52,8 +54,8 @@ export function decide(report: AttemptReport): Decision {
 }
 
 /**
- * The next rung for hooks that are still to be tried (at least one); nothing was attempted since `carried`
- * was written.
+ * Returns the next rung for hooks that are still to be tried (at least one). Nothing was attempted since
+ * `carried` was written.
  */
 export function waitOn(
   ladder: Ladder,
@@ -70,11 +72,12 @@ export function waitOn(
   return { kind: 'wait', waitMs: step.waitMs, next }
 }
 
-/** What a delivery carries that may not have had its turn. */
+/** The fields of a delivery that may have waited without a turn. */
 export type TurnProgress = Progress & { readonly waits: number; readonly attempts: number }
 
 /**
- * As `waitOn`, for a delivery that had no turn: time goes on by the steps of the ladder, and its rung stays.
+ * Returns the next wait, like `waitOn`, for a delivery that had no turn. Its waits follow the steps of the
+ * ladder, but its rung stays the same.
  */
 export function waitForTurn(
   ladder: Ladder,
@@ -89,12 +92,14 @@ export function waitForTurn(
   return { kind: 'wait', waitMs: step.waitMs, waits: step.next.nextRung - nextRung }
 }
 
-/** Tries that every message has, whatever its hooks answer: one at the start, one at the end. */
+/**
+ * The number of tries that every message has, whatever its hooks answer: one at the start and one at the end.
+ */
 const owedTries = 2
 
 /**
- * Which of its tries a delivery would have now. The four hours of one without a time to expire have not
- * begun. `nowMs`: when it will have had its turn at the latest, in epoch milliseconds.
+ * Returns the class of the try that a delivery would make now. Without a time to expire, its four hours have
+ * not started yet. `nowMs` is the latest time at which its turn comes, in epoch milliseconds.
  */
 export function tryClassOf(
   ladder: Ladder,
@@ -109,7 +114,10 @@ export function tryClassOf(
   return isAtEnd ? 'last' : 'between'
 }
 
-/** The hooks an attempt goes to now: not failed for good, and not asking for a later time. */
+/**
+ * Returns the hooks that an attempt may go to now (`due`): they have not failed for good, and haven't asked
+ * for a later time. `remaining` has the latter too.
+ */
 export function dueHooks<H extends { readonly id: string }>(
   hooks: readonly H[],
   { failedHooks, notBeforeMs }: Pick<Progress, 'failedHooks' | 'notBeforeMs'>,

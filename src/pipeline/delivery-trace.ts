@@ -1,17 +1,17 @@
 import type { EndpointHook } from '../delivery/endpoint.ts'
 import type { CarriedHeaders } from '../retry/carried.ts'
 
-/** The trace of one delivery, until it comes to its end here. */
+/** The trace of one delivery, until the delivery ends in this process. */
 export type DeliveryTrace = {
-  /** Of one that is recorded: log lines name it. */
+  /** The id of a trace that is recorded, for log lines. `undefined` if the trace isn't recorded. */
   readonly traceId: string | undefined
-  /** By which the reader of a retry topic or the dead letters goes on with it. */
+  /** The headers with which the reader of a retry topic or of the dead letters continues the trace. */
   readonly headers: CarriedHeaders
   /**
-   * A request to a hook is about to be made. Gives the headers that it is to have beside the hook's own:
-   * `headers`, and maybe more.
+   * Starts the trace of a request to a hook, just before it is made. Returns the headers to send in addition
+   * to the hook's own: `headers`, and perhaps more.
    */
   posting(hook: EndpointHook, headers: readonly string[]): readonly string[]
-  /** It has come to its end here: delivered, on another topic, or left to the next owner of its record. */
+  /** Ends the trace: the delivery is delivered, on another topic, or left to the next owner of its record. */
   end(): void
 }

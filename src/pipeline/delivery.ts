@@ -9,11 +9,11 @@ import type { Progress } from './decision.ts'
 import type { OrderingKey } from './ordering-keys.ts'
 import type { DeliveryTrace } from './delivery-trace.ts'
 
-/** Is called as a pending record goes on. */
+/** Callbacks for the progress of a pending record. */
 export type PendingRecordListener = {
-  /** It is settled or given back. */
+  /** Called when the record is settled or given back. */
   ended(pending: PendingRecord): void
-  /** All deliveries that are left wait for failing hooks, which have a budget of their own. Called once. */
+  /** Called once, when all remaining deliveries wait for failing hooks, which have a budget of their own. */
   detached(pending: PendingRecord): void
   /**
    * All deliveries have ended, and the record only waits for notes. Returns true if it takes no room any
@@ -22,12 +22,12 @@ export type PendingRecordListener = {
   onlyNoted(pending: PendingRecord): boolean
 }
 
-/** A record that is held until all its deliveries have ended. The last one to end settles it. */
+/** A record that is held until all its deliveries have ended. The last delivery to end settles it. */
 export class PendingRecord {
   readonly record: HeldRecord
   readonly bytes: number
   #remaining: number
-  /** Deliveries that count against the budget of failing hooks. */
+  /** The number of deliveries that count against the budget of failing hooks. */
   #detached = 0
   #isDetached = false
   /** Notes about it that are not written yet. It isn't settled before they are. */
@@ -48,23 +48,26 @@ export class PendingRecord {
     return this.#isDetached
   }
 
-  /** True once one of its deliveries was begun or sent on: dropping the others now would repeat that one. */
+  /**
+   * True once one of its deliveries was started or sent on. Dropping the others now would repeat that
+   * delivery.
+   */
   get isBegun(): boolean {
     return this.#isBegun
   }
 
-  /** One of its deliveries is begun, or sent on. */
+  /** Notes that one of its deliveries is started, or sent on. */
   begin(): void {
     this.#isBegun = true
   }
 
-  /** One of its deliveries waits only for failing hooks. */
+  /** Notes that one of its deliveries waits only for failing hooks. */
   detach(): void {
     this.#detached++
     this.#checkDetached()
   }
 
-  /** That one goes on in its lane, or has come to its end. */
+  /** Notes that a detached delivery continues in its lane, or has ended. */
   attach(): void {
     this.#detached--
   }
@@ -117,17 +120,19 @@ export class PendingRecord {
     this.#listener.detached(this)
   }
 
-  /** One of its deliveries is let go, undelivered: the record must never be settled here. */
+  /**
+   * Notes that one of its deliveries is given up, undelivered. The record must then never be settled here.
+   */
   abandon(): void {
     this.#isVoid = true
     this.complete()
   }
 }
 
-/** How a delivery travels in its lane. */
+/** The terms on which a delivery waits in its lane. */
 export type LaneTerms = { cap: number; laneClass: LaneClass; rate: Rate | undefined }
 
-/** One message on its way to one destination. */
+/** A delivery: one message on its way to one destination. */
 export class Delivery implements Carried {
   readonly pending: PendingRecord
   readonly key: Buffer | null
@@ -139,19 +144,19 @@ export class Delivery implements Carried {
   readonly kind: string
   readonly firstSeenMs: number
   readonly origin: Origin
-  /** The destination's cap on requests in flight, as of when it was last looked at. */
+  /** The destination's limit on requests in flight, from the catalog that was last looked at. */
   laneCap: number
   readonly laneClass: LaneClass
   readonly laneRate: Rate | undefined
   queuedAtMs = 0
   lane: Lane<Delivery> | undefined
-  /** Its destination, as of the catalog `seenIn`. */
+  /** The destination, from the catalog `seenIn`. */
   endpoint: Endpoint | undefined
   seenIn: object | undefined
   #isDetached = false
-  /** It has a place among those that its lane has in flight. */
+  /** True while the delivery counts among those that its lane has in flight. */
   hasPlace = false
-  /** Its attempt came to nothing since the proxy is down: it goes back to wait in its lane. */
+  /** True after an attempt that found the proxy down: the delivery goes back to wait in its lane. */
   isToGoBack = false
   #nextRung: number
   #waits: number
@@ -164,16 +169,19 @@ export class Delivery implements Carried {
   property: PropertyHeader | undefined
   isUncertain: boolean
   #isNewlyUncertain: boolean
-  /** A hook has taken what it carries now: it has only to outlast what may still be done late. */
+  /**
+   * True once a hook has accepted the present message. The delivery then only waits until no earlier request
+   * can take effect late.
+   */
   isDelivered: boolean
-  /** The delivery log has something of it, and so must have its end. */
+  /** True once the delivery log has a record of the delivery, so that it must get a record of the end too. */
   isInLog = false
   readonly replayJob: string
-  /** What it has for itself until it comes to its end; only ever with a property. */
+  /** The ordering key that the delivery holds until it ends. Only a delivery with a property has one. */
   orderingKey: OrderingKey<Delivery> | undefined
-  /** Who waits for the same ordering key behind it. */
+  /** The next delivery that waits for the same ordering key. */
   behind: Delivery | undefined
-  /** Only where tracing is on. */
+  /** The trace; `undefined` if tracing is off. */
   trace: DeliveryTrace | undefined
 
   constructor(
@@ -207,7 +215,8 @@ export class Delivery implements Carried {
     this.lastOutcome = carried.lastOutcome
     this.property = carried.property
     this.isUncertain = carried.isUncertain ?? false
-    // The record of a message says nothing of that: only one of a retry topic or of `replays` does.
+    // The record of a fresh message can't say that it is uncertain. Only a record of a retry topic or of
+    // `replays` can.
     this.#isNewlyUncertain = this.isUncertain && lane.laneClass === 'fresh'
     this.isDelivered = carried.isDelivered ?? false
     this.replayJob = carried.replayJob ?? ''
@@ -216,12 +225,12 @@ export class Delivery implements Carried {
     this.trace = undefined
   }
 
-  /** The rung that it takes next. */
+  /** The rung that the delivery takes next. */
   get nextRung(): number {
     return this.#nextRung
   }
 
-  /** Steps of the ladder that it has waited since its last try without having had its turn. */
+  /** The steps of the ladder that the delivery has waited since its last try without a turn. */
   get waits(): number {
     return this.#waits
   }
@@ -230,59 +239,64 @@ export class Delivery implements Carried {
     return this.#attempts
   }
 
-  /** When its last try may be due, in epoch milliseconds; 0: its clock doesn't run. */
+  /** The latest time for its last try, in epoch milliseconds; 0 while its clock isn't running. */
   get expiresAtMs(): number {
     return this.#expiresAtMs
   }
 
-  /** It has become uncertain since it was read: what its record says is no longer all. */
+  /**
+   * True if the delivery became uncertain after its record was written, so that the record doesn't say so.
+   */
   get isNewlyUncertain(): boolean {
     return this.#isNewlyUncertain
   }
 
-  /** An attempt begins: what it has waited for its turn doesn't count any more. */
+  /** Starts an attempt. The time that the delivery has waited for its turn doesn't count any more. */
   beginAttempt(): void {
     this.pending.begin()
     this.#attempts++
     this.#waits = 0
   }
 
-  /** That was no attempt: nothing of it was sent. */
+  /** Takes back an attempt of which nothing was sent. */
   takeBackAttempt(): void {
     this.#attempts--
   }
 
-  /** Starts its clock, unless that runs already: it expires when the ladder's limit is over. */
+  /**
+   * Starts the clock of the delivery, unless it is running. The delivery expires when the ladder's limit is
+   * over.
+   */
   startClock(ladder: Ladder, nowMs: number): void {
     this.#expiresAtMs = startClock(ladder, this.#expiresAtMs, nowMs)
   }
 
-  /** It doesn't expire until its clock is started anew. */
+  /** Stops the clock. The delivery doesn't expire until the clock is started again. */
   stopClock(): void {
     this.#expiresAtMs = 0
   }
 
-  /** Has it expire no later than if its clock were started now. */
+  /** Makes the delivery expire no later than if its clock were started now. */
   limitClock(ladder: Ladder, nowMs: number): void {
     this.#expiresAtMs = Math.min(this.#expiresAtMs, clockEnd(ladder, nowMs))
   }
 
-  /** It waits on a rung without an attempt: the next one is next. */
+  /** Notes that the delivery waits on a rung without an attempt. The rung after it is the next one. */
   takeRung(rung: number): void {
     this.#nextRung = rung + 1
   }
 
-  /** It had no turn, and has waited so many steps for it. */
+  /** Notes that the delivery had no turn, and the steps that it has waited for one. */
   waitForTurn(waits: number): void {
     this.#waits = waits
   }
 
-  /** Takes the place in the lane of an older one, and what that has waited there. */
+  /** Takes over an older delivery's place in the lane, with the time that it has waited there. */
   takePlaceOf(older: Delivery): void {
     this.queuedAtMs = older.queuedAtMs
   }
 
-  /** It waits only for failing hooks. */
+  /** Notes that the delivery waits only for failing hooks. */
   detach(): void {
     if (this.#isDetached) return
     this.#isDetached = true
@@ -295,21 +309,21 @@ export class Delivery implements Carried {
     this.pending.attach()
   }
 
-  /** It has come to its end. */
+  /** Ends the delivery. */
   complete(): void {
     this.trace?.end()
     this.attach()
     this.pending.complete()
   }
 
-  /** It is let go, undelivered. */
+  /** Gives the delivery up, undelivered. */
   abandon(): void {
     this.trace?.end()
     this.attach()
     this.pending.abandon()
   }
 
-  /** Takes over what an attempt, or a wait, has changed. */
+  /** Takes over the changes that an attempt, or a wait, has made. */
   progress({ nextRung, expiresAtMs, failedHooks, notBeforeMs }: Progress): void {
     this.#nextRung = nextRung
     this.#expiresAtMs = expiresAtMs
@@ -318,15 +332,15 @@ export class Delivery implements Carried {
   }
 
   /**
-   * It is delivered, and has only to outlast what may still be done late: what is sent then, if anything,
-   * begins at the first rung.
+   * Marks the message as delivered. The delivery then waits until no earlier request can take effect late. If
+   * a correction has to be sent, it begins at the first rung.
    */
   outlast(): void {
     this.isDelivered = true
     this.progress({ nextRung: 0, expiresAtMs: 0, failedHooks: this.failedHooks, notBeforeMs: nowhere })
   }
 
-  /** What holds now goes in place of what it carried. */
+  /** Replaces the message by one with the present value. */
   replaceBy({ messageId, body, since }: { messageId: string; body: Buffer; since: string }): void {
     this.isDelivered = false
     this.messageId = messageId

@@ -25,13 +25,13 @@ type EntranceOptions = Pick<
   readonly groupShare: GroupShare
 }
 
-/** A delivery that was made of a record, and where it goes. */
+/** A delivery that was made from a record, and its destination. */
 export type Entered = { readonly delivery: Delivery; readonly destination: DestinationDefinition }
 
-/** The message that is routed, and the record that it came with. */
+/** The ids of a message that is routed, and its record. */
 type RoutedRecord = { readonly sourceId: string; readonly messageId: string; readonly record: HeldRecord }
 
-/** What is delivered of a message that is made here. */
+/** The fields that a delivery carries of its message. */
 type OwnMessage = Pick<Carried, 'sourceId' | 'messageId' | 'kind' | 'property' | 'isUncertain' | 'replayJob'>
 
 type Routed = {
@@ -41,8 +41,7 @@ type Routed = {
 }
 
 /**
- * Makes deliveries of records, or settles or refuses records of which there are none. Holds no state of its
- * own.
+ * Turns records into deliveries. Settles or refuses the records that lead to none. Holds no state of its own.
  */
 export class Entrance {
   readonly #options: EntranceOptions
@@ -51,7 +50,7 @@ export class Entrance {
     this.#options = options
   }
 
-  /** A record of `events`. */
+  /** Makes the deliveries of a record of `events`. */
   event(record: HeldRecord, content: RecordContent): readonly Entered[] {
     const { catalog, observer, account } = this.#options
     const sourceId = headerText(content.headers, 'source-id')
@@ -92,7 +91,7 @@ export class Entrance {
     })
   }
 
-  /** An Identify that a record of `memberships` or `replays` causes. */
+  /** Makes the deliveries of the Identify that a record of `memberships` or `replays` causes. */
   identify(record: HeldRecord, identify: IdentifyToDeliver): readonly Entered[] {
     const { spaceId, userId, property, since, messageId, body } = identify
     const { catalog, observer, exits, account, backfillNeeds } = this.#options
@@ -108,7 +107,8 @@ export class Entrance {
     if (!space.enabled) observer.notRouted('source_disabled')
     const about = { sourceId: spaceId, messageId, record }
     const to = space.enabled ? this.#route({ type: 'identify' }, connected, about) : []
-    // A superseded one too: where it may have been sent, nothing is sent after its late effect.
+    // These destinations are marked for a superseded Identify too: if a previous owner has sent it to them,
+    // no correction follows its late effect.
     const marked = to.length < connected.length ? backfillNeeds.tellOfUnrouted(connected, to, spaceId) : none
     const message: OwnMessage = {
       sourceId: spaceId,
@@ -121,12 +121,12 @@ export class Entrance {
     return this.#deliveriesOf(record, routed, { userId, bodyBytes: body.length }, marked)
   }
 
-  /** A deletion request: a `delete` for each destination of each of its sources. */
+  /** Makes the deliveries of a deletion request: a `delete` for each destination of each of its sources. */
   deletion(record: HeldRecord, { userId, deletes }: DeleteToDeliver): readonly Entered[] {
     const { catalog, observer } = this.#options
     const { sources, destinationsBySource } = catalog()
     const routed = deletes.flatMap(({ sourceId, messageId, body }): readonly Routed[] => {
-      // One that is switched off has sent something before: what came of that is to be deleted too.
+      // A source that is off may have sent messages before. Their effects must be deleted too.
       if (!sources.has(sourceId)) {
         observer.unknownSource(sourceId, record)
         return []
@@ -140,7 +140,10 @@ export class Entrance {
     return this.#deliveriesOf(record, routed, { userId, bodyBytes })
   }
 
-  /** A record of a retry topic that has come due, or of `replays`. `undefined`: it was refused. */
+  /**
+   * Makes the delivery of a record of a retry topic that has come due, or of `replays`. `undefined`: the
+   * record was refused.
+   */
   carried(record: HeldRecord, content: RecordContent): Delivery | undefined {
     const { key, value, headers } = content
     const decoded = decodeCarried(headers)
@@ -158,7 +161,8 @@ export class Entrance {
       body: Buffer.from(value),
       lane: this.#laneTerms(destination, record.topic === topics.replays ? 'backfill' : 'retry'),
     })
-    // No record of ours is later; one that says so would go round for ever.
+    // No record that Sluice wrote expires later than this. A record that claimed to would stay on the ladder
+    // forever.
     delivery.limitClock(ladder, now())
     if (carried.property !== undefined && record.mayHaveBegun === true) delivery.becomeUncertain()
     return delivery
@@ -174,7 +178,10 @@ export class Entrance {
     return none
   }
 
-  /** A throw would be a fault of ours, and must not stop the partition. */
+  /**
+   * Brings a message into its canonical form. An exception would be a bug in Sluice and must not stop the
+   * partition, so the message is refused.
+   */
   #enter(record: HeldRecord, { key, value }: RecordContent): EnterResult | InternalFault {
     const { limits, topics } = this.#options
     const { partition, offset, timestampMs } = record
@@ -191,14 +198,15 @@ export class Entrance {
   }
 
   /**
-   * Asked last, so that nothing is remembered of what was refused or went to nobody: that may be sent again.
+   * Returns true if the message came before. It is called last, so that refused messages, and those that went
+   * to nobody, aren't remembered: they may be sent again.
    */
   #isRepeat(record: HeldRecord, sourceId: string, messageId: string): boolean {
     const { repeats, observer } = this.#options
     try {
       return repeats?.isRepeat(record, sourceId, messageId) ?? false
     } catch (error) {
-      // A repeat too many does no harm: receivers know it by its id.
+      // An extra repeat does no harm: receivers recognize it by its id.
       observer.failed(error)
       return false
     }
@@ -230,7 +238,10 @@ export class Entrance {
     }
   }
 
-  /** Settles a record of which there are none, once all is `marked`. */
+  /**
+   * Makes the deliveries of a record. If there are none, settles the record once all promises in `marked`
+   * have resolved.
+   */
   #deliveriesOf(
     record: HeldRecord,
     routed: readonly Routed[],
@@ -265,7 +276,7 @@ export class Entrance {
   }
 }
 
-/** What a delivery carries that nobody has tried to make. */
+/** Returns the fields of a delivery that has not been tried yet. */
 function freshOf(message: OwnMessage, { id }: DestinationDefinition, record: HeldRecord): Carried {
   return {
     ...message,

@@ -17,7 +17,7 @@ type ExitsOptions = Pick<PipelineOptions, 'catalog' | 'topics' | 'observer' | 'o
   readonly orderingKeys: OrderingKeys<Delivery>
 }
 
-/** Which headers of a refused record its dead letter keeps. */
+/** Returns the headers of a refused record that its dead letter keeps. */
 export type KeepHeaders = (headers: ReceivedHeaders) => CarriedHeaders
 
 const tooLarge = {
@@ -26,7 +26,7 @@ const tooLarge = {
 } as const
 
 /**
- * The ways out of the pipeline: settled, on a retry topic, in the dead letters. Holds no state of its own.
+ * The ways out of the pipeline: settled, on a retry topic, or in the dead letters. Holds no state of its own.
  */
 export class Exits {
   readonly #options: ExitsOptions
@@ -35,7 +35,7 @@ export class Exits {
     this.#options = options
   }
 
-  /** The delivery has come to its end, and nothing more is to be done for it. */
+  /** Ends a delivery for which nothing more has to be done. */
   settle(delivery: Delivery): void {
     this.#options.orderingKeys.leave(delivery)
     delivery.complete()
@@ -52,7 +52,7 @@ export class Exits {
     this.settle(delivery)
   }
 
-  /** Puts the delivery on the retry topic of that wait. */
+  /** Writes the delivery to the retry topic for the wait. */
   retry(delivery: Delivery, waitMs: number, why: ParkReason): void {
     const { topics, observer } = this.#options
     observer.parked(delivery, why, waitMs)
@@ -67,7 +67,7 @@ export class Exits {
   }
 
   /**
-   * Puts a record that can't be delivered to anybody into the dead letters as it is, with the headers that
+   * Writes a record that can't be delivered to anybody to the dead letters, unchanged, with the headers that
    * are known.
    */
   refuse(
@@ -83,7 +83,7 @@ export class Exits {
     const letter: OutboundRecord = {
       topic: topics.deadLetters,
       partition,
-      // Copies, so that no fetch is kept while Kafka takes nothing.
+      // The bytes are copied, so that no fetch stays in memory while Kafka accepts nothing.
       key: key === null ? null : Buffer.from(key),
       value: value === null ? null : Buffer.from(value),
       headers: {
@@ -99,7 +99,10 @@ export class Exits {
     return pending
   }
 
-  /** Refuses an Identify whose space is none any more, with all that a replay of it needs. */
+  /**
+   * Refuses an Identify whose space no longer exists. The dead letter has everything that a replay of it
+   * needs.
+   */
   refuseIdentify(
     record: HeldRecord,
     { userId, spaceId, property, since, messageId, body }: IdentifyToDeliver,
@@ -135,12 +138,14 @@ export class Exits {
     account.end()
   }
 
-  /** Resolves once the broker has it, in full, or without what makes it too large. */
+  /**
+   * Writes a dead letter. Resolves once the broker has it, whole or without the parts that make it too large.
+   */
   async #writeDeadLetter(letter: OutboundRecord): Promise<void> {
     for (const form of formsOf(letter)) {
       if (await this.#isTaken(form)) return
     }
-    // Going on would lose it. The check of the topics at the next start says what is wrong.
+    // To go on would lose the record. The check of the topics at the next start reports what is wrong.
     throw new Error(`${letter.topic} does not even accept a small record: see its max.message.bytes`)
   }
 
@@ -159,16 +164,19 @@ export function keptOfEvent(headers: ReceivedHeaders): CarriedHeaders {
   return sourceId === undefined ? {} : { 'source-id': sourceId }
 }
 
-/** The dead letter's own `origin` is the record of the retry topic. */
+/**
+ * Returns the known headers of a record of a retry topic. The dead letter's own `origin` is that record, so
+ * the `origin` in it is renamed.
+ */
 function keptOfCarried(headers: ReceivedHeaders): CarriedHeaders {
   const { origin, ...kept } = salvageCarried(headers)
   return origin === undefined ? kept : { ...kept, 'carried-origin': origin }
 }
 
-/** Ids of the catalog have at most so many characters. */
+/** The longest id that the catalog allows, in characters. */
 const maxQuotedCharacters = 100
 
-/** An id that came with a record, for a sentence of a dead letter. */
+/** Quotes an id from a record, for a sentence of a dead letter. */
 export function quote(id: string): string {
   if (id.length <= maxQuotedCharacters) return JSON.stringify(id)
   return `${JSON.stringify(id.slice(0, maxQuotedCharacters))}…, whose id is too long`

@@ -1,30 +1,33 @@
 import type { PropertyHeader } from '../message/property-header.ts'
 
-/** What is delivered without having been a message of `events`. */
+/** Messages that are delivered without having been a message of `events`. */
 
-/** An Identify that tells one property of a user, as its record of `memberships` causes it. */
+/** An Identify with one property of a user, caused by its record of `memberships`. */
 export type IdentifyToDeliver = PropertyHeader & {
   readonly kind: 'identify'
   readonly messageId: string
-  /** Canonical, and kept: no slice of a fetch. */
+  /** The canonical body, with memory of its own: not a slice of a fetch. */
   readonly body: Buffer
   /**
-   * A newer value is known, but an owner before may have sent this one, and a server may act on it late: it
-   * isn't sent, and waits on the first rung to be judged then.
+   * True if a newer value is known but a previous owner may have sent this one, so that a server may act on
+   * it late. This Identify isn't sent. It waits on the first rung, and is judged then.
    */
   readonly isSuperseded?: boolean
 }
 
-/** A `delete` for each affected source: they differ, since a receiver may get several. */
+/**
+ * The `delete` messages of a deletion request, one for each affected source. They differ, since a receiver
+ * may get several of them.
+ */
 export type DeleteToDeliver = {
   readonly userId: string
   readonly deletes: readonly {
     readonly sourceId: string
     readonly messageId: string
-    /** Canonical, and kept: no slice of a fetch. */
+    /** The canonical body, with memory of its own: not a slice of a fetch. */
     readonly body: Buffer
   }[]
 }
 
-/** Why a delivery ended without an attempt to make it. */
+/** The reason why a delivery ended without an attempt. */
 export type DropReason = 'superseded' | 'suppressed'

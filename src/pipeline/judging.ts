@@ -12,13 +12,13 @@ type JudgingOptions = Pick<PipelineOptions, 'catalog' | 'judge' | 'needsJudging'
   readonly exits: Exits
   readonly isDraining: () => boolean
   readonly enqueue: (delivery: Delivery, destination: DestinationDefinition | undefined) => void
-  /** It isn't to be delivered here any more. */
+  /** Gives up a delivery that must not be made here any more. */
   readonly letGo: (delivery: Delivery) => void
 }
 
 /**
- * Asks what becomes of deliveries that waited, and does it: a retry that a newer value of its property has
- * superseded is dropped, unless it is uncertain (`src/audience/superseding.ts` says which). Holds no state of
+ * Judges deliveries that waited, and carries the results out. A retry that a newer value of its property has
+ * superseded is dropped, unless it is uncertain (`src/audience/superseding.ts` decides). Holds no state of
  * its own.
  */
 export class Judging {
@@ -29,7 +29,8 @@ export class Judging {
   }
 
   /**
-   * Whether a delivery that waited is to be judged. A `delete` is never too late, whoever asks for another.
+   * Returns true if a delivery that waited must be judged. A `delete` never needs to be: another deletion
+   * request doesn't make it obsolete.
    */
   isNeededBy({ kind, sourceId, property, pending }: Delivery): boolean {
     const { judge, needsJudging } = this.#options
@@ -38,15 +39,18 @@ export class Judging {
     return needsJudging?.(sourceId, pending.record.partition, hasProperty) ?? hasProperty
   }
 
-  /** Whether the user of a property may have been deleted since it was judged: rather too often than not. */
+  /**
+   * Returns true if the user of a property may have been deleted since the delivery was judged. The answer
+   * may wrongly be true, but never wrongly false.
+   */
   mayBeDeleted({ property, pending }: Delivery): boolean {
     if (property === undefined) return false
     return this.#options.mayBeDeleted?.(property, pending.record.partition) ?? false
   }
 
   /**
-   * One with a property has its ordering key meanwhile: a newer value waits, so what is said now still holds
-   * when it is sent.
+   * Judges a waiting delivery, and carries the result out. A delivery with a property holds its ordering key
+   * meanwhile. So a newer value waits, and the judgement is still right when the delivery is sent.
    */
   async judge(delivery: Delivery): Promise<void> {
     const { account, letGo } = this.#options
@@ -58,15 +62,15 @@ export class Judging {
   }
 
   /**
-   * Whether what was delivered still holds: its user may have been deleted after it was judged, so that the
-   * `delete` came before it.
+   * Returns true if a delivered message still holds. Its user may have been deleted after it was judged, and
+   * then the `delete` may have arrived first.
    */
   async stillHolds(delivery: Delivery): Promise<boolean> {
     const judgement = await this.#judgementOf(delivery)
     return judgement !== undefined && isOfSame(delivery, judgement)
   }
 
-  /** Nothing when it isn't to be delivered here any more. */
+  /** Judges a delivery. `undefined` if it must not be made here any more. */
   async #judgementOf(delivery: Delivery): Promise<Judgement | undefined> {
     const { judge, isDraining } = this.#options
     const { sourceId, firstSeenMs, property, body, isUncertain, pending } = delivery
@@ -75,7 +79,7 @@ export class Judging {
     try {
       judgement = await judge?.(property === undefined ? waiting : { ...waiting, property })
     } catch (error) {
-      // To send it or to drop it could both be wrong: the process ends, and its next owner asks again.
+      // Both sending and dropping it could be wrong. So the process ends, and the next owner asks again.
       if (!isDraining() && !delivery.isAbandoned) throw error
     }
     return isDraining() || delivery.isAbandoned ? undefined : judgement
@@ -84,13 +88,13 @@ export class Judging {
   #carryOut(delivery: Delivery, judgement: Judgement): void {
     const { exits, backfillNeeds, catalog, enqueue } = this.#options
     if (delivery.isDelivered && isOfSame(delivery, judgement)) {
-      // What was done late has changed nothing.
+      // No late request has changed the value.
       exits.settle(delivery)
       return
     }
     switch (judgement.kind) {
       case 'superseded':
-        // What is newer went to those that were connected.
+        // The newer value went only to the destinations that were connected then.
         if (!this.#isConnected(delivery)) backfillNeeds.tellOf(delivery)
         exits.drop(delivery, judgement.kind)
         return
@@ -112,7 +116,7 @@ export class Judging {
   }
 }
 
-/** Whether what is to be sent is what the delivery has already. */
+/** Returns true if the message to send is the one that the delivery already has. */
 function isOfSame({ messageId }: Delivery, judgement: Judgement): boolean {
   return judgement.kind === 'send' || (judgement.kind === 'send_current' && judgement.messageId === messageId)
 }

@@ -6,9 +6,9 @@ import type { PipelineOptions } from './pipeline-ports.ts'
 type BackfillNeedsOptions = Pick<PipelineOptions, 'needsBackfill'> & { readonly account: Account }
 
 /**
- * Tells which destinations need a backfill, since they missed a value of a property: it ended in the dead
- * letters, wasn't routed to them, or was superseded by one that went to others. Who hears it keeps the mark
- * (`src/backfill/mark-keeper.ts`). Holds no state of its own.
+ * Reports the destinations that need a backfill because they missed a value of a property. The value ended in
+ * the dead letters, wasn't routed to them, or was superseded by one that went to others. The mark is kept by
+ * `src/backfill/mark-keeper.ts`. Holds no state of its own.
  */
 export class BackfillNeeds {
   readonly #options: BackfillNeedsOptions
@@ -17,7 +17,7 @@ export class BackfillNeeds {
     this.#options = options
   }
 
-  /** Tells that the destination of the delivery needs a backfill, where what it missed is of a property. */
+  /** Reports that the destination of a delivery needs a backfill, if the delivery has a property. */
   tellOf({ destinationId, property, pending }: Delivery): void {
     if (property === undefined) return
     const marked = this.#options.needsBackfill?.(destinationId, property.spaceId)
@@ -25,8 +25,8 @@ export class BackfillNeeds {
   }
 
   /**
-   * Tells that the destinations need a backfill that are connected to a space and don't get a value of it.
-   * Each promise resolves once that is on record.
+   * Reports the destinations that are connected to a space and don't get a value of it. Each promise resolves
+   * once the mark is written.
    */
   tellOfUnrouted(
     connected: readonly DestinationDefinition[],

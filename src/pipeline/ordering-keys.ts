@@ -3,34 +3,36 @@ import type { PropertyHeader } from '../message/property-header.ts'
 
 /**
  * Lets one Identify at a time through for each ordering key: a property of a user in a space, at one
- * destination. Two under way at once could arrive in either order. Keys of which nothing is under way take no
- * memory, and a step takes the same time however many keys there are.
+ * destination. Two of them under way at once could arrive in either order. Idle keys take no memory, and a
+ * step takes the same time however many keys there are.
  *
- * Fresh deliveries come in the order of their values: a fresh one replaces all that wait. A retry may be
- * older or newer than those. It waits in line, and whoever takes it from there has to judge it.
+ * Fresh deliveries come in the order of their values, so a fresh one replaces all that wait. A retry may be
+ * older or newer than those. It waits in line, and must be judged when it gets the key.
  */
 
-/** What takes turns. */
+/** A delivery that takes turns for its ordering key. */
 export type Sequenced<D> = {
   readonly destinationId: string
   readonly property: PropertyHeader | undefined
   readonly laneClass: LaneClass
   readonly isAbandoned: boolean
   readonly isUncertain: boolean
-  /** Set while this delivery holds its ordering key. */
+  /** The ordering key, while this delivery holds it. */
   orderingKey: OrderingKey<D> | undefined
-  /** The next that waits for the same ordering key. */
+  /** The next delivery that waits for the same ordering key. */
   behind: D | undefined
   becomeUncertain(): void
 }
 
-/** The delivery that holds an ordering key, and those that wait for it. Only `OrderingKeys` changes it. */
+/**
+ * The delivery that holds an ordering key, and those that wait for the key. Only `OrderingKeys` changes it.
+ */
 export type OrderingKey<D> = { readonly key: string; holder: D; first: D | undefined; last: D | undefined }
 
 export type OrderingKeysOptions<D> = {
-  /** It has been replaced by a newer one and is done with. */
+  /** Called for a waiting delivery that a newer one has replaced. Nothing more happens with it here. */
   superseded: (delivery: D) => void
-  /** It waited, and has its ordering key now. Must only take note of that. */
+  /** Called when a waiting delivery gets its ordering key. The callback must only take note of that. */
   next: (delivery: D) => void
 }
 
@@ -43,18 +45,18 @@ export class OrderingKeys<D extends Sequenced<D>> {
     this.#options = options
   }
 
-  /** Those that have something under way. */
+  /** The number of keys that are held. */
   get size(): number {
     return this.#orderingKeys.size
   }
 
-  /** Deliveries that wait. */
+  /** The number of deliveries that wait. */
   get waiting(): number {
     return this.#waiting
   }
 
   /**
-   * Gives true when the delivery holds its key now, and must `leave` it. Otherwise it waits until it is
+   * Returns true if the delivery holds its key now, and must `leave` it. Otherwise it waits until it is
    * `next` or superseded.
    */
   enter(delivery: D, property: PropertyHeader): boolean {
@@ -71,7 +73,7 @@ export class OrderingKeys<D extends Sequenced<D>> {
   }
 
   /**
-   * Gives the fresh delivery behind `holder`, which holds the key from now on, or `holder` where there is
+   * Returns the fresh delivery that waits behind `holder`, and gives it the key. Returns `holder` if there is
    * none.
    */
   newestOf(holder: D): D {
@@ -85,7 +87,7 @@ export class OrderingKeys<D extends Sequenced<D>> {
     return newer
   }
 
-  /** Hands the key to the next in line. Does nothing for a delivery that holds no key. */
+  /** Passes the key to the next delivery in line. Does nothing for a delivery that holds no key. */
   leave(delivery: D): void {
     const { orderingKey } = delivery
     if (orderingKey === undefined) return
@@ -99,7 +101,7 @@ export class OrderingKeys<D extends Sequenced<D>> {
     this.#options.next(next)
   }
 
-  /** Takes those that wait out of their lines; the others keep their order. */
+  /** Removes the waiting deliveries that `isToGo` accepts. The others keep their order. */
   takeWaiting(isToGo: (delivery: D) => boolean): D[] {
     const taken: D[] = []
     for (const orderingKey of this.#orderingKeys.values()) {
@@ -116,7 +118,7 @@ export class OrderingKeys<D extends Sequenced<D>> {
 
   #supersedeWaiting(orderingKey: OrderingKey<D>, by: D): void {
     for (let older = this.#shift(orderingKey); older !== undefined; older = this.#shift(orderingKey)) {
-      // What the older one may still do late, the newer one has to outlast.
+      // The newer one has to follow any late effect of the older one.
       if (older.isUncertain) by.becomeUncertain()
       this.#options.superseded(older)
     }
@@ -146,7 +148,7 @@ function pass<D extends Sequenced<D>>(orderingKey: OrderingKey<D>, from: D, to: 
   orderingKey.holder = to
 }
 
-/** Lengths make it unambiguous, whatever the ids hold. */
+/** Returns the text of an ordering key. The lengths make it unambiguous, whatever the ids contain. */
 function keyOf(destinationId: string, { userId, spaceId, property }: PropertyHeader): string {
   return `${destinationId.length},${spaceId.length},${property.length},${destinationId}${spaceId}${property}${userId}`
 }

@@ -10,8 +10,8 @@ export type OutboundRecord = {
 }
 
 /**
- * The forms of a dead letter, each smaller than the one before. What one leaves out is where its `origin`
- * says.
+ * Returns the forms of a dead letter, each smaller than the one before. The parts that a form leaves out are
+ * at its `origin`.
  */
 export function formsOf(letter: OutboundRecord): readonly OutboundRecord[] {
   const withoutValue: OutboundRecord = {

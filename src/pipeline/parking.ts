@@ -18,7 +18,7 @@ export class Parking {
     this.#options = options
   }
 
-  /** Does what was decided. `last` is the outcome that a dead letter names. */
+  /** Carries out a decision. `last` is the outcome that a dead letter names. */
   follow(delivery: Delivery, decision: Decision, why: ParkReason, last?: Outcome): void {
     const { observer, exits } = this.#options
     if (decision.kind === 'delivered') {
@@ -39,13 +39,13 @@ export class Parking {
   }
 
   /**
-   * Sends a delivery on without an attempt. One that was never tried, or whose destination pauses, doesn't
-   * expire.
+   * Sends a delivery on without an attempt. It doesn't expire while its clock isn't running: until its first
+   * try, and while its destination is paused. A wait for a turn (`paced`) or for the proxy starts the clock.
    */
   park(delivery: Delivery, why: Exclude<ParkReason, 'failed' | 'not_before'>): void {
     const { ladder, now, exits } = this.#options
     if (why === 'paused') delivery.stopClock()
-    // The four hours run while the customer is down, whether we tried or knew better.
+    // The four hours run while the customer's server is down, whether Sluice tried it or knew better.
     if (why === 'paced' || why === 'proxy') delivery.startClock(ladder, now())
     if (delivery.expiresAtMs === 0) {
       const { rung, waitMs } = nextParkingStep(ladder, delivery.nextRung)
@@ -59,11 +59,14 @@ export class Parking {
     else this.follow(delivery, waitOn(ladder, delivery, remaining, now()), why)
   }
 
-  /** A delivery that was not begun stays behind, for the next owner of its record. */
+  /**
+   * Gives up a delivery that isn't started, so that the next owner of its record makes it. Parks it instead
+   * if that would make the record's other deliveries again.
+   */
   letGo(delivery: Delivery, why: 'shutdown' | 'handover'): void {
     const { isBegun, record } = delivery.pending
-    // Its record's other deliveries were begun: if this one stayed behind, they would be made again. Where
-    // they are in any case, so is this one.
+    // The record's other deliveries were started. If this one were given up, the next owner would make all of
+    // them again. If the next owner does that in any case, this one is given up too.
     if ((isBegun && record.isElsewhere !== true) || delivery.isNewlyUncertain) {
       this.park(delivery, why)
       return
@@ -71,7 +74,7 @@ export class Parking {
     this.#options.exits.leaveBehind(delivery)
   }
 
-  /** Waits for hooks that asked for a later time than now. */
+  /** Makes a delivery wait for hooks that asked for a later time. */
   waitForHooks(delivery: Delivery, hookIds: readonly string[], nowMs: number): void {
     if (hookIds.length === 0) this.expire(delivery, 'failed_for_good')
     else this.follow(delivery, waitOn(this.#options.ladder, delivery, hookIds, nowMs), 'not_before')

@@ -27,7 +27,7 @@ export type Outlet = {
   produce(record: OutboundRecord): Promise<'acknowledged' | 'refused'>
 }
 
-/** Why a delivery was put on a retry topic. */
+/** The reason why a delivery was written to a retry topic. */
 export type ParkReason =
   | 'failed'
   | 'not_before'
@@ -46,34 +46,42 @@ export type NotRoutedReason =
   | 'filtered_by_integrations'
 
 /**
- * How a delivery came to its first try: straight from its lane, through the bulkhead since its hook isn't
- * well, after it had waited on the ladder, or from `replays`.
+ * The way in which a delivery came to its first try: straight from its lane, through the bulkhead because its
+ * hook isn't well, after a wait on the ladder, or from `replays`.
  */
 export type FirstTryWay = 'direct' | 'paced' | 'parked' | 'replayed'
 
-/** Hears what happens, for metrics and logs. */
+/** Callbacks for metrics and logs. */
 export type PipelineObserver = {
   /**
-   * The first request of its first attempt is about to be made. Told again where the proxy did not let that
-   * one through.
+   * Called before the first request of the first attempt. Called again if the proxy did not let that request
+   * through.
    */
   firstTried(delivery: Delivery, way: FirstTryWay): void
   attempted(delivery: Delivery, result: HookResult, durationMs: number): void
   delivered(delivery: Delivery): void
-  /** A hook gets no request of a message that another hook of its destination has taken. */
+  /**
+   * Called for a hook that gets no request of a message that another hook of its destination has accepted.
+   */
   omitted(delivery: Delivery, hookId: string, why: OmitReason): void
   parked(delivery: Delivery, why: ParkReason, waitMs: number): void
   deadLettered(reason: DeadReason, detail: string, where: HeldRecord, delivery: Delivery | undefined): void
   notRouted(reason: NotRoutedReason): void
-  /** After that, of a destination that is connected to the source of a message: it doesn't get it. */
+  /**
+   * Called after `notRouted` for each destination that is connected to the message's source and doesn't get
+   * the message.
+   */
   filtered?(reason: SkipReason, message: FilteredMessage, where: HeldRecord): void
-  /** A delivery has ended, and nothing was sent: that is as it should be. */
+  /** Called when a delivery has ended and nothing was sent, as it should be. */
   dropped(delivery: Delivery, why: DropReason): void
-  /** A deletion names a source that the catalog doesn't have: it goes to nobody for that one. */
+  /**
+   * Called when a deletion names a source that the catalog doesn't have. For that source the deletion goes to
+   * nobody.
+   */
   unknownSource(sourceId: string, where: HeldRecord): void
-  /** A message was dropped, since it came before. */
+  /** Called when a message was dropped because it came before. */
   repeated(where: HeldRecord, sourceId: string, messageId: string): void
-  /** A fault of ours, that has not harmed any message. */
+  /** Called on a bug in Sluice that has not harmed any message. */
   failed(error: unknown): void
 }
 
@@ -86,22 +94,26 @@ export type FilteredMessage = {
   readonly kind: string
 }
 
-/** Knows which messages came before. */
+/** The memory of messages that came before. */
 export type RepeatFilter = {
   /**
-   * Says yes only of a message that another record has brought before, in the same partition; else remembers
-   * it.
+   * Returns true only if another record of the same partition has brought the message before. Otherwise
+   * remembers the message.
    */
   isRepeat(record: HeldRecord, sourceId: string, messageId: string): boolean
 }
 
 /**
- * What the pipeline needs of tracing. Where tracing is off there is none of it, and nothing is done for it.
+ * The calls that the pipeline makes to tracing. It is absent while tracing is off, so that tracing then costs
+ * nothing.
  */
 export type PipelineTracing = {
-  /** A delivery of a record was made: it goes on with the record's trace, or begins one. */
+  /** Continues the trace of a record for one of its deliveries, or starts a new trace. */
   begin(delivery: Delivery): DeliveryTrace
-  /** By which readers of another topic go on with the trace of a record that has no delivery. */
+  /**
+   * Returns the headers with which readers of another topic continue the trace of a record that has no
+   * delivery.
+   */
   headersOf(record: HeldRecord): CarriedHeaders
 }
 
@@ -110,7 +122,7 @@ export type PipelineOptions = {
   sender: Sender
   outlet: Outlet
   observer: PipelineObserver
-  /** Absent: repeats are delivered. */
+  /** The filter of repeats. Without it, repeats are delivered. */
   repeats?: RepeatFilter
   ladder: Ladder
   topics: { events: string; retryPrefix: string; replays: string; deadLetters: string }
@@ -119,68 +131,80 @@ export type PipelineOptions = {
   laneWaitMs: number
   lanePatienceMs: number
   breaker: BreakerOptions
-  /** What requests to hooks that aren't well may take. */
+  /** The limits on requests to hooks that aren't well. */
   bulkhead: BulkheadOptions
-  /** Records and bytes that may be held at once; past either, `onPressure(true)` asks for no more. */
+  /**
+   * The limits on records and bytes that are held at once. Past either, `onPressure(true)` asks for no more.
+   */
   buffer: { records: number; bytes: number }
   onPressure: (isFull: boolean) => void
-  /** A lane can't keep up with messages that are late already: fetching those should wait. */
+  /** Called when a lane can't keep up with messages that are late already: fetching those should wait. */
   onCongested: (isCongested: boolean) => void
   /**
-   * Asked before each request; false: what is held may be somebody else's by now, and nothing is begun until
-   * `setStalled(false)`, or until it is asked again.
+   * Asked before each request. False: other members may own the held records by now, so no request is started
+   * until `setStalled(false)`, or until it is asked again.
    */
   mayBegin?: () => boolean
   /**
-   * What becomes of a delivery that has waited; absent: all are sent. It fails only once its unit isn't ours
-   * any more.
+   * Judges a delivery that has waited. Without it, all are sent. It rejects only once its unit isn't this
+   * member's any more.
    */
   judge?: (waiting: WaitingDelivery) => Promise<Judgement>
-  /** Which are to be judged, by what costs nothing to know; absent: those with a property. */
+  /**
+   * Returns true if deliveries of that kind must be judged. It only uses what is cheap to know. Without it,
+   * those with a property are judged.
+   */
   needsJudging?: (sourceId: string, unit: number, hasProperty: boolean) => boolean
   /**
-   * Whether something of a user may have been deleted, by what costs nothing to know: rather too often than
-   * not. Absent: nothing was.
+   * Returns true if something of a user may have been deleted. It only uses what is cheap to know, so the
+   * answer may wrongly be true. Without it, nothing was deleted.
    */
   mayBeDeleted?: (property: PropertyHeader, unit: number) => boolean
   /**
-   * A destination needs a backfill: it missed a value of this space. Told each time. Where it
-   * gives a promise, the record isn't settled before that resolves: until then the end of this process would
-   * have it forgotten.
+   * Called each time that a destination misses a value of this space, and so needs a backfill. If it returns
+   * a promise, the record isn't settled before that resolves: until then, the need would be forgotten if this
+   * process ended.
    */
   needsBackfill?: (destinationId: string, spaceId: string) => Promise<void> | undefined
   /**
-   * The source of messages that Sluice itself writes. Where the catalog has none such, somebody has taken it
-   * out: they go to nobody.
+   * The id of the source of Sluice's own messages. If the catalog doesn't have that source, somebody has
+   * removed it, and its messages go to nobody.
    */
   ownSource?: string
-  /** Absent: nothing is traced. */
+  /** Tracing; absent while it is off. */
   tracing?: PipelineTracing | undefined
-  /** Epoch milliseconds. */
+  /** Returns the time in epoch milliseconds. */
   now: () => number
 }
 
 export type Pipeline = {
   /**
-   * Takes a record. It is settled when its every delivery is delivered, on a retry topic, or a dead letter.
+   * Takes a record. The record is settled once each of its deliveries is delivered, on a retry topic, or a
+   * dead letter.
    */
   accept(record: HeldRecord, content: RecordContent): void
   /**
-   * Delivers the Identify of a record. At the time of this call it must be of the newest value that is known
-   * of its property, or be told to be superseded.
+   * Delivers the Identify of a record. At the time of the call, it must have the newest known value of its
+   * property, or be marked as superseded.
    */
   acceptIdentify(record: HeldRecord, identify: IdentifyToDeliver): void
   /**
-   * Delivers each `delete` to the destinations of its source: two of them to one that is connected to two.
+   * Delivers each `delete` to the destinations of its source. A destination that is connected to two of the
+   * sources gets two.
    */
   acceptDelete(record: HeldRecord, request: DeleteToDeliver): void
-  /** Puts a record that nothing can be made of into the dead letters. */
+  /** Writes a record that no delivery can be made of to the dead letters. */
   refuse(record: HeldRecord, content: RecordContent, reason: DeadReason, detail: string): void
-  /** The part of the group's partitions that is ours, 0 to 1: rate limits hold for the whole group. */
+  /**
+   * Sets this member's share of the group's partitions, from 0 to 1. Rate limits hold for the whole group.
+   */
   setShare(share: number): void
-  /** Lets go of what waits and was abandoned: its next owner waits for what is in flight only. */
+  /**
+   * Gives up the waiting deliveries that were abandoned. Their next owner waits only for the requests in
+   * flight.
+   */
   letGoAbandoned(): void
-  /** No attempt is begun while this holds: our own outage must not use up a customer's tries. */
+  /** Stops or resumes attempts. An outage of Sluice or Kafka must not use up a customer's tries. */
   setStalled(isStalled: boolean): void
   /**
    * The same for the records of one unit, while Kafka doesn't take what becomes of them. They don't hold up
@@ -196,11 +220,11 @@ export type Pipeline = {
   readonly held: { records: number; bytes: number }
   readonly inFlight: number
   readonly queued: number
-  /** Of requests to hooks that aren't well: how many are under way, how many wait, and of how many hooks. */
+  /** Requests to hooks that aren't well: how many are in flight, how many wait, and for how many hooks. */
   readonly paced: { readonly inFlight: number; readonly queued: number; readonly hooks: number }
   /**
-   * Hooks of the catalog whose breaker is open, but for those that were sent nothing for
-   * `openIfSentWithinMs`.
+   * Returns the hooks of the catalog whose breaker is open. Hooks that got no request for
+   * `openIfSentWithinMs` are left out.
    */
   openHooks(): readonly OpenHook[]
 }

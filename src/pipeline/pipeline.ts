@@ -19,7 +19,10 @@ import { OrderingKeys } from './ordering-keys.ts'
 import { StandingUnits } from './standing-units.ts'
 import { Turns } from './turns.ts'
 
-/** A message is tried once an hour at least; of a hook that nothing is for, nobody knows how it is. */
+/**
+ * The time without requests after which an open hook isn't reported any more, in milliseconds. A message is
+ * tried at least once an hour, so nothing is known of a hook without messages.
+ */
 const openIfSentWithinMs = 65 * 60_000
 
 export function createPipeline(options: PipelineOptions): Pipeline {
@@ -222,7 +225,10 @@ class DeliveryPipeline implements Pipeline {
     this.#bulkhead.stop()
   }
 
-  /** It is not to be delivered here any more: we stop, or its unit has another owner. */
+  /**
+   * Gives up a delivery that must not be made here any more, since the worker stops or its unit has another
+   * owner.
+   */
   #letGoNow(delivery: Delivery): void {
     this.#parking.letGo(delivery, this.#isDraining ? 'shutdown' : 'handover')
   }
@@ -249,7 +255,10 @@ class DeliveryPipeline implements Pipeline {
     else this.#exits.drop(delivery, 'superseded')
   }
 
-  /** Goes on in a turn of its own: the lanes may be in the middle of something. */
+  /**
+   * Continues with a delivery that got its ordering key. It does so in a microtask, because the lanes may be
+   * in the middle of a step.
+   */
   #next(delivery: Delivery): void {
     this.#account.begin()
     queueMicrotask(() => {
@@ -279,7 +288,7 @@ class DeliveryPipeline implements Pipeline {
 
   #offer(delivery: Delivery): void {
     const { property } = delivery
-    // One that is there already has had its turn.
+    // A delivery that holds its key already has had its turn.
     if (
       property !== undefined &&
       delivery.orderingKey === undefined &&

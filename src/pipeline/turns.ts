@@ -25,16 +25,16 @@ type TurnsOptions = Pick<PipelineOptions, 'catalog' | 'sender' | 'observer' | 'l
   readonly isDraining: () => boolean
   readonly enqueue: (delivery: Delivery, destination: DestinationDefinition | undefined) => void
   readonly supersede: (delivery: Delivery) => void
-  /** It isn't to be delivered here any more. */
+  /** Gives up a delivery that must not be made here any more. */
   readonly letGo: (delivery: Delivery) => void
 }
 
-/** How long a lane rests when one of its deliveries has found the proxy down. */
+/** The pause of a lane after one of its deliveries has found the proxy down, in milliseconds. */
 const proxyPauseMs = 1_000
 
 /**
- * Does what is to be done with a delivery whose turn in its lane has come: an attempt, or a wait. Gives its
- * place in the lane back when nothing of it is under way any more. Holds no state of its own.
+ * Handles a delivery whose turn in its lane has come: makes an attempt, or lets it wait. Gives its place in
+ * the lane back when no request of it is under way any more. Holds no state of its own.
  */
 export class Turns {
   readonly #options: TurnsOptions
@@ -67,7 +67,7 @@ export class Turns {
     this.#parking = options.parking
   }
 
-  /** Begins one attempt; the catalog may have changed since the delivery was enqueued. */
+  /** Starts an attempt. The catalog may have changed since the delivery was enqueued. */
   begin(queued: Delivery): void {
     if (this.#options.standing.has(queued)) {
       this.#lanes.finished(queued)
@@ -99,8 +99,8 @@ export class Turns {
   }
 
   /**
-   * All of its hooks work, and asked for a pause: a short one slows its lane, with its limits; for a long one
-   * it has no turn.
+   * Handles a delivery whose hooks all work and have asked for a pause. A short pause slows its lane, whose
+   * limits apply meanwhile. For a long one, the delivery is parked.
    */
   #pause(delivery: Delivery, pauseMs: number): void {
     if (pauseMs <= this.#options.laneWaitMs) {
@@ -111,9 +111,7 @@ export class Turns {
     this.#parking.park(delivery, 'paced')
   }
 
-  /**
-   * A newer value takes the place in the lane of the one that it waits for, as long as that was not begun.
-   */
+  /** Lets a newer value take the place of a delivery in the lane that isn't started yet. */
   #newestOf(queued: Delivery): Delivery {
     const newest = this.#options.orderingKeys.newestOf(queued)
     if (newest === queued) return queued
@@ -148,8 +146,8 @@ export class Turns {
   }
 
   /**
-   * It waits for hooks that aren't well, out of their budget. Where that is used up, as by records that Kafka
-   * doesn't take, it has no turn.
+   * Moves a delivery that waits for failing hooks to their budget. Returns false, and parks the delivery, if
+   * the budget is used up, for example by records that Kafka doesn't accept.
    */
   #tryDetach(delivery: Delivery): boolean {
     if (this.#account.mayDetach(delivery.pending)) {
@@ -162,14 +160,17 @@ export class Turns {
     return false
   }
 
-  /** Its hooks aren't well, and none was ready for it: no attempt was made, and no rung is used up. */
+  /**
+   * Parks a delivery for which none of its hooks, which aren't well, was ready: no attempt was made, and no
+   * rung is used up. Gives it up if it was abandoned, or if the worker stops.
+   */
   #hadNoTurn(delivery: Delivery, omitted: readonly Omitted[]): void {
     if (omitted.some(({ why }) => why === 'abandoned')) this.#parking.letGo(delivery, 'handover')
     else if (omitted.some(({ why }) => why === 'closed')) this.#parking.letGo(delivery, 'shutdown')
     else this.#parking.park(delivery, 'paced')
   }
 
-  /** Nothing of its attempt is under way any more but what goes through the bulkhead. */
+  /** Frees the place in the lane of a delivery that has no request under way except in the bulkhead. */
   #free(delivery: Delivery, isConcluded: boolean): void {
     delivery.hasPlace = false
     if (!isConcluded && this.#account.mayDetach(delivery.pending)) delivery.detach()
@@ -177,16 +178,16 @@ export class Turns {
     else this.#lanes.finished(delivery)
   }
 
-  /** Nothing was sent, since our proxy failed: that was no attempt. */
+  /** Takes an attempt back, because Sluice's outbound proxy failed and nothing was sent. */
   takeBack(delivery: Delivery, isProxyDown: boolean): void {
     delivery.takeBackAttempt()
     if (isProxyDown && delivery.hasPlace) delivery.isToGoBack = true
     else if (isProxyDown) this.#offerLater(delivery)
-    // It may be this hook alone for which the proxy fails: then it must come to an end some time.
+    // The proxy may fail for this hook alone. Then the delivery must expire some time.
     else this.#parking.park(delivery, 'proxy')
   }
 
-  /** It has no place in its lane to go back to. */
+  /** Offers a delivery to its lane again after a pause, because it has no place in the lane to go back to. */
   #offerLater(delivery: Delivery): void {
     this.#account.begin()
     setTimeout(() => {
@@ -197,7 +198,7 @@ export class Turns {
     }, proxyPauseMs)
   }
 
-  /** Has it wait in its lane, where it had its place, until the proxy may be up again. */
+  /** Makes a delivery wait in its place in the lane until the proxy may be up again. */
   #goBack(delivery: Delivery): void {
     delivery.isToGoBack = false
     if (!this.#options.isDraining() && !delivery.isAbandoned) {

@@ -6,13 +6,18 @@ import { findExcess } from '../message/structure.ts'
 import { parseTimestamp } from '../message/timestamp.ts'
 import { userIdProblem } from './users.ts'
 
-/** What is ahead of the broker's clock by more than this is refused by the worker. */
+/**
+ * The most that a time may be ahead, in milliseconds. The worker refuses a time that is further ahead of the
+ * broker's clock.
+ */
 const mostAheadMs = 5 * 60_000
 
-/** The value of a record of `audience-changes`, and its key. */
+/** The value and the key of a record of `audience-changes`, or the problem with a change. */
 export type ReadyChange = { ok: true; userId: string; value: string } | { ok: false; problem: string }
 
-/** Checks a change as the worker will. `text` is its JSON; `nowMs` the time now, in epoch milliseconds. */
+/**
+ * Checks a change as the worker does. `text` is its JSON; `nowMs` is the present time in epoch milliseconds.
+ */
 export function readChange(
   text: string,
   { limits, nowMs }: { limits: MessageLimits; nowMs: number },
@@ -41,7 +46,7 @@ export function readChange(
   return { ok: true, userId: change.userId, value }
 }
 
-/** Why a time is no `changedAt` or `snapshotAt`; `undefined` when it is one. */
+/** Returns why a time is no valid `changedAt` or `snapshotAt`; `undefined` if it is valid. */
 export function timeProblem(field: string, text: string, nowMs: number): string | undefined {
   const timeMs = parseTimestamp(text)
   if (timeMs === undefined) return noTime(field)
@@ -74,7 +79,10 @@ const kinds = {
   trait: ['traitId', 'traitName', 'userId', 'value', 'changedAt'],
 } as const
 
-/** Both kinds are told apart by `type`; the schema's own errors would name the fields of both. */
+/**
+ * Describes what is wrong with the fields of a change. It looks at `type` to know the kind, because the
+ * schema's own errors would name the fields of both kinds.
+ */
 function shapeProblem(value: unknown): string {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     return 'is no object: write a change'

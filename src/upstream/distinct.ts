@@ -1,21 +1,22 @@
 import type { Spool } from './spool.ts'
 
-/** So many texts are compared in memory at once: some 10 MB. */
+/** The most texts that are compared in memory at once: some 10 MB. */
 const mostCompared = 100_000
 
 /**
- * A number of 32 bits that depends on all of the text (FNV-1a), and not on where Kafka's partitioner puts it.
+ * Returns a hash of 32 bits that depends on the whole text (FNV-1a), and not on the partition that Kafka's
+ * partitioner chooses.
  */
 export function spread(text: string): number {
   let hash = 0x811c9dc5
   for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193)
-  // The last characters would move only the low bits otherwise.
+  // Otherwise the last characters would change only the low bits.
   return (hash ^ (hash >>> 15)) >>> 0
 }
 
 /**
- * The texts of a bucket, each once, always in the same order. A large bucket is read several times, each time
- * for a share of its texts, so that memory stays flat.
+ * Yields the texts of a bucket, each of them once, always in the same order. A large bucket is read several
+ * times, each time for a share of its texts, so memory stays flat.
  */
 export function* distinct(
   spool: Pick<Spool, 'count' | 'read'>,
@@ -36,7 +37,10 @@ export function* distinct(
   }
 }
 
-/** Buckets are chosen by the low bits, of at most so many for a partition; shares by the others. */
+/**
+ * Returns the number that chooses the share of a text. Buckets are chosen by the low bits of the hash, at
+ * most 256 of them for a partition, and shares by the other bits.
+ */
 function shareOf(text: string): number {
   return Math.floor(spread(text) / 256)
 }

@@ -1,21 +1,21 @@
 import { isUtf8 } from 'node:buffer'
 
 /**
- * What is wrong with a file. `line` counts from 1. `problem` says what is wrong and what to do, and quotes
- * nothing.
+ * A fault of a file. `line` counts from 1. `problem` says what is wrong and what to do, and quotes nothing.
  */
 export type LineFault = { readonly line: number; readonly problem: string }
 
 export type LinesRead = { ok: true } | { ok: false; fault: LineFault }
 
-/** A longer line is no record of ours: more likely a file without line ends. */
+/** The longest line that is read. A longer one more likely means a file without line ends. */
 const maxLineBytes = 4 * 1024 * 1024
 const lineEnd = 0x0a
 const replacement = '\ufffd'
 
 /**
- * Hands over the lines of a UTF-8 text one by one, without their ends and without a byte order mark; empty
- * ones are left out. Holds one chunk and one line. Ends at the first fault: its own, or what `take` gives.
+ * Passes the lines of a UTF-8 text to `take` one by one, without their ends and without a byte order mark.
+ * Empty lines are left out. Keeps one chunk and one line in memory. Ends at the first fault: its own, or one
+ * that `take` returns.
  */
 export async function eachLine(
   input: AsyncIterable<Buffer>,
@@ -28,7 +28,7 @@ export async function eachLine(
   function takeBytes(bytes: Buffer): string | undefined {
     line++
     const text = bytes.toString()
-    // What isn't UTF-8 becomes this character, which may also have been written.
+    // Invalid UTF-8 becomes this character, but the file may also contain it.
     if (text.includes(replacement) && !isUtf8(bytes)) return 'is not UTF-8: save the file as UTF-8'
     const body = line === 1 && text.startsWith('\ufeff') ? text.slice(1) : text
     return body.trim() === '' ? undefined : take(body, line)

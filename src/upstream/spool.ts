@@ -11,9 +11,10 @@ type Block = { readonly at: number; readonly bytes: number }
 type Bucket = { readonly blocks: Block[]; buffer: Buffer; filled: number; count: number }
 
 /**
- * Texts on disk, in buckets, for more of them than memory has room for. They are in one file in the folder
- * for temporary files, which has no name: it is gone with the process, however that ends. Reads and writes
- * are synchronous, to the file cache mostly; nothing else is going on here. A full disk throws.
+ * Keeps texts on disk, in buckets, if there are more of them than fit into memory. They are in one file
+ * without a name, in the folder for temporary files, so the file disappears with the process, however that
+ * ends. Reads and writes are synchronous, and mostly go to the file cache; the process does nothing else
+ * meanwhile. A full disk throws.
  */
 export class Spool {
   readonly #file: number
@@ -35,12 +36,12 @@ export class Spool {
     }))
   }
 
-  /** The texts of a bucket so far. */
+  /** Returns the number of texts in a bucket so far. */
   count(bucket: number): number {
     return this.#buckets[bucket]?.count ?? 0
   }
 
-  /** `text` has no line feed in it. */
+  /** Adds a text to a bucket. The text must not contain a line feed. */
   add(bucket: number, text: string): void {
     const entry = this.#bucket(bucket)
     entry.count++
@@ -50,13 +51,13 @@ export class Spool {
       this.#write(entry, Buffer.from(`${text}\n`))
       return
     }
-    // A bucket that is never written to has none.
+    // A bucket gets its buffer with the first text, so that an empty one takes no memory.
     if (entry.buffer.length === 0) entry.buffer = Buffer.allocUnsafe(this.#blockBytes)
     entry.filled += entry.buffer.write(text, entry.filled)
     entry.filled = entry.buffer.writeUInt8(lineFeed, entry.filled)
   }
 
-  /** The texts of a bucket in the order in which they were added, some at a time. */
+  /** Yields the texts of a bucket in the order in which they were added, some at a time. */
   *read(bucket: number): Generator<readonly string[]> {
     const entry = this.#bucket(bucket)
     this.#flush(entry)

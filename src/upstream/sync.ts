@@ -3,40 +3,46 @@ import { partitionOf } from '../message/partitioner.ts'
 import { distinct, spread } from './distinct.ts'
 import { Spool } from './spool.ts'
 
-/** What all parts of a sync have in common. */
+/** The fields that all parts of a sync have in common. */
 export type SyncHead = Pick<SyncPart, 'audienceId' | 'audienceName' | 'audienceKey' | 'syncId' | 'snapshotAt'>
 
 export type SyncOptions = {
   readonly head: SyncHead
-  /** Of the topic. */
+  /** The number of partitions of the topic. */
   readonly partitions: number
-  /** The most that the value of a part may be. */
+  /** The longest value that a part may have, in bytes. */
   readonly maxPartBytes: number
 }
 
-/** What a partition gets. */
+/** The users and parts of a sync that go to one partition. */
 export type PartitionPlan = {
   readonly partition: number
-  /** Each counted once. */
+  /** The number of users, each counted once. */
   readonly users: number
-  /** Those that were named again. */
+  /** The number of times that a user was named again. */
   readonly repeated: number
-  /** At least one: users of whom there is none in it have left. */
+  /**
+   * The number of parts. At least one, because a partition without any users must still learn that all users
+   * have left.
+   */
   readonly parts: number
 }
 
-/** The value of a record of `audience-changes`, for this partition. */
+/** A part for one partition: the value of a record of `audience-changes`. */
 export type PlacedPart = { readonly partition: number; readonly users: number; readonly value: string }
 
-/** So few users of a hundred million are in one bucket that they can be compared in memory. */
+/**
+ * The least number of buckets. With a hundred million users, one bucket is then small enough to be compared
+ * in memory.
+ */
 const leastBuckets = 256
-/** Longer than the two numbers of a part that are in the record will be. */
+/** A number that is longer than the two numbers in the record of a part can be. */
 const longestNumber = 9_999_999_999
 
 /**
- * A whole audience as records. Users are collected first, on disk: every part says how many there are of its
- * partition, so that a set that is not whole is never taken for one. Memory is flat, whatever the number of
- * users.
+ * Turns a whole audience into records. The users are collected on disk first, because every part says how
+ * many parts its partition gets. So an incomplete set is never taken for a complete one. Memory is flat,
+ * whatever the number of users.
  */
 export class Sync {
   readonly #head: SyncHead
@@ -54,7 +60,7 @@ export class Sync {
     this.#spool = new Spool(partitions * this.#bucketsEach)
   }
 
-  /** Takes a user, or gives a reason why not. */
+  /** Takes a user. Returns a reason if it can't. */
   add(userId: string): string | undefined {
     const text = JSON.stringify(userId)
     if (text.length * 3 > this.#room && Buffer.byteLength(text) > this.#room) {
@@ -65,7 +71,7 @@ export class Sync {
     return undefined
   }
 
-  /** What one partition gets, of those who were added so far. */
+  /** Plans the parts of one partition, from the users who were added so far. */
   plan(partition: number): PartitionPlan {
     let users = 0
     let parts = 0
@@ -76,7 +82,7 @@ export class Sync {
     return { partition, users, repeated: this.#countAdded(partition) - users, parts }
   }
 
-  /** The records of one partition, in the order in which they are to be written. */
+  /** Yields the records of one partition, in the order in which they must be written. */
   *parts({ partition, parts }: PartitionPlan): Generator<PlacedPart> {
     let part = 0
     for (const texts of this.#cut(partition)) {
@@ -95,7 +101,10 @@ export class Sync {
     return count
   }
 
-  /** User ids as JSON, so many at a time as a part has room for. Where there are none, once none. */
+  /**
+   * Yields the user ids of each part as JSON: as many as a part has room for. Without any users, yields one
+   * empty list.
+   */
   *#cut(partition: number): Generator<readonly string[]> {
     let texts: string[] = []
     let bytes = 0

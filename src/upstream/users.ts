@@ -3,7 +3,9 @@ import { userIdCheck } from '../message/audience-change.ts'
 import { parseJson } from '../message/json.ts'
 import { eachLine, type LineFault } from './file-lines.ts'
 
-/** How a file lists users. `csv`: a row each. `ndjson`: a JSON text or object a line. */
+/**
+ * The format of a file of users. `csv`: a row for each user. `ndjson`: a JSON text or object on each line.
+ */
 export type UserFormat = 'csv' | 'ndjson'
 
 export type UserList = {
@@ -11,8 +13,8 @@ export type UserList = {
   /** The column, or the field of the objects, that has the user ids; `undefined`: `userId` or `user_id`. */
   readonly column: string | undefined
   /**
-   * Whether the first row of a CSV names its columns. Without: the ids are in the first, or in column number
-   * `column`.
+   * True if the first row of a CSV names its columns. Otherwise the ids are in the first column, or in column
+   * number `column`.
    */
   readonly hasHeader: boolean
 }
@@ -20,8 +22,8 @@ export type UserList = {
 export type UsersRead = { ok: true; rows: number } | { ok: false; fault: LineFault }
 
 /**
- * Reads the users that a file lists, in flat memory, and hands each id over as it is. Ends at the first row
- * that is no user, or that `take` has an objection to.
+ * Reads the users that a file lists, in flat memory, and passes each id to `take` unchanged. Ends at the
+ * first row that isn't a user, or that `take` objects to.
  */
 export async function readUsers(
   input: AsyncIterable<Buffer>,
@@ -57,9 +59,12 @@ async function readNdjson(
   return read.ok ? undefined : read.fault
 }
 
-/** The ends of lines that are told apart: otherwise the first that occurs is taken for the only one. */
+/**
+ * The line ends that the parser recognizes. Without this list, it would take the first one that occurs for
+ * the only one.
+ */
 const recordEnds = ['\r\n', '\n']
-/** A row that is longer has a quotation mark too few or too many. */
+/** The longest row, in characters. A longer one has a missing or an extra quotation mark. */
 const maxRowCharacters = 1024 ** 2
 
 async function readCsv(
@@ -93,11 +98,11 @@ async function readCsv(
       lastLine = lines
       const problem = takeRow(row)
       if (problem !== undefined) fault = { line: lines, problem }
-      // Nothing is handed on: a row has been dealt with when it has been parsed.
+      // The parser passes nothing on, because a row is finished once it is parsed.
       return null
     },
   })
-  // Each call is told its error; without a listener the process would end with it.
+  // Each call gets its own error. Without a listener, the error would end the process.
   parser.on('error', () => undefined)
   parser.resume()
   try {
@@ -156,7 +161,10 @@ function countOf(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? '' : 's'}`
 }
 
-/** What csv-parse objects to, without what it quotes. `lastLine`: of the last row that it could read. */
+/**
+ * Describes the error of csv-parse without the text that it quotes. `lastLine` is the line of the last row
+ * that it could read.
+ */
 function explain(error: CsvError, { info }: Parser, lastLine: number): LineFault {
   const { lines: line } = info
   switch (error.code) {
@@ -186,7 +194,7 @@ function takeUser(userId: unknown, counted: Counted): string | undefined {
   return problem
 }
 
-/** Why a text is no user id; `undefined` when it is one. */
+/** Returns why a text is no valid user id; `undefined` if it is valid. */
 export function userIdProblem(userId: string): string | undefined {
   if (userId === '') return 'has an empty user id'
   if (!userIdCheck.Check(userId)) return `has a user id of over ${maxUserIdCharacters} characters`
