@@ -51,11 +51,6 @@ const maxBackoffMs = 5_000
 /** So often a value is sent, where Kafka says that it hasn't taken it: a leader that moves is followed. */
 const maxTries = 5
 
-/**
- * While several leaders are written to, the values of one of them may take so many times the room that is
- * left free: one that hangs leaves room for the others.
- */
-const shareOfFree = 4
 /** A partition that nothing was offered for since it failed is forgotten after so long. */
 const troubleForgottenMs = 60_000
 
@@ -164,8 +159,12 @@ class BoundedProducer implements LossyProducer {
     return line
   }
 
+  /**
+   * While several leaders are written to, the values of one of them take no more room than they leave free:
+   * one that hangs takes a half.
+   */
   #isOverShare(line: Line): boolean {
-    return this.#lines.size > 1 && line.bytes >= shareOfFree * (this.#options.maxBytes - this.#heldBytes)
+    return this.#lines.size > 1 && line.bytes >= this.#options.maxBytes - this.#heldBytes
   }
 
   #run(line: Line): void {
