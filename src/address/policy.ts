@@ -38,10 +38,10 @@ const deniedOfClouds = [
 ].map(rangeOf)
 
 /**
- * All of routed IPv6. Outside of it are loopback, the old spellings of IPv4 (`::/96`, `::ffff:0:0:0/96`),
- * local NAT64 (`64:ff9b:1::/48`), discard, segment routing (`5f00::/16`), unique local, link-local,
- * site-local, multicast, and addresses that IANA has not assigned yet. Source: IANA's registry of the IPv6
- * address space.
+ * The range of all routed IPv6. Outside of it are loopback, the old spellings of IPv4 (`::/96`,
+ * `::ffff:0:0:0/96`), local NAT64 (`64:ff9b:1::/48`), discard, segment routing (`5f00::/16`), unique local,
+ * link-local, site-local, multicast, and addresses that IANA has not assigned yet. Source: IANA's registry of
+ * the IPv6 address space.
  */
 const globalUnicast = ['2000::/3'].map(rangeOf)
 

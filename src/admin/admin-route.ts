@@ -2,7 +2,7 @@ import type { ProblemCode } from './problem.ts'
 import type { AdminRight } from './tokens.ts'
 
 /**
- * One call of the admin API: its parameters, body and answers. The server and the OpenAPI document are both
+ * A call of the admin API: its parameters, body and answers. The server and the OpenAPI document are both
  * built from it.
  */
 export type AdminRoute = {

@@ -33,7 +33,7 @@ export type Source = {
   readonly maxPerSecond: number | undefined
 }
 
-/** One URL of a destination. It passed the rules of `hook-rules.ts`, so undici takes it as it is. */
+/** A URL of a destination. It passed the rules of `hook-rules.ts`, so undici accepts it as it is. */
 export type Hook = {
   /**
    * The id, unique within its destination. If the catalog has none it is made from the URL, so it doesn't
@@ -82,7 +82,7 @@ export type Destination = {
   readonly hooks: readonly Hook[]
 }
 
-/** One version of the sources and destinations. It never changes; an edit makes another version. */
+/** A version of the sources and destinations. It never changes; an edit makes another version. */
 export type Catalog = {
   readonly sources: ReadonlyMap<string, Source>
   readonly destinations: ReadonlyMap<string, Destination>

@@ -1,4 +1,4 @@
-/** One fault of a catalog. It never quotes a value that may be secret. */
+/** A fault of a catalog. It never quotes a value that may be secret. */
 export type Fault = {
   /** The file's name, as it was given. */
   readonly file: string

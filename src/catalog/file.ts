@@ -56,8 +56,9 @@ const restlessMs = 5_000
 
 /**
  * Reads the catalog from a file, and follows its edits by polling. A ConfigMap changes by a symbolic link
- * that then points elsewhere, and watchers of the file don't see that. A file with faults can't be used to
- * start. Its message then lists every fault, and shows what a catalog looks like.
+ * that then points elsewhere, and watchers of the file don't see that. If the file has faults there is
+ * nothing to start with. The result is then a message that lists every fault, and shows what a catalog looks
+ * like.
  */
 export async function openCatalogFile(options: CatalogFileOptions): Promise<OpenedCatalogFile> {
   const { path, variables = {}, allowAddresses } = options

@@ -5,7 +5,9 @@ import { createHash } from 'node:crypto'
  * before it passes a request to undici, whose Pool loses a slot forever on a request that undici refuses.
  */
 
+/** Limit on the characters of a URL. */
 export const maxUrlCharacters = 2048
+/** Limit on the headers of one hook. */
 export const maxHeaders = 50
 /** Limit on the bytes of all headers: names, values and four bytes for each line, as they are sent. */
 export const maxHeaderBytes = 8 * 1024

@@ -16,6 +16,7 @@
  * It closes when the share of failures in a run of results is below the share that opens it.
  */
 
+/** The settings of a breaker. */
 export type BreakerOptions = {
   /** The share of failures in the window, 0 to 1, at which the breaker opens. */
   failureShare: number
@@ -24,11 +25,11 @@ export type BreakerOptions = {
    * it is open.
    */
   minResults: number
-  /** How far back results count, in milliseconds. */
+  /** Length of the window in which results count, in milliseconds. */
   windowMs: number
   /**
-   * How long after the last request an open breaker allows a probe. Doubles with each request that fails, up
-   * to `maxOpenMs`; a success resets it.
+   * Time after the last request at which an open breaker allows a probe. It doubles with each request that
+   * fails, up to `maxOpenMs`. A success resets it.
    */
   openMs: number
   maxOpenMs: number
@@ -59,7 +60,7 @@ const creditsPerSuccess = 50
  * for it.
  */
 const maxCredits = 1_000
-/** How many last tries in a row may give way to probes. */
+/** Number of last tries in a row that may give way to probes. */
 const maxBorrowed = 100
 /** A hook counts as dead after this many results without a success, or this long without one. */
 const deadResults = 50

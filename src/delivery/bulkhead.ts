@@ -1,14 +1,7 @@
 import type { Breaker, TryClass } from './breaker.ts'
 import { Queue } from './queue.ts'
 
-/**
- * Makes requests to failing hooks with sockets, memory and turns of the event loop of their own, so that all
- * other hooks don't feel them (a bulkhead, as in a ship). All failing hooks share the bulkhead: each may hold
- * as much as is free, and they take turns. First and last tries go before those in between. The breaker of a
- * hook decides how often it may be tried.
- */
-
-/** One request to make to one hook. */
+/** A request to make to one hook. */
 export type PacedTry = {
   readonly hook: PacedHook
   readonly tryClass: TryClass
@@ -22,9 +15,9 @@ export type PacedTry = {
 }
 
 /**
- * Why a try was dropped. `full`: there is no room. `waited`: its hook was not ready for it in time.
- * `skipped`: nothing suggested that the hook would be ready. `changed`: its destination has changed or is
- * off.
+ * The reason why a try was dropped. `full`: there is no room. `waited`: its hook was not ready for it in
+ * time. `skipped`: nothing suggested that the hook would be ready. `changed`: its destination has changed or
+ * is off.
  */
 export type BulkheadDropReason = 'full' | 'waited' | 'skipped' | 'changed' | 'abandoned' | 'closed'
 
@@ -46,7 +39,7 @@ export type BulkheadOptions = {
   /** Limits on the tries that wait or are in flight, and on the bytes of their bodies. */
   maxTries: number
   maxBytes: number
-  /** How long a try may wait for its turn, in milliseconds. */
+  /** Time that a try may wait for its turn, in milliseconds. */
   waitMs: number
   /** Called before each turn of starts. If it returns false, the bulkhead starts nothing until `open`. */
   mayStart?: (() => boolean) | undefined
@@ -131,6 +124,12 @@ class Berth {
 
 const byUrgency: readonly TryClass[] = ['only', 'first', 'last', 'between', 'again']
 
+/**
+ * Makes requests to failing hooks with sockets, memory and turns of the event loop of their own, so that all
+ * other hooks don't feel them (a bulkhead, as in a ship). All failing hooks share the bulkhead: each may hold
+ * as much as is free, and they take turns. First and last tries go before those in between. The breaker of a
+ * hook decides how often it may be tried.
+ */
 export class Bulkhead {
   readonly #options: BulkheadOptions
   readonly #berths = new Map<PacedHook, Berth>()

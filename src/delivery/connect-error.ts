@@ -40,7 +40,7 @@ export class TargetUnreachableError extends Error {
 
 /** The proxy failed. Nothing is known about the target, and nothing was sent to it. */
 export class ProxyFaultError extends Error {
-  /** This is none of undici's own codes: after some of those undici connects again forever. */
+  /** A code that undici itself doesn't use: after some of its own codes undici connects again forever. */
   readonly code = 'SLUICE_PROXY_FAULT'
   /** The fault: `ECONNREFUSED`, `CONNECT_503`, `CLOSED`, … */
   readonly reason: string

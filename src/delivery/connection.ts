@@ -36,7 +36,7 @@ export type RequestHandler = Dispatcher.DispatchHandler & {
 export type ConnectionOptions = Omit<Client.Options, 'connect'> & { connect: buildConnector.connector }
 
 /**
- * One connection of undici's, which undici opens again after a loss. It adds what undici doesn't tell:
+ * A connection of undici's, which undici opens again after a loss. This class adds what undici doesn't tell:
  * whether the socket has carried a request before, and whether any byte of an answer came. Everything that
  * the socket passes to undici's parser goes through this class: it is counted, bounded, and cleared of `100
  * Continue`.
@@ -87,15 +87,16 @@ export class Connection extends Client {
   }
 
   /**
-   * For a request that failed before it was sent: true if it waited for a socket that earlier requests had
-   * used.
+   * Returns, for a request that failed before it was sent, true if it waited for a socket that earlier
+   * requests had used.
    */
   get wasLostUnsent(): boolean {
     return this.#requests > 0
   }
 
   /**
-   * For a request that was sent: true if earlier requests had used its socket, and no byte of an answer came.
+   * Returns, for a request that was sent, true if earlier requests had used its socket, and no byte of an
+   * answer came.
    */
   get wasLostUnheard(): boolean {
     return this.#requests > 1 && this.#received === 0

@@ -10,7 +10,10 @@ import { createTlsConnector } from './tls-connector.ts'
 export type ConnectorOptions = {
   policy: AddressPolicy
   resolver: NameResolver
-  /** If given, connections are made to the proxy only, and the proxy resolves the names of hooks. */
+  /**
+   * The proxy, if there is one. Then connections are made to the proxy only, and it resolves the names of
+   * hooks.
+   */
   proxy?: OutboundProxy | undefined
   /** The time after which undici gives up, TLS handshake included. */
   timeoutMs: number

@@ -8,7 +8,7 @@ import { createTlsConnector } from './tls-connector.ts'
 type Addressing = (name: string, dialled: (error: Error | null, addresses: readonly string[]) => void) => void
 
 /**
- * How long one of several addresses is tried before the next one's turn. The last address has all the
+ * Time for which one of several addresses is tried before the next one's turn. The last address has all the
  * remaining time.
  */
 const nextAddressMs = 1_000

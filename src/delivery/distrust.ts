@@ -6,7 +6,9 @@ import { isCertificateError } from './failure.ts'
  * cancels two.
  */
 const enough = 10
-/** How long the hook is left alone. Then a single connection tries it, and again after each such time. */
+/**
+ * Time for which the hook is left alone. Then a single connection tries it, and again after each such time.
+ */
 const restMs = 1_000
 
 /**

@@ -2,8 +2,8 @@ import type { Rate } from '../pacing/token-bucket.ts'
 import type { DestinationDefinition } from './endpoint.ts'
 
 /**
- * This worker's share of the group's partitions. Rate limits hold for the whole group, and each worker keeps
- * to its share.
+ * The share of the group's partitions that this worker has. Rate limits hold for the whole group, and each
+ * worker keeps to its share.
  */
 export class GroupShare {
   #share = 1

@@ -3,8 +3,8 @@ import { Fifo } from '../queues/fifo.ts'
 import { Lane, type LaneClass } from './lane.ts'
 
 /**
- * One lane for each destination, so that no destination can hurt another. Lanes that have work take turns. A
- * step costs the same with ten lanes as with ten thousand.
+ * Lanes, one for each destination, so that no destination can hurt another. Lanes that have work take turns.
+ * A step costs the same with ten lanes as with ten thousand.
  *
  * Lanes share the buffer of records and the requests in flight. Of each, a lane may hold as much as is free
  * (the dynamic threshold of Choudhury and Hahne, IEEE/ACM ToN 1998). One busy lane gets half, n busy lanes
@@ -28,11 +28,11 @@ export type LaneItem<D> = {
   /** True if the record was late before it reached this worker. */
   readonly isLate: boolean
   /**
-   * When the delivery first came to its lane, on the clock of `performance.now()`; 0 before. Set by the
-   * lanes.
+   * The time when the delivery first came to its lane, on the clock of `performance.now()`; 0 before. The
+   * lanes set it.
    */
   queuedAtMs: number
-  /** The lane in which the delivery waits, or from which it was started. Set by the lanes. */
+  /** The lane in which the delivery waits, or from which it was started. The lanes set it. */
   lane: Lane<D> | undefined
   /** True if this worker must not deliver the record any more. The delivery is then passed to `letGo`. */
   readonly isAbandoned: boolean
@@ -63,12 +63,12 @@ export type Lanes<D extends LaneItem<D>> = {
 export type LanesOptions<D> = {
   /** Limit on deliveries in flight over all lanes. */
   maxInFlight: number
-  /** How long a lane may be longer than its share before it sheds new messages, in milliseconds. */
+  /** Time that a lane may be longer than its share before it sheds new messages, in milliseconds. */
   patienceMs: number
-  /** How long any delivery may wait in its lane, in milliseconds. */
+  /** Time that any delivery may wait in its lane, in milliseconds. */
   waitMs: number
   /**
-   * How long a lane with nothing to do is kept, in milliseconds; it may be kept twice as long. For a
+   * Time that a lane with nothing to do is kept, in milliseconds; it may be kept twice as long. For a
    * destination that gets few messages, a new lane for each would cost more than a kept one.
    */
   idleMs?: number
@@ -97,7 +97,7 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
   /** Lanes that hold their share of the requests in flight. They wait until another lane frees some. */
   readonly #blocked = new Fifo<Lane<D>>()
   readonly #congested = new Set<Lane<D>>()
-  /** All lanes with a waiting delivery, and some that had one before. */
+  /** The lanes with a waiting delivery, and some that had one before. */
   readonly #waiting = new Set<Lane<D>>()
   readonly #sweeps: readonly NodeJS.Timeout[]
   #inFlight = 0

@@ -19,7 +19,7 @@ export type OutboundProxy = {
   close(): Promise<void>
 }
 
-/** How a request for a tunnel ended: the metric's label. `down`: by a fault that affects every target. */
+/** The end of a request for a tunnel: the metric's label. `down`: by a fault that affects every target. */
 export type ConnectOutcome = 'tunnel' | 'target' | 'fault' | 'down'
 
 export type ProxyOptions = {
@@ -36,14 +36,14 @@ export type ProxyOptions = {
   onDown?: (isDown: boolean, reason: string) => void
 }
 
-/** How long the proxy has for its TCP connection. undici counts it in half seconds, so it is approximate. */
+/** Time that the proxy has for its TCP connection. undici counts it in half seconds, so it is approximate. */
 const dialMs = 2_000
 /**
  * The part of a request's deadline within which the proxy has to answer. So its own fault can be told apart
  * from the target's.
  */
 const answerShare = 0.9
-/** How often a proxy that is down is tried. */
+/** Time between two tries of a proxy that is down. */
 const probeEveryMs = 1_000
 /**
  * The target of a probe: a name that can't exist (RFC 6761, section 6.4). Any answer shows that the proxy
@@ -67,7 +67,7 @@ class ConnectProxy implements OutboundProxy {
   readonly #answerMs: number
   readonly #onConnect: (outcome: ConnectOutcome) => void
   readonly #onDown: (isDown: boolean, reason: string) => void
-  /** When the proxy last answered any request, on the clock of `performance.now()`. */
+  /** The time when the proxy last answered any request, on the clock of `performance.now()`. */
   #answeredMs = 0
   #isDown = false
   #probe: NodeJS.Timeout | undefined

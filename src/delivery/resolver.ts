@@ -19,7 +19,7 @@ export type NameResolver = {
   close(): void
 }
 
-/** How a question to DNS ended. `stale`: no server could answer, so the earlier addresses are used. */
+/** The end of a question to DNS. `stale`: no server could answer, so the earlier addresses are used. */
 export type LookupOutcome = 'found' | 'not_found' | 'failed' | 'stale'
 
 export type ResolverOptions = {
@@ -44,12 +44,12 @@ export type ResolverOptions = {
  */
 const freshMs = { least: 1_000, most: 5 * 60_000 }
 /**
- * How much longer addresses are used when no server can answer (RFC 8767), and how soon the servers are asked
- * again.
+ * Additional time that addresses are used when no server can answer (RFC 8767), and the time until the
+ * servers are asked again.
  */
 const staleMs = 5 * 60_000
 const staleAgainMs = 5_000
-/** How long the result is kept that a name has no addresses, and that no server can answer. */
+/** Times that a failure is remembered: that a name has no addresses, and that no server can answer. */
 const noSuchNameMs = 10_000
 const failureMs = 1_000
 
@@ -59,7 +59,7 @@ const failureMs = 1_000
  */
 const deadlineMs = 2_500
 const deadlineWithStaleMs = 500
-/** How long the answer for one address family waits for the other family's (RFC 8305, section 3). */
+/** Time that the answer for one address family waits for the other family's (RFC 8305, section 3). */
 const otherFamilyMs = 50
 /**
  * Limits of each question to a server, for c-ares, because UDP loses packets. c-ares also looks at the clock
@@ -91,7 +91,7 @@ export function createResolver(options: ResolverOptions = {}): NameResolver {
   return new CachingResolver(options)
 }
 
-/** One name, and the last results for it. */
+/** A name, and the last results for it. */
 class KnownName {
   readonly name: string
   answer: Resolved | undefined
@@ -120,7 +120,7 @@ class Lookup {
   readonly startedMs: number
   readonly addresses: string[] = []
   ttlMs = Infinity
-  /** For each family without addresses, the code that says why. */
+  /** Codes of the families without addresses, which say why. */
   readonly codes: string[] = []
   pending = 2
   /** True once the waiting callers have been answered. Later answers go to the cache only. */
@@ -133,8 +133,8 @@ class Lookup {
   }
 
   /**
-   * The code of a failed lookup. `ENOTFOUND` wins over all others. If one family has no addresses and the
-   * other gave no answer yet, the code is `ETIMEOUT`.
+   * The code of a failed lookup. A name often lacks addresses of one family only. So a missing family
+   * (`ENODATA`) decides nothing until both families have answered; before that, the code is `ETIMEOUT`.
    */
   get failure(): string {
     if (this.codes.includes('ENOTFOUND')) return 'ENOTFOUND'

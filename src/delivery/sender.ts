@@ -68,23 +68,23 @@ export type SenderOptions = {
   proxy?: OutboundProxy | undefined
   /** The deadline, from the start of the connection to the complete response head. */
   timeoutMs: number
-  /** How long an idle connection is kept. */
+  /** Time that an idle connection is kept. */
   poolIdleMs: number
   /**
-   * How many bytes are kept of an answer that is no success. Its outcome is reported once they have come, at
-   * the latest at the deadline. 0 (the default) keeps none.
+   * Number of bytes that are kept of an answer that is no success. Its outcome is reported once they have
+   * come, at the latest at the deadline. 0 (the default) keeps none.
    */
   keptAnswerBytes?: number
 }
 
 /**
- * How much longer than the deadline undici may go on connecting. Its timer counts in half seconds and may be
+ * Time after the deadline for which undici may go on connecting. Its timer counts in half seconds and may be
  * early. The deadline is Sluice's own; this timer only frees the slot.
  */
 const connectSlackMs = 500
 
 /**
- * How long a pool without connections is kept. A destination that gets a message now and then doesn't need a
+ * Time that a pool without connections is kept. A destination that gets a message now and then doesn't need a
  * new pool each time, which would cost more than the message.
  */
 const poolKeptMs = 60_000
@@ -168,7 +168,7 @@ type ExchangeParts = {
 }
 
 /**
- * One request on its way through undici, or its second try after a stale connection lost it. Reports the
+ * A request on its way through undici, or its second try after a stale connection lost it. Reports the
  * outcome once and the free slot once, whatever happens.
  */
 class ExchangeHandler implements RequestHandler, Expiring {

@@ -3,8 +3,8 @@ const maxServers = 10_000
 /** Limit on the length of a session, which the server chooses. Longer sessions aren't kept. */
 const maxSessionBytes = 8 * 1024
 /**
- * How long sessions are resumed, one after the other, before the server has to show its certificate again. A
- * certificate that expires or loses its trust in this time is not noticed.
+ * Time for which sessions are resumed, one after the other, before the server has to show its certificate
+ * again. A certificate that expires or loses its trust in this time is not noticed.
  */
 const maxAgeMs = 3_600_000
 

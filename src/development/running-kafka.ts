@@ -6,14 +6,14 @@ export type RunningKafka = {
   /** Addresses for clients, each `host:port`. */
   brokers: string[]
   way: KafkaRuntime
-  /** One line with the way and the place. */
+  /** A line with the way and the place. */
   describe: string
   /** The single brokers, for tests of faults; only with the way `java`. */
   nodes?: KafkaNode[]
   stop(): Promise<void>
 }
 
-/** One broker (and controller) of a cluster. Its port and its data stay the same when it starts again. */
+/** A broker (and controller) of a cluster. Its port and its data stay the same when it starts again. */
 export type KafkaNode = {
   readonly id: number
   readonly port: number

@@ -299,8 +299,8 @@ function textOf(bytes: Buffer, field: number): string | undefined {
 }
 
 /**
- * Returns true if the message has what the event schema demands of its kind. This check refuses some valid
- * messages too.
+ * Returns true if the message has what the event schema demands of its kind. A few valid messages fail this
+ * check too, and take the long way.
  */
 function isSound(bytes: Buffer, { type }: Kind): boolean {
   return (

@@ -8,7 +8,7 @@ export type HeldRecord = {
   readonly topic: string
   readonly partition: number
   readonly offset: number
-  /** When the broker appended it, in epoch milliseconds. */
+  /** The time when the broker appended the record, in epoch milliseconds. */
   readonly timestampMs: number
   /** True when the worker took the record long after it was available or due, because it is catching up. */
   readonly isLate: boolean

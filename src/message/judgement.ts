@@ -4,9 +4,12 @@ import type { PropertyHeader } from './property-header.ts'
 export type WaitingDelivery = {
   readonly unit: number
   readonly sourceId: string
-  /** When its message was first appended, in epoch milliseconds. */
+  /** The time when its message was first appended, in epoch milliseconds. */
   readonly firstSeenMs: number
-  /** For an Identify that tells one property: the property, and the version of the value that it tells. */
+  /**
+   * The property that the delivery tells, if it is an Identify of one property, and the version of the value
+   * that it tells.
+   */
   readonly property?: PropertyHeader | undefined
   readonly body: Buffer
   /** True if a server may still act on an earlier attempt of the delivery. */

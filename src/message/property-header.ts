@@ -1,4 +1,4 @@
-/** One property of one user, and the version of its value. */
+/** A property of one user, and the version of its value. */
 export type PropertyHeader = {
   readonly userId: string
   readonly spaceId: string

@@ -4,7 +4,7 @@ import { toldKey } from './notice-record.ts'
 
 /** Conditions for notices. Times are milliseconds. */
 export type Terms = {
-  /** How long a destination must lack values before there is a notice about it. */
+  /** Time that a destination must lack values before there is a notice about it. */
   readonly failingAfterMs: number
   /** Time in which at most one notice of a kind is made about the same subject. */
   readonly windowMs: number
@@ -12,7 +12,7 @@ export type Terms = {
   readonly least: Readonly<Record<CountedKind, number>>
   /** Age from which a report no longer counts. */
   readonly staleMs: number
-  /** How long a hook must work without a reported failure before it counts as recovered. */
+  /** Time that a hook must work without a reported failure before it counts as recovered. */
   readonly wellMs: number
 }
 
@@ -53,8 +53,7 @@ export class Decider {
   #heldBack = new Set<string>()
   readonly #times = new Map<string, number>()
   /**
-   * For each hook with a `failing` notice that works: since when it works, and when it first accepted a
-   * request.
+   * The hooks with a `failing` notice that work: since when each works, and when it first accepted a request.
    */
   readonly #well = new Map<string, { readonly sinceMs: number; readonly answeredMs: number }>()
   #behindSince = new Map<string, number>()

@@ -20,7 +20,7 @@ export type Notice =
 type OfHook = {
   readonly destinationId: string
   readonly hookId: string
-  /** When the hook began to fail. */
+  /** The time when the hook began to fail. */
   readonly sinceMs: number
   readonly atMs: number
 }

@@ -7,7 +7,7 @@ import type { AnsweredHook, CountedDestination, FailingHook, Report } from './no
 export type WatchOptions = {
   /** The id of the source of notices. The watch ignores deliveries of that source's own messages. */
   readonly sourceId: string
-  /** How long a hook must have failed before it counts as failing, in milliseconds. */
+  /** Time that a hook must have failed before it counts as failing, in milliseconds. */
   readonly failingAfterMs: number
   /** Returns epoch milliseconds. */
   readonly now: () => number
@@ -33,7 +33,7 @@ type Watched = {
   sinceMs: number
   lastFailedMs: number
   lastOutcome: Outcome | undefined
-  /** When the hook last accepted a request. 0 after it was reported, and before it happened. */
+  /** The time when the hook last accepted a request. 0 after it was reported, and before it happened. */
   answeredMs: number
   isTold: boolean
 }

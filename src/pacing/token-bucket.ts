@@ -25,8 +25,8 @@ export class TokenBucket {
 
   /**
    * Takes `count` tokens and returns 0. Otherwise takes none, and returns the milliseconds until a call would
-   * succeed. One token is enough for any count, and the bucket then owes the others. A count above the burst
-   * would otherwise wait forever.
+   * succeed. One token is enough for any count; the missing ones become a debt that later tokens repay. A
+   * count above the burst would otherwise wait forever.
    */
   take(nowMs: number, count = 1): number {
     this.#refill(nowMs)

@@ -7,7 +7,7 @@ import { AvroFault, type Cursor } from './avro-cursor.ts'
  */
 export class NamedType extends avro.types.LogicalType {
   readonly logicalName: string
-  /** For a decimal: the number of digits after the point. `undefined` if the schema has no usable scale. */
+  /** The number of digits after the point of a decimal. `undefined` if the schema has no usable scale. */
   readonly scale: number | undefined
 
   constructor(schema: Schema, options?: unknown) {

@@ -45,8 +45,8 @@ const backlogSeconds = 5
 const leastBacklog = 2_000
 
 /**
- * One owner's part of a replay. Kafka has all records of a batch before the position after the batch is
- * noted. The position is noted before the next batch. So the next owner repeats one batch at most.
+ * A replay's run by one owner. Kafka has all records of a batch before the position after the batch is noted.
+ * The position is noted before the next batch. So the next owner repeats one batch at most.
  */
 export class JobRun {
   readonly #options: JobRunOptions
@@ -66,7 +66,8 @@ export class JobRun {
   constructor(options: JobRunOptions) {
     const { order, progress } = options.job
     this.#options = options
-    // A batch is sent as soon as one token is available. The bucket then owes the other tokens.
+    // A batch is sent as soon as one token is available. The missing tokens become a debt that later ones
+    // repay.
     this.#bucket = new TokenBucket({ perSecond: order.perSecond, burst: 1 }, performance.now())
     this.#mostAtOnce = Math.min(mostAtOnce, Math.ceil(order.perSecond / batchesPerSecond))
     this.#offsets = order.ranges.map(({ start }, partition) => progress?.offsets[partition] ?? start)

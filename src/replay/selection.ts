@@ -7,7 +7,7 @@ export type Selection = {
    */
   readonly destinationId?: string | undefined
   readonly sourceId?: string | undefined
-  /** For dead letters: the reason why they died. */
+  /** The reason why dead letters died; not with `events`. */
   readonly reason?: string | undefined
   readonly messageId?: string | undefined
   /**

@@ -32,9 +32,9 @@ export type Carried = {
   waits?: number
   /** Number of rounds of requests so far; 0 for a record that has only waited. */
   attempts: number
-  /** When the origin record was appended, in epoch milliseconds. */
+  /** The append time of the origin record, in epoch milliseconds. */
   firstSeenMs: number
-  /** When the last try may be due, in epoch milliseconds; 0 until the first attempt. */
+  /** The latest time at which the last try may be due, in epoch milliseconds; 0 until the first attempt. */
   expiresAtMs: number
   /** Hooks that failed for good. They are not tried again. */
   failedHooks: readonly string[]
@@ -44,16 +44,16 @@ export type Carried = {
   notBeforeMs: ReadonlyMap<string, number>
   lastOutcome: string
   origin: Origin
-  /** For an Identify that tells one property of a user: that property. */
+  /** The property that the delivery tells, if it is an Identify of one property of a user. */
   property?: PropertyHeader | undefined
   /**
-   * For such an Identify: true if a server may have got an attempt of it and may act on it late, because the
-   * attempt timed out, was reset or was answered with a 5xx. Once true it stays true.
+   * True if such an Identify is uncertain: a server may have got an attempt of it and may act on it late,
+   * because the attempt timed out, was reset or was answered with a 5xx. Once true it stays true.
    */
   isUncertain?: boolean
   /**
-   * For an uncertain delivery: true if it was delivered all the same. It is checked again only to see whether
-   * a newer value holds.
+   * True if an uncertain delivery was delivered all the same. It is checked again only to see whether a newer
+   * value holds.
    */
   isDelivered?: boolean
   /** The id of the last replay that it came through; '' for none. */
@@ -79,7 +79,7 @@ const maxListed = 125
 const hookId = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/
 
 /**
- * All headers that `encodeCarried` may write, each with its limit in bytes of UTF-8. Together they stay
+ * The headers that `encodeCarried` may write, each with its limit in bytes of UTF-8. Together they stay
  * within the room that retry topics have for headers.
  */
 const headerLimits: readonly (readonly [name: string, maxBytes: number])[] = [

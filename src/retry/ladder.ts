@@ -12,7 +12,7 @@ export type Ladder = {
   readonly waitsMs: readonly number[]
   /** The wait of every rung after those, repeated as often as it fits. */
   readonly thenMs: number
-  /** How long after the first attempt a try may still be due, in milliseconds. */
+  /** Time after the first attempt within which a try may still be due, in milliseconds. */
   readonly limitMs: number
 }
 
