@@ -58,7 +58,7 @@ const ipv4 = ['::ffff:0:0/96'].map(rangeOf)
  */
 const nat64 = ['64:ff9b::/96'].map(rangeOf)
 
-/** Decides which addresses may be connected to. */
+/** The rule for addresses that may be connected to. */
 export type AddressPolicy = {
   /**
    * Returns true if `address` is a plain address to which connections are allowed. Everything else is denied.
