@@ -1,6 +1,6 @@
 /**
- * IP addresses as numbers. Strict: an IPv4 address is four decimal numbers without leading zeros, as
- * `new URL` and the system's calls write it; every other spelling is no address here, and so never allowed.
+ * IP addresses as numbers. Strict: an IPv4 address is four decimal numbers without leading zeros, as `new
+ * URL` and system calls write it. Every other spelling is no address here, and so never allowed.
  */
 
 const groupCount = 8
@@ -8,22 +8,22 @@ const wordCount = 4
 const bitsOfGroup = 16
 const bitsOfIpv4 = 32
 /**
- * IPv4 is read as what IPv6 has for it, `::ffff:1.2.3.4`: the two spellings of one address are the same
- * numbers.
+ * Place and mark of IPv4 within IPv6. IPv4 is read as its mapped IPv6 address, `::ffff:1.2.3.4`, so the two
+ * spellings of one address are the same numbers.
  */
 const ipv4Start = 6
 const ipv4Mark = 0xffff
 
 /**
- * An address that can be read into again and again: a new one for each would cost more than the reading. Its
- * eight groups are in the order of the text; two of them are a word, for comparing, in the order of this
- * machine.
+ * An address that can be read into repeatedly; a new object for each address would cost more than the
+ * reading. Its eight groups are in the order of the text. Two groups are one word, for comparisons, in the
+ * byte order of this machine.
  */
 export class Address {
   readonly groups = new Uint16Array(groupCount)
   readonly words = new Uint32Array(this.groups.buffer)
 
-  /** Reads a plain address. False for anything else: a name, a zone, brackets, a port. */
+  /** Reads a plain address. Returns false for anything else: a name, a zone, brackets, a port. */
   read(text: string): boolean {
     this.words.fill(0)
     if (text.includes(':')) return readIpv6(text, this.groups)
@@ -31,7 +31,7 @@ export class Address {
     return readIpv4(text, 0, this.groups, ipv4Start)
   }
 
-  /** Makes of the IPv4 address in the last 32 bits an address of its own. */
+  /** Turns the IPv4 address in the last 32 bits into an IPv4-mapped address. */
   unwrapIpv4(): void {
     this.groups.fill(0, 0, ipv4Start - 1)
     this.groups[ipv4Start - 1] = ipv4Mark
@@ -49,10 +49,13 @@ export class Address {
 type Groups = Address['groups']
 type Words = Address['words']
 
-/** Addresses that are the same as `network` in all bits of `mask`. */
+/** A range of addresses, which equal `network` in all bits of `mask`. */
 export type AddressRange = { readonly network: Words; readonly mask: Words }
 
-/** The last word first: most ranges are IPv4, and differ there alone. */
+/**
+ * Returns true if an address is in a range. Compares the last word first, because most ranges are IPv4 and
+ * differ only there.
+ */
 function isWithin(words: Words, { network, mask }: AddressRange): boolean {
   for (let index = wordCount - 1; index >= 0; index--) {
     const differing = (words[index] ?? 0) ^ (network[index] ?? 0)
@@ -61,13 +64,13 @@ function isWithin(words: Words, { network, mask }: AddressRange): boolean {
   return true
 }
 
-/** Reads `10.0.0.0/8` or `fd00::/8`; a single address stands for itself. Throws on anything else. */
+/** Reads `10.0.0.0/8` or `fd00::/8`. A single address is a range of its own. Throws on anything else. */
 export function rangeOf(cidr: string): AddressRange {
   const [network = '', prefix, ...rest] = cidr.split('/')
   const address = new Address()
   const isIpv4 = !network.includes(':')
   const most = isIpv4 ? bitsOfIpv4 : groupCount * bitsOfGroup
-  // Number('') is 0: `10.0.0.0/` would be everything.
+  // Number('') is 0, so `10.0.0.0/` would be every address.
   const bits = prefix === undefined ? most : /^\d{1,3}$/.test(prefix) ? Number(prefix) : Number.NaN
   if (!address.read(network) || !(bits <= most) || rest.length > 0) {
     throw new Error(`${cidr} is no range of addresses`)
@@ -76,7 +79,7 @@ export function rangeOf(cidr: string): AddressRange {
   return { network: address.words, mask }
 }
 
-/** Its first `bits` bits are set. */
+/** Makes a mask whose first `bits` bits are set. */
 function maskOf(bits: number): Words {
   const mask = new Address()
   for (let group = 0; group < groupCount; group++) {
@@ -89,7 +92,7 @@ function maskOf(bits: number): Words {
 const dot = 0x2e
 const zero = 0x30
 
-/** Reads from `from` to the end into two groups. */
+/** Reads an IPv4 address, from `from` to the end, into two groups. */
 function readIpv4(text: string, from: number, groups: Groups, at: number): boolean {
   let octets = 0
   let value = 0
@@ -115,10 +118,10 @@ function readIpv4(text: string, from: number, groups: Groups, at: number): boole
   return octets === 4
 }
 
-/** RFC 4291, section 2.2. `groups` are all zero. */
+/** Reads an IPv6 address (RFC 4291, section 2.2). `groups` must all be zero. */
 function readIpv6(text: string, groups: Groups): boolean {
   let count = 0
-  /** The group that `::` stands before. */
+  /** The group before which `::` is written. */
   let gap = -1
   let at = 0
   if (text.startsWith('::')) {
@@ -165,7 +168,7 @@ function readGroup(text: string, from: number, to: number, groups: Groups, at: n
   return true
 }
 
-/** -1 for what is none. */
+/** Returns the value of a hexadecimal digit, or -1 for any other character. */
 function hexDigit(code: number): number {
   if (code >= zero && code <= 0x39) return code - zero
   const letter = code | 0x20

@@ -1,10 +1,9 @@
 import { Address, type AddressRange, rangeOf } from './address.ts'
 
 /**
- * IPv4 that isn't public: this machine, private networks, link-local and cloud metadata, carrier NAT, test
- * nets, multicast, reserved. Sources: IANA's registries of special-purpose and of multicast addresses. Its
- * few ranges that are routed and serve no HTTP (inside of 192.0.0.0/24 and 192.88.99.0/24) are left out as
- * well.
+ * IPv4 ranges that aren't public: this machine, private networks, link-local and cloud metadata, carrier NAT,
+ * test nets, multicast, reserved. Sources: IANA's registries of special-purpose and of multicast addresses. A
+ * few addresses within 192.0.0.0/24 and 192.88.99.0/24 are routed, but serve no HTTP, so they are denied too.
  */
 const deniedIpv4 = [
   '0.0.0.0/8',
@@ -25,9 +24,9 @@ const deniedIpv4 = [
 ].map(rangeOf)
 
 /**
- * Public addresses that clouds keep for their own machines: from there they lead to the host, or to services
- * that nobody else reaches, and from elsewhere to nothing. Source: the documents of those who run these
- * clouds. Other clouds use addresses that aren't public for that, and are denied above.
+ * Public addresses that clouds reserve for their own machines. From such a machine they lead to the host, or
+ * to services that nobody else reaches; from elsewhere they lead nowhere. Source: the documents of the
+ * clouds' operators. Other clouds use non-public addresses for this, which are denied above.
  */
 const deniedOfClouds = [
   // Azure: WireServer, which gives a machine its configuration, and DNS.
@@ -39,33 +38,41 @@ const deniedOfClouds = [
 ].map(rangeOf)
 
 /**
- * All of IPv6 that is routed. Outside of it lie loopback, the old ways to write IPv4 (`::/96`,
+ * The range of all routed IPv6. Outside of it are loopback, the old spellings of IPv4 (`::/96`,
  * `::ffff:0:0:0/96`), local NAT64 (`64:ff9b:1::/48`), discard, segment routing (`5f00::/16`), unique local,
- * link-local, site-local, multicast, and what IANA has not given out yet. Source: IANA's registry of the IPv6
- * address space.
+ * link-local, site-local, multicast, and addresses that IANA has not assigned yet. Source: IANA's registry of
+ * the IPv6 address space.
  */
 const globalUnicast = ['2000::/3'].map(rangeOf)
 
-/** Protocols (Teredo among them), documentation, and 6to4, which carries an IPv4 address inside. */
+/**
+ * Ranges of protocols (Teredo among them), of documentation, and of 6to4, which carries an IPv4 address
+ * inside.
+ */
 const deniedIpv6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'].map(rangeOf)
 
 const ipv4 = ['::ffff:0:0/96'].map(rangeOf)
-/** NAT64 (RFC 6052): where there is no IPv4, DNS64 gives this for a name that has nothing else. */
+/**
+ * The range of NAT64 (RFC 6052). In a network without IPv4, DNS64 returns such an address for a name that has
+ * only IPv4 addresses.
+ */
 const nat64 = ['64:ff9b::/96'].map(rangeOf)
 
-/** Decides which addresses may be connected to. */
+/** The rule for addresses that may be connected to. */
 export type AddressPolicy = {
-  /** Whether it is an address, and one that may be connected to. What isn't a plain address is denied. */
+  /**
+   * Returns true if `address` is a plain address to which connections are allowed. Everything else is denied.
+   */
   allows(address: string): boolean
 }
 
-/** The address that is judged. Nothing here waits, so one is enough. */
+/** The address that is judged. No function here waits, so one object is enough. */
 const judged = new Address()
 
 /**
- * Allows public addresses, and those in `allowed` (CIDR notation, e.g. `10.1.0.0/16`). An IPv4 range holds
- * for its IPv4-mapped IPv6 spellings (`::ffff:10.1.2.3`) too. The public NAT64 prefix is judged by the IPv4
- * address inside.
+ * Creates a policy that allows public addresses, and those in `allowed` (CIDR notation, e.g. `10.1.0.0/16`).
+ * An IPv4 range also applies to its IPv4-mapped IPv6 spellings (`::ffff:10.1.2.3`). An address with the
+ * public NAT64 prefix is judged by the IPv4 address inside.
  */
 export function createAddressPolicy(allowed: readonly string[]): AddressPolicy {
   const exceptions: readonly AddressRange[] = allowed.map(rangeOf)
@@ -81,17 +88,17 @@ function isPublic(): boolean {
 }
 
 /**
- * Names that mean this machine, whatever DNS says (RFC 6761, section 6.3). In lower case; a last dot is no
- * part of them.
+ * Returns true for names that mean this machine, whatever DNS says (RFC 6761, section 6.3). `name` is in
+ * lower case, without a last dot.
  */
 export function isLoopbackName(name: string): boolean {
   return name === 'localhost' || name.endsWith('.localhost')
 }
 
 /**
- * Whether a host is refused for what it says by itself: an address that isn't allowed, or a name of this
- * machine where no loopback address is allowed. What other names lead to is known when they are resolved.
- * `host` is in the normal form of `new URL`.
+ * Returns true if a host is refused by its text alone: an address that isn't allowed, or a name of this
+ * machine if no loopback address is allowed. The addresses of other names are known only once they are
+ * resolved. `host` is in the normal form of `new URL`.
  */
 export function isRefusedHost(host: string, policy: AddressPolicy): boolean {
   const bare = host.startsWith('[') ? host.slice(1, -1) : host

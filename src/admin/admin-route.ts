@@ -1,11 +1,14 @@
 import type { ProblemCode } from './problem.ts'
 import type { AdminRight } from './tokens.ts'
 
-/** Of one call what `sluice admin` takes and answers: its server and its document are made of it. */
+/**
+ * A call of the admin API: its parameters, body and answers. The server and the OpenAPI document are both
+ * built from it.
+ */
 export type AdminRoute = {
   readonly call: AdminCall
   readonly method: 'GET' | 'POST'
-  /** As in OpenAPI. */
+  /** The path, in OpenAPI's notation. */
   readonly path: string
   readonly right: AdminRight
   readonly summary: string
@@ -15,7 +18,7 @@ export type AdminRoute = {
   readonly body?: { readonly schema: object; readonly example: object }
   readonly status: 200 | 201
   readonly answer: { readonly schema: object; readonly example: object }
-  /** Beside those that every route may have. */
+  /** Problems in addition to those that every route may have. */
   readonly problems: readonly ProblemCode[]
 }
 
@@ -33,7 +36,7 @@ export type AdminCall =
   | 'show_log'
   | 'list_audit'
 
-/** All values of a path or a query are text. */
+/** A parameter. All values of a path or a query are text. */
 type Parameter = {
   readonly schema: { readonly type: 'string' } & Readonly<Record<string, unknown>>
   readonly description: string

@@ -3,7 +3,8 @@ import { deliveryStates } from '../delivery-log/delivery-state.ts'
 import type { AdminRoute } from './admin-route.ts'
 
 /**
- * Of the delivery log. Filters travel in bodies: a user's id in a URL would be in the logs of every proxy.
+ * Routes of the delivery log. Filters are in bodies, because a user's id in a URL would be in the logs of
+ * every proxy.
  */
 
 const name = { type: 'string', minLength: 1, maxLength: 1_000 }

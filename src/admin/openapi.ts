@@ -2,11 +2,13 @@ import { problem, type ProblemCode, problems } from './problem.ts'
 import type { AdminRoute } from './admin-route.ts'
 import { adminRoutes } from './routes.ts'
 
-/** Of every route. */
+/** Problems that every route may have. */
 const always: readonly ProblemCode[] = ['bad_request', 'no_token', 'not_allowed', 'internal', 'unavailable']
 const withBody: readonly ProblemCode[] = ['too_large', 'unknown_type']
 
-/** The OpenAPI document (3.1) of `sluice admin`; `schemas/admin-openapi.json` is generated from it. */
+/**
+ * Returns the OpenAPI document (3.1) of `sluice admin`; `schemas/admin-openapi.json` is generated from it.
+ */
 export function adminOpenApi(): object {
   const paths: Record<string, Record<string, object>> = {}
   for (const route of adminRoutes)

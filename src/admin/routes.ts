@@ -157,7 +157,7 @@ const limited = {
   },
 } as const
 
-/** The one table of what `sluice admin` answers. */
+/** The table of all calls that `sluice admin` answers. */
 export const adminRoutes: readonly AdminRoute[] = [
   {
     call: 'health',

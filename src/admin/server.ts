@@ -11,7 +11,7 @@ declare module 'fastify' {
   }
 }
 
-/** What came with a call, checked by its schemas. */
+/** The content of a call, checked by its schemas. */
 export type AdminRequest = {
   readonly params: Readonly<Record<string, string>>
   readonly query: Readonly<Record<string, string>>
@@ -23,19 +23,21 @@ export type AdminCalls = Readonly<Record<AdminCall, (request: AdminRequest) => P
 
 export type AdminServerOptions = {
   readonly calls: AdminCalls
-  /** Those that count now. */
+  /** Returns the tokens that are valid now. */
   readonly tokens: () => readonly Token[]
-  /** How long a client may take for a whole request. */
+  /** Time that a client may take for a whole request. */
   readonly requestTimeoutMs: number
   readonly onAnswered: (call: AdminCall | 'other', status: number, by: string) => void
-  /** A fault of ours. */
+  /** Called on a bug in Sluice. */
   readonly onFault: (error: unknown) => void
 }
 
 export type AdminServer = {
-  /** Gives the port; 0 picks a free one. Rejects when it can't be had. */
+  /** Starts listening and returns the port; 0 picks a free one. Rejects if the port isn't available. */
   listen(address: { host: string; port: number }): Promise<number>
-  /** Takes no connection any more, answers what is there, and closes; at the latest after `timeoutMs`. */
+  /**
+   * Accepts no more connections, answers the requests under way, and closes; at the latest after `timeoutMs`.
+   */
   stop(timeoutMs: number): Promise<void>
 }
 
@@ -55,7 +57,7 @@ function createFastify(requestTimeoutMs: number, onUnreadable: (reply: FastifyRe
     requestTimeout: requestTimeoutMs,
     return503OnClosing: false,
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: maxHeaderBytes },
-    // A path that can't be decoded, or is too long.
+    // The path can't be decoded, or is too long.
     frameworkErrors: (_error, _request, reply) => onUnreadable(reply),
     ajv: {
       customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false, strict: false },
@@ -71,7 +73,7 @@ function createFastify(requestTimeoutMs: number, onUnreadable: (reply: FastifyRe
 class Server implements AdminServer {
   readonly #options: AdminServerOptions
   readonly #server
-  /** Whose token a request had. */
+  /** The token that each request had. */
   readonly #holders = new WeakMap<FastifyRequest, Token>()
   #isRetired = false
 
@@ -79,7 +81,7 @@ class Server implements AdminServer {
     this.#options = options
     this.#server = createFastify(options.requestTimeoutMs, (reply) => void this.#send(reply, unknownPath))
     this.#server.removeContentTypeParser('text/plain')
-    // Before anything of a body is read.
+    // The token is checked before any of the body is read.
     this.#server.addHook('onRequest', (request, reply, done) => {
       const refusal = this.#refusal(request)
       if (refusal === undefined) done()

@@ -1,17 +1,17 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 
 /**
- * What a token may do: `read` looks, `operate` also asks for replays, stops and resumes them, `admin` also
- * sees who did what.
+ * The rights of a token. `read` looks, `operate` also orders, stops and resumes replays, `admin` also sees
+ * the audit trail.
  */
 export const rights = ['read', 'operate', 'admin'] as const
 export type AdminRight = (typeof rights)[number]
 
 export type Token = {
-  /** Who it is, for the audit trail. */
+  /** The name of the holder, for the audit trail. */
   readonly name: string
   readonly right: AdminRight
-  /** SHA-256 of the token: of 256 random bits no slower hash is needed. */
+  /** SHA-256 of the token. A token has 256 random bits, so no slower hash is needed. */
   readonly digest: Buffer
 }
 
@@ -22,8 +22,8 @@ export type TokensRead =
 const line = /^([A-Za-z0-9][A-Za-z0-9._@-]{0,99}) (read|operate|admin) sha256:([0-9a-f]{64})$/
 
 /**
- * Reads a file of tokens: on each line a name, a right and a hash; lines that begin with # say nothing.
- * A file without a token lets nobody in.
+ * Reads a file of tokens. Each line has a name, a right and a hash; lines that begin with # are comments. A
+ * file without a token lets nobody in.
  */
 export function readTokens(text: string): TokensRead {
   const tokens: Token[] = []
@@ -42,7 +42,7 @@ export function readTokens(text: string): TokensRead {
   return { ok: true, tokens }
 }
 
-/** A new token, which is known nowhere else, and the line for the file. */
+/** Creates a token, which is stored nowhere else, and its line for the file. */
 export function createToken(
   name: string,
   right: AdminRight,
@@ -51,7 +51,7 @@ export function createToken(
   return { token, line: `${name} ${right} sha256:${digestOf(token).toString('hex')}` }
 }
 
-/** Whose token it is. Takes the same time for every token that isn't among them. */
+/** Finds the entry of a token. Takes the same time for every token that isn't in the list. */
 export function findToken(tokens: readonly Token[], given: string): Token | undefined {
   const digest = digestOf(given)
   let found: Token | undefined

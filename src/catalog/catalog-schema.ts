@@ -194,7 +194,9 @@ const destination = Type.Object(
   { additionalProperties: false, description: 'Where messages are delivered.' },
 )
 
-/** The catalog file, as operators write it; `schemas/catalog.schema.json` is generated from it. */
+/**
+ * The schema of the catalog file, as operators write it; `schemas/catalog.schema.json` is generated from it.
+ */
 export const catalogSchema = Type.Object(
   {
     sources: Type.Array(source, { description: 'All sources; [] for none.' }),
@@ -208,5 +210,5 @@ export const catalogSchema = Type.Object(
   },
 )
 
-/** A catalog file that passed the schema; the rules that span several keys are checked by `parseCatalog`. */
+/** A catalog file that passed the schema. `parseCatalog` checks the rules that span several keys. */
 export type CatalogDefinition = Static<typeof catalogSchema>

@@ -1,39 +1,43 @@
 import { isDeepStrictEqual } from 'node:util'
 
-/** What the records of a source are: Segment messages, or changes of audiences and computed traits. */
+/** The kind of a source's records: Segment messages, or changes of audiences and computed traits. */
 export type SourceKind = 'events' | 'audiences'
 
 /**
- * `off`: nothing is routed to it. `paused`: what is routed to it is parked, and delivered when it is `on`
- * again.
+ * The state of a destination. `off`: nothing is routed to it. `paused`: its deliveries are parked, and made
+ * when it is `on` again.
  */
 export type DestinationState = 'on' | 'off' | 'paused'
 
-/** `all`: the first attempt goes to every hook at once. `failover`: to one hook after the other. */
+/**
+ * The order of requests. `all`: the first attempt goes to every hook at once. `failover`: it goes to one hook
+ * after the other.
+ */
 export type Strategy = 'all' | 'failover'
 
 export type Source = {
   /** The value of the records' `source-id` header. */
   readonly id: string
-  /** For people; the id when the catalog names none. */
+  /** A name for people; the id if the catalog has none. */
   readonly name: string
   readonly kind: SourceKind
   readonly enabled: boolean
   /** Keys that clients of the gateway send. No two sources share one. */
   readonly writeKeys: readonly string[]
   /**
-   * Keys that servers send with deletions and audience changes; sources may share one. Never to be logged.
+   * Keys that servers send with deletions and audience changes. Sources may share one. They must never be
+   * logged.
    */
   readonly serverKeys: readonly string[]
-  /** Most messages a second that one gateway process takes; `undefined`: any number. */
+  /** Limit on messages a second that one gateway process takes; `undefined`: no limit. */
   readonly maxPerSecond: number | undefined
 }
 
-/** One URL of a destination. It passed the rules of `hook-rules.ts`, so undici takes it as it is. */
+/** A URL of a destination. It passed the rules of `hook-rules.ts`, so undici accepts it as it is. */
 export type Hook = {
   /**
-   * Unique within its destination; from the URL when the catalog names none, so it doesn't depend on the
-   * order.
+   * The id, unique within its destination. If the catalog has none it is made from the URL, so it doesn't
+   * depend on the order.
    */
   readonly id: string
   /** The normal form of the URL: ASCII, with a path. */
@@ -42,7 +46,7 @@ export type Hook = {
   readonly origin: string
   /** Path and query, at least `/`. */
   readonly path: string
-  /** Name and value, in the order of the catalog, names as they were written. */
+  /** Names and values, in the order of the catalog, names as they were written. */
   readonly headers: readonly (readonly [name: string, value: string])[]
 }
 
@@ -51,42 +55,47 @@ export type Hook = {
  */
 export type Destination = {
   readonly id: string
-  /** For people; the id when the catalog names none. */
+  /** A name for people; the id if the catalog has none. */
   readonly name: string
   readonly state: DestinationState
   /** Ids of sources, each of them in the catalog. */
   readonly sources: readonly string[]
-  /** Key of `X-Signature`; `undefined`: requests aren't signed. Never to be logged. */
+  /** The key of `X-Signature`; `undefined`: requests aren't signed. It must never be logged. */
   readonly sharedSecret: string | undefined
   /**
-   * Signs beside `sharedSecret` while the receiver changes to it; only with `standardWebhooks`. Never to be
-   * logged.
+   * A second secret that signs beside `sharedSecret` while the receiver changes to it; only with
+   * `standardWebhooks`. It must never be logged.
    */
   readonly nextSharedSecret: string | undefined
-  /** Requests carry the headers of Standard Webhooks beside `X-Signature`; only with a `sharedSecret`. */
+  /**
+   * True if requests carry the headers of Standard Webhooks beside `X-Signature`; only with a `sharedSecret`.
+   */
   readonly standardWebhooks: boolean
   readonly strategy: Strategy
-  /** Most requests of this destination in flight at once, in one process. */
+  /** Limit on requests of this destination in flight at once, in one process. */
   readonly maxInFlight: number
-  /** The same for each hook that isn't well; absent where the definition names no number. */
+  /** The same limit for each failing hook; `undefined` if the definition has no number. */
   readonly maxInFlightSick?: number | undefined
-  /** Attempts a second over all workers, and at once after a pause. */
+  /** Limit on attempts a second over all workers, and on attempts at once after a pause. */
   readonly rateLimit: { readonly perSecond: number; readonly burst: number } | undefined
-  /** One to five. */
+  /** The hooks, one to five. */
   readonly hooks: readonly Hook[]
 }
 
-/** One version of the sources and destinations. It is never changed; an edit makes another one. */
+/** A version of the sources and destinations. It never changes; an edit makes another version. */
 export type Catalog = {
   readonly sources: ReadonlyMap<string, Source>
   readonly destinations: ReadonlyMap<string, Destination>
-  /** For each source of the catalog its destinations, whatever their state, in the order of the catalog. */
+  /** The destinations of each source, whatever their state, in the order of the catalog. */
   readonly destinationsBySource: ReadonlyMap<string, readonly Destination[]>
   /** The first 12 hex characters of the SHA-256 of the text. */
   readonly version: string
 }
 
-/** Joins sources and destinations into a catalog. Each source that a destination names is among `sources`. */
+/**
+ * Joins sources and destinations into a catalog. Each source that a destination names must be among
+ * `sources`.
+ */
 export function createCatalog(
   sources: readonly Source[],
   destinations: readonly Destination[],
@@ -105,8 +114,9 @@ export function createCatalog(
 }
 
 /**
- * `next` with the objects of `previous` wherever a source or a destination is defined as before: whoever
- * holds something for a destination (a lane, a pool) sees by `===` whether to make it anew.
+ * Returns `next` with the objects of `previous` wherever the definition of a source or a destination is
+ * unchanged. So the owner of something that belongs to a destination (a lane, a pool) sees by `===` whether
+ * to make it anew.
  */
 export function keepUnchanged(previous: Catalog, next: Catalog): Catalog {
   return createCatalog(

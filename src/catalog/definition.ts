@@ -4,7 +4,7 @@ import type { Path } from './fault.ts'
 import { childOf, recordOf } from './plain-data.ts'
 import { catalogSchema, type CatalogDefinition } from './catalog-schema.ts'
 
-/** What the schema objects to. `of` says whether the key or the value is meant. */
+/** A fault that the schema found. `of` says whether it is about the key or the value. */
 type SchemaFault = {
   readonly path: Path
   readonly of: 'key' | 'value'
@@ -14,7 +14,7 @@ type SchemaFault = {
 
 const check = Compile(catalogSchema)
 
-/** Compares plain data with the schema: the definition, or everything that is wrong with its shape. */
+/** Compares plain data with the schema. Returns the definition, or all faults of its shape. */
 export function checkDefinition(
   value: unknown,
 ): { ok: true; definition: CatalogDefinition } | { ok: false; faults: readonly SchemaFault[] } {
@@ -24,7 +24,10 @@ export function checkDefinition(
 
 type SchemaError = ReturnType<typeof check.Errors>[number]
 
-/** TypeBox lists 8 errors by default, by a setting of the whole process: raised for this one call. */
+/**
+ * Lists all errors of a value. TypeBox lists 8 by default, by a setting of the whole process, which is raised
+ * for this one call.
+ */
 function allErrors(value: unknown): readonly SchemaError[] {
   const { maxErrors } = Settings.Get()
   Settings.Set({ maxErrors: Number.MAX_SAFE_INTEGER })
@@ -65,7 +68,7 @@ function explain(error: SchemaError, root: unknown): readonly SchemaFault[] {
         problem: 'is not a known key',
         advice: `remove it; the keys here are ${Object.keys(recordOf(recordOf(schema)['properties'])).join(', ')}`,
       }))
-    // The same fault once more: `additionalProperties` names the key.
+    // `additionalProperties` reports the same fault and names the key.
     case 'boolean':
       return []
     case 'minItems':
@@ -90,7 +93,7 @@ function explain(error: SchemaError, root: unknown): readonly SchemaFault[] {
   }
 }
 
-/** `on, off or paused` */
+/** Joins values: `on, off or paused`. */
 function either(values: readonly unknown[]): string {
   return values.join(', ').replace(/, ([^,]*)$/, ' or $1')
 }
@@ -156,7 +159,7 @@ function textOf(schema: unknown, key: string): string {
   return typeof text === 'string' ? `${text.charAt(0).toLowerCase()}${text.slice(1).replace(/\.$/, '')}` : ''
 }
 
-/** A JSON pointer as keys and list positions; what is a position shows from the value. */
+/** Reads a JSON pointer as keys and list positions. The value shows whether a step is a position. */
 function pathOf(pointer: string, root: unknown): Path {
   const path: (string | number)[] = []
   let value = root

@@ -1,31 +1,32 @@
-/** One thing that is wrong with a catalog. It never quotes a value that may be secret. */
+/** A fault of a catalog. It never quotes a value that may be secret. */
 export type Fault = {
   /** The file's name, as it was given. */
   readonly file: string
-  /** From 1; `undefined` when the fault has no place in the text (a file that isn't there). */
+  /** The line, from 1; `undefined` if the fault has no place in the text (the file is missing). */
   readonly line: number | undefined
-  /** From 1. */
+  /** The column, from 1. */
   readonly column: number | undefined
   /** `destinations[1].hooks[0].url`; empty for the catalog as a whole. */
   readonly path: string
-  /** What is wrong. */
+  /** The fault in words. */
   readonly problem: string
-  /** What to write instead. */
+  /** The text to write instead. */
   readonly advice: string
 }
 
-/** Keys and list positions that lead to a value. */
+/** The keys and list positions that lead to a value. */
 export type Path = readonly (string | number)[]
 
-/** `catalog.yaml:7:12: destinations[1].hooks[0].url: has a fragment; remove it` */
+/** Formats a fault: `catalog.yaml:7:12: destinations[1].hooks[0].url: has a fragment; remove it`. */
 export function formatFault({ file, line, column, path, problem, advice }: Fault): string {
   const place = line === undefined ? file : `${file}:${line}:${column ?? 1}`
   return `${place}: ${path === '' ? '' : `${path}: `}${problem}; ${advice}`
 }
 
 /**
- * `destinations[1].hooks[0].headers.X-Team`. What isn't a plain key may be a line that lacks a space, with
- * the secret in it: of that only the beginning is shown, `headers["Authorization"…]`.
+ * Formats a path: `destinations[1].hooks[0].headers.X-Team`. A step that isn't a plain key may be a line that
+ * lacks a space, and so contain a secret. Of such a step only the beginning is shown:
+ * `headers["Authorization"…]`.
  */
 export function formatPath(path: Path): string {
   let text = ''
@@ -37,10 +38,10 @@ export function formatPath(path: Path): string {
   return text
 }
 
-/** So many are written out: a file of another format has one in each line. */
+/** Limit on the faults that are written out, because a file of another format has one in each line. */
 const maxWritten = 100
 
-/** One line a fault. */
+/** Formats faults, one on each line. */
 export function formatFaults(faults: readonly Fault[]): string {
   const written = faults.slice(0, maxWritten).map(formatFault)
   const left = faults.length - written.length

@@ -10,36 +10,39 @@ export type CatalogFileOptions = {
   /** Values of `${CATALOG_X}`. */
   variables?: Variables
   /**
-   * Ranges that a hook's address may be in although they aren't public; `undefined`: addresses aren't looked
-   * at.
+   * Ranges that are allowed for a hook's address although they aren't public. `undefined`: addresses aren't
+   * checked.
    */
   allowAddresses?: readonly string[] | undefined
   /**
-   * How often the file is looked at. With `settleMs`, an edit of an ordinary file is live within a second.
+   * Time between two looks at the file. With `settleMs`, an edit of an ordinary file is live within a second.
    */
   everyMs?: number
-  /** How long the file must have stayed the same before it is read: a half-written one may look complete. */
+  /**
+   * Time that the file must have stayed the same before it is read. A half-written file may look complete.
+   */
   settleMs?: number
   /**
-   * A new version, with the objects of the one before wherever nothing changed. Called after `current()`
-   * gives it.
+   * Called with a new version, which has the objects of the previous version wherever nothing changed.
+   * `current()` returns the new version by then.
    */
   onChange(catalog: Catalog): void
-  /**
-   * An edit was refused, with everything that is wrong; the catalog before stays. Called once for each edit.
-   */
+  /** Called once for each edit that was refused, with all its faults. The previous catalog stays. */
   onRefused(faults: readonly Fault[]): void
 }
 
-/** Why the file as it is now isn't live, and since when (ms since 1970). */
+/** The faults for which the present file isn't live, and the time since when (ms since 1970). */
 export type CatalogRefusal = { readonly sinceMs: number; readonly faults: readonly Fault[] }
 
 export type CatalogFile = {
-  /** The last version without a fault. */
+  /** Returns the last version without a fault. */
   current(): Catalog
-  /** `undefined` while the file is what `current()` gives. */
+  /**
+   * Returns the refusal of the present file; `undefined` while the file is the version that `current()`
+   * returns.
+   */
   refused(): CatalogRefusal | undefined
-  /** At once; nothing is called after it. */
+  /** Stops at once. No callback is called after it. */
   stop(): void
 }
 
@@ -48,13 +51,14 @@ export type OpenedCatalogFile =
   | { ok: false; faults: readonly Fault[]; message: string }
 
 const maxBytes = 16 * 1024 * 1024
-/** A file that never rests for this long is refused, so that somebody hears of it. */
+/** Time after which a file that changes all the time is refused, so that somebody hears of it. */
 const restlessMs = 5_000
 
 /**
- * Reads the catalog from a file and follows its edits by polling: a ConfigMap changes by a symbolic link that
- * points elsewhere, which watchers of the file don't see. Without a faultless file there is nothing to start
- * with: the message then names every fault, and shows what a catalog looks like.
+ * Reads the catalog from a file, and follows its edits by polling. A ConfigMap changes by a symbolic link
+ * that then points elsewhere, and watchers of the file don't see that. If the file has faults there is
+ * nothing to start with. The result is then a message that lists every fault, and shows what a catalog looks
+ * like.
  */
 export async function openCatalogFile(options: CatalogFileOptions): Promise<OpenedCatalogFile> {
   const { path, variables = {}, allowAddresses } = options
@@ -73,9 +77,9 @@ export async function openCatalogFile(options: CatalogFileOptions): Promise<Open
 
 class FollowedFile implements CatalogFile {
   readonly #options: Required<CatalogFileOptions>
-  /** What was last read and judged, whether it was taken or refused. */
+  /** The state of the file that was last judged, whether it was accepted or refused. */
   #judged: { signature: string; digest: string }
-  /** A change that has been seen and not read yet. */
+  /** A change that was seen and is not read yet. */
   #pending: { signature: string; sinceMs: number } | undefined
   #currentDigest: string
   #current: Catalog
@@ -110,7 +114,7 @@ class FollowedFile implements CatalogFile {
     this.#timer.unref()
   }
 
-  /** One look after the other: the next is planned when this one has ended. */
+  /** Looks at the file once. The next look is planned when this one has ended. */
   async #look(): Promise<void> {
     const { path, everyMs, settleMs } = this.#options
     try {
@@ -124,7 +128,7 @@ class FollowedFile implements CatalogFile {
     }
   }
 
-  /** The file has changed since the look before, so it may not be finished. */
+  /** Waits, because the file has changed since the previous look and may not be finished. */
   #wait(signature: string): void {
     const sinceMs = this.#pending?.sinceMs ?? performance.now()
     this.#pending = { signature, sinceMs }
@@ -134,13 +138,13 @@ class FollowedFile implements CatalogFile {
     ])
   }
 
-  /** Judges the file, unless it changes meanwhile: then it stays pending. */
+  /** Judges the file. If it changes meanwhile, the change stays pending. */
   async #read(): Promise<void> {
     const { path, variables, allowAddresses } = this.#options
     const snapshot = await readWhole(path)
     if (this.#isStopped || snapshot.signature !== this.#pending?.signature) return
     if (!snapshot.ok) {
-      // What can't be opened or read now may be readable at the next look, without a change that shows.
+      // A file that can't be opened or read now may be readable at the next look, without a visible change.
       const signature = snapshot.isLasting ? snapshot.signature : 'none'
       this.#refuse({ signature, digest: snapshot.fault.problem }, [snapshot.fault])
     } else if (snapshot.digest === this.#currentDigest) {
@@ -187,11 +191,11 @@ type Snapshot = { signature: string; text: string; digest: string }
 type Unreadable = {
   signature: string
   fault: Fault
-  /** Only an edit can make it readable. */
+  /** True if only an edit can make the file readable. */
   isLasting: boolean
 }
 
-/** The whole file in one state, or why there is none. */
+/** Reads the whole file in one state. Otherwise returns why that isn't possible. */
 async function readWhole(path: string): Promise<({ ok: true } & Snapshot) | ({ ok: false } & Unreadable)> {
   let signature = 'none'
   const refuse = (problem: string, advice: string, isLasting = true) => ({
@@ -205,7 +209,7 @@ async function readWhole(path: string): Promise<({ ok: true } & Snapshot) | ({ o
     signature = signatureFrom(stats)
     if (!stats.isFile()) return refuse('is not a file', 'name a file')
     if (stats.size > maxBytes) return refuse('is larger than 16 MiB', 'write less')
-    // Opened once: a link that is moved meanwhile doesn't mix two files.
+    // The file is opened once, so a link that is moved meanwhile doesn't mix two files.
     await using handle = await open(path)
     const bytes = await handle.readFile()
     const isSame = signatureFrom(await handle.stat({ bigint: true })) === signature
@@ -226,7 +230,10 @@ async function readWhole(path: string): Promise<({ ok: true } & Snapshot) | ({ o
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** Changes with every edit: an editor replaces the file, a ConfigMap its link, `cp` its content. */
+/**
+ * Returns a text that changes with every edit: an editor replaces the file, a ConfigMap its link, `cp` its
+ * content.
+ */
 async function signatureOf(path: string): Promise<string> {
   try {
     return signatureFrom(await stat(path, { bigint: true }))

@@ -1,16 +1,18 @@
 import { createHash } from 'node:crypto'
 
 /**
- * What a hook's URL and headers may be. Pure: the catalog checks with it when it is read, and delivery before
- * it hands a request to undici, whose Pool loses a slot for ever on a request that it refuses itself.
+ * The rules of a hook's URL and headers. Pure. The catalog checks them when it is read. Delivery checks them
+ * before it passes a request to undici, whose Pool loses a slot forever on a request that undici refuses.
  */
 
+/** Limit on the characters of a URL. */
 export const maxUrlCharacters = 2048
+/** Limit on the headers of one hook. */
 export const maxHeaders = 50
-/** Names, values and four bytes for each line, as they go over the wire. */
+/** Limit on the bytes of all headers: names, values and four bytes for each line, as they are sent. */
 export const maxHeaderBytes = 8 * 1024
 
-/** Which rule was broken, without the value: what is wrong, and what to write instead. */
+/** A rule that was broken: the fault, and what to write instead. It doesn't contain the value. */
 export type Breach = { readonly problem: string; readonly advice: string }
 
 export type HookUrl = {
@@ -26,7 +28,10 @@ type Header = readonly [name: string, value: string]
 
 const urlExample = 'write a full URL such as https://example.com/hook'
 
-/** Reads the URL of a hook. Stricter than `new URL`, which repairs what is better asked about. */
+/**
+ * Reads the URL of a hook. It is stricter than `new URL`, which repairs texts that the operator should rather
+ * correct.
+ */
 export function parseHookUrl(
   text: string,
 ): ({ ok: true } & HookUrl) | { ok: false; breaches: readonly [Breach, ...Breach[]] } {
@@ -40,7 +45,7 @@ export function parseHookUrl(
   }
   const breach = portBreach(parsed.port) ?? hostNameBreach(parsed.hostname)
   if (breach !== undefined) return { ok: false, breaches: [breach] }
-  // WHATWG's normal form has only visible ASCII here: what a request line can carry.
+  // WHATWG's normal form has only visible ASCII here, which a request line can carry.
   return { ok: true, url: parsed.href, origin: parsed.origin, path: parsed.pathname + parsed.search }
 }
 
@@ -73,8 +78,8 @@ function spellingBreaches(text: string): readonly Breach[] {
 }
 
 /**
- * Ports of services that aren't HTTP and do as they are told by lines of text, such as mail and IRC: a POST
- * to one is an attack or a mistake. Source: the "bad ports" of WHATWG Fetch, which browsers and `fetch`
+ * Ports of services that aren't HTTP and obey commands in lines of text, such as mail and IRC. A POST to one
+ * of them is an attack or a mistake. Source: the "bad ports" of WHATWG Fetch, which browsers and `fetch`
  * refuse too.
  */
 const badPorts: ReadonlySet<number> = new Set([
@@ -92,14 +97,11 @@ function portBreach(port: string): Breach | undefined {
   }
 }
 
-/** Of DNS (RFC 1035, 2.3.4), which WHATWG doesn't apply. */
+/** Limits of DNS (RFC 1035, 2.3.4), which WHATWG doesn't apply. */
 const maxNameCharacters = 253
 const maxLabelCharacters = 63
 
-/**
- * The rules of a host in WHATWG's normal form: lower case, IDNA done, addresses as four numbers or in
- * brackets.
- */
+/** Checks a host in WHATWG's normal form: lower case, IDNA done, addresses as four numbers or in brackets. */
 function hostNameBreach(host: string): Breach | undefined {
   if (host.startsWith('[')) return undefined
   if (host.endsWith('.')) {
@@ -112,7 +114,7 @@ function hostNameBreach(host: string): Breach | undefined {
       advice: `keep to ${maxNameCharacters} characters, ${maxLabelCharacters} between two dots`,
     }
   }
-  // Underscores are no letters of a host name, and common inside of clusters.
+  // Underscores are not allowed in host names, but they are common inside clusters.
   if (labels.some((label) => !/^[a-z0-9_-]+$/.test(label))) {
     return {
       problem: 'has a host name that DNS does not have',
@@ -122,14 +124,14 @@ function hostNameBreach(host: string): Breach | undefined {
   return undefined
 }
 
-/** The id of a hook that has none: 8 hex characters of the SHA-1 of its URL's normal form. */
+/** Returns the id of a hook without one: 8 hex characters of the SHA-1 of its URL's normal form. */
 export function hookIdOf(url: string): string {
   return createHash('sha1').update(url).digest('hex').slice(0, 8)
 }
 
 /**
- * Headers that the request itself needs, that frame the connection, or by which receivers know a signature or
- * a replay.
+ * Headers that the request itself needs, that frame the connection, or by which receivers recognize a
+ * signature or a replay.
  */
 const reservedHeaders: ReadonlySet<string> = new Set([
   'connection',
@@ -150,7 +152,7 @@ const reservedHeaders: ReadonlySet<string> = new Set([
 ])
 const reservedPrefixes = ['proxy-', 'webhook-']
 
-/** The rules of a header's name: a token (RFC 9110, 5.6.2) that Sluice or HTTP doesn't keep to itself. */
+/** Checks the name of a header. It must be a token (RFC 9110, 5.6.2) that Sluice or HTTP doesn't reserve. */
 export function headerNameBreach(name: string): Breach | undefined {
   if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name)) {
     return {
@@ -158,7 +160,7 @@ export function headerNameBreach(name: string): Breach | undefined {
       advice: 'write letters, digits and - only, such as X-Team',
     }
   }
-  // CGI, and what came of it, takes _ for -: Transfer_Encoding is a known way to smuggle a second request.
+  // CGI, and its successors, take _ for -. Transfer_Encoding is a known way to smuggle a second request.
   const lowerCase = name.toLowerCase().replaceAll('_', '-')
   if (reservedHeaders.has(lowerCase) || reservedPrefixes.some((prefix) => lowerCase.startsWith(prefix))) {
     return { problem: 'is a header that is not free to set', advice: 'remove it, or choose another name' }
@@ -166,7 +168,7 @@ export function headerNameBreach(name: string): Breach | undefined {
   return undefined
 }
 
-/** The rules of a header's value: visible Latin-1, with spaces and tabs inside only. It may be empty. */
+/** Checks the value of a header: visible Latin-1, with spaces and tabs inside only. It may be empty. */
 export function headerValueBreach(value: string): Breach | undefined {
   if (/[\r\n]/.test(value)) return { problem: 'has a line break', advice: 'write it in one line' }
   // oxlint-disable-next-line no-control-regex -- control characters are what it looks for
@@ -185,7 +187,7 @@ export function headerValueBreach(value: string): Breach | undefined {
   return undefined
 }
 
-/** The rules that span all headers of one hook. */
+/** Checks the rules that span all headers of one hook. */
 export function headersBreach(headers: readonly Header[]): Breach | undefined {
   if (headers.length > maxHeaders) {
     return { problem: `has more than ${maxHeaders} headers`, advice: `keep at most ${maxHeaders}` }
@@ -197,7 +199,10 @@ export function headersBreach(headers: readonly Header[]): Breach | undefined {
   return undefined
 }
 
-/** The first rule that a hook breaks, as it is about to be sent to; `undefined`: undici will take it. */
+/**
+ * Returns the first rule that a hook breaks, just before a request is sent to it. `undefined`: undici will
+ * accept the request.
+ */
 export function hookBreach(hook: {
   readonly origin: string
   readonly path: string

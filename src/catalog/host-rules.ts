@@ -2,8 +2,8 @@ import { type AddressPolicy, isRefusedHost } from '../address/policy.ts'
 import type { Breach } from './hook-rules.ts'
 
 /**
- * The rule of where a hook may be, as far as its URL says it: an address, or a name of this machine. Delivery
- * looks at what every other name leads to, each time that it connects. Quotes no part of the URL.
+ * Checks where a hook may be, as far as its URL tells: an address, or a name of this machine. Delivery checks
+ * the addresses of every other name each time that it connects. The breach quotes no part of the URL.
  *
  * `origin` is in normal form: `https://example.com:8443`.
  */

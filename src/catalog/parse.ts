@@ -12,13 +12,13 @@ import { readYaml, type YamlText } from './yaml.ts'
 export type ParsedCatalog = { ok: true; catalog: Catalog } | { ok: false; faults: readonly Fault[] }
 
 /**
- * Reads a catalog. Either all of it is right, or every fault is named, in the order of the text, each with
- * its line and column. A syntax error hides the others: there is no data to check then. Never throws, and
+ * Reads a catalog. Returns the catalog, or all its faults in the order of the text, each with its line and
+ * column. A syntax error hides the other faults, because then there is no data to check. Never throws, and
  * quotes no URL, secret or header value.
  *
- * `file` is named in the faults; `variables` are the values of `${CATALOG_X}`; `allowAddresses` are the
- * ranges that a hook's address may be in although they aren't public: given by who delivers, and without them
- * no address is looked at.
+ * `file` is the name in the faults. `variables` are the values of `${CATALOG_X}`. `allowAddresses` are ranges
+ * that are allowed for a hook's address although they aren't public. A process that delivers passes them;
+ * without them no address is checked.
  */
 export function parseCatalog(
   text: string,
@@ -48,7 +48,7 @@ export function parseCatalog(
   return { ok: true, catalog: build(shape.definition, variables, text) }
 }
 
-/** Makes the catalog of a definition that passed the schema and the rules. */
+/** Builds the catalog from a definition that passed the schema and the rules. */
 function build(definition: CatalogDefinition, variables: Variables, text: string): Catalog {
   const sources = definition.sources.map(
     ({
@@ -123,7 +123,7 @@ function filledIn(text: string, variables: Variables): string {
   return filled.value
 }
 
-/** The faults of one text, each put in its place. */
+/** The faults of one text, each with its place. */
 class FaultList implements FaultSink {
   readonly #file: string
   readonly #yaml: YamlText

@@ -1,4 +1,4 @@
-/** Ways into data of any shape, as a parser gives it back. */
+/** A record in data of any shape, as a parser returns it. */
 
 type PlainRecord = Readonly<Record<string, unknown>>
 
@@ -10,17 +10,17 @@ export function isString(value: unknown): value is string {
   return typeof value === 'string'
 }
 
-/** The value, or an empty record when it is none. */
+/** Returns the value if it is a record, else an empty record. */
 export function recordOf(value: unknown): PlainRecord {
   return isRecord(value) ? value : {}
 }
 
-/** The value, or an empty list when it is none. */
+/** Returns the value if it is a list, else an empty list. */
 export function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
 }
 
-/** What a record holds under a key, or a list at a position. */
+/** Returns the value that a record has under a key, or a list at a position. */
 export function childOf(value: unknown, step: string | number): unknown {
   return Array.isArray(value) ? listOf(value)[Number(step)] : recordOf(value)[step]
 }

@@ -2,7 +2,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { parseCatalog } from './parse.ts'
 import type { Variables } from './variables.ts'
 
-/** What `reader.ts` gives the thread. It posts a `ParsedCatalog` back. */
+/** The input that `reader.ts` passes to the thread. The thread posts a `ParsedCatalog` back. */
 export type ReaderInput = {
   catalogText: string
   file: string
@@ -10,10 +10,10 @@ export type ReaderInput = {
   allowAddresses?: readonly string[] | undefined
 }
 
-/** This module, to be run as a thread: as .ts from the sources, as .js after a build. */
+/** The URL of this module, to run it as a thread: .ts from the sources, .js after a build. */
 export const readerThreadUrl = new URL(import.meta.url)
 
-// Only in the thread: elsewhere the module is imported for its URL.
+// This part runs only in the thread. Elsewhere the module is imported for its URL.
 if (isReaderInput(workerData)) {
   const { catalogText, file, variables, allowAddresses } = workerData
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread's port, not a window

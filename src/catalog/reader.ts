@@ -4,14 +4,15 @@ import { readerThreadUrl, type ReaderInput } from './reader-thread.ts'
 import type { Variables } from './variables.ts'
 
 /**
- * From here on a text is read in a thread: the YAML parser takes about 1.2 ms a KiB, and deliveries go on
- * meanwhile.
+ * Shortest text that is read in a thread. The YAML parser takes about 1.2 ms for each KiB, and deliveries go
+ * on meanwhile.
  */
 const threadFromCharacters = 64 * 1024
 const timeoutMs = 30_000
 
 /**
- * `parseCatalog` without a long pause of the event loop. Rejects when the thread breaks or takes over 30 s.
+ * Calls `parseCatalog` without a long pause of the event loop. Rejects if the thread breaks or takes over 30
+ * s.
  */
 export async function readCatalogText(
   text: string,

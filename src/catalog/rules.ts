@@ -13,16 +13,17 @@ import { isString, listOf, recordOf } from './plain-data.ts'
 import { secretBreach, standardSecretBreach } from './secret-rules.ts'
 import { fillIn, type Variables } from './variables.ts'
 
-/** Where `checkRules` puts what it finds. */
+/** The receiver of the faults that `checkRules` finds. */
 export type FaultSink = {
   add(path: Path, breach: Breach): void
-  /** Whether something is known to be wrong with just this value: then it isn't looked at again. */
+  /** Returns true if a fault of exactly this value is known. Then it isn't checked again. */
   has(path: Path): boolean
 }
 
 /**
- * The rules that the schema can't say: unique ids and write keys, sources that exist, URLs, headers and
- * variables. It runs on data of any shape, so that these faults are named together with those of the schema.
+ * Checks the rules that the schema can't express: unique ids and write keys, sources that exist, URLs,
+ * headers and variables. It accepts data of any shape, so that these faults are listed together with those of
+ * the schema.
  */
 export function checkRules(
   root: unknown,
@@ -49,7 +50,7 @@ export function checkRules(
 
 type Entry = readonly [index: number, record: Readonly<Record<string, unknown>>]
 
-/** The entries of a list; those that are no record count as empty ones. */
+/** Returns the entries of a list. An entry that is no record counts as an empty one. */
 function recordsOf(value: unknown): readonly Entry[] {
   return listOf(value).map((item, index): Entry => [index, recordOf(item)])
 }
@@ -72,7 +73,9 @@ function checkSources(value: unknown, faults: FaultSink, variables: Variables): 
   return new Set(ids.map(([, id]) => id).filter(isString))
 }
 
-/** A write key is in every browser: as a server key it would let anybody delete users. */
+/**
+ * Checks a server key. A write key is in every browser, so as a server key it would let anybody delete users.
+ */
 function serverKeyBreach(key: string, isPublic: ReadonlySet<unknown>): Breach | undefined {
   if (isPublic.has(key))
     return { problem: 'is a write key, which is public', advice: 'write a secret of its own' }
@@ -83,7 +86,7 @@ function serverKeyBreach(key: string, isPublic: ReadonlySet<unknown>): Breach | 
   }
 }
 
-/** Names each value that stood before. What isn't text is the schema's business. */
+/** Reports each value that occurred before. The schema checks values that aren't text. */
 function checkUnique(
   values: readonly (readonly [Path, unknown])[],
   problem: string,
@@ -113,7 +116,7 @@ function checkKnown(
   }
 }
 
-/** What a destination signs with: that the secrets can be used, and that each has a use. */
+/** Checks the secrets with which a destination signs: that each can be used, and that each has a use. */
 function checkSigning(
   path: Path,
   destination: Readonly<Record<string, unknown>>,

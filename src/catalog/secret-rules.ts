@@ -1,11 +1,11 @@
 import type { Breach } from './hook-rules.ts'
 
-/** What the secrets of a destination may be. Pure. */
+/** The rules of a destination's secrets. Pure. */
 
-/** Begins a secret that is written as Standard Webhooks writes keys: in base64. */
+/** Prefix of a secret in the format of Standard Webhooks, with the key in base64. */
 const encodedPrefix = 'whsec_'
 
-/** The rules of any secret. White space at an end is nearly always a file's last line break. */
+/** Checks the rules of any secret. White space at an end is nearly always the last line break of a file. */
 export function secretBreach(secret: string): Breach | undefined {
   if (/\p{Cc}/u.test(secret)) return { problem: 'has a control character or line break', advice: 'remove it' }
   if (/^\s|\s$/.test(secret)) return { problem: 'begins or ends with white space', advice: 'remove it' }
@@ -14,19 +14,19 @@ export function secretBreach(secret: string): Breach | undefined {
 }
 
 /**
- * The key that Standard Webhooks' signatures are made with: what stands behind `whsec_` in base64 (RFC 4648,
- * section 4, with its padding), or the UTF-8 bytes of a secret that doesn't begin so. `undefined`: it begins
- * so, and what follows is no base64 or nothing.
+ * Returns the key for Standard Webhooks' signatures. After `whsec_` it is in base64 (RFC 4648, section 4,
+ * with its padding). Otherwise it is the UTF-8 bytes of the secret. `undefined`: nothing, or no base64,
+ * follows the prefix.
  */
 export function standardKeyOf(secret: string): Buffer | undefined {
   if (!secret.startsWith(encodedPrefix)) return Buffer.from(secret, 'utf8')
   const encoded = secret.slice(encodedPrefix.length)
   const key = Buffer.from(encoded, 'base64')
-  // Node skips what isn't base64: only what comes out the same was.
+  // Node skips characters that aren't base64. So only a text that comes out the same was base64.
   return key.length > 0 && key.toString('base64') === encoded ? key : undefined
 }
 
-/** The rule of a secret that Standard Webhooks' signatures are made with. */
+/** Checks a secret that is used for Standard Webhooks' signatures. */
 export function standardSecretBreach(secret: string): Breach | undefined {
   if (standardKeyOf(secret) !== undefined) return undefined
   return {

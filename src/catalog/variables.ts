@@ -7,7 +7,7 @@ export type Variables = Readonly<Record<string, string | undefined>>
 
 /**
  * Puts variables into a secret or a header value: `${CATALOG_X}` becomes the variable's value, `$${` a plain
- * `${`. The prefix keeps a catalog, which many may edit, from reading every secret of the process.
+ * `${`. Many people may edit a catalog, and the prefix keeps it from reading every secret of the process.
  */
 export function fillIn(
   text: string,

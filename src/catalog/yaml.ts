@@ -16,16 +16,19 @@ export type TextPlace = { readonly line: number; readonly column: number }
 
 type SyntaxFault = TextPlace & { readonly problem: string; readonly advice: string }
 
-/** A YAML text as plain data, and where each value stands in it. */
+/** A YAML text as plain data, with the place of each value in the text. */
 export type YamlText = {
   readonly value: unknown
-  /** The place of a value, or of the key before it; of the nearest thing around it when there is none. */
+  /**
+   * Returns the place of a value, or of the key before it. If there is none, returns the place of the nearest
+   * value around it.
+   */
   place(path: Path, of: 'key' | 'value'): TextPlace
 }
 
 /**
  * Reads one YAML 1.2 document: `on` and `off` are strings, whatever a `%YAML` line says. Anchors and aliases
- * work, tags don't. Nothing of the text is quoted in a fault, since it may be a secret. Doesn't throw.
+ * work, tags don't. A fault never quotes the text, because it may be a secret. Doesn't throw.
  */
 export function readYaml(
   text: string,
@@ -45,9 +48,9 @@ export function readYaml(
       logLevel: 'error',
       lineCounter: lines,
     })
-    // A warning (a tag, a directive) is something that was written and has no effect: a fault as well.
+    // A warning (a tag, a directive) is about text that has no effect, so it is a fault too.
     const found = [...document.errors, ...document.warnings]
-    // Past its limit of nesting the parser objects to everything.
+    // Beyond its limit of nesting the parser reports everything as a fault.
     const tooDeep = found.filter(({ code }) => code === 'RESOURCE_EXHAUSTION')
     const errors = tooDeep.length > 0 ? tooDeep.slice(0, 1) : found
     if (errors.length > 0) {
@@ -62,8 +65,8 @@ export function readYaml(
       place: (path, of) => placeAt(offsetOf(document, path, of)),
     }
   } catch (error) {
-    // What the parser throws instead of listing: aliases without an anchor or too many of them, nesting too
-    // deep.
+    // The parser throws these faults and doesn't list them: aliases without an anchor or too many of them,
+    // nesting too deep.
     const what =
       error instanceof ReferenceError
         ? 'has an alias without an anchor before it, or too many aliases'
@@ -113,7 +116,7 @@ const noTags: Explanation = {
   advice: 'remove it',
 }
 
-/** Our own words for each error of the parser: its own ones quote the text. */
+/** Sluice's own words for each error of the parser, whose words quote the text. */
 const explain: Record<ErrorCode, Explanation> = {
   ALIAS_PROPS: oneValue,
   BAD_ALIAS: { problem: 'is not an alias', advice: 'put a value that begins with * or & in quotes' },

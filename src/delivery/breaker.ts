@@ -1,86 +1,104 @@
 /**
- * A circuit breaker for one hook, which slows a hook and never stops it. Closed, it lets everything through
- * and counts; when enough of the window failed it opens, and from then on says how fast the hook may be
- * tried:
+ * A circuit breaker for one hook. It slows a failing hook and never stops it. While closed, it lets every
+ * request through and counts results. It opens when enough results of the window are failures. While open, it
+ * says how often the hook may be tried:
  *
- * - The first and the last try of a message need no leave, but a last one gives way to a probe that was made
+ * - The first and the last try of a message need no credit. But a last try gives way to a probe that was made
  *   in its place.
- * - A try in between costs a credit, and each success earns some (additive increase); many results without
- *   any success halve what is left (multiplicative decrease). A hook that fails nine of ten requests earns
- *   all its tries, one that is down gets none but a probe now and then.
- * - A hook that still answers has a limit on requests in flight: each success raises it by one, a run that
- *   mostly timed out halves it, so that an overloaded server finds its pace. One that has not taken anything
- *   for long is not limited: nothing is there to be spared, and its messages are owed their tries.
+ * - A try in between costs a credit. Each success earns credits (additive increase); many results without any
+ *   success halve the rest (multiplicative decrease). A hook that fails nine of ten requests earns all its
+ *   tries. A hook that is down gets none, except a probe now and then.
+ * - A hook that still answers has a limit on requests in flight. Each success raises the limit by one, and a
+ *   run that mostly timed out halves it, so that an overloaded server finds its pace. A hook that has
+ *   accepted nothing for long has no limit: there is no work to protect, and its messages are owed their
+ *   tries.
  *
- * It closes when a run of results failed less often than what opens it.
+ * It closes when the share of failures in a run of results is below the share that opens it.
  */
 
+/** The settings of a breaker. */
 export type BreakerOptions = {
-  /** The share of failures in the window, 0 to 1, at which it opens. */
+  /** The share of failures in the window, 0 to 1, at which the breaker opens. */
   failureShare: number
-  /** Fewer results than this in the window say nothing; while it is open, so many make a run. */
+  /**
+   * Number of results that the window needs before the breaker can open, and number of results in a run while
+   * it is open.
+   */
   minResults: number
-  /** How far back results count, in milliseconds. */
+  /** Length of the window in which results count, in milliseconds. */
   windowMs: number
-  /** How long a hook that was sent nothing waits for its first probe; doubled with each probe that fails. */
+  /**
+   * Time after the last request at which an open breaker allows a probe. It doubles with each request that
+   * fails, up to `maxOpenMs`. A success resets it.
+   */
   openMs: number
   maxOpenMs: number
 }
 
 export type BreakerState = 'closed' | 'open'
 
-/** `timeout`: no answer in time. A server that is asked for too much shows it so. */
+/**
+ * The answer of a hook to one request. `timeout`: no answer in time, as from a server that is asked for too
+ * much.
+ */
 export type HookAnswer = 'success' | 'failure' | 'timeout'
 
 /**
- * Which of a message's tries it is. `only`: it was never tried, and there is no later time. `between`: it has
- * had one, and the last is still to come. `again`: it has had the two that it is owed.
+ * Position of a try among a message's tries. `only`: first and last at once, because no later try fits.
+ * `between`: after the first, before the last. `again`: after both guaranteed tries.
  */
 export type TryClass = 'only' | 'first' | 'last' | 'between' | 'again'
 
 /**
- * What a success earns: tries in between. A hook that takes one of ten requests needs nine for each success,
- * to be tried as if it were well; one that takes one of fifty gets nearly all of its tries.
+ * Credits for tries in between that one success earns. A hook that accepts one of ten requests needs nine
+ * credits for each success, to be tried as often as a healthy hook. A hook that accepts one of fifty gets
+ * nearly all of its tries.
  */
 const creditsPerSuccess = 50
-/** What may be saved up: nobody is met with all that waited for it the moment it is back. */
+/**
+ * Upper limit of saved credits, so that a hook that has recovered isn't flooded with everything that waited
+ * for it.
+ */
 const maxCredits = 1_000
-/** Last tries that one after another may be left out, for probes. */
+/** Number of last tries in a row that may give way to probes. */
 const maxBorrowed = 100
-/** So many results without a success, or this long without one: it takes nothing at all. */
+/** A hook counts as dead after this many results without a success, or this long without one. */
 const deadResults = 50
 const deadMs = 30_000
 
 type Tally = { results: number; failures: number }
 
-/** Results that are looked at together. `isFull`: the limit on requests in flight was reached meanwhile. */
+/** Results that are judged together. `isFull`: the limit on requests in flight was reached during the run. */
 type Run = { results: number; successes: number; timeouts: number; isFull: boolean }
 
 function newRun(): Run {
   return { results: 0, successes: 0, timeouts: 0, isFull: false }
 }
 
-/** Times are milliseconds of one monotonic clock, given by the caller. */
+/** The breaker of one hook. All times are milliseconds of one monotonic clock, given by the caller. */
 export class Breaker {
   readonly #options: BreakerOptions
   #state: BreakerState = 'closed'
-  /** Two halves of the window: the older one drops out as a whole. */
+  /** The two halves of the window. The older half is dropped as a whole. */
   #older: Tally = { results: 0, failures: 0 }
   #newer: Tally = { results: 0, failures: 0 }
   #newerSinceMs = 0
   /** Requests under way. */
   #inFlight = 0
-  /** The hook asked to be left alone until then, whatever its state. */
+  /** The time until which the hook asked to be left alone, whatever the state. */
   #heldUntilMs = 0
-  /** Tells results of requests that were begun in an earlier state from those that this state waits for. */
+  /**
+   * Number of changes of state so far. Results of requests that started in an earlier state don't count in
+   * this one.
+   */
   #era = 0
 
-  // While it is open.
+  // These fields are in use while the breaker is open.
   #run = newRun()
   #credits = 0
-  /** Probes by messages that were owed none: each takes the place of a last try. */
+  /** Number of probes by messages that were owed no further try. Each takes the place of a last try. */
   #borrowed = 0
-  /** Most requests in flight, while it takes something now and then. */
+  /** The limit on requests in flight while the hook still accepts some. */
   #limit = 0
   #sinceSuccess = 0
   #lastSuccessMs = 0
@@ -93,7 +111,7 @@ export class Breaker {
     this.#probeMs = options.openMs
   }
 
-  /** Requests under way, by whatever way. */
+  /** Number of requests in flight, through the lanes and the bulkhead. */
   get inFlight(): number {
     return this.#inFlight
   }
@@ -102,32 +120,35 @@ export class Breaker {
     return this.#state
   }
 
-  /** How long it has been open; 0 where it is closed, or nothing was sent for `quietMs`. */
+  /**
+   * Returns how long the breaker has been open. Returns 0 if it is closed, or if nothing was sent for
+   * `quietMs`.
+   */
   openForMs(nowMs: number, quietMs: number): number {
     return this.#state === 'open' && nowMs - this.#lastBegunMs < quietMs ? nowMs - this.#openedMs : 0
   }
 
   /**
-   * The longest that a hook is left alone, whatever it asks for: one message's `Retry-After` must not end all
-   * others.
+   * The longest time that a hook is left alone, whatever it asks for. One message's `Retry-After` must not
+   * make all others fail.
    */
   get maxHoldMs(): number {
     return this.#options.maxOpenMs
   }
 
-  /** Until when the hook asked to be left alone; 0 when it never did. */
+  /** The time until which the hook asked to be left alone; 0 if it never did. */
   get heldUntilMs(): number {
     return this.#heldUntilMs
   }
 
-  /** It is to be sent requests as any other. */
+  /** Returns true if the hook may be sent every request: its breaker is closed and it asked for no pause. */
   isWell(nowMs: number): boolean {
     return this.#state === 'closed' && nowMs >= this.#heldUntilMs
   }
 
   /**
-   * What is to be done with a try of a hook that isn't well: `go`, `wait` (it may go soon), or `skip`
-   * (nothing says that it could).
+   * Decides about a try of a hook that isn't healthy: `go`, `wait` (the try may go soon), or `skip` (nothing
+   * suggests that it could go soon).
    */
   advise(tryClass: TryClass, nowMs: number): 'go' | 'wait' | 'skip' {
     const isForced = tryClass === 'last' || tryClass === 'only'
@@ -142,7 +163,7 @@ export class Breaker {
     return this.#inFlight > 0 && !isDead ? 'wait' : 'skip'
   }
 
-  /** A request is begun. Give what it returns to `ended`, or tell `withdrawn`. */
+  /** Records the start of a request. Pass the returned number to `ended`, or call `withdrawn`. */
   begun(nowMs: number, tryClass: TryClass): number {
     this.#inFlight++
     if (this.#inFlight >= this.#limit) this.#run.isFull = true
@@ -153,7 +174,7 @@ export class Breaker {
     return this.#era
   }
 
-  /** A last try isn't made, since it was told to `skip`. */
+  /** Records that a last try isn't made, because `advise` returned `skip`. */
   forgone(): void {
     if (this.#borrowed > 0) this.#borrowed--
   }
@@ -165,18 +186,21 @@ export class Breaker {
 
   ended(era: number, answer: HookAnswer, nowMs: number): void {
     this.#inFlight--
-    // Begun before the state changed: the results that changed it have said as much.
+    // The request started before the state changed. The results that changed the state have said as much.
     if (era !== this.#era) return
     if (this.#state === 'closed') this.#count(answer !== 'success', nowMs)
     else this.#follow(answer, nowMs)
   }
 
-  /** A request that was begun was never sent, through no fault of the hook's: it says nothing. */
+  /**
+   * Records that a started request was never sent, through no fault of the hook. It doesn't count as a
+   * result.
+   */
   withdrawn(): void {
     this.#inFlight--
   }
 
-  /** The hook asked for a pause (`Retry-After`). */
+  /** Records that the hook asked for a pause (`Retry-After`). */
   hold(untilMs: number): void {
     this.#heldUntilMs = Math.max(this.#heldUntilMs, untilMs)
   }
@@ -230,7 +254,7 @@ export class Breaker {
     if ((results - successes) / results < this.#options.failureShare) this.#become('closed')
   }
 
-  /** `successes`: of the window that opens it. */
+  /** Opens the breaker. `successes`: their number in the window that opens it. */
   #open(successes: number, nowMs: number): void {
     this.#become('open')
     this.#openedMs = nowMs
@@ -251,7 +275,7 @@ export class Breaker {
 }
 
 /**
- * Requests in flight to a hook whose breaker has just opened, and the least that it is ever left: what a lane
- * has by default.
+ * Limit on requests in flight to a hook whose breaker has just opened, and the lowest that this limit ever
+ * gets. It is the same number that a lane has by default.
  */
 const leastLimit = 64

@@ -1,14 +1,7 @@
 import type { Breaker, TryClass } from './breaker.ts'
 import { Queue } from './queue.ts'
 
-/**
- * Where requests to hooks that aren't well are made: with sockets, memory and turns of the event loop of
- * their own, so that all others don't feel it (a bulkhead, as in a ship). Sick hooks share it: each may hold
- * as much as is free, and they take turns. First and last tries go before those in between. How fast a hook
- * may be tried is its breaker's to say.
- */
-
-/** One request that is to be made to one hook. */
+/** A request to make to one hook. */
 export type PacedTry = {
   readonly hook: PacedHook
   readonly tryClass: TryClass
@@ -17,7 +10,7 @@ export type PacedTry = {
   readonly obstacle: 'abandoned' | 'changed' | 'standing' | undefined
   /** Sends the request. Its end is told to `Bulkhead.ended`. */
   start(): void
-  /** It had no turn. It isn't started any more. */
+  /** Called when the try had no turn. It isn't started any more. */
   dropped(why: BulkheadDropReason): void
 }
 
@@ -35,44 +28,45 @@ export type BulkheadDropReason =
   | 'abandoned'
   | 'closed'
 
-/** A hook, as far as a bulkhead is concerned. The same object for the same hook. */
+/** The part of a hook that the bulkhead uses. One hook is always the same object. */
 export type PacedHook = {
   readonly breaker: Breaker
   /**
-   * Most requests in flight that its owner allows in each process; absent: as many as there are sockets for.
+   * The destination's own limit on requests in flight to this hook, per process. `undefined`: only the
+   * bulkhead's sockets limit it.
    */
   readonly cap: number | undefined
-  /** The same while its breaker is closed and it only asked for a pause. */
+  /** The same limit while the hook's breaker is closed and the hook only asked for a pause. */
   readonly laneCap: number
 }
 
 export type BulkheadOptions = {
-  /** Most requests in flight, of all sick hooks together. */
+  /** The limit on requests in flight, for all failing hooks together. */
   maxInFlight: number
-  /** Most that may wait or be in flight, and the bytes of their bodies. */
+  /** Limits on the tries that wait or are in flight, and on the bytes of their bodies. */
   maxTries: number
   maxBytes: number
-  /** How long a try may wait for its turn, in milliseconds. */
+  /** Time that a try may wait for its turn, in milliseconds. */
   waitMs: number
-  /** Asked before each turn of starts; false: nothing is started until `open`. */
+  /** Called before each turn of starts. If it returns false, the bulkhead starts nothing until `open`. */
   mayStart?: (() => boolean) | undefined
 }
 
 /**
- * Requests that are begun in one turn of the event loop. Each may cost a connection with its TLS handshake, a
- * millisecond of the thread that serves everybody.
+ * Requests that are started in one turn of the event loop. Each may cost a connection with its TLS handshake:
+ * a millisecond of the thread that serves everybody.
  */
 const startsPerTurn = 4
 const sweepMs = 250
 /**
- * A hook may hold so many times the sockets that are free: one of them alone two thirds, two of them two
- * fifths each.
+ * A hook may hold up to this many times the free sockets. One failing hook then gets two thirds of all
+ * sockets; two get two fifths each.
  */
 const socketShare = 2
 
 type BerthPlace = 'nowhere' | 'in line' | 'asleep'
 
-/** What waits for one hook, and what is in flight. */
+/** The tries that wait for one hook, and the number in flight. */
 class Berth {
   readonly hook: PacedHook
   readonly queues: Record<TryClass, Queue<PacedTry>> = {
@@ -95,7 +89,7 @@ class Berth {
     return this.inFlight + this.queued
   }
 
-  /** The first, by urgency, that its breaker lets go now. */
+  /** Takes the most urgent try that the hook's breaker allows now. */
   next(nowMs: number, freeSockets: number): PacedTry | undefined {
     if (this.inFlight >= socketShare * freeSockets) return undefined
     for (const tryClass of byUrgency) {
@@ -120,7 +114,7 @@ class Berth {
     return taken
   }
 
-  /** Those that have waited since `latestMs` or longer. */
+  /** Takes the tries that have waited since `latestMs` or longer. */
   takeWaitingSince(latestMs: number): PacedTry[] {
     const taken: PacedTry[] = []
     for (const tryClass of byUrgency) {
@@ -137,10 +131,16 @@ class Berth {
 
 const byUrgency: readonly TryClass[] = ['only', 'first', 'last', 'between', 'again']
 
+/**
+ * Makes requests to failing hooks with sockets, memory and turns of the event loop of their own, so that all
+ * other hooks don't feel them (a bulkhead, as in a ship). All failing hooks share the bulkhead: each may hold
+ * as much as is free, and they take turns. First and last tries go before those in between. The breaker of a
+ * hook decides how often it may be tried.
+ */
 export class Bulkhead {
   readonly #options: BulkheadOptions
   readonly #berths = new Map<PacedHook, Berth>()
-  /** Those that may have something to start, in turn. */
+  /** Berths that may have something to start, in the order of their turns. */
   readonly #line: Berth[] = []
   readonly #sweep: NodeJS.Timeout
   #inFlight = 0
@@ -156,27 +156,27 @@ export class Bulkhead {
     this.#sweep.unref()
   }
 
-  /** Requests under way. */
+  /** Number of requests in flight. */
   get inFlight(): number {
     return this.#inFlight
   }
 
-  /** Tries that wait for their turn. */
+  /** Number of tries that wait for their turn. */
   get queued(): number {
     return this.#tries - this.#inFlight
   }
 
-  /** Bodies that it keeps. */
+  /** Total bytes of the bodies that the bulkhead keeps. */
   get bytes(): number {
     return this.#bytes
   }
 
-  /** Hooks of which something waits or is under way. */
+  /** Number of hooks with a try that waits or is in flight. */
   get hooks(): number {
     return this.#berths.size
   }
 
-  /** Takes it, and starts it or drops it some time; or says why not. */
+  /** Takes a try, and later starts or drops it. Otherwise returns why it wasn't taken. */
   offer(one: PacedTry): 'taken' | 'full' | 'skipped' {
     const berth = this.#berths.get(one.hook) ?? new Berth(one.hook)
     const nowMs = performance.now()
@@ -195,7 +195,7 @@ export class Bulkhead {
     return 'taken'
   }
 
-  /** A request that was started is over, and its socket free. */
+  /** Records that a started request has ended and its socket is free. */
   ended(one: PacedTry): void {
     const berth = this.#berths.get(one.hook)
     if (berth === undefined) return
@@ -206,7 +206,7 @@ export class Bulkhead {
     if (this.#line.length > 0) this.#startSoon()
   }
 
-  /** Nothing more is started until `open`. */
+  /** Stops all starts until `open`. */
   shut(): void {
     this.#isShut = true
   }
@@ -231,7 +231,10 @@ export class Bulkhead {
     if (this.#turn !== undefined) clearImmediate(this.#turn)
   }
 
-  /** Its hook asked for a longer pause than anything waits here. */
+  /**
+   * Returns true if the hook asked for a longer pause than any try may wait here. Last and only tries don't
+   * wait for the pause.
+   */
   #isHeldTooLong({ hook, tryClass }: PacedTry, nowMs: number): boolean {
     return (
       tryClass !== 'last' && tryClass !== 'only' && hook.breaker.heldUntilMs - nowMs > this.#options.waitMs
@@ -239,13 +242,13 @@ export class Bulkhead {
   }
 
   /**
-   * As with lanes, none may hold more than is free: one gets half, and there is always room for one that has
-   * just fallen sick.
+   * Returns true if a berth may take one more try. As with lanes, no hook may hold more than is free: one
+   * hook gets half, and there is always room for a hook that has just begun to fail.
    */
   #hasRoom(berth: Berth, { bytes }: PacedTry): boolean {
     const { maxTries, maxBytes } = this.#options
     if (berth.held >= maxTries - this.#tries) return false
-    // One that is larger than all that may be kept goes alone.
+    // A body that is larger than the whole limit is taken when it is alone.
     return this.#bytes === 0 || berth.bytes + bytes <= maxBytes - this.#bytes
   }
 
@@ -304,8 +307,8 @@ export class Bulkhead {
   }
 
   /**
-   * Nothing but time is needed for what its hook wants to be spared for. All else is seen when an answer
-   * comes, or at a sweep.
+   * Wakes a berth when the pause that its hook asked for ends. Any other reason to start again shows when an
+   * answer comes, or at a sweep.
    */
   #sleepUntilHoldEnds(berth: Berth, nowMs: number): void {
     const waitMs = berth.hook.breaker.heldUntilMs - nowMs
@@ -318,7 +321,10 @@ export class Bulkhead {
     }, Math.ceil(waitMs)).unref()
   }
 
-  /** Time in which nothing may be started is nobody's waiting. */
+  /**
+   * Drops tries that have waited too long, and puts all other berths in line. Time in which the bulkhead was
+   * shut doesn't count as waiting.
+   */
   #lookAtAll(): void {
     if (this.#isShut) return
     const nowMs = performance.now()

@@ -1,9 +1,9 @@
 /**
- * What a proxy's answer to CONNECT says. Its status alone doesn't tell whether the proxy failed or the
- * target: headers do, where it sends them. Pure.
+ * The meaning of a proxy's answer to CONNECT. The status alone doesn't tell whether the proxy failed or the
+ * target. Headers do, if the proxy sends them. Pure.
  *
- * `target`: the proxy works, and can't or may not reach the target. `prohibited`: it says that the target's
- * address is one that it must not connect to. `fault`: the proxy itself; with `isDown` for every target.
+ * `target`: the proxy works, and can't or may not reach the target. `prohibited`: the proxy says that it must
+ * not connect to the target's address. `fault`: the proxy itself failed; with `isDown`, for every target.
  */
 export type ConnectAnswer =
   | { kind: 'tunnel' }
@@ -13,7 +13,7 @@ export type ConnectAnswer =
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>
 
-/** `error=` of `Proxy-Status` (RFC 9209, section 2.3) that is about the next hop. */
+/** Values of `error=` in `Proxy-Status` (RFC 9209, section 2.3) that are about the next hop. */
 const targetErrors: ReadonlySet<string> = new Set([
   'connection_read_timeout',
   'connection_refused',
@@ -28,7 +28,7 @@ const targetErrors: ReadonlySet<string> = new Set([
   'http_request_denied',
 ])
 
-/** The first word of Squid's `X-Squid-Error` that is about the target, or about the rules for it. */
+/** First words of Squid's `X-Squid-Error` that are about the target, or about the proxy's rules for it. */
 const squidTargetErrors: ReadonlySet<string> = new Set([
   'ERR_ACCESS_DENIED',
   'ERR_CONNECT_FAIL',
@@ -39,8 +39,9 @@ const squidTargetErrors: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Without a header that says more, 403 (its rules), 502 and 504 (RFC 9110, 15.6: of the server behind it) are
- * about the target, 407 is about us and holds for all targets, and everything else is the proxy's.
+ * Judges a proxy's answer. Without a header that says more, 403 (the proxy's rules), 502 and 504 (RFC 9110,
+ * 15.6: of the server behind it) are about the target. 407 is about our login and so holds for all targets.
+ * Every other status is a fault of the proxy.
  */
 export function judgeConnect(status: number, headers: Headers): ConnectAnswer {
   if (status >= 200 && status < 300) return { kind: 'tunnel' }

@@ -1,9 +1,12 @@
-/** Why no connection was made, where undici and Node have no word for it. */
+/** Reasons why no connection was made for which undici and Node have no error. */
 
-/** The address of a hook isn't allowed; no connection was made. */
+/** The address of a hook isn't allowed, so no connection was made. */
 export class AddressNotAllowedError extends Error {
   readonly code = 'SLUICE_ADDRESS_NOT_ALLOWED'
-  /** Or the host, where that is refused as it stands, or where the proxy has looked at its address. */
+  /**
+   * The address that isn't allowed. It is the host if the host itself is refused, or if the proxy looked at
+   * its address.
+   */
   readonly address: string
 
   constructor(address: string) {
@@ -14,9 +17,9 @@ export class AddressNotAllowedError extends Error {
   }
 }
 
-/** The name of a hook, or of the proxy, has no address that is known. */
+/** No address is known for the name of a hook, or of the proxy. */
 export class NameNotResolvedError extends Error {
-  /** c-ares' word for it, such as `ENOTFOUND`. */
+  /** The error code of c-ares, such as `ENOTFOUND`. */
   readonly code: string
 
   constructor(name: string, code: string) {
@@ -25,7 +28,7 @@ export class NameNotResolvedError extends Error {
   }
 }
 
-/** The proxy works, and says that it can't reach the target, or may not. */
+/** The proxy works, and says that it can't or may not reach the target. */
 export class TargetUnreachableError extends Error {
   readonly code: string
 
@@ -35,13 +38,13 @@ export class TargetUnreachableError extends Error {
   }
 }
 
-/** The proxy failed: nothing is known of the target, and nothing was sent to it. */
+/** The proxy failed. Nothing is known about the target, and nothing was sent to it. */
 export class ProxyFaultError extends Error {
-  /** Never one of undici's own, on some of which it connects again for ever. */
+  /** A code that undici itself doesn't use: after some of its own codes undici connects again forever. */
   readonly code = 'SLUICE_PROXY_FAULT'
-  /** What the fault was: `ECONNREFUSED`, `CONNECT_503`, `CLOSED`, … */
+  /** The fault: `ECONNREFUSED`, `CONNECT_503`, `CLOSED`, … */
   readonly reason: string
-  /** No target can be reached through it, whichever it is. */
+  /** True if the proxy can't reach any target. */
   readonly isDown: boolean
 
   constructor(reason: string, { isDown }: { isDown: boolean }) {

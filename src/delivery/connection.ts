@@ -1,56 +1,59 @@
 import type { Socket } from 'node:net'
 import { type buildConnector, Client, type Dispatcher } from 'undici'
 
-/** The most that undici takes of a response head: names and values of its headers. */
+/** Limit on the bytes of a response head that undici accepts: names and values of its headers. */
 export const maxHeadBytes = 16 * 1024
 
 /**
- * The most that is read for one request until its head is complete, and in all. It bounds what undici counts
- * nowhere, such as announcements, an endless reason phrase, empty lines or chunk extensions. What goes beyond
- * costs its sender the connection; one that had answered before has answered all the same.
+ * Limits on the bytes read for one request: until the response head is complete, and for the whole answer.
+ * They bound what undici doesn't count, such as announcements, an endless reason phrase, empty lines or chunk
+ * extensions. A server that exceeds a limit loses the connection. If its response head was complete by then,
+ * the answer still counts.
  */
 const maxUntilHeadBytes = 2 * maxHeadBytes
 const maxAnswerBytes = maxUntilHeadBytes + 64 * 1024
 
 /**
- * What the parser gets at once. It works off all that it got, even when it has had too much: each header that
- * is one too many makes an error with its stack, and 64 KiB of them stop the process for a tenth of a second.
+ * Bytes that the parser gets at once. It processes everything that it was given, even beyond its limit. Each
+ * header over the limit makes an error with its stack, and 64 KiB of such headers stop the process for a
+ * tenth of a second.
  */
 const pieceBytes = 2 * 1024
 
 /**
- * Most session tickets of TLS for one request; servers send one to four. Each costs a call, and none is seen
- * as a byte.
+ * Limit on TLS session tickets for one request; servers send one to four. Each costs a call, and none is
+ * counted as bytes.
  */
 const maxTickets = 16
 
 /** Sends one request on a connection, and takes its answer. */
 export type RequestHandler = Dispatcher.DispatchHandler & {
   readonly request: Dispatcher.DispatchOptions
-  /** A connection took the request; nothing of it has been sent. */
+  /** Called when a connection took the request. Nothing of the request has been sent yet. */
   assigned(connection: Connection): void
 }
 
 export type ConnectionOptions = Omit<Client.Options, 'connect'> & { connect: buildConnector.connector }
 
 /**
- * One connection of undici's, made anew by it when it was lost, with what undici doesn't tell: whether its
- * socket has carried a request before, and whether anything came back. All that the socket gives to undici's
- * parser is looked at on its way: it is counted, bounded, and cleared of `100 Continue`.
+ * A connection of undici's, which undici opens again after a loss. This class adds what undici doesn't tell:
+ * whether the socket has carried a request before, and whether any byte of an answer came. Everything that
+ * the socket passes to undici's parser goes through this class: it is counted, bounded, and cleared of `100
+ * Continue`.
  */
 export class Connection extends Client {
-  /** For who keeps it: the next of those that it is kept with. */
+  /** Link of the pool's stack: the next connection below this one. */
   below: Connection | undefined
   #socket: Socket | undefined
-  /** Requests that the present socket has carried, with the one that it carries now. */
+  /** Number of requests that the present socket has carried, including the current one. */
   #requests = 0
   /** Bytes that came since the last request was taken. */
   #received = 0
-  /** What these may become. */
+  /** Upper limit of `#received` for the current request. */
   #maxReceived = 0
-  /** Sockets that were asked for since then. */
+  /** Number of sockets opened since the last request was taken. */
   #dialled = 0
-  /** Whether anything but line ends came since then. */
+  /** True if anything except line ends came since the last request was taken. */
   #hasBegun = false
   #tickets = 0
 
@@ -62,7 +65,7 @@ export class Connection extends Client {
     return this.#socket !== undefined && !this.#socket.destroyed
   }
 
-  /** Sends its request. Nothing else may be under way. */
+  /** Sends the handler's request. No other request may be under way. */
   take(handler: RequestHandler): void {
     this.#received = 0
     this.#maxReceived = maxUntilHeadBytes
@@ -73,39 +76,48 @@ export class Connection extends Client {
     this.dispatch(handler.request, handler)
   }
 
-  /** The request is about to be written to the socket. */
+  /** Called just before the request is written to the socket. */
   begin(): void {
     this.#requests++
   }
 
-  /** The head of its answer is complete. */
+  /** Called when the head of the answer is complete. */
   headCame(): void {
     this.#maxReceived = maxAnswerBytes
   }
 
-  /** Of a request that failed before it was sent: whether it waited for a socket that others had used. */
+  /**
+   * Returns, for a request that failed before it was sent, true if it waited for a socket that earlier
+   * requests had used.
+   */
   get wasLostUnsent(): boolean {
     return this.#requests > 0
   }
 
-  /** Of a request that was sent: whether others had used its socket before, and no byte of an answer came. */
+  /**
+   * Returns, for a request that was sent, true if earlier requests had used its socket, and no byte of an
+   * answer came.
+   */
   get wasLostUnheard(): boolean {
     return this.#requests > 1 && this.#received === 0
   }
 
   /**
-   * Closes the socket where the server has answered without having read the request: it may never read the
-   * rest, and no other request may wait behind that. To be called in an immediate after the answer's end, and
-   * not before: of what the kernel took at once, TLS says so by an immediate of Node's own, which comes
-   * before those of JavaScript, and mostly after the answer.
+   * Closes the socket if the server answered without having read the whole request. The server may never read
+   * the rest, and no other request may wait behind it.
+   *
+   * Call it in an immediate after the end of the answer, and not earlier. TLS reports that the kernel took
+   * the bytes by an immediate of Node's own. That immediate runs before those of JavaScript, but mostly after
+   * the answer.
    */
   closeIfUnread(): void {
     if (this.#socket !== undefined && this.#socket.writableLength > 0) this.#socket.destroy()
   }
 
   /**
-   * One socket for one request: undici would make another, for ever and past all deadlines, where a new one
-   * has bytes to read before the request is written, as a proxy can bring them with its own answer.
+   * Opens one socket for one request, and refuses to open a second. undici would otherwise open sockets
+   * forever and past all deadlines if a new socket has bytes to read before the request is written. A proxy
+   * can send such bytes with its own answer.
    */
   #dial(
     connect: buildConnector.connector,
@@ -133,8 +145,8 @@ export class Connection extends Client {
 
   #watch(socket: Socket): void {
     this.#socket = socket
-    // A TLS error after the handshake leaves the socket open, in Node and in undici: the request that has it
-    // would wait for its deadline, and so would the next one.
+    // A TLS error after the handshake leaves the socket open, in Node and in undici. The request on it would
+    // wait for its deadline, and so would the next one.
     socket.on('error', () => socket.destroy())
     socket.on('session', () => {
       this.#tickets++
@@ -148,7 +160,7 @@ export class Connection extends Client {
   }
 
   #pass(socket: Socket, chunk: Buffer | null): Buffer | null {
-    // What had come before the socket was destroyed is still there to be read.
+    // Bytes that came before the socket was destroyed can still be read from it.
     if (chunk === null || socket.destroyed) return null
     this.#received += chunk.length
     if (this.#received > this.#maxReceived) {
@@ -168,7 +180,7 @@ export class Connection extends Client {
   }
 }
 
-/** An answer that can't be one: `code` says why. */
+/** An answer that is no valid answer; `code` says why. */
 export class NoAnswerError extends Error {
   readonly code: string
 
@@ -192,11 +204,14 @@ const lostBeforeRequest = new NoAnswerError(
 const answerTooLong = new NoAnswerError('SLUICE_ANSWER_TOO_LONG', 'the answer is too long')
 const notHttp = new NoAnswerError('SLUICE_ANSWER_NOT_HTTP', 'the answer is of another protocol')
 
-/** Of `RTSP/` and `ICE/`: undici's parser takes them for HTTP, and a 200 of theirs for a delivery. */
+/**
+ * First letters of `RTSP/` and `ICE/`. undici's parser takes these protocols for HTTP, and their 200 for a
+ * delivery.
+ */
 const letterR = 0x52
 const letterI = 0x49
 
-/** The first byte that isn't of a line end: those before an answer are passed over. */
+/** Returns the first byte that isn't part of a line end. Line ends before an answer are skipped. */
 function firstOfText(chunk: Buffer): number | undefined {
   let at = 0
   while (chunk[at] === 0x0d || chunk[at] === 0x0a) at++
@@ -209,9 +224,10 @@ const digitTwo = 0x32
 const continueLine = Buffer.from('HTTP/1.1 100')
 
 /**
- * Makes `102 Processing` of each `100 Continue`, on which undici closes the connection; a client has to live
- * with announcements that it didn't ask for (RFC 9110, section 15.2). Finds those that begin a chunk, and
- * what follows them there. In a body it would change text as well, but no one reads that.
+ * Turns each `100 Continue` into `102 Processing`. undici closes the connection on a 100, but a client has to
+ * accept announcements that it didn't ask for (RFC 9110, section 15.2). Finds those at the beginning of a
+ * chunk, and those that follow in the same chunk. In a body this would change text as well, but no one reads
+ * the body.
  */
 function tolerateContinue(chunk: Buffer): void {
   let at = chunk.indexOf(continueLine)

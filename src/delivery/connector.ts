@@ -10,13 +10,16 @@ import { createTlsConnector } from './tls-connector.ts'
 export type ConnectorOptions = {
   policy: AddressPolicy
   resolver: NameResolver
-  /** Given, nothing is dialled but the proxy, and the names of hooks are resolved there. */
+  /**
+   * The proxy, if there is one. Then connections are made to the proxy only, and it resolves the names of
+   * hooks.
+   */
   proxy?: OutboundProxy | undefined
-  /** When undici gives up, TLS included. */
+  /** The time after which undici gives up, TLS handshake included. */
   timeoutMs: number
 }
 
-/** Opens connections to hooks, and to allowed addresses only. */
+/** Creates a connector that opens connections to hooks, and to allowed addresses only. */
 export function createConnector({
   policy,
   resolver,
@@ -29,9 +32,9 @@ export function createConnector({
 }
 
 /**
- * undici doesn't ask a `lookup` for IP literals, so literals are checked here; names are resolved once, and
- * only the addresses that were checked are dialled, so a name that resolves differently a moment later gains
- * nothing. The peer is checked again once connected.
+ * Creates a connector that dials hooks directly. undici doesn't call `lookup` for IP literals, so literals
+ * are checked here. A name is resolved once, and only the addresses that were checked are dialled. So a name
+ * that resolves differently a moment later gains nothing. The peer is checked again once connected.
  */
 function createDirectConnector(
   policy: AddressPolicy,
@@ -74,8 +77,8 @@ function verifyPeer(policy: AddressPolicy, socket: Socket, callback: buildConnec
 }
 
 /**
- * What a hook's URL says by itself is checked here; what its name leads to is for the proxy to check. TLS
- * ends at the hook.
+ * Creates a connector that reaches hooks through the proxy. It checks the host in the hook's URL. The proxy
+ * has to check the addresses that the name resolves to. TLS ends at the hook.
  */
 function createTunnelConnector(
   policy: AddressPolicy,

@@ -1,27 +1,27 @@
 /**
- * Deadlines that all have the same length, for the price of a list append each: the first to be added is
- * the first due, so one timer looks at the head only. Fires up to `tickMs` late, never early.
+ * Deadlines that all have the same length, each for the cost of an append to a list. The first that was added
+ * is the first that is due, so one timer looks only at the head. A deadline fires up to `tickMs` late, never
+ * early.
  */
 export type Deadline = { cancel(): void }
 
-/** Who is told that its time is up. */
+/** The owner of a deadline; `expire` is called when the time is up. */
 export type Expiring = { expire(): void }
 
 export type Deadlines = {
-  /** Calls `owner.expire()` once, `timeoutMs` from now, unless it is cancelled before. */
+  /** Calls `owner.expire()` once, `timeoutMs` from now, unless the deadline is cancelled before. */
   add(owner: Expiring): Deadline
   stop(): void
 }
 
 /**
- * One that is cancelled leaves at once, and keeps nobody: behind a slow request wait those of all quick ones,
- * and what stayed in line until its time is up would be carried along by the garbage collector, thousands of
- * them at a time.
+ * A link of the queue. A cancelled entry is unlinked at once. Entries left in the queue behind a slow request
+ * would stay reachable and burden the garbage collector by the thousands.
  */
 class Entry implements Deadline {
   readonly dueMs: number
   readonly #queue: Queue
-  /** Nobody once it was cancelled or has fired. */
+  /** `undefined` once the entry was cancelled or has fired. */
   owner: Expiring | undefined
   before: Entry | undefined
   behind: Entry | undefined
@@ -48,7 +48,7 @@ class Queue {
     this.#last = entry
   }
 
-  /** Of one that is in it. */
+  /** Unlinks an entry that is in the queue. */
   remove(entry: Entry): void {
     const { before, behind } = entry
     if (before === undefined) this.first = behind

@@ -4,23 +4,30 @@ import { buildConnector } from 'undici'
 import { NameNotResolvedError } from './connect-error.ts'
 import { createTlsConnector } from './tls-connector.ts'
 
-/** Gives the addresses to dial for a name: one or more, or an error. */
+/** Finds the addresses to dial for a name: one or more, or an error. */
 type Addressing = (name: string, dialled: (error: Error | null, addresses: readonly string[]) => void) => void
 
 /**
- * How long one of several addresses is tried before the next one's turn; the last has all the time that is
- * left.
+ * Time for which one of several addresses is tried before the next one's turn. The last address has all the
+ * remaining time.
  */
 const nextAddressMs = 1_000
-/** Of one name, in one connection: more would not be tried within a request's deadline. */
+/**
+ * Limit on addresses of one name that one connection tries. More would not be tried within a request's
+ * deadline.
+ */
 const maxAddresses = 4
 
-/** Into which all connections read, one at a time. Of the size that Node would allocate for each read. */
+/**
+ * Buffer into which all connections read, one at a time. It has the size that Node would allocate for each
+ * read.
+ */
 const readBuffer = Buffer.alloc(64 * 1024)
 
 /**
- * Puts what was read into the socket's stream. Node would give each read a buffer of 64 KiB of its own and
- * shrink that to the hundred bytes of an answer. Node calls this as a method of the socket.
+ * Puts the bytes that were read into the socket's stream. Otherwise Node would allocate a buffer of 64 KiB
+ * for each read, and shrink it to the hundred bytes of an answer. Node calls this function as a method of the
+ * socket.
  */
 function pushRead(this: Socket, bytes: number): boolean {
   const chunk = Buffer.allocUnsafe(bytes)
@@ -28,7 +35,7 @@ function pushRead(this: Socket, bytes: number): boolean {
   return this.push(chunk)
 }
 
-/** undici's connector, with the addresses of names from `addressing`. */
+/** Creates undici's connector, which takes the addresses of names from `addressing`. */
 export function createDialler(addressing: Addressing, timeoutMs: number): buildConnector.connector {
   const lookup: LookupFunction = (name, { all }, callback) => {
     addressing(name, (error, addresses) => {
@@ -56,9 +63,10 @@ export function createDialler(addressing: Addressing, timeoutMs: number): buildC
 }
 
 /**
- * The addresses in the order in which they are tried; Node lets the families alternate (RFC 8305), beginning
- * with the first one's. IPv4 begins: nearly every hook has it, and where this machine has none it fails at
- * once. Which of several comes first is left to chance, so that each gets its share.
+ * Returns the addresses in the order in which they are tried. Node alternates between the families (RFC
+ * 8305), and starts with the family of the first address. IPv4 goes first: nearly every hook has it, and on a
+ * machine without IPv4 it fails at once. The first address of a family is chosen at random, so that each gets
+ * its share.
  */
 function dialOrder(addresses: readonly string[]): LookupAddress[] {
   const start = addresses.length > 1 ? Math.floor(Math.random() * addresses.length) : 0

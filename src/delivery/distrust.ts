@@ -2,18 +2,20 @@ import type { buildConnector } from 'undici'
 import { isCertificateError } from './failure.ts'
 
 /**
- * From how many certificates that aren't trusted on a hook is left in peace. Each that is trusted makes up
- * for two.
+ * Number of untrusted certificates after which a hook is left alone for a while. Each trusted certificate
+ * cancels two.
  */
 const enough = 10
-/** How long, and how often it is tried by one connection from then on. */
+/**
+ * Time for which the hook is left alone. Then a single connection tries it, and again after each such time.
+ */
 const restMs = 1_000
 
 /**
- * Makes a connector, of one hook, remember that the hook's certificate isn't trusted: what it is asked for
- * meanwhile fails with the same error, without a connection. The verdict on such a certificate is final, so
- * no breaker opens, and each message would cost a handshake: 1.7 ms, or 130 with a chain of certificates that
- * is made for it.
+ * Makes the connector of one hook remember that the hook's certificate isn't trusted. Meanwhile, further
+ * connections fail with the same error, and none is opened. The verdict on such a certificate is final, so no
+ * breaker opens. Without this memory each message would cost a handshake: 1.7 ms, or 130 ms with a malicious
+ * chain of certificates.
  */
 export function rememberingDistrust(connect: buildConnector.connector): buildConnector.connector {
   let suspicion = 0

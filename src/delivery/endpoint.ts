@@ -5,7 +5,7 @@ import { createSigner, type Signer } from './signature.ts'
 import type { Target } from './sender.ts'
 import type { Rate } from '../pacing/token-bucket.ts'
 
-/** What delivery needs of a hook: a destination of the catalog has it. */
+/** The part of a hook that delivery needs. A hook of a destination in the catalog has it. */
 export type HookDefinition = {
   readonly id: string
   /** `https://example.com:8443` */
@@ -15,58 +15,63 @@ export type HookDefinition = {
   readonly headers: readonly (readonly [name: string, value: string])[]
 }
 
-/** What delivery needs of a destination. */
+/** The part of a destination that delivery needs. */
 export type DestinationDefinition = {
   readonly id: string
   readonly state: 'on' | 'off' | 'paused'
   readonly sharedSecret: string | undefined
-  /** Only with `standardWebhooks`. */
+  /** Set only with `standardWebhooks`. */
   readonly nextSharedSecret: string | undefined
-  /** Only with a `sharedSecret`. */
+  /** True only with a `sharedSecret`. */
   readonly standardWebhooks: boolean
   readonly strategy: 'all' | 'failover'
-  /** Most deliveries in flight in its lane. */
+  /** Limit on deliveries in flight in the destination's lane. */
   readonly maxInFlight: number
   /**
-   * Most requests in flight to each of its hooks that isn't well; absent: as many as there are sockets for
-   * such hooks.
+   * Limit on requests in flight to each failing hook of the destination. `undefined`: only the sockets for
+   * such hooks limit it.
    */
   readonly maxInFlightSick?: number | undefined
-  /** Most attempts a second over the whole group, and how many at once after a pause. */
+  /** Limit on attempts a second over the whole group, and on attempts at once after a pause. */
   readonly rateLimit: Rate | undefined
   readonly hooks: readonly HookDefinition[]
 }
 
-/** A hook made ready to send to, with what is known of its health. */
+/** A hook prepared for sending, with what is known about its health. */
 export type EndpointHook = {
   readonly id: string
   readonly target: Target
   readonly breaker: Breaker
-  /** Most requests in flight to it when its breaker is open, and when it is closed. */
+  /**
+   * Limits on requests in flight to the hook: `cap` while its breaker is open, `laneCap` while it is closed.
+   */
   readonly cap: number | undefined
   readonly laneCap: number
   /**
-   * Why no request can be made of it: then nothing may be sent. The catalog refuses such a hook; were one to
-   * get past it, undici's pool would lose a connection slot for ever with each request.
+   * The reason why no request can be made to the hook; then nothing may be sent. The catalog refuses such a
+   * hook. If one passed, undici's pool would lose a connection slot forever with each request.
    */
   readonly refusal: string | undefined
 }
 
-/** A destination made ready to send to: done once for each version of its definition. */
+/** A destination prepared for sending, once for each version of its definition. */
 export type Endpoint = {
   readonly definition: DestinationDefinition
   readonly hooks: readonly EndpointHook[]
-  /** The headers that sign the requests of one attempt; none where the destination has no secret. */
+  /** Returns the headers that sign the requests of one attempt; none if the destination has no secret. */
   readonly sign: Signer
 }
 
-/** The seed's product token: the service, with version 1.0. */
+/** The product token that the specification (the seed) asks for: the service, with version 1.0. */
 const userAgent = 'Sluice/1.0'
 
 export type Endpoints = {
-  /** The endpoint of a destination; the same one as long as the catalog keeps the same definition. */
+  /**
+   * Returns the endpoint of a destination. It is the same object as long as the catalog keeps the same
+   * definition.
+   */
   of(definition: DestinationDefinition): Endpoint
-  /** The same where it has been asked for before. */
+  /** Returns the endpoint if it was created before, else `undefined`. */
   known(definition: DestinationDefinition): Endpoint | undefined
 }
 

@@ -2,8 +2,8 @@ import { AddressNotAllowedError, NameNotResolvedError, ProxyFaultError } from '.
 import type { Outcome } from './outcome.ts'
 
 /**
- * OpenSSL's and Node's codes for a certificate that isn't trusted. The handshake ends before the first byte
- * of the request. Source: `X509_verify_cert_error_string`, Node's TLS errors.
+ * Codes of OpenSSL and Node for a certificate that isn't trusted. The handshake ends before the first byte of
+ * the request. Source: `X509_verify_cert_error_string`, Node's TLS errors.
  */
 const certificateCodes: ReadonlySet<string> = new Set([
   'CERT_CHAIN_TOO_LONG',
@@ -32,26 +32,29 @@ const certificateCodes: ReadonlySet<string> = new Set([
 
 const timeoutCodes: ReadonlySet<string> = new Set(['UND_ERR_CONNECT_TIMEOUT', 'ETIMEDOUT'])
 
-/** undici refused the request before it touched the network. */
+/** Codes for a request that undici refused before it used the network. */
 const requestCodes: ReadonlySet<string> = new Set([
   'UND_ERR_INVALID_ARG',
   'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH',
 ])
 
-/** The connection went away: closed, reset, or already gone when the request was written. */
+/** Codes for a lost connection: closed, reset, or gone before the request was written. */
 const lostCodes: ReadonlySet<string> = new Set(['ECONNABORTED', 'ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
 
-/** Whether a request failed because its connection was lost, and not by what came over it. */
+/**
+ * Returns true if a request failed because its connection was lost, and not because of the bytes that came
+ * over it.
+ */
 export function isLostConnection(error: Error): boolean {
   return lostCodes.has(codeOf(error))
 }
 
-/** Whether no connection was made since the certificate isn't trusted. */
+/** Returns true if no connection was made because the certificate isn't trusted. */
 export function isCertificateError(error: Error): boolean {
   return certificateCodes.has(codeOf(error))
 }
 
-/** Turns what undici reported for a request without an answer into an outcome. */
+/** Turns undici's error for a request without an answer into an outcome. */
 export function outcomeOfFailure(error: Error): Outcome {
   if (error instanceof AddressNotAllowedError) return { kind: 'address', address: error.address }
   if (error instanceof ProxyFaultError) return { kind: 'proxy', code: error.reason, isDown: error.isDown }

@@ -1,11 +1,11 @@
 import { statSync } from 'node:fs'
 
-/** How often a file is looked at, at most. */
+/** Shortest time between two looks at a file. */
 const everyMs = 5_000
 
 /**
- * Tells when a file has changed, to those who ask: no timer, no thread of libuv's, and a single call of the
- * system each few seconds.
+ * Reports changes of a file to callers that ask. It costs no timer and no thread of libuv's, only one system
+ * call every few seconds.
  */
 export class FollowedFile {
   readonly path: string
@@ -19,7 +19,7 @@ export class FollowedFile {
   }
 
   /**
-   * Whether it has changed since this was last asked; true for the first time. A file that isn't there is a
+   * Returns true if the file has changed since the last call, and on the first call. A missing file is a
    * state too.
    */
   hasChanged(): boolean {

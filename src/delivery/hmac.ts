@@ -1,19 +1,19 @@
 import { hash } from 'node:crypto'
 
-/** SHA-1 and SHA-256 work on blocks of 64 bytes (FIPS 180-4). */
+/** Block size of SHA-1 and SHA-256 in bytes (FIPS 180-4). */
 export const blockBytes = 64
 
 const digestBytes = { sha1: 20, sha256: 32 } as const
 
 /**
- * HMAC written out as its two hashes (RFC 2104), with what the key gives prepared once: `createHmac` makes an
- * object of OpenSSL for each body, and a busy process then pays 14 µs for what these do in 3.
+ * HMAC computed as its two hashes (RFC 2104), with the padded key prepared once. `createHmac` makes an
+ * OpenSSL object for each body, and a busy process then pays 14 µs for what this class does in 3.
  */
 export class Hmac {
   readonly #algorithm: keyof typeof digestBytes
   readonly #encoding: 'hex' | 'base64' | 'binary'
   readonly #innerPad: Uint8Array
-  /** The outer pad, and room for the inner digest. */
+  /** The outer pad, and room for the inner digest after it. */
   readonly #outer: Buffer
 
   constructor(algorithm: keyof typeof digestBytes, key: Buffer, encoding: 'hex' | 'base64' | 'binary') {
@@ -27,11 +27,11 @@ export class Hmac {
     this.#outer.set(block.map((byte) => byte ^ 0x5c))
   }
 
-  /** Of `length` bytes of `room` from `start` on. The block before them is overwritten. */
+  /** Returns the HMAC of `length` bytes of `room`, from `start` on. The block before them is overwritten. */
   of(room: Buffer, start: number, length: number): string {
     const inner = room.subarray(start - blockBytes, start + length)
     inner.set(this.#innerPad)
-    // As a string: a buffer for each digest would cost more than the hash.
+    // The digest is a string: a buffer for each digest would cost more than the hash.
     this.#outer.write(hash(this.#algorithm, inner, 'binary'), blockBytes, 'latin1')
     return hash(this.#algorithm, this.#outer, this.#encoding)
   }

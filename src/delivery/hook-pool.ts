@@ -1,9 +1,9 @@
 import { Connection, type ConnectionOptions, type RequestHandler } from './connection.ts'
 
-/** Whom the end of a turn of the event loop is told to. */
+/** A caller that wants to know when a turn of the event loop ends. */
 type Waiter = { turnEnded(): void }
 
-/** Tells of the end of the present turn of the event loop, with one immediate for all who ask. */
+/** Reports the end of the present turn of the event loop to all who ask, with a single immediate. */
 export class TurnEnd {
   #waiters: Waiter[] = []
 
@@ -19,13 +19,13 @@ export class TurnEnd {
 }
 
 /**
- * The connections to one hook, one for each request in flight: who sends sees to the limit. undici's own pool
- * would bring a queue of 16 KiB for each hook, in which nothing ever waits, and which is most of what
- * thousands of idle hooks cost.
+ * The connections to one hook, one for each request in flight. The caller limits their number. undici's own
+ * pool would add a queue of 16 KiB for each hook, in which nothing ever waits. These queues would be most of
+ * the cost of thousands of idle hooks.
  *
- * Nothing is allocated for a request: what lies with an idle hook until its next message is taken for old by
- * the garbage collector, and then costs more than it did to make. So connections are linked to each other,
- * and stand in no array.
+ * Nothing is allocated for a request. An object that stays with an idle hook until its next message is moved
+ * to the old generation by the garbage collector, and then costs more than it did to make. So connections are
+ * linked to each other, and are in no array.
  */
 export class HookPool implements Waiter {
   readonly #origin: string
@@ -33,17 +33,16 @@ export class HookPool implements Waiter {
   readonly #turnEnd: TurnEnd
   readonly #all = new Set<Connection>()
   /**
-   * Those that carry nothing; the one that was used last is used next, so that the others' sockets can time
-   * out.
+   * Connections that carry nothing. The last one used is used next, so that the others' sockets can time out.
    */
   readonly #free = new Stack()
-  /** How many of the lowest of `#free` have not been used since `trim`. */
+  /** Number of connections, from the bottom of `#free`, that have not been used since `trim`. */
   #unused = 0
-  /** Those whose answers were complete in this turn of the event loop. */
+  /** Connections whose answers were completed in this turn of the event loop. */
   readonly #left = new Stack()
   /**
-   * What is sent by those as soon as they are free; what is more than they are, by new ones at the end of
-   * this turn.
+   * Requests that wait for the connections in `#left` to become free. If there are more requests than
+   * connections, new connections are opened at the end of this turn.
    */
   #waiting: RequestHandler[] = []
   #isOpeningForRest = false
@@ -61,16 +60,17 @@ export class HookPool implements Waiter {
     return this.#isOpen
   }
 
-  /** Whether it has had nothing to do for so long. */
+  /** Returns true if the pool has had no request in flight since `beforeMs`. */
   isIdleSince(beforeMs: number): boolean {
     return this.#inFlight === 0 && this.#idleSinceMs <= beforeMs
   }
 
   /**
-   * Sends a request by a connection that is there, or by a new one. Ends with `leave` or `fail`. Where others
-   * are under way, a new one is opened at the end of this turn of the event loop only: after a moment in
-   * which the process got to nothing, a whole lot of records is read before the answers that came meanwhile,
-   * and each would open one that is idle a moment later.
+   * Sends a request on a free connection, or on a new one. The request ends with `leave` or `fail`.
+   *
+   * If other requests are under way, a new connection is opened only at the end of this turn of the event
+   * loop. After a pause of the process, many records are read before the answers that came meanwhile. Each of
+   * these records would otherwise open a connection that is idle a moment later.
    */
   send(handler: RequestHandler): void {
     this.#inFlight++
@@ -85,16 +85,16 @@ export class HookPool implements Waiter {
     }
   }
 
-  /** Sends a request that `stale` has lost once more, by a connection that is certainly new. */
+  /** Sends a request again that `stale` has lost, on a connection that is certainly new. */
   resend(handler: RequestHandler, stale: Connection): void {
     this.#drop(stale)
     this.#open().take(handler)
   }
 
   /**
-   * The answer to what it carried is complete. It is free in the next turn of the event loop: undici reads
-   * what came behind an answer before it sends another request, but not where that one was there before the
-   * answer's end. By then it is known as well whether the whole request had left.
+   * Takes back a connection whose answer is complete. It becomes free in the next turn of the event loop.
+   * undici reads bytes that follow an answer before it sends another request, but not if they were there
+   * before the end of the answer. By the next turn it is also known whether the whole request was sent.
    */
   leave(connection: Connection): void {
     if (this.#left.size === 0) this.#turnEnd.tell(this)
@@ -119,15 +119,18 @@ export class HookPool implements Waiter {
     this.#isOpeningForRest = true
   }
 
-  /** All answers that had come have been read before this. */
+  /**
+   * Opens connections for the requests that are left. All answers that had come have been read before this
+   * runs.
+   */
   readonly #openForRest = (): void => {
     this.#isOpeningForRest = false
     for (const handler of this.#waiting.splice(this.#left.size)) this.#open().take(handler)
   }
 
   /**
-   * What it carried has failed, and nothing is sent by it again: undici says so before it has done with the
-   * failure, and the process would end by an assertion of its own if it found another request.
+   * Drops a connection whose request failed. It must not be used again: undici reports the failure before it
+   * has handled it, and would crash the process on an assertion if it found another request.
    */
   fail(connection: Connection): void {
     this.#drop(connection)
@@ -139,7 +142,7 @@ export class HookPool implements Waiter {
     if (this.#inFlight === 0) this.#idleSinceMs = performance.now()
   }
 
-  /** Lets go of connections whose sockets are closed, and which haven't been used since the last time. */
+  /** Drops connections whose sockets are closed and that haven't been used since the last call. */
   trim(): void {
     const used = this.#free.size - this.#unused
     this.#free.dropBelow(used, (connection) => {
@@ -149,7 +152,9 @@ export class HookPool implements Waiter {
     this.#unused = this.#free.size
   }
 
-  /** Closes all sockets at once, and keeps nothing of them: who has this pool may have it for long. */
+  /**
+   * Closes all sockets at once and keeps no reference to them, because a target may keep this pool for long.
+   */
   async destroy(): Promise<void> {
     this.#isOpen = false
     const all = [...this.#all]
@@ -171,11 +176,17 @@ export class HookPool implements Waiter {
   }
 }
 
-/** Of a connection that carries nothing: nobody is told. undici would make one each time, with its stack. */
+/**
+ * The error for a connection that carries nothing; nobody sees it. Without it, undici would make one each
+ * time, with its stack.
+ */
 const letGo = new Error('the connection is not needed any more')
 const ignore = (): void => undefined
 
-/** Last in, first out. A connection can be in one at a time only: it is linked to the next by itself. */
+/**
+ * Last in, first out. A connection can be in only one stack at a time, because the link to the next one is in
+ * the connection itself.
+ */
 class Stack {
   #top: Connection | undefined
   #size = 0
@@ -204,7 +215,7 @@ class Stack {
     this.#size = 0
   }
 
-  /** Takes out those that are to go, and are not among the first `count` from the top. */
+  /** Removes the connections for which `isToGo` returns true, except the first `count` from the top. */
   dropBelow(count: number, isToGo: (connection: Connection) => boolean): void {
     let above: Connection | undefined
     let connection = this.#top

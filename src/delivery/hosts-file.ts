@@ -2,7 +2,9 @@ import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { FollowedFile } from './followed-file.ts'
 
-/** The names of `/etc/hosts`, which come before DNS. Changes of the file are followed within seconds. */
+/**
+ * The names of `/etc/hosts`, which take precedence over DNS. Changes of the file are noticed within seconds.
+ */
 export class HostsFile {
   readonly #file: FollowedFile
   #names: ReadonlyMap<string, readonly string[]> = new Map()
@@ -11,16 +13,14 @@ export class HostsFile {
     this.#file = new FollowedFile(path, now)
   }
 
-  /** `name` is in lower case. */
+  /** Returns the addresses of a name. `name` is in lower case. */
   addressesOf(name: string): readonly string[] | undefined {
     if (this.#file.hasChanged()) this.#names = parseHosts(readText(this.#file.path))
     return this.#names.get(name)
   }
 }
 
-/**
- * Reads the format of hosts(5): an address and its names a line. Lines that are something else are left out.
- */
+/** Reads the format of hosts(5): an address and its names on each line. Other lines are ignored. */
 export function parseHosts(text: string): ReadonlyMap<string, readonly string[]> {
   const names = new Map<string, string[]>()
   for (const line of text.split('\n')) {

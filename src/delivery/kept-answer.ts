@@ -2,15 +2,18 @@ import type { Outcome } from './outcome.ts'
 
 export type Answer = Extract<Outcome, { kind: 'answer' }>
 
-/** Shorter texts are no secrets, and may be anywhere. */
+/** Shortest text that counts as a secret. Shorter texts may occur anywhere. */
 const minSecretCharacters = 6
-/** Read beyond what is kept, so that a secret that begins in it is known as a whole. */
+/**
+ * Bytes read beyond those that are kept, so that a secret that begins in the kept part is recognized as a
+ * whole.
+ */
 const lookAheadBytes = 8 * 1024
-/** Of a secret that breaks off at the end of what came, so many characters tell that it is one. */
+/** Number of characters that identify a secret which is cut off at the end of the body. */
 const minBrokenCharacters = 4
 const mask = '[redacted]'
 
-/** The beginning of an answer that is no success, while it comes. */
+/** The beginning of an answer that is no success, while it arrives. */
 export class KeptAnswer {
   readonly #maxBytes: number
   readonly #secrets: readonly string[]
@@ -18,13 +21,16 @@ export class KeptAnswer {
   #bytes = 0
   #answer: Answer | undefined
 
-  /** `secrets`: nothing is kept of those that have six characters or more. */
+  /** `secrets`: those of six characters or more are never kept. */
   constructor(maxBytes: number, secrets: readonly string[]) {
     this.#maxBytes = maxBytes
     this.#secrets = secrets
   }
 
-  /** Whether the outcome waits for its body: not that of a success, nor of one that is compressed. */
+  /**
+   * Starts to keep an answer. Returns true if the outcome waits for the body: it doesn't for a success, or
+   * for a compressed body.
+   */
   begin(answer: Answer, contentEncoding: string | string[] | undefined): boolean {
     const isPlain = contentEncoding === undefined || contentEncoding === 'identity'
     if ((answer.status >= 200 && answer.status < 300) || !isPlain) return false
@@ -36,26 +42,30 @@ export class KeptAnswer {
     return this.#answer !== undefined
   }
 
-  /** Gives true when it has all that it keeps. */
+  /** Adds a chunk of the body. Returns true once everything that is kept has come. */
   take(chunk: Buffer): boolean {
     const left = this.#maxBytes + lookAheadBytes - this.#bytes
     if (this.#answer === undefined || left <= 0) return false
-    // A copy: undici goes on using the memory.
+    // undici reuses the memory, so this is a copy.
     this.#chunks.push(Buffer.from(chunk.subarray(0, left)))
     this.#bytes += chunk.length
     return chunk.length >= left
   }
 
-  /** The answer with what has come of its body; `undefined` where none is kept. */
+  /** Returns the answer with the part of its body that has come; `undefined` if none is kept. */
   outcome(): Answer | undefined {
     if (this.#answer === undefined || this.#bytes === 0) return this.#answer
     const masked = withoutSecrets(Buffer.concat(this.#chunks), this.#secrets)
-    // Memory of its own: what it is a part of isn't kept, nor handed to another thread with it.
+    // The body gets memory of its own. Otherwise the larger buffer would be kept with it, or passed to
+    // another thread.
     return { ...this.#answer, body: new Uint8Array(masked.subarray(0, this.#maxBytes)) }
   }
 }
 
-/** A text in UTF-8 with a mask in place of each secret, and of the beginning of one at its end. */
+/**
+ * Replaces each secret in a text in UTF-8 with a mask, and also the beginning of a secret at the end of the
+ * text.
+ */
 export function withoutSecrets(body: Uint8Array, secrets: readonly string[]): Buffer {
   let text = Buffer.from(body).toString('utf8')
   const known = [...new Set(secrets)].filter(({ length }) => length >= minSecretCharacters)
@@ -64,7 +74,7 @@ export function withoutSecrets(body: Uint8Array, secrets: readonly string[]): Bu
   return Buffer.from(broken === 0 ? text : text.slice(0, -broken) + mask)
 }
 
-/** How many characters of the secret the text ends with, where it breaks off in it. */
+/** Returns how many characters of the secret the text ends with, if the secret is cut off there. */
 function brokenOff(text: string, secret: string): number {
   for (let length = secret.length - 1; length >= minBrokenCharacters; length--)
     if (text.endsWith(secret.slice(0, length))) return length
@@ -72,8 +82,8 @@ function brokenOff(text: string, secret: string): number {
 }
 
 /**
- * What an answer could repeat of a request: of headers the value, what follows its scheme, and the login in
- * it; of a URL the path and the values of its query.
+ * Returns the secrets of a request that an answer could repeat. Of a header: its value, the part after the
+ * scheme, and the login in it. Of a URL: the path, and the values of the query.
  */
 export function secretsOf(headers: readonly string[], path: string): string[] {
   const ofHeaders = headers.flatMap((value) => {
@@ -83,7 +93,7 @@ export function secretsOf(headers: readonly string[], path: string): string[] {
     const login = Buffer.from(given, 'base64').toString('utf8')
     return [value, given, login, login.slice(login.indexOf(':') + 1)]
   })
-  // Not `new URL`: the path of a hook that may not be posted to can be of any shape.
+  // `new URL` doesn't work here: the path of a hook that may not be posted to can have any shape.
   const query = path.indexOf('?')
   if (query === -1) return [...ofHeaders, path]
   const values = new URLSearchParams(path.slice(query)).values()

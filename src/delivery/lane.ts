@@ -1,15 +1,12 @@
 import type { TokenBucket } from '../pacing/token-bucket.ts'
 import { Queue } from './queue.ts'
 
-/**
- * How urgent a delivery is: messages that come in, tries that have come due, and what somebody asked to
- * replay.
- */
+/** Urgency of a delivery: new messages, retries that are due, and replays that somebody asked for. */
 export type LaneClass = 'fresh' | 'retry' | 'backfill'
 
 /**
- * Who goes next while all three wait, of each ten turns: seven fresh, two retries (never less than a fifth),
- * one backfill. A class that has nothing waiting gives its turn to the next.
+ * The class that goes next while all three wait. Of ten turns, seven are fresh, two are retries (never less
+ * than a fifth) and one is backfill. A class with nothing waiting gives its turn to the next.
  */
 const turns: readonly LaneClass[] = [
   'fresh',
@@ -25,21 +22,21 @@ const turns: readonly LaneClass[] = [
 ]
 const byUrgency: readonly LaneClass[] = ['fresh', 'retry', 'backfill']
 
-/** What waits for one destination, by class, and how much of it is in flight. */
+/** The deliveries that wait for one destination, by class, and the number in flight. */
 export class Lane<D> {
   readonly key: string
-  /** Most deliveries in flight; from the destination. */
+  /** Limit on deliveries in flight, from the destination. */
   cap: number
   inFlight = 0
-  /** Its share of the destination's rate limit, where that has one. */
+  /** The lane's share of the destination's rate limit, if there is one. */
   bucket: TokenBucket | undefined
-  /** Where it stands among the lanes that want to start something. */
+  /** The lane's place among the lanes that want to start something. */
   place: 'nowhere' | 'in line' | 'blocked' | 'asleep' = 'nowhere'
-  /** Since when it has been longer than its share of the buffer; 0 while it isn't. */
+  /** The time since when the lane has been longer than its share of the buffer; 0 while it isn't. */
   overSinceMs = 0
-  /** It was too long for too long: what it has no room for moves on at once. */
+  /** True while the lane sheds: new messages over its share go to the retry ladder at once. */
   isShedding = false
-  /** It was idle when it was last looked at. */
+  /** True if the lane was idle at the last sweep. */
   isLeft = false
   readonly #queues: Record<LaneClass, Queue<D>> = {
     fresh: new Queue(),
@@ -67,7 +64,7 @@ export class Lane<D> {
     this.#length++
   }
 
-  /** The next by turn. */
+  /** Takes the next delivery by turn. */
   shift(): D | undefined {
     if (this.#length === 0) return undefined
     const preferred = turns[this.#turn % turns.length] ?? 'fresh'
@@ -75,7 +72,7 @@ export class Lane<D> {
     return this.#shiftFrom(preferred) ?? this.#shiftFirst()
   }
 
-  /** The next that has waited since `latestMs` or longer, whatever its turn. */
+  /** Takes a delivery that has waited since `latestMs` or longer, whatever its turn. */
   shiftWaitingSince(latestMs: number): D | undefined {
     for (const laneClass of byUrgency) {
       const oldest = this.#queues[laneClass].oldest
@@ -84,7 +81,9 @@ export class Lane<D> {
     return undefined
   }
 
-  /** Takes out, from all classes, what is to go; the others keep their order. */
+  /**
+   * Removes, from all classes, the deliveries for which `isToGo` returns true. The others keep their order.
+   */
   remove(isToGo: (delivery: D) => boolean): D[] {
     const removed = byUrgency.flatMap((laneClass) => this.#queues[laneClass].remove(isToGo))
     this.#length -= removed.length

@@ -3,76 +3,81 @@ import { Fifo } from '../queues/fifo.ts'
 import { Lane, type LaneClass } from './lane.ts'
 
 /**
- * One lane a destination, so that none can hurt another. Lanes that have work take turns; a step costs the
- * same whether there are ten lanes or ten thousand.
+ * Lanes, one for each destination, so that no destination can hurt another. Lanes that have work take turns.
+ * A step costs the same with ten lanes as with ten thousand.
  *
- * Two things are shared: the buffer of records and the requests in flight. Of each a lane may hold as much as
- * is free (the dynamic threshold of Choudhury and Hahne, IEEE/ACM ToN 1998): one busy lane gets half, n busy
- * lanes 1/(n+1) each, and there is always room for one that has just woken up.
+ * Lanes share the buffer of records and the requests in flight. Of each, a lane may hold as much as is free
+ * (the dynamic threshold of Choudhury and Hahne, IEEE/ACM ToN 1998). One busy lane gets half, n busy lanes
+ * get 1/(n+1) each, and there is always room for a lane that has just woken up.
  *
- * A lane that is longer than its share while its messages are new, and that starts as many as it may, is
- * flooded or slow: after `patienceMs` what it has no room for moves on, to `overflow`. While its messages are
- * late already, we are catching up after an outage of our own: then fetching waits for the lane
- * (`onCongested`), and nothing moves on before `waitMs`. A lane that could start more, and waits for its
- * turn, is not to blame: the whole worker has all it can do, and fetching waits since the buffer is full.
+ * A lane is flooded or slow if it is longer than its share while its messages are new, and it starts as many
+ * as it may. After `patienceMs`, messages that it has no room for go to `overflow`. If its messages are late
+ * already, the worker is catching up after an outage of Sluice. Then fetching waits for the lane
+ * (`onCongested`), and nothing goes to `overflow` before `waitMs`. A lane that could start more and waits for
+ * its turn is not to blame: the whole worker is at its limit, and fetching waits because the buffer is full.
  */
 
-/** One delivery, as its lane sees it. */
+/** The part of a delivery that its lane uses. */
 export type LaneItem<D> = {
   readonly laneKey: string
-  /** Most deliveries of this lane in flight. */
+  /** Limit on deliveries of this lane in flight. */
   readonly laneCap: number
   readonly laneClass: LaneClass
-  /** Most attempts a second of this lane, in this process. */
+  /** Limit on attempts a second of this lane, in this process. */
   readonly laneRate: Rate | undefined
-  /** It was late before it reached us. */
+  /** True if the record was late before it reached this worker. */
   readonly isLate: boolean
-  /** When it first came to its lane, on the clock of `performance.now()`; 0 before. Set by the lanes. */
+  /**
+   * The time when the delivery first came to its lane, on the clock of `performance.now()`; 0 before. The
+   * lanes set it.
+   */
   queuedAtMs: number
-  /** Where it waits, or was started from. Set by the lanes. */
+  /** The lane in which the delivery waits, or from which it was started. The lanes set it. */
   lane: Lane<D> | undefined
-  /** True when its record isn't ours to deliver any more: it is handed to `letGo`. */
+  /** True if this worker must not deliver the record any more. The delivery is then passed to `letGo`. */
   readonly isAbandoned: boolean
 }
 
 export type Lanes<D extends LaneItem<D>> = {
   offer(delivery: D): void
-  /** A delivery that was started is over: its place in the lane is free. */
+  /** Frees the place of a started delivery that has ended. */
   finished(delivery: D): void
-  /** A delivery that was started goes back to wait in its lane, which starts nothing more for `ms`. */
+  /** Puts a started delivery back into its lane, which starts nothing more for `ms`. */
   postpone(delivery: D, ms: number): void
   /**
-   * No further starts until `open`; what is in flight goes on. Time that passes meanwhile is nobody's
-   * waiting.
+   * Stops all starts until `open`; requests in flight go on. The time until `open` doesn't count as waiting.
    */
   shut(): void
   open(): void
-  /** Hands what waits and isn't ours any more to `letGo`. */
+  /** Passes waiting deliveries that this worker must not make any more to `letGo`. */
   letGoAbandoned(): void
   /** Takes out of the queues, and gives back, what is to go. */
   takeQueued(isToGo: (delivery: D) => boolean): D[]
   readonly inFlight: number
   readonly queued: number
-  /** Lanes that are kept: those with something queued or in flight, and for a while those that had. */
+  /** Number of lanes that are kept: those with a delivery queued or in flight, and recently idle ones. */
   readonly count: number
   stop(): void
 }
 
 export type LanesOptions<D> = {
-  /** Most deliveries in flight over all lanes. */
+  /** Limit on deliveries in flight over all lanes. */
   maxInFlight: number
-  /** How long a lane may be longer than its share before it sheds new messages, in milliseconds. */
+  /** Time that a lane may be longer than its share before it sheds new messages, in milliseconds. */
   patienceMs: number
-  /** How long any delivery may wait in its lane, in milliseconds. */
+  /** Time that any delivery may wait in its lane, in milliseconds. */
   waitMs: number
   /**
-   * How long a lane is kept that has nothing to do, in milliseconds; it may be kept twice as long. To make
-   * one for each message of a destination that gets few would cost more than to keep it.
+   * Time that a lane with nothing to do is kept, in milliseconds; it may be kept twice as long. For a
+   * destination that gets few messages, a new lane for each would cost more than a kept one.
    */
   idleMs?: number
-  /** Asked before each start; false: nothing is started until `open`, or until it is asked again. */
+  /**
+   * Called before each start. If it returns false, nothing is started until `open`, or until a later call
+   * returns true.
+   */
   mayStart?: (() => boolean) | undefined
-  /** How many more records may be held. */
+  /** Returns how many more records may be held. */
   freeRecords: () => number
   start: (delivery: D) => void
   overflow: (delivery: D) => void
@@ -87,12 +92,12 @@ export function createLanes<D extends LaneItem<D>>(options: LanesOptions<D>): La
 class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
   readonly #options: LanesOptions<D>
   readonly #lanes = new Map<string, Lane<D>>()
-  /** Lanes that may start something, in turn. */
+  /** Lanes that may start something, in the order of their turns. */
   readonly #line = new Fifo<Lane<D>>()
-  /** Lanes that hold their share of the requests in flight, until another lane gives some back. */
+  /** Lanes that hold their share of the requests in flight. They wait until another lane frees some. */
   readonly #blocked = new Fifo<Lane<D>>()
   readonly #congested = new Set<Lane<D>>()
-  /** All lanes in which something waits, and some in which something did. */
+  /** The lanes with a waiting delivery, and some that had one before. */
   readonly #waiting = new Set<Lane<D>>()
   readonly #sweeps: readonly NodeJS.Timeout[]
   #inFlight = 0
@@ -195,7 +200,10 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
     return lane
   }
 
-  /** One that took the place of another that was queued has no lane of its own yet, but the same. */
+  /**
+   * Returns the lane of a delivery that was started. A delivery that replaced a queued one gets that one's
+   * lane.
+   */
   #startedFrom(delivery: D): Lane<D> {
     const { lane } = delivery
     if (lane === undefined) return this.#laneOf(delivery)
@@ -211,7 +219,9 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
     this.#queued++
   }
 
-  /** Whether the lane takes one more; keeps account of how long it has been over its share. */
+  /**
+   * Returns true if the lane takes one more delivery. Also records how long the lane has been over its share.
+   */
   #hasRoom(lane: Lane<D>, delivery: D): boolean {
     if (lane.length < this.#share()) return true
     if (lane.isShedding) return false
@@ -228,7 +238,8 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
   }
 
   /**
-   * Its own cap, rate or pause keeps it from starting more, or it holds its share of the requests in flight.
+   * Returns true if the lane's own cap, rate or pause keeps it from starting more, or if it holds its share
+   * of the requests in flight.
    */
   #isHeldUp(lane: Lane<D>): boolean {
     return lane.inFlight >= lane.cap || lane.place === 'asleep' || lane.place === 'blocked'
@@ -243,7 +254,7 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
     this.#setCongested(lane, false)
   }
 
-  /** Below half its share, a lane is as any other again. */
+  /** Ends shedding and congestion of a lane that has less than half its share. */
   #relax(lane: Lane<D>): void {
     if (lane.overSinceMs === 0 || lane.length > this.#share() / 2) return
     lane.overSinceMs = 0
@@ -266,7 +277,8 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
   }
 
   #pump(): void {
-    // `start` may finish a delivery at once, which pumps again: the loop below takes care of that.
+    // `start` may finish a delivery at once, which calls this method again. The loop below takes care of
+    // that.
     if (this.#isPumping) return
     this.#isPumping = true
     for (let lane = this.#nextLane(); lane !== undefined; lane = this.#nextLane()) this.#startOne(lane)
@@ -329,7 +341,7 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
     lane.inFlight--
     this.#inFlight--
     this.#joinLine(lane)
-    // One place has become free: at most one more lane can use it, and this one has asked already.
+    // One place has become free. At most one more lane can use it, and this lane has asked already.
     this.#unblockOne()
     this.#pump()
   }
@@ -341,10 +353,10 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
     this.#joinLine(lane)
   }
 
-  /** A lane that was idle the last time too, and that nothing has come to since, goes. */
+  /** Drops lanes that were idle at the last sweep too, and have got nothing since. */
   #letGoIdle(): void {
     for (const lane of this.#lanes.values()) {
-      // A bucket that isn't full remembers what was sent: a new lane would begin with a full one.
+      // A bucket that isn't full remembers what was sent. A new lane would start with a full one.
       if (!lane.isIdle || lane.bucket?.isFull(performance.now()) === false) continue
       if (lane.isLeft) this.#lanes.delete(lane.key)
       else lane.isLeft = true

@@ -1,9 +1,11 @@
 /**
- * What one request to a hook came to. A closed list: metric labels, log lines and verdicts are made of it.
+ * The outcome of one request to a hook. The list is closed: metric labels, log lines and verdicts are made
+ * from it.
  */
 export type Outcome =
   /**
-   * `body`: the beginning of one that is no success, where that is kept, without the secrets of the request.
+   * `body`: the beginning of the body of an answer that is no success, if it is kept. The request's secrets
+   * are masked in it.
    */
   | { kind: 'answer'; status: number; retryAfterMs?: number; body?: Uint8Array }
   /** No complete response head within the deadline, counted from the start of the connection. */
@@ -11,18 +13,23 @@ export type Outcome =
   /** Refused or reset connection, early close, an answer that isn't HTTP, or no connection at all. */
   | { kind: 'connection'; code: string }
   | { kind: 'dns'; code: string }
-  /** Our proxy failed, with `isDown` for every hook: nothing was sent, and nothing is known of this one. */
+  /**
+   * Our proxy failed; with `isDown`, for every hook. Nothing was sent, and nothing is known about this hook.
+   */
   | { kind: 'proxy'; code: string; isDown: boolean }
   /** The certificate isn't trusted; the request was never sent. */
   | { kind: 'certificate'; code: string }
   /** The address isn't allowed; no connection was made. */
   | { kind: 'address'; address: string }
-  /** The request itself can't be sent: a header or a path that HTTP forbids. */
+  /** The request itself can't be sent, because HTTP forbids one of its headers or its path. */
   | { kind: 'request'; detail: string }
 
 export type OutcomeKind = Outcome['kind']
 
-/** One word for an outcome, the same in headers of retried records, logs and the delivery log. */
+/**
+ * Describes an outcome in a short text, which is the same in headers of retried records, logs and the
+ * delivery log.
+ */
 export function describeOutcome(outcome: Outcome): string {
   switch (outcome.kind) {
     case 'answer':

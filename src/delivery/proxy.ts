@@ -15,43 +15,47 @@ type Opened = (...result: [null, Socket] | [Error, null]) => void
 export type OutboundProxy = {
   /** Opens a tunnel to `example.com:443`. Fails with one of the errors of `connect-error.ts`. */
   open(authority: string, opened: Opened): void
-  /** Closes connections that are not tunnels yet, and looks for nothing any more. */
+  /** Closes connections that are not tunnels yet, and stops probing. */
   close(): Promise<void>
 }
 
-/** How a request for a tunnel ended: the metric's label. `down`: by a fault that every target would see. */
+/** The end of a request for a tunnel: the metric's label. `down`: by a fault that affects every target. */
 export type ConnectOutcome = 'tunnel' | 'target' | 'fault' | 'down'
 
 export type ProxyOptions = {
   /** `http://user:password@proxy.example:3128` */
   url: string
   resolver: NameResolver
-  /** The deadline of a request, in which a tunnel has to be made. */
+  /** The deadline of a request, within which the tunnel must be open. */
   timeoutMs: number
   onConnect?: (outcome: ConnectOutcome) => void
   /**
-   * No target can be reached through it: nothing should be sent until it is told otherwise. Without secrets.
+   * Called when the proxy can't reach any target: nothing should be sent until it is called again with false.
+   * `reason` contains no secrets.
    */
   onDown?: (isDown: boolean, reason: string) => void
 }
 
-/** How long the proxy has for its TCP connection, as undici counts: in half seconds, and more or less. */
+/** Time that the proxy has for its TCP connection. undici counts it in half seconds, so it is approximate. */
 const dialMs = 2_000
 /**
- * The part of a request's deadline in which the proxy has to answer: a fault of its own must be told from the
- * target's.
+ * The part of a request's deadline within which the proxy has to answer. So its own fault can be told apart
+ * from the target's.
  */
 const answerShare = 0.9
-/** How often a proxy that is down is tried. */
+/** Time between two tries of a proxy that is down. */
 const probeEveryMs = 1_000
-/** Nobody's: a name that can't exist (RFC 6761, section 6.4). Whatever the proxy says of it, it works. */
+/**
+ * The target of a probe: a name that can't exist (RFC 6761, section 6.4). Any answer shows that the proxy
+ * works.
+ */
 const probeAuthority = 'sluice.invalid:443'
 
 /**
- * An HTTP proxy that is asked for a tunnel (CONNECT) to each hook.
+ * Creates an HTTP proxy client that opens a tunnel (CONNECT) to each hook.
  *
- * Faults of its own are `ProxyFaultError`. While it is unreachable, or refuses our login, it is down:
- * `onDown` says so once, and says when it is up again.
+ * The proxy's own faults are `ProxyFaultError`. While the proxy is unreachable, or refuses our login, it is
+ * down: `onDown` reports that once, and reports when the proxy is up again.
  */
 export function createProxy(options: ProxyOptions): OutboundProxy {
   return new ConnectProxy(options)
@@ -63,7 +67,7 @@ class ConnectProxy implements OutboundProxy {
   readonly #answerMs: number
   readonly #onConnect: (outcome: ConnectOutcome) => void
   readonly #onDown: (isDown: boolean, reason: string) => void
-  /** When it last answered anything, on the clock of `performance.now()`. */
+  /** The time when the proxy last answered any request, on the clock of `performance.now()`. */
   #answeredMs = 0
   #isDown = false
   #probe: NodeJS.Timeout | undefined
@@ -141,8 +145,9 @@ class ConnectProxy implements OutboundProxy {
   }
 
   /**
-   * No answer in time is the target's fault, whose connection the proxy waits for, where the proxy has
-   * answered others meanwhile, and else the proxy's.
+   * Returns the error of a tunnel that didn't open. If no answer came in time, the target is to blame if the
+   * proxy has answered other requests meanwhile: the proxy then waits for the target. Otherwise the proxy is
+   * to blame.
    */
   #errorOf(error: Error, isLate: boolean, askedMs: number): Error {
     if (error instanceof ProxyFaultError) return error
@@ -173,7 +178,7 @@ class ConnectProxy implements OutboundProxy {
   }
 }
 
-/** Any address will do: the operator has named it. */
+/** Creates a connector to the proxy. It dials any address, because the operator has named the proxy. */
 function createProxyConnector(resolver: NameResolver, timeoutMs: number): buildConnector.connector {
   const dial = createDialler((name, dialled) => {
     resolver.resolve(name, (resolved) => {

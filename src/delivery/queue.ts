@@ -1,7 +1,7 @@
-/** One that waits, and who waits behind it. */
+/** A delivery that waits, and a link to the one behind it. */
 type Queued<D> = { readonly delivery: D; readonly sinceMs: number; behind: Queued<D> | undefined }
 
-/** First in, first out. While it is empty it keeps no memory: there are several for each destination. */
+/** First in, first out. While empty it uses no memory, because each destination has several. */
 export class Queue<D> {
   #first: Queued<D> | undefined
   #last: Queued<D> | undefined
@@ -22,8 +22,8 @@ export class Queue<D> {
     if (item === undefined) return undefined
     this.#first = item.behind
     if (item.behind === undefined) this.#last = undefined
-    // Of one that the collector has moved to the old ones it would keep all that ever waited behind, until it
-    // looks at those.
+    // An item in the old generation of the garbage collector would keep all later items alive through this
+    // link, until the collector looks at that generation.
     item.behind = undefined
     return item.delivery
   }

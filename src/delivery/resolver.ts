@@ -3,30 +3,35 @@ import { isLoopbackName } from '../address/policy.ts'
 import { FollowedFile } from './followed-file.ts'
 import { HostsFile } from './hosts-file.ts'
 
-/** What became of a name. `code`: c-ares' word for why it has no addresses, such as `ENOTFOUND`. */
+/** The result for a name. `code`: the code of c-ares for why it has no addresses, such as `ENOTFOUND`. */
 export type Resolved =
   | { readonly ok: true; readonly addresses: readonly string[] }
   | { readonly ok: false; readonly code: string }
 
 export type NameResolver = {
   /**
-   * Finds the addresses of a name, IPv4 and IPv6, in no order: in `/etc/hosts`, or by DNS, where the name is
-   * taken as it is, without the search domains of the machine. Calls back once: before it returns when
-   * nothing has to be asked, else within 2.5 s.
+   * Finds the addresses of a name, IPv4 and IPv6, in no order: in `/etc/hosts`, or by DNS. DNS is asked for
+   * the name as it is, without the machine's search domains. Calls back once: before it returns if no
+   * question is necessary, else within 2.5 s.
    */
   resolve(name: string, answered: (resolved: Resolved) => void): void
-  /** Gives up what is being asked. */
+  /** Cancels all questions under way. */
   close(): void
 }
 
-/** How a question to DNS ended. `stale`: no server could say, and what was found before is used. */
+/** The end of a question to DNS. `stale`: no server could answer, so the earlier addresses are used. */
 export type LookupOutcome = 'found' | 'not_found' | 'failed' | 'stale'
 
 export type ResolverOptions = {
-  /** `192.0.2.1`, `192.0.2.1:5353`, `[2001:db8::1]:53`; those of `/etc/resolv.conf` when there are none. */
+  /**
+   * `192.0.2.1`, `192.0.2.1:5353`, `[2001:db8::1]:53`; if there are none, the servers of `/etc/resolv.conf`.
+   */
   servers?: readonly string[]
   hostsPath?: string
-  /** Names that are kept, about 400 bytes each, at most 8 KB; those longest not asked for go first. */
+  /**
+   * Limit on the names that are kept, of about 400 bytes each, at most 8 KB. The least recently asked names
+   * are dropped first.
+   */
   maxNames?: number
   onLookup?: (outcome: LookupOutcome, durationMs: number) => void
   /** Milliseconds of a monotonic clock. */
@@ -34,37 +39,43 @@ export type ResolverOptions = {
 }
 
 /**
- * Bounds of how long an answer holds, whatever its TTL: a name isn't asked for at each connection, and can be
- * moved.
+ * Bounds of how long an answer is valid, whatever its TTL. So a name isn't asked for at each connection, and
+ * can still be moved.
  */
 const freshMs = { least: 1_000, most: 5 * 60_000 }
-/** How much longer what was found is used when no server can say (RFC 8767), and when that is asked again. */
+/**
+ * Additional time that addresses are used when no server can answer (RFC 8767), and the time until the
+ * servers are asked again.
+ */
 const staleMs = 5 * 60_000
 const staleAgainMs = 5_000
-/** How long it is believed that a name has no addresses, and that no server can say. */
+/** Times that a failure is remembered: that a name has no addresses, and that no server can answer. */
 const noSuchNameMs = 10_000
 const failureMs = 1_000
 
 /**
- * The longest that anybody waits: well inside of a request's five seconds, and less when there is something
- * to go on with.
+ * The longest time that a caller waits: well within a request's five seconds, and less if there are stale
+ * addresses to use.
  */
 const deadlineMs = 2_500
 const deadlineWithStaleMs = 500
-/** How long the answer for one family waits for the other's (RFC 8305, section 3). */
+/** Time that the answer for one address family waits for the other family's (RFC 8305, section 3). */
 const otherFamilyMs = 50
-/** Of each question to a server, for c-ares: UDP gets lost. It looks at the clock as often. */
+/**
+ * Limits of each question to a server, for c-ares, because UDP loses packets. c-ares also looks at the clock
+ * this often.
+ */
 const questionMs = { timeout: 500, maxTimeout: 1_000, tries: 4 }
 /**
- * Lookups that are begun at once; the others follow in turn, whether those before them have ended or not. A
- * socket holds a few hundred packets, and what comes beyond is lost: 800 questions at once took 2 s instead
- * of 60 ms.
+ * Number of lookups that start at once. The next ones start after `nextBurstMs`, whether the earlier ones
+ * have ended or not. A socket holds a few hundred packets and loses more: 800 questions at once took 2 s
+ * instead of 60 ms.
  */
 const burst = 32
 const nextBurstMs = 5
 
 /**
- * What is kept of a family's addresses: an answer has room for thousands, and each would be looked at for
+ * Limit on the addresses kept of a family. An answer has room for thousands, and each would be checked for
  * each connection.
  */
 const maxAddresses = 64
@@ -72,24 +83,26 @@ const maxAddresses = 64
 const loopback: readonly string[] = ['127.0.0.1', '::1']
 
 /**
- * Resolves names with c-ares, which waits on sockets, and a cache. `dns.lookup` waits in libuv's threads, of
- * which there are four: a few names whose servers are silent would hold up all others, and file access with
- * them.
+ * Creates a resolver that uses c-ares, which waits on sockets, and a cache. `dns.lookup` would wait in
+ * libuv's four threads. There, a few names whose servers don't answer would delay all other names, and file
+ * access too.
  */
 export function createResolver(options: ResolverOptions = {}): NameResolver {
   return new CachingResolver(options)
 }
 
-/** One name, and what is known of it. */
+/** A name, and the last results for it. */
 class KnownName {
   readonly name: string
   answer: Resolved | undefined
-  /** Until when that is answered. */
+  /** The time until which `answer` is valid. */
   untilMs = 0
-  /** What was found last, and until when it may be used if nothing else can be had. */
+  /**
+   * The last addresses that were found, and the time until which they may be used if no server can answer.
+   */
   found: Resolved | undefined
   staleUntilMs = 0
-  /** Who waits for the lookup that is under way. */
+  /** Callers that wait for the lookup under way. */
   waiting: ((resolved: Resolved) => void)[] | undefined
 
   constructor(name: string) {
@@ -101,16 +114,16 @@ class KnownName {
   }
 }
 
-/** Two questions that were asked at once, for IPv4 and for IPv6. */
+/** Two questions asked at once, for IPv4 and for IPv6. */
 class Lookup {
   readonly known: KnownName
   readonly startedMs: number
   readonly addresses: string[] = []
   ttlMs = Infinity
-  /** Why there are no addresses of a family. */
+  /** Codes of the families without addresses, which say why. */
   readonly codes: string[] = []
   pending = 2
-  /** Whoever waited for it has been answered; what comes now is for the cache. */
+  /** True once the waiting callers have been answered. Later answers go to the cache only. */
   isOver = false
   timer: NodeJS.Timeout | undefined
 
@@ -119,7 +132,10 @@ class Lookup {
     this.startedMs = startedMs
   }
 
-  /** A name that is unknown for one type is often only that, so the other's answer is waited for. */
+  /**
+   * The code of a failed lookup. A name often lacks addresses of one family only. So a missing family
+   * (`ENODATA`) decides nothing until both families have answered; before that, the code is `ETIMEOUT`.
+   */
   get failure(): string {
     if (this.codes.includes('ENOTFOUND')) return 'ENOTFOUND'
     const code = this.codes.find((each) => each !== 'ENODATA')
@@ -140,9 +156,9 @@ class CachingResolver implements NameResolver {
   readonly #hosts: HostsFile
   readonly #resolvConf: FollowedFile | undefined
   readonly #maxNames: number
-  /** The one last asked for comes last. */
+  /** Known names, least recently asked for first, so that eviction takes the first. */
   readonly #names = new Map<string, KnownName>()
-  /** Names that are to be looked up when it is their turn. */
+  /** Names that wait for their turn to be looked up. */
   readonly #line: KnownName[] = []
   #begunInBurst = 0
   #nextBurst: NodeJS.Timeout | undefined
@@ -226,7 +242,7 @@ class CachingResolver implements NameResolver {
   }
 
   #lookUp(known: KnownName): void {
-    // c-ares reads it once.
+    // c-ares reads `/etc/resolv.conf` only once, so a change needs a new client.
     if (this.#resolvConf?.hasChanged() === true) this.#client = this.#createClient()
     const nowMs = this.#now()
     const lookup = new Lookup(known, nowMs)
@@ -253,13 +269,13 @@ class CachingResolver implements NameResolver {
     else if (lookup.addresses.length > 0 && !lookup.isOver) this.#conclude(lookup, otherFamilyMs)
   }
 
-  /** With what is there by then, whatever is missing. */
+  /** Ends the lookup in `inMs`, with whatever has come by then. */
   #conclude(lookup: Lookup, inMs: number): void {
     clearTimeout(lookup.timer)
     lookup.timer = setTimeout(() => this.#end(lookup), inMs)
   }
 
-  /** For those who wait; and once more, for the cache, when an answer comes after that. */
+  /** Ends a lookup for the waiting callers. If an answer comes later, it runs once more for the cache. */
   #end(lookup: Lookup): void {
     clearTimeout(lookup.timer)
     const nowMs = this.#now()

@@ -1,24 +1,23 @@
 /**
- * A hook that answers 429 or 503 may say by `Retry-After` how long to leave it alone. All limits of that wait
- * are here:
+ * The limits of `Retry-After`, by which a hook that answers 429 or 503 may ask to be left alone:
  *
- * - `parseRetryAfter`: whatever the header says, it is at most a year.
- * - `heldUntil`: nothing at all is sent to the hook meanwhile, for at most `breaker.maxOpenFor`, since one
- *   message's answer must not end all others.
- * - `notBefore`: the message itself isn't sent to that hook before, but gets its last try on the ladder in
- *   any case.
+ * - `parseRetryAfter`: the wait is at most a year, whatever the header says.
+ * - `heldUntil`: nothing is sent to the hook during the wait, for at most `breaker.maxOpenFor`. One message's
+ *   answer must not make all others fail.
+ * - `notBefore`: the message itself isn't sent to that hook before the wait ends. It gets its last try on the
+ *   ladder in any case.
  */
 
 const maxMs = 365 * 24 * 3600 * 1000
 
-/** Until when a hook is left alone, in the time of `nowMs`. */
+/** Returns the time until which a hook is left alone, on the clock of `nowMs`. */
 export function heldUntil(nowMs: number, waitMs: number, maxHoldMs: number): number {
   return nowMs + Math.min(waitMs, maxHoldMs)
 }
 
 /**
- * Before when a message isn't sent to the hook again, in epoch milliseconds. `lastTryMs`: when its last try
- * is due.
+ * Returns the time before which a message isn't sent to the hook again, in epoch milliseconds. `lastTryMs`:
+ * when its last try is due.
  */
 export function notBefore(nowMs: number, waitMs: number, lastTryMs: number): number {
   return Math.min(nowMs + waitMs, lastTryMs)
@@ -32,7 +31,7 @@ const datesWithZone = /^[A-Z][a-z]{2,8}, \d{2}([ -])[A-Z][a-z]{2}\1\d{2,4} \d{2}
 const dateWithoutZone = /^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2} \d{4}$/
 
 /**
- * Reads a `Retry-After` header (RFC 9110 §10.2.3): whole seconds or an HTTP date. Gives the wait in
+ * Reads a `Retry-After` header (RFC 9110 §10.2.3): whole seconds or an HTTP date. Returns the wait in
  * milliseconds, at most a year, 0 for a date that has passed, and `undefined` for anything else.
  */
 export function parseRetryAfter(value: string | undefined, nowMs: number): number | undefined {
@@ -43,9 +42,9 @@ export function parseRetryAfter(value: string | undefined, nowMs: number): numbe
   return Number.isNaN(atMs) ? undefined : Math.min(Math.max(0, atMs - nowMs), maxMs)
 }
 
-/** In epoch milliseconds; NaN for what is no date. */
+/** Returns epoch milliseconds, or NaN if the text is no date. */
 function parseHttpDate(text: string): number {
   if (datesWithZone.test(text)) return Date.parse(text)
-  // It is in GMT as well, though it doesn't say so: Date.parse would take it for local time.
+  // This form is in GMT as well, although it doesn't say so. Date.parse would read it as local time.
   return dateWithoutZone.test(text) ? Date.parse(`${text} GMT`) : Number.NaN
 }

@@ -18,73 +18,74 @@ import type { OutboundProxy } from './proxy.ts'
 import { createResolver, type NameResolver } from './resolver.ts'
 import { parseRetryAfter } from './retry-after.ts'
 
-/** Where a request goes, made once for a hook. */
+/** The address of a hook's requests, made once for each hook. */
 export type Target = {
   /** `https://example.com:8443` */
   readonly origin: string
   /** Path and query. */
   readonly path: string
-  /** Name, value, name, value: all headers but those of the signature. */
+  /** Name, value, name, value: all headers except those of the signature. */
   readonly headers: string[]
-  /** What isn't kept of an answer, beside the signature. */
+  /** Texts that are masked in a kept answer, in addition to the signature. */
   readonly secrets?: readonly string[] | undefined
   /** Set by the sender that posts to it. */
   connections?: HookPool | undefined
 }
 
-/** Who hears what became of a request: `answered` once, then `released` once. */
+/** The receiver of a request's result: `answered` is called once, then `released` once. */
 export type Exchange = {
   /**
-   * The outcome is known: the response head is complete, the request failed, or its time is up.
-   * `mayHaveArrived`: some of the request was written that this outcome is no answer to.
+   * Called when the outcome is known: the response head is complete, the request failed, or its time is up.
+   * `mayHaveArrived`: part of the request was written, and this outcome doesn't answer it.
    */
   answered(outcome: Outcome, mayHaveArrived: boolean): void
   /**
-   * The connection slot is free again: the response's body has been thrown away, or the socket was closed.
+   * Called when the connection slot is free again: the response's body has been read and discarded, or the
+   * socket was closed.
    */
   released(): void
 }
 
 export type Sender = {
   /**
-   * Posts `body` at once: how many requests are in flight is for the caller to limit, so that the deadline,
-   * which runs from now, covers the connection and the answer and no queue. `signatureHeaders`: name, value,
-   * name, value; empty for a request that isn't signed.
+   * Posts `body` at once. The caller limits the number of requests in flight. So the deadline, which runs
+   * from now, covers the connection and the answer, and no queue. `signatureHeaders`: name, value, name,
+   * value; empty for an unsigned request.
    *
-   * A request that a connection lost which had been kept from earlier ones, before a byte of an answer came,
-   * is made once more at once, by a new connection and within the same deadline.
+   * If a reused connection loses the request before a byte of an answer came, the request is sent again at
+   * once, on a new connection and within the same deadline.
    */
   post(target: Target, body: Uint8Array, signatureHeaders: readonly string[], exchange: Exchange): void
-  /** Waits for nothing: sockets are closed at once. */
+  /** Closes all sockets at once, without waiting for anything. */
   close(): Promise<void>
 }
 
 export type SenderOptions = {
   policy: AddressPolicy
-  /** One that asks the servers of the system, if none is given. */
+  /** The resolver of names. By default, one that asks the system's DNS servers. */
   resolver?: NameResolver
-  /** All requests go through it, if there is one. */
+  /** The proxy for all requests, if there is one. */
   proxy?: OutboundProxy | undefined
-  /** From the start of the connection to the complete response head. */
+  /** The deadline, from the start of the connection to the complete response head. */
   timeoutMs: number
-  /** How long an idle connection is kept. */
+  /** Time that an idle connection is kept. */
   poolIdleMs: number
   /**
-   * So many bytes of an answer that is no success are kept: its outcome comes with them, at the latest at the
-   * deadline. 0, as by default: none.
+   * Number of bytes that are kept of an answer that is no success. Its outcome is reported once they have
+   * come, at the latest at the deadline. 0 (the default) keeps none.
    */
   keptAnswerBytes?: number
 }
 
 /**
- * How much longer than the deadline undici may go on connecting. Its timer counts in half seconds and may be
- * early; the deadline is ours alone, and this one only frees the slot.
+ * Time after the deadline for which undici may go on connecting. Its timer counts in half seconds and may be
+ * early. The deadline is Sluice's own; this timer only frees the slot.
  */
 const connectSlackMs = 500
 
 /**
- * How long a pool is kept that has no connections: a destination that gets a message now and then needn't
- * have one made each time, which costs more than the message.
+ * Time that a pool without connections is kept. A destination that gets a message now and then doesn't need a
+ * new pool each time, which would cost more than the message.
  */
 const poolKeptMs = 60_000
 
@@ -167,7 +168,7 @@ type ExchangeParts = {
 }
 
 /**
- * One request on its way through undici, or twice on its way when a stale connection lost it. Reports the
+ * A request on its way through undici, or its second try after a stale connection lost it. Reports the
  * outcome once and the free slot once, whatever happens.
  */
 class ExchangeHandler implements RequestHandler, Expiring {
@@ -176,14 +177,14 @@ class ExchangeHandler implements RequestHandler, Expiring {
   readonly #pool: HookPool
   readonly #deadline: Deadline
   #connection: Connection | undefined
-  /** From when it is about to be sent. */
+  /** Set when the request is about to be sent. */
   #controller: Dispatcher.DispatchController | undefined
   #isAnswered = false
   #isReleased = false
   #isTimeUp = false
-  /** A stale connection has lost the request after it was begun to be written. */
+  /** True if a stale connection lost the request after its writing began. */
   #wasLost = false
-  /** Absent: nothing is kept of its answer. */
+  /** `undefined`: nothing of the answer is kept. */
   readonly #kept: KeptAnswer | undefined
 
   constructor({ exchange, request, pool, deadlines, kept }: ExchangeParts) {
@@ -201,7 +202,7 @@ class ExchangeHandler implements RequestHandler, Expiring {
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller
     this.#connection?.begin()
-    // The connection came up after the deadline: nothing may be sent on it any more.
+    // The connection opened after the deadline, so nothing may be sent on it.
     if (this.#isTimeUp) controller.abort(timeIsUp)
   }
 
@@ -212,8 +213,8 @@ class ExchangeHandler implements RequestHandler, Expiring {
   ): void {
     dropRawHeaders(controller)
     if (status < 200) {
-      // 1xx answers are only announcements; the deadline goes on. 101 would leave HTTP, and undici fails in
-      // the middle of its parser on that and on what is below 100.
+      // 1xx answers are only announcements, and the deadline goes on. 101 would leave HTTP. undici's parser
+      // fails on 101 and on every status below 100.
       if (status < 102) controller.abort(noSuchStatus)
       return
     }
@@ -226,7 +227,7 @@ class ExchangeHandler implements RequestHandler, Expiring {
     if (this.#kept?.begin(answer, headers['content-encoding']) !== true) this.#answer(answer)
   }
 
-  /** The body is thrown away, but for what is kept of it. */
+  /** Discards the body, except for the part that is kept. */
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#kept?.take(chunk) === true) this.#answerKept()
   }
@@ -236,7 +237,9 @@ class ExchangeHandler implements RequestHandler, Expiring {
     this.#release('leave')
   }
 
-  /** `controller`: null if undici refused the request itself, and undefined if it was not sent. */
+  /**
+   * `controller`: `null` if undici refused the request itself, and `undefined` if the request was not sent.
+   */
   onResponseError(controller: Dispatcher.DispatchController | null | undefined, error: Error): void {
     const stale = controller === null ? undefined : this.#staleConnection(error)
     if (stale !== undefined) {
@@ -250,7 +253,7 @@ class ExchangeHandler implements RequestHandler, Expiring {
     this.#release('fail')
   }
 
-  /** The head didn't come in time, or the body after it. */
+  /** Called when the head didn't come in time, or the body after it. */
   expire(): void {
     this.#isTimeUp = true
     this.#answerKept()
@@ -259,8 +262,8 @@ class ExchangeHandler implements RequestHandler, Expiring {
   }
 
   /**
-   * The connection that has lost the request since it was stale: most likely the server had closed it, or
-   * broken it, while it was idle. There is one only once: the second connection is new.
+   * Returns the connection that lost the request because it was stale: most likely the server had closed it,
+   * or broken it, while it was idle. This happens only once, because the second connection is new.
    */
   #staleConnection(error: Error): Connection | undefined {
     const connection = this.#connection
@@ -274,8 +277,8 @@ class ExchangeHandler implements RequestHandler, Expiring {
   }
 
   /**
-   * Of an answer whose head came: with what has come of its body, whether that goes on, breaks off, or takes
-   * too long.
+   * Reports a kept answer with the part of its body that has come, whether the body goes on, breaks off, or
+   * takes too long.
    */
   #answerKept(): void {
     const answer = this.#isAnswered ? undefined : this.#kept?.outcome()
@@ -299,9 +302,9 @@ class ExchangeHandler implements RequestHandler, Expiring {
 }
 
 /**
- * Empties the array from which `headers` were read. undici makes it when the answer before is complete; where
- * that was seconds ago, the garbage collector has taken it for old, and would keep all that is put into it
- * until it next looks at what is old.
+ * Empties the array from which `headers` were read. undici creates this array when the previous answer is
+ * complete. If that was seconds ago, the garbage collector has moved the array to the old generation. Its
+ * content would then live until the collector next looks at that generation.
  */
 function dropRawHeaders({ rawHeaders }: Dispatcher.DispatchController): void {
   if (Array.isArray(rawHeaders)) rawHeaders.length = 0

@@ -2,45 +2,46 @@ import { hash } from 'node:crypto'
 import { standardKeyOf } from '../catalog/secret-rules.ts'
 import { blockBytes, Hmac } from './hmac.ts'
 
-/** What a destination signs with. */
+/** The settings with which a destination signs. */
 export type Signing = {
   readonly sharedSecret: string
-  /** Is to replace `sharedSecret`: signs beside it where there is room for two signatures. */
+  /**
+   * The secret that will replace `sharedSecret`. It signs too, where the format has room for two signatures.
+   */
   readonly nextSharedSecret: string | undefined
-  /** Whether the headers of Standard Webhooks are sent beside `X-Signature`. */
+  /** True if the headers of Standard Webhooks are sent in addition to `X-Signature`. */
   readonly standardWebhooks: boolean
 }
 
-/** What is signed. */
+/** The content that is signed. */
 export type SignedMessage = { readonly messageId: string; readonly body: Uint8Array }
 
 /**
- * Signs one attempt, made at `nowMs` (epoch): the headers that its requests carry. Name, value, name, value.
+ * Signs one attempt, made at `nowMs` (epoch). Returns the headers for its requests: name, value, name, value.
  */
 export type Signer = (message: SignedMessage, nowMs: number) => readonly string[]
 
 /**
- * Standard Webhooks signs `ID.TIMESTAMP.BODY`: an id of at most 100 characters, and seconds of ten digits.
+ * Room for the text before the body. Standard Webhooks signs `ID.TIMESTAMP.BODY`, with an id of at most 100
+ * characters and seconds of ten digits.
  */
 const prefixBytes = 128
 
-/** Where the body stands in what is hashed: behind the padded key and what is signed before it. */
+/** Offset of the body in the hashed buffer: after the padded key and the signed prefix. */
 const bodyStart = blockBytes + prefixBytes
 
-/**
- * What all signatures made here are made of: a body of usual size is copied into it, and nothing is
- * allocated.
- */
+/** Buffer for all signatures. A body of usual size is copied into it, so nothing is allocated. */
 const scratch = Buffer.alloc(16 * 1024)
 
 /**
- * Makes the signatures of one destination.
+ * Creates the signer of one destination.
  *
  * `X-Signature` is the hex HMAC-SHA1 of the exact bytes sent, keyed with the UTF-8 bytes of `sharedSecret`.
- * Standard Webhooks' `webhook-signature` (v1) is the base64 HMAC-SHA256 of id, timestamp and those bytes,
- * keyed as `standardKeyOf` says; with a second secret it has a second signature after a space.
+ * Standard Webhooks' `webhook-signature` (v1) is the base64 HMAC-SHA256 of id, timestamp and those bytes.
+ * `standardKeyOf` makes its key from the secret. With a second secret it has a second signature after a
+ * space.
  *
- * Throws when the secrets break the catalog's rules.
+ * Throws if the secrets break the catalog's rules.
  */
 export function createSigner({ sharedSecret, nextSharedSecret, standardWebhooks }: Signing): Signer {
   const ownHmac = new Hmac('sha1', Buffer.from(sharedSecret, 'utf8'), 'hex')
@@ -73,7 +74,7 @@ export function createSigner({ sharedSecret, nextSharedSecret, standardWebhooks 
   }
 }
 
-/** Puts a body where it can be hashed, with room for what comes before it. */
+/** Copies a body into a buffer for hashing, with room for the prefix before it. */
 function lay(body: Uint8Array): Buffer {
   const length = bodyStart + body.length
   const room = length <= scratch.length ? scratch : Buffer.allocUnsafe(length)
@@ -84,9 +85,9 @@ function lay(body: Uint8Array): Buffer {
 const isHeaderSafe = /^[A-Za-z0-9_-]{1,100}$/
 
 /**
- * The `webhook-id` of a message: its `messageId` where that has only letters, digits, `_` and `-`, at most
- * 100, and else the base64url SHA-256 of it. So it can stand in a header, and has no dot: what is signed
- * reads in one way only.
+ * Returns the `webhook-id` of a message. It is the `messageId` if that has only letters, digits, `_` and `-`,
+ * at most 100. Otherwise it is the base64url SHA-256 of the `messageId`. So it is safe in a header, and has
+ * no dot, which makes the signed text unambiguous.
  */
 export function webhookIdOf(messageId: string): string {
   return isHeaderSafe.test(messageId) ? messageId : hash('sha256', messageId, 'base64url')
@@ -95,7 +96,7 @@ export function webhookIdOf(messageId: string): string {
 let lastSecond = -1
 let lastSecondText = ''
 
-/** Unix seconds as text, written once a second. */
+/** Returns Unix seconds as text. The text is made only once a second. */
 function secondsOf(nowMs: number): string {
   const second = Math.floor(nowMs / 1000)
   if (second !== lastSecond) {

@@ -4,12 +4,12 @@ import { tlsOptions } from './tls-options.ts'
 import { TlsSessions } from './tls-sessions.ts'
 
 /**
- * undici's connector for `https:`, with our `tlsOptions` and the certificates that Node trusts (its own, and
- * those of `NODE_EXTRA_CA_CERTS`). All connections have one `SecureContext`, made with the first of them:
- * Node would make one for each.
+ * Creates undici's connector for `https:`, with our `tlsOptions` and the certificates that Node trusts (its
+ * own, and those of `NODE_EXTRA_CA_CERTS`). All connections share one `SecureContext`, made with the first of
+ * them. Node would make one for each.
  *
- * Sessions are resumed out of `TlsSessions`: undici keeps those of a hundred names, whatever their ports are,
- * and only until the garbage collector comes by.
+ * Sessions are resumed from `TlsSessions`. undici keeps only the sessions of a hundred names, doesn't
+ * distinguish their ports, and loses them at the next garbage collection.
  */
 export function createTlsConnector(
   options: buildConnector.BuildOptions,
@@ -22,18 +22,18 @@ export function createTlsConnector(
     const session = sessions.of(server)
     secureContext ??= createSecureContext(tlsOptions)
     const own = { ...options, secureContext, maxCachedSessions: 0 }
-    // One for each connection, since it takes a session only when it is built.
+    // Each connection needs its own connector, because a connector takes a session only when it is built.
     const connect = buildConnector(session === undefined ? own : { ...own, session })
     connect(to, (...result) => {
       const [error, socket] = result
       if (socket instanceof TLSSocket) keepSessionsOf(socket, server)
-      // A session that a server can't do with must not stand in the way of the next connection.
+      // A session that the server can't use must not make the next connection fail too.
       else if (error !== null) sessions.forget(server)
       callback(...result)
     })
   }
 
-  /** Before the first of them: none comes until the certificate has been verified. */
+  /** Listens before the first session arrives. None arrives until the certificate has been verified. */
   function keepSessionsOf(socket: TLSSocket, server: string): void {
     const isResumed = socket.isSessionReused()
     socket.on('session', (session) => sessions.keep(server, session, isResumed))

@@ -1,23 +1,22 @@
-/** How many servers' sessions are kept: of 2 KiB or so each. */
+/** Number of servers whose sessions are kept. A session takes about 2 KiB. */
 const maxServers = 10_000
-/** A server says how long its session is. One that is longer isn't kept. */
+/** Limit on the length of a session, which the server chooses. Longer sessions aren't kept. */
 const maxSessionBytes = 8 * 1024
 /**
- * How long sessions are resumed, one after the other, before the server has to show its certificate again:
- * one that has expired or is no longer trusted isn't seen before.
+ * Time for which sessions are resumed, one after the other, before the server has to show its certificate
+ * again. A certificate that expires or loses its trust in this time is not noticed.
  */
 const maxAgeMs = 3_600_000
 
 type Kept = { readonly session: Buffer; readonly provenMs: number }
 
 /**
- * The last session of TLS that each server gave, with which the next connection to it costs neither side the
- * handshake's signatures. A server is whoever has a name and a port of its own: none is offered what another
- * one gave.
+ * The last TLS session of each server. With it, the next connection saves both sides the signatures of the
+ * handshake. A server is a name with a port. No server is offered the session of another.
  */
 export class TlsSessions {
   readonly #now: () => number
-  /** That of the server that gave none for the longest time is the first. */
+  /** Sessions by server. The first is that of the server that has given none for the longest time. */
   readonly #kept = new Map<string, Kept>()
 
   constructor(now: () => number) {
@@ -33,13 +32,13 @@ export class TlsSessions {
   }
 
   /**
-   * `isResumed`: the connection on which it came had itself been made with an earlier session, and without a
-   * certificate.
+   * Keeps a session. `isResumed`: the connection on which it came had itself resumed an earlier session, so
+   * no certificate was shown.
    */
   keep(server: string, session: Buffer, isResumed: boolean): void {
     if (session.length > maxSessionBytes) return
     const earlier = this.#kept.get(server)
-    // Of a session that is no longer known the certificate may have been shown at any time.
+    // The earlier session is no longer known, so nobody knows when the certificate was last shown.
     if (isResumed && earlier === undefined) return
     const provenMs = isResumed && earlier !== undefined ? earlier.provenMs : this.#now()
     this.#kept.delete(server)
@@ -48,7 +47,7 @@ export class TlsSessions {
     if (first !== undefined) this.#kept.delete(first)
   }
 
-  /** A connection could not be made with it. */
+  /** Drops a server's session with which a connection could not be made. */
   forget(server: string): void {
     this.#kept.delete(server)
   }

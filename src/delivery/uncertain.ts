@@ -1,13 +1,13 @@
 import type { Outcome } from './outcome.ts'
 
 /**
- * Whether a server may have acted on a request, or may still do so late, although it didn't say that it did:
- * a 5xx, or no answer to a request that was begun to be written (a timeout, a reset). Certain are a refused
- * connection, a name, a certificate or an address that nothing was sent to, and what is an answer to all that
- * was sent: a success, or a refusal (3xx, 4xx). Pure.
+ * Returns true if a server may have acted on a request, or may still do so late, although it didn't say so.
+ * That is the case after a 5xx, or without an answer to a request whose writing had begun (a timeout, a
+ * reset). A success or a refusal (3xx, 4xx) is certain if it answers everything that was sent. So is a
+ * refused connection, a name, a certificate or an address, because nothing was sent. Pure.
  *
- * `mayHaveArrived`: some byte of the request was written, now or by a stale connection that lost it, and
- * wasn't answered.
+ * `mayHaveArrived`: some byte of the request was written, now or on a stale connection that lost it, and was
+ * not answered.
  */
 export function isUncertain(outcome: Outcome, mayHaveArrived: boolean): boolean {
   switch (outcome.kind) {

@@ -1,8 +1,8 @@
 import type { Outcome } from './outcome.ts'
 
 /**
- * What an outcome means for the hook that gave it. `retry.afterMs`: the hook asked for at least this wait.
- * `final`: this hook is never tried again for this message.
+ * The meaning of an outcome for its hook. `retry.afterMs`: the hook asked for at least this wait. `final`:
+ * this hook is never tried again for this message.
  */
 export type Verdict = { kind: 'delivered' } | { kind: 'retry'; afterMs: number } | { kind: 'final' }
 
@@ -12,7 +12,7 @@ const delivered: Verdict = { kind: 'delivered' }
 const retry: Verdict = { kind: 'retry', afterMs: 0 }
 const final: Verdict = { kind: 'final' }
 
-/** 4xx that a later try may cure: timeout, locked, too early, too many requests. */
+/** 4xx statuses that a later try may cure: timeout, locked, too early, too many requests. */
 const retriableClientErrors: ReadonlySet<number> = new Set([408, 423, 425, 429])
 
 /** Judges one request. Pure; the table is in docs/architecture.md. */

@@ -7,7 +7,10 @@ import { waitForCluster } from './metadata.ts'
 import type { KafkaNode } from './running-kafka.ts'
 import { lastLines, startTethered, type Tethered } from './tether.ts'
 
-/** All that one broker on Java needs. `folder` is its own; `ports` are the clients' and the controller's. */
+/**
+ * The plan of one broker on Java. `folder` belongs to it alone; `ports` are for the clients and the
+ * controller.
+ */
 export type NodePlan = {
   id: number
   count: 1 | 3
@@ -17,24 +20,27 @@ export type NodePlan = {
   clusterId: string
   jars: string
   heapMb: number
-  /** Removed when this process ends without a stop; undefined for kept data. */
+  /** A folder that is removed if this process ends without a stop; `undefined` for kept data. */
   scratch: string | undefined
-  /** For tests of what a real cluster asks of its clients. */
+  /** Additions for tests of the demands of a real cluster on its clients. */
   extra?: ExtraPlan
 }
 
-/** More ways in than the plain one, and what they need. */
+/** Listeners in addition to the plain one, and their settings. */
 export type ExtraPlan = {
   listeners: readonly ExtraListener[]
-  /** Settings of the broker, which win over all others. */
+  /** Settings of the broker, which override all others. */
   properties?: Readonly<Record<string, string>>
-  /** `-Dname=value`, of the broker's Java. */
+  /** Flags of the broker's Java: `-Dname=value`. */
   javaFlags?: readonly string[]
-  /** Of `StorageTool format`: users that are to be there from the first start. */
+  /** Arguments of `StorageTool format`, for users that must exist from the first start. */
   formatArgs?: readonly string[]
 }
 
-/** Who comes through it is told to go on through the port `advertised`, by default its own; a proxy's. */
+/**
+ * An additional listener. Its clients are told to connect to the port `advertised`, for example a proxy's.
+ * The default is the listener's own port.
+ */
 export type ExtraListener = {
   name: string
   protocol: 'PLAINTEXT' | 'SSL' | 'SASL_PLAINTEXT' | 'SASL_SSL'
@@ -45,12 +51,12 @@ export type ExtraListener = {
 const startTimeoutMs = 60_000
 const formatTimeoutMs = 60_000
 
-/** A broker as a Java process of its own, which ends with this process. */
+/** A broker as a separate Java process, which ends with this process. */
 export class JavaNode implements KafkaNode {
   readonly id: number
   readonly port: number
   readonly #plan: NodePlan
-  /** Set while the broker's process runs, and only then. */
+  /** Set exactly while the broker's process runs. */
   #process: Tethered | undefined
 
   constructor(plan: NodePlan) {
@@ -67,7 +73,7 @@ export class JavaNode implements KafkaNode {
     return this.#process?.pid
   }
 
-  /** Writes the settings, and formats the data folder the first time only. */
+  /** Writes the settings. Formats the data folder the first time only. */
   async prepare(): Promise<void> {
     const { folder, jars, clusterId } = this.#plan
     await mkdir(folder, { recursive: true })
@@ -109,7 +115,7 @@ export class JavaNode implements KafkaNode {
     await broker?.exited
   }
 
-  /** SIGTERM, and SIGKILL for what still runs after `deadlineMs`. */
+  /** Sends SIGTERM, and SIGKILL if the process still runs after `deadlineMs`. */
   async stop(deadlineMs: number): Promise<void> {
     const broker = this.#process
     const timer = setTimeout(() => broker?.kill('SIGKILL'), deadlineMs)
@@ -163,7 +169,8 @@ export class JavaNode implements KafkaNode {
 }
 
 /**
- * A small heap is for a quick start; a large one is for load, and gets the collector and compiler for that.
+ * Returns the flags for a heap. A small heap is for a quick start. A large one is for load, and gets the
+ * collector and the compiler for that.
  */
 function heapFlags(heapMb: number): string[] {
   const heap = `-Xmx${heapMb}m`

@@ -1,20 +1,21 @@
-/** One broker's place in its cluster. `advertised`: the address that clients are told. */
+/** The place of one broker in its cluster. `advertised`: the addresses that clients are told. */
 export type BrokerPlace = {
   id: number
   count: 1 | 3
-  /** `id@host:port` of every controller. */
+  /** Every controller as `id@host:port`. */
   voters: readonly string[]
   listeners: readonly string[]
   advertised: readonly string[]
-  /** Of listeners beside the usual ones, by their name. */
+  /** Protocols of additional listeners, by their name. */
   protocols?: Readonly<Record<string, string>>
   interBroker: string
   logDir: string
 }
 
 /**
- * The settings of one node, broker and controller at once. Small, and quick to form groups: for development
- * and tests. Three nodes keep three copies and take a write when two have it; one node keeps one.
+ * Returns the settings of one node, broker and controller at once. They are small, and form groups quickly,
+ * for development and tests. Three nodes keep three copies and accept a write when two have it. One node
+ * keeps one copy.
  */
 export function brokerProperties(place: BrokerPlace): Record<string, string> {
   return { ...placeProperties(place), ...replicationProperties(place.count), ...sizes }
@@ -58,7 +59,7 @@ const sizes: Readonly<Record<string, string>> = {
   'share.coordinator.state.topic.num.partitions': '1',
   'group.initial.rebalance.delay.ms': '0',
   'group.min.session.timeout.ms': '1000',
-  // A topic that nobody made is a fault that tests should see.
+  // A topic that nobody created is a fault that tests should see.
   'auto.create.topics.enable': 'false',
   'num.network.threads': '2',
   'num.io.threads': '2',
@@ -67,7 +68,7 @@ const sizes: Readonly<Record<string, string>> = {
   'num.recovery.threads.per.data.dir': '1',
 }
 
-/** As the text of a `server.properties` file. */
+/** Formats settings as the text of a `server.properties` file. */
 export function renderProperties(properties: Readonly<Record<string, string>>): string {
   const lines = Object.entries(properties).map(
     ([name, value]) => `${name}=${value.replaceAll('\\', '\\\\')}\n`,
@@ -75,7 +76,10 @@ export function renderProperties(properties: Readonly<Record<string, string>>): 
   return lines.join('')
 }
 
-/** As the environment of the `apache/kafka` image. None of the names has an underscore or a dash. */
+/**
+ * Formats settings as the environment of the `apache/kafka` image. None of their names has an underscore or a
+ * dash.
+ */
 export function renderEnvironment(properties: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(properties).map(([name, value]) => [

@@ -8,7 +8,7 @@ import { askMetadata } from './metadata.ts'
 import type { ClusterPlan } from './running-kafka.ts'
 import { isSystemError } from './system-error.ts'
 
-/** What a kept folder remembers of its cluster. `brokers`: where it last ran, and may still run. */
+/** The record of a cluster in its kept folder. `brokers`: where the cluster last ran, and may still run. */
 const ClusterRecord = Type.Object({
   clusterId: Type.String(),
   way: Type.Union([Type.Literal('docker'), Type.Literal('java')]),
@@ -18,18 +18,18 @@ const ClusterRecord = Type.Object({
 type ClusterRecord = Static<typeof ClusterRecord>
 const isRecord = (value: unknown): value is ClusterRecord => Value.Check(ClusterRecord, value)
 
-/** Where the brokers of one cluster keep their data and logs. */
+/** The folder in which the brokers of one cluster keep their data and logs. */
 export type DataFolder = {
   path: string
   clusterId: string
   isKept: boolean
-  /** Remembers where the cluster runs, so that a second start on the folder can tell. */
+  /** Records where the cluster runs, so that a second start on the folder can tell. */
   markRunning(brokers: string[]): Promise<void>
-  /** Removes a temporary folder; leaves a kept one. */
+  /** Removes a temporary folder; keeps the data of a kept one. */
   close(): Promise<void>
 }
 
-/** Opens the folder of a plan, or makes it. Rejects when its cluster runs already or is of another kind. */
+/** Opens or creates the folder of a plan. Rejects if its cluster runs already or is of another kind. */
 export async function openDataFolder(plan: ClusterPlan, way: ClusterRecord['way']): Promise<DataFolder> {
   if (plan.dataDir === undefined) return temporaryFolder()
   const path = resolve(plan.dataDir)
@@ -54,7 +54,7 @@ export async function openDataFolder(plan: ClusterPlan, way: ClusterRecord['way'
   }
 }
 
-/** The way by which a kept folder was filled: the data is not to be had by another. */
+/** Returns how a kept folder was filled: the data can't be read in another way. */
 export async function runtimeOfFolder(dataDir: string): Promise<ClusterRecord['way'] | undefined> {
   return (await readRecord(resolve(dataDir)))?.way
 }
@@ -70,7 +70,10 @@ async function temporaryFolder(): Promise<DataFolder> {
   }
 }
 
-/** 16 bytes as Kafka writes them. Its tool takes a leading dash for an option, so none has one. */
+/**
+ * Makes a cluster id: 16 bytes in Kafka's spelling. Kafka's tool takes a leading dash for an option, so no id
+ * has one.
+ */
 export function newClusterId(): string {
   const id = randomBytes(16).toString('base64url')
   return id.startsWith('-') ? newClusterId() : id

@@ -13,10 +13,13 @@ const startTimeoutMs = 120_000
 const stopDeadlineMs = 15_000
 const shownLogLines = 15
 
-/** Ports inside the containers. The clients' port is bound to one of the host. */
+/** Ports inside the containers. The port for clients is bound to one of the host. */
 const ports = { client: 9092, internal: 9093, controller: 9094 }
 
-/** Asks the engine itself: a `docker` command, or a socket file, does not mean that one answers. */
+/**
+ * Returns whether a Docker engine answers. It asks the engine itself, because a `docker` command or a socket
+ * file doesn't prove that.
+ */
 export async function dockerAvailability(): Promise<Availability> {
   try {
     await withDeadline(engineHost(), engineTimeoutMs)
@@ -26,7 +29,10 @@ export async function dockerAvailability(): Promise<Availability> {
   }
 }
 
-/** What an installed Sluice doesn't bring: production has a Kafka. */
+/**
+ * The advice when the package is missing. An installed Sluice doesn't include it, because production has a
+ * Kafka.
+ */
 const noPackage = 'the package testcontainers is missing: npm install testcontainers'
 
 function isMissingPackage(error: unknown): boolean {
@@ -44,7 +50,7 @@ export async function startInDocker(plan: ClusterPlan): Promise<RunningKafka> {
     const describe = describeCluster(plan, folder, brokers)
     return { brokers, way: 'docker', describe, stop: () => stopContainers(started, folder) }
   } catch (error) {
-    // What can't be removed now goes with this process: testcontainers sees to it.
+    // testcontainers removes the rest when this process ends.
     await stopContainers(started, folder).catch(() => {})
     throw error
   }
@@ -94,7 +100,7 @@ async function startContainer(plan: ContainerPlan): Promise<StartedTestContainer
   const container = new GenericContainer(image)
     .withNetwork(plan.network)
     .withNetworkAliases(alias(plan.id))
-    // Bound to a port chosen before, so that the broker can be told at its start what to tell its clients.
+    // The port was chosen before, so that the broker knows at its start which address to tell its clients.
     .withExposedPorts({ container: ports.client, host: plan.port })
     .withEnvironment(plan.environment)
     .withLogConsumer((stream) => {
@@ -128,7 +134,7 @@ function environmentOf(
       `INTERNAL://:${ports.internal}`,
       `CONTROLLER://:${ports.controller}`,
     ],
-    // Clients come through the host's port, the other brokers through the containers' network.
+    // Clients connect through the host's port, other brokers through the containers' network.
     advertised: [`PLAINTEXT://${address}`, `INTERNAL://${alias(id)}:${ports.internal}`],
     interBroker: 'INTERNAL',
     logDir: '/var/lib/kafka/data',
@@ -144,7 +150,10 @@ function alias(id: number): string {
   return `kafka-${id}`
 }
 
-/** Kept data is in a named volume: the image's user could not write to a folder of the host. */
+/**
+ * Returns the volume of kept data. It is a named volume, because the image's user could not write to a folder
+ * of the host.
+ */
 function volumeOf({ isKept, clusterId }: DataFolder, id: number): string | undefined {
   return isKept ? `sluice-kafka-${clusterId}-${id}` : undefined
 }
@@ -161,7 +170,10 @@ function describeCluster(plan: ClusterPlan, folder: DataFolder, brokers: readonl
   return `${image} in Docker at ${brokers.join(', ')}, ${data}${portNote(plan.port, brokers)}`
 }
 
-/** The engine's host as clients reach it. `localhost` may mean ::1, where a published port need not be. */
+/**
+ * Returns the engine's host as clients reach it. `localhost` may mean ::1, where a published port isn't
+ * always reachable.
+ */
 async function engineHost(): Promise<string> {
   const { getContainerRuntimeClient } = await import('testcontainers')
   const { host } = (await getContainerRuntimeClient()).info.containerRuntime

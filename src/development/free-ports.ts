@@ -1,11 +1,14 @@
 import { createServer } from 'node:net'
 
-/** Below the ports that systems give to outgoing connections, so that none of those takes one meanwhile. */
+/**
+ * The lowest port to try. The range is below the ports that systems give to outgoing connections, so that no
+ * connection takes one meanwhile.
+ */
 const lowest = 20_000
 const choices = 10_000
 const maxTries = 200
 
-/** Free ports of 127.0.0.1, all different. The first is `preferred` when that one is free. */
+/** Finds free ports of 127.0.0.1, all different. The first is `preferred` if that port is free. */
 export async function freePorts(count: number, preferred?: number): Promise<number[]> {
   const found = new Set<number>()
   if (preferred !== undefined && (await isFree(preferred))) found.add(preferred)
@@ -17,7 +20,7 @@ export async function freePorts(count: number, preferred?: number): Promise<numb
   return [...found]
 }
 
-/** What to say of a preferred port that was taken; empty when it was not. */
+/** Returns a note about a preferred port that was taken; empty if it wasn't. */
 export function portNote(preferred: number | undefined, brokers: readonly string[]): string {
   const isTaken = preferred !== undefined && !(brokers[0] ?? '').endsWith(`:${preferred}`)
   return isTaken ? `; port ${preferred} was taken` : ''

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { ensureDownload, findDownload, type MavenDownload } from './maven-download.ts'
 import type { Report } from './running-kafka.ts'
 
-/** The version of every Kafka that is started here, in Docker too. */
+/** The version of every Kafka that is started here, including Docker's. */
 export const kafkaVersion = '4.3.1'
 
 const copyDependencies = 'org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies'
@@ -23,12 +23,12 @@ function downloadOf(version: string): MavenDownload {
   }
 }
 
-/** The folder of Kafka's jars, if they are there. It appears whole or not at all. */
+/** Returns the folder of Kafka's jars if it exists. The folder appears whole or not at all. */
 export function findJars(): Promise<string | undefined> {
   return findDownload(downloadOf(kafkaVersion))
 }
 
-/** Downloads Kafka's jars with Maven, unless they are there, and gives back their folder. */
+/** Downloads Kafka's jars with Maven, unless they exist, and returns their folder. */
 export function ensureJars(report: Report, version = kafkaVersion): Promise<string> {
   return ensureDownload(downloadOf(version), report)
 }

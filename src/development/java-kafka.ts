@@ -11,7 +11,10 @@ import type { Availability, ClusterPlan, RunningKafka } from './running-kafka.ts
 const oldestJava = 17
 const stopDeadlineMs = 15_000
 
-/** Java is needed, and Maven as long as the jars were not downloaded. */
+/**
+ * Returns whether Kafka can run on this machine's Java. That needs Java, and Maven until the jars are
+ * downloaded.
+ */
 export async function javaAvailability(): Promise<Availability> {
   const version = await javaVersion()
   if (version === undefined) return { ok: false, reason: 'there is no java that runs' }
@@ -20,7 +23,7 @@ export async function javaAvailability(): Promise<Availability> {
   return { ok: false, reason: 'java is there, but no mvn that runs' }
 }
 
-/** Starts Apache Kafka from its jars, each broker a Java process of this machine on 127.0.0.1. */
+/** Starts Apache Kafka from its jars. Each broker is a Java process of this machine on 127.0.0.1. */
 export async function startOnJava(plan: ClusterPlan): Promise<RunningKafka> {
   const jars = await ensureJars(plan.report)
   const folder = await openDataFolder(plan, 'java')
@@ -54,7 +57,7 @@ async function startNodes(plan: ClusterPlan, folder: DataFolder, jars: string): 
   }
 }
 
-/** Data that goes anyway needs no orderly end, which takes three brokers 6 seconds. */
+/** Stops the brokers. Temporary data needs no orderly end, which takes three brokers 6 seconds. */
 async function stopNodes(nodes: readonly JavaNode[], folder: DataFolder): Promise<void> {
   await Promise.all(nodes.map((node) => (folder.isKept ? node.stop(stopDeadlineMs) : node.kill('SIGKILL'))))
   await folder.close()

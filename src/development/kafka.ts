@@ -6,21 +6,24 @@ import type { Availability, ClusterPlan, KafkaRuntime, Report, RunningKafka } fr
 
 export type { KafkaNode, RunningKafka } from './running-kafka.ts'
 
-/** Every field has a default. */
+/** Options of `startKafka`. Every field has a default. */
 export type KafkaOptions = {
-  /** A Kafka that runs, `host:port` each; default: `KAFKA_BROKERS`. When there is one, nothing is started. */
+  /**
+   * Addresses of a running Kafka, each `host:port`; default: `KAFKA_BROKERS`. If there are any, nothing is
+   * started.
+   */
   brokers?: readonly string[]
-  /** How many brokers; three keep three copies of all and need two for a write. Default 1. */
+  /** Number of brokers. Three keep three copies of everything and need two for a write. Default 1. */
   count?: 1 | 3
-  /** Keeps the data between starts. Default: a temporary folder, removed at the stop. */
+  /** Folder that keeps the data between starts. Default: a temporary folder, removed at the stop. */
   dataDir?: string
-  /** Preferred for clients of the first broker; `describe` says when it was taken. */
+  /** Preferred port for clients of the first broker; `describe` tells if it was taken. */
   port?: number
-  /** Java heap of each broker. Default 256; 1024 is better under load. */
+  /** Java heap of each broker, in MB. Default 256; 1024 is better under load. */
   heapMb?: number
-  /** How long a configured Kafka may take to answer. Default 10 s. */
+  /** Time that a configured Kafka may take to answer. Default 10 s. */
   attachTimeoutMs?: number
-  /** The ways that may be gone, in this order. Default: all three. */
+  /** The ways to get a Kafka that may be tried, in this order. Default: all three. */
   ways?: readonly KafkaRuntime[]
   report?: Report
 }
@@ -28,9 +31,9 @@ export type KafkaOptions = {
 const allWays: readonly KafkaRuntime[] = ['configured', 'docker', 'java']
 
 /**
- * A real Kafka wherever this runs: the configured one, else one in Docker, else one on the machine's Java.
- * Rejects with what to install when there is no way, and with the broker's last words when one does not
- * start. What is started here ends at `stop`, and also when this process ends in any other way.
+ * Gets a real Kafka wherever this runs: the configured one, else one in Docker, else one on the machine's
+ * Java. If there is no way, rejects with what to install. If a broker doesn't start, rejects with the end of
+ * its log. A Kafka that was started here ends at `stop`, and also when this process ends in any other way.
  */
 export async function startKafka(options: KafkaOptions = {}): Promise<RunningKafka> {
   const startedAt = performance.now()
@@ -73,7 +76,10 @@ function configuredBrokers(): string[] {
   return listed.map((address) => address.trim()).filter((address) => address !== '')
 }
 
-/** One address that answers is enough, as it is for every client; the others may be down for a while. */
+/**
+ * Attaches to a configured Kafka. One address that answers is enough, as it is for every client. The others
+ * may be down for a while.
+ */
 async function attach(brokers: readonly string[], count: number, timeoutMs = 10_000): Promise<RunningKafka> {
   const first = await Promise.any(
     brokers.map(async (address) => {

@@ -7,7 +7,7 @@ import { lastLines, startTethered } from './tether.ts'
 const downloadTimeoutMs = 15 * 60_000
 const abandonedAfterMs = 60 * 60_000
 
-/** What is downloaded once is kept here, outside any checkout. `SLUICE_CACHE_DIR` overrides the place. */
+/** Returns the folder for downloads, outside any checkout. `SLUICE_CACHE_DIR` overrides it. */
 export function cacheFolder(): string {
   const { SLUICE_CACHE_DIR: own, XDG_CACHE_HOME: caches } = process.env
   return own || join(caches || join(homedir(), '.cache'), 'sluice')
@@ -15,22 +15,22 @@ export function cacheFolder(): string {
 
 /** A program that Maven downloads into a folder of the cache. */
 export type MavenDownload = {
-  /** Of the folder: `kafka-4.3.1`. */
+  /** The name of the folder: `kafka-4.3.1`. */
   name: string
-  /** For people: `Apache Kafka 4.3.1`. */
+  /** The name for people: `Apache Kafka 4.3.1`. */
   product: string
   megabytes: number
-  /** Has Maven download into the folder `part`, and gives the one in it that is to be kept. */
+  /** Lets Maven download into the folder `part`, and returns the folder within it that is to be kept. */
   fetch: (part: string, maven: (args: readonly string[]) => Promise<void>) => Promise<string>
 }
 
-/** The folder of a download, if it is there. It appears whole or not at all. */
+/** Returns the folder of a download if it exists. The folder appears whole or not at all. */
 export async function findDownload({ name }: Pick<MavenDownload, 'name'>): Promise<string | undefined> {
   const folder = join(cacheFolder(), name)
   return (await exists(folder)) ? folder : undefined
 }
 
-/** Downloads unless it is there, and gives back its folder. */
+/** Downloads a program, unless it exists, and returns its folder. */
 export async function ensureDownload(download: MavenDownload, report: Report): Promise<string> {
   const cached = await findDownload(download)
   if (cached !== undefined) return cached
@@ -85,7 +85,7 @@ async function countDownloaded(log: string): Promise<number> {
   return text.split('Downloaded from ').length - 1
 }
 
-/** A rename is all or nothing. When another process was faster, its folder is as good. */
+/** Renames the folder, which is all or nothing. If another process was faster, its folder is as good. */
 async function moveInto(source: string, target: string): Promise<void> {
   try {
     await rename(source, target)
@@ -94,7 +94,9 @@ async function moveInto(source: string, target: string): Promise<void> {
   }
 }
 
-/** Downloads that were killed leave their folder. A young one may still be at work. */
+/**
+ * Removes the folders of downloads that were killed. A young folder may belong to a download that still runs.
+ */
 async function removeAbandoned(cache: string): Promise<void> {
   const parts = (await readdir(cache)).filter((name) => name.startsWith('part-'))
   for (const part of parts.map((name) => join(cache, name))) {

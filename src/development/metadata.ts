@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** What a broker says of its cluster. Only brokers that serve are listed. */
+/** A broker's answer about its cluster. It lists only brokers that run. */
 export type ClusterMetadata = {
   clusterId: string | undefined
   brokers: { id: number; host: string; port: number }[]
@@ -10,8 +10,8 @@ export type ClusterMetadata = {
 const maxAnswerBytes = 1 << 20
 
 /**
- * Asks one broker for its cluster over a plain socket. Rejects when no answer came within `timeoutMs`.
- * The Kafka client is not used here: it would retry by itself and log, and this has to give up in time.
+ * Asks one broker about its cluster over a plain socket. Rejects if no answer came within `timeoutMs`. The
+ * Kafka client is not used here: it would retry by itself and log, and this function has to give up in time.
  */
 export async function askMetadata(address: string, timeoutMs: number): Promise<ClusterMetadata> {
   const socket = connect({ ...splitAddress(address), signal: AbortSignal.timeout(timeoutMs) })
@@ -23,7 +23,10 @@ export async function askMetadata(address: string, timeoutMs: number): Promise<C
   }
 }
 
-/** Waits until every address lists at least `count` brokers. Says what it last met when the time is over. */
+/**
+ * Waits until every address lists at least `count` brokers. If the time is over, rejects with the last
+ * problem.
+ */
 export async function waitForCluster(
   addresses: readonly string[],
   count: number,
@@ -51,7 +54,10 @@ async function problemAt(address: string, count: number, timeoutMs: number): Pro
   }
 }
 
-/** A socket's error in a few words. One of several addresses tried has its text in its parts only. */
+/**
+ * Describes a socket's error in a few words. If several addresses were tried, the texts are only in the parts
+ * of the error.
+ */
 export function describeFailure(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(describeFailure).join(', ')
   return error instanceof Error ? error.message : String(error)
@@ -67,7 +73,10 @@ function splitAddress(address: string): { host: string; port: number } {
   return { host, port }
 }
 
-/** Metadata, version 4 (Kafka 1.0 to 4.x), of no topics. See https://kafka.apache.org/protocol */
+/**
+ * Makes a Metadata request, version 4 (Kafka 1.0 to 4.x), without topics. See
+ * https://kafka.apache.org/protocol
+ */
 function metadataRequest(): Buffer {
   const clientId = Buffer.from('sluice')
   const body = Buffer.alloc(10 + clientId.length + 5)
@@ -93,7 +102,7 @@ async function readFrame(socket: Socket): Promise<Buffer> {
   throw new Error('closed the connection without an answer')
 }
 
-/** Parses an answer from its correlation id on. Throws a RangeError on one that is too short. */
+/** Parses an answer from its correlation id on. Throws a RangeError if the answer is too short. */
 export function parseMetadata(frame: Buffer): ClusterMetadata {
   let at = 8 // after the correlation id and the throttle time
   const int32 = (): number => frame.readInt32BE((at += 4) - 4)

@@ -1,45 +1,46 @@
-/** How a Kafka was had: attached to, in a Docker engine, or on the machine's own Java. */
+/** The way a Kafka was obtained: a configured one, in a Docker engine, or on the machine's own Java. */
 export type KafkaRuntime = 'configured' | 'docker' | 'java'
 
-/** A Kafka that answers. `stop` ends what was started here, and nothing else. */
+/** A Kafka that answers. `stop` ends only what was started here. */
 export type RunningKafka = {
-  /** `host:port` each, for clients. */
+  /** Addresses for clients, each `host:port`. */
   brokers: string[]
   way: KafkaRuntime
-  /** One line: which way, and where. */
+  /** A line with the way and the place. */
   describe: string
-  /** The single brokers, for tests of faults; only of the way `java`. */
+  /** The single brokers, for tests of faults; only with the way `java`. */
   nodes?: KafkaNode[]
   stop(): Promise<void>
 }
 
-/** One broker (and controller) of a cluster. Its port and its data stay the same when it starts again. */
+/** A broker (and controller) of a cluster. Its port and its data stay the same when it starts again. */
 export type KafkaNode = {
   readonly id: number
   readonly port: number
-  /** Of the Java process; undefined while it does not run. */
+  /** The pid of the Java process; `undefined` while it doesn't run. */
   readonly pid: number | undefined
-  /** Sends the signal; resolves when the process is gone. Does nothing to a broker that does not run. */
+  /** Sends the signal, and resolves when the process has ended. Does nothing if the broker doesn't run. */
   kill(signal: 'SIGTERM' | 'SIGKILL'): Promise<void>
-  /**
-   * Resolves when the broker is part of the cluster again. Three brokers need two of them to run for that.
-   */
+  /** Resolves when the broker is part of the cluster again. Of three brokers, two must run for that. */
   start(): Promise<void>
 }
 
-/** Where progress goes, a line at a time. */
+/** The receiver of progress messages, one line at a time. */
 export type Report = (line: string) => void
 
-/** What is wanted of a Kafka that is started here. */
+/** The plan of a Kafka to start. */
 export type ClusterPlan = {
   count: 1 | 3
   heapMb: number
-  /** Kept between starts; undefined: a temporary folder, removed at the stop. */
+  /** Folder that keeps the data between starts; `undefined`: a temporary folder, removed at the stop. */
   dataDir: string | undefined
-  /** Preferred for the first broker. */
+  /** Preferred port of the first broker. */
   port: number | undefined
   report: Report
 }
 
-/** Whether a way can be gone here; the reason is half a sentence for the one who has to install something. */
+/**
+ * The availability of a way on this machine. The reason is half a sentence for the person who has to install
+ * something.
+ */
 export type Availability = { ok: true } | { ok: false; reason: string }

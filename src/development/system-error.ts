@@ -1,4 +1,4 @@
-/** Whether this is the operating system's error of that code, such as `ENOENT`. */
+/** Returns true for an error of the operating system with that code, such as `ENOENT`. */
 export function isSystemError(error: unknown, code: string): boolean {
   return error instanceof Error && 'code' in error && error.code === code
 }

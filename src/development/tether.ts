@@ -7,15 +7,16 @@ import { isSystemError } from './system-error.ts'
 /** A process that ends with this one, however this one ends. */
 export type Tethered = {
   readonly pid: number
-  /** Resolves with the exit code (above 128: a signal) when the process is gone. */
+  /** Resolves with the exit code (above 128: a signal) when the process has ended. */
   readonly exited: Promise<number>
   kill(signal: 'SIGTERM' | 'SIGKILL'): void
 }
 
 /**
- * The shell's standard input is a pipe that nobody writes to: the end of it is the end of this process, also
- * by SIGKILL. (Its pid would say it later: that stays until somebody has asked for the exit code.) The pid of
- * the command goes to standard output, all its output to the log file.
+ * Shell script that runs the command. Nobody writes to the pipe at its standard input. The end of that pipe
+ * means the end of this process, even by SIGKILL. (Its pid would show the end later, because the pid stays
+ * until somebody has asked for the exit code.) The pid of the command goes to standard output, and all its
+ * output to the log file.
  */
 const script = `
 exec 3<&0 2>>"$1"
@@ -35,15 +36,16 @@ exit "$code"
 `
 
 /**
- * Starts a command under the tether, its output appended to `logFile`. An unknown command exits with 127.
- * The folder `scratch` is removed when this process was gone before the command.
+ * Starts a command under the tether, with its output appended to `logFile`. An unknown command exits with
+ * 127. The folder `scratch` is removed if this process ends before the command.
  */
 export async function startTethered(
   command: string,
   args: readonly string[],
   { logFile, scratch = '' }: { logFile: string; scratch?: string | undefined },
 ): Promise<Tethered> {
-  // Detached, so that Ctrl-C in a terminal reaches this process alone, which then stops things in order.
+  // The shell is detached, so that Ctrl-C in a terminal reaches only this process, which then stops
+  // everything in order.
   const shell = spawn('sh', ['-c', script, 'sh', logFile, scratch, command, ...args], {
     stdio: ['pipe', 'pipe', 'ignore'],
     detached: true,
@@ -67,7 +69,7 @@ function sendSignal(pid: number, signal: 'SIGTERM' | 'SIGKILL'): void {
   }
 }
 
-/** The end of a log, for an error's text. */
+/** Returns the end of a log, for the text of an error. */
 export async function lastLines(file: string, count = 15): Promise<string> {
   const text = await readFile(file, 'utf8').catch(() => '(no log)')
   return text.trimEnd().split('\n').slice(-count).join('\n')

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 
 /**
- * The body of an answer as text. Rejects when it is over `maxBytes`, or when the connection ends before it
- * does.
+ * Reads the body of an answer as text. Rejects if it is over `maxBytes`, or if the connection ends before the
+ * body does.
  */
 export async function readAnswer(response: IncomingMessage, maxBytes: number): Promise<string> {
   const chunks: Buffer[] = []

@@ -3,7 +3,7 @@ import { Compile } from 'typebox/compile'
 import { timestampPattern } from './timestamp.ts'
 
 const text = (description: string) => Type.String({ minLength: 1, maxLength: 1_000, description })
-/** `null` is absent, as programs write it whose types know no absent field. */
+/** An optional text. `null` counts as absent, because some languages have no type for an absent field. */
 const optionalText = (description: string) =>
   Type.Optional(
     Type.Union([Type.String({ minLength: 1, maxLength: 1_000 }), Type.Null()], {
@@ -64,7 +64,7 @@ const sync = Type.Object(
   },
 )
 
-/** A change of one property of one user: what can be sent to the gateway too. */
+/** A change of one property of one user. The gateway accepts it too. */
 export const propertyChange = Type.Union([membership, trait])
 const change = Type.Union([membership, trait, sync])
 

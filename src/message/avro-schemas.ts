@@ -1,20 +1,21 @@
 import { messageKinds } from './message-schemas.ts'
 
 /**
- * The contracts of the topics in Avro, for producers who use a schema registry; `schemas/*.avsc` are
- * generated from these. What is encoded with one and decoded again is valid by the JSON Schema of its topic.
- * They are a convenience: any Avro schema will do whose values, as JSON, are valid.
+ * The contracts of the topics in Avro, for producers that use a schema registry. `schemas/*.avsc` are
+ * generated from them. A value that is encoded with one of them and decoded again is valid by the JSON Schema
+ * of its topic. These schemas are a convenience: producers may use any Avro schema whose values, as JSON, are
+ * valid.
  *
- * An optional field has the default null, which stands for "not there". Unions have no two branches that a
- * value could be mistaken for (a whole number is a double, which is exact up to 2^53), so that every language
- * can write them.
+ * An optional field has the default null, which means "absent". No union has two branches that a value could
+ * be mistaken for, so that every language can write them. For example, a whole number is a double, which is
+ * exact up to 2^53.
  */
 
 const namespace = 'sluice'
 
 const scalar = ['null', 'boolean', 'double', 'string']
 const inner = [...scalar, { type: 'array', items: scalar }, { type: 'map', values: scalar }]
-/** Avro has no type for any JSON: this is three levels of it. */
+/** Any JSON, to three levels. Avro has no type for arbitrary JSON. */
 const anyValue = [...scalar, { type: 'array', items: inner }, { type: 'map', values: inner }]
 const openObject = { type: 'map', values: anyValue }
 
@@ -28,7 +29,7 @@ function optional(name: string, type: unknown, doc: string): object {
   return { name, type: ['null', ...[type].flat()], default: null, doc }
 }
 
-/** A field that says what kind of record it is in. */
+/** A field that names the kind of the record that it is in. */
 function constant(symbol: string, name: string): object {
   return { name: 'type', type: { type: 'enum', name, symbols: [symbol] }, default: symbol }
 }
@@ -99,7 +100,7 @@ export const traitAvro = record('AudienceTrait', 'A computed trait of a user has
   ),
   optional('traitKey', 'string', 'The name of the property. Never changes.'),
   userId,
-  // Without a default: a null is a value here.
+  // This field has no default, because null is a value here.
   field('value', anyValue, 'The new value.'),
   changedAt,
 ])

@@ -5,11 +5,13 @@ import { attributesFields, MAX_MESSAGE_ID_CHARACTERS, type MessageKind } from '.
 import { formatTimestamp, isCanonicalTimestamp, parseTimestamp } from './timestamp.ts'
 
 /**
- * The short way into canonical form, for messages whose JSON is spelled as JSON.stringify would spell it:
- * most are, since their producers wrote them so. They are checked and completed as bytes, at a fraction of
- * the cost of parsing and writing them. `undefined` where that can't be told for sure (odd spaces, needless
- * escapes, long numbers, keys that repeat or begin with a digit, kinds with rules of their own, whatever
- * would be refused): then the long way decides. Where there is a result, it is that of the long way, byte for
+ * Brings a message into canonical form by its bytes, without parsing it. This is the short way, for messages
+ * whose JSON is spelled as JSON.stringify would spell it. Most are, because their producers wrote them so.
+ * The message is checked and completed as bytes, at a fraction of the cost of parsing and writing it.
+ *
+ * Returns `undefined` when the spelling can't be judged for sure: odd spaces, needless escapes, long numbers,
+ * keys that repeat or begin with a digit, kinds with rules of their own, and everything that would be
+ * refused. Then the long way (`enterParsed`) decides. A result is the same as that of the long way, byte for
  * byte.
  */
 export function enterCanonical(
@@ -31,7 +33,7 @@ export function enterCanonical(
   return { type: kind.type, messageId, isIdGiven, integrations: integrationsOf(bytes), body }
 }
 
-/** The fields of a message that are looked at: their places in `keyStarts`, `starts` and `ends`. */
+/** The fields of a message that this module reads: their indexes in `keyStarts`, `starts` and `ends`. */
 const Field = {
   type: 0,
   version: 1,
@@ -48,10 +50,12 @@ const Field = {
 } as const
 const fields = Object.entries(Field)
 
-/** `empty` is its member for attributes where there are none, with a comma before it. */
+/**
+ * A kind of message. `empty` is the member for its attributes when there are none, with a comma before it.
+ */
 type Kind = { readonly type: MessageKind; readonly attributes: number; readonly empty: string }
 
-/** Kinds without rules that ask for more than a look at single fields. */
+/** The kinds whose rules need no more than a look at single fields. */
 const kinds: ReadonlyMap<string, Kind> = new Map(
   (['identify', 'track', 'page', 'screen', 'group'] as const).map((type) => {
     const name = attributesFields[type]
@@ -59,23 +63,26 @@ const kinds: ReadonlyMap<string, Kind> = new Map(
   }),
 )
 
-// One message is scanned at a time, and what was found is kept here: to make an object for each would cost as
-// much again.
+// One message is scanned at a time, and the results are kept in these variables. An object for each message
+// would double the cost.
 const absent = -1
 const keyStarts = new Int32Array(fields.length)
 const starts = new Int32Array(fields.length)
 const ends = new Int32Array(fields.length)
-/** Hashes of the keys of all objects that are open, the innermost's last. */
+/** Hashes of the keys of all objects that are open, the innermost object's last. */
 const openKeys = new Int32Array(256)
 let openKeyCount = 0
 let keyHash = 0
 let keysLeft = 0
 
-/** Deeper nesting takes the long way, whose stack isn't the engine's. */
+/** Limit on nesting. Deeper messages take the long way, which doesn't use the engine's stack. */
 const mostLevels = 64
-/** What entering may add. */
+/** The most keys that entering may add. */
 const mostAddedKeys = 5
-/** A decimal of so many digits is what JSON.stringify writes for the double that is nearest to it. */
+/**
+ * Limit on digits. JSON.stringify writes a decimal of up to this many digits for the double that is nearest
+ * to it.
+ */
 const mostDigits = 15
 const mostZeros = 5
 
@@ -94,24 +101,34 @@ const openBrace = 0x7b
 const closeBrace = 0x7d
 
 /**
- * 1 for what stands for itself in a string. Which bytes above ASCII may follow each other was checked before.
+ * 1 for each byte that stands for itself in a string. Valid sequences of bytes above ASCII were checked
+ * before.
  */
 const plain = Uint8Array.from({ length: 256 }, (_, byte) =>
   byte >= 0x20 && byte !== quote && byte !== backslash ? 1 : 0,
 )
-/** 1 for what may follow a backslash. `\/` and `\u` can be spelled otherwise. */
+/**
+ * 1 for each byte that may follow a backslash. `\/` and `\u` are left out, because they have another
+ * spelling.
+ */
 const escapable = Uint8Array.from({ length: 256 }, (_, byte) =>
   '"\\bfnrt'.includes(String.fromCharCode(byte)) ? 1 : 0,
 )
 const literals = ['true', 'false', 'null'].map((text) => Buffer.from(text))
 
-/** FNV-1a, of 32 bits. Two keys of an object that happen to have the same cost the long way. */
+/**
+ * Parameters of FNV-1a with 32 bits. If two keys of an object have the same hash, the message takes the long
+ * way.
+ */
 const hashSeed = 0x811c9dc5 | 0
 const hashFactor = 0x01000193
 
 const fieldByHash = new Map(fields.map(([name, field]) => [hashOf(name), { field, name: Buffer.from(name) }]))
 
-/** Whether it is an object in canonical spelling, within the limits. Its fields' places are noted. */
+/**
+ * Returns true if the bytes are an object in canonical spelling, within the limits. Records the places of its
+ * fields.
+ */
 function scan(bytes: Buffer, limits: MessageLimits): boolean {
   if (bytes[0] !== openBrace || bytes[1] === closeBrace) return false
   starts.fill(absent)
@@ -124,7 +141,7 @@ function scan(bytes: Buffer, limits: MessageLimits): boolean {
     const known = fieldByHash.get(keyHash)
     const end = endOfValue(bytes, valueAt, levels)
     if (end === invalid) return false
-    // Between the quotes; a colon is behind them.
+    // The name is between the quotes; a colon follows the second.
     if (known !== undefined && isAt(bytes, at + 1, valueAt - 2, known.name)) {
       keyStarts[known.field] = at
       starts[known.field] = valueAt
@@ -142,7 +159,9 @@ function isAt(bytes: Buffer, start: number, end: number, sought: Buffer): boolea
   return true
 }
 
-/** These give the place behind what begins at `at`, or `invalid`. */
+/**
+ * Returns the place after the value that begins at `at`, or `invalid`. So do the functions `endOf…` below.
+ */
 function endOfValue(bytes: Buffer, at: number, levels: number): number {
   const first = bytes[at]
   if (first === quote) return endOfString(bytes, at + 1)
@@ -184,9 +203,9 @@ function endOfArray(bytes: Buffer, start: number, levels: number): number {
 }
 
 /**
- * Behind the colon. A key that repeats one of its object is invalid: the last counts, and stands where the
- * first was. So is one that begins with a digit: keys like integers come first, in the order of their
- * numbers.
+ * Returns the place after the colon of a key. A key that repeats another of its object is invalid: JSON.parse
+ * lets the last one count, in the place of the first. A key that begins with a digit is invalid too:
+ * JSON.parse puts integer keys first, in numeric order.
  */
 function endOfKey(bytes: Buffer, start: number, firstKey: number): number {
   if (bytes[start] !== quote || isDigit(bytes[start + 1]) || keysLeft <= 0) return invalid
@@ -224,12 +243,12 @@ function endOfNumber(bytes: Buffer, start: number): number {
   const wholeEnd = endOfDigits(bytes, whole)
   const digits = wholeEnd - whole
   if (digits === 0 || digits > mostDigits || (isZero && digits > 1)) return invalid
-  // Minus nought is written as nought.
+  // JSON.stringify writes minus zero as zero.
   if (bytes[wholeEnd] !== point) return isZero && whole > start ? invalid : wholeEnd
   const fraction = wholeEnd + 1
   const end = endOfDigits(bytes, fraction)
   if (end === fraction || bytes[end - 1] === zero || digits + end - fraction > mostDigits) return invalid
-  // Smaller ones are written with an exponent.
+  // JSON.stringify writes smaller numbers with an exponent.
   if (isZero && endOfZeros(bytes, fraction) - fraction > mostZeros) return invalid
   return end
 }
@@ -254,7 +273,7 @@ function hasField(field: number): boolean {
   return starts[field] !== absent
 }
 
-// Places of a field that is there.
+// These functions return the places of a field that is present.
 function keyStartOf(field: number): number {
   return keyStarts[field] ?? absent
 }
@@ -267,19 +286,22 @@ function endOf(field: number): number {
   return ends[field] ?? absent
 }
 
-/** Of a field that is there. Every kind of value is known by its first byte. */
+/** Returns the first byte of a field that is present. That byte identifies every kind of value. */
 function firstByte(bytes: Buffer, field: number): number | undefined {
   return bytes[startOf(field)]
 }
 
-/** A field's string, when it is one that says what it is without an escape. */
+/** Returns a field's string, if it is a string without escapes. */
 function textOf(bytes: Buffer, field: number): string | undefined {
   if (!hasField(field) || firstByte(bytes, field) !== quote) return undefined
   const text = bytes.toString('utf8', startOf(field) + 1, endOf(field) - 1)
   return text.includes('\\') ? undefined : text
 }
 
-/** What the event schema asks of the kind, and some more. */
+/**
+ * Returns true if the message has what the event schema demands of its kind. A few valid messages fail this
+ * check too, and take the long way.
+ */
 function isSound(bytes: Buffer, { type }: Kind): boolean {
   return (
     (isFilled(bytes, Field.userId) || isFilled(bytes, Field.anonymousId)) &&
@@ -319,7 +341,7 @@ function isMessageId(text: string | undefined): text is string {
   return text !== undefined && text !== '' && text.length <= MAX_MESSAGE_ID_CHARACTERS
 }
 
-/** `text` is `undefined` where it can stay as it stands. */
+/** A checked timestamp. `text` is `undefined` if the timestamp can stay as it is. */
 type Timestamp = { ok: true; text: string | undefined } | { ok: false }
 const badTimestamp: Timestamp = { ok: false }
 const goodTimestamp: Timestamp = { ok: true, text: undefined }
@@ -336,7 +358,10 @@ function timestampOf(bytes: Buffer, origin: Origin): Timestamp {
 
 let lastIntegrations: { text: string; value: Readonly<Record<string, unknown>> } | undefined
 
-/** Most messages of a source have the same. */
+/**
+ * Returns the message's `integrations`. The last result is reused, because most messages of a source have the
+ * same.
+ */
 function integrationsOf(bytes: Buffer): Readonly<Record<string, unknown>> | undefined {
   if (!hasField(Field.integrations) || firstByte(bytes, Field.integrations) !== openBrace) return undefined
   const text = bytes.toString('utf8', startOf(Field.integrations), endOf(Field.integrations))
@@ -349,7 +374,7 @@ const defaultVersion = Buffer.from('1')
 const typeKey = Buffer.from(',"type":')
 const addedVersionBytes = '"version":1,'.length
 
-/** The version and the type first, then the fields in their order, then those that are missing. */
+/** Writes the version and the type first, then the fields in their order, then the missing fields. */
 function write(
   bytes: Buffer,
   { attributes, empty }: Kind,
@@ -391,7 +416,7 @@ function write(
 
 const cuts: number[] = []
 
-/** The fields that are not copied with their neighbours, in the order in which they stand. */
+/** Returns the fields that are not copied with their neighbours, in the order of their places. */
 function cutsFor(isRewritten: boolean, nullField: number): readonly number[] {
   cuts.length = 0
   cuts.push(Field.type)
@@ -402,8 +427,8 @@ function cutsFor(isRewritten: boolean, nullField: number): readonly number[] {
 }
 
 /**
- * Copies the members from `from` on, until the one at `until` or the end of the object; a comma or brace is
- * before it.
+ * Copies the members from `from` on, up to the one at `until` or to the end of the object. A comma or a brace
+ * is before `until`.
  */
 function writeRun(bytes: Buffer, from: number, until: number, to: Buffer, at: number): number {
   const end = until - 1

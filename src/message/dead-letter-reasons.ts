@@ -1,10 +1,10 @@
 /**
- * Why a record or a delivery ends in the dead letters: values of the header `reason`, and of metric labels.
- * Each list is closed. `describeDeath` in `src/pipeline/dead-letter.ts` says in words why a delivery was
- * given up, and what to do.
+ * Reasons why a record or a delivery ends in the dead letters: values of the header `reason`, and of metric
+ * labels. Each list is closed. `describeDeath` in `src/pipeline/dead-letter.ts` says in words why a delivery
+ * was given up, and what to do.
  */
 
-/** A message of `events` is refused: what is wrong lies in the message. */
+/** Reasons to refuse a message of `events`: the fault is in the message. */
 export const refusalReasons = [
   'empty_value',
   'not_utf8',
@@ -31,7 +31,7 @@ export const refusalReasons = [
 ] as const
 export type RefusalReason = (typeof refusalReasons)[number]
 
-/** A record of `audience-changes`, `deletions` or `memberships` can't be used. */
+/** Reasons why a record of `audience-changes`, `deletions` or `memberships` can't be used. */
 export type AudienceDeadReason =
   | Extract<
       RefusalReason,
@@ -56,7 +56,10 @@ export type AudienceDeadReason =
   | 'bad_deletion'
   | 'bad_state'
 
-/** A record of any topic can't be used: nobody knows its source, or it can't be read, kept or worked on. */
+/**
+ * Reasons why a record of any topic can't be used: its source is unknown, or it can't be read, kept or
+ * processed.
+ */
 type RecordReason =
   | 'no_source'
   | 'unknown_source'
@@ -64,7 +67,7 @@ type RecordReason =
   | 'unreadable_batch'
   | 'internal_error'
 
-/** The value of a record is framed for a schema registry and can't be read. */
+/** Reasons why the value of a record that is framed for a schema registry can't be read. */
 type FramedReason =
   | 'no_schema_registry'
   | 'bad_frame'
@@ -72,7 +75,7 @@ type FramedReason =
   | 'unusable_schema'
   | 'schema_mismatch'
 
-/** A delivery has come to its end without success. */
+/** Reasons why a delivery ends without success. */
 type DeliveryReason =
   | 'failed_for_good'
   | 'expired'
@@ -81,5 +84,5 @@ type DeliveryReason =
   | 'destination_off'
   | 'bad_retry_headers'
 
-/** Why a record or a delivery ended in the dead letters. */
+/** The reason why a record or a delivery ended in the dead letters. */
 export type DeadReason = RefusalReason | AudienceDeadReason | FramedReason | DeliveryReason

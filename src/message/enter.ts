@@ -9,10 +9,10 @@ import { isAbsent, refuse, validate, type Refusal } from './validate.ts'
 
 export type EnterResult = { ok: true; message: Entered } | Refusal
 
-/** A message as receivers get it: the producer's fields, and the ones that are always there. */
+/** A message as receivers get it: the producer's fields, and the fields that are always present. */
 type CanonicalMessage = {
   type: MessageKind
-  /** Not on a `delete`, unless the producer sent one. */
+  /** Absent on a `delete`, unless the producer sent one. */
   version?: unknown
   messageId: string
   timestamp: string
@@ -23,19 +23,28 @@ type CanonicalMessage = {
   [field: string]: unknown
 }
 
-/** A byte order mark at the start is taken off: it says nothing, and the body is written anew anyway. */
+/**
+ * The decoder removes a byte order mark at the start. The mark says nothing, and the body is written anew
+ * anyway.
+ */
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /**
- * Brings a record's value into canonical form. All fields pass through. Added where absent (null and '' are
- * absent too): `version: 1` (not on a `delete`; in place of one that isn't a number too), `context: {}`,
- * `properties: {}` (on `track`, `page` and `screen`) or `traits: {}` (on `identify` and `group`), `timestamp`
- * (the record's), `messageId` (from topic, partition and offset), and on an alias both spellings of its ids.
- * `timestamp` is rewritten as `YYYY-MM-DDTHH:mm:ss.sssZ`. Numbers are what JSON.parse makes of them; one that
- * becomes infinite is refused, since JSON.stringify would make it null. What is over a limit is refused; a
- * body can be longer than the value (1e20 is written out), and is held to the same limit.
+ * Brings a record's value into canonical form. All fields pass through. Fields are added if they are absent
+ * (null and '' count as absent):
  *
- * Whatever the bytes are, it does not throw. Entering a `body` again gives the same body.
+ * - `version: 1`, except on a `delete`. It also replaces a version that isn't a number.
+ * - `context: {}`.
+ * - `properties: {}` on `track`, `page` and `screen`, or `traits: {}` on `identify` and `group`.
+ * - `timestamp`: the record's. It is always rewritten as `YYYY-MM-DDTHH:mm:ss.sssZ`.
+ * - `messageId`, made from topic, partition and offset.
+ * - Both spellings of the ids of an alias.
+ *
+ * Numbers become what JSON.parse makes of them. A number that becomes infinite is refused, because
+ * JSON.stringify would write null. A message over a limit is refused. A body can be longer than the value
+ * (1e20 is written out), and the same limit applies to it.
+ *
+ * Never throws, whatever the bytes are. Entering a `body` again gives the same body.
  */
 export function enter(
   value: Uint8Array | null,
@@ -52,7 +61,10 @@ export function enter(
   return short === undefined ? enterParsed(value, origin, limits) : { ok: true, message: short }
 }
 
-/** The long way, which knows all messages. Not for values that are over `maxBytes`. */
+/**
+ * Brings a record's value into canonical form by parsing it: the long way, for all messages. `value` must not
+ * be over `maxBytes`.
+ */
 export function enterParsed(value: Uint8Array, origin: Origin, limits: MessageLimits): EnterResult {
   const text = decode(value)
   if (text === undefined) return refuse('not_utf8', 'Send the value as UTF-8.')
@@ -71,7 +83,7 @@ export function enterParsed(value: Uint8Array, origin: Origin, limits: MessageLi
   if (excess !== undefined) return refuseExcess(excess, limits)
 
   const json = JSON.stringify(message)
-  // JSON.stringify writes an infinite number as null: no null in the text, nothing to look for.
+  // JSON.stringify writes an infinite number as null. So without a null in the text there is none.
   if (json.includes('null') && holdsInfinite(message)) {
     return refuse('number_out_of_range', 'Send numbers up to 1.7e308, and larger ones as strings.')
   }
@@ -109,7 +121,7 @@ function spellTimestamp(sent: string | null | undefined, timestampMs: number): s
 function complete(sent: Message, timestamp: string, origin: Origin): CanonicalMessage {
   const { type } = sent
   const head = type === 'delete' ? { type } : { version: 1, type }
-  // Only ever spread, never assign by the producer's names: to assign `__proto__` would set the prototype.
+  // The producer's fields are spread, never assigned by name: assigning `__proto__` would set the prototype.
   const message: CanonicalMessage = {
     ...head,
     ...sent,

@@ -1,20 +1,24 @@
 import { MAX_MESSAGE_ID_CHARACTERS, type MessageKind } from './message-schemas.ts'
 
-/** Where a record was read. `timestampMs` is its append time, milliseconds since 1970. */
+/** The place where a record was read. `timestampMs` is its append time, in milliseconds since 1970. */
 export type Origin = { topic: string; partition: number; offset: number; timestampMs: number }
 
 export type Entered = {
   type: MessageKind
   messageId: string
-  /** The producer has given the `messageId`; else it is of this one record. */
+  /** True if the producer gave the `messageId`. Otherwise Sluice made it, for this one record. */
   isIdGiven: boolean
   integrations: Readonly<Record<string, unknown>> | undefined
-  /** What is signed and sent: equal to `JSON.stringify(JSON.parse(body))`, and untouched from here on. */
+  /**
+   * The bytes that are signed and sent: equal to `JSON.stringify(JSON.parse(body))`, and unchanged from here
+   * on.
+   */
   body: Buffer
 }
 
 /**
- * The same for each reading of a record. Of an over-long one the end is kept: partition and offset are there.
+ * Makes the `messageId` of a message without one. It is the same each time that the record is read. If it is
+ * too long its end is kept, which has the partition and the offset.
  */
 export function madeMessageId({ topic, partition, offset }: Origin): string {
   return `${topic}-${partition}-${offset}`.slice(-MAX_MESSAGE_ID_CHARACTERS)

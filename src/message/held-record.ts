@@ -1,36 +1,39 @@
 import type { ReceivedHeaders } from './record-headers.ts'
 
 /**
- * A record on loan, which was taken from a topic and isn't settled yet: `settle` when nothing more is owed
- * for it, or `giveBack` for the next owner; one of them, once.
+ * A record that was taken from a topic and isn't settled yet. Its holder calls `settle` when the record needs
+ * nothing more, or `giveBack` to leave it to the next owner. It calls one of the two, once.
  */
 export type HeldRecord = {
   readonly topic: string
   readonly partition: number
   readonly offset: number
-  /** When the broker appended it, in epoch milliseconds. */
+  /** The time when the broker appended the record, in epoch milliseconds. */
   readonly timestampMs: number
-  /** It came to us long after it could have: we are catching up. */
+  /** True when the worker took the record long after it was available or due, because it is catching up. */
   readonly isLate: boolean
-  /** Its partition belongs to another member now: nothing more is begun for it. */
+  /** True when the partition belongs to another member: nothing more is started for the record. */
   readonly isAbandoned: boolean
-  /** Its next owner has begun it without waiting for what is done here: it delivers all of it again. */
+  /**
+   * True when the record is abandoned and its next owner did not wait for this member. That owner delivers
+   * the record again in full.
+   */
   readonly isElsewhere?: boolean
-  /** An owner before may have begun it, and left without a word. */
+  /** True when a previous owner may have started the record, and left without a final mark. */
   readonly mayHaveBegun?: boolean
   settle(): void
-  /** It isn't settled, and nothing is done with it here any more. */
+  /** Gives the record back unsettled. This worker does nothing more with it. */
   giveBack(): void
 }
 
 /**
- * What a record holds. Apart from the record itself, which is kept until it is settled: these are slices of a
- * whole fetch, and keeping one would keep all of it.
+ * The content of a record. It is separate from the record itself, which is kept until it is settled. Key and
+ * value are slices of a whole fetch, so keeping one would keep the whole fetch.
  */
 export type RecordContent = {
   readonly key: Buffer | null
   readonly value: Buffer | null
   readonly headers?: ReceivedHeaders
-  /** Why it could not be read from Kafka; it has neither key nor value then. */
+  /** The reason why the content could not be read from Kafka; then it has neither key nor value. */
   readonly unreadable?: string
 }

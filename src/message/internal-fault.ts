@@ -1,7 +1,10 @@
-/** A fault of ours, met in the middle of a record. */
+/** A bug in Sluice that showed while a record was processed. */
 export type InternalFault = { ok: false; reason: 'internal_error'; detail: string }
 
-/** Tells where an error was thrown, and nothing of the record: error messages quote what they complain of. */
+/**
+ * Describes where an error was thrown. It tells nothing of the record: error messages quote the text that
+ * they complain about.
+ */
 export function internalFault(error: unknown): InternalFault {
   const stack = error instanceof Error ? (error.stack ?? '') : ''
   const place = /^ +at .*$/m.exec(stack)?.[0].trim() ?? 'nowhere'
@@ -13,7 +16,10 @@ export function internalFault(error: unknown): InternalFault {
   }
 }
 
-/** Reads a record. A throw would be a fault of ours, and must not stop what reads: it becomes a refusal. */
+/**
+ * Calls a function that reads a record. A throw would be a bug in Sluice, and must not stop the reader, so it
+ * becomes a refusal.
+ */
 export function guarded<T>(read: () => T): T | InternalFault {
   try {
     return read()

@@ -1,11 +1,11 @@
 /**
- * Reads JSON text that a stranger wrote. The same as JSON.parse, which in the V8 of Node 24 and 26 can
- * misread a key that is spelled with an escape: once any object with a key `\` was parsed, a key spelled
- * `"\n"` in its place comes out as `\` (nodejs/node#63785). One producer's keys would so change those of
- * another.
+ * Reads JSON text that a stranger wrote. Returns the same as JSON.parse, except that it avoids a bug of V8 in
+ * Node 24 and 26 (nodejs/node#63785). There, JSON.parse can misread a key that is spelled with an escape.
+ * Once any object with a key `\` was parsed, a key spelled `"\n"` in the same place becomes `\`. So one
+ * producer's keys would change those of another.
  *
- * A misread key is the beginning of its own spelling, with the backslash: where no key holds one, all is
- * well.
+ * A misread key is the beginning of its own spelling, including the backslash. If no key holds a backslash,
+ * the result is right.
  */
 export function parseJson(text: string): { ok: true; value: unknown } | { ok: false } {
   let value: unknown
@@ -19,8 +19,8 @@ export function parseJson(text: string): { ok: true; value: unknown } | { ok: fa
 }
 
 /**
- * Whether any member of any depth is sought; members of arrays have the key ''. Walks with a list instead of
- * the stack, which nesting could exhaust.
+ * Returns true if `isSought` accepts any member, at any depth; members of arrays have the key ''. Walks with
+ * a list instead of the stack, which nesting could exhaust.
  */
 export function hasMember(root: unknown, isSought: (key: string, value: unknown) => boolean): boolean {
   const pending = [root]
@@ -43,7 +43,8 @@ export function hasMember(root: unknown, isSought: (key: string, value: unknown)
 }
 
 /**
- * Whether a value is, or holds at any depth, a number that JSON.parse has read as infinite, such as 1e999.
+ * Returns true if a value is, or holds at any depth, a number that JSON.parse has read as infinite, such as
+ * 1e999.
  */
 export function holdsInfinite(value: unknown): boolean {
   return hasMember([value], (_key, member) => member === Infinity || member === -Infinity)
@@ -54,14 +55,15 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 }
 
 /**
- * Whether a colon follows a string with an escape in it. Looks at escapes only, of which most texts have few.
+ * Returns true if a colon follows a string with an escape in it. Looks only at escapes, of which most texts
+ * have few.
  */
 function mayHaveEscapedKey(text: string): boolean {
   let quote = -1
   for (let escape = text.indexOf('\\'); escape !== -1;) {
     const rest = escape + 2
-    // A quote that is known to be ahead isn't looked for again: many escapes of a long string find the same
-    // one.
+    // The same quote isn't searched for again while it is still ahead: many escapes of a long string have the
+    // same one.
     if (quote < rest) quote = text.indexOf('"', rest)
     const next = text.indexOf('\\', rest)
     const isLastOfString = next === -1 || quote < next
@@ -90,8 +92,8 @@ const closeBrace = 0x7d
 const space = 0x20
 
 /**
- * Reads a text that JSON.parse has accepted, key by key. Keeps a list of the open containers: the stack could
- * be exhausted.
+ * Reads a text that JSON.parse has accepted, key by key. Keeps a list of the open containers, because nesting
+ * could exhaust the stack.
  */
 function readAgain(text: string): unknown {
   const root: unknown[] = []
@@ -123,8 +125,8 @@ function readAgain(text: string): unknown {
 }
 
 /**
- * An object for which no shape is made: tens of thousands with a field of their own each would cost four
- * times as much.
+ * Creates an object for which V8 makes no hidden class. Tens of thousands of objects, each with another
+ * field, would otherwise cost four times as much.
  */
 function dictionary(): Record<string, unknown> {
   const fields: Record<string, unknown> = Object.create(null)
@@ -132,7 +134,10 @@ function dictionary(): Record<string, unknown> {
   return fields
 }
 
-/** JSON.parse is right about what has no keys. To call it costs more than most strings do. */
+/**
+ * Reads a string. JSON.parse reads it correctly, because it has no keys. It is called only for strings with
+ * escapes, since the call costs more than most strings do.
+ */
 function readString(token: string): string {
   return token.includes('\\') ? String(JSON.parse(token)) : token.slice(1, -1)
 }
@@ -150,7 +155,10 @@ function readLiteral(token: string): unknown {
   }
 }
 
-/** `__proto__` is defined, not assigned: it is a field like any other. To define costs many times as much. */
+/**
+ * Adds a value to a container. `__proto__` is defined and not assigned, because it is a field like any other.
+ * Other fields are assigned: to define them would cost many times as much.
+ */
 function put(container: Container, value: unknown): void {
   if ('items' in container) {
     container.items.push(value)
@@ -165,7 +173,10 @@ function put(container: Container, value: unknown): void {
   container.key = undefined
 }
 
-/** Control characters are spaces, where they are allowed. */
+/**
+ * Returns true for a separator between tokens. Control characters count as spaces: JSON.parse has accepted
+ * the text, so they are only where spaces may be.
+ */
 function isBetween(character: number): boolean {
   return character <= space || character === comma || character === colon
 }

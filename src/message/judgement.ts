@@ -1,21 +1,25 @@
 import type { PropertyHeader } from './property-header.ts'
 
-/** A delivery that has waited on a retry topic, or is replayed. */
+/** A delivery that has waited on a retry topic, or that is replayed. */
 export type WaitingDelivery = {
   readonly unit: number
   readonly sourceId: string
-  /** When its message was appended first, in epoch milliseconds. */
+  /** The time when its message was first appended, in epoch milliseconds. */
   readonly firstSeenMs: number
-  /** Of an Identify that tells one property: which, and the version of the value that it tells. */
+  /**
+   * The property that the delivery tells, if it is an Identify of one property, and the version of the value
+   * that it tells.
+   */
   readonly property?: PropertyHeader | undefined
   readonly body: Buffer
-  /** A server may still act on an earlier attempt of it. */
+  /** True if a server may still act on an earlier attempt of the delivery. */
   readonly isUncertain: boolean
 }
 
 /**
- * What becomes of it. `superseded`: a newer value of the property was, or will be, routed. `suppressed`: its
- * user was deleted after it came. `send_current`: the present value goes in its place, with its version.
+ * The decision about a waiting delivery. `superseded`: a newer value of the property was, or will be, routed.
+ * `suppressed`: its user was deleted after the message came. `send_current`: the present value is sent in its
+ * place, with the version of that value.
  */
 export type Judgement =
   | { readonly kind: 'send' }

@@ -1,17 +1,15 @@
-/**
- * The most that a message may be; from the configuration. What is over a limit is refused where it enters.
- */
+/** The limits on a message, from the configuration. A message over a limit is refused when it is entered. */
 export type MessageLimits = {
-  /** Bytes of the record's value, and of the message as it is written out. */
+  /** Limit on bytes of the record's value, and of the message as it is written out. */
   readonly maxBytes: number
   /**
-   * Levels of nested objects and arrays; the message itself is the first. Not over 1,000, which
-   * JSON.stringify's stack bears.
+   * Limit on levels of nested objects and arrays; the message itself is the first level. At most 1,000,
+   * because JSON.stringify uses the stack.
    */
   readonly maxDepth: number
-  /** Keys, those of all objects of all levels together. */
+  /** Limit on keys, counted over all objects of all levels. */
   readonly maxKeys: number
 }
 
-/** What the configuration has by default, with reasons in docs/decisions/018. */
+/** The defaults of the configuration. docs/decisions/018 has the reasons. */
 export const defaultLimits: MessageLimits = { maxBytes: 1_048_576, maxDepth: 100, maxKeys: 10_000 }

@@ -2,11 +2,11 @@ import { Type, type Static } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { timestampPattern } from './timestamp.ts'
 
-/** The kinds of message, as `type` spells them (the seed, section 6). */
+/** The kinds of message, as `type` spells them (the specification, or seed, section 6). */
 export const messageKinds = ['identify', 'track', 'page', 'screen', 'group', 'alias', 'delete'] as const
 export type MessageKind = (typeof messageKinds)[number]
 
-/** The field of each kind that says more of what it tells of. Receivers always get an object there. */
+/** The field of each kind that holds its attributes. Receivers always get an object there. */
 export const attributesFields = {
   identify: 'traits',
   track: 'properties',
@@ -22,7 +22,8 @@ export const MAX_MESSAGE_ID_CHARACTERS = 100
 
 const openObject = Type.Unsafe<Readonly<Record<string, unknown>>>(Type.Object({}))
 
-// `null` and an empty string mean "absent" throughout: clients send `"userId": null` beside an anonymousId.
+// `null` and an empty string mean "absent" throughout. For example, clients send `"userId": null` with an
+// anonymousId.
 const id = (description: string) => Type.Optional(Type.Union([Type.String(), Type.Null()], { description }))
 const object = (description: string) => Type.Optional(Type.Union([openObject, Type.Null()], { description }))
 const filled = (description: string) => Type.String({ minLength: 1, description })
@@ -50,7 +51,8 @@ const traits = object('Traits of the user or group. Absent: an empty object is s
 const properties = object('Properties of the event, page or screen. Absent: an empty object is sent.')
 
 /**
- * A schema that holds when at least one of the fields is there and not empty. Types are checked elsewhere.
+ * Makes a schema that holds when at least one of the fields is present and not empty. Types are checked
+ * elsewhere.
  */
 const someOf = (...names: string[]) => ({
   anyOf: names.map((name) => ({
@@ -96,8 +98,8 @@ const event = Type.Union([
 ])
 
 /**
- * A message as producers write it to the events topic; `schemas/event.schema.json` is generated from it.
- * Fields that it doesn't name are allowed and delivered unchanged.
+ * The schema of a message as producers write it to the events topic; `schemas/event.schema.json` is generated
+ * from it. Fields that it doesn't name are allowed and delivered unchanged.
  */
 export const eventSchema = {
   $schema: 'https://json-schema.org/draft/2020-12/schema',
@@ -108,10 +110,13 @@ export const eventSchema = {
   ...event,
 }
 
-/** A message that passed the schema. It holds other fields too. */
+/** A message that passed the schema. It may hold other fields too. */
 export type Message = Static<typeof event>
 
-/** The kinds of `eventSchema`, compiled one by one: a fault is then named for the kind that was meant. */
+/**
+ * The kinds of `eventSchema`, each compiled separately. So a fault is reported for the kind that the producer
+ * meant.
+ */
 export const kindChecks = {
   identify: Compile(kindSchemas.identify),
   track: Compile(kindSchemas.track),

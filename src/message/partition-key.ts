@@ -1,8 +1,8 @@
 import { isAbsent } from './validate.ts'
 
 /**
- * The key of the record that carries a validated message: `userId`, else `anonymousId`. All messages of a
- * user are in one partition by it. An alias may name its user in the receivers' spelling only.
+ * Returns the key of the record that carries a validated message: `userId`, else `anonymousId`. This key puts
+ * all messages of a user into one partition. An alias may name its user in the receivers' spelling only.
  */
 export function partitionKey(message: {
   type?: unknown

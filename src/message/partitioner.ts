@@ -1,19 +1,19 @@
 /**
- * The partition of a key among `partitions`: murmur2 of its UTF-8 bytes, as Java's clients and kafkajs place
- * records, so that all producers put a user in one partition. kafkajs computes the same with BigInts, at 5 µs
- * a key.
+ * Returns the partition of a key among `partitions`: murmur2 of its UTF-8 bytes. Java's clients and kafkajs
+ * place records in the same way, so all producers put a user into one partition. kafkajs computes the hash
+ * with BigInts, at 5 µs a key.
  */
 export function partitionOf(key: string, partitions: number): number {
   return (murmur2(key) & 0x7fffffff) % partitions
 }
 
-/** Keys are short: most fit here, and nothing is allocated for them. */
+/** Buffer for short keys. Most keys fit, and then nothing is allocated. */
 const scratch = Buffer.allocUnsafe(1_024)
 const mostBytesOfUnit = 3
 const multiplier = 0x5bd1e995
 const seed = 0x9747b28c
 
-/** 32 bits, signed, as `org.apache.kafka.common.utils.Utils.murmur2` gives. */
+/** Returns the same hash as `org.apache.kafka.common.utils.Utils.murmur2`: 32 bits, signed. */
 function murmur2(key: string): number {
   const fits = key.length * mostBytesOfUnit <= scratch.length
   const bytes = fits ? scratch : Buffer.from(key)

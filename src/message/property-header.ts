@@ -1,8 +1,8 @@
-/** One property of one user, and the version of its value. */
+/** A property of one user, and the version of its value. */
 export type PropertyHeader = {
   readonly userId: string
   readonly spaceId: string
   readonly property: string
-  /** The version that the value has had since it came about; told apart, and not ordered, by its text. */
+  /** The version at which the value came about. It is compared as text for equality only, never ordered. */
   readonly since: string
 }

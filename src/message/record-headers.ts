@@ -1,19 +1,22 @@
 type HeaderValue = Buffer | string | null
 
-/** Headers of a record as the Kafka client gives them: also null, and a list where a header is repeated. */
+/**
+ * Headers of a record as the Kafka client returns them. A value can also be null, and is a list if the header
+ * is repeated.
+ */
 export type ReceivedHeaders = Readonly<Record<string, HeaderValue | HeaderValue[] | undefined>> | undefined
 
-/** The place of the record that another one was made of. */
+/** The place of the record from which another one was made. */
 export type OriginPlace = { topic: string; partition: number; offset: number }
 
-/** The value of a header, the first one where it is repeated. Null is absent. */
+/** Returns the value of a header, the first one if it is repeated. Null counts as absent. */
 export function headerValue(headers: ReceivedHeaders, name: string): Buffer | string | undefined {
   const value = headers?.[name]
   const first = Array.isArray(value) ? value[0] : value
   return first ?? undefined
 }
 
-/** The value of a header as UTF-8 text, the first one where it is repeated. Null is absent. */
+/** Returns the value of a header as UTF-8 text, the first one if it is repeated. Null counts as absent. */
 export function headerText(headers: ReceivedHeaders, name: string): string | undefined {
   return headerValue(headers, name)?.toString()
 }

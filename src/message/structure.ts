@@ -1,21 +1,21 @@
 import type { MessageLimits } from './limits.ts'
 
-/** Which limit on its structure a message is over. */
+/** The limit on structure that a message exceeds. */
 export type Excess = 'nested_too_deep' | 'too_many_keys'
 
-/** The shortest member of an object, with what parts it from the next one: `"":0,`. */
+/** Length of the shortest member of an object, with its separator: `"":0,`. */
 const minMemberCharacters = 5
 
 /**
- * What entering may add to a message at the most: version, timestamp, messageId, context, and four ids of an
- * alias.
+ * The most keys that entering may add to a message: version, timestamp, messageId, context, and four ids of
+ * an alias.
  */
 const maxAddedKeys = 8
 
 /**
- * Whether a message is nested too deep, or has too many keys. `text` is what it was parsed from: most are too
- * short for too many keys, and open too few brackets for too many levels, so that nothing need be walked
- * through.
+ * Finds out whether a message is nested too deep or has too many keys. `text` is the text that it was parsed
+ * from. Most texts are too short for too many keys, and open too few brackets for too many levels. Then the
+ * message isn't walked through.
  */
 export function findExcess(
   text: string,
@@ -26,7 +26,10 @@ export function findExcess(
   return isLong || opensMore(text, limits.maxDepth) ? measure(message, limits) : undefined
 }
 
-/** Brackets inside of strings count too: that only costs a walk. */
+/**
+ * Returns true if the text opens more than `count` brackets. Brackets inside strings count too, which only
+ * costs a needless walk.
+ */
 function opensMore(text: string, count: number): boolean {
   let opened = 0
   for (let at = text.indexOf('{'); at !== -1; at = text.indexOf('{', at + 1)) {
@@ -38,7 +41,7 @@ function opensMore(text: string, count: number): boolean {
   return false
 }
 
-/** Level by level: the stack could be exhausted. */
+/** Walks the message level by level, because recursion could exhaust the stack. */
 function measure(
   message: object,
   { maxDepth, maxKeys }: Pick<MessageLimits, 'maxDepth' | 'maxKeys'>,
@@ -66,21 +69,21 @@ function isContainer(value: unknown): value is Fields {
 type Fields = Readonly<Record<string, unknown>>
 
 /**
- * `keys` are those of all objects together. `number_out_of_range`: JSON.parse has read one as infinite, such
- * as 1e999.
+ * The result of `measureStructure`. `keys` counts the keys of all objects. `number_out_of_range`: JSON.parse
+ * has read a number as infinite, such as 1e999.
  */
 export type Measured =
   | { readonly ok: true; readonly keys: number }
   | { readonly ok: false; readonly fault: Excess | 'number_out_of_range' }
 
-// One value is weighed at a time.
+// One value is measured at a time, so these variables hold the result.
 let keysFound = 0
 let isInfiniteFound = false
 
 /**
- * Counts the keys of what JSON.parse has read, and says what keeps it from being written. Looks at each
- * member once, and at no more of them than the limits allow: of any value it may be asked before
- * JSON.stringify, whose stack is bounded.
+ * Counts the keys of a value that JSON.parse has read, and returns the fault if the value can't be written.
+ * Visits each member once, and no more members than the limits allow. So it may be called for any value
+ * before JSON.stringify, whose stack is limited.
  */
 export function measureStructure(
   value: object,
@@ -93,7 +96,7 @@ export function measureStructure(
   return isInfiniteFound ? { ok: false, fault: 'number_out_of_range' } : { ok: true, keys: keysFound }
 }
 
-/** By the stack: `levels` is at most 1,000. */
+/** Walks a value by recursion: `levels` is at most 1,000. */
 function walk(value: unknown, levels: number, maxKeys: number): Excess | undefined {
   if (typeof value === 'number') {
     if (value === Infinity || value === -Infinity) isInfiniteFound = true
@@ -113,7 +116,7 @@ function walkArray(members: readonly unknown[], levels: number, maxKeys: number)
 }
 
 function walkObject(fields: Fields, levels: number, maxKeys: number): Excess | undefined {
-  // Nothing is inherited that it would come upon, and a list of keys isn't made for each.
+  // `for … in` finds no inherited keys here, and makes no list of keys for each object.
   for (const key in fields) {
     if (++keysFound > maxKeys) return 'too_many_keys'
     const excess = walk(fields[key], levels, maxKeys)

@@ -4,9 +4,9 @@ const EARLIEST_MS = -62_167_219_200_000 // 0000-01-01T00:00:00.000Z
 const LATEST_MS = 253_402_300_799_999 // 9999-12-31T23:59:59.999Z
 
 /**
- * The spellings that `parseTimestamp` reads, as the pattern of a JSON Schema: RFC 3339, and what clients
- * really send: a zone without a colon or with hours only, a date alone, no seconds, no zone. It doesn't know
- * how long a month is.
+ * The spellings that `parseTimestamp` reads, as the pattern of a JSON Schema. They are RFC 3339, and forms
+ * that clients really send: a zone without a colon or with hours only, a date alone, no seconds, no zone. The
+ * pattern doesn't know how long a month is.
  */
 export const timestampPattern =
   '^\\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\\d|3[01])' +
@@ -14,9 +14,10 @@ export const timestampPattern =
   '(?:[Zz]|[+-](?:[01]\\d|2[0-3])(?::?[0-5]\\d)?)?)?$'
 
 /**
- * Milliseconds since 1970 of an ISO 8601 timestamp, `undefined` when it isn't one. Finer fractions are cut
- * off. Without a zone it is UTC, a date alone is its midnight, second 60 (RFC 3339) is the next minute's 0.
- * The result is always within the years 0000 to 9999 in UTC, so that `formatTimestamp` can write it.
+ * Parses an ISO 8601 timestamp. Returns milliseconds since 1970, or `undefined` if the text isn't one. Finer
+ * fractions are cut off. Without a zone it is UTC, a date alone is its midnight, second 60 (RFC 3339) is
+ * second 0 of the next minute. The result is always within the years 0000 to 9999 in UTC, so that
+ * `formatTimestamp` can write it.
  */
 export function parseTimestamp(text: string): number | undefined {
   const year = digits(text, 0, 4)
@@ -49,8 +50,7 @@ export function parseTimestamp(text: string): number | undefined {
 }
 
 /**
- * The minute that was written last: messages come in the order of their time, and most of a minute share its
- * text.
+ * The minute that was written last, and its text. Messages come in the order of their time, so most share it.
  */
 let writtenMinuteMs = Number.NaN
 let writtenMinute = ''
@@ -58,7 +58,10 @@ let writtenMinute = ''
 const secondTexts = Array.from({ length: 60 }, (_, second) => `${String(second).padStart(2, '0')}.`)
 const milliTexts = Array.from({ length: 1_000 }, (_, milli) => `${String(milli).padStart(3, '0')}Z`)
 
-/** `YYYY-MM-DDTHH:mm:ss.sssZ`, or `undefined` when the moment isn't within the years 0000 to 9999. */
+/**
+ * Formats a moment as `YYYY-MM-DDTHH:mm:ss.sssZ`. Returns `undefined` if it isn't within the years 0000 to
+ * 9999.
+ */
 export function formatTimestamp(ms: number): string | undefined {
   if (!isWritable(ms)) return undefined
   const wholeMs = Math.trunc(ms)
@@ -71,7 +74,7 @@ export function formatTimestamp(ms: number): string | undefined {
   return `${writtenMinute}${secondTexts[Math.floor(restMs / 1_000)]}${milliTexts[restMs % 1_000]}`
 }
 
-/** Whether a text that `parseTimestamp` has read is spelled as `formatTimestamp` would spell it. */
+/** Returns true if a text that `parseTimestamp` has read is spelled as `formatTimestamp` would spell it. */
 export function isCanonicalTimestamp(readable: string): boolean {
   return (
     readable.length === 24 &&
@@ -82,7 +85,7 @@ export function isCanonicalTimestamp(readable: string): boolean {
   )
 }
 
-/** The number written in text[from, to), NaN when there is anything but digits. */
+/** Returns the number written in text[from, to), or NaN if there is anything except digits. */
 function digits(text: string, from: number, to: number): number {
   let value = 0
   for (let at = from; at < to; at += 1) {
@@ -99,7 +102,7 @@ function endOfDigits(text: string, from: number): number {
   return at
 }
 
-/** Comparisons are written so that NaN fails them. */
+/** Returns true if a date exists. The comparisons are written so that NaN fails them. */
 function isDate(year: number, month: number, day: number): boolean {
   return year >= 0 && month >= 1 && month <= 12 && day >= 1 && day <= daysOf(year, month)
 }
@@ -109,7 +112,10 @@ function daysOf(year: number, month: number): number {
   return month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31
 }
 
-/** Minutes east of UTC of the zone that fills the rest of the text, `undefined` when it isn't one. */
+/**
+ * Returns the offset of the zone that fills the rest of the text, in minutes east of UTC, or `undefined` if
+ * it is no zone.
+ */
 function zoneOffset(text: string, at: number): number | undefined {
   const sign = text[at]
   if (sign === undefined) return 0
@@ -124,7 +130,8 @@ function zoneOffset(text: string, at: number): number | undefined {
 }
 
 /**
- * `Date.UTC` takes the years 0 to 99 for 1900 to 1999, hence the detour through the same day 400 years later.
+ * Returns milliseconds since 1970. `Date.UTC` takes the years 0 to 99 for 1900 to 1999. So the date is
+ * computed for the same day 400 years later.
  */
 function utc(year: number, month: number, day: number, timeMs: number): number | undefined {
   const ms = Date.UTC(year + 400, month - 1, day) - FOUR_CENTURIES_MS + timeMs

@@ -8,10 +8,16 @@ import {
 import type { RefusalReason } from './dead-letter-reasons.ts'
 import { parseTimestamp } from './timestamp.ts'
 
-/** `detail` is one sentence for the producer: what is wrong, what to do. It never quotes the message. */
+/**
+ * A refused message. `detail` is one sentence for the producer: what is wrong, and what to do. It never
+ * quotes the message.
+ */
 export type Refusal = { ok: false; reason: RefusalReason; detail: string }
 
-/** `timestampMs` is the message's `timestamp` in milliseconds since 1970, `undefined` when it has none. */
+/**
+ * The result of a check. `timestampMs` is the message's `timestamp` in milliseconds since 1970, `undefined`
+ * if it has none.
+ */
 export type Validated = { ok: true; message: Message; timestampMs: number | undefined } | Refusal
 
 /** Checks one parsed message against the event schema and the calendar. Changes nothing, never throws. */
@@ -26,7 +32,7 @@ export function validate(message: unknown): Validated {
   return timestampMs === undefined ? badTimestamp() : { ok: true, message, timestampMs }
 }
 
-/** Null and an empty string mean the same as a field that isn't there. */
+/** Returns true for null, an empty string and a field that isn't present, which all mean the same. */
 export function isAbsent(value: unknown): value is undefined | null | '' {
   return value === undefined || value === null || value === ''
 }
@@ -51,13 +57,13 @@ function isMessage(kind: MessageKind, message: JsonObject): message is JsonObjec
   return kindChecks[kind].Check(message)
 }
 
-/** What is wrong with messages, by what their fields are. */
+/** Refusals found before, by the kinds of values in the checked fields. */
 const explained = new Map<string, Refusal>()
 const mostExplained = 1_000
 
 /**
- * The same faults are looked for once: to find them costs many times what it costs to see that there are
- * some.
+ * Finds the reason to refuse a message, and remembers it for messages alike. Finding the fault costs many
+ * times more than noticing that there is one.
  */
 function explain(kind: MessageKind, message: JsonObject): Refusal {
   const look = lookOf(kind, message)
@@ -84,8 +90,8 @@ const checkedFields = [
 ]
 
 /**
- * All of a message that the schema looks at; `undefined` where that is more than what kinds of values there
- * are.
+ * Describes everything in a message that the schema checks. Returns `undefined` if the kinds of its values
+ * are not enough to tell.
  */
 function lookOf(kind: MessageKind, message: JsonObject): string | undefined {
   const { timestamp, messageId } = message
@@ -104,7 +110,7 @@ function lookOfValue(value: unknown): string {
   return Array.isArray(value) ? 'list' : typeof value
 }
 
-/** Turns the first thing the schema objects to into a reason. */
+/** Turns the first error of the schema into a reason. */
 function findFault(kind: MessageKind, message: JsonObject): Refusal {
   const [error] = kindChecks[kind].Errors(message)
   const field =

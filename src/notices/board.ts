@@ -4,16 +4,16 @@ import { decodeRecord, type FailingHook, type Report, type Told } from './notice
 /** A record of the topic `notices`. */
 export type NoticeRecord = { readonly key: Buffer; readonly value: Buffer | null }
 
-/** What is counted of a destination since the last notice of it. */
+/** Counts of a destination since its last notice. */
 export type Tally = { readonly sinceMs: number; readonly counts: Readonly<Record<string, number>> }
 
 export type CountedKind = 'paced' | 'dead_letters'
 export const countedKinds: readonly CountedKind[] = ['paced', 'dead_letters']
 
-/** A hook, as all processes together see it. */
+/** A failing hook, as all processes together see it. */
 export type SeenHook = FailingHook
 
-/** What the topic `notices` says, as far as it was read: the same for whoever has read it. */
+/** The content of the topic `notices`, as far as it was read. It is the same in every process. */
 export class Board {
   readonly #reports = new Map<string, { readonly failing: readonly FailingHook[]; readonly seenMs: number }>()
   readonly #answered = new Map<string, number>()
@@ -23,7 +23,7 @@ export class Board {
     dead_letters: new Map(),
   }
 
-  /** Takes a record. `seenMs`: when it came about, by the clock of whoever reads. */
+  /** Takes a record. `seenMs`: when the record came about, by the clock of this process. */
   take({ key, value }: NoticeRecord, seenMs: number): void {
     const record = decodeRecord(key, value)
     if (record === undefined) return
@@ -40,7 +40,8 @@ export class Board {
     this.#told.set(key, told)
     const { notice } = told
     if (told.isSent) {
-      // Where compaction has removed the record of the decision, this one alone says what was counted in it.
+      // Compaction may have removed the record of the decision. Then only this record shows which counts the
+      // notice contained.
       if (notice.kind === 'paced' || notice.kind === 'dead_letters') this.#dropBefore(notice)
       return
     }
@@ -80,12 +81,12 @@ export class Board {
     return this.#told.get(key)
   }
 
-  /** All that was told, with its key. */
+  /** Returns the last notices of each kind and subject, with their keys. */
   allTold(): readonly (readonly [key: string, told: Told])[] {
     return [...this.#told]
   }
 
-  /** Notices that were decided, and of which nobody has said that they are sent. */
+  /** Returns notices that were decided, and that no record reports as sent. */
   unsent(): readonly Notice[] {
     return [...this.#told.values()].flatMap(({ notice, isSent }) => (isSent ? [] : [notice]))
   }
@@ -94,19 +95,19 @@ export class Board {
     return this.#tallies[kind]
   }
 
-  /** Forgets what was counted of a destination since its last notice. */
+  /** Drops the counts of a destination since its last notice. */
   dropTally(kind: CountedKind, destinationId: string): void {
     this.#tallies[kind].delete(destinationId)
   }
 
-  /** When a hook last took something, since it was said to fail; 0: it has not. */
+  /** Returns when a hook last accepted a request after its `failing` notice; 0 if it hasn't. */
   answeredMs(hook: HookName): number {
     return this.#answered.get(hookKey(hook)) ?? 0
   }
 
   /**
-   * The hooks that fail by reports since `sinceMs`, each once: since the first of them, with the outcome of
-   * the last.
+   * Returns the hooks that fail according to reports since `sinceMs`, each once. A hook has the earliest
+   * start of all reports, and the outcome of the last failure.
    */
   failing(sinceMs: number): ReadonlyMap<string, SeenHook> {
     const failing = new Map<string, SeenHook>()
@@ -120,7 +121,7 @@ export class Board {
     return failing
   }
 
-  /** Processes that have reported nothing since `sinceMs`. */
+  /** Returns the processes that have reported nothing since `sinceMs`. */
   silent(sinceMs: number): readonly string[] {
     return [...this.#reports].flatMap(([reporter, { seenMs }]) => (seenMs < sinceMs ? [reporter] : []))
   }

@@ -2,25 +2,25 @@ import { type Board, type CountedKind, countedKinds, hookKey, type SeenHook } fr
 import { type Notice, sumOf } from './notice.ts'
 import { toldKey } from './notice-record.ts'
 
-/** When what becomes a notice. Times are milliseconds. */
+/** Conditions for notices. Times are milliseconds. */
 export type Terms = {
-  /** How long a destination lacks values before that is told. */
+  /** Time that a destination must lack values before there is a notice about it. */
   readonly failingAfterMs: number
-  /** At most one notice of a kind is made of the same in this time. */
+  /** Time in which at most one notice of a kind is made about the same subject. */
   readonly windowMs: number
-  /** So many in a window are told; 0: none ever. */
+  /** Counts in a window from which there is a notice; 0: there never is. */
   readonly least: Readonly<Record<CountedKind, number>>
-  /** A report that is older says nothing any more. */
+  /** Age from which a report no longer counts. */
   readonly staleMs: number
-  /** So long nobody may see a hook fail that has taken something. */
+  /** Time that a hook must work without a reported failure before it counts as recovered. */
   readonly wellMs: number
 }
 
-/** What is so now, beside what was reported. */
+/** The present situation, in addition to the reports. */
 export type Situation = {
-  /** Epoch milliseconds. */
+  /** The present time, in epoch milliseconds. */
   readonly nowMs: number
-  /** Whether the catalog has a hook, or with no hook a destination. */
+  /** Returns true if the catalog has the hook, or, without a `hookId`, the destination. */
   readonly isKnown: (destinationId: string, hookId?: string) => boolean
   /** Destinations of the catalog that need a backfill, each with its space. */
   readonly behind: readonly { readonly destinationId: string; readonly spaceId: string }[]
@@ -28,28 +28,33 @@ export type Situation = {
 
 export type Decided = {
   readonly notices: readonly Notice[]
-  /** Keys of what was told, and is over. */
+  /** Keys of notices to forget: they are over, or the catalog no longer has their hook or destination. */
   readonly forgotten: readonly string[]
   /**
-   * Hooks that have begun to fail again, of which nothing is told: the window of the notice before isn't
-   * over.
+   * Number of hooks that have begun to fail again without a new notice, because the window of the previous
+   * one isn't over.
    */
   readonly coalesced: number
 }
 
-/** More than this wait for the next time: an outage of everybody's is told in steps. */
+/**
+ * Limit on notices at once. The others wait for the next time, so an outage of all destinations is reported
+ * in steps.
+ */
 const mostAtOnce = 100
 
 /**
- * Decides what is told. What it keeps is beside the point: one that begins anew, as another process does,
- * decides the same from the board, a little later.
+ * Decides which notices are made. Its own state is not essential: a new decider, for example in another
+ * process, decides the same from the board, a little later.
  */
 export class Decider {
   readonly #terms: Terms
-  /** Hooks that fail and are not told, by the window of the notice before. */
+  /** Hooks that fail without a new notice, because the window of the previous one isn't over. */
   #heldBack = new Set<string>()
   readonly #times = new Map<string, number>()
-  /** Since when a hook that was told works, and when it first took something. */
+  /**
+   * The hooks with a `failing` notice that work: since when each works, and when it first accepted a request.
+   */
   readonly #well = new Map<string, { readonly sinceMs: number; readonly answeredMs: number }>()
   #behindSince = new Map<string, number>()
   #begunMs: number | undefined
@@ -81,7 +86,7 @@ export class Decider {
     }
   }
 
-  /** Hooks that fail, and of which that is not told. */
+  /** Decides about hooks that fail and have no `failing` notice. */
   #begun(
     board: Board,
     failing: ReadonlyMap<string, SeenHook>,
@@ -101,7 +106,7 @@ export class Decider {
         this.#times.set(key, (this.#times.get(key) ?? 0) + 1)
         continue
       }
-      // One that was held back until now is among those that were counted.
+      // A hook that was held back until now has been counted already.
       const times = Math.max(1, (this.#times.get(key) ?? 0) + (this.#heldBack.has(key) ? 0 : 1))
       notices.push({ kind: 'failing', destinationId, hookId, sinceMs, atMs: nowMs, lastOutcome, times })
       this.#times.delete(key)
@@ -110,7 +115,10 @@ export class Decider {
     return { notices, coalesced }
   }
 
-  /** Hooks that were told to fail, have taken something since, and that nobody sees fail after that. */
+  /**
+   * Decides about hooks with a `failing` notice that have accepted a request since, and that no process has
+   * seen fail after that.
+   */
   #recovered(
     board: Board,
     failing: ReadonlyMap<string, SeenHook>,
@@ -133,7 +141,10 @@ export class Decider {
     })
   }
 
-  /** A destination with a hook that fails is slow for that reason, which is told. */
+  /**
+   * Decides about counts. A destination with a failing hook is slow for that reason, which has its own
+   * notice. So its `paced` counts are dropped.
+   */
   #counted(
     kind: CountedKind,
     board: Board,
@@ -157,7 +168,8 @@ export class Decider {
   }
 
   /**
-   * Destinations that have lacked values for a while: what a first sync makes up for by itself isn't told.
+   * Decides about destinations that have lacked values for a while. There is no notice about values that a
+   * first sync soon makes up for.
    */
   #behind(board: Board, { nowMs, behind }: Situation): readonly Notice[] {
     const since = new Map<string, number>()
@@ -172,11 +184,14 @@ export class Decider {
     return notices
   }
 
-  /** A destination that has all of its values again may be told of anew, a window later. */
+  /**
+   * Returns true if a destination has all of its values again, and a window has passed since the notice. Then
+   * there may be another notice about it.
+   */
   #isOver(notice: Notice, { nowMs }: Situation): boolean {
     if (notice.kind !== 'needs_backfill') return false
     const { failingAfterMs, windowMs } = this.#terms
-    // Who has just begun may not know yet which destinations need one.
+    // A process that has just begun may not know yet which destinations need a backfill.
     const isNew = nowMs - (this.#begunMs ?? nowMs) < failingAfterMs
     const key = toldKey('needs_backfill', notice.destinationId, notice.spaceId)
     return !isNew && !this.#behindSince.has(key) && nowMs - notice.atMs >= windowMs
@@ -184,8 +199,8 @@ export class Decider {
 }
 
 /**
- * Drops what this process has added up while another one decided: nobody told it which windows were over, nor
- * which destinations failed at the time.
+ * Drops counts that this process collected while another process decided. The other process didn't report
+ * which windows were over, nor which destinations failed at the time.
  */
 function dropInherited(board: Board, windowFromMs: number): void {
   for (const [destinationId] of board.tallies('paced')) board.dropTally('paced', destinationId)
@@ -195,7 +210,7 @@ function dropInherited(board: Board, windowFromMs: number): void {
 
 type ToldHook = Extract<Notice, { kind: 'failing' }>
 
-/** Hooks of which was told that they fail, and not that they have recovered. */
+/** Returns the hooks with a `failing` notice and no `recovered` notice after it. */
 export function toldHooks(board: Board): readonly ToldHook[] {
   return board.allTold().flatMap(([, { notice }]) => {
     if (notice.kind !== 'failing') return []

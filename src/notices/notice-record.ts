@@ -4,10 +4,12 @@ import { type Notice, type NoticeKind, noticeKinds, subjectOf } from './notice.t
 
 /**
  * The records of the topic `notices`, whose keys are JSON lists:
- * - `["report", REPORTER]`: what a process has seen of hooks and destinations, a few times a minute while
- *   there is something;
- * - `["told", KIND, DESTINATION, SUBJECT]`: the last notice of a kind. It is written before the notice is
- *   sent, and once more when it is: whoever comes next sends what was not.
+ *
+ * - `["report", REPORTER]`: the observations of a process about hooks and destinations, a few times a minute
+ *   while there are any.
+ * - `["told", KIND, DESTINATION, SUBJECT]`: the last notice of a kind. A process writes it before it sends
+ *   the notice and again afterwards. After a crash, the next process sends every notice whose second record
+ *   is missing.
  */
 
 const failingHook = Type.Object({
@@ -34,15 +36,15 @@ const reportSchema = Type.Object({
   counts: Type.Array(countedDestination),
 })
 
-/** A hook that fails, as one process sees it. Times are epoch milliseconds. */
+/** A failing hook, as one process sees it. Times are epoch milliseconds. */
 export type FailingHook = Readonly<Static<typeof failingHook>>
-/** A hook that was said to fail, and has taken something since. */
+/** A hook with a `failing` notice that has accepted a request since. */
 export type AnsweredHook = Readonly<Static<typeof answeredHook>>
-/** What became of deliveries of a destination since the report before, by reason. */
+/** Counts of a destination's deliveries since the previous report, by reason. */
 export type CountedDestination = Readonly<Static<typeof countedDestination>>
 
 export type Report = {
-  /** All that fail now. */
+  /** The hooks that fail now. */
   readonly failing: readonly FailingHook[]
   readonly answered: readonly AnsweredHook[]
   readonly counts: readonly CountedDestination[]
@@ -96,7 +98,7 @@ export function encodeTold(told: Told): Encoded {
   return { key: Buffer.from(toldKeyOf(told.notice)), value: encode(told) }
 }
 
-/** Removes what was told under a key. */
+/** Encodes the removal of the notice under a key. */
 export function encodeForgotten(key: string): Encoded {
   return { key: Buffer.from(key), value: null }
 }
@@ -105,7 +107,7 @@ function encode(value: object | undefined): Buffer | null {
   return value === undefined ? null : Buffer.from(JSON.stringify(value))
 }
 
-/** The key of the last notice of this kind about the same. */
+/** Returns the key of the last notice of this kind and subject. */
 function toldKeyOf(notice: Notice): string {
   return toldKey(notice.kind, notice.destinationId, subjectOf(notice))
 }
@@ -117,7 +119,7 @@ export function toldKey(kind: NoticeKind, destinationId: string, subject = ''): 
 const checkReport = Compile(reportSchema)
 const checkTold = Compile(toldSchema)
 
-/** `undefined` for what this version has not written. Never throws. */
+/** Decodes a record. Returns `undefined` if this version has not written it. Never throws. */
 export function decodeRecord(key: Buffer, value: Buffer | null): LogRecord | undefined {
   const text = key.toString()
   const names = parse(text)

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 
 /**
- * What a customer is told of a destination. Times are epoch milliseconds. One notice stays the same object of
- * plain data from the moment that it is decided: whoever sends it again sends the same `messageId`.
+ * A notice to a customer about a destination. Times are epoch milliseconds. Once decided, a notice is plain
+ * data that never changes. So whoever sends it again sends the same `messageId`.
  */
 export type Notice =
-  /** `times`: how often it has begun to fail since the notice before, this one included. */
+  /** `times`: how often the hook has begun to fail since the previous notice, this time included. */
   | (OfHook & { readonly kind: 'failing'; readonly lastOutcome: string; readonly times: number })
   | (OfHook & { readonly kind: 'recovered' })
   | (Counted & { readonly kind: 'paced' })
@@ -20,12 +20,12 @@ export type Notice =
 type OfHook = {
   readonly destinationId: string
   readonly hookId: string
-  /** Since when it fails, or has failed. */
+  /** The time when the hook began to fail. */
   readonly sinceMs: number
   readonly atMs: number
 }
 
-/** `counts`: how many of which reason since `sinceMs`. */
+/** `counts`: counts by reason since `sinceMs`. */
 type Counted = {
   readonly destinationId: string
   readonly sinceMs: number
@@ -44,12 +44,12 @@ export const noticeKinds: readonly NoticeKind[] = [
 ]
 
 /**
- * A Segment message, as it is written to `events`. `key` is that of its record: notices of a destination are
- * in one partition.
+ * A Segment message, as it is written to `events`. `key` is the key of its record, so all notices of a
+ * destination are in one partition.
  */
 export type NoticeMessage = { readonly messageId: string; readonly key: string; readonly text: string }
 
-/** What a notice is about: at most one of a kind is told of it in a time. */
+/** Returns the subject of a notice. In a window there is at most one notice of a kind about it. */
 export function subjectOf(notice: Notice): string {
   switch (notice.kind) {
     case 'failing':
@@ -63,7 +63,10 @@ export function subjectOf(notice: Notice): string {
   }
 }
 
-/** The same notice gives the same bytes. `nameOf`: what the catalog calls a destination. */
+/**
+ * Returns the message of a notice. The same notice always has the same bytes. `nameOf` returns the name of a
+ * destination in the catalog.
+ */
 export function messageOf(notice: Notice, nameOf: (destinationId: string) => string): NoticeMessage {
   const { destinationId, atMs } = notice
   const messageId = idOf(notice)
@@ -83,7 +86,7 @@ export function messageOf(notice: Notice, nameOf: (destinationId: string) => str
   return { messageId, key: destinationId, text: JSON.stringify(message) }
 }
 
-/** The `event` of such a message. */
+/** Returns the `event` of a notice's message. */
 export function eventOf(kind: NoticeKind): string {
   switch (kind) {
     case 'failing':
@@ -136,7 +139,10 @@ function adviceOf(notice: Notice): string {
   }
 }
 
-/** Depends on what is told, and on nothing else: receivers, and Sluice itself, know a repeat by it. */
+/**
+ * Returns the `messageId` of a notice. It depends only on what the notice reports: receivers, and Sluice
+ * itself, recognize a repeat by it.
+ */
 function idOf(notice: Notice): string {
   const { kind, destinationId, atMs } = notice
   const episodeMs = kind === 'failing' || kind === 'recovered' ? notice.sinceMs : atMs

@@ -15,53 +15,58 @@ export type ReadRecord = {
 }
 
 export type NotifierOptions = {
-  /** This process among all that report. */
+  /** The name of this process among all that report. */
   readonly reporter: string
   readonly terms: Terms
-  /** How often it looks, in milliseconds. */
+  /** Time between two looks, in milliseconds. */
   readonly everyMs: number
   readonly watch: Watch
-  /** The records of the topic `notices` from an offset to the end as of the call. */
+  /** Reads the records of the topic `notices` from an offset to the end as of the call. */
   readonly read: (from: number) => AsyncIterable<readonly ReadRecord[]>
-  /** Writes a record there. These two resolve once all in-sync replicas have it. */
+  /**
+   * Writes a record to the topic `notices`. Like `send`, it resolves once all in-sync replicas have the
+   * record.
+   */
   readonly write: (record: { readonly key: Buffer; readonly value: Buffer | null }) => Promise<void>
-  /** Writes a notice to `events`. False: Kafka will never take it. */
+  /** Writes a notice to `events`. Resolves with false if Kafka will never accept it. */
   readonly send: (message: NoticeMessage) => Promise<boolean>
   readonly openHooks: () => readonly OpenHook[]
-  /** Whether the catalog has the source of notices, with somebody who gets them. */
+  /** Returns true if the catalog has the source of notices, and a destination that gets them. */
   readonly isWanted: () => boolean
-  /** Whether the group has heard of this process within its session: then nobody else has its units. */
+  /**
+   * Returns true if the group has heard from this process within its session. Then nobody else has its units.
+   */
   readonly isOwner: () => boolean
   readonly situation: () => Omit<Situation, 'nowMs'>
   readonly nameOf: (destinationId: string) => string
   readonly observer: NotifierObserver
-  /** Epoch milliseconds. */
+  /** Returns epoch milliseconds. */
   readonly now: () => number
 }
 
 export type NotifierObserver = {
   sent(notice: Notice): void
   dropped(kind: NoticeKind, why: 'coalesced' | 'refused', count: number): void
-  /** It is tried again. `isNew`: it worked before. */
+  /** Called when a look failed. The notifier tries again. `isNew`: the previous look succeeded. */
   failed(error: unknown, isNew: boolean): void
-  /** It works again. */
+  /** Called when a look succeeds again. */
   recovered(): void
 }
 
-/** A process that has said nothing for so long is gone, and so is its record. */
+/** Time without a report after which a process counts as gone, and its record is removed. */
 const goneAfterMs = 3_600_000
 
 /**
- * Reports what this process sees of failing hooks, and decides for all processes what is told of them where
- * it owns the unit that does so. A notice is written to the topic `notices`, sent, and written as sent:
- * whoever owns the unit next goes on there, with the same `messageId`.
+ * Reports the failing hooks that this process sees. If it owns the unit that decides, it also decides about
+ * notices for all processes. A notice is written to the topic `notices`, sent, and written as sent. The next
+ * owner of the unit continues there, with the same `messageId`.
  */
 export class Notifier {
   readonly #options: NotifierOptions
   readonly #board = new Board()
   #decider: Decider
   #position = 0
-  /** The topic was read to its end once: what it had before is as old as its records say. */
+  /** True once the topic was read to its end. Records before that are as old as their timestamps. */
   #hasCaughtUp = false
   #hasReported = false
   #isDeciding = false
@@ -75,18 +80,18 @@ export class Notifier {
     this.#loop = this.#run()
   }
 
-  /** The unit that decides is ours. */
+  /** Starts to decide, because this process has the unit that does so. */
   acquire(): void {
     this.#decider = new Decider(this.#options.terms)
     this.#isDeciding = true
   }
 
-  /** It isn't any more. */
+  /** Stops deciding, because the unit was lost. */
   release(): void {
     this.#isDeciding = false
   }
 
-  /** What is under way is given up; another process goes on with it. */
+  /** Stops. Another process continues the work under way. */
   async stop(): Promise<void> {
     this.#isDeciding = false
     this.#stopping.abort()
@@ -136,8 +141,8 @@ export class Notifier {
   }
 
   /**
-   * All that fails is told at each look, for as long as something does: a process that says nothing any more
-   * is gone.
+   * Reports all failing hooks at each look, as long as any hook fails. A process that doesn't report any more
+   * counts as gone.
    */
   async #report(): Promise<void> {
     const { watch, openHooks, write, reporter } = this.#options

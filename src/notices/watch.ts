@@ -5,35 +5,35 @@ import type { OpenHook, ParkReason, PipelineObserver } from '../pipeline/pipelin
 import type { AnsweredHook, CountedDestination, FailingHook, Report } from './notice-record.ts'
 
 export type WatchOptions = {
-  /** The source of notices: what becomes of its own messages is never looked at. */
+  /** The id of the source of notices. The watch ignores deliveries of that source's own messages. */
   readonly sourceId: string
-  /** A hook fails when it has failed for so long, in milliseconds. */
+  /** Time that a hook must have failed before it counts as failing, in milliseconds. */
   readonly failingAfterMs: number
-  /** Epoch milliseconds. */
+  /** Returns epoch milliseconds. */
   readonly now: () => number
 }
 
-/** Fewer failures than this say nothing of a hook. */
+/** Number of failures below which a hook doesn't count as failing. */
 const leastFailures = 3
 /**
- * A message is tried once an hour at least: of a hook that nothing was sent to for so long, nobody knows how
- * it is.
+ * Time without a request after which the state of a hook is unknown. A message is tried at least once an
+ * hour.
  */
 const quietMs = 65 * 60_000
 /**
- * What a report holds of each; the rest waits for the next one. A thousand of them are within a record's
- * limit.
+ * Limit on each list of a report; the rest waits for the next report. A thousand entries are within a
+ * record's limit.
  */
 const mostOfEach = 500
 
-/** A hook that has failed, or that is said to fail. */
+/** A hook that has failed, or that has a `failing` notice. */
 type Watched = {
-  /** Since its last success. */
+  /** Number of failures since the last success. */
   failures: number
   sinceMs: number
   lastFailedMs: number
   lastOutcome: Outcome | undefined
-  /** When it last took something; 0: that is reported, or wasn't. */
+  /** The time when the hook last accepted a request. 0 after it was reported, and before it happened. */
   answeredMs: number
   isTold: boolean
 }
@@ -41,8 +41,9 @@ type Watched = {
 type Counts = { readonly paced: Map<string, number>; readonly deadLetters: Map<string, number> }
 
 /**
- * What one process sees of hooks that fail, of dead letters and of deliveries that are put off, until it is
- * reported. While it is off it looks at nothing. A success of a hook that never failed costs one comparison.
+ * Collects what one process sees of failing hooks, of dead letters and of deliveries that are put off, until
+ * it is reported. While it is off it ignores all of this. A success of a hook that never failed costs one
+ * comparison.
  */
 export class Watch {
   readonly #options: WatchOptions
@@ -76,14 +77,14 @@ export class Watch {
     this.#counts.clear()
   }
 
-  /** The hooks that were said to fail: their successes are reported. */
+  /** Sets the hooks with a `failing` notice, whose successes are then reported. */
   follow(told: readonly { readonly destinationId: string; readonly hookId: string }[]): void {
     for (const ofDestination of this.#hooks.values())
       for (const watched of ofDestination.values()) watched.isTold = false
     for (const { destinationId, hookId } of told) this.#watchedOf(destinationId, hookId).isTold = true
   }
 
-  /** What there is to report; it is reported then. `open`: the hooks whose breakers are open. */
+  /** Returns the report, and starts the next one. `open`: the hooks whose breakers are open. */
   take(open: readonly OpenHook[]): Report {
     const nowMs = this.#options.now()
     const openForMs = new Map(open.map((hook) => [keyOf(hook), hook.openForMs]))
@@ -132,8 +133,8 @@ export class Watch {
   }
 
   /**
-   * `undefined` where it doesn't fail, or not for long enough. One whose breaker is open may take something
-   * now and then.
+   * Returns since when the hook fails; `undefined` if it doesn't fail, or not for long enough. A hook whose
+   * breaker is open fails even if it accepts a request now and then.
    */
   #failingSince(
     { failures, sinceMs, lastFailedMs }: Watched,
@@ -188,19 +189,22 @@ export class Watch {
 }
 
 /**
- * It works, as far as anybody can tell: a message that it refuses for good is a dead letter, and no failure
- * of the hook.
+ * Returns true if the hook works, as far as anybody can tell. A message that it refuses for good is a dead
+ * letter, and no failure of the hook.
  */
 function hasAnswered(outcome: Outcome, verdict: HookResult['verdict']): boolean {
   return outcome.kind === 'answer' && (verdict.kind !== 'retry' || isThrottled(outcome))
 }
 
-/** The URL works, and asks for less. */
+/** Returns true if the URL works, and asks for fewer requests. */
 function isThrottled(outcome: Outcome): boolean {
   return outcome.kind === 'answer' && outcome.status === 429
 }
 
-/** There was more than the destination takes. What a failing hook puts off by its tries is no such thing. */
+/**
+ * Returns true if the destination got more messages than it accepts. Deliveries that wait because a hook
+ * fails don't count.
+ */
 function isPaced(why: ParkReason): boolean {
   return why === 'paced' || why === 'overflow' || why === 'not_before'
 }

@@ -1,7 +1,10 @@
-/** A rate with a burst: `perSecond` tokens flow in, at most `burst` are kept. */
+/** A rate with a burst: `perSecond` tokens are added each second, and at most `burst` are kept. */
 export type Rate = { readonly perSecond: number; readonly burst: number }
 
-/** Times are milliseconds of one monotonic clock, given by the caller. Starts full. */
+/**
+ * A bucket of tokens, full at the start. All times are milliseconds of one monotonic clock, given by the
+ * caller.
+ */
 export class TokenBucket {
   #rate: Rate
   #tokens: number
@@ -13,7 +16,7 @@ export class TokenBucket {
     this.#atMs = nowMs
   }
 
-  /** The rate may change at any time: a destination's share follows the partitions that this member owns. */
+  /** Changes the rate. A destination's share changes with the partitions that this member owns. */
   setRate(rate: Rate, nowMs: number): void {
     this.#refill(nowMs)
     this.#rate = rate
@@ -21,9 +24,9 @@ export class TokenBucket {
   }
 
   /**
-   * Takes `count` tokens, and gives 0; or takes none, and gives how many milliseconds until it would. One
-   * token is enough for any count, and the others are owed: a count above the burst would otherwise wait for
-   * ever.
+   * Takes `count` tokens and returns 0. Otherwise takes none, and returns the milliseconds until a call would
+   * succeed. One token is enough for any count; the missing ones become a debt that later tokens repay. A
+   * count above the burst would otherwise wait forever.
    */
   take(nowMs: number, count = 1): number {
     this.#refill(nowMs)
@@ -34,12 +37,12 @@ export class TokenBucket {
     return Math.ceil(((1 - this.#tokens) / this.#rate.perSecond) * 1000)
   }
 
-  /** What was taken for nothing. */
+  /** Puts back tokens that were taken and not used. */
   giveBack(count: number): void {
     this.#tokens = Math.min(this.#rate.burst, this.#tokens + count)
   }
 
-  /** Nothing would be forgotten by making a new one. */
+  /** Returns true if the bucket is full, so that a new one would be the same. */
   isFull(nowMs: number): boolean {
     this.#refill(nowMs)
     return this.#tokens >= this.#rate.burst

@@ -1,4 +1,4 @@
-/** First in, first out, at the same cost however long it is. */
+/** First in, first out. The cost doesn't depend on the length. */
 export class Fifo<T> {
   #items: (T | undefined)[] = []
   #head = 0
@@ -26,7 +26,7 @@ export class Fifo<T> {
     return item
   }
 
-  /** Takes out those that are to go; the others keep their order. */
+  /** Removes the items for which `isToGo` returns true. The others keep their order. */
   take(isToGo: (item: T) => boolean): T[] {
     const gone: T[] = []
     const kept: T[] = []

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { FramedReason } from './frame.ts'
 
-/** What is wrong with a value, thrown from the depth of it. Goes no further than `createAvroReader`. */
+/** The fault of a value, thrown from within it. `createAvroReader` catches it. */
 export class AvroFault extends Error {
   readonly reason: FramedReason
 
@@ -12,20 +12,21 @@ export class AvroFault extends Error {
 }
 
 /**
- * Items that take no bytes, such as nulls, could be claimed without end: beyond the bytes of a value it has
- * so many.
+ * Number of items that a value may have in addition to its bytes. Items that take no bytes, such as nulls,
+ * could otherwise be claimed without end.
  */
 const spareItems = 1_000
 /**
- * Records take no bytes of their own: one that has another twice, and that one another twice, is soon of more
- * fields than memory has room for. Beyond these, so many a byte.
+ * Limit on the fields of a value: this number, and `fieldsPerByte` for each byte. Records take no bytes of
+ * their own. A record that holds another twice, which holds another twice, soon has more fields than memory
+ * has room for.
  */
 const spareFields = 10_000
 const fieldsPerByte = 8
 
 /**
- * Reads the primitives of Avro's binary encoding from the beginning of a value to its end. Whatever the bytes
- * are, it ends: each item of an array or a map, and each field, is counted against the value's length before
+ * Reads the primitives of Avro's binary encoding from the beginning of a value to its end. It ends whatever
+ * the bytes are: each item of an array or a map, and each field, is counted against the value's length before
  * it is read. Throws an AvroFault.
  */
 export class Cursor {
@@ -40,7 +41,7 @@ export class Cursor {
     this.#fieldsLeft = bytes.length * fieldsPerByte + spareFields
   }
 
-  /** Bytes that were not read yet. */
+  /** Number of bytes that were not read yet. */
   get left(): number {
     return this.#bytes.length - this.#at
   }
@@ -57,7 +58,7 @@ export class Cursor {
     return value
   }
 
-  /** Zigzag, seven bits a byte. A bigint where a number isn't exact. */
+  /** Reads a long: zigzag, seven bits a byte. Returns a bigint if a number isn't exact. */
   long(): number | bigint {
     let low = 0
     for (let shift = 0; shift < 28; shift += 7) {
@@ -65,7 +66,7 @@ export class Cursor {
       low |= (byte & 0x7f) << shift
       if (byte < 0x80) return (low >>> 1) ^ -(low & 1)
     }
-    // Exact up to 49 bits, which is enough for a time in milliseconds.
+    // The sum is exact up to 49 bits, which is enough for a time in milliseconds.
     let middle = low
     for (let unit = 2 ** 28; unit < 2 ** 49; unit *= 128) {
       const byte = this.#byte()
@@ -81,7 +82,7 @@ export class Cursor {
     throw mismatch('a number has more than 64 bits')
   }
 
-  /** A long that a number holds exactly. */
+  /** Reads a long that a number holds exactly. */
   integer(): number {
     const value = this.long()
     if (typeof value === 'bigint') throw mismatch('a length or an index is out of range')
@@ -96,7 +97,7 @@ export class Cursor {
     return finite(this.#bytes.readDoubleLE(this.#skip(8)))
   }
 
-  /** So many bytes; no copy. */
+  /** Reads `length` bytes, without a copy. */
   fixed(length: number): Buffer {
     const start = this.#skip(length)
     return this.#bytes.subarray(start, this.#at)
@@ -110,19 +111,19 @@ export class Cursor {
     const length = this.integer()
     const start = this.#skip(length)
     const text = this.#bytes.toString('utf8', start, this.#at)
-    // What can't be decoded becomes U+FFFD, which can also be there in its own right.
+    // Bytes that can't be decoded become U+FFFD, but the text may also contain that character itself.
     if (text.includes('\ufffd') && !isUtf8(this.#bytes.subarray(start, this.#at))) {
       throw new AvroFault('not_utf8', 'a string is not UTF-8')
     }
     return text
   }
 
-  /** How many items the next block of an array or a map has; 0 at its end. */
+  /** Reads the number of items in the next block of an array or a map; 0 at its end. */
   blockLength(): number {
     let length = this.integer()
     if (length < 0) {
       length = -length
-      // The size of the block, for who wants to pass over it.
+      // This is the size of the block, for readers that want to skip it.
       this.integer()
     }
     this.#itemsLeft -= length
@@ -130,7 +131,7 @@ export class Cursor {
     return length
   }
 
-  /** To be called before the fields of a record are read. */
+  /** Counts the fields of a record. Call it before they are read. */
   countFields(count: number): void {
     this.#fieldsLeft -= count
     if (this.#fieldsLeft < 0) throw mismatch('its records have too many fields for its length')
@@ -143,7 +144,7 @@ export class Cursor {
     return byte
   }
 
-  /** Gives where it was. */
+  /** Moves past `length` bytes, and returns the place before them. */
   #skip(length: number): number {
     const start = this.#at
     if (length < 0 || length > this.left) throw tooShort()

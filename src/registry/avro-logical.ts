@@ -2,15 +2,12 @@ import avro, { type Schema } from 'avsc'
 import { AvroFault, type Cursor } from './avro-cursor.ts'
 
 /**
- * A type with a meaning beyond its bytes, as far as it has a text of its own in JSON. avsc builds it in place
- * of the underlying type; its bytes are the same.
+ * A logical type that has a text of its own in JSON. avsc builds it in place of the underlying type, whose
+ * bytes are the same.
  */
 export class NamedType extends avro.types.LogicalType {
   readonly logicalName: string
-  /**
-   * Of a decimal: how many digits are behind the point. Undefined when the schema gives none that can be
-   * used.
-   */
+  /** The number of digits after the point of a decimal. `undefined` if the schema has no usable scale. */
   readonly scale: number | undefined
 
   constructor(schema: Schema, options?: unknown) {
@@ -21,7 +18,7 @@ export class NamedType extends avro.types.LogicalType {
     this.scale = typeof scale === 'number' && scale >= 0 && scale <= maxScale ? Math.trunc(scale) : undefined
   }
 
-  // Defaults of a schema pass through these; values are read by `logicalReader`.
+  // avsc passes defaults of a schema through these methods. `logicalReader` reads values.
   protected override _fromValue(value: unknown): unknown {
     return value
   }
@@ -36,7 +33,8 @@ export class NamedType extends avro.types.LogicalType {
 }
 
 /**
- * For avsc. Any other logical type is ignored, as Avro wants it: its value is that of the underlying type.
+ * The logical types for avsc. Any other logical type is ignored, as Avro demands: its value is that of the
+ * underlying type.
  */
 export const logicalTypes: Readonly<Record<string, typeof NamedType>> = Object.fromEntries(
   [
@@ -55,9 +53,9 @@ export const logicalTypes: Readonly<Record<string, typeof NamedType>> = Object.f
 )
 
 /**
- * How the values of a logical type are read; `undefined` where the name doesn't go with the underlying type,
- * and so means nothing. Moments, dates and times become ISO 8601, as in messages; a decimal becomes a number
- * where one is exact, else text.
+ * Returns the reader for the values of a logical type. Returns `undefined` if the name doesn't fit the
+ * underlying type, and so has no meaning. Moments, dates and times become ISO 8601, as in messages. A decimal
+ * becomes a number if the number is exact, else text.
  */
 export function logicalReader(type: NamedType): ((cursor: Cursor) => unknown) | undefined {
   const { logicalName, scale, underlyingType } = type
@@ -111,16 +109,19 @@ function fixedReader(
 
 const dayMs = 86_400_000
 const uuidBytes = 16
-/** More digits than any database has; the time to write one out grows with their square. */
+/**
+ * Limit on a decimal. It has more digits than any database supports, and the time to write one grows with
+ * their square.
+ */
 const maxDecimalBytes = 128
 const maxScale = 300
-/** A double holds every decimal of so many digits, if its exponent is small too. */
+/** Limits within which a double holds every decimal exactly. */
 const exactDigits = 15
 const exactScale = 22
 
 /**
- * `2009-11-10T23:00:00.000`; finer digits are there when they aren't all 0. `digits` is how fine the unit is:
- * 3, 6 or 9.
+ * Formats a moment: `2009-11-10T23:00:00.000`, with finer digits unless they are all 0. `digits` is the
+ * precision of the unit: 3, 6 or 9.
  */
 function momentText(value: number | bigint, digits: number): string {
   if (digits === 3 && typeof value === 'number') return isoText(value).slice(0, -1)
@@ -146,7 +147,7 @@ function isoText(ms: number): string {
   return date.toISOString()
 }
 
-/** Two's complement, big-endian. */
+/** Reads a decimal in two's complement, big-endian. */
 function decimal(bytes: Buffer, scale: number): number | string {
   if (bytes.length > maxDecimalBytes) throw outOfRange(`a decimal has more than ${maxDecimalBytes} bytes`)
   const unscaled =

@@ -7,13 +7,13 @@ import { type PayloadReader, refuseFramed } from './frame.ts'
 type Read = (cursor: Cursor) => unknown
 
 /**
- * Makes a reader of Avro's binary encoding, whose values come out as JSON:
+ * Creates a reader of Avro's binary encoding, whose values become JSON:
  *
- * - a null in a field whose default is null is left out: that is how Avro spells an optional field that isn't
- *   there. Other nulls stay (fields without that default, items, values of maps);
- * - a union is its value alone, without the name of its branch;
- * - a long beyond 2^53 is text, since a number would be another one in most receivers;
- * - bytes and fixed are base64, an enum is its symbol; logical types see `logicalReader`;
+ * - A null in a field whose default is null is left out, because that is how Avro spells an absent optional
+ *   field. Other nulls stay (fields without that default, items, values of maps).
+ * - A union is its value alone, without the name of its branch.
+ * - A long beyond 2^53 is text, because most receivers would read a number inexactly.
+ * - Bytes and fixed are base64, an enum is its symbol. `logicalReader` describes logical types.
  * - NaN and infinities are refused, and strings that aren't UTF-8.
  *
  * avsc's own decoder would hang on a value that claims an array of 2^50 items, take `__proto__` for the
@@ -29,7 +29,7 @@ export function createAvroReader(type: Type): PayloadReader {
       return { ok: true, value: Buffer.from(JSON.stringify(value)) }
     } catch (error) {
       if (error instanceof AvroFault) return refuseFramed(error.reason, error.message)
-      // The stack, of values within values.
+      // Values within values have exhausted the stack.
       if (error instanceof RangeError) return refuseFramed('schema_mismatch', 'it is nested too deeply')
       throw error
     }
@@ -39,7 +39,7 @@ export function createAvroReader(type: Type): PayloadReader {
 function readerOf(type: Type, made: Map<Type, Read>): Read {
   const known = made.get(type)
   if (known !== undefined) return known
-  // A record can hold itself: within, it is read by what will have been made.
+  // A record can hold itself. The inner reader then calls the reader that is set below.
   const later: { read: Read } = { read: () => undefined }
   made.set(type, (cursor) => later.read(cursor))
   later.read = makeReader(type, made)
@@ -138,7 +138,7 @@ function enumReader({ symbols }: types.EnumType): Read {
   }
 }
 
-/** To assign `__proto__` would set the prototype. */
+/** Sets a field. Assigning `__proto__` would set the prototype, so that name is defined. */
 function put(object: Record<string, unknown>, name: string, value: unknown): void {
   if (name !== '__proto__') object[name] = value
   else Object.defineProperty(object, name, { value, writable: true, enumerable: true, configurable: true })

@@ -1,46 +1,51 @@
 import { type FramedRefusal, type PayloadReader, type PlainValue, readFrame, refuseFramed } from './frame.ts'
 import type { SchemaAnswer, SchemaSource } from './schema-source.ts'
 
-/** A framed value as plain JSON, or why it never will be. */
+/** A framed value as plain JSON, or the reason why it can never be read. */
 export type Decoded = PlainValue | FramedRefusal
 
 export type Decoder = {
   /**
-   * Takes a value that begins with the magic byte. Where its schema isn't known yet, a promise that resolves
-   * when it is worth asking again: that waits for as long as the registry can't be asked, and never rejects.
-   * After `stop` it stays open.
+   * Decodes a value that begins with the magic byte. If its schema isn't known yet, returns a promise that
+   * resolves when another call is worthwhile. The promise waits as long as the registry can't be asked, and
+   * never rejects. After `stop` it stays pending.
    */
   decode(value: Buffer): Decoded | Promise<void>
-  /** Asks no more. */
+  /** Stops asking the registry. */
   stop(): void
 }
 
 export type DecoderOptions = {
   source: SchemaSource
-  /** The registry has been asked once. */
+  /** Called after each request to the registry. */
   onAnswer: (kind: SchemaAnswer['kind']) => void
-  /** Some schema can't be had, for the reason given; then, that none is missing any more. */
+  /**
+   * Called when some schema can't be fetched, with the reason, and again when no schema is missing any more.
+   */
   onDown: (isDown: boolean, why: string) => void
-  /** Epoch milliseconds. */
+  /** Returns epoch milliseconds. */
   now: () => number
-  /** Resolves so much later; rejects when the signal is aborted. */
+  /** Resolves after `ms`. Rejects when the signal is aborted. */
   pause: (ms: number, signal: AbortSignal) => Promise<void>
 }
 
-/** After so long a refused id is asked for again: whoever has mended it need not start us anew. */
+/** Time after which a refused id is asked for again, so that a repair in the registry needs no restart. */
 const refusedForMs = 30_000
 /**
- * A node of the registry may not have heard yet of a schema that another one took: it is asked again before
- * it is believed.
+ * Number of denials after which a schema counts as unknown. A node of the registry may not know yet a schema
+ * that another node accepted, so it is asked again first.
  */
 const denialsBelieved = 3
 const denialPauseMs = 500
 const firstPauseMs = 500
 const longestPauseMs = 10_000
-/** Schemas never change, and services have a handful: a limit for those who make them up. */
+/**
+ * Limit on remembered schemas. Schemas never change and services have a handful, so it stops only producers
+ * that invent ids.
+ */
 const maxSchemas = 1_000
 
-/** Decodes by what a registry says, and remembers that. */
+/** Creates a decoder that asks a registry for schemas and remembers the answers. */
 export function createDecoder(options: DecoderOptions): Decoder {
   return new RegistryDecoder(options)
 }
@@ -50,9 +55,9 @@ class RegistryDecoder implements Decoder {
   readonly #stopping = new AbortController()
   readonly #readers = new Map<number, PayloadReader>()
   readonly #refused = new Map<number, { refusal: FramedRefusal; untilMs: number }>()
-  /** By schema: all that need one wait for the same answer. */
+  /** Lookups under way, by schema. All values that need a schema wait for the same answer. */
   readonly #lookups = new Map<number, Promise<void>>()
-  /** Schemas that could not be asked for when last tried. */
+  /** Schemas that could not be fetched at the last try. */
   readonly #failing = new Set<number>()
 
   constructor(options: DecoderOptions) {
@@ -153,7 +158,7 @@ function unusable(schemaId: number, why: string): FramedRefusal {
   return refuseFramed('unusable_schema', `Send with another schema than ${schemaId}: ${why}.`)
 }
 
-/** The oldest goes where there are too many. */
+/** Adds an entry. Drops the oldest entries if there are too many. */
 function keep<T>(map: Map<number, T>, schemaId: number, value: T): void {
   for (const oldest of map.keys()) {
     if (map.size < maxSchemas) break
@@ -162,7 +167,10 @@ function keep<T>(map: Map<number, T>, schemaId: number, value: T): void {
   map.set(schemaId, value)
 }
 
-/** Between a half and the whole of a time that doubles: several workers don't ask at once. */
+/**
+ * Returns a random part, at least half, of a time that doubles with each failure. So several workers don't
+ * ask at once.
+ */
 function backoffMs(failures: number): number {
   const wholeMs = Math.min(longestPauseMs, firstPauseMs * 2 ** (failures - 1))
   return wholeMs * (0.5 + Math.random() / 2)

@@ -1,19 +1,19 @@
 import type { Decoded } from './decoder.ts'
 import { type FramedRefusal, magicByte } from './frame.ts'
 
-/** What of a record matters here. */
+/** The part of a record that the intake needs. */
 export type Arriving = {
   readonly topic: string
   readonly partition: number
-  /** Its partition has moved to another member. */
+  /** True when the partition has moved to another member. */
   readonly isAbandoned: boolean
-  /** It isn't settled, and nothing is done with it here any more. */
+  /** Gives the record back unsettled. This worker does nothing more with it. */
   giveBack(): void
 }
 
 type Headers = Readonly<Record<string, Buffer | string | (Buffer | string)[] | undefined>>
 
-/** What a record holds: slices of a whole fetch. */
+/** The content of a record: slices of a whole fetch. */
 export type ArrivingContent = {
   readonly key: Buffer | null
   readonly value: Buffer | null
@@ -22,30 +22,33 @@ export type ArrivingContent = {
 }
 
 export type IntakeOptions<R extends Arriving> = {
-  /** Those whose values may be framed; records of others pass through. */
+  /** Topics whose values may be framed. Records of other topics pass through. */
   topics: ReadonlySet<string>
-  /** As `Decoder.decode`. */
+  /** The same as `Decoder.decode`. */
   decode: (value: Buffer) => Decoded | Promise<void>
-  /** Takes a record whose value is plain. Must not throw. */
+  /** Takes a record whose value is plain JSON. Must not throw. */
   next: (record: R, content: ArrivingContent) => void
-  /** Takes a record, as it came, whose value can't be made plain. */
+  /** Takes a record, as it came, whose value can't be decoded. */
   refuse: (record: R, content: ArrivingContent, refusal: FramedRefusal) => void
-  /** Stops and starts fetching from one partition. What was fetched of it already still comes. */
+  /** Stops or starts fetching from one partition. Records that were fetched before a stop still arrive. */
   setPartitionFull: (topic: string, partition: number, isFull: boolean) => void
 }
 
-/** Stands between the consumer and what takes plain JSON. */
+/** A step between the consumer and a receiver of plain JSON. */
 export type Intake<R extends Arriving> = {
   /**
-   * Passes a record on, in the order of its partition: at once, or when the schema that it or one before it
-   * needs is there.
+   * Passes a record on, in the order of its partition: at once, or when the schema is available that it, or a
+   * record before it, needs.
    */
   accept(record: R, content: ArrivingContent): void
-  /** Gives back what waits and was abandoned. Call it when partitions were lost. */
+  /** Gives back waiting records that are abandoned. Call it when partitions were lost. */
   letGoAbandoned(): void
-  /** Gives back all that waits. */
+  /** Gives back all waiting records. */
   stop(): void
-  /** Records that wait, and the partitions that they are of: no more of one than a fetch has brought. */
+  /**
+   * Waiting records, their bytes and their partitions. No partition has more of them than a fetch has
+   * brought.
+   */
   readonly held: { readonly records: number; readonly bytes: number; readonly partitions: number }
 }
 
@@ -55,14 +58,14 @@ export function createIntake<R extends Arriving>(options: IntakeOptions<R>): Int
 
 type Held<R> = { readonly record: R; readonly content: ArrivingContent; readonly bytes: number }
 
-/** The records of one partition, from the first that needs a schema on. */
+/** The waiting records of one partition, starting with the first that needs a schema. */
 type Line<R> = { readonly name: string; readonly waiting: Held<R>[] }
 
 class SchemaIntake<R extends Arriving> implements Intake<R> {
   readonly #options: IntakeOptions<R>
   /**
-   * By topic and partition. Invariant: a partition has a line while, and only while, it is not fetched
-   * because of us.
+   * Lines by topic and partition. Invariant: a partition has a line exactly while this intake has stopped its
+   * fetching.
    */
   readonly #lines = new Map<string, Line<R>>()
   #records = 0
@@ -106,7 +109,7 @@ class SchemaIntake<R extends Arriving> implements Intake<R> {
     void underWay.then(() => this.#goOn(started))
   }
 
-  /** Gives what to wait for where the record can't be passed on yet. */
+  /** Passes a record on. If that isn't possible yet, returns the promise to wait for. */
   #pass(record: R, content: ArrivingContent): Promise<void> | undefined {
     const { topics, decode, next, refuse } = this.#options
     const { key, value, headers } = content
@@ -121,7 +124,10 @@ class SchemaIntake<R extends Arriving> implements Intake<R> {
     return undefined
   }
 
-  /** What the first of the line has waited for is there. It may not be the only one to need something. */
+  /**
+   * Continues when the schema for the first record of the line is available. Later records may need other
+   * schemas.
+   */
   #goOn(line: Line<R>): void {
     if (this.#lines.get(line.name) !== line) return
     let passed = 0
@@ -169,7 +175,7 @@ function nameOf({ topic, partition }: Arriving): string {
   return `${topic}/${partition}`
 }
 
-/** A slice would keep the whole fetch in memory for as long as the registry is down. */
+/** Copies the content. A slice would keep the whole fetch in memory as long as the registry is down. */
 function copyOf({ key, value, headers, unreadable }: ArrivingContent): ArrivingContent {
   return {
     key: key && Buffer.from(key),
@@ -188,7 +194,7 @@ function copyHeaders(headers: Headers): Headers {
   )
 }
 
-/** A header may have no value (null), though the types of kafkajs don't say so. */
+/** Copies a header's value. It may be null, although the types of kafkajs don't say so. */
 function copyBytes(value: Buffer | string): Buffer | string {
   return Buffer.isBuffer(value) ? Buffer.from(value) : value
 }

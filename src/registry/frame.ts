@@ -1,35 +1,41 @@
 /**
- * What a value begins with that is framed for a schema registry (Confluent's wire format). No JSON text
+ * The first byte of a value that is framed for a schema registry (Confluent's wire format). No JSON text
  * begins with it.
  */
 export const magicByte = 0
 
-/** After the magic byte four bytes of schema id, big-endian and signed, and then the value itself. */
+/**
+ * Length of a frame's head: the magic byte, and four bytes of schema id, big-endian and signed. The value
+ * itself follows.
+ */
 const headBytes = 5
 
-/** Why a framed value is not read: values of metric labels and of a dead letter's header. */
+/** The reason why a framed value is not read: values of metric labels and of a dead letter's header. */
 export type FramedReason =
-  /** There is a frame, and no registry is configured. */
+  /** The value is framed, and no registry is configured. */
   | 'no_schema_registry'
   | 'bad_frame'
   /** The registry says that it has no such schema. */
   | 'unknown_schema'
-  /** It has one that can't be read with. */
+  /** The registry has the schema, but values can't be read with it. */
   | 'unusable_schema'
   /** The value doesn't fit the schema that it names. */
   | 'schema_mismatch'
-  /** The same as of plain JSON. */
+  /** The same reasons as for plain JSON. */
   | 'not_utf8'
   | 'not_json'
   | 'number_out_of_range'
 
-/** `detail` is one sentence for the producer: what is wrong, what to do. It never quotes the message. */
+/**
+ * A refused value. `detail` is one sentence for the producer: what is wrong, and what to do. It never quotes
+ * the message.
+ */
 export type FramedRefusal = { readonly ok: false; readonly reason: FramedReason; readonly detail: string }
 
 /** A value as plain JSON. */
 export type PlainValue = { readonly ok: true; readonly value: Buffer }
 
-/** Reads what is in a frame, by one schema. Never throws. */
+/** Reads the value in a frame, by one schema. Never throws. */
 export type PayloadReader = (payload: Buffer) => PlainValue | FramedRefusal
 
 export type Frame = { readonly ok: true; readonly schemaId: number; readonly payload: Buffer }
@@ -38,7 +44,7 @@ export function refuseFramed(reason: FramedReason, detail: string): FramedRefusa
   return { ok: false, reason, detail }
 }
 
-/** Takes a value apart that begins with the magic byte. `payload` is a part of it, no copy. */
+/** Splits a value that begins with the magic byte. `payload` is a part of the value, without a copy. */
 export function readFrame(value: Buffer): Frame | FramedRefusal {
   if (value.length < headBytes) {
     return refuseFramed(

@@ -11,8 +11,8 @@ import { type PayloadReader, refuseFramed } from './frame.ts'
 import { parseJson } from '../message/json.ts'
 
 /**
- * As forgiving as a schema registry is: keywords that nobody knows and formats mean nothing. A schema that is
- * faulty in another way can't be compiled.
+ * Options that make Ajv as tolerant as a schema registry: unknown keywords and formats have no meaning. A
+ * schema with any other fault can't be compiled.
  */
 const options: Options = {
   strict: false,
@@ -23,20 +23,20 @@ const options: Options = {
 }
 
 /**
- * A keyword of our own, in a schema that another one refers to: the name by which it does so, in the
- * registry's list of references. It need not be the schema's `$id`, which many have none of.
+ * A keyword of our own, in a schema to which another one refers. It holds the name of the schema in the
+ * registry's list of references. That name need not be the schema's `$id`, which many schemas lack.
  */
 export const referredAs = '$referredAs'
 
 /**
- * Stands in for the one Ajv that the registry's library would make, which knows draft 7 alone: here each
- * schema gets one of its own draft (6, 7, 2019-09, 2020-12). Made anew for each schema.
+ * Takes the place of the one Ajv that the registry's library would make, which supports only draft 7. Here
+ * each schema gets an Ajv of its own draft (6, 7, 2019-09, 2020-12). Each schema needs a new compiler.
  */
 export class JsonSchemaCompiler {
   readonly #referenced: AnySchemaObject[] = []
   #validate: ValidateFunction | undefined
 
-  /** What the last schema was compiled to. */
+  /** The function to which the last schema was compiled. */
   get validate(): ValidateFunction | undefined {
     return this.#validate
   }
@@ -58,25 +58,28 @@ export class JsonSchemaCompiler {
       }
     }
     const validate = ajv.compile(schema)
-    // Its verdict would be a promise, which is as good as true, and ends the process when it is rejected.
+    // The verdict would be a promise, which counts as true, and ends the process when it rejects.
     if ('$async' in validate) throw new Error('it says $async, a keyword of Ajv and not of JSON Schema')
     this.#validate = validate
     return validate
   }
 }
 
-/** Its own name, and the one that it is referred to by. */
+/** Returns the schema's own name, and the name by which others refer to it. */
 function namesOf({ $id, [referredAs]: name }: AnySchemaObject): readonly string[] {
   return [$id, name].filter((text: unknown) => typeof text === 'string')
 }
 
-/** As a reference to it is resolved, within a schema whose own id is `base`. */
+/** Resolves an id like a reference within a schema whose own id is `base`. */
 function absoluteId(id: string, base: unknown): string {
   if (typeof base !== 'string' || URL.canParse(id) || !URL.canParse(id, base)) return id
   return new URL(id, base).href
 }
 
-/** Ajv's own compares each item with each other one: an array of a megabyte would take minutes. */
+/**
+ * Our `uniqueItems`. Ajv's own compares each item with every other one: an array of a megabyte would take
+ * minutes.
+ */
 const uniqueItems: FuncKeywordDefinition = {
   keyword: 'uniqueItems',
   type: 'array',
@@ -101,7 +104,7 @@ function createAjv(draft: unknown): Ajv {
 
 const maxDetailCharacters = 300
 
-/** Makes a reader of JSON that a schema describes: the value is what was sent, to the byte. */
+/** Creates a reader of JSON that a schema describes. The value has exactly the bytes that were sent. */
 export function createJsonReader(validate: ValidateFunction): PayloadReader {
   const utf8 = new TextDecoder('utf-8', { fatal: true })
   return (payload) => {
@@ -120,9 +123,9 @@ export function createJsonReader(validate: ValidateFunction): PayloadReader {
       throw error
     }
     const [fault] = validate.errors ?? []
-    // Of the schema only: the path within the value could quote its keys.
+    // The text names only the place in the schema. A path within the value could quote its keys.
     const detail = `${fault?.schemaPath ?? '#'}: ${fault?.message ?? 'is not met'}`
-    // A dead letter has room for so much, and not for names of any length.
+    // A dead letter has limited room, and names can have any length.
     return refuseFramed('schema_mismatch', detail.slice(0, maxDetailCharacters))
   }
 }

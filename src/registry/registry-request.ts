@@ -4,30 +4,30 @@ import { readAnswer } from '../http/read-answer.ts'
 
 export type RegistryAnswer =
   | { readonly ok: true; readonly status: number; readonly body: unknown }
-  /** There was no answer; `why` is half a sentence. */
+  /** No answer came; `why` is half a sentence. */
   | { readonly ok: false; readonly why: string }
 
-/** As it is now: passwords and certificates are renewed. */
+/** The present login. Passwords and certificates are renewed. */
 export type RegistryLogin = {
-  /** Of an `Authorization` header. */
+  /** The value of an `Authorization` header. */
   readonly authorization: string | undefined
-  /** Certificates that are trusted, PEM; undefined: those that Node trusts. */
+  /** Trusted certificates, PEM; `undefined`: those that Node trusts. */
   readonly ca: readonly string[] | undefined
 }
 
 export type RegistryConnection = {
   readonly login: () => RegistryLogin
-  /** Until the end of the answer. */
+  /** Deadline until the end of the answer. */
   readonly timeoutMs: number
 }
 
-/** Schemas are kilobytes. */
+/** Limit on an answer. Schemas are kilobytes. */
 const maxAnswerBytes = 8 * 1024 ** 2
 
 /**
- * Asks a registry once. Never rejects, and has an end, whatever the other side does. Redirects aren't
- * followed. A connection is used once: lookups are rare, and a kept one that has gone stale would look like a
- * registry that is down.
+ * Sends one request to a registry. Never rejects, and always ends, whatever the other side does. Redirects
+ * aren't followed. A connection is used once. Lookups are rare, and a kept connection that has gone stale
+ * would look like a registry that is down.
  */
 export async function askRegistry(
   url: string,

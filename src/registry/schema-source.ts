@@ -7,23 +7,23 @@ import type { PayloadReader } from './frame.ts'
 import { createJsonReader, JsonSchemaCompiler, referredAs } from './json-schema.ts'
 import { askRegistry, type RegistryConnection } from './registry-request.ts'
 
-/** What a registry says of a schema id. */
+/** The answer of a registry about a schema id. */
 export type SchemaAnswer =
   | { readonly kind: 'found'; readonly read: PayloadReader }
-  /** It has no such schema. */
+  /** The registry has no such schema. */
   | { readonly kind: 'unknown' }
-  /** It has one that can't be read with: asking again changes nothing. */
+  /** The registry has the schema, but values can't be read with it. Asking again changes nothing. */
   | { readonly kind: 'unusable'; readonly why: string }
-  /** It can't be asked, or doesn't answer as a registry: asking again may help. */
+  /** The registry can't be asked, or doesn't answer like a registry. Asking again may help. */
   | { readonly kind: 'failed'; readonly why: string }
 
 export type SchemaSource = {
-  /** Asks once, within the timeout for each request that it takes. Never rejects. */
+  /** Asks once. Each request that this takes has the timeout. Never rejects. */
   ask(schemaId: number, signal: AbortSignal): Promise<SchemaAnswer>
 }
 
 export type SchemaSourceSettings = RegistryConnection & {
-  /** Of the API: `http://registry:8081`, `http://registry:8080/apis/ccompat/v7`. */
+  /** The URL of the API: `http://registry:8081`, `http://registry:8080/apis/ccompat/v7`. */
   readonly url: string
 }
 
@@ -31,13 +31,14 @@ type RegistryArguments = ConstructorParameters<typeof SchemaRegistry>
 type Middleware = NonNullable<RegistryArguments[0]['middlewares']>[number]
 type RegistryOptions = NonNullable<RegistryArguments[1]>
 
-/** Asks a registry of Confluent's API, by way of its library. */
+/** Creates a source that asks a registry with Confluent's API, by means of Confluent's library. */
 export function createSchemaSource({ url, ...connection }: SchemaSourceSettings): SchemaSource {
   return {
     async ask(schemaId, signal) {
       const compiler = new JsonSchemaCompiler()
       const exchange = new Exchange(connection, signal)
-      // Made for this one: it would keep each schema for ever, and refuse the second JSON Schema of a name.
+      // Each lookup needs its own registry object. One object would keep each schema forever, and refuse the
+      // second JSON Schema of a name.
       const registry = new SchemaRegistry(
         { host: url, middlewares: [exchange.middleware] },
         optionsOf(compiler),
@@ -69,7 +70,7 @@ export function createSchemaSource({ url, ...connection }: SchemaSourceSettings)
 
 function optionsOf(compiler: JsonSchemaCompiler): RegistryOptions {
   const options = {
-    // `always`: that a union's branches could be mistaken for each other is nothing that our reader minds.
+    // `always`: our reader doesn't mind if the branches of a union could be mistaken for each other.
     [SchemaType.AVRO]: { logicalTypes, wrapUnions: 'always', omitRecordMethods: true },
     [SchemaType.JSON]: { ajvInstance: compiler },
   }
@@ -77,14 +78,14 @@ function optionsOf(compiler: JsonSchemaCompiler): RegistryOptions {
   return options as unknown as RegistryOptions
 }
 
-/** Ours, which the library passes on as it is. */
+/** An error of ours, which the library passes on unchanged. */
 class RegistryTrouble extends Error {}
 
 /**
- * The requests of one lookup: the schema, and then those that it refers to. Takes the place of the library's
- * own transport, which takes down the process with it when an answer with a bad status is the JSON `null`,
- * never ends when a body is cut off, has no deadline for the whole, and can't tell a registry that has no
- * such schema from a URL that leads nowhere.
+ * The requests of one lookup: the schema, and then the schemas to which it refers. It replaces the library's
+ * own transport, which has four faults. It crashes the process when an answer with a bad status is the JSON
+ * `null`. It never ends when a body is cut off. It has no deadline for the whole. It can't tell a registry
+ * without the schema from a URL that leads nowhere.
  */
 class Exchange {
   readonly #connection: RegistryConnection
@@ -101,7 +102,10 @@ class Exchange {
     return this.#trouble
   }
 
-  /** The last in the list is the outermost: it doesn't call those within. */
+  /**
+   * A middleware for the library. The last one in the list is the outermost, and this one doesn't call the
+   * inner ones.
+   */
   readonly middleware: Middleware = () => ({
     response: async (_next, _renew, request) => {
       this.#requests++
@@ -139,7 +143,10 @@ function isSchema(body: unknown): body is { schema: string } {
   return typeof body === 'object' && body !== null && 'schema' in body && typeof body.schema === 'string'
 }
 
-/** The library tells the compiler of no name; it asks for what is referred to with the name in the query. */
+/**
+ * Adds the name by which a schema is referred to. The library doesn't pass the name to the compiler, but
+ * requests the schema with the name in the query.
+ */
 function withName(body: { schema: string; schemaType?: unknown }, url: string): object {
   const name = new URL(url).searchParams.get('name')
   if (name === null || body.schemaType !== 'JSON') return body
@@ -149,8 +156,8 @@ function withName(body: { schema: string; schemaType?: unknown }, url: string): 
 }
 
 /**
- * 40401 to 40403: no such subject, version, schema. A path that isn't there is 404, without a code of its
- * own.
+ * Returns true for the codes 40401 to 40403: no such subject, version, schema. A path that doesn't exist is a
+ * 404 without such a code.
  */
 function saysNotFound(body: unknown): boolean {
   if (typeof body !== 'object' || body === null || !('error_code' in body)) return false

@@ -1,11 +1,11 @@
 /**
- * Chaskey-12, a message authentication code of 128 bits for 32-bit arithmetic (Mouha, 2014; ISO/IEC 29192-6):
- * who doesn't know the key can't find two inputs with the same one. Where node:crypto takes a microsecond to
- * hash an id, this takes a tenth of it.
+ * Chaskey-12, a message authentication code of 128 bits for 32-bit arithmetic (Mouha, 2014; ISO/IEC 29192-6).
+ * Without the key, nobody can find two inputs with the same code. node:crypto takes a microsecond to hash an
+ * id; this class takes a tenth of that.
  */
 export class Chaskey {
   readonly #key: Int32Array
-  /** For inputs whose last block is full, and for those that are padded. */
+  /** Keys for the last block: one for full blocks, one for padded blocks. */
   readonly #fullKey: Int32Array
   readonly #paddedKey: Int32Array
 
@@ -17,8 +17,11 @@ export class Chaskey {
   }
 
   /**
-   * @param input its first `bytes` bytes count; those up to the end of their block of 16 must be there and 0,
-   * and are written to @param output takes the 16 bytes
+   * Computes the code of an input.
+   *
+   * @param input the input, in its first `bytes` bytes. The bytes after them, to the end of their block of
+   * 16, must exist and be 0. This method writes to them.
+   * @param output takes the 16 bytes
    */
   mac(input: Int32Array, bytes: number, output: Int32Array): void {
     const isPadded = bytes === 0 || (bytes & 15) !== 0
@@ -68,7 +71,7 @@ export class Chaskey {
 
 const rounds = 12
 
-/** In the field of 2^128 elements, by the polynomial x^128 + x^7 + x^2 + x + 1. */
+/** Multiplies a key by two in the field of 2^128 elements, with the polynomial x^128 + x^7 + x^2 + x + 1. */
 function timesTwo(key: Int32Array): Int32Array {
   return key.map(
     (word, index) =>

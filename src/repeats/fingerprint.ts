@@ -1,27 +1,27 @@
 import { randomFillSync } from 'node:crypto'
 import { Chaskey } from './chaskey.ts'
 
-/** Segment's 100 characters, which may be two code units each. */
+/** Limit on an id in code units: Segment's 100 characters, which may be two code units each. */
 const maxUnits = 200
 const headWords = 3
 const headBytes = headWords * Int32Array.BYTES_PER_ELEMENT
 const blockBytes = 16
 
 /**
- * 128 bits that stand for a message's id. The key is this process's own, so nobody can send two ids with the
- * same fingerprint, nor one with the fingerprint of another source's message.
+ * Fingerprint of 128 bits for a message's id. The key belongs to this process alone. So nobody can send two
+ * ids with the same fingerprint, nor an id with the fingerprint of another source's message.
  */
 export class Fingerprint {
-  /** Of the last `take`, until the next one. */
+  /** The fingerprint of the last `take`. The next `take` overwrites it. */
   readonly words = new Int32Array(4)
   readonly #chaskey = new Chaskey(randomFillSync(new Int32Array(4)))
   readonly #input: Int32Array
-  /** Two views of what is behind the head. */
+  /** Two views of the input after the head. */
   readonly #bytes: Uint8Array
   readonly #units: Uint16Array
 
   constructor() {
-    // Room for the end of the last block, and for as much again that is cleared with it.
+    // The buffer has room for the end of the last block, and for another block that is cleared with it.
     const buffer = new ArrayBuffer(headBytes + 2 * maxUnits + 2 * blockBytes)
     this.#input = new Int32Array(buffer)
     this.#bytes = new Uint8Array(buffer, headBytes)
@@ -29,8 +29,8 @@ export class Fingerprint {
   }
 
   /**
-   * Makes `words` of an id and two numbers. False when the id is too long for that: what doesn't fit would be
-   * left out, and other ids would look the same.
+   * Hashes an id and two numbers into `words`. Returns false for an id over the limit: it would have to be
+   * cut, and a cut id would look like others.
    */
   take(one: number, other: number, id: string): boolean {
     const { length } = id
@@ -39,13 +39,14 @@ export class Fingerprint {
     const input = this.#input
     input[0] = one
     input[1] = other
-    // Half of its size for an id of wide characters: so no id of narrow ones looks like it.
+    // The length counts code units, so for an id of wide characters it is half the size. So no id of narrow
+    // characters has the same input.
     input[2] = length
     this.#chaskey.mac(input, headBytes + size, this.words)
     return true
   }
 
-  /** Writes the id behind the head, its code units in one byte each if they fit; gives its size in bytes. */
+  /** Writes the id after the head, with one byte for each code unit if all fit. Returns its size in bytes. */
   #write(id: string): number {
     const { length } = id
     const bytes = this.#bytes
@@ -63,7 +64,7 @@ export class Fingerprint {
     return 2 * length
   }
 
-  /** From the word that an id of this size ends in, to the end of its block. */
+  /** Clears the words from the one in which an id of this size ends, to the end of its block. */
   #clearFrom(size: number): void {
     const end = (headBytes + size) >>> 2
     const input = this.#input

@@ -1,36 +1,38 @@
 import { Fingerprint } from './fingerprint.ts'
 
-/** The record that a message came in. `timestampMs` is its append time, milliseconds since 1970. */
+/** The arrival of a record with a message. `timestampMs` is its append time, in milliseconds since 1970. */
 export type Arrival = { readonly partition: number; readonly offset: number; readonly timestampMs: number }
 
 export type RepeatsOptions = {
-  /**
-   * How much later than the first one a repeat may come, by their append times; rounded up to whole seconds.
-   */
+  /** Longest time between the append times of a message and its repeat; rounded up to whole seconds. */
   readonly windowMs: number
-  /** How many messages are remembered, those of all units together; then the oldest are forgotten. */
+  /** Number of messages that are remembered, for all units together. Beyond it the oldest are forgotten. */
   readonly messages: number
 }
 
 /**
- * Which messages came before, by `messageId` within a source and a unit (docs/repeats.md,
+ * Remembers which messages came before, by `messageId` within a source and a unit (docs/repeats.md,
  * docs/decisions/021).
  *
- * Its memory is taken at once and never grows: a ring of fingerprints, each with the offset and the append
- * time of its record, and a hash table whose chains run through the ring from newer to older ones. A chain
- * ends at the first entry that the ring has written over, so that nothing is ever taken out of it.
+ * The memory is allocated at once and never grows. It is a ring of fingerprints, each with the offset and the
+ * append time of its record, and a hash table whose chains run through the ring from newer to older entries.
+ * A chain ends at the first entry that the ring has overwritten, so entries never have to be removed from a
+ * chain.
  */
 export class Repeats {
   readonly #windowS: number
   readonly #capacity: number
-  /** Entries are numbered from `#capacity` to this, and then from there again. */
+  /** The end of the numbers of entries. They run from `#capacity` to below this, and then start again. */
   readonly #numbersEnd: number
   readonly #entries: Int32Array
   /** The number of the newest entry of each chain. */
   readonly #heads: Int32Array
   readonly #fingerprint = new Fingerprint()
   readonly #sources = new Map<string, number>()
-  /** Of each unit that is ours, a number of its own; what it had before is so forgotten when it is lost. */
+  /**
+   * A number for each unit of this worker. It is dropped when the unit is lost, and then nothing remembered
+   * of the unit matches any more.
+   */
   readonly #tenures = new Map<number, number>()
   #tenuresBegun = 0
   #newest: number
@@ -41,15 +43,16 @@ export class Repeats {
     this.#capacity = messages
     this.#numbersEnd = messages * laps
     this.#newest = this.#numbersEnd - 1
-    // Filled, so that the memory is there from the start, and not only until the first busy day.
+    // The arrays are filled, so that the memory is used from the start, and not only from the first busy day
+    // on.
     this.#entries = new Int32Array(messages * entryWords).fill(0)
     this.#heads = new Int32Array(2 ** Math.ceil(Math.log2(messages))).fill(0)
   }
 
   /**
-   * Whether this is a repeat: the same source has sent the same id in a record of the same partition, with a
-   * lower offset, within the window, since the unit is ours. Otherwise it is remembered. A record that comes
-   * again is no repeat of itself.
+   * Returns true for a repeat: the same source has sent the same id in a record of the same partition, with a
+   * lower offset, within the window, since the worker has the unit. Otherwise remembers the message. A record
+   * that comes again is no repeat of itself.
    */
   isRepeat({ partition, offset, timestampMs }: Arrival, sourceId: string, messageId: string): boolean {
     const isTaken = this.#fingerprint.take(this.#tenureOf(partition), this.#numberOf(sourceId), messageId)
@@ -66,13 +69,14 @@ export class Repeats {
       if (Math.abs((seconds - (entries[at + appended] ?? 0)) | 0) < this.#windowS) return true
       this.#remember(offset, seconds)
     } else if (firstOffset > offset) {
-      // The group was put back: this one is delivered again, and may be the only one that will be.
+      // The group's offsets were put back. This record is delivered again, and may be the only one that will
+      // be.
       this.#write(at, offset, seconds)
     }
     return false
   }
 
-  /** What is remembered of other units is forgotten: they are not ours any more. */
+  /** Forgets the messages of all other units, which this worker has lost. */
   keepOnly(units: readonly number[]): void {
     for (const unit of this.#tenures.keys()) {
       if (!units.includes(unit)) this.#tenures.delete(unit)
@@ -80,21 +84,21 @@ export class Repeats {
   }
 
   /**
-   * Messages that are remembered; those that the window has passed, or of lost units, until others take their
-   * place.
+   * Number of messages that are remembered. Messages older than the window, and those of lost units, count
+   * until others take their place.
    */
   get count(): number {
     return this.#count
   }
 
-  /** Of memory: 36 to 40 for each message that can be remembered. */
+  /** Memory in bytes: 36 to 40 for each message that can be remembered. */
   get bytes(): number {
     return this.#entries.byteLength + this.#heads.byteLength
   }
 
   /**
-   * How far back it reaches, as far as its memory goes: the window, or when that is full, to the oldest
-   * message.
+   * Returns how far back repeats are recognized. That is the window, or, if the memory is full, the age of
+   * the oldest message if that is less.
    */
   reachMs(nowMs: number): number {
     if (this.#count < this.#capacity) return this.#windowS * 1_000
@@ -119,7 +123,7 @@ export class Repeats {
     return number
   }
 
-  /** Where in `#entries` the newest entry with this fingerprint begins. */
+  /** Returns the place in `#entries` of the newest entry with this fingerprint. */
   #find(): number {
     const entries = this.#entries
     const { words } = this.#fingerprint
@@ -131,7 +135,8 @@ export class Repeats {
     let lastAge = -1
     for (;;) {
       const age = this.#ageOf(number)
-      // Entries get older along a chain; what is out of the ring, or isn't older, is no part of it any more.
+      // Entries get older along a chain. An entry that was overwritten, or isn't older, no longer belongs to
+      // the chain.
       if (age >= this.#capacity || age <= lastAge) return nowhere
       const at = this.#placeOf(number)
       const isSame =
@@ -160,7 +165,10 @@ export class Repeats {
     this.#entries[at + appended] = seconds
   }
 
-  /** How many entries are newer; of the number 0, which none has, more than there can be. */
+  /**
+   * Returns how many entries are newer. No entry has the number 0, which counts as older than all entries of
+   * the ring.
+   */
   #ageOf(number: number): number {
     const age = this.#newest - number
     return age < 0 ? age + this.#numbersEnd - this.#capacity : age
@@ -171,16 +179,19 @@ export class Repeats {
   }
 }
 
-/** Of an entry: the fingerprint's four words, and these. */
+/** Places within an entry, after the four words of the fingerprint. */
 const offsetLow = 4
 const offsetHigh = 5
-/** Seconds since 1970. */
+/** The append time, in seconds since 1970. */
 const appended = 6
 const nextOlder = 7
 const entryWords = 8
 
 const nowhere = -1
-/** Of the ring, until entries get the same numbers again; no chain is left alone for so long. */
+/**
+ * Number of rounds of the ring until entries get the same numbers again. Every chain gets a new entry long
+ * before that.
+ */
 const laps = 32
 
 function joinOffset(low: number, high: number): number {

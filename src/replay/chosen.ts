@@ -6,12 +6,12 @@ import type { Selection } from './selection.ts'
 export type SourceRecord = {
   readonly partition: number
   readonly offset: number
-  /** When it was appended, in epoch milliseconds. */
+  /** The append time, in epoch milliseconds. */
   readonly timestampMs: number
   readonly key: Buffer | null
   readonly value: Buffer | null
   readonly headers: ReceivedHeaders
-  /** Why its content can't be read; it stands for all of its batch. */
+  /** The reason why the content can't be read. The record then represents its whole batch. */
   readonly unreadable?: string
 }
 
@@ -25,11 +25,15 @@ export type ReplayedRecord = {
 }
 
 /**
- * Why a record that was asked for isn't sent again. `value_omitted`: the dead letter was too large to have
- * its message. `not_replayable`: a part of a sync, a state of an audience, or a record without a source: it
- * would fail again, or put back what is newer. `unreadable`: no message can be made of it. `destination_off`,
- * `destination_removed`, `source_unknown`, `source_off`: by the catalog of now. `filtered`: the message wants
- * no webhooks. `too_large`: no topic takes it.
+ * Reasons why a record that was asked for isn't sent again:
+ *
+ * - `value_omitted`: the dead letter was too large to keep its message.
+ * - `not_replayable`: a part of a sync, a state of an audience, or a record without a source. It would fail
+ *   again, or overwrite newer values.
+ * - `unreadable`: no message can be made from the record.
+ * - `destination_off`, `destination_removed`, `source_unknown`, `source_off`: by the present catalog.
+ * - `filtered`: the message's `integrations` leave webhooks out.
+ * - `too_large`: no topic accepts the record.
  */
 export const leftOutReasons = [
   'value_omitted',
@@ -44,13 +48,13 @@ export const leftOutReasons = [
 ] as const
 export type LeftOutReason = (typeof leftOutReasons)[number]
 
-/** What becomes of a record. `no`: it wasn't asked for. */
+/** The decision about a record. `no`: the replay didn't ask for it. */
 export type Chosen =
   | { readonly kind: 'no' }
   | { readonly kind: 'left_out'; readonly why: LeftOutReason }
   | { readonly kind: 'send'; readonly record: ReplayedRecord }
 
-/** What is read of the catalog. */
+/** The part of the catalog that a replay reads. */
 export type ReplayCatalog = {
   readonly sources: ReadonlyMap<string, { readonly enabled: boolean; readonly kind?: 'events' | 'audiences' }>
   readonly destinations: ReadonlyMap<
@@ -73,7 +77,7 @@ export type Choice = {
   readonly topics: ReplayTopics
   readonly catalog: () => ReplayCatalog
   readonly limits: MessageLimits
-  /** How many units there are now. */
+  /** Number of units at present. */
   readonly partitions: number
 }
 
@@ -84,8 +88,8 @@ export function leaveOut(why: LeftOutReason): Chosen {
 }
 
 /**
- * Offsets by time bound the reading to begin with; a topic whose producers name times of their own isn't in
- * their order.
+ * Returns true if a record is within the time of the selection. The offsets to read were chosen by time
+ * already. But if producers set the timestamps, the records of a topic aren't in the order of time.
  */
 export function isInTime({ fromMs, toMs }: Selection, timestampMs: number): boolean {
   return timestampMs >= (fromMs ?? -Infinity) && timestampMs < (toMs ?? Infinity)

@@ -3,12 +3,12 @@ import type { OffsetRange } from './job.ts'
 import { nextPartition, passed, type Pieces } from './pieces.ts'
 import { type Tally, TallyBuilder } from './replay-tally.ts'
 
-/** Pieces that are read at the same time. */
+/** Number of pieces that are read at the same time. */
 const atATime = 4
 
 /**
- * Counts what a replay would send. `untilMs`: of `performance.now()`; by then it ends, and says that it isn't
- * complete. Throws what the reading throws.
+ * Counts the records that a replay would send. `untilMs`, on the clock of `performance.now()`: the count ends
+ * by then, and reports that it isn't complete. Throws the errors of reading.
  */
 export async function count({
   ranges,
@@ -39,7 +39,10 @@ export async function count({
     }
   }
 
-  /** One reader a partition at a time: it has all until it is given back. */
+  /**
+   * Reads a partition to its end. A partition has one reader at a time, because `offsets` marks it as done
+   * meanwhile.
+   */
   async function readPartition(partition: number): Promise<void> {
     const from = offsets[partition] ?? 0
     const to = ranges[partition]?.end ?? 0
@@ -68,8 +71,8 @@ export async function count({
 }
 
 /**
- * Resolves with what `work` gives, or with `undefined` where that takes longer than `untilMs` (of
- * `performance.now()`): reading waits for as long as a schema registry is away.
+ * Resolves with the result of `work`, or with `undefined` if that takes longer than `untilMs` (on the clock
+ * of `performance.now()`). Reading can take as long as a schema registry is away.
  */
 async function before<T>(untilMs: number, work: Promise<T>): Promise<T | undefined> {
   if (untilMs === Infinity) return work
@@ -79,7 +82,7 @@ async function before<T>(untilMs: number, work: Promise<T>): Promise<T | undefin
     return await Promise.race([work, late.promise])
   } finally {
     clearTimeout(timer)
-    // What comes of it later is nobody's any more.
+    // Nobody waits for a later result or error.
     work.catch(() => undefined)
   }
 }

@@ -6,9 +6,9 @@ import { route } from '../routing/route.ts'
 import { type Choice, type Chosen, isInTime, leaveOut, notAsked, type SourceRecord } from './chosen.ts'
 
 /**
- * What becomes of a record of `events`: it goes to the one destination, where the catalog of now connects
- * that to its source, as it went to the others: with the same body and the same `messageId`. `value`: plain
- * JSON.
+ * Decides about a record of `events`. It goes to the one destination of the selection, if the present catalog
+ * connects that to the record's source. It goes as it went to the other destinations: with the same body and
+ * the same `messageId`. `value`: plain JSON.
  */
 export function chooseEvent(record: SourceRecord, choice: Choice): Chosen {
   const { selection, topics, catalog, limits, jobId } = choice
@@ -38,7 +38,7 @@ export function chooseEvent(record: SourceRecord, choice: Choice): Chosen {
     kind: message.type,
     nextRung: 0,
     attempts: 0,
-    // Who was deleted since then doesn't come back.
+    // With the original time, users who were deleted since then don't come back.
     firstSeenMs: timestampMs,
     expiresAtMs: 0,
     failedHooks: [],
@@ -50,13 +50,16 @@ export function chooseEvent(record: SourceRecord, choice: Choice): Chosen {
   return { kind: 'send', record: { topic: topics.replays, partition, key, value: message.body, headers } }
 }
 
-/** Most messages are seen not to be the one that is asked for without being read. */
+/**
+ * Returns false if a message is certainly not the one that is asked for. Most messages don't have to be
+ * parsed for that.
+ */
 function mayHaveId(
   { value, timestampMs }: SourceRecord,
   origin: { topic: string; partition: number; offset: number },
   messageId: string | undefined,
 ): boolean {
   if (messageId === undefined || madeMessageId({ ...origin, timestampMs }) === messageId) return true
-  // JSON may write a character in several ways.
+  // JSON may write other characters in several ways.
   return !/^[\w.:-]+$/.test(messageId) || (value?.includes(messageId) ?? false)
 }

@@ -4,18 +4,18 @@ import { Jobs } from './jobs.ts'
 export type EncodedJobRecord = { readonly key: Buffer; readonly value: Buffer }
 
 export type JobLogOptions = {
-  /** The records of `replay-jobs` from an offset to the end as of the call. */
+  /** Reads the records of `replay-jobs` from an offset to the end as of the call. */
   readonly read: (
     from: number,
   ) => AsyncIterable<
     readonly { readonly offset: number; readonly key: Buffer; readonly value: Buffer | null }[]
   >
-  /** Resolves once all in-sync replicas have all of them. Rejects where that will never be. */
+  /** Resolves once all in-sync replicas have all records. Rejects if that will never be the case. */
   readonly write: (records: readonly EncodedJobRecord[]) => Promise<void>
   readonly isAudited?: boolean
 }
 
-/** The log of replays: what was asked for, what is wanted of it, and how far it is. */
+/** The log of replays: their orders, the wishes to run or stop them, and their progress. */
 export class JobLog {
   readonly jobs: Jobs
   readonly #options: JobLogOptions
@@ -29,8 +29,8 @@ export class JobLog {
   }
 
   /**
-   * Reads what is in the log as of the call. One after the other: whoever calls meanwhile shares the one that
-   * begins then.
+   * Reads the log up to its end as of the call. Reads run one after the other. All calls during a read share
+   * the next one.
    */
   update(): Promise<void> {
     this.#next ??= this.#reading
@@ -44,8 +44,8 @@ export class JobLog {
   }
 
   /**
-   * Writes records, in one request where there are several: what is done, and who did it, must not part. They are
-   * known here once they are read.
+   * Writes records, in one request if there are several: an action and the entry of who did it must not be
+   * separated. This process knows them once it has read them.
    */
   write(...records: readonly JobRecord[]): Promise<void> {
     return this.#options.write(records.map(encodeJobRecord))

@@ -9,39 +9,44 @@ import { bytesOf, type Tally, TallyBuilder } from './replay-tally.ts'
 
 export type JobRunOptions = {
   readonly job: Job
-  /** This process, as no other is called. */
+  /** The name of this process. No other process has it. */
   readonly owner: string
   readonly log: JobLog
   readonly pieces: Pieces
   readonly choose: (record: SourceRecord) => Chosen
-  /** Resolves once Kafka has it. `refused`: no topic takes it. */
+  /** Resolves once Kafka has the record. `refused`: no topic accepts it. */
   readonly produce: (record: ReplayedRecord) => Promise<'acknowledged' | 'refused'>
-  /** The group has heard of this process within its session: nobody else has its units. */
+  /**
+   * Returns true if the group has heard from this process within its session. Then nobody else has its units.
+   */
   readonly isOwner: () => boolean
-  /** How many records of the topic `replays` aren't delivered yet. */
+  /** Returns the number of records of the topic `replays` that aren't delivered yet. */
   readonly backlog: () => Promise<number>
   readonly onSent: (count: number) => void
   readonly signal: AbortSignal
 }
 
-/** `over`: all is done. `left`: it was stopped, or belongs to another owner. */
+/** The end of a run. `over`: the replay is complete. `left`: it was stopped, or belongs to another owner. */
 export type RunEnd = { readonly kind: 'over' | 'left'; readonly done: Tally }
 
 const batchesPerSecond = 4
 const mostAtOnce = 5_000
 const mostBytesAtOnce = 4 * 1024 ** 2
-/** What one that was killed had written is still being delivered: the cap holds for both together. */
+/**
+ * Wait of an owner that takes over. The last records that a killed owner wrote are still being delivered, and
+ * the cap holds for both owners together.
+ */
 const settleMs = 2_000
 const noteEveryMs = 1_000
 const flushAfterMs = 250
 const backlogEveryMs = 1_000
-/** The deliveries are so far behind at the most: what is stopped then ends soon. */
+/** Limit on how far deliveries may be behind the replay, so that a stopped replay ends soon. */
 const backlogSeconds = 5
 const leastBacklog = 2_000
 
 /**
- * One owner's part of a replay. What it writes of a batch is in Kafka before the position behind it is noted,
- * and that before the next batch: the next owner repeats one batch at the most.
+ * A replay's run by one owner. Kafka has all records of a batch before the position after the batch is noted.
+ * The position is noted before the next batch. So the next owner repeats one batch at most.
  */
 export class JobRun {
   readonly #options: JobRunOptions
@@ -61,7 +66,8 @@ export class JobRun {
   constructor(options: JobRunOptions) {
     const { order, progress } = options.job
     this.#options = options
-    // A batch goes out as soon as one token is there, and the others are owed.
+    // A batch is sent as soon as one token is available. The missing tokens become a debt that later ones
+    // repay.
     this.#bucket = new TokenBucket({ perSecond: order.perSecond, burst: 1 }, performance.now())
     this.#mostAtOnce = Math.min(mostAtOnce, Math.ceil(order.perSecond / batchesPerSecond))
     this.#offsets = order.ranges.map(({ start }, partition) => progress?.offsets[partition] ?? start)
@@ -91,7 +97,7 @@ export class JobRun {
     return { kind, done: this.#sum.tally }
   }
 
-  /** False: another owner was first. */
+  /** Notes that this process has the replay. Returns false if another owner was first. */
   async #claim(): Promise<boolean> {
     const { log, job, owner, signal } = this.#options
     await this.#writeNote()
@@ -133,11 +139,14 @@ export class JobRun {
       if (this.#isFull) await this.#flush()
     }
     this.#offsets[partition] = next
-    // Where little is found the deliveries of this process have as much of the time as the search.
+    // If the search finds little, the deliveries of this process get as much time as the search.
     if (this.#flushedMs === flushed) await delay(performance.now() - startedMs, undefined, { signal })
   }
 
-  /** Where all that is to come would be left out, somebody has to decide first. */
+  /**
+   * Counts a record that is left out. If the destination is off or removed, every later record would be left
+   * out too. So the replay is stopped, and somebody has to decide first.
+   */
   async #leaveOut(why: LeftOutReason): Promise<void> {
     const { destinationId } = this.#options.job.order.selection
     const isForAll = why === 'destination_off' || why === 'destination_removed'
@@ -176,7 +185,7 @@ export class JobRun {
     await this.#waitForTurn(batch.length)
     const { isOwner, produce, onSent, signal } = this.#options
     signal.throwIfAborted()
-    // One that has slept may have been replaced meanwhile.
+    // A process that was suspended may have been replaced meanwhile.
     if (!isOwner()) throw new Left()
     const results = await Promise.all(batch.map(produce))
     this.#batch = []
@@ -234,5 +243,5 @@ export class JobRun {
   }
 }
 
-/** It belongs to another owner. */
+/** The error that ends a run because the replay was stopped or belongs to another owner. */
 class Left extends Error {}

@@ -3,59 +3,65 @@ import { leftOutReasons } from './chosen.ts'
 import { replaySources, type Selection } from './selection.ts'
 import type { Tally } from './replay-tally.ts'
 
-/** Of a partition: from `start` to before `end`. */
+/** A range of offsets of a partition: from `start` to before `end`. */
 export type OffsetRange = { readonly start: number; readonly end: number }
 
-/** A replay as it was asked for. It never changes. */
+/** A replay as it was ordered. It never changes. */
 export type JobOrder = {
   readonly id: string
   readonly selection: Selection
-  /** Records a second, at most. */
+  /** Limit on records a second. */
   readonly perSecond: number
-  /** Who asked for it, and when, in epoch milliseconds. */
+  /** The person who ordered the replay, and the time, in epoch milliseconds. */
   readonly by: string
   readonly atMs: number
-  /** What of each partition is looked at, by its number: what comes later is no part of it. */
+  /** The offsets to read, by partition. Later records are no part of the replay. */
   readonly ranges: readonly OffsetRange[]
-  /** What was counted beforehand; `undefined`: it was begun without. */
+  /** The result of the count before the replay; `undefined` if it started without one. */
   readonly counted?: Tally | undefined
 }
 
-/** What somebody wants of it. */
+/** The wish to run or stop a replay. */
 export type JobRequest = {
   readonly state: 'run' | 'stop'
   readonly by: string
   readonly atMs: number
-  /** Why it was stopped, where nobody wanted that. */
+  /** The reason, if the replay stopped by itself. */
   readonly detail?: string | undefined
 }
 
-/** How far it is. What is before `offsets` is in Kafka, and noted behind that. */
+/**
+ * The progress of a replay. The records before `offsets` are in Kafka, and were so before the progress was
+ * noted.
+ */
 export type JobProgress = {
-  /** Each owner has a higher one than those before: what one of before still writes counts for nothing. */
+  /**
+   * The number of the owner. Each owner has a higher one than its predecessors, so notes that a former owner
+   * still writes don't count.
+   */
   readonly term: number
-  /** How often this owner has noted something. */
+  /** Number of notes that this owner wrote before. */
   readonly note: number
-  /** The process that has it. */
+  /** The process that runs the replay. */
   readonly owner: string
-  /** By partition: the first that is still to be looked at. */
+  /** The first offset that is still to be read, by partition. */
   readonly offsets: readonly number[]
   readonly done: Tally
   readonly atMs: number
-  /** All of it is done. */
+  /** True when the replay is complete. */
   readonly isOver: boolean
 }
 
-/** What has happened, and who did it. */
+/** An entry of the audit trail: an action, and who did it. */
 export type AuditEntry = {
   readonly atMs: number
   readonly by: string
   readonly action: AuditAction
-  /** The replay that it is about; absent: of none. */
+  /** The replay that the entry is about; `undefined` if there is none. */
   readonly job?: string | undefined
-  /** How many records were counted, or sent by then. */
+  /** Number of records that were counted, or sent so far. */
   readonly records?: number | undefined
-  /** What, in words. */
+  /** A description of the action. */
   readonly detail: string
 }
 
@@ -69,9 +75,9 @@ export type JobRecord =
   | { readonly kind: 'audit'; readonly key: string; readonly entry: AuditEntry }
 
 /**
- * Records of the topic `replay-jobs`, whose keys are JSON lists: `[id, "order"]`, `[id, "wish"]`,
- * `[id, "progress", term]` and `["audit", key]`. Each is a key of its own, so that compaction leaves the last
- * of each: a note that comes too late of an owner of before takes the place of its own alone.
+ * Encodes a record of the topic `replay-jobs`. Its keys are JSON lists: `[id, "order"]`, `[id, "wish"]`,
+ * `[id, "progress", term]` and `["audit", key]`. Compaction keeps the last record of each key. Each owner has
+ * its own `term`, so a late note of a former owner replaces only its own notes.
  */
 export function encodeJobRecord(record: JobRecord): { key: Buffer; value: Buffer } {
   return { key: asJson(keyOf(record)), value: asJson(valueOf(record)) }
@@ -105,7 +111,7 @@ function valueOf(record: JobRecord): object {
   }
 }
 
-/** `undefined` for what `encodeJobRecord` has not written. Never throws. */
+/** Decodes a record. Returns `undefined` if `encodeJobRecord` didn't write it. Never throws. */
 export function decodeJobRecord(key: Buffer, value: Buffer | null): JobRecord | undefined {
   const names = parse(key)
   const fields = value === null ? undefined : parse(value)

@@ -1,16 +1,16 @@
 import type { AuditEntry, JobOrder, JobProgress, JobRecord, JobRequest } from './job.ts'
 
-/** A replay as the log tells of it. */
+/** A replay as the log describes it. */
 export type Job = {
   readonly order: JobOrder
   readonly wish: JobRequest
-  /** `undefined`: nobody has begun it. */
+  /** `undefined`: no owner has started the replay. */
   readonly progress: JobProgress | undefined
 }
 
 /**
- * `waiting`: for an owner, which takes seconds where a worker runs. `stopped`: what its owner is just writing
- * may still come.
+ * The state of a replay. `waiting`: it waits for an owner, which takes seconds while a worker runs.
+ * `stopped`: records that its owner is writing at the moment may still arrive.
  */
 export type JobState = 'waiting' | 'running' | 'stopped' | 'done'
 
@@ -24,14 +24,17 @@ type Known = Pick<Job, 'wish' | 'progress'>
 
 const mostAudited = 10_000
 
-/** The log as far as it was read. */
+/** The content of the log, as far as it was read. */
 export class Jobs {
   readonly #jobs = new Map<string, Job>()
-  /** Of jobs whose order isn't read yet: compaction leaves it where it was last written. */
+  /**
+   * Wishes and progress of jobs whose order isn't read yet. Compaction keeps an order where it was last
+   * written, so it can come after them.
+   */
   readonly #loose = new Map<string, Partial<Known>>()
   readonly #audit: AuditEntry[] | undefined
 
-  /** @param isAudited keep what has happened, too */
+  /** @param isAudited keeps the audit trail too */
   constructor(isAudited = false) {
     this.#audit = isAudited ? [] : undefined
   }
@@ -44,7 +47,10 @@ export class Jobs {
     return this.#jobs.values()
   }
 
-  /** Newest last; no more than the last ten thousand. */
+  /**
+   * The audit trail, newest entry last. It has at least the last ten thousand entries, and at most twice as
+   * many.
+   */
   get audit(): readonly AuditEntry[] {
     return this.#audit ?? []
   }
@@ -87,7 +93,10 @@ export class Jobs {
   }
 }
 
-/** Of two owners of one term the first to be written has it. */
+/**
+ * Returns true if a note replaces the known one. If two owners wrote the same term, the first to write has
+ * it.
+ */
 function isNewer(progress: JobProgress, known: JobProgress | undefined): boolean {
   if (known === undefined || progress.term > known.term) return true
   if (progress.term < known.term) return false

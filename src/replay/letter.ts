@@ -12,9 +12,9 @@ import {
 } from './chosen.ts'
 
 /**
- * What becomes of a dead letter. One of a delivery goes to `replays` with its tries, its expiry and its
- * failed hooks cleared, and is judged there as any that has waited: what is newer holds, who was deleted
- * stays so. One that never came to a destination goes back to the topic that it came from.
+ * Decides about a dead letter. A letter of a delivery goes to `replays`, with its tries, its expiry and its
+ * failed hooks cleared. There it is judged like any delivery that has waited: newer values win, and deleted
+ * users stay deleted. A letter that never had a destination goes back to the topic that it came from.
  */
 export function chooseLetter(letter: SourceRecord, choice: Choice): Chosen {
   const { selection } = choice
@@ -24,13 +24,13 @@ export function chooseLetter(letter: SourceRecord, choice: Choice): Chosen {
   if (headerText(headers, 'value-omitted') !== undefined) return leaveOut('value_omitted')
   if (headerText(headers, 'destination-id') === undefined) return chooseUndelivered(letter, choice)
   const decoded = decodeCarried(headers)
-  // One that was on a retry topic and could not be read there can't be read now.
+  // A record that could not be read on a retry topic can't be read now either.
   if (!decoded.ok || value === null || value.length === 0) return leaveOut('not_replayable')
   const destination = choice.catalog().destinations.get(decoded.carried.destinationId)
   if (destination === undefined) return leaveOut('destination_removed')
   if (destination.state === 'off') return leaveOut('destination_off')
   const { property } = decoded.carried
-  // Only the unit that has the user now knows what is newer; there may be more units than there were.
+  // Only the unit that has the user now knows newer values. The number of units may have grown.
   const partition =
     property === undefined ? letter.partition : partitionOf(property.userId, choice.partitions)
   return send(
@@ -54,7 +54,8 @@ export function chooseLetter(letter: SourceRecord, choice: Choice): Chosen {
 }
 
 /**
- * By what its headers say. One that can't be read says nothing: it counts where nothing of that is asked for.
+ * Returns true if the headers match the selection. A record that can't be read has no headers, so it matches
+ * only if the selection has no such condition.
  */
 function isAsked({ headers }: SourceRecord, { selection }: Choice): boolean {
   const { destinationId, sourceId, reason, messageId } = selection
@@ -77,7 +78,7 @@ function chooseUndelivered(letter: SourceRecord, choice: Choice): Chosen {
   switch (origin?.topic) {
     case topics.events:
     case topics.audienceChanges:
-      // A part of a sync is of no use without the others, which come again with the next sync.
+      // A part of a sync is useless without the other parts, which come again with the next sync.
       if (sourceId === undefined || sourceId === '' || reason.startsWith('sync_'))
         return leaveOut('not_replayable')
       if (!catalog().sources.has(sourceId)) return leaveOut('source_unknown')
@@ -85,7 +86,7 @@ function chooseUndelivered(letter: SourceRecord, choice: Choice): Chosen {
     case topics.deletions:
       return send(letter, { topic: origin.topic, headers })
     default:
-      // A state of an audience would put back what is newer by now: that is what a backfill is for.
+      // A state of an audience would overwrite newer values. A backfill sends the present ones.
       return leaveOut('not_replayable')
   }
 }

@@ -1,11 +1,11 @@
 import type { SourceRecord } from './chosen.ts'
 import type { OffsetRange } from './job.ts'
 
-/** Reads the topic that is replayed. */
+/** A reader of the topic that is replayed. */
 export type Pieces = {
   /**
-   * What one fetch brings from `from` on, before `to`; `next` is where the next piece begins. Throws where
-   * Kafka gives nothing.
+   * Reads the records that one fetch brings from `from` on, before `to`. `next` is the start of the next
+   * piece. Throws if Kafka returns nothing.
    */
   piece(where: {
     readonly partition: number
@@ -16,7 +16,7 @@ export type Pieces = {
 }
 
 /**
- * The partition after `last` that has something left, and the others' turns come before its next;
+ * Returns the next partition after `last` that has something left, so that partitions take turns.
  * `undefined`: none has.
  */
 export function nextPartition(
@@ -36,7 +36,7 @@ function isLeft(ranges: readonly OffsetRange[], offsets: readonly number[], part
   return range !== undefined && (offsets[partition] ?? range.start) < range.end
 }
 
-/** How many offsets there are before and behind. Some of them may have no record. */
+/** Counts the offsets that were passed, and all offsets. Some offsets may have no record. */
 export function passed(
   ranges: readonly OffsetRange[],
   offsets: readonly number[],

@@ -1,9 +1,9 @@
 import type { Chosen, LeftOutReason, ReplayedRecord } from './chosen.ts'
 
-/** How many records are sent, or would be, and why others that were asked for are not. */
+/** Number of records that are sent, or would be, and the reasons why others that were asked for are not. */
 export type Tally = {
   readonly records: number
-  /** Of keys and values. */
+  /** Total bytes of keys and values. */
   readonly bytes: number
   readonly leftOut: Readonly<Partial<Record<LeftOutReason, number>>>
 }
@@ -14,7 +14,7 @@ export function bytesOf({ key, value }: Pick<ReplayedRecord, 'key' | 'value'>): 
   return (key?.length ?? 0) + (value?.length ?? 0)
 }
 
-/** Adds records up; what was taken of it is not changed later. */
+/** Adds records up. A tally that was returned doesn't change later. */
 export class TallyBuilder {
   #records: number
   #bytes: number

@@ -6,10 +6,10 @@ import { type Job, stateOf } from './jobs.ts'
 import type { Tally } from './replay-tally.ts'
 
 export type RunnerOptions = Pick<JobRunOptions, 'owner' | 'produce' | 'isOwner' | 'backlog'> & {
-  /** How many units there are. */
+  /** Number of units. */
   readonly partitions: number
   readonly log: JobLog
-  /** What is read of a job, and what becomes of it. */
+  /** Returns the reader of a job's topic, and the function that decides about its records. */
   readonly open: (job: Job) => Pick<JobRunOptions, 'pieces' | 'choose'>
   readonly observer: RunnerObserver
 }
@@ -18,7 +18,7 @@ export type RunnerObserver = {
   begun(job: Job): void
   sent(jobId: string, count: number): void
   ended(job: Job, how: RunEnd['kind'], done: Tally): void
-  /** It is tried again. */
+  /** Called when a replay, or reading the log, failed. The runner tries again. */
   failed(jobId: string | undefined, error: unknown): void
 }
 
@@ -36,8 +36,8 @@ const patienceMs = 1_000
 const mostAtOnce = 8
 
 /**
- * Does the replays of those units that are ours. Which unit a replay belongs to follows from its id, so that
- * it has one owner at a time, and another one when that is gone.
+ * Runs the replays of this worker's units. The id of a replay determines its unit. So each replay has one
+ * owner at a time, and another when that owner is gone.
  */
 export class ReplayRunner {
   readonly #options: RunnerOptions
@@ -52,7 +52,7 @@ export class ReplayRunner {
     this.#loop = this.#run()
   }
 
-  /** Replays that are under way here. */
+  /** Number of replays that run in this process. */
   get running(): number {
     return this.#running.size
   }
@@ -61,13 +61,13 @@ export class ReplayRunner {
     this.#units.add(unit)
   }
 
-  /** Resolves when nothing is sent for it any more, or a second later. */
+  /** Gives up a unit. Resolves when nothing more is sent for its replays, or after a second. */
   async release(unit: number): Promise<void> {
     this.#units.delete(unit)
     await this.#end(({ unit: of }) => of === unit)
   }
 
-  /** The same for all. */
+  /** Gives up all units and stops. Resolves like `release`. */
   async stop(): Promise<void> {
     this.#stopping.abort()
     this.#units.clear()

@@ -1,15 +1,18 @@
-/** What is to be replayed. What is `undefined` isn't asked for. */
+/** The records to replay. An `undefined` field is no condition. */
 export type Selection = {
   readonly from: ReplaySource
-  /** Who gets it. Of dead letters: those of this destination. Always there with `events`. */
+  /**
+   * The destination that gets the records. With dead letters, only the letters of this destination are
+   * selected. Always set with `events`.
+   */
   readonly destinationId?: string | undefined
   readonly sourceId?: string | undefined
-  /** Of dead letters: why they died. */
+  /** The reason why dead letters died; not with `events`. */
   readonly reason?: string | undefined
   readonly messageId?: string | undefined
   /**
-   * Epoch milliseconds. From `fromMs` to before `toMs`: when the event was taken, or the dead letter became
-   * one.
+   * Time range in epoch milliseconds, from `fromMs` to before `toMs`. It is about the time when Sluice took
+   * the event, or wrote the dead letter.
    */
   readonly fromMs?: number | undefined
   readonly toMs?: number | undefined
@@ -20,7 +23,10 @@ export type ReplaySource = (typeof replaySources)[number]
 
 export type SelectionFault = { readonly field: keyof Selection; readonly problem: string }
 
-/** What is wrong with it in itself, in words that say what to do; nothing where it can be replayed. */
+/**
+ * Returns the faults of a selection, in words that say what to do. The list is empty if the selection can be
+ * replayed.
+ */
 export function faultsOf(selection: Selection): readonly SelectionFault[] {
   const faults: SelectionFault[] = []
   const { from, destinationId, reason, fromMs, toMs } = selection
@@ -33,7 +39,7 @@ export function faultsOf(selection: Selection): readonly SelectionFault[] {
   return faults
 }
 
-/** In a few words, for people. */
+/** Describes a selection in a few words, for people. */
 export function describeSelection(selection: Selection): string {
   const { from, destinationId, sourceId, reason, messageId, fromMs, toMs } = selection
   const parts = [from === 'events' ? 'events' : 'dead letters']

@@ -10,11 +10,11 @@ import {
 } from '../message/record-headers.ts'
 
 /**
- * What a delivery carries from topic to topic while it waits: the headers of records in `retry.*` and
- * `dead-letters`. The message itself is the record's value and isn't touched.
+ * The data that a delivery carries from topic to topic while it waits: the headers of records in `retry.*`
+ * and `dead-letters`. The message itself is the record's value, and is unchanged.
  */
 
-/** The record that a delivery began with. */
+/** The record with which a delivery began. */
 export type Origin = OriginPlace
 
 export type Carried = {
@@ -26,37 +26,37 @@ export type Carried = {
   /** The rung that the delivery takes next. */
   nextRung: number
   /**
-   * Steps of the ladder that it has waited since its last try without having had its turn: they use up no
+   * Number of ladder steps that the delivery has waited since its last try without a turn. They use up no
    * rung.
    */
   waits?: number
-  /** Requests rounds made so far; a record that only waited has none. */
+  /** Number of rounds of requests so far; 0 for a record that has only waited. */
   attempts: number
-  /** When the origin record was appended, in epoch milliseconds. */
+  /** The append time of the origin record, in epoch milliseconds. */
   firstSeenMs: number
-  /** When the last try may be due; 0 until the first attempt. */
+  /** The latest time at which the last try may be due, in epoch milliseconds; 0 until the first attempt. */
   expiresAtMs: number
-  /** Hooks that failed for good: they are not tried again. */
+  /** Hooks that failed for good. They are not tried again. */
   failedHooks: readonly string[]
-  /** Hooks that were left out of each attempt so far: none of them got a request. */
+  /** Hooks that were left out of every attempt so far, so that none of them got a request. */
   unsentHooks?: readonly string[]
   /** Hooks that asked for a wait, with the epoch milliseconds before which they aren't tried. */
   notBeforeMs: ReadonlyMap<string, number>
   lastOutcome: string
   origin: Origin
-  /** Of an Identify that tells one property of a user: which it is. */
+  /** The property that the delivery tells, if it is an Identify of one property of a user. */
   property?: PropertyHeader | undefined
   /**
-   * Of such an Identify: a server may have got an attempt of it and act on it late, since that timed out, was
-   * reset or answered 5xx. Once true it stays so.
+   * True if such an Identify is uncertain: a server may have got an attempt of it and may act on it late,
+   * because the attempt timed out, was reset or was answered with a 5xx. Once true it stays true.
    */
   isUncertain?: boolean
   /**
-   * Of one that is uncertain: it was delivered all the same, and is looked at again only to see whether a
-   * newer value holds.
+   * True if an uncertain delivery was delivered all the same. It is checked again only to see whether a newer
+   * value holds.
    */
   isDelivered?: boolean
-  /** The id of the replay that it came by last; '' is none. */
+  /** The id of the last replay that it came through; '' for none. */
   replayJob?: string
 }
 
@@ -64,19 +64,23 @@ export type CarriedHeaders = Record<string, string>
 
 const maxTextBytes = 1024
 const maxListBytes = 16 * 1024
-/** A user, a space and a property: ids of 1,000 characters, each of which JSON may write as six bytes. */
+/**
+ * Limit on the header `property`: a user, a space and a property. Their ids have up to 1,000 characters, each
+ * of which JSON may write as six bytes.
+ */
 const maxPropertyBytes = 14 * 1024
 const maxReplayJobBytes = 64
 const replayJobId = /^[A-Za-z0-9-]{1,64}$/
 /**
- * A destination has five hooks; edits may bring others before each of its 25 tries. Ids are the catalog's.
+ * Limit on listed hooks: a destination has five, and edits may replace them before each of its 25 tries. Ids
+ * are those of the catalog.
  */
 const maxListed = 125
 const hookId = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/
 
 /**
- * All that `encodeCarried` may write, with the bytes of UTF-8 that each may have: together they stay within
- * the room that retry topics have for headers.
+ * The headers that `encodeCarried` may write, each with its limit in bytes of UTF-8. Together they stay
+ * within the room that retry topics have for headers.
  */
 const headerLimits: readonly (readonly [name: string, maxBytes: number])[] = [
   ['source-id', maxTextBytes],
@@ -90,7 +94,7 @@ const headerLimits: readonly (readonly [name: string, maxBytes: number])[] = [
   ['expires-at', maxTextBytes],
   ['origin', maxTextBytes],
   ['failed-hooks', maxListBytes],
-  // At most the five hooks of the first attempt.
+  // At most the five hooks of the first attempt are in this header.
   ['unsent-hooks', maxTextBytes],
   ['not-before', maxListBytes],
   ['last-outcome', maxTextBytes],
@@ -110,7 +114,7 @@ export function encodeCarried(carried: Carried): CarriedHeaders {
     'message-type': carried.kind,
     rung: String(carried.nextRung),
     attempts: String(carried.attempts),
-    // A record whose producer named a time before 1970: it can't be read as a count.
+    // A producer can date its record before 1970. A negative number couldn't be read as a count.
     'first-seen': String(Math.max(0, carried.firstSeenMs)),
     'expires-at': String(carried.expiresAtMs),
     origin: `${origin.topic}/${origin.partition}/${origin.offset}`,
@@ -122,7 +126,7 @@ export function encodeCarried(carried: Carried): CarriedHeaders {
   if (carried.notBeforeMs.size > 0) headers['not-before'] = JSON.stringify([...carried.notBeforeMs])
   if (carried.lastOutcome !== '') headers['last-outcome'] = carried.lastOutcome.slice(0, maxOutcomeCharacters)
   if (property !== undefined) {
-    // JSON, so that whatever is in an id comes through: half a surrogate pair has no UTF-8.
+    // JSON keeps every id intact: half a surrogate pair has no UTF-8.
     headers['property'] = JSON.stringify([property.userId, property.spaceId, property.property])
     headers['since'] = property.since
   }
@@ -134,14 +138,14 @@ export function encodeCarried(carried: Carried): CarriedHeaders {
 
 const isTrue = '1'
 
-/** In bytes at most three times as long. */
+/** Limit in characters. In bytes it is at most three times as much. */
 const maxOutcomeCharacters = 300
 
 export type Decoded = { ok: true; carried: Carried } | { ok: false; detail: string }
 
 /**
- * Reads what `encodeCarried` wrote. A record that somebody else put on a retry topic, or that was damaged, is
- * told by its faults. Whatever the headers are, it does not throw, and what it gives can be encoded again.
+ * Reads the headers that `encodeCarried` wrote. If somebody else wrote the record, or it was damaged, the
+ * result lists the faults. Never throws, whatever the headers are. A result can always be encoded again.
  */
 export function decodeCarried(headers: ReceivedHeaders): Decoded {
   const faults: string[] = []
@@ -188,8 +192,7 @@ function refuse(faults: readonly string[]): Decoded {
 }
 
 /**
- * Of headers that `decodeCarried` refuses, what can be kept in a dead letter: those that it knows, each cut
- * to the length that it may have.
+ * Returns the part of refused headers that a dead letter can keep: the known headers, each cut to its limit.
  */
 export function salvageCarried(headers: ReceivedHeaders): CarriedHeaders {
   const kept: CarriedHeaders = {}
@@ -205,16 +208,19 @@ function cut(text: string, maxBytes: number): string {
   return bytes.length <= maxBytes ? text : bytes.subarray(0, maxBytes - replacementBytes).toString()
 }
 
-/** A character that was cut in two is read as U+FFFD. */
+/** Room for U+FFFD, which replaces a character that was cut in two. */
 const replacementBytes = 3
 
-/** In UTF-8 once it is text: each byte that is none becomes three. */
+/**
+ * Returns true if a value is longer than the limit, in UTF-8 after it became text. Each byte that isn't valid
+ * UTF-8 becomes three.
+ */
 function isLonger(value: Buffer | string | undefined, maxBytes: number): boolean {
   if (value === undefined || value.length * 3 <= maxBytes) return false
   return Buffer.byteLength(value.toString()) > maxBytes
 }
 
-/** A JSON list; absent is empty. */
+/** Reads a JSON list. An absent header is an empty list. */
 function readList<T>(
   headers: ReceivedHeaders,
   name: string,
@@ -227,13 +233,13 @@ function readList<T>(
     const value: unknown = JSON.parse(text)
     if (Array.isArray(value) && value.length <= maxListed && value.every(isItem)) return value
   } catch {
-    // Told below, like a value of a wrong shape.
+    // The fault is added below, like that of a value with a wrong shape.
   }
   faults.push(`${name} can't be read`)
   return []
 }
 
-/** The headers `property` and `since`: both, or none. */
+/** Reads the headers `property` and `since`. Either both are present, or none. */
 function readProperty(headers: ReceivedHeaders, faults: string[]): PropertyHeader | undefined {
   const text = headerText(headers, 'property')
   const since = headerText(headers, 'since')
@@ -268,8 +274,8 @@ function readFlag(headers: ReceivedHeaders, name: string, faults: string[]): boo
 }
 
 /**
- * The replay that a record came by; '' where it came by none, or what it says is no id: it ends in a header
- * of a request.
+ * Returns the id of the replay that a record came through. Returns '' if there was none, or if the header is
+ * no valid id: the id is later sent in a header of a request.
  */
 export function replayJobOf(headers: ReceivedHeaders): string {
   const text = headerText(headers, 'replay-job')

@@ -5,7 +5,10 @@ const units: readonly (readonly [suffix: string, ms: number])[] = [
   ['ms', 1],
 ]
 
-/** The shortest exact spelling of a wait: `1m`, `90s`, `1h`, `250ms`. Part of a retry topic's name. */
+/**
+ * Formats a wait in its shortest exact spelling: `1m`, `90s`, `1h`, `250ms`. It is part of a retry topic's
+ * name.
+ */
 export function formatWait(ms: number): string {
   for (const [suffix, unitMs] of units) {
     if (ms % unitMs === 0) return `${ms / unitMs}${suffix}`
@@ -13,7 +16,7 @@ export function formatWait(ms: number): string {
   return `${ms}ms`
 }
 
-/** Reads what `formatWait` writes; `undefined` for anything else. In milliseconds. */
+/** Reads a text that `formatWait` wrote, as milliseconds. Returns `undefined` for anything else. */
 export function parseWait(text: string): number | undefined {
   const match = /^([1-9]\d{0,8})(ms|s|m|h)$/.exec(text)
   if (match === null) return undefined

@@ -1,18 +1,18 @@
 /**
- * The retry ladder: which wait comes next, and when to give up. Pure.
+ * The retry ladder, which decides about the next wait and when to give up. Pure.
  *
- * A rung is a step of the ladder; a tier is a topic that holds the records of every rung with the same
- * wait. The default, `1m,10m,1h,1h,1h` and then `10m` as often as it fits in `4h`, makes the last try
- * 3 h 51 min after the first.
+ * A rung is a step of the ladder. A tier is a topic that holds the records of every rung with the same wait.
+ * The default is `1m,10m,1h,1h,1h` and then `10m` as often as it fits into `4h`. With it, the last try is 3 h
+ * 51 min after the first.
  */
 
-/** Rungs are counted from 0; a rung at or past `waitsMs.length` waits `thenMs`. */
+/** A ladder. Rungs are counted from 0. A rung at or past `waitsMs.length` waits `thenMs`. */
 export type Ladder = {
   /** Waits of the first rungs, in milliseconds. Not empty. */
   readonly waitsMs: readonly number[]
   /** The wait of every rung after those, repeated as often as it fits. */
   readonly thenMs: number
-  /** How long after the first attempt a try may still be due, in milliseconds. */
+  /** Time after the first attempt within which a try may still be due, in milliseconds. */
   readonly limitMs: number
 }
 
@@ -23,31 +23,33 @@ export function waitOf(ladder: Ladder, rung: number): number {
 }
 
 /**
- * When a delivery expires whose first try, or wait for one, began at `startedMs`: both in epoch milliseconds.
+ * Returns when a delivery expires whose first try, or first wait for one, began at `startedMs`. Both are
+ * epoch milliseconds.
  */
 export function clockEnd({ limitMs }: Ladder, startedMs: number): number {
   return startedMs + limitMs
 }
 
 /**
- * Starts the clock of a delivery at `nowMs`: gives when it expires. 0 is not yet; a clock that runs goes on.
+ * Returns when a delivery expires, and starts its clock at `nowMs` if it doesn't run yet (`expiresAtMs` is
+ * 0).
  */
 export function startClock(ladder: Ladder, expiresAtMs: number, nowMs: number): number {
   return expiresAtMs === 0 ? clockEnd(ladder, nowMs) : expiresAtMs
 }
 
-/** The distinct waits, ascending: one retry topic each. */
+/** Returns the distinct waits, ascending. Each has a retry topic. */
 export function tiersOf(ladder: Ladder): number[] {
   return [...new Set([...ladder.waitsMs, ladder.thenMs])].sort((a, b) => a - b)
 }
 
 /**
- * The next rung, at or after `rung`, for a delivery that goes on waiting at `nowMs`.
+ * Returns the next rung, at or after `rung`, for a delivery that goes on waiting at `nowMs`.
  *
- * A rung whose try would be due after `expiresAtMs` is passed over: later ones may be shorter. A rung that
- * ends before `notBeforeMs` (a `Retry-After`) is passed over as well while a later one reaches it, so
- * that nothing is woken in vain; where none does, the longest that fits is taken, and the delivery hops
- * again from there. A `Retry-After` so never costs the last try.
+ * A rung whose try would be due after `expiresAtMs` is passed over, because later rungs may be shorter. A
+ * rung that ends before `notBeforeMs` (a `Retry-After`) is passed over too if a later one reaches
+ * `notBeforeMs`. So no delivery is woken for nothing. If no rung reaches it, the longest one that fits is
+ * taken, and the delivery waits again from there. So a `Retry-After` never costs the last try.
  */
 export function nextStep(
   ladder: Ladder,
@@ -70,8 +72,8 @@ export function nextStep(
 }
 
 /**
- * The next rung of a delivery that doesn't expire: it was never tried, or waits for a paused destination.
- * The rung always advances; at the ladder's end it goes round in the longest wait.
+ * Returns the next rung of a delivery that doesn't expire: it was never tried, or waits for a paused
+ * destination. The rung always advances. Past the end of the ladder, each rung has the longest wait.
  */
 export function nextParkingStep(ladder: Ladder, rung: number): { rung: number; waitMs: number } {
   const waitMs =
@@ -80,8 +82,8 @@ export function nextParkingStep(ladder: Ladder, rung: number): { rung: number; w
 }
 
 /**
- * When the last try is due for a delivery first tried at `firstMs` if every step is taken on time, in
- * milliseconds. A `Retry-After` is clamped to it.
+ * Returns when the last try is due for a delivery that is first tried at `firstMs`, if every step is on time,
+ * in milliseconds. A `Retry-After` never goes beyond it.
  */
 export function lastTryAt(ladder: Ladder, firstMs: number): number {
   const expiresAtMs = clockEnd(ladder, firstMs)

@@ -1,21 +1,23 @@
 import type { MessageKind } from '../message/message-schemas.ts'
 
 /**
- * What routing needs of a destination. `paused` is routed: delivery parks it until the destination resumes.
+ * The part of a destination that routing needs. Messages are routed to a `paused` destination too: its
+ * deliveries are parked until it resumes.
  */
 export type Routable = { id: string; state: 'on' | 'off' | 'paused' }
 
-/** What routing needs of a message. */
+/** The part of a message that routing needs. */
 export type Routed = {
   type: MessageKind
   integrations?: Readonly<Record<string, unknown>> | null | undefined
 }
 
-/** Why a connected destination doesn't get a message: values of a metric label. */
+/** The reason why a connected destination doesn't get a message: values of a metric label. */
 export type SkipReason = 'destination_off' | 'filtered_by_integrations'
 
 /**
- * `to` may be the very list that was given. `skipped` counts destinations; a switched-off one counts as that.
+ * The result of routing. `to` may be the given list itself. `skipped` counts destinations; one that is off
+ * counts only as off.
  */
 export type Route<D extends Routable> = { to: readonly D[]; skipped: Readonly<Record<SkipReason, number>> }
 
@@ -25,9 +27,9 @@ const NONE_SKIPPED: Route<Routable>['skipped'] = Object.freeze({
 })
 
 /**
- * The destinations that get a message, out of those connected to its source: all that aren't off, in their
- * order, unless the message's `integrations` leave webhooks out. A `delete` goes to them whatever it says
- * there.
+ * Returns the destinations that get a message, out of those connected to its source: all that aren't off, in
+ * their order. If the message's `integrations` leave webhooks out, none gets it, except that a `delete`
+ * ignores `integrations`.
  */
 export function route<D extends Routable>(message: Routed, destinations: readonly D[]): Route<D> {
   const off = countOff(destinations)
@@ -43,9 +45,9 @@ export function route<D extends Routable>(message: Routed, destinations: readonl
 }
 
 /**
- * Whether an `integrations` object lets webhooks have the message (the seed, section 4.2). `Webhooks` decides
- * when it is there: true or an object of options is yes. Otherwise `All: false` is no. Names are case
- * sensitive, but analytics-go v3 writes `all`.
+ * Returns true if an `integrations` object lets webhooks have the message (the specification, or seed,
+ * section 4.2). If `Webhooks` is present it decides: true or an object of options is yes. Otherwise `All:
+ * false` is no. Names are case sensitive, but analytics-go v3 writes `all`.
  */
 function allowsWebhooks(integrations: Routed['integrations']): boolean {
   if (integrations === undefined || integrations === null) return true

@@ -6,12 +6,14 @@ const propagator = new W3CTraceContextPropagator()
 /** Headers of a Kafka record or an HTTP request. */
 export type Carrier = Readonly<Record<string, unknown>>
 
-/** Longer ones are no trace context: W3C asks for 512 characters of a `tracestate`. */
+/**
+ * Limit on a header. A longer one is no trace context: W3C demands room for 512 characters of a `tracestate`.
+ */
 const maxBytes = 4_096
 
 /**
- * The trace that `traceparent` and `tracestate` name; the root where they name none. Whatever they hold, it
- * does not throw.
+ * Returns the trace that `traceparent` and `tracestate` name, or the root if they name none. Doesn't throw,
+ * whatever they contain.
  */
 export function contextIn(headers: Carrier | undefined): Context {
   if (headers?.['traceparent'] === undefined) return ROOT_CONTEXT
@@ -28,7 +30,7 @@ const reader = {
   },
 }
 
-/** The headers that name a trace, for those who go on with it. */
+/** Returns the headers that name a trace, for those who continue it. */
 export function headersOf(context: Context): Record<string, string> {
   const headers: Record<string, string> = {}
   propagator.inject(context, headers, writer)
@@ -41,7 +43,7 @@ const writer = {
   },
 }
 
-/** `traceparent` of what follows from a span. */
+/** Returns the `traceparent` for the children of a span. */
 export function parentOf(span: Span): string | undefined {
   return headersOf(trace.setSpan(ROOT_CONTEXT, span))['traceparent']
 }

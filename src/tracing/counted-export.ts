@@ -6,7 +6,7 @@ import {
   type SpanProcessor,
 } from '@opentelemetry/sdk-trace'
 
-/** What became of spans that were recorded. `dropped`: more waited than may. */
+/** The fate of a recorded span. `dropped`: the queue was full. */
 export type SpanFate = 'exported' | 'failed' | 'dropped'
 
 export type CountedExportOptions = {
@@ -20,9 +20,9 @@ export type CountedExportOptions = {
 }
 
 /**
- * OpenTelemetry's batches, one export at a time, and an account of every span: it waits in the queue, or it
- * is told what became of it. Never more than `queueSize` wait; what comes then is dropped, and nobody waits
- * for an export.
+ * Creates a processor that exports spans in OpenTelemetry's batches, one export at a time. It accounts for
+ * every span: the span waits in the queue, or its fate is reported. At most `queueSize` spans wait, and
+ * further ones are dropped. Nobody waits for an export.
  */
 export function countedExport(options: CountedExportOptions): SpanProcessor {
   const { exporter, queueSize, onSpans, onFailed } = options
@@ -48,7 +48,7 @@ export function countedExport(options: CountedExportOptions): SpanProcessor {
   })
   return {
     onStart() {},
-    // Only spans that are sampled come here: no sampler of ours records one that isn't.
+    // Only sampled spans come here, because none of our samplers records a span that isn't sampled.
     onEnd(span: ReadableSpan) {
       if (account.waiting >= queueSize) {
         onSpans('dropped', 1)

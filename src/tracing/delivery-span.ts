@@ -19,13 +19,13 @@ import { names } from './names.ts'
 export type DeliverySpanOptions = {
   readonly tracer: Tracer
   readonly groupId: string
-  /** Whether requests to endpoints name the trace. */
+  /** True if requests to endpoints name the trace. */
   readonly isForwarded: boolean
 }
 
 /**
- * The trace of a delivery: recorded, or only passed on, which has to cost little: it may be of ninety-nine in
- * a hundred.
+ * Starts the trace of a delivery, which is either recorded or only passed on. Passing on has to be cheap,
+ * because it may concern ninety-nine deliveries in a hundred.
  */
 export function traceDelivery(
   options: DeliverySpanOptions,
@@ -59,14 +59,16 @@ class PassedOn implements DeliveryTrace {
   end(): void {}
 }
 
-/** What is recorded of a delivery: a span for its processing here, and below it one for each request. */
+/**
+ * The recording of a delivery: a span for its processing in this worker, and a child span for each request.
+ */
 export class DeliverySpan implements DeliveryTrace {
   readonly traceId: string
   readonly #options: DeliverySpanOptions
   readonly #delivery: Delivery
   readonly #span: Span
   readonly #context: Context
-  /** Requests that have no outcome yet, by their hooks; a hook has one at a time. */
+  /** Requests without an outcome, by their hooks. A hook has one at a time. */
   readonly #requests = new Map<string, Span>()
 
   constructor(options: DeliverySpanOptions, delivery: Delivery, span: Span) {
@@ -147,7 +149,10 @@ function attributesOf(delivery: Delivery, groupId: string): Record<string, strin
   }
 }
 
-/** As the conventions want it of a client: a status from 400 on is an error, named by itself. */
+/**
+ * Returns the error of an outcome. By the conventions for a client, a status from 400 on is an error with the
+ * status as its name.
+ */
 function errorOf(outcome: Outcome): string | undefined {
   if (outcome.kind !== 'answer') return outcome.kind
   return outcome.status >= 400 ? String(outcome.status) : undefined
@@ -158,7 +163,7 @@ function naming(span: Span, { target }: EndpointHook, headers: readonly string[]
   return parent === undefined ? headers : [...headers, 'traceparent', parent]
 }
 
-/** What the owner of a hook has set in the catalog is sent as it is. */
+/** Returns true if the hook's headers in the catalog contain a `traceparent`. That one is sent unchanged. */
 function namesTrace(headers: readonly string[]): boolean {
   return headers.some((text, at) => at % 2 === 0 && text.toLowerCase() === 'traceparent')
 }

@@ -1,6 +1,6 @@
 /**
  * Names of attributes: those of OpenTelemetry's semantic conventions for HTTP and messaging, and our own.
- * What could name a user or hold a key isn't among them: no key of a record, no path or query of a hook, no
+ * None of them could identify a user or contain a key: no key of a record, no path or query of a hook, no
  * address of a client.
  */
 export const names = {

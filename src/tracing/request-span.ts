@@ -12,7 +12,9 @@ import type { GatewayTracing, RequestTrace, SendTrace } from '../gateway/request
 import { contextIn, headersOf } from './carrier.ts'
 import { names } from './names.ts'
 
-/** Tracing of a gateway: a span for each request, and one for what it writes to Kafka. */
+/**
+ * Creates the tracing of a gateway: a span for each request, and one for what the request writes to Kafka.
+ */
 export function createGatewayTracing(tracer: Tracer): GatewayTracing {
   return {
     begin(method, route, headers) {
@@ -45,7 +47,7 @@ class RequestSpan implements RequestTrace {
     return new SendSpan(this.#tracer.startSpan(`send ${topic}`, options, this.#context))
   }
 
-  /** As the conventions want it of a server: only what is its own fault is an error. */
+  /** Ends the span. By the conventions for a server, only the server's own fault is an error. */
   end(status: number): void {
     this.#span.setAttribute(names.status, status)
     if (status >= 500)
@@ -54,7 +56,7 @@ class RequestSpan implements RequestTrace {
   }
 }
 
-/** Of a name and a value in a record: their lengths, each at most two bytes. */
+/** Overhead of a header in a record: the lengths of name and value, at most two bytes each. */
 const framingBytes = 4
 
 class SendSpan implements SendTrace {

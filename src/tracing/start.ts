@@ -21,11 +21,11 @@ import { createWorkerTracing, type WorkerTracing } from './worker-tracing.ts'
 
 export type StartTracingOptions = {
   readonly settings: TracingSettings
-  /** What the service is called where `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` don't say it. */
+  /** The name of the service, unless `OTEL_SERVICE_NAME` or `OTEL_RESOURCE_ATTRIBUTES` sets it. */
   readonly serviceName: string
   readonly serviceVersion: string
   readonly groupId: string
-  /** Whether requests to endpoints name the trace. */
+  /** True if requests to endpoints name the trace. */
   readonly isForwarded: boolean
   readonly onSpans: (fate: SpanFate, count: number) => void
   readonly onFailed: (reason: string) => void
@@ -35,15 +35,15 @@ export type Tracing = {
   readonly worker: WorkerTracing
   readonly gateway: GatewayTracing
   /**
-   * Resolves when all spans are exported, or their export has failed: that may take as long as an export.
+   * Resolves when all spans are exported, or their export has failed, which may take as long as an export.
    * Never rejects.
    */
   stop(): Promise<void>
 }
 
 /**
- * Loads and starts OpenTelemetry's SDK: nothing else of Sluice imports it, so that a process without tracing
- * never loads it. Nothing is registered globally, and contexts are passed on by hand.
+ * Loads and starts OpenTelemetry's SDK. No other module of Sluice imports the SDK, so a process without
+ * tracing never loads it. Nothing is registered globally, and contexts are passed on explicitly.
  */
 export function startTracing(options: StartTracingOptions): Tracing {
   const { settings, serviceName, serviceVersion, groupId, isForwarded, onSpans, onFailed } = options
@@ -59,7 +59,7 @@ export function startTracing(options: StartTracingOptions): Tracing {
   return {
     worker: createWorkerTracing({ tracer, groupId, isForwarded }),
     gateway: createGatewayTracing(tracer),
-    // Why an export has failed was told with its spans.
+    // The reason why an export failed was reported with its spans.
     stop: () => provider.shutdown().catch(() => undefined),
   }
 }

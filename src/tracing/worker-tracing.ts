@@ -8,16 +8,16 @@ import { type Carrier, contextIn, headersOf } from './carrier.ts'
 import { DeliverySpan, type DeliverySpanOptions, traceDelivery } from './delivery-span.ts'
 import { names } from './names.ts'
 
-/** Tracing of a worker: each delivery is a span that goes on with the trace that its record names. */
+/** Tracing of a worker. Each delivery is a span that continues the trace which its record names. */
 export type WorkerTracing = PipelineTracing & {
-  /** A record came from Kafka, with headers that may name a trace. */
+  /** Records the trace of a record from Kafka, if its headers name one. */
   received(record: HeldRecord, headers: Carrier | undefined): void
-  /** Makes events of spans of what it is told. */
+  /** An observer that turns what it observes into events of spans. */
   readonly observer: Partial<PipelineObserver>
 }
 
 export function createWorkerTracing(options: DeliverySpanOptions): WorkerTracing {
-  /** Where the traces of records go on, of those that name one. */
+  /** The traces of records whose headers name one. */
   const parents = new WeakMap<HeldRecord, Context>()
   const parentOf = (record: HeldRecord): Context => parents.get(record) ?? ROOT_CONTEXT
 
