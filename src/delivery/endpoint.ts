@@ -62,7 +62,7 @@ export type Endpoint = {
   readonly sign: Signer
 }
 
-/** The product token that the specification (the seed) asks for: the service, with version 1.0. */
+/** The product token that the specification asks for: the service, with version 1.0. */
 const userAgent = 'Sluice/1.0'
 
 export type Endpoints = {

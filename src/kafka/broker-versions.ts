@@ -12,10 +12,10 @@ type Spoken = {
 }
 
 /**
- * What a broker has to know: the versions that the requests of this folder are written in. The lowest are those
- * without which a promise is not kept: record batches with headers (Produce 3, Fetch 4), no topic made by asking
- * for it (Metadata 4), commits that keep their time (OffsetCommit 3), a member that sets how long a rebalance may
- * take (JoinGroup 2).
+ * What a broker has to know: the versions that the requests of this folder are written in. The lowest are
+ * those without which a promise is not kept: record batches with headers (Produce 3, Fetch 4), no topic made
+ * by asking for it (Metadata 4), commits that keep their time (OffsetCommit 3), a member that sets how long a
+ * rebalance may take (JoinGroup 2).
  */
 export const spoken: readonly Spoken[] = [
   { apiKey: 0, name: 'Produce', lowest: 3, highest: 7 },

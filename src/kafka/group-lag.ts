@@ -46,6 +46,7 @@ export class GroupLagReader {
 
   /** Rejects where no broker, or no coordinator, can be asked. */
   async read(topics: readonly string[]): Promise<GroupLag> {
+    if (topics.length === 0) return { lag: new Map(), failures: new Map(), partitions: 0 }
     const failures = new Map<string, string>()
     const places = await this.#placesOf(topics)
     // Commits first: a record that is settled in between must not make the lag negative.

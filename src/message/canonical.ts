@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import { endOfNumber, invalid, isDigit, minus } from './canonical-number.ts'
 import { type Entered, madeMessageId, type Origin } from './entered.ts'
 import type { MessageLimits } from './limits.ts'
 import { attributesFields, MAX_MESSAGE_ID_CHARACTERS, type MessageKind } from './message-schemas.ts'
@@ -79,20 +80,9 @@ let keysLeft = 0
 const mostLevels = 64
 /** The most keys that entering may add. */
 const mostAddedKeys = 5
-/**
- * Limit on digits. JSON.stringify writes a decimal of up to this many digits for the double that is nearest
- * to it.
- */
-const mostDigits = 15
-const mostZeros = 5
 
-const invalid = -1
 const quote = 0x22
 const comma = 0x2c
-const minus = 0x2d
-const point = 0x2e
-const zero = 0x30
-const nine = 0x39
 const colon = 0x3a
 const openBracket = 0x5b
 const backslash = 0x5c
@@ -235,38 +225,6 @@ function endOfString(bytes: Buffer, start: number): number {
     if (bytes[at] !== backslash || escapable[bytes[at + 1] ?? 0] !== 1) return invalid
     at += 2
   }
-}
-
-function endOfNumber(bytes: Buffer, start: number): number {
-  const whole = bytes[start] === minus ? start + 1 : start
-  const isZero = bytes[whole] === zero
-  const wholeEnd = endOfDigits(bytes, whole)
-  const digits = wholeEnd - whole
-  if (digits === 0 || digits > mostDigits || (isZero && digits > 1)) return invalid
-  // JSON.stringify writes minus zero as zero.
-  if (bytes[wholeEnd] !== point) return isZero && whole > start ? invalid : wholeEnd
-  const fraction = wholeEnd + 1
-  const end = endOfDigits(bytes, fraction)
-  if (end === fraction || bytes[end - 1] === zero || digits + end - fraction > mostDigits) return invalid
-  // JSON.stringify writes smaller numbers with an exponent.
-  if (isZero && endOfZeros(bytes, fraction) - fraction > mostZeros) return invalid
-  return end
-}
-
-function endOfDigits(bytes: Buffer, start: number): number {
-  let at = start
-  while (isDigit(bytes[at])) at++
-  return at
-}
-
-function endOfZeros(bytes: Buffer, start: number): number {
-  let at = start
-  while (bytes[at] === zero) at++
-  return at
-}
-
-function isDigit(byte: number | undefined): boolean {
-  return byte !== undefined && byte >= zero && byte <= nine
 }
 
 function hasField(field: number): boolean {

@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { timestampPattern } from './timestamp.ts'
 
-/** The kinds of message, as `type` spells them (the specification, or seed, section 6). */
+/** The kinds of message, as `type` spells them (the specification, section 6). */
 export const messageKinds = ['identify', 'track', 'page', 'screen', 'group', 'alias', 'delete'] as const
 export type MessageKind = (typeof messageKinds)[number]
 

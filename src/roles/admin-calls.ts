@@ -126,8 +126,8 @@ const mayBeCreated =
   'Kafka did not answer in time, and may have the replay all the same: list the replays before you ask for it again.'
 
 /**
- * Answers with what comes of `work`. The desk rejects where Kafka doesn't answer; an error of the language is a
- * fault of Sluice, and rejects here.
+ * Answers with what comes of `work`. The desk rejects where Kafka doesn't answer; an error of the language is
+ * a fault of Sluice, and rejects here.
  */
 async function asked<T>(
   log: Log,

@@ -8,8 +8,8 @@ import { StartError } from './start-error.ts'
 const lookEveryMs = 2_000
 
 /**
- * Follows the tokens of the file. A faulty edit is refused, and those before stay in force; so they do while the
- * file is away. A file that was emptied lets nobody in. Throws where there are none to begin with.
+ * Follows the tokens of the file. A faulty edit is refused, and those before stay in force; so they do while
+ * the file is away. A file that was emptied lets nobody in. Throws where there are none to begin with.
  */
 export async function openTokens(
   { admin: { tokensFile } }: Config,

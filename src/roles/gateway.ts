@@ -60,7 +60,7 @@ export async function startGateway({ config, log, parts }: GatewayOptions): Prom
   const file = parts.add(await openCatalog({ config, metrics, log, counts: 'sources' }))
   const kafka = await openKafka(config, log, 'gateway')
   const laidOut = await refuseWrongTopics(kafka, config, log, writtenTopics(config))
-  parts.add(await askKafka(config, openGroupLag({ kafka, config, metrics, log })))
+  parts.add(openGroupLag({ kafka, config, metrics, log }))
   const catalog = () => file.current()
   const traced = { tracing: tracing?.gateway }
   const part = await startGatewayPart({ config, log, parts, laidOut, catalog, metrics, ...traced })

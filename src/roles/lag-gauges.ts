@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import type { Config } from '../config/schema.ts'
 import type { createKafka } from '../kafka/client.ts'
 import { GroupLagReader } from '../kafka/group-lag.ts'
-import { isRead, shortTopicName } from '../kafka/topics.ts'
+import { isRead, shortTopicName, type TopicNames } from '../kafka/topics.ts'
 import { withAdmin } from '../kafka/with-admin.ts'
 import { within } from '../kafka/within.ts'
 import type { CommonMetrics } from '../telemetry/common-metrics.ts'
@@ -16,86 +16,106 @@ const msEachPartition = 5
 const listEveryMs = 600_000
 const stopWithinMs = 500
 
-/** Returns the wait until the next reading of a group with so many partitions. `chance`: 0 to 1, against herds. */
+/**
+ * Returns the wait until the next reading of a group with so many partitions. `chance`: 0 to 1, against
+ * herds.
+ */
 export function lagWaitMs(partitions: number, chance: number): number {
   return Math.max(leastEveryMs, partitions * msEachPartition) * (0.9 + 0.2 * chance)
 }
 
+type GroupLagOptions = {
+  readonly kafka: ReturnType<typeof createKafka>
+  readonly config: Config
+  readonly metrics: Pick<CommonMetrics, 'groupLag'>
+  readonly log: Pick<Logger, 'warn' | 'info'>
+}
+
 /**
  * Shows the lag of the whole group as the brokers have it, also while no worker runs and nobody else would. A
- * topic of which no partition can be read has no series. What can't be read is logged once, until all of it can
- * be read again.
+ * topic without a readable partition has no series. What can't be read is logged once, until all of it can be
+ * read again.
  */
-export async function openGroupLag(deps: {
-  kafka: ReturnType<typeof createKafka>
-  config: Config
-  metrics: Pick<CommonMetrics, 'groupLag'>
-  log: Pick<Logger, 'warn' | 'info'>
-}): Promise<Part> {
-  const { kafka, config, metrics, log } = deps
-  const { groupId, topicPrefix } = config.kafka
-  const names = topicNames(config)
-  const reader = new GroupLagReader(kafka, groupId, names.events)
-  let topics: readonly string[] = []
-  let listedMs = -Infinity
-  let isTrouble = false
-  let isStopped = false
-  let timer: NodeJS.Timeout | undefined
+export function openGroupLag(options: GroupLagOptions): Part {
+  return new GroupLagGauge(options)
+}
 
-  function show(lag: ReadonlyMap<string, number>): void {
-    metrics.groupLag.reset()
-    for (const [topic, records] of lag)
-      metrics.groupLag.set({ topic: shortTopicName(topic, topicPrefix) }, records)
+class GroupLagGauge implements Part {
+  readonly #options: GroupLagOptions
+  readonly #names: TopicNames
+  readonly #reader: GroupLagReader
+  #topics: readonly string[] = []
+  #listedMs = -Infinity
+  #isTrouble = false
+  #isStopped = false
+  #timer: NodeJS.Timeout | undefined
+  #reading: Promise<void>
+
+  constructor(options: GroupLagOptions) {
+    const { kafka, config } = options
+    this.#options = options
+    this.#names = topicNames(config)
+    this.#reader = new GroupLagReader(kafka, config.kafka.groupId, this.#names.events)
+    this.#reading = this.#readOn()
   }
-  function report(failures: ReadonlyMap<string, unknown>): void {
-    const [first] = failures
-    if (first !== undefined && !isTrouble) {
-      const [partition, err] = first
-      log.warn(
-        { err, partition, groupId, partitions: failures.size },
-        'the lag of the group can not be read for some partitions, trying again: they have no leader, or the user needs DESCRIBE on the group and its topics',
-      )
-    } else if (first === undefined && isTrouble)
-      log.info({ groupId }, 'the lag of the group can be read again')
-    isTrouble = first !== undefined
+
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    clearTimeout(this.#timer)
+    await within(stopWithinMs, this.#reading)
+    await within(stopWithinMs, this.#reader.close())
   }
-  async function list(): Promise<void> {
-    if (performance.now() - listedMs < listEveryMs) return
-    const existing = await withAdmin(kafka, (admin) => admin.listTopics())
-    topics = existing.filter((topic) => isRead(names, topic))
-    listedMs = performance.now()
+
+  async #readOn(): Promise<void> {
+    const partitions = await this.#read()
+    if (this.#isStopped) return
+    const readAgain = (): void => {
+      this.#reading = this.#readOn()
+    }
+    this.#timer = setTimeout(readAgain, lagWaitMs(partitions, Math.random()))
   }
+
   /** Returns how many partitions the group reads. */
-  async function read(): Promise<number> {
+  async #read(): Promise<number> {
     try {
-      await list()
-      const { lag, failures, partitions } = await reader.read(topics)
-      show(lag)
-      report(failures)
+      await this.#list()
+      const { lag, failures, partitions } = await this.#reader.read(this.#topics)
+      this.#show(lag)
+      this.#report(failures)
       return partitions
     } catch (error) {
-      show(new Map())
-      report(new Map([['all', error]]))
+      this.#show(new Map())
+      this.#report(new Map([['all', error]]))
       return 0
     }
   }
-  async function readOn(): Promise<void> {
-    const partitions = await read()
-    if (isStopped) return
-    timer = setTimeout(
-      () => {
-        reading = readOn()
-      },
-      lagWaitMs(partitions, Math.random()),
-    )
+
+  async #list(): Promise<void> {
+    if (performance.now() - this.#listedMs < listEveryMs) return
+    const existing = await withAdmin(this.#options.kafka, (admin) => admin.listTopics())
+    this.#topics = existing.filter((topic) => isRead(this.#names, topic))
+    this.#listedMs = performance.now()
   }
-  let reading = readOn()
-  return {
-    async stop() {
-      isStopped = true
-      clearTimeout(timer)
-      await within(stopWithinMs, reading)
-      await within(stopWithinMs, reader.close())
-    },
+
+  #show(lag: ReadonlyMap<string, number>): void {
+    const { config, metrics } = this.#options
+    metrics.groupLag.reset()
+    for (const [topic, records] of lag)
+      metrics.groupLag.set({ topic: shortTopicName(topic, config.kafka.topicPrefix) }, records)
+  }
+
+  #report(failures: ReadonlyMap<string, unknown>): void {
+    const { config, log } = this.#options
+    const { groupId } = config.kafka
+    const [first] = failures
+    if (first !== undefined && !this.#isTrouble) {
+      const [partition, err] = first
+      log.warn({ err, partition, groupId, partitions: failures.size }, lagUnreadable)
+    } else if (first === undefined && this.#isTrouble)
+      log.info({ groupId }, 'the lag of the group can be read again')
+    this.#isTrouble = first !== undefined
   }
 }
+
+const lagUnreadable =
+  'the lag of the group can not be read for some partitions, trying again: they have no leader, or the user needs DESCRIBE on the group and its topics'

@@ -125,7 +125,7 @@ export async function startMember(options: WorkerOptions): Promise<Member> {
   const retentions = parts.add(openRetentions({ kafka, topics, log }))
   showLimits(metrics, config, bulkhead.maxInFlight)
   if (options.processOf === undefined || options.processOf.number === 1)
-    parts.add(await askKafka(config, openGroupLag({ kafka, config, metrics, log })))
+    parts.add(openGroupLag({ kafka, config, metrics, log }))
   const consumer = await askKafka(
     config,
     startConsumer({

@@ -45,7 +45,7 @@ export function route<D extends Routable>(message: Routed, destinations: readonl
 }
 
 /**
- * Returns true if an `integrations` object lets webhooks have the message (the specification, or seed,
+ * Returns true if an `integrations` object lets webhooks have the message (the specification,
  * section 4.2). If `Webhooks` is present it decides: true or an object of options is yes. Otherwise `All:
  * false` is no. Names are case sensitive, but analytics-go v3 writes `all`.
  */

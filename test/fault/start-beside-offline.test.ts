@@ -46,7 +46,7 @@ async function killThird(cluster: ThreeBrokers, shop: Shop, topic: string): Prom
 
 test('a worker, a gateway and sluice topics check start while two partitions of events have no leader', async () => {
   const cluster = await startThreeBrokers()
-  const shop = await openOnThree(cluster, ({ topic }) => topic('events'))
+  const shop = await openOnThree(cluster, (own) => own.topic('events'))
   const topic = shop.topic('events')
   // Sent before: the client of the test can't send to a topic that lacks a leader.
   const sent = (await Promise.all(online.map((partition) => shop.send(partition, 20)))).flat()
@@ -75,5 +75,7 @@ test('a worker starts while a topic of somebody else has no leader', async () =>
   const shop = await openOnThree(cluster, () => 'foreign')
   await killThird(cluster, shop, 'foreign')
   await shop.start()
-  await shop.untilArrived((await Promise.all(partitions.map((partition) => shop.send(partition, 5)))).flat())
+  const sent = (await Promise.all(partitions.map((partition) => shop.send(partition, 5)))).flat()
+  await shop.untilArrived(sent)
+  expect(await shop.missing(sent)).toEqual([])
 }, 240_000)

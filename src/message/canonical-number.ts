@@ -1,0 +1,47 @@
+/** The numbers of a JSON text that are spelled as JSON.stringify spells them. */
+
+/** The place of what is not spelled so. */
+export const invalid = -1
+export const minus = 0x2d
+const point = 0x2e
+const zero = 0x30
+const nine = 0x39
+/** The most digits of a decimal that JSON.stringify surely writes again: the nearest double keeps 15. */
+const mostDigits = 15
+const mostZeros = 5
+
+/**
+ * Returns the place after the number that begins at `start`, or `invalid` where JSON.stringify may spell it
+ * otherwise.
+ */
+export function endOfNumber(bytes: Buffer, start: number): number {
+  const whole = bytes[start] === minus ? start + 1 : start
+  const isZero = bytes[whole] === zero
+  const wholeEnd = endOfDigits(bytes, whole)
+  const digits = wholeEnd - whole
+  if (digits === 0 || digits > mostDigits || (isZero && digits > 1)) return invalid
+  // JSON.stringify writes minus zero as zero.
+  if (bytes[wholeEnd] !== point) return isZero && whole > start ? invalid : wholeEnd
+  const fraction = wholeEnd + 1
+  const end = endOfDigits(bytes, fraction)
+  if (end === fraction || bytes[end - 1] === zero || digits + end - fraction > mostDigits) return invalid
+  // JSON.stringify writes smaller numbers with an exponent.
+  if (isZero && endOfZeros(bytes, fraction) - fraction > mostZeros) return invalid
+  return end
+}
+
+function endOfDigits(bytes: Buffer, start: number): number {
+  let at = start
+  while (isDigit(bytes[at])) at++
+  return at
+}
+
+function endOfZeros(bytes: Buffer, start: number): number {
+  let at = start
+  while (bytes[at] === zero) at++
+  return at
+}
+
+export function isDigit(byte: number | undefined): boolean {
+  return byte !== undefined && byte >= zero && byte <= nine
+}
