@@ -21,6 +21,8 @@ import { showCertificateExpiry } from './certificate-expiry.ts'
 import type { RecordIntake } from './record-intake.ts'
 import type { Replays } from './replays.ts'
 import type { Retentions } from './retentions.ts'
+import type { RetryTier } from './retry-tiers.ts'
+import { topicNames } from './settings.ts'
 import type { Stalls } from './stalls.ts'
 
 /** What the gauges of a member are read from. */
@@ -33,6 +35,7 @@ export type ShownMember = {
   readonly producer: Pick<RecordProducer, 'failing'>
   readonly intake: RecordIntake
   readonly retentions: Retentions
+  readonly tiers: readonly RetryTier[]
   readonly audiences: AudienceUnits
   readonly marks: BackfillMarks
   readonly firstSyncs: FirstSyncs
@@ -80,7 +83,7 @@ type Partitions = readonly PartitionState[]
 
 function showPartitions(
   metrics: Metrics,
-  { config, consumer, producer, retentions }: ShownMember,
+  { config, consumer, producer, retentions, tiers }: ShownMember,
   partitions: Partitions,
 ): void {
   const shortNameOf = (topic: string): string => shortTopicName(topic, config.kafka.topicPrefix)
@@ -91,7 +94,10 @@ function showPartitions(
   showRetentionUsed(metrics, partitions, { retentions: retentions.current, shortNameOf, nowMs })
   showOldestUnsettled(metrics, partitions, shortNameOf)
   showByTopic(metrics.partitionsInTrouble, consumer.troubled, shortNameOf)
-  showByTopic(metrics.failingPartitions, producer.failing, shortNameOf)
+  // An alert needs a series before the first partition fails.
+  const written = [topicNames(config).deadLetters, ...tiers.map(({ topic }) => topic)]
+  const failing = new Map([...written.map((topic) => [topic, 0] as const), ...producer.failing])
+  showByTopic(metrics.failingPartitions, failing, shortNameOf)
 }
 
 function showTiers(metrics: Metrics, partitions: Partitions): void {
