@@ -6,18 +6,18 @@ type CreateAdmin = (parts: { logger: Logger; cluster: Cluster; retry?: RetryOpti
 
 const retries = new WeakMap<Kafka, RetryOptions>()
 
-/** Notes how often the admin clients of `kafka` try a request again: kafkajs keeps that to itself. */
+/** Notes how often the admin clients of `kafka` repeat a request, since kafkajs doesn't expose that. */
 export function noteRetry(kafka: Kafka, retry: RetryOptions): void {
   retries.set(kafka, retry)
 }
 
 /**
- * Makes an admin client that leaves errors with their partition or topic. The one of `kafka.admin()` fails as a
- * whole while any partition of the cluster has no leader, even one of a topic that nobody asked about: no role
- * could start then.
+ * Makes an admin client that leaves errors with their partition or topic. The client of `kafka.admin()` fails
+ * as a whole while any partition of the cluster has no leader, even one of a topic that nobody asked about.
+ * With such a client, no role could start then.
  *
- * `fetchTopicMetadata` reports a topic that the broker does not know with no partitions, and a partition without
- * a leader with the leader -1.
+ * `fetchTopicMetadata` reports a topic that the broker does not know with no partitions, and a partition
+ * without a leader with the leader -1.
  */
 export function openAdmin(kafka: Kafka): Admin {
   const createAdmin = kafkajsFile<CreateAdmin>('kafkajs/src/admin')
