@@ -27,10 +27,7 @@ import { BrokerTooOldError } from './wire.ts'
 export type MembershipOptions = {
   readonly kafka: Kafka
   readonly groupId: string
-  /**
-   * The instance id of a static member (KIP-345). A static member keeps its partitions through a restart that
-   * is shorter than its session.
-   */
+  /** The id of a static member (KIP-345), which keeps its partitions through a restart within its session. */
   readonly instanceId: string | undefined
   /** True if a static member leaves the group when it stops. Other members always leave. */
   readonly leaveOnStop: boolean
@@ -38,18 +35,12 @@ export type MembershipOptions = {
   readonly topics: readonly string[]
   /** The number of partitions that each topic has for the assignment. */
   readonly partitions: number
-  /**
-   * The coordinator for heartbeats and for leaving. It is apart from the one for joins, since a join may wait
-   * for long.
-   */
+  /** The coordinator for heartbeats and for leaving, apart from that for joins, which may wait for long. */
   readonly coordinator: Coordinator
   /** Returns the claim of this member. Called at each join. */
   readonly claim: () => Omit<Claim, 'partitions'>
   readonly onAssigned: (assigned: Assigned) => void
-  /**
-   * Called when the group no longer knows this member, which then joins under a new id. Other members may
-   * have its partitions by then.
-   */
+  /** Called when the group has expelled this member, which joins anew. Others may have its partitions. */
   readonly onExpelled: () => void
   /** Called when nothing was heard of the group for a whole session, and when something is heard again. */
   readonly onSilent: (isSilent: boolean) => void
@@ -59,24 +50,20 @@ export type MembershipOptions = {
 }
 
 export type Assigned = {
-  /**
-   * True if the member joined under a new id, or for the first time. Others may have had all its partitions
-   * meanwhile.
-   */
+  /** True after a first join, or under a new id: others may have had the member's partitions meanwhile. */
   readonly isAnew: boolean
   readonly partitions: Assignment
 }
 
 const protocol = 'sluice-units'
-/** The time that the group gives its members to join again, in milliseconds. */
+/** The time that the group gives its members to join again. */
 const rebalanceTimeoutMs = 60_000
 const longestHeartbeatMs = 3_000
 const beatAgainMs = 1_000
 const firstPauseMs = 100
 const longestPauseMs = 5_000
 /**
- * The number of heartbeats in a row that report a newer generation while a join waits. After these, the
- * answer to the join counts as lost.
+ * After this many heartbeats in a row that report a newer generation, the answer to a join counts as lost.
  */
 const staleBeats = 3
 
@@ -89,17 +76,11 @@ type State = 'out' | 'joining' | 'stable' | 'left'
  */
 export class Membership {
   readonly #options: MembershipOptions
-  /**
-   * A coordinator for joins only. A broker may hold back the answer to a join until the session of a killed
-   * member is over.
-   */
+  /** A coordinator for joins only: brokers may answer one only when a killed member's session is over. */
   readonly #joining: Coordinator
   #state: State = 'out'
   #memberId = ''
-  /**
-   * The identity from the last join that was completed. The group accepts commits under it for as long as no
-   * newer generation exists.
-   */
+  /** The identity from the last completed join. The group accepts its commits until a newer generation. */
   #identity: Identity | undefined
   #isAnew = true
   #heardAtMs = 0
@@ -114,32 +95,24 @@ export class Membership {
     this.#joining = new Coordinator(options.kafka, options.groupId, options.topics[0] ?? '')
   }
 
-  /**
-   * The identity that this member commits under. `undefined` before the first join, and after the group has
-   * expelled it.
-   */
+  /** The identity for commits. `undefined` before the first join, and after the group expelled the member. */
   get identity(): Identity | undefined {
     return this.#identity
   }
 
   /**
-   * Returns true while a join is under way or due. The member begins nothing meanwhile, since the claim that
-   * it sends with the join couldn't list it.
+   * True while a join is under way or due. Nothing begins meanwhile, since the join's claim couldn't list it.
    */
   get isJoining(): boolean {
     return this.#state !== 'stable'
   }
 
-  /**
-   * Returns true if the group knows this member, and the member has heard from the group within the session.
-   */
+  /** True if the group knows this member, and the member has heard from it within the session. */
   get isMember(): boolean {
     return this.#identity !== undefined && this.#state !== 'left' && !this.isSilent
   }
 
-  /**
-   * Returns true if the member has heard nothing for a whole session. The group may have gone on without it.
-   */
+  /** True if nothing was heard for a whole session. The group may have gone on without the member. */
   get isSilent(): boolean {
     return Date.now() - this.#heardAtMs > this.#options.sessionTimeoutMs
   }
@@ -153,7 +126,7 @@ export class Membership {
     return this.#identity === undefined || !this.#isSilent
   }
 
-  /** The time at which the coordinator last answered this member, in epoch milliseconds. 0 before that. */
+  /** The time of the coordinator's last answer to this member, in epoch milliseconds; 0 before the first. */
   get heardAtMs(): number {
     return this.#heardAtMs
   }
@@ -168,10 +141,7 @@ export class Membership {
     this.#judge(errorCodes.NONE, as)
   }
 
-  /**
-   * Notes that a request of this member has failed. The reason may be that the group no longer knows the
-   * member, or has to be joined again.
-   */
+  /** Notes that a request failed, perhaps because the member is unknown or has to join again. */
   refused(error: unknown, as: Identity): void {
     const code = memberCodeOf(error)
     if (code !== undefined) this.#judge(code, as)
@@ -239,10 +209,7 @@ export class Membership {
     else log.warn({ err: error }, 'joining the group failed, trying again')
   }
 
-  /**
-   * Waits longer after each failure, and for a random part of that time, so that members don't retry
-   * together.
-   */
+  /** Waits, longer after each failure, and for a random time, so that members don't retry together. */
   async #pause(failures: number): Promise<void> {
     const longestMs = Math.min(longestPauseMs, firstPauseMs * 2 ** Math.min(failures, 10))
     const pauseMs = longestMs * (0.5 + Math.random() / 2)
@@ -300,9 +267,7 @@ export class Membership {
     return new Map([...assignments].map(([memberId, assignment]) => [memberId, writeAssignment(assignment)]))
   }
 
-  /**
-   * Throws the group's error, if there is one. Gives up the identity if the group doesn't know the member.
-   */
+  /** Throws the group's error, if any. Gives the identity up if the group doesn't know the member. */
   #refuse({ errorCode }: Answer): void {
     if (errorCode === errorCodes.NONE) return
     if (errorCode === errorCodes.UNKNOWN_MEMBER_ID) this.#expelled()
@@ -344,10 +309,7 @@ export class Membership {
     this.#beatAfter(nextMs)
   }
 
-  /**
-   * Handles the coordinator's answer to a request that was sent as `as`. Ignores an answer to an earlier
-   * identity.
-   */
+  /** Handles the answer to a request that was sent as `as`. Ignores it if that is an earlier identity. */
   #judge(errorCode: number, as: Identity): void {
     if (this.#isOver || as !== this.#identity) return
     switch (errorCode) {

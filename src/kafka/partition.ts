@@ -25,10 +25,7 @@ export type PartitionOptions = {
 export class Partition {
   readonly topic: string
   readonly id: number
-  /**
-   * The time that a record of this topic waits after its append, in milliseconds. 0 for topics that don't
-   * wait.
-   */
+  /** The time that a record waits after its append, in milliseconds; 0 for topics that don't wait. */
   readonly waitMs: number
   readonly needsState: boolean
   readonly hasWindow: boolean
@@ -37,15 +34,12 @@ export class Partition {
   #isWaiting = true
   #isCleared = false
   #begunBelow = 0
-  /** Names of the holders that can take no more of its records at the moment. */
+  /** The holders that can take no more of its records at the moment. */
   readonly #fullFor = new Set<string>()
   #isLost = false
   #lostAtMs = 0
   #isElsewhere = false
-  /**
-   * The offset below which the previous owner's knowledge of records holds. From it on, the log has other
-   * records.
-   */
+  /** The offset below which the previous owner's knowledge holds. From it on, the log has other records. */
   #knownBelow = Infinity
   #isTruncationReported = false
   #isStopped = false
@@ -104,10 +98,7 @@ export class Partition {
     return this.#isCleared
   }
 
-  /**
-   * The offset below which a previous owner may have begun records that it hasn't settled, since it left
-   * without a final mark.
-   */
+  /** The offset below which a previous owner without a final mark may have begun unsettled records. */
   get begunBelow(): number {
     return this.#begunBelow
   }
@@ -133,10 +124,7 @@ export class Partition {
     return this.#isElsewhere
   }
 
-  /**
-   * Returns true if it was logged and counted that the partition has another log than the one that was read
-   * before.
-   */
+  /** True if it was reported that the partition has another log than the one that was read before. */
   get isTruncationReported(): boolean {
     return this.#isTruncationReported
   }
@@ -314,8 +302,7 @@ export class Partition {
   }
 
   /**
-   * Returns the state that the next commit records. Once nothing more begins, the first commit with no record
-   * handed out is the final one.
+   * Returns what a commit records. Once nothing more begins, the first commit while idle is the final one.
    */
   standing(isEnding: boolean): Standing {
     const isFinal = (isEnding || this.#isLost) && this.isIdle
