@@ -215,8 +215,7 @@ export class Handover {
   }
 
   /**
-   * Sets the partition to where it begins, and returns its feed. `undefined` if the partition can't begin
-   * now.
+   * Sets the offset at which the partition begins, and returns its feed. `undefined` if it can't begin now.
    */
   #place(one: Ready, location: Location): Feed | undefined {
     const { partition, stored } = one

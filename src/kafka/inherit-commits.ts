@@ -18,7 +18,9 @@ export type Inheriting = {
   to: string
   /** Topics that all exist. */
   topics: readonly string[]
-  /** How long a rebalance of `from` may take. After that, all its members count as readers of the topics. */
+  /**
+   * The time that a rebalance of `from` may take. After that, all its members count as readers of the topics.
+   */
   patienceMs?: number
 }
 

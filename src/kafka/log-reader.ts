@@ -17,19 +17,19 @@ export type Piece<T> = { readonly records: T[]; readonly next: number }
 /** Converts a record, or returns `undefined` to leave it out. */
 export type Take<T> = (record: FetchedRecord) => T | undefined
 
-/** How long a broker holds back the answer to a fetch that finds no records. */
+/** The time for which a broker holds back the answer to a fetch that finds no records. */
 const fetchWaitMs = 200
 const minBackoffMs = 100
 const maxBackoffMs = 2_000
 /**
- * After this many answers without records, although the log goes on, the rest of the range counts as
- * compacted away. One answer isn't enough: a new leader answers so for a moment.
+ * The number of answers without records, although the log goes on, after which the rest of the range counts
+ * as compacted away. One answer isn't enough: a new leader answers so for a moment.
  */
 const emptyAnswers = 3
 
 /**
- * How often a damaged batch is fetched again before the reader skips it. The bytes may have been damaged on
- * their way.
+ * The number of times that a damaged batch is fetched again before the reader skips it. The bytes may have
+ * been damaged on their way.
  */
 const damagedAnswers = 3
 

@@ -48,7 +48,9 @@ const timeouts = { replicasTimeoutMs: 5_000, sendTimeoutMs: 10_000 }
 const maxRequestBytes = 512 * 1024
 const minBackoffMs = 250
 const maxBackoffMs = 5_000
-/** How often a value is sent if Kafka says that it hasn't taken it. This allows for a leader that moves. */
+/**
+ * The number of times that a value is sent while Kafka says that it hasn't taken it. So a leader may move.
+ */
 const maxTries = 5
 
 /**
@@ -104,7 +106,7 @@ class BoundedProducer implements LossyProducer {
   readonly #unplaced: Line
   /** The known leaders, by partition. */
   readonly #leaders = new Map<number, number>()
-  /** When partitions failed that nothing was written to since, by `performance.now`. */
+  /** The last failures of partitions that nothing was written to since, by `performance.now`. */
   readonly #failed = new Map<number, number>()
   #heldBytes = 0
   #isTroubled = false

@@ -63,16 +63,16 @@ const beatAgainMs = 1_000
 const firstPauseMs = 100
 const longestPauseMs = 5_000
 /**
- * After this many heartbeats in a row that report a newer generation, the answer to a join counts as lost.
+ * The number of heartbeats in a row with a newer generation after which the answer to a join counts as lost.
  */
 const staleBeats = 3
 
 type State = 'out' | 'joining' | 'stable' | 'left'
 
 /**
- * This process as a member of its group. It joins, joins again whenever the group rebalances, and sends a
- * heartbeat every few seconds. It holds the member's id and generation. The listener decides what an
- * assignment means for partitions, and leaders that move are no concern of this class.
+ * The membership of this process in its group. This class joins, joins again whenever the group rebalances,
+ * and sends a heartbeat every few seconds. It holds the member's id and generation. The listener decides what
+ * an assignment means for partitions, and leaders that move are no concern of this class.
  */
 export class Membership {
   readonly #options: MembershipOptions

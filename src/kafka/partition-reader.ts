@@ -163,7 +163,7 @@ export type ReaderOptions = {
 
 /**
  * Creates a reader that sends `fetch` requests to the brokers without a consumer group. So there is no group
- * to wait for, to rebalance or to delete. Besides, an empty answer to a fetch can be told from no answer.
+ * to wait for, to rebalance or to delete, and the reader can tell an empty answer from a missing one.
  */
 export function createPartitionReader(
   kafka: Kafka,

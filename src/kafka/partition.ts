@@ -19,7 +19,7 @@ export type PartitionOptions = {
 }
 
 /**
- * One partition that this member owns: what the member has taken, what it may commit, and why the partition
+ * A partition that this member owns: what the member has taken, what it may commit, and why the partition
  * hasn't begun.
  */
 export class Partition {

@@ -25,7 +25,7 @@ const kibi = 1024
 export const deletionsKeptMs = 30 * day
 /**
  * The retention of who replayed what. A replay ends long before that, since the records that it reads are
- * kept for two weeks at most.
+ * kept for two weeks.
  */
 const replayJobsKept = { latestOfKey: true, forMs: 90 * day } as const
 /** The largest batch that a topic takes by default, and so the least that producers may count on. */
@@ -64,7 +64,7 @@ function carriedKeptMs(retryLimitMs: number): number {
 /** The settings that the retention of a topic depends on, in milliseconds. */
 type KeptBy = { readonly retryLimitMs: number; readonly attemptsKeptMs: number }
 
-/** One topic, with all that the code and the documentation know of it. */
+/** A topic, with all that the code and the documentation know of it. */
 export type Topic = {
   /** The topic's name after the prefix. */
   readonly name: string

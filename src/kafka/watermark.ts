@@ -33,8 +33,7 @@ export class Watermark {
   #head = 0
   #count = 0
   /**
-   * The records that a former owner settled and that haven't come here yet, ascending, from #nextRemembered
-   * on.
+   * The offsets that a former owner settled and that haven't come yet, ascending, from #nextRemembered on.
    */
   readonly #remembered: readonly number[]
   #nextRemembered = 0
