@@ -10,8 +10,8 @@ import { type Ready, takeOver } from './takeover.ts'
 import type { UnitTenures } from './unit-tenures.ts'
 
 /**
- * What is done where the log isn't the one that was read before: it is begun where the two differ, or stands
- * still.
+ * The behaviour for a partition whose log isn't the one that was read before. `earliest`: the partition is
+ * read from the first offset at which the two logs differ. `stop`: the partition isn't read.
  */
 export type OnTruncation = 'earliest' | 'stop'
 
@@ -20,26 +20,31 @@ export type HandoverOptions = {
   readonly onTruncation: OnTruncation
   readonly view: ClusterView
   readonly units: UnitTenures
-  /** Those that are this member's. */
+  /** The partitions that this member owns. */
   readonly owned: () => readonly Partition[]
   /**
-   * Which join of the group it is: what was begun in an earlier one must not touch the partitions of this
-   * one.
+   * The number of the latest join of the group. Work that started during an earlier join must not touch the
+   * partitions that a later one gave this member.
    */
   readonly joins: () => number
   /**
-   * False while a join is under way: whoever is given a partition by it takes for idle here what wasn't begun
-   * before.
+   * False while a join is under way. A member that gets a partition in this join assumes that this member has
+   * nothing in flight beyond its claim.
    */
   readonly mayBegin: () => boolean
-  /** Nothing more is begun. */
+  /** True when no further partition may begin, since the member stops. */
   readonly isQuiet: () => boolean
-  /** This very member, or this process as it was before, may have something in flight of it. */
+  /**
+   * Returns true if this member, or the killed process that it replaces, may have requests in flight for the
+   * partition.
+   */
   readonly isBusyHere: (partition: Partition, stored: StoredCommit) => boolean
-  /** What other members have said at the last join; `undefined` while the group doesn't tell. */
+  /**
+   * Reads the claims that other members sent with the last join. `undefined` while the group doesn't answer.
+   */
   readonly readClaims: () => Promise<readonly Claim[] | undefined>
   readonly readStored: (partitions: readonly Partition[]) => Promise<StoredCommit[]>
-  /** Gives those whose commits were refused. */
+  /** Commits, and returns the partitions whose commits were refused. */
   readonly commit: (news: readonly News[]) => Promise<ReadonlySet<Partition>>
   readonly feed: (partition: Partition) => FeedOptions
   readonly onBegun: (partition: Partition, feed: Feed) => void
@@ -52,17 +57,20 @@ const lookAgainMs = 100
 const lookLessOften = 1.5
 const longestPauseMs = 1_000
 
-/** Begins the partitions that a join has given to this member, each once its owner before is done with it. */
+/**
+ * Begins the partitions that a join has given to this member, each once its previous owner has finished with
+ * it.
+ */
 export class Handover {
   readonly #options: HandoverOptions
-  /** Units whose partitions are being begun with the state that is ready. */
+  /** Units whose state is ready, and whose partitions this member is about to begin. */
   readonly #beginning = new Set<number>()
 
   constructor(options: HandoverOptions) {
     this.#options = options
   }
 
-  /** For all that wait, after each join; and for those that begin anew. */
+  /** Takes over all partitions that wait: after each join, and when partitions have to begin again. */
   takeOver(waiting: readonly Partition[]): void {
     void this.#takeOver(
       waiting.filter(({ needsState }) => !needsState),
@@ -99,14 +107,20 @@ export class Handover {
     })
   }
 
-  /** Others are done with these: they are begun as soon as the states of their units are there. */
+  /**
+   * Clears partitions that others have finished with. They begin as soon as the states of their units are
+   * ready.
+   */
   #clear(ready: readonly Ready[]): Promise<void> {
     for (const { partition, stored } of ready) partition.clear(stored)
     for (const unit of new Set(ready.map(({ partition }) => partition.id))) this.#prepare(unit)
     return Promise.resolve()
   }
 
-  /** Not before all its partitions are cleared: an owner before may still write what belongs to the state. */
+  /**
+   * Prepares a unit once all its partitions are cleared. Until then, a previous owner may still write records
+   * of the state.
+   */
   #prepare(unit: number): void {
     const needing = this.#options.owned().filter(({ id, needsState }) => id === unit && needsState)
     if (needing.length === 0 || !needing.every(({ isCleared }) => isCleared)) return
@@ -114,7 +128,10 @@ export class Handover {
     void this.beginPrepared(unit)
   }
 
-  /** Tries until it is done, through rejoins, for as long as the unit is ours. */
+  /**
+   * Begins the partitions of a prepared unit. Tries until all have begun, through rejoins, for as long as
+   * this member owns the unit.
+   */
   async beginPrepared(unit: number): Promise<void> {
     const { units, isQuiet, log } = this.#options
     if (this.#beginning.has(unit)) return
@@ -157,7 +174,7 @@ export class Handover {
     const { joins, isQuiet, view, commit, onBegun, log } = this.#options
     const join = joins()
     const locations = await locate(view, ready.map(placeOf))
-    // Else it would be heard of with the next look that comes by itself, half a minute later.
+    // Without this refresh, the view would notice only with its next periodic one, half a minute later.
     if (locations.some(({ kind }) => kind === 'later')) void view.refresh()
     if (join !== joins()) return
     this.#checkMayBegin()
@@ -181,7 +198,10 @@ export class Handover {
     }
   }
 
-  /** Once it is begun: until then it may be tried several times. */
+  /**
+   * Reports records that were lost, and a log that was replaced. Called once the partition has begun, since
+   * the attempts before may be several.
+   */
   #tell(one: Ready, location: Location): void {
     const { onLost, onTruncated } = this.#options
     const { partition, stored } = one
@@ -189,12 +209,14 @@ export class Handover {
     if (truncation !== undefined && !partition.isTruncationReported) onTruncated(partition, truncation)
     if (location.kind !== 'retentionWon') return
     const { from, to } = location
-    // What was settled of it before it was deleted isn't lost.
+    // Records that were settled before retention deleted them aren't lost.
     const settled = memoryOf(stored)?.settledAbove.filter((offset) => offset >= from && offset < to) ?? []
     onLost(partition, from, to, to - from - settled.length)
   }
 
-  /** Where it is begun; `undefined` where it can't be now. */
+  /**
+   * Sets the offset at which the partition begins, and returns its feed. `undefined` if it can't begin now.
+   */
   #place(one: Ready, location: Location): Feed | undefined {
     const { partition, stored } = one
     if (location.kind === 'later') {
@@ -258,8 +280,8 @@ function placeOf({ partition: { topic, id }, stored }: Ready): LogPlace {
 }
 
 /**
- * How the log differs from the one that the commit was made of, at its position or behind that; `undefined`
- * where it doesn't, as far as known.
+ * Returns how the log differs from the one that the commit describes, at the committed offset or after it.
+ * `undefined` if no difference is known.
  */
 function truncationOf(one: Ready, location: Location): Truncation | undefined {
   if (location.kind === 'later') return undefined

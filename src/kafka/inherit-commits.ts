@@ -4,31 +4,33 @@ import { isProtocolError, isUnknownMember } from './protocol-error.ts'
 import { withAdmin } from './with-admin.ts'
 
 export type Inheritance =
-  /** There is nothing that `to` doesn't have. */
+  /** The group `to` already has every commit that `from` has for these topics. */
   | { kind: 'complete' }
   | { kind: 'taken'; partitions: number }
-  /** Members of `from` read some of the topics, or may do so: both groups would deliver the same. */
+  /** Members of `from` read some of the topics, or may do so. Both groups would make the same deliveries. */
   | { kind: 'inUse'; members: readonly string[] }
-  /** The user may not look at `from`. */
+  /** Kafka doesn't let this user read the group `from`. */
   | { kind: 'forbidden' }
 
 export type Inheriting = {
   kafka: Kafka
   from: string
   to: string
-  /** All of them exist. */
+  /** Topics that all exist. */
   topics: readonly string[]
-  /** How long a rebalance of `from` may take before its members count as readers of the topics. */
+  /**
+   * The time that a rebalance of `from` may take. After that, all its members count as readers of the topics.
+   */
   patienceMs?: number
 }
 
 const defaultPatienceMs = 15_000
 
 /**
- * Copies the commits of `topics` from one consumer group to another, with what they remember, before a member
- * joins `to`. A partition that `to` has a commit of keeps it. Several processes may do so at once: brokers
- * take such a commit only while `to` has no member, so none puts back a group that has begun. What was copied
- * in part is completed by the next call.
+ * Copies the commits of `topics` from one consumer group to another, with their metadata, before a member
+ * joins `to`. A partition that `to` has a commit for keeps it. Several processes may do so at once: brokers
+ * accept such a commit only while `to` has no member, so no process sets back a group that has begun. The
+ * next call completes what was copied in part.
  */
 export async function inheritCommits(inheriting: Inheriting): Promise<Inheritance> {
   const { kafka, to } = inheriting
@@ -38,7 +40,7 @@ export async function inheritCommits(inheriting: Inheriting): Promise<Inheritanc
     try {
       await commitAsNobody(kafka, to, found)
     } catch (error) {
-      // Another process has copied all of it, and joined.
+      // Another process has copied everything, and joined.
       const left = isUnknownMember(error) ? await findInherited(admin, inheriting) : undefined
       if (left !== undefined && 'kind' in left) return left
       throw error
@@ -47,7 +49,7 @@ export async function inheritCommits(inheriting: Inheriting): Promise<Inheritanc
   })
 }
 
-/** What `from` has and `to` hasn't, when nobody uses it. */
+/** Returns the commits that `from` has and `to` lacks, or the reason why there is nothing to copy. */
 async function findInherited(
   admin: Admin,
   { from, to, topics, patienceMs = defaultPatienceMs }: Inheriting,

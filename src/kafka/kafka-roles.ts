@@ -1,4 +1,4 @@
-/** What runs against a cluster, and needs rights of its own. */
+/** The commands that talk to a cluster. Each needs rights of its own. */
 export const kafkaRoles = [
   'worker',
   'gateway',

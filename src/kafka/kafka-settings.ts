@@ -1,4 +1,4 @@
-/** How to reach the cluster. */
+/** The settings for connecting and logging in to the cluster. */
 export type KafkaSettings = {
   brokers: readonly string[]
   clientId: string
@@ -9,7 +9,7 @@ export type KafkaSettings = {
   keyFile?: string | undefined
   keyPassword?: string | undefined
   keyPasswordFile?: string | undefined
-  /** That the certificates are for, in place of the host. */
+  /** The name that the brokers' certificates are for, if it isn't the host name. */
   serverName?: string | undefined
   saslMechanism: 'none' | 'plain' | 'scram-sha-256' | 'scram-sha-512' | 'oauthbearer' | 'aws-iam'
   saslUsername: string | undefined
@@ -21,7 +21,7 @@ export type KafkaSettings = {
   oauthClientSecretFile?: string | undefined
   oauthScope?: string | undefined
   oauthAudience?: string | undefined
-  /** `name=value` */
+  /** Entries of the form `name=value`. */
   oauthExtensions?: readonly string[]
   awsRegion?: string | undefined
 }

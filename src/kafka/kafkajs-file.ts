@@ -4,9 +4,9 @@ const require = createRequire(import.meta.url)
 const replaced = new Set<string>()
 
 /**
- * What a file inside of kafkajs exports, or what was put in its place. Throws when there is no such file.
+ * Returns the exports of a file inside kafkajs, or their replacement. Throws when there is no such file.
  *
- * @typeParam T what that is, which kafkajs declares no types for
+ * @typeParam T the type of the exports, for which kafkajs declares none
  */
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- nobody else knows what the file exports
 export function kafkajsFile<T>(file: string): T {
@@ -15,10 +15,11 @@ export function kafkajsFile<T>(file: string): T {
 }
 
 /**
- * Puts what `make` makes of what a file of kafkajs exports in its place, once in a process: for those files
- * that load it later, as kafkajs does at the first request of a kind. Throws when there is no such file.
+ * Replaces the exports of a kafkajs file by those that `make` returns, once in a process. The replacement
+ * reaches only files that load this one later, as kafkajs does at the first request of a kind. Throws when
+ * there is no such file.
  *
- * @typeParam T what the file exports, which kafkajs declares no types for
+ * @typeParam T the type of the exports, for which kafkajs declares none
  */
 export function replaceFile<T>(file: string, make: (original: T) => T): void {
   if (replaced.has(file)) return

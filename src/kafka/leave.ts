@@ -2,14 +2,18 @@ import type { Coordinator } from './coordinator.ts'
 import { errorCodes, protocolError } from './error-codes.ts'
 import { type Identity, leaveGroup } from './group-messages.ts'
 
-/** What the coordinator answers once the member is out of the group, or another has its instance id. */
+/**
+ * The coordinator's answers that mean that the member has left, or that another member has its instance id.
+ */
 const hasLeft: ReadonlySet<number> = new Set([
   errorCodes.NONE,
   errorCodes.UNKNOWN_MEMBER_ID,
   errorCodes.FENCED_INSTANCE_ID,
 ])
 
-/** Leaves the group. Never rejects: the group forgets a member that can't leave when its session is over. */
+/**
+ * Leaves the group. Never rejects: if leaving fails, the group removes the member when its session is over.
+ */
 export async function leave(
   coordinator: Coordinator,
   groupId: string,

@@ -1,10 +1,10 @@
 import type { Partition } from './partition.ts'
 import type { StoredCommit } from './stored-commit.ts'
 
-/** So long before the next owner waits no more for it, a lost partition is committed for the last time. */
+/** The time before the end of the handover time at which a lost partition is committed for the last time. */
 const marginMs = 500
 
-/** Lost partitions, until what they had in flight is done with and the final commit is made. */
+/** The lost partitions whose deliveries in flight, or whose final commit, are not complete yet. */
 export class Leaving {
   readonly #partitions = new Set<Partition>()
   readonly #handoverMs: number
@@ -25,7 +25,10 @@ export class Leaving {
     return this.all.some((partition) => partition.topic === topic && partition.id === id)
   }
 
-  /** Nothing of it may be out any more that was begun here. */
+  /**
+   * Adds a lost partition. It leaves once no request of this member is in flight for it, and the group knows
+   * that.
+   */
   add(partition: Partition): void {
     this.#partitions.add(partition)
   }
@@ -34,7 +37,10 @@ export class Leaving {
     this.#partitions.delete(partition)
   }
 
-  /** Those that are still ours to commit: their next owner has not begun. The others are let go. */
+  /**
+   * Returns the partitions that this member may still commit, since their next owner has not begun. Drops the
+   * others.
+   */
   async stillOurs(
     readStored: (partitions: readonly Partition[]) => Promise<StoredCommit[]>,
   ): Promise<readonly Partition[]> {
@@ -49,7 +55,10 @@ export class Leaving {
     })
   }
 
-  /** After a commit: those with nothing out, and nothing that the group doesn't know, have left. */
+  /**
+   * Drops the partitions that have nothing in flight, and nothing that the group doesn't know. Called after a
+   * commit.
+   */
   letGo(): void {
     for (const partition of this.#partitions) {
       if (!partition.isNews(partition.standing(false)) && partition.isIdle) this.#partitions.delete(partition)

@@ -1,37 +1,41 @@
-/** Where the log of a partition ends, as far as its owner knows. */
+/** The end of a partition's log, as far as the owner of the partition knows it. */
 export class LogEnd {
   #offset = 0
-  /** All up to this offset were there at that time. */
+  /** An offset and a time: all records up to the offset were in the log at that time. */
   #seen = { offset: -1, atMs: 0 }
   #asked = { offset: 0, atMs: 0 }
   #takenMs = 0
 
-  /** One past the last record. */
+  /** The offset after the last record. */
   get offset(): number {
     return this.#offset
   }
 
-  /** The log has records up to `offset` at least. */
+  /** Notes that the log has records up to `offset` at least. */
   reachesTo(offset: number): void {
     this.#offset = Math.max(this.#offset, offset)
   }
 
-  /** The broker has said, when it was asked at that time, where the log ends. */
+  /** Notes where the log ended, by the broker's answer to a request that was sent at `askedAtMs`. */
   told(offset: number, askedAtMs: number): void {
     this.reachesTo(offset)
     this.#asked = { offset, atMs: askedAtMs }
   }
 
   /**
-   * When all that was there was last known to have been taken, in epoch milliseconds; 0 while unknown. `top`:
-   * all before it is taken now; `undefined`: that isn't known.
+   * Returns the latest time of which it is known that every record in the log at that time was taken. In
+   * epoch milliseconds, 0 while unknown. All records before `top` are taken now; `undefined` if that isn't
+   * known.
    */
   takenMs(top: number | undefined): number {
     if (top !== undefined && top >= this.#asked.offset) this.#takenMs = this.#asked.atMs
     return this.#takenMs
   }
 
-  /** Since when a record is known to be there, in epoch milliseconds: with it all that were there then. */
+  /**
+   * Returns since when the record is known to be in the log, in epoch milliseconds. Notes the same time for
+   * all other records that are in the log now.
+   */
   thereSinceMs(offset: number, nowMs: number): number {
     if (offset > this.#seen.offset) this.#seen = { offset: Math.max(offset, this.#offset - 1), atMs: nowMs }
     return this.#seen.atMs

@@ -11,25 +11,25 @@ import { ask as askBroker } from './wire.ts'
 /** The offsets of a partition's log: from `start` to before `end`. Some of them may have no record. */
 export type LogRange = { readonly start: number; readonly end: number }
 
-/** A piece of the log: its records, and where the next piece begins. */
+/** A piece of the log: its records, and the offset at which the next piece begins. */
 export type Piece<T> = { readonly records: T[]; readonly next: number }
 
-/** What is made of a record; `undefined`: it is left out. */
+/** Converts a record, or returns `undefined` to leave it out. */
 export type Take<T> = (record: FetchedRecord) => T | undefined
 
-/** How long a broker keeps a fetch for which there is nothing. */
+/** The time for which a broker holds back the answer to a fetch that finds no records. */
 const fetchWaitMs = 200
 const minBackoffMs = 100
 const maxBackoffMs = 2_000
 /**
- * A leader that says so often that nothing is behind an offset, though the log goes on, has lost it to
- * compaction. A new leader says so as well for a moment.
+ * The number of answers without records, although the log goes on, after which the rest of the range counts
+ * as compacted away. One answer isn't enough: a new leader answers so for a moment.
  */
 const emptyAnswers = 3
 
 /**
- * A damaged batch is fetched so often again before it is passed over: the bytes may have been damaged on
- * their way.
+ * The number of times that a damaged batch is fetched again before the reader skips it. The bytes may have
+ * been damaged on their way.
  */
 const damagedAnswers = 3
 
@@ -40,11 +40,11 @@ export type LogOptions = {
   readonly signal: AbortSignal
   readonly stallTimeoutMs: number
   readonly fetchBytes: number
-  /** Told of records that are passed over since they can't be read, in words. */
+  /** Called with a description, for each group of records that is skipped because it can't be read. */
   readonly onUnreadable?: ((detail: string) => void) | undefined
 }
 
-/** One reading of one partition. */
+/** A reader of one partition, for one reading. */
 export class LogReader {
   readonly #brokers: PartwiseCluster
   readonly #options: LogOptions
@@ -68,7 +68,7 @@ export class LogReader {
       position = next
       if (position < end) {
         coming = this.#piece(position, end, take)
-        // Whoever stops reading here doesn't wait for it.
+        // A caller that stops reading here doesn't wait for this piece.
         coming.catch(() => undefined)
       }
       if (records.length > 0) yield records
@@ -76,7 +76,7 @@ export class LogReader {
     }
   }
 
-  /** One fetch: what it brings from `from` on, before `to`. */
+  /** Fetches once. Returns the records of the answer from `from` on, before `to`. */
   async piece<T>(from: number, to: number, take: Take<T>): Promise<Piece<T>> {
     await this.#patiently(() => this.#connect())
     const { records, next } = await this.#piece(from, to, take)
@@ -106,7 +106,7 @@ export class LogReader {
     return { start, end }
   }
 
-  /** Throws what the brokers say instead. */
+  /** Returns the partition's leader. Throws the brokers' error if they report one. */
   #leader(): number {
     const { topic, partition } = this.#options
     const reported = this.#brokers.metadata?.topicMetadata.find((one) => one.topic === topic)
@@ -118,7 +118,7 @@ export class LogReader {
     return leader
   }
 
-  /** The records at `position` and behind it, before `end`, as far as one fetch goes. */
+  /** Returns the records from `position` on, before `end`, as far as one fetch goes. */
   async #piece<T>(position: number, end: number, take: Take<T>): Promise<Piece<T>> {
     const { stallTimeoutMs, signal } = this.#options
     const deadlineMs = performance.now() + stallTimeoutMs
@@ -133,7 +133,8 @@ export class LogReader {
         empty++
         continue
       }
-      // A new leader doesn't know yet how far its replicas are, our quota is used up, or a batch is damaged.
+      // Reasons: a new leader doesn't know yet how far its replicas are, this client's quota is used up, or a
+      // batch is damaged.
       empty = 0
       if (performance.now() > deadlineMs) throw new Error(this.#nothingCame(position))
       await delay(minBackoffMs, undefined, { signal })
@@ -147,8 +148,8 @@ export class LogReader {
   }
 
   /**
-   * `gone`: the log begins behind this offset now. `later`: the broker says nothing of the partition, to slow
-   * us down.
+   * Fetches from `position`. Returns `gone` if the log now begins after this offset, and `later` if the
+   * broker left the partition out of its answer, to slow this client down.
    */
   async #fetch(position: number): Promise<FetchedPartition | 'gone' | 'later'> {
     const { topic, partition, fetchBytes } = this.#options
@@ -167,8 +168,8 @@ export class LogReader {
     const code = answer?.errorCode ?? errorCode
     if (code === errorCodes.NONE) return answer ?? 'later'
     if (code === errorCodes.OFFSET_OUT_OF_RANGE && (await this.#askRange()).start > position) return 'gone'
-    // Where it lies behind the log's end, that is a leader that has lost records, or that doesn't know of
-    // them yet.
+    // Otherwise the offset lies after the log's end: the leader has lost records, or doesn't know of them
+    // yet.
     throw protocolError(code)
   }
 
@@ -188,8 +189,8 @@ export class LogReader {
   }
 
   /**
-   * Tries until it is answered, or for as long as nothing may happen. What isn't Kafka's fault is thrown at
-   * once.
+   * Repeats a request until it succeeds, or until `stallTimeoutMs` is over. Throws an error that isn't from
+   * Kafka at once.
    */
   async #patiently<T>(ask: () => Promise<T>): Promise<T> {
     const { signal, stallTimeoutMs } = this.#options
@@ -226,17 +227,17 @@ export class LogReader {
         await cluster.refreshMetadata()
       })
     } catch {
-      // The next try says what is wrong.
+      // The next try reports the error.
     }
   }
 }
 
-/** As far as records can be read: to the end, or to the first transaction that is still open. */
+/** Returns the end of the readable records: the log's end, or the first transaction that is still open. */
 function readableEnd({ highWatermark, lastStableOffset }: FetchedPartition): number {
   return lastStableOffset < 0 ? highWatermark : lastStableOffset
 }
 
-/** Waits no longer than until `signal` fires; `work` then goes on unobserved. */
+/** Waits for `work`, until `signal` fires at the latest. After that, `work` goes on unobserved. */
 export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const aborted = Promise.withResolvers<never>()
   const onAbort = (): void => aborted.reject(signal.reason)

@@ -1,18 +1,22 @@
-/** Kafka can't be connected or logged in to, and the message names the setting to look at. */
+/** Reports that a client can't connect or log in to Kafka. The message names the setting to look at. */
 export class LoginError extends Error {
   override name = 'LoginError'
 }
 
 /**
- * The last that kept a client from connecting or logging in, in words that name the setting to look at. Only
- * the sockets and the logins learn of it: what kafkajs throws in the end says that it has tried often enough.
+ * The last trouble that kept a client from connecting or logging in. Its text names the setting to look at.
+ * Only the sockets and the logins learn of the cause: the final error of kafkajs says only that it has tried
+ * often enough.
  */
 export class ReportedTroubles {
   readonly #tell: (message: string) => void
   #last: string | undefined
   #toldMs = -Infinity
 
-  /** `tell`: for the log; each trouble once, the same one no more than once a minute. */
+  /**
+   * Creates it. `tell` writes to the log: each new trouble at once, a repeated one no more than once a
+   * minute.
+   */
   constructor(tell: (message: string) => void) {
     this.#tell = tell
   }

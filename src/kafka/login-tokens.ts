@@ -1,28 +1,29 @@
-/** A bearer token, and when it ends, epoch milliseconds. */
+/** A bearer token, and its end in epoch milliseconds. */
 export type Token = { readonly value: string; readonly endsMs: number }
 
 export type TokensOptions = {
-  /** Gets a new one. Rejects where it can't. */
+  /** Requests a new token. Rejects if it can't get one. */
   readonly ask: () => Promise<Token>
-  /** Told when a new token could not be had while the old one is good for a while. */
+  /** Called when no new token could be had, and the old one stays in use. */
   readonly onKept: (reason: string) => void
   readonly now: () => number
 }
 
-/** What is left of a token's life when a new one is asked for: a share, and no less than this. */
+/** The share of a token's lifetime that is left when a new token is requested. See also `renewedBeforeMs`. */
 const renewedBeforeShare = 0.2
 /**
- * A connection logs in again 10 s before its token ends, and a broker refuses one that does so twice within a
- * second: with less left than this, each request would.
+ * A new token is requested at least this long before the old one's end. A connection logs in again 10 s
+ * before its token ends, and a broker refuses a connection that does so twice within a second. With less time
+ * left than this, each request would log in again.
  */
 const renewedBeforeMs = 15_000
-/** A token that ends sooner may be refused when it arrives. */
+/** A token that ends within this time may be refused when it arrives. */
 const sparedMs = 2_000
 
 /**
- * The token of a process, for all of its connections. It is renewed when a connection wants one and its end
- * is near; as long as it has not ended it stays in use where a new one can't be had. Connections log in again
- * by themselves before their broker ends them, so nothing has to run beside.
+ * The token that all connections of a process share. It is renewed when a connection wants it and its end is
+ * near. If a new token can't be had, the old one stays in use until it ends. Connections log in again by
+ * themselves before their broker ends them, so no timer is needed.
  */
 export class Tokens {
   readonly #options: TokensOptions
@@ -34,7 +35,7 @@ export class Tokens {
     this.#options = options
   }
 
-  /** Rejects where there is none. */
+  /** Returns a token. Rejects if there is none. */
   async current(): Promise<string> {
     const nowMs = this.#options.now()
     const token = this.#token

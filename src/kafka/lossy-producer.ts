@@ -6,41 +6,41 @@ import { type ProducedRecords, ProduceLink } from './produce-link.ts'
 import type { WrittenRecord } from './produce-request.ts'
 import { within } from './within.ts'
 
-/** Writes what may be lost. It never throws, and nobody waits for it. */
+/** Writes records that may be lost. It never throws, and nobody waits for it. */
 export type LossyProducer = {
-  /** It holds all that it may. */
+  /** True while the producer holds as many bytes as it may. */
   readonly isFull: boolean
   /**
-   * Takes a value for a partition, which is of so many `records`; where there is no room for it, they are
-   * dropped.
+   * Takes a value for a partition. `records` says how many records the value holds. Drops the value if there
+   * is no room.
    */
   offer(partition: number, value: Buffer, records: number): void
-  /** Writes what it holds, for so long at most; the rest is dropped. */
+  /** Writes what the producer holds, for `withinMs` at most. Drops the rest. */
   stop(withinMs: number): Promise<void>
 }
 
 export type LossyProducerOptions = {
   readonly kafka: Kafka
   readonly topic: string
-  /** The most that waits, or is under way, in bytes. */
+  /** The limit of bytes that wait or are being sent. */
   readonly maxBytes: number
   readonly onWritten: (records: number) => void
   readonly onDropped: (records: number, why: DropReason) => void
   /**
-   * Called with a reason when Kafka begins to take nothing of some partition, and with `undefined` when it
-   * takes all again.
+   * Called with a reason when Kafka begins to refuse all records of some partition. Called with `undefined`
+   * when no partition is refused any more.
    */
   readonly onTrouble: (reason: string | undefined) => void
-  /** Absent: connections to Kafka. */
+  /** Opens connections. Default: connections to Kafka. */
   readonly openLink?: () => LossyLink
 }
 
-/** What a lossy producer needs of connections. */
+/** The part of `ProduceLink` that a lossy producer uses. */
 export type LossyLink = Pick<ProduceLink, 'prepare' | 'leadersOf' | 'send' | 'close'>
 
 /**
- * `full`: Kafka can't keep up. `refused`: it did not take them. `unknown`: its answer did not come; it may
- * have taken them.
+ * The reason why records were dropped. `full`: Kafka can't keep up. `refused`: Kafka did not take them.
+ * `unknown`: no answer came, and Kafka may have taken them.
  */
 export type DropReason = 'full' | 'refused' | 'unknown'
 
@@ -48,10 +48,15 @@ const timeouts = { replicasTimeoutMs: 5_000, sendTimeoutMs: 10_000 }
 const maxRequestBytes = 512 * 1024
 const minBackoffMs = 250
 const maxBackoffMs = 5_000
-/** So often a value is sent, where Kafka says that it hasn't taken it: a leader that moves is followed. */
+/**
+ * The number of times that a value is sent while Kafka says that it hasn't taken it. So a leader may move.
+ */
 const maxTries = 5
 
-/** A partition that nothing was offered for since it failed is forgotten after so long. */
+/**
+ * A partition whose last failure is this long ago is forgotten. Otherwise, one that gets no more values would
+ * count as failing for good.
+ */
 const troubleForgottenMs = 60_000
 
 type Waiting = {
@@ -65,10 +70,10 @@ type Waiting = {
 /** Values of one partition that are sent together. */
 type Parcel = ProducedRecords & { readonly waiting: readonly Waiting[] }
 
-/** What waits for one leader, or for a leader to be known. */
+/** The queue of values for one leader, or of those whose leader isn't known yet. */
 class Line {
   queue: Waiting[] = []
-  /** Of what waits, and of what is under way. */
+  /** The bytes of the values in the queue, and of those being sent. */
   bytes = 0
   running: Promise<void> | undefined
   backoffMs = minBackoffMs
@@ -89,19 +94,19 @@ export function startLossyProducer(options: LossyProducerOptions): LossyProducer
 }
 
 /**
- * One request at a time to each leader, on connections of its own: a broker that hangs delays what goes to
- * others by nothing. What may have been written isn't sent again: nothing comes twice.
+ * Sends one request at a time to each leader, on connections of its own. So a broker that hangs doesn't delay
+ * the records for others. Records that may have been written aren't sent again, so none is written twice.
  */
 class BoundedProducer implements LossyProducer {
   readonly #options: LossyProducerOptions
   readonly #stopping = new AbortController()
-  /** By leader. */
+  /** The lines, by leader. */
   readonly #lines = new Map<number, Line>()
-  /** Of partitions whose leader isn't known. */
+  /** The line of partitions whose leader isn't known. */
   readonly #unplaced: Line
-  /** By partition, as far as it is known. */
+  /** The known leaders, by partition. */
   readonly #leaders = new Map<number, number>()
-  /** When partitions failed that nothing was written of since, by `performance.now`. */
+  /** The last failures of partitions that nothing was written to since, by `performance.now`. */
   readonly #failed = new Map<number, number>()
   #heldBytes = 0
   #isTroubled = false
@@ -130,7 +135,7 @@ class BoundedProducer implements LossyProducer {
   async stop(withinMs: number): Promise<void> {
     const lines = (): Line[] => [this.#unplaced, ...this.#lines.values()]
     const allSent = async (): Promise<void> => {
-      // What is placed begins to run a line.
+      // A value that `#place` moves to a leader's line starts that line.
       for (;;) {
         const running = lines().flatMap((line) => line.running ?? [])
         if (running.length === 0) return
@@ -160,8 +165,8 @@ class BoundedProducer implements LossyProducer {
   }
 
   /**
-   * While several leaders are written to, the values of one of them take no more room than they leave free:
-   * one that hangs takes a half.
+   * Returns true if a line holds as many bytes as the producer has left. Applies while there are several
+   * leaders, so that one that hangs takes half of the room at most.
    */
   #isOverShare(line: Line): boolean {
     return this.#lines.size > 1 && line.bytes >= this.#options.maxBytes - this.#heldBytes
@@ -173,7 +178,7 @@ class BoundedProducer implements LossyProducer {
 
   async #runLine(line: Line): Promise<void> {
     const { signal } = this.#stopping
-    // What is offered in this turn of the event loop goes together.
+    // All values that are offered in this turn of the event loop are sent together.
     await Promise.resolve()
     while (line.queue.length > 0 && !signal.aborted) {
       if (await (line === this.#unplaced ? this.#place() : this.#sendSome(line))) {
@@ -187,7 +192,10 @@ class BoundedProducer implements LossyProducer {
     line.running = undefined
   }
 
-  /** Gives what waits for a leader to its leader's line. Returns false where none has one. */
+  /**
+   * Moves the values without a known leader to the lines of their leaders. Returns false if none has a
+   * leader.
+   */
   async #place(): Promise<boolean> {
     const line = this.#unplaced
     const { topic } = this.#options
@@ -217,11 +225,11 @@ class BoundedProducer implements LossyProducer {
     return isPlaced
   }
 
-  /** Returns false where nothing was taken. */
+  /** Sends some values of a line. Returns false if Kafka took none. */
   async #sendSome(line: Line): Promise<boolean> {
     const { topic } = this.#options
     try {
-      // Without connections nothing is under way, and nothing has to be given up.
+      // While the connections aren't there, nothing is being sent, so no value has to be given up.
       await line.link.prepare(topic)
     } catch (error) {
       for (const { partition } of line.queue) this.#failedToSend(partition, messageOf(error))
@@ -272,14 +280,20 @@ class BoundedProducer implements LossyProducer {
     }
   }
 
-  /** Drops what was tried in vain too often: Kafka hasn't taken it, or there is no leader. */
+  /**
+   * Counts a failed try of a value: Kafka hasn't taken it, or its partition has no leader. Drops the value,
+   * and returns false, when it has no tries left.
+   */
   #hasTriesLeft(line: Line, one: Waiting): boolean {
     if (++one.tries < maxTries && !this.#stopping.signal.aborted) return true
     this.#drop(line, one, 'refused')
     return false
   }
 
-  /** Has the leader of its partition asked for: it may be another one by now. */
+  /**
+   * Moves a value to those whose leader is looked up again, since the partition may have another leader by
+   * now.
+   */
   #move(line: Line, one: Waiting): void {
     this.#leaders.delete(one.partition)
     line.bytes -= one.bytes
@@ -287,7 +301,7 @@ class BoundedProducer implements LossyProducer {
     this.#run(this.#unplaced)
   }
 
-  /** A leader takes nothing: who leads its partitions is asked for again. */
+  /** Looks up the leaders of all values of a line again. Called when a leader takes nothing. */
   #placeAnew(line: Line): void {
     for (const one of line.queue.splice(0)) this.#move(line, one)
   }
@@ -320,7 +334,7 @@ class BoundedProducer implements LossyProducer {
   }
 }
 
-/** What is sent next; its bytes stay the line's. */
+/** Takes the values to send next out of the queue. Their bytes still count for the line. */
 function takeSome({ queue }: Line): Waiting[] {
   let bytes = 0
   let count = 0

@@ -27,65 +27,60 @@ import { BrokerTooOldError } from './wire.ts'
 export type MembershipOptions = {
   readonly kafka: Kafka
   readonly groupId: string
-  /**
-   * Of a static member (KIP-345): it keeps its partitions through a restart that is shorter than its session.
-   */
+  /** The id of a static member (KIP-345), which keeps its partitions through a restart within its session. */
   readonly instanceId: string | undefined
-  /** True if a static member leaves the group when it stops. Others always leave. */
+  /** True if a static member leaves the group when it stops. Other members always leave. */
   readonly leaveOnStop: boolean
   readonly sessionTimeoutMs: number
   readonly topics: readonly string[]
-  /** How many of each topic there are to be given away. */
+  /** The number of partitions that each topic has for the assignment. */
   readonly partitions: number
-  /** For heartbeats and leaving, beside a join that may wait for long. */
+  /** The coordinator for heartbeats and for leaving, apart from that for joins, which may wait for long. */
   readonly coordinator: Coordinator
-  /** Asked for at each join. */
+  /** Returns the claim of this member. Called at each join. */
   readonly claim: () => Omit<Claim, 'partitions'>
   readonly onAssigned: (assigned: Assigned) => void
-  /** The group has gone on without this member, which joins anew: what it had may be with others. */
+  /** Called when the group has expelled this member, which joins anew. Others may have its partitions. */
   readonly onExpelled: () => void
-  /** For a whole session nothing was heard of the group, or something was heard again. */
+  /** Called when nothing was heard of the group for a whole session, and when something is heard again. */
   readonly onSilent: (isSilent: boolean) => void
-  /** It can't be a member, whatever is tried. */
+  /** Called when this process can't be a member, whatever it tries. */
   readonly onFatal: (error: Error) => void
   readonly log: Record<'info' | 'warn' | 'error', (fields: object, message: string) => void>
 }
 
 export type Assigned = {
-  /** Under a new name, or for the first time: others may have had all that it had before. */
+  /** True after a first join, or under a new id: others may have had the member's partitions meanwhile. */
   readonly isAnew: boolean
   readonly partitions: Assignment
 }
 
 const protocol = 'sluice-units'
-/** How long the others wait for a member to join again. */
+/** The time that the group gives its members to join again. */
 const rebalanceTimeoutMs = 60_000
 const longestHeartbeatMs = 3_000
 const beatAgainMs = 1_000
 const firstPauseMs = 100
 const longestPauseMs = 5_000
-/** So many heartbeats in a row that tell of a newer generation while a join waits: its answer was lost. */
+/**
+ * The number of heartbeats in a row with a newer generation after which the answer to a join counts as lost.
+ */
 const staleBeats = 3
 
 type State = 'out' | 'joining' | 'stable' | 'left'
 
 /**
- * This process as a member of its group: it joins, and again whenever the group does, and says every few
- * seconds that it lives. It owns the member's id and generation; what the assignment means for partitions is
- * the listener's. Leaders of partitions that move are none of its business.
+ * The membership of this process in its group. This class joins, joins again whenever the group rebalances,
+ * and sends a heartbeat every few seconds. It holds the member's id and generation. The listener decides what
+ * an assignment means for partitions, and leaders that move are no concern of this class.
  */
 export class Membership {
   readonly #options: MembershipOptions
-  /**
-   * Of its own: a broker may keep the answer to a join until the session of a member that was killed is over.
-   */
+  /** A coordinator for joins only: brokers may answer one only when a killed member's session is over. */
   readonly #joining: Coordinator
   #state: State = 'out'
   #memberId = ''
-  /**
-   * Of the last join that came to its end: the group takes commits under it for as long as there is no newer
-   * generation.
-   */
+  /** The identity from the last completed join. The group accepts its commits until a newer generation. */
   #identity: Identity | undefined
   #isAnew = true
   #heardAtMs = 0
@@ -100,36 +95,38 @@ export class Membership {
     this.#joining = new Coordinator(options.kafka, options.groupId, options.topics[0] ?? '')
   }
 
-  /** What it commits as; `undefined` before the first join, and after it was expelled. */
+  /** The identity for commits. `undefined` before the first join, and after the group expelled the member. */
   get identity(): Identity | undefined {
     return this.#identity
   }
 
-  /** A join is under way, or due: nothing is begun meanwhile that its claim doesn't tell of. */
+  /**
+   * True while a join is under way or due. Nothing begins meanwhile, since the join's claim couldn't list it.
+   */
   get isJoining(): boolean {
     return this.#state !== 'stable'
   }
 
-  /** The group knows this member, and has been heard of within the session. */
+  /** True if the group knows this member, and the member has heard from it within the session. */
   get isMember(): boolean {
     return this.#identity !== undefined && this.#state !== 'left' && !this.isSilent
   }
 
-  /** The group may have gone on without it. */
+  /** True if nothing was heard for a whole session. The group may have gone on without the member. */
   get isSilent(): boolean {
     return Date.now() - this.#heardAtMs > this.#options.sessionTimeoutMs
   }
 
   /**
-   * Looks at the clock: false once nothing was heard of the group for a session, so that others may have been
-   * given what this member has. Tells `onSilent` first.
+   * Looks at the clock. Returns false once nothing was heard of the group for a session: others may have been
+   * given what this member has. Calls `onSilent` before it returns.
    */
   checkInTouch(): boolean {
     this.#noticeSilence()
     return this.#identity === undefined || !this.#isSilent
   }
 
-  /** When the coordinator last answered this member, in epoch milliseconds; 0 before that. */
+  /** The time of the coordinator's last answer to this member, in epoch milliseconds; 0 before the first. */
   get heardAtMs(): number {
     return this.#heardAtMs
   }
@@ -139,28 +136,26 @@ export class Membership {
     this.#beatAfter(this.#heartbeatMs)
   }
 
-  /** The coordinator has answered a request of this member. */
+  /** Notes that the coordinator has answered a request of this member. */
   heard(as: Identity): void {
     this.#judge(errorCodes.NONE, as)
   }
 
-  /**
-   * A request of this member has failed, perhaps since the group doesn't know it any more, or is joined anew.
-   */
+  /** Notes that a request failed, perhaps because the member is unknown or has to join again. */
   refused(error: unknown, as: Identity): void {
     const code = memberCodeOf(error)
     if (code !== undefined) this.#judge(code, as)
   }
 
-  /** What was assigned is of another subscription than what this member has now. */
+  /** Joins again, since the assignment belongs to another subscription than this member has now. */
   joinAgain(): void {
     this.#mustJoin()
   }
 
   /**
-   * Joins no more. Leaves the group, unless this is a static member without `leaveOnStop`: the group expects
-   * that one back until its session is over. Never rejects: the group forgets a member that can't leave when
-   * the session is over.
+   * Stops joining. Leaves the group, unless this is a static member without `leaveOnStop`: the group expects
+   * such a member back until its session is over. Never rejects: if leaving fails, the group removes the
+   * member when the session is over.
    */
   async stop(): Promise<void> {
     const { coordinator, groupId, instanceId, leaveOnStop, log } = this.#options
@@ -207,14 +202,14 @@ export class Membership {
 
   #tell(error: unknown): void {
     const { log, groupId } = this.#options
-    // Another one has joined meanwhile, and all join once more.
+    // Another member has joined meanwhile, so all members join once more.
     if (typeOf(error) === 'REBALANCE_IN_PROGRESS') return
     const isForeign = typeOf(error) === 'INCONSISTENT_GROUP_PROTOCOL'
     if (isForeign) log.error({ err: error, groupId }, foreignProgram)
     else log.warn({ err: error }, 'joining the group failed, trying again')
   }
 
-  /** Grows with the failures, and is never the same for all members. */
+  /** Waits, longer after each failure, and for a random time, so that members don't retry together. */
   async #pause(failures: number): Promise<void> {
     const longestMs = Math.min(longestPauseMs, firstPauseMs * 2 ** Math.min(failures, 10))
     const pauseMs = longestMs * (0.5 + Math.random() / 2)
@@ -256,7 +251,7 @@ export class Membership {
         }),
       )
     let joined = await ask()
-    // The group wants to know a member before it waits for it.
+    // The group gives the member an id first, and wants it in a second request.
     if (joined.errorCode === errorCodes.MEMBER_ID_REQUIRED) {
       this.#memberId = joined.memberId
       if (!this.#isOver) joined = await ask()
@@ -272,7 +267,7 @@ export class Membership {
     return new Map([...assignments].map(([memberId, assignment]) => [memberId, writeAssignment(assignment)]))
   }
 
-  /** Throws what the group has against it. */
+  /** Throws the group's error, if any. Gives the identity up if the group doesn't know the member. */
   #refuse({ errorCode }: Answer): void {
     if (errorCode === errorCodes.NONE) return
     if (errorCode === errorCodes.UNKNOWN_MEMBER_ID) this.#expelled()
@@ -314,7 +309,7 @@ export class Membership {
     this.#beatAfter(nextMs)
   }
 
-  /** What the coordinator says of a member that asked as `as`; what it says of an earlier one is no news. */
+  /** Handles the answer to a request that was sent as `as`. Ignores it if that is an earlier identity. */
   #judge(errorCode: number, as: Identity): void {
     if (this.#isOver || as !== this.#identity) return
     switch (errorCode) {
@@ -329,7 +324,7 @@ export class Membership {
       case errorCodes.ILLEGAL_GENERATION:
         this.#heard()
         this.#mustJoin()
-        // The answer to the join that is under way is late, or lost on its way.
+        // The answer to the join that is under way is late, or was lost.
         if (++this.#staleBeats >= staleBeats) this.#joinAnew()
         return
       case errorCodes.UNKNOWN_MEMBER_ID:

@@ -2,8 +2,8 @@ import { ByteReader, ByteWriter } from './bytes.ts'
 import type { WireRequest } from './wire.ts'
 
 /**
- * What a broker tells about the cluster and its topics, in the form in which kafkajs keeps it, with the ids
- * of topics and the epochs of leaders. Each topic and partition has its own error code. Source: the Kafka
+ * A broker's description of the cluster and its topics, in the form in which kafkajs stores it. It adds the
+ * ids of topics and the epochs of leaders. Each topic and partition has its own error code. Source: the Kafka
  * protocol, Metadata API.
  */
 export type Metadata = {
@@ -24,7 +24,7 @@ type BrokerPlace = {
 export type TopicMetadata = {
   readonly topicErrorCode: number
   readonly topic: string
-  /** In 22 characters, as Kafka prints it; `undefined` where the broker has none. */
+  /** The topic's id in 22 characters, as Kafka prints it. `undefined` if the broker has none. */
   readonly topicId: string | undefined
   readonly isInternal: boolean
   readonly partitionMetadata: readonly PartitionMetadata[]
@@ -33,23 +33,23 @@ export type TopicMetadata = {
 export type PartitionMetadata = {
   readonly partitionErrorCode: number
   readonly partitionId: number
-  /** -1: there is none now. */
+  /** The node id of the leader; -1 while there is none. */
   readonly leader: number
-  /** -1 where the broker doesn't tell. */
+  /** The leader's epoch; -1 if the broker doesn't report it. */
   readonly leaderEpoch: number
   readonly replicas: readonly number[]
   readonly isr: readonly number[]
   readonly offlineReplicas: readonly number[]
 }
 
-/** The first version that can be told not to make a topic that isn't there. */
+/** The first version in which a request can ask the broker not to create missing topics. */
 const lowest = 4
 const highest = 12
 const flexibleFrom = 9
 const withIdsFrom = 10
 const noId = Buffer.alloc(16)
 
-/** For these topics, or for all where none is named. */
+/** Builds a request for these topics, or for all topics if the list is empty. */
 export function metadataRequest(topics: readonly string[]): WireRequest<Metadata> {
   return {
     apiKey: 3,
@@ -70,7 +70,7 @@ function write(topics: readonly string[], version: number): Buffer {
   })
   const mayCreateTopics = false
   out.bool(mayCreateTopics)
-  // What this client may do with the cluster, and with each topic: not asked.
+  // These flags would ask for this client's rights on the cluster and on each topic.
   if (version >= 8 && version <= 10) out.bool(false)
   if (version >= 8) out.bool(false)
   return out.tags().finished()
@@ -79,7 +79,7 @@ function write(topics: readonly string[], version: number): Buffer {
 function read(body: Buffer, version: number): Metadata {
   const reader = new ByteReader(body, { isFlexible: version >= flexibleFrom })
   const throttleMs = reader.int32()
-  // Brokers of older versions have let the time pass before they answered.
+  // Before version 6, a broker waits for the throttle time itself, and then answers.
   const clientSideThrottleTime = version >= 6 ? throttleMs : 0
   const brokers = reader.array(() => readBroker(reader))
   const clusterId = reader.nullableString()

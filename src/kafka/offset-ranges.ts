@@ -3,9 +3,10 @@ import type { LogRange } from './log-reader.ts'
 import { withAdmin } from './with-admin.ts'
 
 /**
- * Where the records of a topic lie that were appended from `fromMs` to before `toMs` (epoch milliseconds), by
- * partition number; without a time to the log's begin or end. Of a topic whose producers name the time of a
- * record it is where the first of that time, and of each later time, lie.
+ * Returns the offsets of a topic's records that were appended from `fromMs` to before `toMs` (epoch
+ * milliseconds), by partition number. Without a time, a range begins or ends with the log. If producers set
+ * the times of a topic's records, a range begins at the first record with a time of `fromMs` or later, and
+ * ends before the first with a time of `toMs` or later.
  */
 export function offsetRanges(
   kafka: Kafka,

@@ -2,15 +2,18 @@ import { ByteReader, ByteWriter } from './bytes.ts'
 import type { WireRequest } from './wire.ts'
 
 /**
- * Where logs begin and end, and where the epochs of their leaders do. Source: the Kafka protocol, ListOffsets
- * and OffsetForLeaderEpoch APIs.
+ * Requests for the offsets at which logs begin and end, and at which the epochs of their leaders end. Source:
+ * the Kafka protocol, ListOffsets and OffsetForLeaderEpoch APIs.
  */
 
-/** What is asked of a partition. */
+/** A question about one partition. */
 export type OffsetQuestion = {
   readonly topic: string
   readonly partition: number
-  /** The leader's, as far as known: a broker that knows of another one says so. -1: it is not to look. */
+  /**
+   * The epoch of the leader, as far as known. A broker that knows another epoch answers with an error. -1:
+   * the broker doesn't compare epochs.
+   */
   readonly currentLeaderEpoch: number
 }
 
@@ -27,18 +30,21 @@ export type EpochAnswer = {
   readonly topic: string
   readonly partition: number
   readonly errorCode: number
-  /** The latest epoch that isn't after the one that was asked for; -1 where there is none. */
+  /** The latest epoch that isn't after the requested one; -1 if there is none. */
   readonly leaderEpoch: number
-  /** One past its last record; -1 where there is none. */
+  /** The offset after the last record of that epoch; -1 if there is none. */
   readonly endOffset: number
 }
 
 const noReplica = -1
 const readUncommitted = 0
-/** Kafka's names of places, in the form of times. */
+/** Kafka's codes for the two ends of a log, which take the place of a time. */
 const times = { start: -2, end: -1 } as const
 
-/** The first offset of logs, or one past their last record that all in-sync replicas have. */
+/**
+ * Builds a request for the first offsets of logs (`start`), or for the offsets after the last record that all
+ * in-sync replicas have (`end`).
+ */
 export function listOffsetsRequest(
   questions: readonly OffsetQuestion[],
   place: keyof typeof times,
@@ -63,7 +69,7 @@ export function listOffsetsRequest(
       return eachPartition(reader, (topic) => {
         const partition = reader.int32()
         const errorCode = reader.int16()
-        // The time of the record, where one was asked for.
+        // The time of the record, if the request asked for a time.
         reader.int64()
         const offset = reader.int64()
         if (version >= 4) reader.int32()
@@ -74,8 +80,8 @@ export function listOffsetsRequest(
 }
 
 /**
- * Where the epochs of leaders end. Needs a broker of Kafka 2.3 or later: those before ask for more rights
- * than a consumer has.
+ * Builds a request for the ends of leaders' epochs. Needs a broker of Kafka 2.3 or later, since earlier ones
+ * require more rights than a consumer has.
  */
 export function epochEndRequest(questions: readonly EpochQuestion[]): WireRequest<readonly EpochAnswer[]> {
   return {

@@ -1,20 +1,28 @@
-/** From its offset on, records were appended at that time or later, in epoch milliseconds. */
+/**
+ * An offset and a time: the records from the offset on were appended at that time or later, in epoch
+ * milliseconds.
+ */
 type Mark = { offset: number; appendedMs: number }
 
 const stepMs = 1_000
-/** Beyond it every second mark goes: what is between counts as a bit older than it is. */
+/**
+ * The limit of marks. At this many, every second one is dropped, so records in between count as slightly
+ * older than they are.
+ */
 const mostMarks = 256
 
 /**
- * When the oldest record of a partition that isn't settled was appended, to a second or so; in flat memory
- * however many are out.
+ * The append time of a partition's oldest record that isn't settled, to about a second. The memory that this
+ * takes doesn't grow with the number of unsettled records.
  */
 export class OldestRecord {
   #marks: Mark[] = []
-  /** One past the last record that was seen. */
+  /** The offset after the last record that was seen. */
   #seenBelow = 0
 
-  /** A record came, whether it is taken or not yet due. `position`: where the partition stands. */
+  /**
+   * Notes a record that came, whether it was taken or isn't due yet. `position` is the partition's watermark.
+   */
   see(offset: number, appendedMs: number, position: number): void {
     if (offset < this.#seenBelow) return
     this.#seenBelow = offset + 1
@@ -26,8 +34,9 @@ export class OldestRecord {
   }
 
   /**
-   * In epoch milliseconds; 0 where nothing is out, or it isn't known. Records from `position` to `end` aren't
-   * settled; those that haven't been seen came after `endSeenMs`.
+   * Returns the append time in epoch milliseconds. 0 if every record is settled, or if the time isn't known.
+   * Records from `position` to `end` aren't settled. Those of them that haven't been seen were appended after
+   * `endSeenMs`.
    */
   appendedMs(position: number, { end, endSeenMs }: { end: number; endSeenMs: number }): number {
     this.#forgetBefore(position)

@@ -6,7 +6,7 @@ type CreateAdmin = (parts: { logger: Logger; cluster: Cluster; retry?: RetryOpti
 
 const retries = new WeakMap<Kafka, RetryOptions>()
 
-/** Notes how often the admin clients of `kafka` try a request again: kafkajs keeps that to itself. */
+/** Notes how often the admin clients of `kafka` repeat a request, since kafkajs doesn't expose that. */
 export function noteRetry(kafka: Kafka, retry: RetryOptions): void {
   retries.set(kafka, retry)
 }

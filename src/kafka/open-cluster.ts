@@ -1,20 +1,23 @@
 import type { Cluster, Kafka } from 'kafkajs'
 
-/** The brokers, through connections that nobody else uses. Each is made when it is first asked. */
+/**
+ * A cluster client with connections that nobody else uses. A connection is opened when its broker is first
+ * asked.
+ */
 export type OpenCluster = {
   readonly cluster: Cluster
-  /** Waits for what is still to be answered. Never rejects. */
+  /** Waits for the answers that are still to come, and closes. Never rejects. */
   close(): Promise<void>
 }
 
 /**
- * kafkajs shows its cluster to none but those who make an assigner. The consumer that this one is taken from
- * never joins a group.
+ * Opens a cluster client. kafkajs hands its cluster only to partition assigners, so this takes the cluster
+ * from a consumer that never joins a group.
  */
 export function openCluster(kafka: Kafka): OpenCluster {
   let cluster: Cluster | undefined
   const consumer = kafka.consumer({
-    // It is never told to a broker.
+    // The consumer never sends this to a broker.
     groupId: 'none',
     allowAutoTopicCreation: false,
     partitionAssigners: [

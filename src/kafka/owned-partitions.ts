@@ -3,12 +3,12 @@ import type { Feed } from './feed.ts'
 import { Partition } from './partition.ts'
 import { type PartitionState, stateOf } from './partition-state.ts'
 
-/** The partitions that are a member's now, and the feeds of those that were begun. */
+/** The partitions that a member owns now, and the feeds of those that have begun. */
 export class OwnedPartitions {
   readonly #subscriptions: readonly TopicSubscription[]
   readonly #partitions = new Map<string, Partition>()
   readonly #feeds = new Map<Partition, Feed>()
-  /** Partitions that it was given since its start. */
+  /** The number of partitions that this member was given since its start. */
   #taken = 0
 
   constructor(subscriptions: readonly TopicSubscription[]) {
@@ -31,7 +31,7 @@ export class OwnedPartitions {
     return this.#feeds.values()
   }
 
-  /** What is told of each. */
+  /** The states of all partitions, for metrics and probes. */
   get states(): readonly PartitionState[] {
     return this.all.map((partition) => stateOf(partition, this.#feeds.get(partition)))
   }
@@ -44,7 +44,7 @@ export class OwnedPartitions {
     return this.#feeds.get(partition)
   }
 
-  /** The one that is there already; else a new one, which waits. */
+  /** Returns the partition if it is there already. Else adds a new one, which waits. */
   add(topic: string, id: number): Partition {
     const known = this.get(topic, id)
     if (known !== undefined) return known
@@ -60,14 +60,14 @@ export class OwnedPartitions {
     feed.open()
   }
 
-  /** Nothing more is read of it. */
+  /** Removes a partition, and closes its feed. */
   remove(partition: Partition): void {
     this.#partitions.delete(nameOf(partition.topic, partition.id))
     this.#feeds.get(partition)?.close()
     this.#feeds.delete(partition)
   }
 
-  /** How many can't be read now, by topic. */
+  /** The number of partitions of each topic that can't be read now. */
   get troubled(): ReadonlyMap<string, number> {
     const counts = new Map<string, number>()
     for (const partition of this.#partitions.values()) {
@@ -79,8 +79,8 @@ export class OwnedPartitions {
 }
 
 /**
- * The n-th of a sequence between 0 and 1 of which any part is spread evenly (by the golden ratio, as in
- * Fibonacci hashing).
+ * Returns the n-th number of a sequence between 0 and 1 whose every section is spread evenly (by the golden
+ * ratio, as in Fibonacci hashing).
  */
 function turnOf(n: number): number {
   return (n * 0.618_033_988_749_895) % 1

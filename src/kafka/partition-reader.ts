@@ -10,76 +10,79 @@ import {
 import { openPartwiseCluster, type PartwiseCluster } from './partwise-cluster.ts'
 import type { FetchedRecord, RecordHeaders } from './record-batch.ts'
 
-/** Key and value are slices of a whole fetch: copy what is kept. */
+/** A record that has a key. Key and value are slices of a whole fetch: copy what you keep. */
 export type KeyedRecord = {
   readonly offset: number
   readonly key: Buffer
-  /** `null` removes what the key had. */
+  /** The record's value. `null` deletes the value of the key. */
   readonly value: Buffer | null
-  /** Epoch milliseconds. */
+  /** The time of the record in epoch milliseconds. */
   readonly timestampMs: number
 }
 
-/** A record as it is in the log, to be copied; all of it slices of a whole fetch. */
+/** A record as the log has it, to be copied. Key, value and headers are slices of a whole fetch. */
 export type WholeRecord = {
   readonly offset: number
   readonly key: Buffer | null
   readonly value: Buffer | null
   readonly headers: RecordHeaders
-  /** Epoch milliseconds. */
+  /** The time of the record in epoch milliseconds. */
   readonly timestampMs: number
-  /** Why its content can't be read. It then stands for all of its batch that are not before it. */
+  /** The reason why the content can't be read. Such a record stands for the rest of its batch. */
   readonly unreadable?: string
 }
 
 export type ReadOptions = {
   readonly topic: string
   readonly partition: number
-  /** Offset of the first record that is wanted; where the log begins later, it is read from there. */
+  /** The offset of the first record wanted. If the log begins later, reading begins there. */
   readonly from: number
-  /** Ends the reading with its reason as the error. */
+  /** The signal that ends the reading. Its reason becomes the error. */
   readonly signal?: AbortSignal
-  /** So long without any progress of Kafka's, in milliseconds, and the reading fails. Default: a minute. */
+  /** The time without any progress after which the reading fails, in milliseconds. Default: a minute. */
   readonly stallTimeoutMs?: number
-  /** Told of records that are passed over since they can't be read, in words. */
+  /** Called with a description, for each group of records that is skipped because it can't be read. */
   readonly onUnreadable?: (detail: string) => void
 }
 
 type Where = Pick<ReadOptions, 'topic' | 'partition' | 'signal' | 'stallTimeoutMs'>
 
-/** Reads partitions on its own, beside any consumer group. */
+/** Reads partitions by itself, outside any consumer group. */
 export type PartitionReader = {
   range(where: Where): Promise<LogRange>
   /**
-   * The records from `from` to the end that the partition has at the call, in batches, ascending, none empty;
-   * those without a key left out. The next fetch is under way while a batch is worked on, and no more than
-   * that. A few partitions are read at a time, others wait for their turn. Throws when Kafka gives nothing
+   * Reads the records with a key from `from` to the end that the partition has at the call. Yields them in
+   * ascending batches, none of them empty. Only one further fetch is under way while a batch is worked on. A
+   * few partitions are read at a time, and the others wait for their turn. Throws when Kafka delivers nothing
    * for too long.
    */
   read(options: ReadOptions): AsyncGenerator<readonly KeyedRecord[], void>
-  /** The same with headers, and with the records that have no key. */
+  /** Reads like `read`, but with headers, and with the records that have no key. */
   readWhole(options: ReadOptions): AsyncGenerator<readonly WholeRecord[], void>
-  /** One fetch of the log: what it brings from `from` on, before `to`. Those without a key too. */
+  /**
+   * Fetches once from the log. Returns the records of the answer from `from` on, before `to`, with or without
+   * a key.
+   */
   piece(where: PieceOptions): Promise<LogPiece>
-  /** Ends what is being read with an error. */
+  /** Ends all readings with an error. */
   stop(): Promise<void>
 }
 
 export type PieceOptions = Where & {
   readonly from: number
-  /** No further than the log's end. */
+  /** The offset at which the piece ends at the latest. Not beyond the log's end. */
   readonly to: number
 }
 
 /**
- * Ascending; `next` is where the next piece begins, at most `to`. Keys, values and headers are slices of a
- * whole fetch.
+ * Records in ascending order. `next` is the offset of the next piece, at most `to`. Keys, values and headers
+ * are slices of a whole fetch.
  */
 export type LogPiece = Piece<WholeRecord>
 
-/** What one fetch may bring of a partition. */
+/** The number of bytes that one fetch may bring for a partition. */
 const defaultFetchBytes = 1024 ** 2
-/** Each holds two fetches in memory. */
+/** The number of partitions that are read at a time. Each holds two fetches in memory. */
 const readsAtATime = 4
 const defaultStallTimeoutMs = 60_000
 function keyed({ offset, key, value, timestampMs }: FetchedRecord): KeyedRecord | undefined {
@@ -90,7 +93,7 @@ function whole(record: FetchedRecord): WholeRecord {
   return record
 }
 
-/** So many at a time; others wait. */
+/** A limit on the number of readings at a time. The others wait. */
 class Turns {
   readonly #atATime: number
   readonly #queue: (() => void)[] = []
@@ -122,7 +125,7 @@ class Turns {
   }
 }
 
-/** Connections to the brokers, one each, for all that is read at the same time. */
+/** The connections to the brokers, one to each, that all readings of the moment share. */
 class Session {
   readonly opened: PartwiseCluster
   users: number
@@ -134,8 +137,8 @@ class Session {
   }
 
   /**
-   * One after the other: of two that connect, or learn of a topic, at once kafkajs would forget the brokers
-   * of the first, and never close their connections.
+   * Runs one work after the other. If two of them connected, or added a topic, at the same time, kafkajs
+   * would forget the brokers of the first and never close their connections.
    */
   readonly inTurn: LogOptions['inTurn'] = (work) => {
     this.#turn = this.#turn.catch(() => undefined).then(() => work(this.opened.cluster))
@@ -145,19 +148,22 @@ class Session {
 
 export type ReaderOptions = {
   /**
-   * So many partitions are read at the same time, each with two fetches in memory; others wait for their
-   * turn.
+   * The number of partitions that are read at a time, each with two fetches in memory. The others wait for
+   * their turn.
    */
   readonly atATime?: number
-  /** What one fetch may bring of a partition, but for a batch that is larger. */
+  /**
+   * The number of bytes that one fetch may bring for a partition. A single larger batch is fetched
+   * nevertheless.
+   */
   readonly fetchBytes?: number
-  /** Whether its connections stay open between two readings, until it is stopped. */
+  /** True if the connections stay open between two readings, until the reader is stopped. */
   readonly keepsOpen?: boolean
 }
 
 /**
- * The brokers' own `fetch`, of a client that joins nothing: there is no group to wait for, to be rebalanced,
- * or to delete, and the answer to each fetch can be told apart from no answer.
+ * Creates a reader that sends `fetch` requests to the brokers without a consumer group. So there is no group
+ * to wait for, to rebalance or to delete, and the reader can tell an empty answer from a missing one.
  */
 export function createPartitionReader(
   kafka: Kafka,
@@ -167,14 +173,14 @@ export function createPartitionReader(
   const turns = new Turns(atATime)
   let session: Session | undefined
 
-  /** One connection a broker for all that is read at the same time. */
+  /** Returns the connections that all readings of the moment share. Opens them if there are none. */
   function open(): Session {
     session ??= new Session(kafka, keepsOpen ? 1 : 0)
     session.users++
     return session
   }
 
-  /** Lets `work` read a partition, over connections that are open meanwhile. */
+  /** Lets `work` read a partition, and keeps the connections open meanwhile. */
   async function reading<T>(
     { topic, partition, signal, stallTimeoutMs = defaultStallTimeoutMs }: Where,
     work: (log: LogReader) => Promise<T>,

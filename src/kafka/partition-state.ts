@@ -1,17 +1,17 @@
 import type { Feed } from './feed.ts'
 import type { Partition } from './partition.ts'
 
-/** How a partition of this member stands. */
+/** The state of one of this member's partitions. */
 export type PartitionState = Pick<
   Partition,
   'topic' | 'id' | 'waitMs' | 'isWaiting' | 'isFull' | 'lag' | 'oldestUnsettledMs'
 > &
   Pick<Feed, 'isPaused' | 'headDueMs'> & {
-    /** Records that were handed out, from the watermark on. */
+    /** The number of records that were handed out and aren't settled, from the watermark on. */
     readonly heldCount: number
   }
 
-/** Tells how a partition stands now. `feed`: absent until it is begun. */
+/** Returns the present state of a partition. `feed` is absent until the partition has begun. */
 export function stateOf(partition: Partition, feed: Feed | undefined): PartitionState {
   const { topic, id, waitMs, isWaiting, isFull, lag, oldestUnsettledMs, watermark } = partition
   const { isPaused, headDueMs } = feed ?? { isPaused: false, headDueMs: 0 }

@@ -4,27 +4,28 @@ import { OldestRecord } from './oldest-record.ts'
 import { type KnownLog, memoryOf, type StoredCommit } from './stored-commit.ts'
 import { Watermark } from './watermark.ts'
 
-/** What of a partition a commit says. */
+/** The state of a partition that a commit records. */
 export type Standing = { position: number; settledCount: number; isFinal: boolean }
 
 const nowhere: Standing = { position: 0, settledCount: 0, isFinal: false }
 
 export type PartitionOptions = {
-  /** It is begun only when the state of its unit is there. */
+  /** True if the partition begins only when the state of its unit is ready. */
   readonly needsState?: boolean
-  /** What is settled above the watermark is remembered in the commit. */
+  /** True if the commit records what is settled above the watermark. */
   readonly hasWindow?: boolean
-  /** When in each period a busy retry topic's head is looked at, 0 to 1. */
+  /** The moment in each period, 0 to 1, at which the head of a busy retry topic is looked at. */
   readonly turn?: number
 }
 
-/** One partition that this member owns: what it has taken, what it may commit, and why it isn't begun. */
+/**
+ * A partition that this member owns: what the member has taken, what it may commit, and why the partition
+ * hasn't begun.
+ */
 export class Partition {
   readonly topic: string
   readonly id: number
-  /**
-   * How long a record of this topic waits after its append, in milliseconds; 0 for topics that don't wait.
-   */
+  /** The time that a record waits after its append, in milliseconds; 0 for topics that don't wait. */
   readonly waitMs: number
   readonly needsState: boolean
   readonly hasWindow: boolean
@@ -33,30 +34,33 @@ export class Partition {
   #isWaiting = true
   #isCleared = false
   #begunBelow = 0
-  /** Those who can take no more of its records at the moment, each for a reason of its own. */
+  /** The holders that can take no more of its records at the moment. */
   readonly #fullFor = new Set<string>()
   #isLost = false
   #lostAtMs = 0
   #isElsewhere = false
-  /** What its owner knows of records from this offset on is void: the log has other ones there. */
+  /** The offset below which the previous owner's knowledge holds. From it on, the log has other records. */
   #knownBelow = Infinity
   #isTruncationReported = false
   #isStopped = false
   #trouble: string | undefined
-  /** Told when the last record that was out has come back. */
+  /** Called when the last record that was handed out has come back. */
   #onIdle: (() => void) | undefined
-  /** Which owner this is; of two that commit, the later one is right. */
+  /** The number of this owner. If two owners commit, the one with the higher number is right. */
   #epoch = 0
-  /** Records that were handed out, and have neither settled nor been given back. */
+  /** The number of records that were handed out, and have neither settled nor been given back. */
   #lent = 0
-  /** Grows with each record that settles. */
+  /** A counter that grows with each record that settles. */
   #settledCount = 0
   #committed = nowhere
   readonly #end = new LogEnd()
   #oldest = new OldestRecord()
   #wasLeftOpen = false
   #log: KnownLog | undefined
-  /** Of the last record that an owner before has left as settled, which may not have been read here yet. */
+  /**
+   * The leader epoch of the last record that the previous owner's commit lists as settled. This member may
+   * not have read that record yet.
+   */
   #rememberedEpoch = -1
 
   constructor(
@@ -73,84 +77,94 @@ export class Partition {
     this.turn = turn
   }
 
-  /** What has settled of it, and what was handed out. */
+  /** The watermark, and the range of the records that were handed out. */
   get watermark(): Pick<Watermark, 'position' | 'top' | 'span' | 'heldCount'> {
     return this.#watermark
   }
 
-  /** Its owner before may not be done with it: nothing is fetched until `begun`. */
+  /**
+   * Returns true until `begun`, and nothing is fetched meanwhile. The previous owner may not have finished,
+   * or the state of the unit isn't ready.
+   */
   get isWaiting(): boolean {
     return this.#isWaiting
   }
 
-  /** Nobody else has anything of it in flight any more; if it still waits, then for the state of its unit. */
+  /**
+   * Returns true once nobody else counts as having requests in flight for the partition. If it still waits,
+   * it waits for the state of its unit.
+   */
   get isCleared(): boolean {
     return this.#isCleared
   }
 
-  /**
-   * Of the records below, an owner before may have begun some that it hasn't settled: it left without a word.
-   */
+  /** The offset below which a previous owner without a final mark may have begun unsettled records. */
   get begunBelow(): number {
     return this.#begunBelow
   }
 
-  /** It belongs to another member now; what is in flight ends here, what waits is let go. */
+  /**
+   * Returns true if the partition belongs to another member now. Requests in flight are finished, and waiting
+   * records are given back.
+   */
   get isLost(): boolean {
     return this.#isLost
   }
 
-  /** In epoch milliseconds; 0 before. */
+  /** The time of the loss in epoch milliseconds; 0 before that. */
   get lostAtMs(): number {
     return this.#lostAtMs
   }
 
   /**
-   * The group has gone on without this member: the next owner waits for nothing of it, and delivers all again
-   * that isn't committed.
+   * Returns true if the group has gone on without this member. Then the next owner doesn't wait for this one,
+   * and repeats all deliveries that aren't committed.
    */
   get isElsewhere(): boolean {
     return this.#isElsewhere
   }
 
-  /** That its log isn't the one that was read before has been said, and counted. */
+  /** True if it was reported that the partition has another log than the one that was read before. */
   get isTruncationReported(): boolean {
     return this.#isTruncationReported
   }
 
-  /** It has another log than before, and stands still for that. */
+  /** Returns true if the partition isn't read because it has another log than before. */
   get isStopped(): boolean {
     return this.#isStopped
   }
 
   /**
-   * Why it isn't begun, or not read: what is wrong with its log, in words; `undefined` while nothing is known
-   * to be.
+   * The reason why the partition hasn't begun or isn't read: the fault of its log, in words. `undefined`
+   * while no fault is known.
    */
   get trouble(): string | undefined {
     return this.#trouble
   }
 
-  /** Begins anew with another log: from `offset` on it has other records, as was said. */
+  /**
+   * Notes that the partition begins again with another log, which has other records from `offset` on. This
+   * was reported already.
+   */
   readsAnotherLog(offset: number): void {
     this.#knownBelow = offset
     this.#isTruncationReported = true
   }
 
-  /** It can't be begun now, for what is wrong with its log. */
+  /** Notes that the partition can't begin now, and what is wrong with its log. */
   cannotBegin(trouble: string): void {
     this.#trouble = trouble
   }
 
-  /** It has another log than before, and isn't begun for that. */
+  /** Notes that the partition isn't begun because it has another log than before. */
   standStill(why: string): void {
     this.#isStopped = true
     this.#trouble = why
   }
 
   /**
-   * Its log was found, and ends at `end`: nothing that its owner before knows of records from `below` on
-   * holds.
+   * Notes that the log was found, and ends at `end`. What the previous owner knew of records from `below` on
+   * no longer holds.
    */
   findLog({ below, end }: { below: number; end: number }): void {
     this.#isStopped = false
@@ -159,46 +173,49 @@ export class Partition {
     if (this.#wasLeftOpen) this.#begunBelow = Math.max(this.#begunBelow, end)
   }
 
-  /** Fetching begins. */
+  /** Notes that fetching begins. */
   begun(): void {
     this.#isWaiting = false
   }
 
-  /** It goes to another member. `onIdle`: told when the last record that was out has come back. */
+  /**
+   * Notes that the partition goes to another member. `onIdle` is called when the last record that was handed
+   * out has come back.
+   */
   lose(onIdle: () => void, nowMs: number): void {
     this.#isLost = true
     this.#lostAtMs = nowMs
     this.#onIdle = onIdle
   }
 
-  /** The group goes on without this member. */
+  /** Notes that the group goes on without this member. */
   goElsewhere(): void {
     this.#isElsewhere = true
   }
 
-  /** Its log has records up to `endOffset` at least. */
+  /** Notes that the log has records up to `endOffset` at least. */
   reachesTo(endOffset: number): void {
     this.#end.reachesTo(endOffset)
   }
 
-  /** Its owner before is done with it, or had its time. `stored` is what that one left. */
+  /** Notes that the previous owner has finished, or that its time is up. `stored` is its last commit. */
   clear(stored: StoredCommit): void {
     const memory = memoryOf(stored)
     this.#isCleared = true
-    // So that what it has still to settle is known while it waits.
+    // With this, the lag is known while the partition waits.
     if (stored.offset >= 0) this.#watermark = new Watermark(stored.offset)
     this.#begunBelow = memory?.begunBelow ?? 0
     this.#wasLeftOpen = stored.offset >= 0 && memory?.isFinal !== true
   }
 
-  /** Cleared, and its owner before left no final mark. */
+  /** Returns true if the partition is cleared, and its previous owner left no final mark. */
   get wasLeftOpen(): boolean {
     return this.#wasLeftOpen
   }
 
   /**
-   * Goes on where the group stands, as its next owner. Commit once before anything is fetched: that ends the
-   * mark of the owner before.
+   * Continues from the group's commit, as the next owner. Commit once before anything is fetched: that commit
+   * ends the final mark of the previous owner.
    */
   begin(stored: StoredCommit, log?: KnownLog): void {
     const memory = memoryOf(stored)
@@ -212,8 +229,8 @@ export class Partition {
   }
 
   /**
-   * The same, from `offset` of a log that isn't the one that the commit was made of: what that one says of
-   * records is void. Goes on counting owners where it ends.
+   * Begins at `offset` of a log that isn't the one that the commit describes. The commit's statements about
+   * records are void. Only its epoch counts on.
    */
   beginAnew(stored: StoredCommit, offset: number, log?: KnownLog): void {
     this.begin(stored, log)
@@ -221,28 +238,32 @@ export class Partition {
     this.#begunBelow = 0
   }
 
-  /** Before `offset` there is nothing more to be taken: it was, or is deleted, or there are no records. */
+  /** Passes over all offsets before `offset`: their records were taken or deleted, or there are none. */
   passOver(offset: number): void {
     this.#watermark.skipTo(offset)
   }
 
-  /** Invariant: where there is a window, span stays within what a commit can remember, plus one fetch. */
+  /**
+   * Returns true if fetching should pause. Invariant: in a partition with a window, the span stays within
+   * what a commit can remember, plus one fetch.
+   */
   get wantsPause(): boolean {
     const isWindowFull = this.hasWindow && this.#watermark.span >= maxRememberedOffsets
     return this.#isWaiting || this.isFull || isWindowFull
   }
 
   /**
-   * When a record may be taken, in epoch milliseconds: so long after its append as this topic waits. An
-   * append in the future is another clock's, or a producer's own idea of time: it counts from when the record
-   * is known to have been there, so that nothing waits for longer, nor what is behind it.
+   * Returns when a record may be taken, in epoch milliseconds: after its append, plus the wait of this topic.
+   * An append time in the future comes from another clock, or from a producer that sets times itself. Such a
+   * record waits from the time since which it is known to be in the log. So neither it nor the records after
+   * it wait for longer than the topic says.
    */
   dueMsOf(offset: number, timestampMs: number, nowMs: number): number {
     if (timestampMs <= nowMs) return timestampMs + this.waitMs
     return this.#end.thereSinceMs(offset, nowMs) + this.waitMs
   }
 
-  /** Somebody can take no more of its records. */
+  /** Returns true if some holder can take no more of its records. */
   get isFull(): boolean {
     return this.#fullFor.size > 0
   }
@@ -252,12 +273,12 @@ export class Partition {
     else this.#fullFor.delete(holder)
   }
 
-  /** A record came, which may not be due yet. */
+  /** Notes a record that came, which may not be due yet. */
   see(offset: number, timestampMs: number): void {
     this.#oldest.see(offset, timestampMs, this.#watermark.position)
   }
 
-  /** It is taken; whether it is new, and so handed out. */
+  /** Takes a record. Returns true if the record is new, and so is handed out. */
   take(offset: number): boolean {
     if (this.#watermark.receive(offset) !== 'new') return false
     this.#lent++
@@ -270,31 +291,33 @@ export class Partition {
     this.#returned()
   }
 
-  /** A record comes back unsettled: it is for the next owner. */
+  /** Takes a record back unsettled. The next owner delivers it. */
   giveBack(): void {
     this.#returned()
   }
 
-  /** Nothing of it is out. */
+  /** Returns true if no record is handed out. */
   get isIdle(): boolean {
     return this.#lent === 0
   }
 
-  /** Where it stands. Once nothing more is begun, the first commit with nothing out is the final one. */
+  /**
+   * Returns what a commit records. Once nothing more begins, the first commit while idle is the final one.
+   */
   standing(isEnding: boolean): Standing {
     const isFinal = (isEnding || this.#isLost) && this.isIdle
-    // Without a window nobody is told what settled above the watermark, so it is no news.
+    // Without a window, no commit lists what is settled above the watermark, so such records need no commit.
     const settledCount = this.hasWindow ? this.#settledCount : 0
     return { position: this.#watermark.position, settledCount, isFinal }
   }
 
-  /** Whether the group doesn't know yet. */
+  /** Returns true if the group doesn't know this state yet. */
   isNews({ position, settledCount, isFinal }: Standing): boolean {
     const known = this.#committed
     return position !== known.position || settledCount !== known.settledCount || isFinal !== known.isFinal
   }
 
-  /** Remembers what is settled of so many offsets above the position. */
+  /** Makes a commit that lists what is settled of the next `memory` offsets above the position. */
   commitOf({ position, isFinal }: Standing, memory = maxRememberedOffsets): StoredCommit {
     const settledAbove = this.hasWindow ? this.#watermark.settledAbove(memory) : []
     const settledEpoch = this.hasWindow ? this.#epochOf(this.#watermark.lastSettledAbove(memory)) : -1
@@ -307,13 +330,13 @@ export class Partition {
         epoch: this.#epoch,
         ...(topicId !== undefined && { topicId }),
         ...(settledEpoch >= 0 && { settledEpoch }),
-        // The next owner has to know what is left of it, however well this one leaves.
+        // The next owner has to know this even if the present one leaves with a final mark.
         ...(this.#begunBelow > position && { begunBelow: this.#begunBelow }),
       }),
     }
   }
 
-  /** Of the leader who wrote a record that is settled; -1 where that isn't known. */
+  /** Returns the epoch of the leader that wrote a settled record; -1 if it isn't known. */
   #epochOf(offset: number): number {
     if (offset < 0) return -1
     return offset < this.#watermark.top
@@ -325,19 +348,20 @@ export class Partition {
     this.#committed = standing
   }
 
-  /** A later owner has begun: a commit of this one would put the group back. */
+  /** Returns true if a later owner has begun. A commit of this owner would then set the group back. */
   isOvertaken(stored: StoredCommit | undefined): boolean {
     return stored !== undefined && (memoryOf(stored)?.epoch ?? 0) > this.#epoch
   }
 
-  /** The broker has said, when it was asked at that time, where the partition ends. */
+  /** Notes where the log ended, by the broker's answer to a request that was sent at `askedAtMs`. */
   endsAt(offset: number, askedAtMs: number): void {
     this.#end.told(offset, askedAtMs)
   }
 
   /**
-   * When all that was there was last known to have been taken, in epoch milliseconds; 0 while unknown. Who
-   * can take no more may still hold what came.
+   * The latest time of which it is known that every record in the log at that time was taken. In epoch
+   * milliseconds, 0 while unknown. The time doesn't move while a holder is full, since such a holder may
+   * still hold records.
    */
   get endSeenMs(): number {
     const isTaking = !this.#isWaiting && !this.isFull
@@ -345,7 +369,7 @@ export class Partition {
   }
 
   /**
-   * When the oldest record was appended that isn't settled, in epoch milliseconds; 0 where there is none, or
+   * The append time of the oldest record that isn't settled, in epoch milliseconds. 0 if there is none, or if
    * it isn't known.
    */
   get oldestUnsettledMs(): number {
@@ -353,7 +377,7 @@ export class Partition {
     return this.#oldest.appendedMs(this.#watermark.position, { end: this.#end.offset, endSeenMs })
   }
 
-  /** Records that the group has still to settle, as far as known. */
+  /** The number of records that the group has still to settle, as far as known. */
   get lag(): number {
     return Math.max(0, this.#end.offset - this.#watermark.position)
   }

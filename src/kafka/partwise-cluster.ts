@@ -11,19 +11,18 @@ type BrokerPool = {
 }
 
 export type PartwiseCluster = OpenCluster & {
-  /** What was told last; `undefined` before that. */
+  /** The last metadata that a broker sent; `undefined` before that. */
   readonly metadata: Metadata | undefined
   findBroker(nodeId: number): Promise<WireBroker>
 }
 
-/** A broker that doesn't answer for so long is not asked again by this connection. */
+/** The time after which a broker that doesn't answer is no longer asked over the same connection. */
 const metadataTimeoutMs = 5_000
 
 /**
- * The brokers, with errors left where they belong. kafkajs throws for the first partition or topic that an
- * answer has an error of, and nobody learns about the others: one partition without a leader would hide all
- * topics. Here a partition without a leader has the leader -1, and a topic that can't be had has no
- * partitions.
+ * Opens a cluster client that leaves errors with their partition or topic. kafkajs throws the first error of
+ * a partition or topic in an answer, which hides the others: one partition without a leader would hide all
+ * topics. Here a partition without a leader has the leader -1, and a topic with an error has no partitions.
  */
 export function openPartwiseCluster(kafka: Kafka): PartwiseCluster {
   const opened = openCluster(kafka)

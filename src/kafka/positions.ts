@@ -10,76 +10,79 @@ import {
 import { ask, BrokerTooOldError, type WireBroker } from './wire.ts'
 import { within } from './within.ts'
 
-/** A place in a partition's log, with what is remembered of the log as it was when it was reached. */
+/** A place in a partition's log, with what is remembered of the log as it was when the place was reached. */
 export type LogPlace = {
   readonly topic: string
   readonly partition: number
-  /** The next record that is wanted; -1 for one that has never been read: it begins at the log's start. */
+  /**
+   * The offset of the next record wanted. -1 for a partition that has never been read, which begins at the
+   * log's start.
+   */
   readonly offset: number
-  /** Of the last record before `offset`; -1 where it isn't known. */
+  /** The leader epoch of the last record before `offset`; -1 if it isn't known. */
   readonly leaderEpoch?: number | undefined
-  /** In 22 characters; `undefined` where it isn't known. */
+  /** The topic's id in 22 characters; `undefined` if it isn't known. */
   readonly topicId?: string | undefined
   /**
-   * The last record from `offset` on that is remembered as settled, and its leader's epoch, -1 where that
-   * isn't known.
+   * The offset of the last record from `offset` on that is remembered as settled, and its leader epoch, which
+   * is -1 if it isn't known.
    */
   readonly settled?: { readonly last: number; readonly leaderEpoch: number } | undefined
 }
 
 type EpochEnd = { readonly leaderEpoch: number; readonly endOffset: number }
 
-/** What the leader says of a log. */
+/** The leader's answers about a log. */
 export type LogFacts = {
-  /** The first offset that it still has. */
+  /** The first offset that the log still has. */
   readonly start: number
-  /** One past its last record that all in-sync replicas have. */
+  /** The offset after the last record that all in-sync replicas have. */
   readonly end: number
   readonly topicId: string | undefined
   /**
-   * Of the epoch that is remembered: the latest epoch of the log that is not after it, and where that ends.
-   * `undefined` where nobody remembers an epoch, or the broker can't tell; -1 and -1: the log has nothing of
-   * such an epoch.
+   * The latest epoch of the log that isn't after the remembered one, and the offset at which it ends. Both
+   * are -1 if the log has no such epoch. `undefined` if no epoch is remembered, or if the broker is too old
+   * to answer.
    */
   readonly epochEnd: EpochEnd | undefined
-  /** The same for the epoch of the last record that is remembered as settled. */
+  /** The same as `epochEnd`, for the epoch of the last record that is remembered as settled. */
   readonly settledEpochEnd?: EpochEnd | undefined
 }
 
 export type TruncationReason =
-  /** The topic has another id: it was deleted and made again, or restored. */
+  /** The topic has another id, since it was recreated or restored. */
   | 'recreated'
   /** The log ends before the place. */
   | 'shorter'
-  /** The log has other records before the place than those that were read. */
+  /** The log has other records before the place than the ones that were read. */
   | 'diverged'
 
 export type Truncation = {
   /**
-   * What is there from this offset on was never read: the first offset at which the logs differ, or the log's
-   * start where that isn't known.
+   * The first offset at which the logs differ, or the log's start if that isn't known. The records from this
+   * offset on were never read.
    */
   readonly at: number
-  /** Where it was being read. */
+  /** The offset at which the reader was. */
   readonly from: number
   readonly reason: TruncationReason
 }
 
-/** Whether it is still the same log, and from where on it is read. */
+/** The judgement whether the log is still the same, and from which offset it is read. */
 export type PlaceJudgement =
   | { readonly kind: 'goOn'; readonly offset: number }
-  /** Records `from` to before `to` are deleted, and were not read. */
+  /** The records from `from` to before `to` were deleted before they were read. */
   | { readonly kind: 'retentionWon'; readonly from: number; readonly to: number }
   | ({ readonly kind: 'truncated' } & Truncation)
 
-/** What was found out about a place. `later`: the leader can't be asked now. */
+/** The result of the search for a place. `later`: the leader can't be asked now. */
 export type Location =
   | (PlaceJudgement & { readonly log: LogFacts })
   | { readonly kind: 'later'; readonly reason: string }
 
 /**
- * Pure. A place below the log's start was overtaken by retention, as long as it is the same log. The rules of
- * the leader's epoch are those of Kafka's own client (KIP-320).
+ * Judges whether a place still exists in a log. Pure. A place below the start of the same log was overtaken
+ * by retention. The rules for the leader epoch are those of Kafka's own client (KIP-320).
  */
 export function judgePlace({ offset, topicId, leaderEpoch = -1 }: LogPlace, log: LogFacts): PlaceJudgement {
   const { start, end, epochEnd } = log
@@ -95,37 +98,37 @@ export function judgePlace({ offset, topicId, leaderEpoch = -1 }: LogPlace, log:
   if (offset < start) return { kind: 'retentionWon', from: offset, to: start }
   const reason = end < offset ? 'shorter' : 'diverged'
   if (epochEnd === undefined) return end < offset ? truncatedAt(start, reason) : { kind: 'goOn', offset }
-  // Of the last record that was read, the log has nothing of its epoch any more: where they part isn't known.
+  // The log has nothing of the epoch in which the last record was read, so where the logs part isn't known.
   if (epochEnd.leaderEpoch < leaderEpoch && (epochEnd.endOffset < 0 || epochEnd.endOffset >= offset))
     return truncatedAt(start, reason)
   if (epochEnd.endOffset < offset) return truncatedAt(epochEnd.endOffset, reason)
   return { kind: 'goOn', offset }
 }
 
-/** What of that which is remembered as settled is of the log that is there. */
+/** The extent to which the log still has the records that are remembered as settled. */
 export type KnownSettled = {
-  /**
-   * From this offset on the log may have other records: nothing is known of them. Infinity: all of it holds.
-   */
+  /** The offset below which the log is known to have the same records. Infinity if it has all of them. */
   readonly below: number
-  /** The log has lost records that were read: it is another one from there on. */
+  /** True if the log has lost records that were read, and is another one from `below` on. */
   readonly isCutOff: boolean
 }
 
 /**
- * Pure. For a place that is gone on from: behind it records may have been lost, with others at their offsets
- * now.
+ * Judges which records after a place are still those that are remembered as settled. Pure. The log may have
+ * lost records after the place, and have others at their offsets now. Only for a place from which reading
+ * continues.
  */
 export function judgeSettled({ offset, leaderEpoch, settled }: LogPlace, log: LogFacts): KnownSettled {
   if (settled === undefined) return allKnown
   const { epochEnd, settledEpochEnd } = log
   if (settledEpochEnd !== undefined) {
-    // The log that ended with a record of that epoch is not there at all: who knows how far it is the same.
+    // If the log has no record of that epoch at all, nobody knows how far it is the same.
     const isThere = settledEpochEnd.leaderEpoch === settled.leaderEpoch
     const below = isThere ? settledEpochEnd.endOffset : offset
     return below > settled.last ? allKnown : { below, isCutOff: true }
   }
-  // Versions before don't say the epoch: what is of a later one than the place may be known or not.
+  // Commits of earlier versions don't record this epoch. Records of a later epoch than the place's may be the
+  // same or not.
   const ends = epochEnd?.leaderEpoch === leaderEpoch ? [log.end, epochEnd?.endOffset ?? log.end] : [log.end]
   const below = Math.min(...ends)
   return below > settled.last ? allKnown : { below, isCutOff: false }
@@ -133,7 +136,10 @@ export function judgeSettled({ offset, leaderEpoch, settled }: LogPlace, log: Lo
 
 const allKnown: KnownSettled = { below: Infinity, isCutOff: false }
 
-/** Asks the leaders, in four requests each at the most; answers in the order of `places`. Never rejects. */
+/**
+ * Asks the leaders of these places, in four requests each at the most. Answers in the order of `places`.
+ * Never rejects.
+ */
 export async function locate(view: ClusterView, places: readonly LogPlace[]): Promise<readonly Location[]> {
   const locations = new Map<LogPlace, Location>()
   const byLeader = Map.groupBy(places, ({ topic, partition }) => view.leaderOf(topic, partition)?.nodeId)
@@ -159,7 +165,10 @@ function later(reason: string): Location {
   return { kind: 'later', reason }
 }
 
-/** A broker that hangs must not hold up the partitions of the others: its own are located later. */
+/**
+ * Locates the places of one broker. If the broker hangs, they are located later, so that they don't hold up
+ * those of other brokers.
+ */
 async function locateInTime(
   view: ClusterView,
   nodeId: number,
@@ -215,7 +224,7 @@ async function askEpochs(
   try {
     return byName(await ask(broker, epochEndRequest(questions)))
   } catch (error) {
-    // What an older broker can't tell isn't looked at.
+    // A broker that is too old to report epochs is not asked about them.
     if (error instanceof BrokerTooOldError) return none
     throw error
   }
@@ -278,7 +287,7 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** Where the logs of partitions end, of those whose leaders answer now. Never rejects. */
+/** Returns the ends of partitions' logs, as far as their leaders answer now. Never rejects. */
 export async function listEnds(
   view: ClusterView,
   partitions: readonly { readonly topic: string; readonly partition: number }[],
@@ -290,7 +299,7 @@ export async function listEnds(
       const questions = led.map(({ topic, partition }) => questionOf(view, topic, partition))
       return await ask(await view.broker(nodeId), listOffsetsRequest(questions, 'end'))
     } catch {
-      // Whoever reads from this broker says so.
+      // The code that reads from this broker reports the error.
       return []
     }
   })

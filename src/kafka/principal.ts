@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { KafkaSettings } from './kafka-settings.ts'
 
-/** Who this client is to the brokers' authorizer, as far as it can know: brokers may map names to others. */
+/** Returns the principal that the brokers' authorizer probably sees: brokers may map names to others. */
 export function principalOf(settings: KafkaSettings): string {
   switch (settings.saslMechanism) {
     case 'plain':
@@ -18,7 +18,7 @@ export function principalOf(settings: KafkaSettings): string {
   }
 }
 
-/** As Java writes a subject, which is the other way round. */
+/** Returns a certificate's subject as Java writes it, which is in reverse order. */
 function subjectOf(certFile: string): string {
   const { subject } = new X509Certificate(readFileSync(certFile))
   return subject.split('\n').toReversed().join(',')

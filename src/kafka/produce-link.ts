@@ -18,19 +18,28 @@ export type ProducedRecords = {
   readonly records: readonly WrittenRecord[]
 }
 
-/** `offset`: of the first record. Records that were not acknowledged may have been written nevertheless. */
+/**
+ * The outcome for the records of one partition. `offset` is that of the first record. Records that were not
+ * acknowledged may have been written nevertheless.
+ */
 export type ProduceOutcome =
   | { readonly isWritten: true; readonly offset: number }
   | { readonly isWritten: false; readonly reason: string; readonly errorCode: number | undefined }
 
 export type LinkTimeouts = {
-  /** How long a broker may wait for its replicas before it says that they didn't follow, in milliseconds. */
+  /**
+   * The time that a broker may wait for its replicas before it reports that they didn't follow, in
+   * milliseconds.
+   */
   readonly replicasTimeoutMs: number
-  /** How long a send waits for the answer of each broker, in milliseconds. */
+  /** The time that a send waits for the answer of each broker, in milliseconds. */
   readonly sendTimeoutMs: number
 }
 
-/** How the records of a request are written. Default: so that all in-sync replicas are to have them. */
+/**
+ * Builds the request for some records. By default, it asks that all in-sync replicas have them before the
+ * broker answers.
+ */
 export type MakeRequest = (
   topicData: readonly ProducedTopic[],
   replicasTimeoutMs: number,
@@ -39,8 +48,8 @@ export type MakeRequest = (
 type Settle<T> = (item: T, outcome: ProduceOutcome) => void
 
 /**
- * Connections to the brokers that records are written by, each partition for itself. They are opened anew
- * when they seem to be dead.
+ * Connections to the brokers for writing records. Each partition succeeds or fails by itself. Connections
+ * that seem dead are opened anew.
  */
 export class ProduceLink {
   readonly #kafka: Kafka
@@ -57,7 +66,7 @@ export class ProduceLink {
     this.#opened = openPartwiseCluster(kafka)
   }
 
-  /** Rejects when no broker can be reached. */
+  /** Connects. Rejects when no broker can be reached. */
   connect(): Promise<void> {
     return this.#opened.cluster.connect()
   }
@@ -67,8 +76,8 @@ export class ProduceLink {
   }
 
   /**
-   * Where Java's clients place a record with this key; `undefined` while the topic has no partitions. Rejects
-   * when no broker answers.
+   * Returns the partition in which Java's clients place a record with this key. `undefined` while the topic
+   * has no partitions. Rejects when no broker answers.
    */
   async placeOf(topic: string, key: Buffer | null): Promise<number | undefined> {
     const { cluster } = this.#opened
@@ -80,13 +89,13 @@ export class ProduceLink {
     return undefined
   }
 
-  /** Connects, and reads where the partitions of a topic are. Rejects by `sendTimeoutMs`. */
+  /** Connects, and reads which brokers lead the partitions of a topic. Rejects by `sendTimeoutMs`. */
   async prepare(topic: string): Promise<void> {
     await this.#inTime((opened) => this.#prepare(opened.cluster, [topic]))
   }
 
   /**
-   * Returns the leader of each partition of a topic that has one, as a broker says now. Rejects by
+   * Returns the leader of each partition of a topic that has one, by a broker's present answer. Rejects by
    * `sendTimeoutMs`.
    */
   async leadersOf(topic: string): Promise<ReadonlyMap<number, number>> {
@@ -102,8 +111,8 @@ export class ProduceLink {
   }
 
   /**
-   * Sends those of one partition once. Settles everything by `sendTimeoutMs`, or rejects. Nothing is tried
-   * again.
+   * Sends each item once. A batch has one item for each partition at the most. Settles everything by
+   * `sendTimeoutMs`, or rejects. Nothing is tried again.
    */
   async send<T extends ProducedRecords>(batch: readonly T[], settle: Settle<T>): Promise<void> {
     const opened = this.#opened
@@ -114,8 +123,8 @@ export class ProduceLink {
   }
 
   /**
-   * Returns the partitions of these topics that have a leader, and as many in-sync replicas as `minInsync`,
-   * by the first answer of the brokers that are known. Rejects when none of them answers within `timeoutMs`.
+   * Returns the partitions of these topics that have a leader, and at least `minInsync` in-sync replicas.
+   * Asks all known brokers, and takes the first answer. Rejects when none of them answers within `timeoutMs`.
    */
   async openPartitions(
     topics: readonly string[],
@@ -135,7 +144,7 @@ export class ProduceLink {
     )
   }
 
-  /** Gives connections up that don't do their work in time. */
+  /** Does some work, and opens the connections anew if the work fails or takes too long. */
   async #inTime(work: (opened: PartwiseCluster) => Promise<void>): Promise<void> {
     const opened = this.#opened
     const { sendTimeoutMs } = this.#timeouts
@@ -185,7 +194,7 @@ export class ProduceLink {
       const answered = opened
         .findBroker(nodeId)
         .then((broker) => ask(broker, this.#requestOf(topicDataOf(items), replicasTimeoutMs)))
-      // The connections to other brokers are of use still. The client closes the one to this broker by
+      // The connections to other brokers are still of use. The client closes the one to this broker by
       // itself.
       if (!(await within(untilMs - performance.now(), answered)))
         throw new Error(`no answer within ${sendTimeoutMs} ms`)
@@ -205,19 +214,20 @@ export class ProduceLink {
   }
 
   /**
-   * Who leads a partition may have changed. Nobody waits for it: what failed is sent again later, if at all.
+   * Reads again which brokers lead the partitions, since that may have changed. Nobody waits for the result:
+   * records that failed are sent again later, if at all.
    */
   #refresh(opened: PartwiseCluster): void {
     if (opened !== this.#opened) return
     const refresh = (): Promise<void> => opened.cluster.connect().then(() => opened.cluster.refreshMetadata())
-    // A broker that hangs is not asked twice.
+    // The second try goes to another broker, in case the first one hangs.
     const refreshed = refresh().catch(refresh)
     refreshed.catch(() => this.#reopen(opened, refreshed))
   }
 
   /**
-   * `work`: what may be under way by the dead connections; the client goes on trying for a while, and
-   * connects again for it.
+   * Opens the connections anew. `work` may still be under way over the dead ones: the client goes on trying
+   * for a while, and connects again for it. So the dead ones are closed once more when `work` has ended.
    */
   #reopen(dead: PartwiseCluster, work: Promise<unknown>): void {
     if (dead === this.#opened) {

@@ -8,8 +8,8 @@ import { type LinkTimeouts, type ProducedRecords, ProduceLink, type ProduceOutco
 import { within } from './within.ts'
 
 /**
- * A record to write. One that comes from another record keeps its partition number; a new one is placed by
- * its key, with murmur2 as Java's clients do.
+ * A record to write. A record that was made from another one keeps its partition number. A new one is placed
+ * by its key, with murmur2 as in Java's clients.
  */
 export type OutboundRecord = {
   topic: string
@@ -19,23 +19,26 @@ export type OutboundRecord = {
   headers: Record<string, string>
 }
 
-/** `refused`: the broker will never take this record, it is too large for the topic or for any. */
+/**
+ * The result of a produce. `refused`: the broker will never take this record, since it is too large for its
+ * topic or for any.
+ */
 export type ProduceResult = 'acknowledged' | 'refused'
 
 export type RecordProducer = {
   /**
-   * Resolves once all in-sync replicas have the record. While its partition doesn't take it, it waits and is
-   * sent again for as long as the producer runs: a record is never given up.
+   * Resolves once all in-sync replicas have the record. If the partition doesn't take the record, the
+   * producer sends it again for as long as it runs. It never gives a record up.
    */
   produce(record: OutboundRecord): Promise<ProduceResult>
   /**
-   * The same, and gives the offset at which the record is. Where an acknowledgement was lost it may be at
-   * others as well, before or behind.
+   * Writes a record like `produce`, and returns its offset. If an acknowledgement was lost, the record may
+   * also be at other offsets, before or after.
    */
   produceAt(record: OutboundRecord): Promise<{ offset: number } | 'refused'>
-  /** Records that wait for their acknowledgement. */
+  /** The number of records that wait for their acknowledgement. */
   readonly pending: number
-  /** How many partitions of each topic have taken nothing for some seconds. */
+  /** The number of partitions of each topic that have taken nothing for some seconds. */
   readonly failing: ReadonlyMap<string, number>
   stop(): Promise<void>
 }
@@ -43,50 +46,56 @@ export type RecordProducer = {
 export type ProducerOptions = {
   kafka: Kafka
   /**
-   * No topic takes a larger record. Such a one isn't even sent: a request over the broker's
-   * `socket.request.max.bytes` is answered by a closed connection, and would be tried again for ever.
+   * The limit for a record, in bytes. A larger record is refused without being sent. A broker answers a
+   * request over its `socket.request.max.bytes` by closing the connection, so such a record would be tried
+   * again forever.
    */
   maxRecordBytes: number
-  /** The most that is sent at once, in bytes, but for a record that is larger. */
+  /**
+   * The limit for the records that are sent at once, in bytes. A single larger record is sent nevertheless.
+   */
   batchBytes?: number
-  /** In-sync replicas that a partition needs to take records. */
+  /** The number of in-sync replicas that a partition needs to take records. */
   minInsync?: number
   /** Called each time that a partition has not taken what was sent to it. */
   onFailed?: () => void
   /**
    * Called when a partition has taken nothing for some seconds, and with `isFailing` false when it takes
-   * records again. The records of all others go on.
+   * records again. The records of other partitions go on.
    */
   onFailing?: (failing: FailingPartition, isFailing: boolean) => void
-  /** Called when no partition takes anything, and when one does again. */
+  /** Called when no partition takes anything, and again when one does. */
   onStalled?: (isStalled: boolean, reason: string) => void
 }
 
 const defaultBatchBytes = 900_000
 const mostRecords = 1_000
 /**
- * Records that come within this travel together: a request costs as much CPU as a hundred records, and
- * nothing that is written here is in a hurry.
+ * Milliseconds for which records are collected before they are sent together. A request costs as much CPU as
+ * a hundred records, and no record of this producer is in a hurry.
  */
 const lingerMs = 20
 const backoffs = { minBackoffMs: 250, maxBackoffMs: 5_000 }
 /**
- * A partition that has taken nothing for so long is reported: a leader that moves is followed within this.
+ * The time after which a partition that takes nothing is reported. A leader that moves is usually found
+ * within it.
  */
 const patienceMs = 3_000
-/** Nobody waits for these but their partitions: a replica that is slow is waited for. */
+/**
+ * Generous timeouts, so that slow replicas can follow. Only the records of the same partition wait meanwhile.
+ */
 const timeouts: LinkTimeouts = { replicasTimeoutMs: 10_000, sendTimeoutMs: 20_000 }
 
 type Waiting = {
   readonly record: OutboundRecord
   readonly bytes: number
-  /** The offset is -1 where the record is refused. */
+  /** Reports the result. The offset is -1 if the record is refused. */
   readonly resolve: (result: ProduceResult, offset: number) => void
 }
 
 type Sent = ProducedRecords & { readonly batch: Batch<Waiting> }
 
-/** Connects. Rejects when no broker can be reached. */
+/** Starts a producer, and connects. Rejects when no broker can be reached. */
 export async function startProducer(options: ProducerOptions): Promise<RecordProducer> {
   const producer = new PartitionedProducer(options)
   await producer.connect()
@@ -94,8 +103,8 @@ export async function startProducer(options: ProducerOptions): Promise<RecordPro
 }
 
 /**
- * Batches what is produced while the batch before is under way, not idempotent: one produce of a partition is
- * under way at a time, so the records of a partition are written in the order of their coming. A lost
+ * Collects records while the batch before them is under way. It isn't idempotent. Each partition has one
+ * produce under way at a time, so its records are written in the order in which they came. A lost
  * acknowledgement writes a record twice, which is allowed.
  */
 class PartitionedProducer implements RecordProducer {
@@ -103,7 +112,7 @@ class PartitionedProducer implements RecordProducer {
   readonly #links: Readonly<Record<'main' | 'isolated', ProduceLink>>
   readonly #dispatch: PartitionDispatch<Waiting>
   readonly #failing: FailingPartitions
-  /** Records that have no partition yet, by topic. */
+  /** The records that have no partition yet, by topic. */
   readonly #unplaced = new Map<string, Fifo<Waiting>>()
   readonly #stopping = new AbortController()
   #pending = 0
@@ -255,7 +264,7 @@ class PartitionedProducer implements RecordProducer {
       return
     }
     this.#failing.took(topic, partition)
-    // One record that is too large for its topic makes the broker refuse all that are sent with it.
+    // The broker refuses a whole batch if one of its records is too large for the topic.
     const [only] = items
     if (items.length > 1 || only === undefined) {
       onEnd(batch, { kind: 'split', again: items })
@@ -292,7 +301,7 @@ class PartitionedProducer implements RecordProducer {
 
 const noAnswer = `no acknowledgement within ${patienceMs} ms`
 
-/** What Kafka adds to a record and to a batch of its own, lengths included; no less than what it is. */
+/** The limit of the bytes that Kafka adds to a record, with a batch of its own and all lengths. */
 const recordOverheadBytes = 128
 const headerOverheadBytes = 10
 
@@ -312,7 +321,10 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** Reports when any partition fails, with the reason of the first, and when none does any more. */
+/**
+ * Makes an `onFailing` that reports when the first partition fails, with its reason, and when no partition
+ * fails any more.
+ */
 export function whileAnyFails(
   tell: (isFailing: boolean, reason: string) => void,
 ): NonNullable<ProducerOptions['onFailing']> {

@@ -1,8 +1,8 @@
 import kafkajs from 'kafkajs'
 
 /**
- * Whether the broker answered with one of `types` (Kafka's names of its error codes), however the client has
- * wrapped it.
+ * Returns true if the broker answered with one of `types` (Kafka's names of its error codes), even if the
+ * client has wrapped the error.
  */
 export function isProtocolError(error: unknown, types: ReadonlySet<string>): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
@@ -18,7 +18,7 @@ export function isProtocolError(error: unknown, types: ReadonlySet<string>): boo
   return false
 }
 
-/** The coordinator knows no such member (any more). */
+/** Returns true if the coordinator does not know the member, or no longer knows it. */
 export function isUnknownMember(error: unknown): boolean {
   return isProtocolError(error, unknownMember)
 }

@@ -7,12 +7,12 @@ import { within } from './within.ts'
 
 export type RecordPlace = { readonly topic: string; readonly partition: number; readonly offset: number }
 
-/** `gone`: Kafka has nothing at this place, or no longer. */
+/** The result of the reading. `gone`: Kafka has no record at this place, or no longer has it. */
 export type RecordAt = { readonly record: FetchedRecord } | 'gone' | { readonly trouble: string }
 
 const silent = { info() {}, warn() {}, error() {} }
 
-/** Reads one record. Never rejects; within `withinMs` it gives up. */
+/** Reads one record. Gives up after `withinMs`. Never rejects. */
 export async function readRecordAt(kafka: Kafka, place: RecordPlace, withinMs: number): Promise<RecordAt> {
   const view = createClusterView({ kafka, topics: [place.topic], log: silent })
   const fetcher = createFetcher({ view, longestWaitMs: () => 100, log: silent })

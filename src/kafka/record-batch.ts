@@ -15,58 +15,72 @@ import {
 import { decompress, tooLongCode } from './codecs.ts'
 import { crc32c } from './crc32c.ts'
 
-/** Values as they came; a list where a header is repeated. */
+/** The header values as they came, by name. A repeated header has a list of values. */
 export type RecordHeaders = Record<string, Buffer | null | (Buffer | null)[]>
 
-/** Key, value and headers are slices of a whole fetch: copy what is kept. */
+/** A record as it was fetched. Key, value and headers are slices of a whole fetch: copy what you keep. */
 export type FetchedRecord = {
   readonly offset: number
   readonly timestampMs: number
   readonly key: Buffer | null
   readonly value: Buffer | null
   readonly headers: RecordHeaders
-  /** A marker of a transaction, or a place that compaction has left empty: nothing to be given on. */
+  /**
+   * True for a transaction marker, and for a place that compaction has left empty. Such a record isn't
+   * delivered.
+   */
   readonly isControlRecord: boolean
-  /** By it one knows what belongs to aborted transactions. */
+  /** The facts by which records of aborted transactions are found. */
   readonly batchContext: { readonly producerId: string; readonly inTransaction: boolean }
-  /** Why its content can't be read. Such a record stands for all of its batch that are not before it. */
+  /** The reason why the content can't be read. Such a record stands for the rest of its batch. */
   readonly unreadable?: string
 }
 
-/** What a fetch brought of a partition. */
+/** The records that a fetch brought for one partition. */
 export type RecordSet = {
   readonly records: FetchedRecord[]
   /**
-   * From which offset on the log is of which leader's epoch, ascending: told for each batch that was read.
+   * The leader epochs of the log from given offsets on, ascending, with an entry for each batch that was
+   * read.
    */
   readonly epochs: readonly { readonly from: number; readonly leaderEpoch: number }[]
-  /** One past the last batch that was read; -1 where none was. */
+  /** The offset after the last batch that was read; -1 if none was. */
   readonly nextOffset: number
   /**
-   * Why nothing was read from `nextOffset` on, or from the beginning: the batch there isn't what was written.
+   * The reason why nothing was read from `nextOffset` on, or nothing at all: the batch there isn't what the
+   * producer wrote.
    */
   readonly damage: string | undefined
 }
 
 export type ReadRecordSetOptions = {
-  /** A damaged batch is one record that says so, at its last offset; else reading ends before it. */
+  /**
+   * True if a damaged batch becomes one record that says so, at the batch's last offset. False if reading
+   * ends before the batch.
+   */
   readonly passDamaged: boolean
-  /** One past the last offset of the log: a damaged batch may say anything of where it ends. */
+  /**
+   * The offset after the last one of the log. It limits a damaged batch, whose own last offset can't be
+   * trusted.
+   */
   readonly end: number
 }
 
 /**
- * What a batch may cost in memory once it is read: as many times its size, and in any case this much. More
- * than that is no compression of messages, but an attack or an accident.
+ * The memory that a batch may take once it is read: this many times its size, or `minAllowanceBytes` if that
+ * is more. A batch that needs more is an attack or an accident, and no compression of messages.
  */
 const maxExpansion = 64
 const minAllowanceBytes = 64 * 1024 ** 2
-/** Once a fetch of a partition costs so much, its further batches are left for the next one. */
+/**
+ * The memory that a fetch of a partition may take. At this size, its further batches are left for the next
+ * fetch.
+ */
 const maxFetchBytes = 8 * 1024 ** 2
-/** What a record, and a header, take as objects. */
+/** The memory that the objects of a record and of a header take. */
 const recordBytes = 256
 const recordHeaderBytes = 128
-/** Further headers of a record are passed over: nobody means so many. */
+/** The limit of a record's headers. Further ones are skipped, since nobody means to send so many. */
 export const maxRecordHeaders = 1_000
 
 const codecMask = 0x07
@@ -86,18 +100,18 @@ type BatchHead = {
   readonly context: FetchedRecord['batchContext']
 }
 
-/** What was written before Kafka 0.11 has another form. */
+/** Returns true for the present format. Batches from before Kafka 0.11 have another one. */
 function isRecordBatch(bytes: Buffer): boolean {
   return bytes[magicAt] === 2
 }
 
 /**
- * Reads the record batches that a fetch brought for a partition. The checksum of each is looked at, since a
- * disk may give other bytes than it was given. A batch that is what was written and still can't be read (it
- * costs too much memory, its content is garbage) becomes one record that says so, at its last offset: no
- * batch brings a worker down, and with it each one that the partition goes to.
+ * Reads the record batches that a fetch brought for a partition. Checks the checksum of each batch, since a
+ * disk may return other bytes than were written. A batch with a right checksum may still be unreadable: its
+ * content is garbage, or costs too much memory. Such a batch becomes one record that says so, at its last
+ * offset. So no batch can bring down a worker, and then each further worker that the partition goes to.
  *
- * Of an incomplete batch at the end nothing is read. Never rejects.
+ * Skips an incomplete batch at the end. Never rejects.
  */
 export async function readRecordSet(
   bytes: Buffer,
@@ -125,12 +139,12 @@ export async function readRecordSet(
     }
     start += batch.length
   }
-  // A broker gives at least the first batch as a whole, however large it is.
+  // A broker sends at least the whole first batch, however large it is.
   if (nextOffset < 0 && bytes.length > 0) damage ??= 'its length is wrong'
   return { records, epochs, nextOffset, damage }
 }
 
-/** `undefined` where it isn't whole. */
+/** Returns the batch at `start`; `undefined` if it isn't complete. */
 function batchAt(bytes: Buffer, start: number): Buffer | undefined {
   const end = start + afterLength + bytes.readInt32BE(start + lengthAt)
   return end > bytes.length || end < start + recordsAt ? undefined : bytes.subarray(start, end)
@@ -153,8 +167,8 @@ function lastOffsetOf(batch: Buffer): number {
 }
 
 /**
- * What it says itself may be damaged too: it ends where the batch behind it begins, and not behind the end of
- * the log.
+ * Returns the last offset of a damaged batch, whose own statement about it may be damaged too. The batch ends
+ * where the next one begins, and not after the end of the log.
  */
 function lastOffsetOfDamaged(batch: Buffer, bytes: Buffer, next: number, end: number): number {
   const first = readInt64(batch, 0)
@@ -167,7 +181,7 @@ function damagedRecord(batch: Buffer, lastOffset: number, damage: string): Fetch
   return { ...emptyRecord(readHead(batch)), offset: lastOffset, isControlRecord: false, unreadable }
 }
 
-/** Gives what its records cost in memory, in bytes. */
+/** Reads the records of a batch. Returns the memory that they take, in bytes. */
 async function readBatch(batch: Buffer, into: FetchedRecord[]): Promise<number> {
   const head = readHead(batch)
   const allowedBytes = Math.max(minAllowanceBytes, batch.length * maxExpansion)
@@ -178,7 +192,7 @@ async function readBatch(batch: Buffer, into: FetchedRecord[]): Promise<number> 
     const compressed = batch.subarray(recordsAt)
     const content = head.codec === 0 ? compressed : await decompress(head.codec, compressed, allowedBytes)
     reader.read(content, into)
-    // The last ones were compacted away.
+    // Compaction has removed the last records.
     if (reader.nextOffset <= head.lastOffset) into.push({ ...emptyRecord(head), isControlRecord: true })
   } catch (error) {
     const why = whyOf(error, allowedBytes)
@@ -206,12 +220,12 @@ function readHead(batch: Buffer): BatchHead {
   }
 }
 
-/** Exact up to 2^53: offsets and milliseconds stay far below. */
+/** Reads an integer that is exact up to 2^53. Offsets and milliseconds stay far below. */
 function readInt64(bytes: Buffer, at: number): number {
   return bytes.readInt32BE(at) * 2 ** 32 + bytes.readUInt32BE(at + 4)
 }
 
-/** In the place of the last of a batch. */
+/** Makes a record without content, at the last offset of a batch. */
 function emptyRecord(head: BatchHead): FetchedRecord {
   return {
     offset: head.lastOffset,
@@ -235,8 +249,8 @@ function whyOf(error: unknown, allowedBytes: number): string {
 }
 
 /**
- * Reads the records of one batch. Throws at what is damaged, and, with the code `tooLongCode`, at what costs
- * too much.
+ * Reads the records of one batch. Throws if the batch is damaged. Throws with the code `tooLongCode` if it
+ * takes too much memory.
  */
 class BatchReader {
   readonly #head: BatchHead
@@ -244,7 +258,7 @@ class BatchReader {
   #bytes: Buffer = Buffer.alloc(0)
   #at = 0
   #end = 0
-  /** Records before it were read. */
+  /** The offset before which all records were read. */
   nextOffset: number
   spentBytes = 0
 
@@ -274,7 +288,7 @@ class BatchReader {
     this.#end = end
     const { baseOffset, lastOffset, firstTimestampMs, maxTimestampMs, isAppendTime, isControl, context } =
       this.#head
-    // Attributes, of which there are none.
+    // The record's attributes, which Kafka doesn't use.
     this.#byte()
     const timestampMs = firstTimestampMs + this.#varint()
     const offset = baseOffset + this.#varint()
@@ -302,7 +316,7 @@ class BatchReader {
     for (let left = count; left > 0; left--) {
       const name = this.#data()?.toString() ?? ''
       const value = this.#data()
-      // To assign it would set the prototype; no header that means something has this name.
+      // Assigning this name would set the prototype. No meaningful header has it.
       if (name === '__proto__') continue
       const before = Object.hasOwn(headers, name) ? headers[name] : undefined
       if (before === undefined) headers[name] = value
@@ -312,7 +326,7 @@ class BatchReader {
     return headers
   }
 
-  /** Bytes behind their length; -1 is null. */
+  /** Reads bytes that follow their length. The length -1 stands for null. */
   #data(): Buffer | null {
     const length = this.#varint()
     if (length === -1) return null
@@ -323,7 +337,7 @@ class BatchReader {
     return data
   }
 
-  /** Zigzag, of any length: what is past 2^53 is garbage and needn't be exact. */
+  /** Reads a zigzag integer of any length. A value beyond 2^53 is garbage and needn't be exact. */
   #varint(): number {
     let value = 0
     let scale = 1

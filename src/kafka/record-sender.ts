@@ -3,7 +3,7 @@ import { openPartwiseCluster } from './partwise-cluster.ts'
 import { type LinkTimeouts, ProduceLink } from './produce-link.ts'
 import { within } from './within.ts'
 
-/** A record whose place is known. Texts are written as UTF-8. */
+/** A record whose partition is known. Strings are written as UTF-8. */
 export type PlacedRecord = {
   readonly key: string
   readonly value: string
@@ -17,7 +17,10 @@ export type PartitionRecords = {
   readonly records: readonly PlacedRecord[]
 }
 
-/** What keeps Kafka from taking records of a partition; `partition` is `undefined` for all of its topic. */
+/**
+ * The reason why Kafka doesn't take records of a partition. `partition` is `undefined` if the whole topic is
+ * affected.
+ */
 export type Obstacle = {
   readonly topic: string
   readonly partition: number | undefined
@@ -25,21 +28,22 @@ export type Obstacle = {
 }
 
 /**
- * Names the connections that records go by. A broker answers the requests of one connection in their order,
- * and all partitions of a request at once. So records of a partition that may be sick take the `isolated`
- * route: they hold up no others.
+ * The connections that records take. A broker answers the requests of one connection in their order, and all
+ * partitions of a request at once. So records of a partition that may be failing take the `isolated` route,
+ * where they hold up no others.
  */
 export type ProduceRoute = 'main' | 'isolated'
 
 /**
- * Writes records in batches, for one that answers for each of them and has no time to wait. It never throws.
+ * Writes records in batches, for a caller that has to answer for each record and can't wait long. Its methods
+ * never throw.
  */
 export type RecordSender = {
   /**
-   * Sends records, those of one partition once in `batch`. Calls `onSettled` once for each of its items:
-   * without `failure` when all in-sync replicas have its records, else with what Kafka or its client said;
-   * they may have been written nevertheless. That comes as soon as it is known, at the latest after three
-   * seconds. Nothing is tried again.
+   * Sends each item once. `batch` has one item for each partition at the most. Calls `onSettled` once for
+   * each item, as soon as the outcome is known, after three seconds at the latest. `failure` is absent when
+   * all in-sync replicas have the records. Otherwise it is the error of Kafka or its client, and the records
+   * may have been written nevertheless. Nothing is tried again.
    */
   send<T extends PartitionRecords>(
     batch: readonly T[],
@@ -47,21 +51,21 @@ export type RecordSender = {
     onSettled: (item: T, failure: string | undefined) => void,
   ): void
   /**
-   * Looks, on connections of its own, whether Kafka could take records of these topics now: each partition
-   * has a leader, and so many in-sync replicas. Gives what is in the way.
+   * Checks, over connections of its own, whether Kafka could take records of these topics now. Each partition
+   * needs a leader, and `minInsync` in-sync replicas. Returns what is missing.
    */
   obstacles(topics: readonly string[], minInsync: number): Promise<readonly Obstacle[]>
   stop(): Promise<void>
 }
 
-/** Somebody waits for each of them. */
+/** Short timeouts, since a caller waits for each of these records. */
 const timeouts: LinkTimeouts = { replicasTimeoutMs: 1_500, sendTimeoutMs: 3_000 }
 const lookTimeoutMs = 3_000
 
 /**
- * Sends by kafkajs' connections, not idempotent: one produce of a partition at a time, or what is sent again
- * after a lost answer would be out of order. `kafka` should be impatient. Rejects when no broker can be
- * reached.
+ * Starts a sender over kafkajs' connections, which isn't idempotent. Have only one produce of a partition
+ * under way at a time: otherwise records that are sent again after a lost answer would be out of order.
+ * `kafka` should have short timeouts and few retries. Rejects when no broker can be reached.
  */
 export async function startRecordSender(kafka: Kafka): Promise<RecordSender> {
   const links = { main: new ProduceLink(kafka, timeouts), isolated: new ProduceLink(kafka, timeouts) }

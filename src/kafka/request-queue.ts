@@ -1,14 +1,14 @@
 import { replaceFile } from './kafkajs-file.ts'
 
-/** What of the queue of a connection of kafkajs 2.2.4 is used. */
+/** The part of a connection's queue in kafkajs 2.2.4 that is used here. */
 type RequestQueueClass = {
   readonly prototype: { readonly pending: readonly unknown[]; scheduleCheckPendingRequests(): void }
 }
 
 /**
- * After its first answer each connection of kafkajs looks a thousand times a second whether a request waits
- * to be sent, for ever (and has Node warn of a timer of minus 57 years). It looks only while one waits now.
- * Called before the first client is made.
+ * Changes kafkajs so that a connection polls its queue only while a request waits to be sent. Without this,
+ * each connection polls a thousand times a second from its first answer on, forever. Node then warns of a
+ * timer of minus 57 years. Call this before the first client is made.
  */
 export function silenceRequestQueue(): void {
   replaceFile<RequestQueueClass>('kafkajs/src/network/requestQueue/index.js', (original) => {

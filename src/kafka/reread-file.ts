@@ -5,17 +5,17 @@ import { LoginError } from './login-error.ts'
 
 export type RereadOptions = {
   readonly path: string
-  /** As a person writes it: `kafka.caFile (SLUICE_KAFKA_CA_FILE)`. */
+  /** The setting's name for messages: `kafka.caFile (SLUICE_KAFKA_CA_FILE)`. */
   readonly setting: string
-  /** Throws where the text is of no use. */
+  /** Throws if the text can't be used. */
   readonly check?: (text: string) => void
-  /** Told once that the file is of no use now, and that what it held before stays in force. */
+  /** Called once when the file can't be used any more, and its previous content stays in force. */
   readonly onKept: (message: string) => void
 }
 
 /**
- * A file with a certificate or a password, which somebody renews while this process runs. It is small and
- * wanted once a connection, so it is read each time: no watcher misses a change, and a rotation needs no
+ * A file with a certificate or a password, which somebody renews while this process runs. It is small, and
+ * needed once for each connection, so it is read each time. So no change is missed, and a rotation needs no
  * restart.
  */
 export class RereadFile {
@@ -28,8 +28,8 @@ export class RereadFile {
   }
 
   /**
-   * What it holds now; what it held before while it is of no use. Throws a LoginError where it never was of
-   * any.
+   * Returns the present content. While the file can't be used, returns its last usable content. Throws a
+   * LoginError if there is none.
    */
   read(): string {
     const { path, setting, check = refuseEmpty, onKept } = this.#options
@@ -50,7 +50,8 @@ export class RereadFile {
 }
 
 /**
- * Reads a password that is given as it is, or in a file; throws a LoginError now where the file is of no use.
+ * Returns a function that reads a password, which is given directly or in a file. Throws a LoginError at once
+ * if the file can't be used.
  */
 export function passwordReader(
   given: string | undefined,
@@ -65,8 +66,9 @@ export function passwordReader(
 }
 
 /**
- * Reads the authorities that a server's certificate may be signed by: those that Node trusts, and those of
- * the file. `undefined` without a file; throws a LoginError now where it is of no use.
+ * Returns a function that reads the authorities that may sign a server's certificate: those that Node trusts,
+ * and those of the file. The function returns `undefined` if no file is set. Throws a LoginError at once if
+ * the file can't be used.
  */
 export function authorityReader(
   path: string | undefined,
@@ -79,12 +81,12 @@ export function authorityReader(
   return () => [...getCACertificates('default'), file.read()]
 }
 
-/** Editors leave one behind a password. */
+/** Removes the line end that editors leave after a password. */
 function withoutLineEnd(text: string): string {
   return text.replace(/\r?\n$/, '')
 }
 
-/** TLS passes over what holds no certificate without a word: here it throws. */
+/** Throws if the text holds no certificate, which TLS would accept silently. */
 export function checkCertificates(pem: string): void {
   const first = new X509Certificate(pem)
   if (Number.isNaN(first.validToDate.getTime())) throw new Error('a certificate without an end')

@@ -3,8 +3,8 @@ import { isProtocolError } from './protocol-error.ts'
 import { withAdmin } from './with-admin.ts'
 
 /**
- * For how long each topic keeps a record, in milliseconds, by what is set at the brokers now. One that drops
- * nothing for its age isn't in it, nor one that doesn't tell.
+ * Returns how long each topic keeps a record, in milliseconds, by the brokers' present settings. Leaves out
+ * topics that never drop a record for its age, and those whose settings can't be read.
  */
 export async function readRetentions(
   kafka: Kafka,
@@ -26,7 +26,10 @@ async function retentionOf(admin: Admin, topic: string): Promise<number | undefi
   return ms >= 0 && values.get('cleanup.policy')?.includes('delete') === true ? ms : undefined
 }
 
-/** One topic a request: where one of several is gone, or may not be looked at, all would be refused. */
+/**
+ * Reads the settings of one topic. A request for several would be refused as a whole if one of them is gone,
+ * or may not be read.
+ */
 async function readValues(admin: Admin, topic: string): Promise<ReadonlyMap<string, string>> {
   const configNames = ['cleanup.policy', 'retention.ms']
   try {

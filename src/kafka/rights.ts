@@ -2,7 +2,7 @@ import { type KafkaRole, kafkaRoles } from './kafka-roles.ts'
 import { accessOf } from './topic-list.ts'
 import { shortTopicName, type TopicLayout, topicTable } from './topics.ts'
 
-/** As Kafka's authorizers name them. */
+/** The operations, as Kafka's authorizers name them. */
 export type Operation =
   | 'READ'
   | 'WRITE'
@@ -17,19 +17,19 @@ export type Right = {
   readonly resource: 'Topic' | 'Group'
   readonly name: string
   readonly operation: Operation
-  /** What it is for is left undone without it, and the rest works. */
+  /** True if, without this right, only the feature that it is for is missing. */
   readonly isOptional?: true
 }
 
-/** What a role needs beside reading and writing, which the table of topics tells. */
+/** The rights that a role needs beyond reading and writing topics, which the table of topics lists. */
 type Needs = {
-  /** Of the topics' settings: of those that it uses, or of all. */
+  /** The topics whose settings the role reads: those that it uses, or all. */
   readonly settings?: 'used' | 'all'
   readonly isMember?: true
   readonly creates?: true
 }
 
-/** Of those that grow an installation their own function tells. */
+/** The roles that grow an installation. `rightsToGrow` and its neighbours list their rights. */
 type Growing = Extract<KafkaRole, `topics grow${string}`>
 
 const needsOf: Readonly<Record<Exclude<KafkaRole, Growing>, Needs>> = {
@@ -52,14 +52,14 @@ const needsOf: Readonly<Record<Exclude<KafkaRole, Growing>, Needs>> = {
 export type RightsScope = {
   readonly layout: TopicLayout
   readonly groupId: string
-  /** Whether the settings of topics are looked at: not where `topics.check` is off. */
+  /** True if the settings of topics are read. False if `topics.check` is off. */
   readonly withSettings: boolean
 }
 
 /**
- * All that a role may need to do, from the table of topics: but for what is optional, none of it can be done
- * without. READ and WRITE of a topic, and READ of a group, allow to DESCRIBE it, ALTER_CONFIGS to
- * DESCRIBE_CONFIGS.
+ * Returns all operations that a role may need, by the table of topics. Except for the optional ones, the role
+ * can't do without any of them. READ and WRITE of a topic, and READ of a group, include DESCRIBE.
+ * ALTER_CONFIGS includes DESCRIBE_CONFIGS.
  */
 export function rightsOf(role: KafkaRole, scope: RightsScope): Right[] {
   if (role === 'topics grow') return rightsToGrow(scope)
@@ -72,7 +72,7 @@ export function rightsOf(role: KafkaRole, scope: RightsScope): Right[] {
     const operations: Operation[] = [...access]
     if (access.length === 0 && settings === 'all') operations.push('DESCRIBE')
     if (creates) operations.push('CREATE')
-    // Who may alter settings may read them.
+    // ALTER_CONFIGS includes reading the settings.
     if (withSettings && (settings === 'all' || (settings === 'used' && access.length > 0)))
       operations.push(creates ? 'ALTER_CONFIGS' : 'DESCRIBE_CONFIGS')
     const optional = isOptional && !creates && role === 'worker' ? ({ isOptional } as const) : undefined
@@ -81,7 +81,10 @@ export function rightsOf(role: KafkaRole, scope: RightsScope): Right[] {
   return isMember ? [...rights, { resource: 'Group', name: groupId, operation: 'READ' }] : rights
 }
 
-/** What is copied is read; what is new is made and written; what others write gets more partitions. */
+/**
+ * Returns the rights for a growth. It reads the topics that it copies, makes and writes the new ones, and
+ * adds partitions to those that others write.
+ */
 function rightsToGrow({ layout, groupId }: RightsScope): Right[] {
   const { present, next } = ownTopics(layout)
   const ofTopics: [string, Operation[]][] = [
@@ -100,10 +103,10 @@ function rightsToGrow({ layout, groupId }: RightsScope): Right[] {
   ]
 }
 
-/** Of a topic that keeps its name. */
+/** Returns the operations that a growth needs on a topic that keeps its name. */
 function sharedRights(name: string): Operation[] {
   if (name === 'backfills') return ['READ', 'WRITE']
-  // One partition, whatever the layout: it only has to be there.
+  // These topics always have one partition, so they only have to exist.
   if (name === 'replay-jobs' || name === 'notices') return ['DESCRIBE']
   return name === 'audience-changes' ? ['READ', 'ALTER'] : ['ALTER']
 }
@@ -121,7 +124,7 @@ function rightsToAbandon({ layout }: RightsScope): Right[] {
   ]
 }
 
-/** With the layout after a growth. */
+/** Returns the rights for removing the old topics. `layout` is the one after the growth. */
 function rightsToClean({ layout }: RightsScope): Right[] {
   const { prefix, generation } = layout
   const before = Array.from({ length: generation - 1 }, (_, index) => index + 1)
@@ -135,7 +138,7 @@ function toDelete(name: string): Right {
   return { resource: 'Topic', name, operation: 'DELETE' }
 }
 
-/** The topics that a growth copies, as they are and as they will be. */
+/** Returns the topics that a growth copies, by their present and their next names. */
 function ownTopics(layout: TopicLayout): { present: string[]; next: string[] } {
   const namesOf = (generation: number): string[] =>
     topicTable({ ...layout, generation }).map(({ topic }) => topic)
@@ -147,14 +150,16 @@ function ownTopics(layout: TopicLayout): { present: string[]; next: string[] } {
   }
 }
 
-/** The same as a page of documentation, for the topics of `scope`. */
+/** Returns the rights of all roles as a page of documentation, for the topics of `scope`. */
 export function rightsMarkdown(scope: RightsScope): string {
   return kafkaRoles
     .map((role) => `\n## ${headings[role]}\n\n${tableOf(rightsOf(role, scopeOf(role, scope)))}\n`)
     .join('')
 }
 
-/** What a growth has left is removed with the settings of after it. */
+/**
+ * Returns the scope that a role runs with. Old topics are removed with the settings that follow the growth.
+ */
 function scopeOf(role: KafkaRole, scope: RightsScope): RightsScope {
   if (role !== 'topics grow --clean') return scope
   return { ...scope, layout: { ...scope.layout, generation: scope.layout.generation + 1 } }

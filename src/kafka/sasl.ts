@@ -12,10 +12,10 @@ type Keep = (message: string) => void
 const tokenTimeoutMs = 5_000
 
 /**
- * How each connection logs in; `undefined`: it doesn't. Passwords and secrets are read when they are needed.
- * A login that fails is tried again as a connection is, since its password may be on its way: a broker that
- * has a new one, or a file that is still to change. Throws a LoginError now where a file of the settings is
- * of no use.
+ * Returns how each connection logs in; `undefined` if it doesn't. Passwords and secrets are read when they
+ * are needed. A login that fails is tried again with the connection, since the password may be changing: the
+ * broker may have a new one already, or the file may still change. Throws a LoginError at once if a file of
+ * the settings can't be used.
  */
 export function createLogin(settings: KafkaSettings, troubles: ReportedTroubles): Mechanism | undefined {
   const { saslMechanism } = settings
@@ -80,8 +80,9 @@ function passwordProvider(
 }
 
 /**
- * Sends a token. A broker that refuses it answers with what is wrong with it, and no error: kafkajs would
- * take that for a login, and stumble over the closed connection. Source: RFC 7628, section 3.
+ * Logs in by sending a token. A broker that refuses the token answers with the reason and without an error
+ * code. kafkajs would take that for a login, and fail later at the closed connection. Source: RFC 7628,
+ * section 3.
  */
 function bearerProvider(tokens: Tokens, { oauthExtensions = [] }: KafkaSettings): Provider {
   return ({ saslAuthenticate }) => ({
@@ -90,7 +91,7 @@ function bearerProvider(tokens: Tokens, { oauthExtensions = [] }: KafkaSettings)
       const message = Buffer.from(`n,,\u0001auth=Bearer ${await tokens.current()}${extensions}\u0001\u0001`)
       const refusal = await saslAuthenticate<string>({
         request: { encode: () => sized(message) },
-        // The first four bytes are its length.
+        // The first four bytes are the length.
         response: { decode: (bytes) => bytes.subarray(4), parse: String },
       })
       if (refusal !== undefined && refusal !== '')
@@ -105,7 +106,7 @@ function sized(message: Buffer): Buffer {
   return Buffer.concat([length, message])
 }
 
-/** One for each login of this process: its clients share a token. */
+/** The tokens of this process, by login: its clients share a token. */
 const shared = new Map<string, Tokens>()
 
 function sharedTokens(key: readonly unknown[], ask: () => Promise<Token>, onKept: Keep): Tokens {
@@ -142,8 +143,8 @@ function oauthTokens(settings: KafkaSettings, onKept: Keep): Tokens {
 }
 
 /**
- * Tokens that are signed here, with the credentials that the SDK of AWS finds. It is large: loaded by those
- * who need it.
+ * Returns tokens that this process signs, with the credentials that the AWS SDK finds. The SDK is large, so
+ * it is loaded only here.
  */
 function awsTokens({ awsRegion: region = '' }: KafkaSettings, onKept: Keep): Tokens {
   const ask = async (): Promise<Token> => {

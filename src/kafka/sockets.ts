@@ -15,8 +15,9 @@ export type TlsSettings = Pick<
 >
 
 /**
- * Opens the connections to the brokers. The files are looked at for each, so that a renewed certificate is
- * used from the next one on. Throws a LoginError now where one of them is of no use.
+ * Creates the function that opens connections to the brokers. It reads the files for each connection, so a
+ * renewed certificate is used from the next one on. Throws a LoginError at once if one of the files can't be
+ * used.
  */
 export function createSocketFactory(settings: TlsSettings, troubles: ReportedTroubles): ISocketFactory {
   if (!settings.ssl) return ({ host, port, onConnect }) => watched(connectPlain({ host, port }, onConnect))
@@ -50,7 +51,7 @@ function watched(socket: Socket): Socket {
   return socket.setKeepAlive(true, keepAliveMs)
 }
 
-/** What TLS connections have in common; made anew when one of its files has changed. */
+/** The TLS context that connections share. It is made again when one of its files has changed. */
 class TlsContext {
   readonly #ca: () => readonly string[] | undefined
   readonly #cert: RereadFile | undefined
@@ -78,7 +79,7 @@ class TlsContext {
       this.#made = { of, context: createSecureContext({ ca: ca && [...ca], cert, key, passphrase }) }
       return this.#made.context
     } catch (cause) {
-      // A certificate that is there before its key belongs to no key.
+      // This happens while a new certificate is there already, and its key isn't yet.
       const problem = `kafka.certFile (SLUICE_KAFKA_CERT_FILE) and kafka.keyFile (SLUICE_KAFKA_KEY_FILE) do not belong together (${cause instanceof Error ? cause.message : String(cause)})`
       if (this.#made === undefined) throw new LoginError(problem, { cause })
       this.#onKept(`${problem}: those before stay in force`)

@@ -1,14 +1,17 @@
 /**
- * Who owns which unit. A unit is a partition number: partition i of every topic. Pure.
+ * The assignment of units to members. A unit is a partition number: partition i of every topic. Pure.
  *
- * Balanced: no member has more than one unit more than another. Sticky: no unit moves that needn't, so that
- * a join or a leave disturbs as few as possible.
+ * Balanced: no member has more than one unit more than another. Sticky: a unit moves only for the balance, so
+ * a join or a leave disturbs as few units as possible.
  */
 
-/** What a member says it owns, and when it was given that, in epoch milliseconds (0: it owns nothing yet). */
+/**
+ * A member's claim: the units that it owns, and when it got them, in epoch milliseconds (0: it owns none
+ * yet).
+ */
 export type MemberClaim = { memberId: string; sinceMs: number; units: readonly number[] }
 
-/** Gives each member its units, ascending. `claims` has an entry for each member. */
+/** Returns the units of each member, ascending. `claims` has an entry for each member. */
 export function assignSticky(unitCount: number, claims: readonly MemberClaim[]): Map<string, number[]> {
   const members = claims.map(({ memberId }) => memberId).sort()
   const kept = keepClaims(unitCount, claims)
@@ -17,7 +20,8 @@ export function assignSticky(unitCount: number, claims: readonly MemberClaim[]):
 
   const fewest = Math.floor(unitCount / Math.max(1, members.length))
   const extra = unitCount - fewest * members.length
-  // The members that keep the most get the units that are over; ties go by name, the same for every leader.
+  // Members that keep the most units get one more when the units can't be divided evenly. Ties go by name, so
+  // every leader decides the same.
   const bySize = [...members].sort((a, b) => sizeOf(kept, b) - sizeOf(kept, a) || compare(a, b))
   const room = new Map(bySize.map((memberId, index) => [memberId, fewest + (index < extra ? 1 : 0)]))
 
@@ -38,7 +42,7 @@ export function assignSticky(unitCount: number, claims: readonly MemberClaim[]):
   return kept
 }
 
-/** Each unit goes to the one that was given it last: an older claim is a zombie's. */
+/** Leaves each unit to the member that got it last, since an older claim is a zombie's. */
 function keepClaims(unitCount: number, claims: readonly MemberClaim[]): Map<string, number[]> {
   const owners = new Map<number, MemberClaim>()
   for (const claim of claims) {

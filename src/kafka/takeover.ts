@@ -2,20 +2,26 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Partition } from './partition.ts'
 import { memoryOf, noCommit, type StoredCommit } from './stored-commit.ts'
 
-/** How a member takes over the partitions that a join has given it. */
+/** The parameters for taking over the partitions that a join has given to a member. */
 export type Takeover = {
   partitions: readonly Partition[]
-  /** How long the owner before may need to finish what it has in flight. */
+  /** The time that the previous owner may need to finish its requests in flight. */
   handoverMs: number
-  /** Where the group stands, in the order of `partitions`. */
+  /** Reads the group's commits, in the order of `partitions`. */
   readStored: (partitions: readonly Partition[]) => Promise<StoredCommit[]>
-  /** Units that another member may have something in flight of; `undefined` while the group doesn't say. */
+  /**
+   * Reads the units for which another member may have requests in flight; `undefined` while the group doesn't
+   * answer.
+   */
   readBusyUnits: () => Promise<ReadonlySet<number> | undefined>
-  /** This very member, or this process as it was before it was killed, may have something in flight of it. */
+  /**
+   * Returns true if this member, or the killed process that it replaces, may still have requests in flight
+   * for the partition.
+   */
   isBusyHere: (partition: Partition, stored: StoredCommit) => boolean
-  /** Those that still wait afterwards, and aren't cleared, are looked at again. */
+  /** Begins partitions. Those that still wait afterwards, and aren't cleared, are looked at again. */
   begin: (ready: readonly Ready[]) => Promise<void>
-  /** There has been another join, or the member stops: what wasn't begun is not begun. */
+  /** Returns true after another join, or when the member stops. Then no further partition begins. */
   isOver: () => boolean
   onTrouble: (error: unknown) => void
 }
@@ -23,13 +29,17 @@ export type Takeover = {
 export type Ready = { partition: Partition; stored: StoredCommit }
 
 const lookEveryMs = 100
-/** While nothing changes it looks less and less often: the group has one coordinator for all that wait. */
+/**
+ * The factor by which the pause grows while nothing changes. All that wait ask the one coordinator of the
+ * group.
+ */
 const lookLessOften = 1.5
 const longestPauseMs = 1_000
 
 /**
- * Begins each partition once its owner before is done with it: its commit has the final mark, or there is
- * none, or no living member has anything of it in flight, or the time for it is up.
+ * Begins each partition once its previous owner has finished with it. That is so if the last commit has the
+ * final mark, if there is no commit, if no living member has requests in flight for the partition, or if
+ * `handoverMs` is over.
  */
 export async function takeOver(takeover: Takeover): Promise<void> {
   const { handoverMs, readBusyUnits, readStored, isBusyHere, begin, isOver, onTrouble } = takeover
@@ -42,8 +52,8 @@ export async function takeOver(takeover: Takeover): Promise<void> {
       busyUnits ??= await readBusyUnits()
       const stored = await readStored(waiting)
       if (isOver()) return
-      // Whoever has begun with a partition has committed before: without a commit nobody has anything of it
-      // in flight.
+      // A member commits before it begins with a partition. So without a commit, nobody has requests in
+      // flight for it.
       const isBusy = (partition: Partition, commit: StoredCommit): boolean =>
         isBusyHere(partition, commit) || (commit.offset >= 0 && (busyUnits?.has(partition.id) ?? true))
       const isTimeUp = performance.now() >= deadlineMs

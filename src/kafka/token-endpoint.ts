@@ -11,20 +11,20 @@ export type TokenRequest = {
   readonly clientSecret: string
   readonly scope: string | undefined
   readonly audience: string | undefined
-  /** Certificates that are trusted, PEM; undefined: those that Node trusts. */
+  /** The trusted certificates, as PEM; `undefined` for those that Node trusts. */
   readonly ca: readonly string[] | undefined
-  /** Until the end of the answer. */
+  /** The time until the end of the answer. */
   readonly timeoutMs: number
 }
 
-/** Tokens are kilobytes. */
+/** The limit of an answer. Tokens take kilobytes. */
 const maxAnswerBytes = 256 * 1024
-/** Where neither the answer nor the token says when it ends. */
+/** The lifetime of a token if neither the answer nor the token names it. */
 const unsaidLifeMs = 5 * 60_000
 
 /**
- * Asks a token endpoint for a token, by client credentials. Rejects with a LoginError that says what it
- * answered, and never holds the secret. Source: RFC 6749, sections 2.3.1, 4.4 and 5.
+ * Requests a token by client credentials. Rejects with a LoginError that has the endpoint's answer, and never
+ * the secret. Source: RFC 6749, sections 2.3.1, 4.4 and 5.
  */
 export async function requestToken(asked: TokenRequest, now: () => number): Promise<Token> {
   const askedMs = now()
@@ -109,7 +109,7 @@ function objectOf(text: string): Readonly<Record<string, unknown>> {
   }
 }
 
-/** The end that a JSON Web Token names; undefined of any other. */
+/** Returns the end that a JSON Web Token names; `undefined` for any other token. */
 function endOf(token: string): number | undefined {
   const payload = Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()
   const { exp } = objectOf(payload)

@@ -6,26 +6,26 @@ import { readSettings, satisfies } from './topic-settings.ts'
 import { type TopicDefinition, type TopicLayout, type TopicSetting, topicTable } from './topics.ts'
 import { withAdmin } from './with-admin.ts'
 
-/** What a cluster would not take, in words. */
+/** A change that a cluster refused, in words. */
 export type Refusal = { readonly topic: string; readonly problem: string }
 
 export type Applied = {
   readonly created: readonly string[]
   readonly corrected: readonly string[]
-  /** Settings that a topic was created without, and those that could not be corrected. */
+  /** Settings without which a topic was created, and settings that could not be corrected. */
   readonly refused: readonly Refusal[]
   readonly report: TopicReport
 }
 
 export type ApplyOptions = {
   /**
-   * Whether topics are created without the settings that the cluster refuses; if not, they aren't created.
+   * True if a topic is created without the settings that the cluster refuses. False if it then isn't created.
    */
   readonly mayLeaveOut: boolean
   readonly withSettings: boolean
 }
 
-/** Makes missing topics and corrects settings. What can't be corrected in place is given back. */
+/** Makes missing topics and corrects settings. Returns what can't be corrected in place. */
 export function applyTopics(kafka: Kafka, layout: TopicLayout, options: ApplyOptions): Promise<Applied> {
   return withAdmin(kafka, async (admin) => {
     const table = topicTable(layout)
@@ -47,8 +47,8 @@ export function applyTopics(kafka: Kafka, layout: TopicLayout, options: ApplyOpt
 }
 
 /**
- * Any broker may be asked, and each learns of new topics at a time of its own: one that is behind is asked
- * again.
+ * Reports on the topics. Any broker may answer, and each learns of new topics at its own time. So the
+ * function asks again while an answer lacks a new topic.
  */
 async function reportWithNew(
   admin: Admin,
@@ -99,7 +99,8 @@ async function createTopics(
 }
 
 /**
- * Which of them the cluster would not create the topic with: each is tried by itself, and nothing is made.
+ * Returns the settings with which the cluster would not create the topic. Tries each setting by itself,
+ * without making the topic.
  */
 async function refusedSettings(admin: Admin, definition: TopicDefinition): Promise<TopicSetting[]> {
   if ((await tryToCreate(admin, definition, [], true)) !== undefined) return []
@@ -110,7 +111,7 @@ async function refusedSettings(admin: Admin, definition: TopicDefinition): Promi
   return refused
 }
 
-/** Gives why the cluster would not; throws where it could not be asked. */
+/** Creates a topic. Returns why the cluster refuses; throws if the cluster could not be asked. */
 export async function tryToCreate(
   admin: Admin,
   { topic, partitions, replication }: TopicDefinition,
@@ -120,7 +121,7 @@ export async function tryToCreate(
   try {
     await admin.createTopics({
       validateOnly,
-      // The client's own wait fails where a broker hasn't heard of the topic yet.
+      // The client's own wait fails if a broker doesn't know the topic yet.
       waitForLeaders: false,
       timeout: 30_000,
       topics: [
@@ -142,7 +143,10 @@ export async function tryToCreate(
 const servedWithinMs = 30_000
 const notServedTypes: ReadonlySet<string> = new Set(['UNKNOWN_TOPIC_OR_PARTITION', 'LEADER_NOT_AVAILABLE'])
 
-/** The controller has made the topics; the brokers learn of it a moment later. */
+/**
+ * Waits until the brokers know the new topics. They learn of them a moment after the controller has made
+ * them.
+ */
 export async function untilServed(admin: Admin, topics: string[]): Promise<void> {
   const deadlineMs = performance.now() + servedWithinMs
   while (topics.length > 0 && !(await areServed(admin, topics))) {
@@ -160,7 +164,7 @@ async function areServed(admin: Admin, topics: string[]): Promise<boolean> {
   )
 }
 
-/** Sets what isn't as the table says; settings that it doesn't have stay. */
+/** Corrects the settings that differ from the table. Other settings stay. */
 export async function correctSettings(
   admin: Admin,
   { topic, settings }: TopicDefinition,
@@ -169,7 +173,7 @@ export async function correctSettings(
   if (typeof actual === 'string') return { problem: `does not tell its settings (${actual})` }
   const wrong = settings.filter((setting) => !satisfies(setting, actual.get(setting.name)?.value))
   if (wrong.length === 0) return 'right'
-  // The call replaces all of a topic's own settings: those that somebody else made are sent along.
+  // The call replaces all of a topic's own settings, so those that somebody else made are sent along.
   const own = [...actual].flatMap(([name, { value, isDefault }]) =>
     isDefault ? [] : [[name, value] as const],
   )

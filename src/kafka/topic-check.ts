@@ -4,9 +4,9 @@ import { type TopicDefinition, type TopicLayout, topicTable } from './topics.ts'
 import { withAdmin } from './with-admin.ts'
 
 /**
- * A difference between the table and the cluster, in words. `structure`: it can't work so, a topic isn't
- * there or has another number of partitions. `setting`: it works, and promises less, or a cluster doesn't
- * tell.
+ * A difference between the table and the cluster, in words. `structure`: Sluice can't work with it, since a
+ * topic is missing or has another number of partitions. `setting`: Sluice works, with a weaker promise, or
+ * with a setting that the cluster doesn't report.
  */
 export type TopicFault = {
   readonly topic: string
@@ -16,18 +16,18 @@ export type TopicFault = {
 
 export type TopicReport = {
   readonly faults: readonly TopicFault[]
-  /** The largest batch that each of the topics takes, in bytes, of those that tell. */
+  /** The largest batch that a topic takes, in bytes, for those topics that report it. */
   readonly maxMessageBytes: ReadonlyMap<string, number>
 }
 
 export type CheckOptions = {
-  /** Whether copies and settings are looked at, beside what can't be done without. */
+  /** True if replicas and settings are checked too, beside the structure. */
   readonly withSettings: boolean
-  /** Whether a topic of the table is looked at; default: all are. */
+  /** Returns true if a topic of the table is checked. Default: all are. */
   readonly isWanted?: (topic: string) => boolean
 }
 
-/** Compares the cluster with the table; changes nothing. */
+/** Compares the cluster with the table. Changes nothing. */
 export function checkTopics(kafka: Kafka, layout: TopicLayout, options: CheckOptions): Promise<TopicReport> {
   const { isWanted = () => true } = options
   const table = topicTable(layout).filter(({ topic }) => isWanted(topic))

@@ -7,11 +7,14 @@ import { readSettings } from './topic-settings.ts'
 import type { TopicDefinition } from './topics.ts'
 import { withAdmin } from './with-admin.ts'
 
-/** What a growth does to topics. What a cluster would not do is given back in its words. */
+/** Operations on topics for a growth. They return what a cluster refuses, in its words. */
 
 const timeType = 'message.timestamp.type'
 
-/** A topic as long as it is copied to: its records have the times that they are written with. */
+/**
+ * Returns the definition of a topic while records are copied to it: each record keeps the time that it is
+ * written with.
+ */
 function withOwnTimes(definition: TopicDefinition): TopicDefinition {
   const settings = definition.settings.map((setting) =>
     setting.name === timeType ? { ...setting, value: 'CreateTime' } : setting,
@@ -20,7 +23,7 @@ function withOwnTimes(definition: TopicDefinition): TopicDefinition {
 }
 
 /**
- * Makes the topics that are not there yet, so that records keep their times in them. `validateOnly`: nothing
+ * Makes the topics that don't exist yet, so that records keep their times in them. With `validateOnly`, none
  * is made.
  */
 export function makeCopies(
@@ -47,7 +50,7 @@ export function makeCopies(
   })
 }
 
-/** Topics whose records may not keep their times, for all that the cluster says. */
+/** Returns the topics whose records may not keep their times, by the cluster's present settings. */
 async function timesUntold(admin: Admin, definitions: readonly TopicDefinition[]): Promise<Refusal[]> {
   const refusals: Refusal[] = []
   for (const { topic } of definitions) {
@@ -59,7 +62,7 @@ async function timesUntold(admin: Admin, definitions: readonly TopicDefinition[]
   return refusals
 }
 
-/** From here on the brokers give records their times, as in every topic of the table. */
+/** Lets the brokers set the times of records from now on, as in every topic of the table. */
 export function enforceAppendTimes(
   kafka: Kafka,
   definitions: readonly TopicDefinition[],
@@ -75,8 +78,8 @@ export function enforceAppendTimes(
 }
 
 /**
- * Gives topics that are there, and have fewer, so many partitions. `validateOnly`: it is only asked whether
- * the cluster would.
+ * Adds partitions to those topics that exist and have fewer than `partitions`. With `validateOnly`, the
+ * cluster is only asked whether it would.
  */
 export function addPartitions(
   kafka: Kafka,
@@ -123,7 +126,7 @@ const refusalTypes: ReadonlySet<string> = new Set([
   'UNKNOWN',
 ])
 
-/** Of these, those that are there. */
+/** Returns those of the topics that exist. */
 export function existingOf(kafka: Kafka, topics: readonly string[]): Promise<string[]> {
   return withAdmin(kafka, async (admin) => {
     const existing = new Set(await admin.listTopics())
@@ -131,7 +134,10 @@ export function existingOf(kafka: Kafka, topics: readonly string[]): Promise<str
   })
 }
 
-/** Removes those that are there, with all that is in them, and the group's commits of them. */
+/**
+ * Removes those of the topics that exist, with all their records and the group's commits for them. Returns
+ * their names.
+ */
 export async function removeTopics(kafka: Kafka, topics: readonly string[]): Promise<string[]> {
   const present = await existingOf(kafka, topics)
   if (present.length > 0)
@@ -139,14 +145,17 @@ export async function removeTopics(kafka: Kafka, topics: readonly string[]): Pro
   return present
 }
 
-/** All topics that begin so. */
+/** Returns all topics whose names begin with `begins`. */
 export function topicsBeginning(kafka: Kafka, begins: string): Promise<string[]> {
   return withAdmin(kafka, async (admin) =>
     (await admin.listTopics()).filter((topic) => topic.startsWith(begins)),
   )
 }
 
-/** The ids of topics, of those that the cluster tells; another log of the same name has another one. */
+/**
+ * Returns the ids of the topics, as far as the cluster reports them. Another log of the same name has another
+ * id.
+ */
 export async function topicIdsOf(
   kafka: Kafka,
   topics: readonly string[],

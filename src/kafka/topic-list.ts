@@ -1,9 +1,10 @@
 import type { KafkaRole } from './kafka-roles.ts'
 
 /**
- * Which records a topic keeps: all for so long; or of each key the latest, where nothing is compacted away
- * before it has that age, since it may not be delivered yet, and a deletion can be read for so long; or of
- * each key the latest, for so long.
+ * The rule by which a topic keeps records. The first kind keeps all records for `forMs`. The second keeps the
+ * latest record of each key: compaction spares records younger than `noneBeforeMs`, since they may not be
+ * delivered yet, and a deletion stays readable for `deletionsForMs`. The third keeps the latest record of
+ * each key for `forMs`.
  */
 export type Keeping =
   | { forMs: number }
@@ -11,73 +12,86 @@ export type Keeping =
   | { latestOfKey: true; forMs: number }
 
 const day = 24 * 3_600_000
-/** Of what upstream services produce, and so the longest outage of ours that loses nothing. */
+/**
+ * The retention of topics that upstream services write, and so the longest outage of Sluice that loses
+ * nothing.
+ */
 const sourceKeptMs = 7 * day
 const kibi = 1024
 /**
- * How long `memberships` tells at least that a key was removed: whoever knows an older state has to read all
- * of it again.
+ * The least time for which `memberships` still has the deletion of a key. Whoever has an older state has to
+ * read the whole topic again.
  */
 export const deletionsKeptMs = 30 * day
 /**
- * How long it is known who had what replayed. A replay ends long before: what it reads is kept for two weeks.
+ * The retention of who replayed what. A replay ends long before that, since the records that it reads are
+ * kept for two weeks.
  */
 const replayJobsKept = { latestOfKey: true, forMs: 90 * day } as const
-/** What a topic takes by default, and so the least that producers may count on. */
+/** The largest batch that a topic takes by default, and so the least that producers may count on. */
 const kafkaDefaultBytes = 1_048_588
 const batchHeaderBytes = 12
-/** Beside the message; what retried records and dead letters carry has limits that stay within it. */
+/**
+ * The room for headers, beside the message. The headers of retried records and dead letters have limits that
+ * keep them within it.
+ */
 const headersBytes = 64 * kibi
 
-/** The largest record of `events`: the message that is taken, and no less than what is usual. */
+/**
+ * Returns the largest record of `events`: the message that Sluice takes, and no less than Kafka's default.
+ */
 function maxSourceBytes(maxMessageBytes: number): number {
   return Math.max(kafkaDefaultBytes, maxMessageBytes + batchHeaderBytes)
 }
 
-/** The largest record of the retry topics and the dead letters: whatever is taken has room there. */
+/**
+ * Returns the largest record of the retry topics and the dead letters. Every message that Sluice takes has
+ * room there.
+ */
 export function maxCarriedBytes(maxMessageBytes: number): number {
   return maxSourceBytes(maxMessageBytes) + headersBytes
 }
 
 /**
- * Of what waits on topics of ours: it may have waited for all of its retries when an outage begins, and is
- * read again when the oldest record of `events` is. At least a day more than those have, to catch up in.
+ * Returns the retention of records on Sluice's own topics, in milliseconds. A record may have waited for all
+ * of its retries when an outage begins, and has to be there when the oldest record of `events` is read after
+ * it. So this is at least a day longer than the retention of `events`, as time to catch up.
  */
 function carriedKeptMs(retryLimitMs: number): number {
   return sourceKeptMs + Math.max(day, retryLimitMs)
 }
 
-/** What the retention of a topic depends on, in milliseconds. */
+/** The settings that the retention of a topic depends on, in milliseconds. */
 type KeptBy = { readonly retryLimitMs: number; readonly attemptsKeptMs: number }
 
-/** One topic: all that the code and the documentation know of it. */
+/** A topic, with all that the code and the documentation know of it. */
 export type Topic = {
-  /** Its name behind the prefix. */
+  /** The topic's name after the prefix. */
   readonly name: string
   readonly purpose: string
-  /** What the key of a record is, in words. */
+  /** The meaning of the key of a record, in words. */
   readonly key: string
   readonly kept: (by: KeptBy) => Keeping
-  /** The largest batch. `maxMessageBytes`: the largest message that is delivered. */
+  /** Returns the largest batch. `maxMessageBytes` is the largest message that is delivered. */
   readonly maxBytes: (maxMessageBytes: number) => number
   readonly readers: readonly KafkaRole[]
   readonly writers: readonly KafkaRole[]
-  /** The consumer group of the workers reads it; absent: it doesn't. */
+  /** The terms under which the workers' consumer group reads the topic. Absent if it doesn't. */
   readonly subscription?: {
-    /** Records wait until the state of their unit is read. */
+    /** True if records wait until the state of their unit is read. */
     readonly needsState?: true
-    /** Only the watermark is committed, not what is settled above it. */
+    /** False if a commit has only the watermark, and not what is settled above it. */
     readonly hasWindow?: false
   }
-  /** Upstream services write it: its values may be framed for a schema registry. */
+  /** True if upstream services write the topic. Its values may be framed for a schema registry. */
   readonly isFramed?: true
-  /** Only Sluice writes it, and it holds what belongs to a unit: each growth makes a new one. */
+  /** True if only Sluice writes the topic, and its records belong to units. Each growth makes a new topic. */
   readonly isOwn?: true
-  /** `name` is the beginning: there is a topic for each tier of the ladder. */
+  /** True if there is a topic for each tier of the ladder. `name` is then the beginning of their names. */
   readonly tiers?: true
-  /** It belongs to no unit, and has one partition. */
+  /** True if the topic belongs to no unit, and has one partition. */
   readonly hasOnePartition?: true
-  /** Nothing is delivered otherwise without it: a role that can't use it says so, and starts. */
+  /** True if deliveries don't depend on this topic. A role that can't use it logs that and starts anyway. */
   readonly isOptional?: true
 }
 
@@ -87,7 +101,7 @@ const asSource = (): Keeping => ({ forMs: sourceKeptMs })
 const asCarried = ({ retryLimitMs }: KeptBy): Keeping => ({ forMs: carriedKeptMs(retryLimitMs) })
 
 /**
- * The one table of topics. Names (`topicNames`), layout (`topicTable`), the subscriptions of the group, the
+ * The table of topics. Names (`topicNames`), layout (`topicTable`), the subscriptions of the group, the
  * rights of each role, `docs/topics.md` and `docs/acls.md` derive from it.
  */
 export const topics = {
@@ -98,7 +112,7 @@ export const topics = {
     kept: asSource,
     maxBytes: maxSourceBytes,
     readers: [...worker, 'replay', 'admin', 'log find'],
-    // A worker writes notices, and what a replay puts back: a message that was refused.
+    // A worker writes notices, and messages that were refused and that a replay puts back.
     writers: [...worker, 'gateway', 'send'],
     subscription: {},
     isFramed: true,
@@ -166,7 +180,7 @@ export const topics = {
     key: 'that of its record',
     kept: () => ({ forMs: 14 * day }),
     maxBytes: maxCarriedBytes,
-    // A replay reads them.
+    // A replay reads dead letters.
     readers: [...worker, 'replay', 'admin'],
     writers: worker,
   },
@@ -214,13 +228,13 @@ export const topics = {
   },
 } as const satisfies Readonly<Record<string, Topic>>
 
-/** What the code calls each topic. */
+/** The name of a topic in the code. */
 export type TopicKey = keyof typeof topics
 
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- `topics` is closed
 export const topicKeys = Object.keys(topics) as TopicKey[]
 
-/** The topics that a role writes. */
+/** Returns the topics that a role writes. */
 export function writtenBy(role: KafkaRole): readonly TopicKey[] {
   return topicKeys.filter((key) => writersOf(topics[key]).includes(role))
 }
@@ -229,7 +243,7 @@ function writersOf({ writers }: Topic): readonly KafkaRole[] {
   return writers
 }
 
-/** What a role does with a topic. */
+/** Returns what a role does with a topic. */
 export function accessOf(role: KafkaRole, key: TopicKey): readonly ('READ' | 'WRITE')[] {
   const { readers, writers }: Topic = topics[key]
   return [

@@ -1,7 +1,10 @@
 import type { Kafka } from 'kafkajs'
 import { withAdmin } from './with-admin.ts'
 
-/** Returns how many partitions a topic has; `undefined` where there is none, or the user may not see it. */
+/**
+ * Returns the number of a topic's partitions; `undefined` if the topic doesn't exist, or the user may not see
+ * it.
+ */
 export function countPartitions(kafka: Kafka, topic: string): Promise<number | undefined> {
   return withAdmin(kafka, async (admin) => {
     const { topics } = await admin.fetchTopicMetadata({ topics: [topic] })

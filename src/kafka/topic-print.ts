@@ -3,7 +3,7 @@ import type { TopicDefinition, TopicSetting } from './topics.ts'
 export const printFormats = ['kafka-topics', 'strimzi', 'terraform'] as const
 export type PrintFormat = (typeof printFormats)[number]
 
-/** The topics for the tools of those who may create them, a line each. */
+/** Returns the topics as lines of text for a tool of whoever may create them. */
 export function printTopics(
   table: readonly TopicDefinition[],
   format: PrintFormat,
@@ -34,7 +34,7 @@ function commandOf(
   ]
 }
 
-/** For Strimzi 0.49 or later; before that the version is `v1beta2`. */
+/** Returns a topic for Strimzi 0.49 or later. Before that, the version is `v1beta2`. */
 function strimziOf({ topic, partitions, replication, settings }: TopicDefinition, cluster: string): string[] {
   return [
     '---',
@@ -54,8 +54,8 @@ function strimziOf({ topic, partitions, replication, settings }: TopicDefinition
 }
 
 /**
- * A name in Kubernetes has small letters, and no underscore; a topic's that had others would be told apart by
- * its case alone.
+ * Returns a name that Kubernetes allows, in small letters and without underscores. Topics whose names differ
+ * only in case, or in characters that are replaced here, get the same name.
  */
 function resourceName(topic: string): string {
   return topic
@@ -68,7 +68,7 @@ function yamlOf(value: TopicSetting['value']): string {
   return /^(-?\d+|true|false)$/.test(value) ? value : JSON.stringify(value)
 }
 
-/** For the provider Mongey/kafka. */
+/** Returns a topic for the provider Mongey/kafka. */
 function terraformOf({ topic, partitions, replication, settings }: TopicDefinition): string[] {
   const widest = Math.max(...settings.map(({ name }) => name.length)) + 2
   return [

@@ -2,12 +2,15 @@ import kafkajs, { type Admin } from 'kafkajs'
 import { isProtocolError } from './protocol-error.ts'
 import type { TopicSetting } from './topics.ts'
 
-/** What a cluster tells of a topic's settings. By name; empty where it tells nothing. */
+/** A topic's settings by name, as the cluster reports them. Empty if the cluster reports none. */
 export type ReportedSettings = ReadonlyMap<string, { readonly value: string; readonly isDefault: boolean }>
 
 const topicConfigSource: unknown = 1
 
-/** Settings of one topic; a text where it may not be looked at, or this cluster tells none. */
+/**
+ * Reads the settings of one topic. Returns the error as text if this user may not read them, or the cluster
+ * doesn't report settings.
+ */
 export async function readSettings(admin: Admin, topic: string): Promise<ReportedSettings | string> {
   try {
     const { resources } = await admin.describeConfigs({

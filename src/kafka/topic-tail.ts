@@ -6,7 +6,10 @@ import { createFetcher, type Fetcher } from './fetcher.ts'
 import { type Location, locate } from './positions.ts'
 import type { FetchedRecord } from './record-batch.ts'
 
-/** Where a partition is read from. `topicId`: of the log that it belongs to; empty where it isn't known. */
+/**
+ * The place from which a partition is read. `topicId` is that of the log that `next` belongs to, and is empty
+ * if it isn't known.
+ */
 export type TailStart = { readonly next: number; readonly topicId: string } | 'beginning' | 'end'
 
 export type TopicTailOptions = {
@@ -14,30 +17,29 @@ export type TopicTailOptions = {
   readonly topic: string
   readonly startOf: (partition: number) => TailStart
   /**
-   * Told before the first record of a partition, and where its log is another one than the one that was read
-   * (`isOther`).
+   * Called before the first record of a partition, and when its log was replaced by another one (`isOther`).
    */
   readonly onStart: (partition: number, next: number, topicId: string, isOther: boolean) => void
-  /** Records in order, each once. Keys and values are slices of a whole fetch. */
+  /** Called with records in order, each once. Keys and values are slices of a whole fetch. */
   readonly onRecords: (partition: number, records: readonly FetchedRecord[]) => void
   readonly log: Record<'info' | 'warn' | 'error', (fields: object, message: string) => void>
 }
 
-/** Reads all partitions of a topic, beside any group, for as long as it runs. */
+/** Reads all partitions of a topic, outside any consumer group, until it is stopped. */
 export type TopicTail = {
-  /** Stops fetching for a while. */
+  /** Pauses fetching while `isFull`. */
   setFull(isFull: boolean): void
-  /** Why nothing is read, in words; `undefined` while all partitions are. */
+  /** The reason why nothing is read, in words; `undefined` while all partitions are read. */
   readonly trouble: string | undefined
   /**
-   * How old the last records are that were read of partitions that have more, in milliseconds; 0: all is
-   * read; -1: nobody knows yet.
+   * The age of the last record read, in milliseconds, of the partition that is furthest behind. 0 if
+   * everything is read, and -1 while that isn't known.
    */
   readonly behindMs: number
   stop(): Promise<void>
 }
 
-/** A topic that isn't there yet, or a leader that doesn't answer, is looked for so often. */
+/** The pause between two looks for a topic that doesn't exist yet, or for a leader that doesn't answer. */
 const againMs = 1_000
 const longestWaitMs = 250
 
@@ -65,7 +67,7 @@ class PartitionsTail implements TopicTail {
     this.#fetcher = createFetcher({ view: this.#view, longestWaitMs: () => longestWaitMs, log })
   }
 
-  /** Opens what can be opened, until all is; then looks for new partitions. Never rejects. */
+  /** Opens partitions until all are open, and then looks for new ones, until stopped. Never rejects. */
   async run(): Promise<void> {
     const { signal } = this.#stopping
     while (!signal.aborted) {

@@ -3,18 +3,18 @@ import type { PartitionMetadata, TopicMetadata } from './metadata-request.ts'
 
 export type Leader = {
   readonly nodeId: number
-  /** -1 where the broker doesn't tell: it is older than Kafka 2.1. */
+  /** The leader's epoch; -1 if the broker doesn't report it, since it is older than Kafka 2.1. */
   readonly leaderEpoch: number
 }
 
 const noLeader = -1
 
-/** What is known of one topic. Pure but for itself: it is told what brokers have answered. */
+/** The known facts about one topic, from the brokers' answers that `take` gets. It asks no broker itself. */
 export class TopicView {
   readonly #topic: string
   #errorCode: number = errorCodes.LEADER_NOT_AVAILABLE
   #topicId: string | undefined
-  /** Those that it had before: a broker that is behind may still tell of them. */
+  /** The ids that the topic had before. A broker that is behind may still report them. */
   readonly #formerIds = new Set<string>()
   #partitions = new Map<number, PartitionMetadata>()
 
@@ -26,7 +26,7 @@ export class TopicView {
     return this.#topicId
   }
 
-  /** 0 while it isn't known, or gone. */
+  /** The number of partitions. 0 while the topic isn't known, or after it was deleted. */
   get partitions(): number {
     return this.#partitions.size
   }
@@ -38,7 +38,7 @@ export class TopicView {
   }
 
   /**
-   * Takes what a broker says, but for what is older than what is known. Gives whether that has changed
+   * Takes a broker's answer, except for what is older than the known facts. Returns true if that has changed
    * something.
    */
   take({ topicErrorCode, topicId, partitionMetadata }: TopicMetadata): boolean {
@@ -59,7 +59,7 @@ export class TopicView {
     return hasChanged
   }
 
-  /** What is wrong, and what to do about it. */
+  /** Returns what is wrong with a partition, and what to do about it. */
   troubleOf(partition: number): string | undefined {
     if (this.#errorCode !== errorCodes.NONE) return topicTrouble(this.#topic, this.#errorCode)
     const known = this.#partitions.get(partition)
@@ -74,7 +74,10 @@ export class TopicView {
 
 const noPartitions: ReadonlyMap<number, PartitionMetadata> = new Map()
 
-/** Of the same log the later leader is right. Without an id nobody knows whether it is the same log. */
+/**
+ * Returns the later of two answers about the leader of the same log. Without a topic id, nobody knows whether
+ * the log is the same, so the new answer counts.
+ */
 function laterOf(
   reported: PartitionMetadata,
   before: PartitionMetadata | undefined,

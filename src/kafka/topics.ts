@@ -3,53 +3,59 @@ import type { TopicSubscription } from './consumer.ts'
 import { type Keeping, type Topic, type TopicKey, topicKeys, topics } from './topic-list.ts'
 import { withAdmin } from './with-admin.ts'
 
-/** How the topics are laid out; from the configuration. */
+/** The layout of the topics, from the configuration. */
 export type TopicLayout = {
   prefix: string
-  /** Of every topic that is read by the group: a record keeps its partition number from topic to topic. */
+  /**
+   * The number of partitions of every topic that the group reads. A record keeps its partition number from
+   * topic to topic.
+   */
   partitions: number
-  /** Of the topics that only Sluice writes: each growth makes new ones. The first has no name of its own. */
+  /**
+   * The generation of the topics that only Sluice writes. Each growth makes new ones. Names have no
+   * generation in the first.
+   */
   generation: number
   replication: number
   minInsync: number
-  /** How long after the first try another may be due, in milliseconds. */
+  /** The time after the first try within which another may be due, in milliseconds. */
   retryLimitMs: number
   /** The waits of the retry tiers, spelled as in their topics' names. */
   tiers: readonly string[]
   /** The largest message that is delivered, with its key, in bytes. */
   maxMessageBytes: number
-  /** How long the delivery log is kept, in milliseconds. */
+  /** The retention of the delivery log, in milliseconds. */
   attemptsKeptMs: number
 }
 
 export type TopicSetting = {
   name: string
   value: string
-  /** `atLeast`: more is fine, -1 is without a limit. */
+  /** The comparison with the actual value. `atLeast`: more is fine, and -1 means no limit. */
   rule: 'equal' | 'atLeast'
 }
 
 export type TopicDefinition = {
   topic: string
-  /** What the code calls it. */
+  /** The topic's name in the code. */
   key: TopicKey
   purpose: string
   partitions: number
   replication: number
   settings: readonly TopicSetting[]
-  /** Nothing is delivered otherwise without it: a role that can't use it says so, and starts. */
+  /** True if deliveries don't depend on this topic. A role that can't use it logs that and starts anyway. */
   isOptional?: true
 }
 
 /**
- * What the names of topics begin with that only Sluice writes, and that hold what belongs to a unit: a growth
- * copies them.
+ * Returns the beginning of the names of topics that only Sluice writes, and whose records belong to units. A
+ * growth copies these topics.
  */
 export function ownPrefix({ prefix, generation }: Pick<TopicLayout, 'prefix' | 'generation'>): string {
   return generation === 1 ? prefix : `${prefix}g${generation}.`
 }
 
-/** The full name of each topic; `retryPrefix` is what those of the tiers begin with. */
+/** The full name of each topic. `retryPrefix` is the beginning of the tiers' names. */
 export type TopicNames = Readonly<Record<TopicKey, string>>
 
 export function topicNames(layout: Pick<TopicLayout, 'prefix' | 'generation'>): TopicNames {
@@ -59,7 +65,7 @@ export function topicNames(layout: Pick<TopicLayout, 'prefix' | 'generation'>): 
   return Object.fromEntries(topicKeys.map((key) => [key, nameOf(topics[key])])) as TopicNames
 }
 
-/** Names the topics whose values may be framed for a schema registry. */
+/** Returns the topics whose values may be framed for a schema registry. */
 export function framedTopics(names: TopicNames): ReadonlySet<string> {
   return new Set(topicKeys.filter((key) => isFramed(topics[key])).map((key) => names[key]))
 }
@@ -68,9 +74,7 @@ function isFramed(topic: Topic): boolean {
   return topic.isFramed === true
 }
 
-/**
- * What the consumer group reads: each topic that it subscribes to, with the tiers that are to be consumed.
- */
+/** Returns what the consumer group reads: each topic that it subscribes to, with the given tiers. */
 export function groupSubscriptions(
   names: TopicNames,
   tiers: readonly { readonly topic: string; readonly waitMs: number }[],
@@ -80,12 +84,12 @@ export function groupSubscriptions(
   )
 }
 
-/** Whether the consumer group reads a topic, also one of an earlier ladder. */
+/** Returns true if the consumer group reads a topic, even a tier of an earlier ladder. */
 export function isRead(names: TopicNames, topic: string): boolean {
   return subscribed.some(({ key, tiers }) => (tiers ? topic.startsWith(names[key]) : topic === names[key]))
 }
 
-/** The tiers come last. */
+/** The topics that the group subscribes to, with the tiers last. */
 const subscribed = topicKeys
   .flatMap((key) => {
     const { subscription, tiers }: Topic = topics[key]
@@ -93,14 +97,15 @@ const subscribed = topicKeys
   })
   .toSorted((a, b) => Number(a.tiers) - Number(b.tiers))
 
-/** A topic's name without what it has of the prefix and of the generation, as metrics and rights call it. */
+/** Returns a topic's name without prefix and generation, as metrics and rights use it. */
 export function shortTopicName(topic: string, prefix: string): string {
   return topic.slice(prefix.length).replace(/^g\d+\./, '')
 }
 
 /**
- * The table of topics for a layout. `sluice topics apply` and `sluice up` make the topics so, by
- * `topic-apply.ts`; nothing else ever creates one. All other roles compare at their start.
+ * Returns the table of topics for a layout. `sluice topics apply` and `sluice up` make the topics by it,
+ * through `topic-apply.ts`. Nothing else creates any of them, except for a growth. All other roles compare
+ * the cluster with the table at their start.
  */
 export function topicTable(layout: TopicLayout): TopicDefinition[] {
   const names = topicNames(layout)
@@ -136,7 +141,7 @@ function define(
   }
 }
 
-/** Topics that are beside delivery. */
+/** Returns the topics that deliveries don't depend on. */
 export function optionalTopics(layout: TopicLayout): ReadonlySet<string> {
   return new Set(topicTable(layout).flatMap(({ topic, isOptional }) => (isOptional ? [topic] : [])))
 }
@@ -146,7 +151,7 @@ function keepingSettings(kept: Keeping): TopicSetting[] {
     return [
       { name: 'cleanup.policy', value: 'latestOfKey' in kept ? 'compact,delete' : 'delete', rule: 'equal' },
       { name: 'retention.ms', value: String(kept.forMs), rule: 'atLeast' },
-      // A flood, or the parked records of a long outage, must not push out what was there before.
+      // A flood, or the parked records of a long outage, must not push out older records.
       { name: 'retention.bytes', value: '-1', rule: 'equal' },
     ]
   }
@@ -158,8 +163,8 @@ function keepingSettings(kept: Keeping): TopicSetting[] {
 }
 
 /**
- * The tiers of every retry topic that exists, also those of a ladder that was configured before: all are
- * consumed until empty.
+ * Returns the tiers of every retry topic that exists, even those of an earlier ladder. All of them are
+ * consumed until they are empty.
  */
 export async function existingRetryTiers(kafka: Kafka, retryPrefix: string): Promise<string[]> {
   return withAdmin(kafka, async (admin) => {

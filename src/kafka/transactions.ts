@@ -4,10 +4,10 @@ import type { FetchedRecord } from './record-batch.ts'
 const abortMarker = Buffer.from([0, 0, 0, 0])
 
 /**
- * The records of a fetch that are to be given on: from `from` on, without the markers of transactions and
- * without what belongs to aborted ones. Such a transaction begins at its first offset and ends with the
- * marker of its producer. `records` are all of the fetch, in order. Source: the Kafka protocol, Fetch
- * response and control batches.
+ * Returns the records of a fetch that are handed on: those from `from` on, without the markers of
+ * transactions and without records of aborted ones. An aborted transaction begins at its first offset and
+ * ends with the marker of its producer. `records` are all records of the fetch, in order. Source: the Kafka
+ * protocol, Fetch response and control batches.
  */
 export function withoutAborted(
   records: readonly FetchedRecord[],
@@ -16,11 +16,11 @@ export function withoutAborted(
 ): readonly FetchedRecord[] {
   if (isPlain(records, transactions, from)) return records
   const isAborted = abortedBy(transactions)
-  // Asked of each, since markers end transactions.
+  // `isAborted` has to see every record, since markers end transactions.
   return records.filter((record) => !isAborted(record) && record.offset >= from && !record.isControlRecord)
 }
 
-/** As nearly always: no record is left out, and none is copied. */
+/** Returns true if no record is left out, which is nearly always so. Then none is copied. */
 function isPlain(
   records: readonly FetchedRecord[],
   transactions: readonly AbortedTransaction[],

@@ -3,20 +3,20 @@ import { setTimeout as delay } from 'node:timers/promises'
 export type UnitTenuresOptions = {
   prepare: (unit: number) => Promise<void>
   released: (unit: number) => void | Promise<void>
-  /** So long after its loss at the latest a unit is released. */
+  /** The time after its loss at which a unit is released at the latest. */
   handoverMs: number
   onPrepared: (unit: number) => void
   onTrouble: (error: unknown, unit: number) => void
 }
 
-/** The time in which a unit is ours. */
+/** The time in which this member owns a unit. */
 type Tenure = {
   readonly unit: number
   isPrepared: boolean
-  /** `prepare` was called, so that `released` will be. */
+  /** True if `prepare` was called, so that `released` will be. */
   isCalled: boolean
   isOver: boolean
-  /** Nothing of the unit is out, or the time for that is over. */
+  /** Resolves when no record of the unit is handed out any more, or the time for that is over. */
   readonly atRest: PromiseWithResolvers<void>
   timer: NodeJS.Timeout | undefined
 }
@@ -24,16 +24,17 @@ type Tenure = {
 const againAfterMs = 1_000
 
 /**
- * Which units have their state. In each tenure of a unit `prepare` is called once, again only when it
- * rejects, and after it `released` once. A tenure begins when the one before has come to its end.
+ * Prepares and releases the states of units. A tenure of a unit calls `prepare` once, and again only if it
+ * rejects, and then calls `released` once. `prepare` may still be running at that time. A tenure begins when
+ * the one before has ended. If it is lost before that, it calls neither.
  */
 export class UnitTenures {
   readonly #options: UnitTenuresOptions
-  /** Of the units that are ours. */
+  /** The tenures of the units that this member owns. */
   readonly #tenures = new Map<number, Tenure>()
-  /** Lost, and not yet at rest. */
+  /** The tenures of lost units that aren't at rest yet. */
   readonly #leaving = new Set<Tenure>()
-  /** Resolves when the last tenure of a unit is at its end. */
+  /** Promises that resolve when the last tenure of a unit ends. */
   readonly #ends = new Map<number, Promise<void>>()
 
   constructor(options: UnitTenuresOptions) {
@@ -44,14 +45,14 @@ export class UnitTenures {
     return this.#tenures.get(unit)?.isPrepared ?? false
   }
 
-  /** Ascending. */
+  /** The units whose state isn't ready yet, ascending. */
   get preparing(): readonly number[] {
     return [...this.#tenures.values()]
       .flatMap(({ unit, isPrepared }) => (isPrepared ? [] : [unit]))
       .sort((a, b) => a - b)
   }
 
-  /** Makes the state of a unit ready, unless that has begun in this tenure. */
+  /** Prepares the state of a unit, unless that was started in this tenure. */
   prepare(unit: number): void {
     if (this.#tenures.has(unit)) return
     const tenure: Tenure = {
@@ -69,7 +70,7 @@ export class UnitTenures {
     this.#ends.set(unit, end)
   }
 
-  /** The unit belongs to another member now. */
+  /** Notes that the unit belongs to another member now. */
   lose(unit: number): void {
     const tenure = this.#tenures.get(unit)
     if (tenure === undefined) return
@@ -84,7 +85,7 @@ export class UnitTenures {
     for (const tenure of this.#leaving) if (isAtRest(tenure.unit)) this.#rest(tenure)
   }
 
-  /** Releases all units; resolves when each is at its end. */
+  /** Releases all units. Resolves when all their tenures have ended. */
   async stop(): Promise<void> {
     for (const unit of this.#tenures.keys()) this.lose(unit)
     this.release(() => true)
@@ -97,7 +98,7 @@ export class UnitTenures {
     tenure.atRest.resolve()
   }
 
-  /** Resolves at the end of the tenure. */
+  /** Runs a tenure. Resolves at its end. */
   async #hold(tenure: Tenure, before: Promise<void> | undefined): Promise<void> {
     await before
     const preparing = this.#prepareUntilOver(tenure)

@@ -1,33 +1,40 @@
 /**
- * Which records of one partition are settled, and so what may be committed.
+ * The settled records of one partition, and so the offset that may be committed.
  *
- * Records settle out of order; the watermark is the first offset that isn't settled. What settled above it
- * is remembered in the commit's metadata (`commit-metadata.ts`), so that the next owner doesn't repeat it.
+ * Records settle out of order. The watermark is the first offset that isn't settled. The commit's metadata
+ * (`commit-metadata.ts`) lists what is settled above it, so that the next owner doesn't repeat it.
  *
  * Offsets are numbers: a partition would need 285,000 years at 1,000 records/s to pass 2^53.
  */
 
-/** What `receive` found: `new` is the caller's to settle; the others were met before and are not. */
+/**
+ * The finding of `receive`. The caller has to settle a `new` record. The others came before, and must not be
+ * settled again.
+ */
 export type Receipt = 'new' | 'held' | 'settled'
 
 const initialCapacity = 1024
 
 export class Watermark {
-  /** Invariant: every offset below is settled, or was never a record that reached us. */
+  /**
+   * The watermark. Invariant: every offset below is settled, or was never a record that reached this member.
+   */
   #base: number
-  /** One past the highest offset received or passed over. Invariant: #base <= #top. */
+  /** The offset after the highest one received or passed over. Invariant: #base <= #top. */
   #top: number
   /**
-   * The records from #base on, ascending, in a ring: entry n at (#head + n) & #mask. One that isn't here and
-   * is below #top is no record, so that what compaction or markers leave out takes no memory. Invariant: the
-   * first one isn't settled, and has the offset #base.
+   * The records from #base on, ascending, in a ring: entry n is at (#head + n) & #mask. An offset below #top
+   * that isn't in the ring is no record, so offsets that compaction or markers leave out take no memory.
+   * Invariant: the first entry isn't settled, and has the offset #base.
    */
   #offsets: Float64Array
   #settled: Uint8Array
   #mask: number
   #head = 0
   #count = 0
-  /** What a former owner settled and wasn't received here yet, ascending, from #nextRemembered on. */
+  /**
+   * The offsets that a former owner settled and that haven't come yet, ascending, from #nextRemembered on.
+   */
   readonly #remembered: readonly number[]
   #nextRemembered = 0
   #heldCount = 0
@@ -45,44 +52,46 @@ export class Watermark {
     this.#remembered = [...settledAbove].filter((offset) => offset >= position)
   }
 
-  /** The offset to commit: all before it is settled. Never goes back. */
+  /** The offset to commit. All records before it are settled. Never goes back. */
   get position(): number {
     return this.#base
   }
 
-  /** One past the highest offset received. */
+  /** The offset after the highest one received or passed over. */
   get top(): number {
     return this.#top
   }
 
-  /**
-   * How many offsets lie between the watermark and the highest one received: what the metadata has to hold.
-   */
+  /** The number of offsets from the watermark to `top`, which the commit's metadata has to describe. */
   get span(): number {
     return this.#top - this.#base
   }
 
-  /** Records received and not settled. */
+  /** The number of records received and not settled. */
   get heldCount(): number {
     return this.#heldCount
   }
 
   /**
-   * Takes note of a record that was fetched. Offsets between records (compacted away, transaction markers)
-   * are passed over. After a rejoin the broker delivers again from the commit: those are `held` or `settled`.
+   * Notes a record that was fetched. Passes over offsets between records, which compaction or transaction
+   * markers leave. After a rejoin the broker sends records again from the commit on: those are `held` or
+   * `settled`.
    */
   receive(offset: number): Receipt {
     if (offset < this.#base) return 'settled'
     if (offset < this.#top) return this.#again(offset)
     const wasSettled = this.#forget(offset)
     this.#top = offset + 1
-    // Nothing before it is open: there is nothing to remember of one that is done with.
+    // If no record before it is open, a settled record needs no entry.
     if (wasSettled && this.#count === 0) this.#base = this.#top
     else this.#append(offset, wasSettled)
     return wasSettled ? 'settled' : 'new'
   }
 
-  /** A held record is done with: its every delivery is delivered, on a retry topic, or a dead letter. */
+  /**
+   * Settles a held record. Each of its deliveries has succeeded, or is on a retry topic or in the dead
+   * letters.
+   */
   settle(offset: number): void {
     if (offset < this.#base) return
     const index = this.#find(offset)
@@ -95,8 +104,8 @@ export class Watermark {
   }
 
   /**
-   * Passes over everything below `offset`, which the partition will never deliver: a batch's tail of
-   * markers. Without it the committed offset of a quiet partition would stay behind them.
+   * Passes over everything below `offset`, which the partition will never deliver: the markers at the end of
+   * a batch. Otherwise the committed offset of a quiet partition would stay before them.
    */
   skipTo(offset: number): void {
     if (offset <= this.#top) return
@@ -105,7 +114,7 @@ export class Watermark {
     if (this.#count === 0) this.#base = offset
   }
 
-  /** Offsets at or above the watermark that are settled, ascending, at most `limit` offsets far from it. */
+  /** Yields the settled offsets from the watermark on, ascending, up to before `limit` offsets after it. */
   *settledAbove(limit: number): Generator<number> {
     const end = this.#base + limit
     for (let n = 0; n < this.#count; n++) {
@@ -121,7 +130,7 @@ export class Watermark {
     }
   }
 
-  /** The last of these; -1 where there is none. */
+  /** Returns the last offset of `settledAbove`; -1 if there is none. */
   lastSettledAbove(limit: number): number {
     const end = this.#base + limit
     const remembered = this.#remembered.findLast((offset) => offset < end) ?? -1
@@ -134,15 +143,15 @@ export class Watermark {
     return -1
   }
 
-  /** A record that comes once more, from below the top. */
+  /** Handles a record below the top, which comes once more. */
   #again(offset: number): Receipt {
     const index = this.#find(offset)
-    // It was passed over: the broker said that there is none.
+    // The offset was passed over, since the broker had no record there.
     if (index < 0) return 'settled'
     return this.#settled[index] === 1 ? 'settled' : 'held'
   }
 
-  /** Up to this offset what a former owner settled is no news any more; gives whether this one was. */
+  /** Drops what a former owner settled up to this offset. Returns true if that owner settled this one. */
   #forget(offset: number): boolean {
     let last = -1
     for (let next = this.#remembered[this.#nextRemembered]; next !== undefined && next <= offset;) {
@@ -162,7 +171,7 @@ export class Watermark {
     if (!isSettled) this.#heldCount++
   }
 
-  /** Past all that is settled at the head. */
+  /** Moves the watermark past all settled records at the head of the ring. */
   #advance(): void {
     while (this.#count > 0 && this.#settled[this.#head] === 1) {
       this.#head = (this.#head + 1) & this.#mask
@@ -171,9 +180,9 @@ export class Watermark {
     this.#base = this.#count === 0 ? this.#top : (this.#offsets[this.#head] ?? this.#top)
   }
 
-  /** Where a record is in the ring; -1 where there is none of this offset. */
+  /** Returns the index of a record in the ring; -1 if the ring doesn't have its offset. */
   #find(offset: number): number {
-    // Without gaps before it, it is there; with gaps it is nearer to the head.
+    // If no offset before the record is missing, the record is at `high`. Otherwise it is nearer to the head.
     let high = Math.min(offset - this.#base, this.#count - 1)
     for (let low = 0; low <= high;) {
       const index = (this.#head + high) & this.#mask

@@ -1,13 +1,13 @@
 /**
- * A broker of kafkajs 2.2.4, as `findBroker` of a cluster gives it: what is used of it, which it declares in
- * part.
+ * A broker of kafkajs 2.2.4, as a cluster's `findBroker` returns it. These are the parts that Sluice uses,
+ * some of which kafkajs doesn't declare.
  */
 export type WireBroker = {
-  /** What the broker understands, by API key; null before the first connection. */
+  /** The versions that the broker understands, by API key; null before the first connection. */
   readonly versions: Readonly<Record<number, VersionRange>> | null
   readonly connectionPool: {
     send<T>(protocol: Protocol<T>): Promise<T>
-    /** Connects where it isn't. */
+    /** Connects if there is no connection. */
     getConnectionByRequest?(protocol: Pick<Protocol<unknown>, 'request'>): Promise<unknown>
   }
   disconnect(): Promise<void>
@@ -15,7 +15,7 @@ export type WireBroker = {
 
 type VersionRange = { readonly minVersion: number; readonly maxVersion: number }
 
-/** What kafkajs makes of a request: how it is written, and how its answer is read. */
+/** A request in the form that kafkajs needs: how to write it, and how to read its answer. */
 type Protocol<T> = {
   readonly request: {
     readonly apiKey: number
@@ -27,39 +27,42 @@ type Protocol<T> = {
     readonly decode: (bytes: Buffer) => Promise<T>
     readonly parse: (answer: T) => Promise<T>
   }
-  /** Instead of the client's own, where that is shorter, in milliseconds. */
+  /** A timeout in milliseconds, which applies if it is longer than the client's own. */
   readonly requestTimeout?: number | undefined
 }
 
-/** A request that is written here. */
+/** A request that Sluice writes itself. */
 export type WireRequest<T> = {
   readonly apiKey: number
   /** Kafka's name of the API, for errors and log lines. */
   readonly apiName: string
-  /** The versions that `write` and `read` know. The highest of them that the broker has is taken. */
+  /**
+   * The lowest and highest version that `write` and `read` know. `ask` takes the highest that the broker has
+   * too.
+   */
   readonly lowest: number
   readonly highest: number
-  /** The first version with tagged fields in its header (KIP-482); none where it isn't given. */
+  /** The first version with tagged fields in its header (KIP-482). Absent if no version has them. */
   readonly flexibleFrom?: number
-  /** How long the answer may take, where that is longer than the client's own timeout, in milliseconds. */
+  /** The time that the answer may take, in milliseconds, if that is longer than the client's own timeout. */
   readonly timeoutMs?: number | undefined
-  /** The body, without the header of the request. */
+  /** Writes the body, without the header of the request. */
   write(version: number): Buffer
-  /** Reads the body of the answer, without its header. Slices of `body` may be kept. */
+  /** Reads the body of the answer, without its header. The result may keep slices of `body`. */
   read(body: Buffer, version: number): T | Promise<T>
 }
 
-/** The broker is older than what a request needs. */
+/** Reports that the broker is older than a request needs. */
 export class BrokerTooOldError extends Error {
   override readonly name = 'BrokerTooOldError'
 }
 
 /**
- * Sends one request to one broker, by kafkajs' connections. Gives its answer with all error codes left where
- * they belong. Rejects only when the connection or the request as a whole failed; with a `BrokerTooOldError`
- * where the broker has none of the versions.
+ * Sends one request to one broker over kafkajs' connections. Returns the answer with its error codes, and
+ * leaves the codes to the caller. Rejects only when the connection or the request as a whole failed. Rejects
+ * with a `BrokerTooOldError` if the broker has none of the versions.
  *
- * @param broker one of a cluster's `findBroker`
+ * @param broker a broker that a cluster's `findBroker` returned
  */
 export async function ask<T>(broker: WireBroker, request: WireRequest<T>): Promise<T> {
   const { apiKey, apiName, flexibleFrom = Infinity, timeoutMs } = request
@@ -72,7 +75,7 @@ export async function ask<T>(broker: WireBroker, request: WireRequest<T>): Promi
       apiVersion,
       async encode() {
         const body = request.write(apiVersion)
-        // The end of the header: no tagged fields.
+        // A flexible header ends with its tagged fields, of which there are none.
         const bytes = isFlexible ? Buffer.concat([noTags, body]) : body
         return { buf: bytes, buffer: bytes }
       },
@@ -85,7 +88,7 @@ export async function ask<T>(broker: WireBroker, request: WireRequest<T>): Promi
   })
 }
 
-/** The highest version that both sides have. */
+/** Returns the highest version that both sides have. */
 function versionFor(
   { versions }: WireBroker,
   {
@@ -105,13 +108,13 @@ function versionFor(
   )
 }
 
-/** What connects now: by pool, and whether the connection is the one for fetches. */
+/** The connections that are being opened, by pool, and by whether they are for fetches. */
 const connecting = new WeakMap<object, Map<boolean, Promise<unknown>>>()
 const fetchKey = 1
 
 /**
- * kafkajs opens a socket for each request that comes while it connects, and forgets, and never closes, all
- * but the last.
+ * Connects, or waits for the connect that is under way. Without this, kafkajs opens a socket for each request
+ * that comes while it connects. It then forgets all but the last, and never closes them.
  */
 function connectOnce(
   pool: WireBroker['connectionPool'],
@@ -139,7 +142,7 @@ async function send<T>(broker: WireBroker, protocol: Protocol<T>): Promise<T> {
   }
 }
 
-/** kafkajs goes on with a connection that was closed, or gives no answer. */
+/** Returns true if the connection is closed or gives no answer. kafkajs would go on using it. */
 function isDead(error: unknown): boolean {
   return error instanceof Error && deadConnection.has(error.name)
 }
@@ -151,7 +154,7 @@ const deadConnection: ReadonlySet<string> = new Set([
 
 const noTags = Buffer.from([0])
 
-/** The header of an answer is nothing but its tagged fields, here: no broker has any. */
+/** Removes the header of an answer, which here has only tagged fields. No broker sends any. */
 function behindTags(bytes: Buffer): Buffer {
   if (bytes[0] !== 0) throw new Error('the header of an answer has fields that nobody knows')
   return bytes.subarray(1)

@@ -1,4 +1,7 @@
-/** Gives false when `work` isn't done in time; it then goes on unobserved. Rejects as `work` does. */
+/**
+ * Returns true if `work` resolves in time, and else false. `work` then goes on unobserved. Rejects if `work`
+ * does.
+ */
 export async function within(timeoutMs: number, work: Promise<unknown>): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined
   const timeout = new Promise<boolean>((resolve) => {
