@@ -84,6 +84,13 @@ export function longestWaitMs(feeds: Iterable<Feed>): number {
 }
 
 /**
+ * What a fetch brings of a partition that is read as records come. Twice what it brings of a tier, whose records
+ * behind the head are fetched again each time that the head is looked at: large batches of producers come with
+ * those of other partitions then, and a delivery costs a few per cent less CPU.
+ */
+const liveFetchBytes = 128 * 1024
+
+/**
  * What is fetched of one partition that was begun, until it is lost. It owns the partition's pauses and
  * seeks, and its waits for a head.
  */
@@ -144,6 +151,7 @@ export class Feed implements FetchListener, KnownLog {
       leaderEpoch,
       topicId,
       isPaused: this.#isPaused,
+      ...(partition.waitMs === 0 && { maxBytes: liveFetchBytes }),
       on: this,
     })
   }

@@ -37,6 +37,8 @@ export type FetchOrder = {
   /** Of the log that `offset` belongs to, as `locate` has found it. */
   readonly topicId?: string | undefined
   readonly isPaused?: boolean
+  /** The most bytes that one fetch brings of it, as far as its batches are no larger; absent: 64 KiB. */
+  readonly maxBytes?: number
   readonly on: FetchListener
 }
 
@@ -91,6 +93,7 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
   readonly topic: string
   readonly partition: number
   readonly on: FetchListener
+  readonly maxBytes: number | undefined
   readonly #owner: HandleOwner
   #epochs: EpochHistory
   #position: number
@@ -119,12 +122,13 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
   #endAtMs = 0
 
   constructor(
-    { topic, partition, offset, leaderEpoch = -1, topicId, isPaused = false, on }: FetchOrder,
+    { topic, partition, offset, leaderEpoch = -1, topicId, isPaused = false, maxBytes, on }: FetchOrder,
     owner: HandleOwner,
   ) {
     this.topic = topic
     this.partition = partition
     this.on = on
+    this.maxBytes = maxBytes
     this.topicId = topicId
     this.#owner = owner
     this.#position = offset

@@ -17,6 +17,8 @@ export type FetchPosition = {
    * That of the leader, as far as known: a broker that knows of another one says so. -1: it is not to look.
    */
   readonly leaderEpoch: number
+  /** The most bytes that are read at once, instead of `maxBytesPerPartition`. */
+  readonly maxBytes?: number | undefined
 }
 
 export type FetchRequest = {
@@ -84,13 +86,13 @@ export function writeFetchRequest(request: FetchRequest, version = highest): Buf
   out.int8(request.isolationLevel)
   if (version >= 7) out.int32(request.sessionId).int32(request.sessionEpoch)
   out.array([...Map.groupBy(request.positions, topicOf)], ([topic, positions]) => {
-    out.string(topic).array(positions, ({ partition, offset, leaderEpoch }) => {
+    out.string(topic).array(positions, ({ partition, offset, leaderEpoch, maxBytes }) => {
       out.int32(partition)
       if (version >= 9) out.int32(leaderEpoch)
       out.int64(offset)
       // Where a follower's log begins: a consumer has none.
       if (version >= 5) out.int64(-1)
-      out.int32(request.maxBytesPerPartition)
+      out.int32(maxBytes ?? request.maxBytesPerPartition)
     })
   })
   if (version >= 7) {
