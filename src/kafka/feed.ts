@@ -84,9 +84,9 @@ export function longestWaitMs(feeds: Iterable<Feed>): number {
 }
 
 /**
- * What a fetch brings of a partition that is read as records come. Twice what it brings of a tier, whose records
- * behind the head are fetched again each time that the head is looked at: large batches of producers come with
- * those of other partitions then, and a delivery costs a few per cent less CPU.
+ * What a fetch brings of a partition that is read as records come. Twice what it brings of a tier, whose
+ * records behind the head are fetched again each time that the head is looked at: large batches of producers
+ * come with those of other partitions then, and a delivery costs a few per cent less CPU.
  */
 const liveFetchBytes = 128 * 1024
 
