@@ -80,7 +80,7 @@ describe('the rules of a release', () => {
     const gone = ['SluiceNoGateway', 'SluiceDeadLetters', 'SluiceDeliverySloSlowBurn']
     expect(names).toEqual(expect.arrayContaining(gone))
     expect(fewer.map(({ alert }) => alert)).toEqual(names.filter((name) => !gone.includes(name ?? '')))
-    const unknown = ['--set', 'kafka.brokers={kafka:9092}', ...on]
+    const unknown = ['--set', 'kafka.brokers={kafka:9092},image.repository=sluice', ...on]
     const { isOk, text } = await helmTemplate(tools, [
       ...unknown,
       '--set',
