@@ -9,7 +9,7 @@ import type { Operation } from './rights.ts'
 export type Allowed = ReadonlySet<Operation> | 'unreported'
 
 export type BrokerLook = {
-  /** The reason why Sluice can't work with this broker. If there is one, the other fields are empty. */
+  /** The reason why Sluice can't work with this broker. If there is one, the other fields say nothing. */
   readonly problem: string | undefined
   /** The facts that this broker can't report, and the consequence. */
   readonly caution?: string | undefined

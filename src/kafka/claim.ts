@@ -17,7 +17,7 @@ export type Claim = {
    */
   busyWithState: readonly number[]
   /**
-   * The number of units of the member's installation. Absent from versions that look at the topics instead.
+   * The number of units of the member's installation. Absent in versions that count the partitions of topics.
    */
   partitions?: number
 }

@@ -22,9 +22,7 @@ const firstRequestBytes = 400_000
 const leastRequestBytes = 20_000
 const entryBytes = 80
 const mostPartitionsPerFetch = 2_000
-/**
- * The size of the memory, in offsets, at or below which the next step is none: less isn't worth remembering.
- */
+/** If the broker refuses metadata of no more remembered offsets than this, none are remembered any more. */
 const leastMemory = 512
 
 /**
