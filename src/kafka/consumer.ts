@@ -77,8 +77,8 @@ export type ConsumerOptions = {
    */
   leaveOnStop?: boolean
   /**
-   * Returns true if an instance id belongs to a former process of this worker, which now runs fewer. The
-   * member then removes that one from the group.
+   * Returns true if an instance id belongs to a former process of this worker, because the worker runs fewer
+   * processes now. The member then removes that id from the group.
    */
   isFormerProcess?: ((instanceId: string) => boolean) | undefined
   /**
