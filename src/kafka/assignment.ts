@@ -2,15 +2,19 @@ import type { Assignment, Subscription } from './claim.ts'
 import { assignSticky } from './sticky.ts'
 
 /**
- * Who gets which partitions. Pure. In units, sticky and balanced: partition i of every topic goes to the same
- * member, so that one worker owns all that concerns a user. A topic is given only to those that subscribe to
- * it: while a ladder changes step by step, some members have another one. What exists of the topics isn't
- * looked at: a partition that can't be read now is waited for by its owner.
+ * Assigns partitions to the members of a group. Pure. The assignment goes by units, sticky and balanced:
+ * partition i of every topic goes to the same member, so one worker owns everything that concerns a user.
+ * Only members that subscribe to a topic get its partitions: while workers with a changed ladder are rolled
+ * out, some members have other topics. The assignment doesn't look at which partitions exist: the owner of a
+ * partition that can't be read now waits for it.
  */
 
 export type Subscriber = Subscription & { readonly memberId: string }
 
-/** `partitions`: of the topics of members that don't say how many they have. */
+/**
+ * Returns the partitions of each member, by member id. `partitions` is the number of units for members whose
+ * claim doesn't give one.
+ */
 export function assignPartitions(
   members: readonly Subscriber[],
   partitions: number,
@@ -35,7 +39,7 @@ export function assignPartitions(
   return given
 }
 
-/** By unit. */
+/** Returns the member that owns each unit. The index in the list is the unit. */
 function ownersOf(count: number, members: readonly Subscriber[]): readonly string[] {
   const claims = members.map(({ memberId, claim }) => ({ memberId, ...claim }))
   const owners: string[] = []
@@ -44,15 +48,19 @@ function ownersOf(count: number, members: readonly Subscriber[]): readonly strin
   return owners
 }
 
-/** The unit's owner where it reads the topic; else one that does, the same whoever leads the group. */
+/**
+ * Returns the owner of the unit if it subscribes to the topic. Otherwise returns another subscriber, the same
+ * whichever member leads the group.
+ */
 function takerOf(unit: number, owner: string, subscribers: readonly string[]): string {
   if (subscribers.includes(owner)) return owner
   return subscribers.toSorted()[unit % subscribers.length] ?? owner
 }
 
 /**
- * Members that have a topic in common, over others or directly. Of one group they should be one: others are
- * somebody else's.
+ * Groups members into installations. Two members are of one installation if they share a topic, directly or
+ * through other members. A consumer group should have only one installation. Any further one has joined the
+ * group by mistake.
  */
 function installationsOf<T extends { readonly topics: readonly string[] }>(
   members: readonly T[],
@@ -71,7 +79,10 @@ function installationsOf<T extends { readonly topics: readonly string[] }>(
   return installations.map(({ members: ofOne }) => ofOne)
 }
 
-/** Topics that others in the group subscribe to and that have nothing to do with ours. Sorted. */
+/**
+ * Returns the topics of the other installations in the group, sorted: no member that subscribes to them
+ * shares a topic with this one, directly or through other members.
+ */
 export function foreignTopics(
   members: readonly Subscription[],
   ownTopics: readonly string[],
@@ -83,7 +94,7 @@ export function foreignTopics(
   return [...new Set(foreign.flat().flatMap(({ topics }) => topics))].sort()
 }
 
-/** Whether partitions were assigned to a member of other topics than it has now. */
+/** Returns true if an assignment names other topics than `ownTopics`. An empty assignment doesn't count. */
 export function isOfOtherTopics(assignment: Assignment, ownTopics: readonly string[]): boolean {
   const given = [...assignment].flatMap(([topic, { length }]) => (length > 0 ? [topic] : []))
   const own = new Set(ownTopics)

@@ -1,6 +1,5 @@
 /**
- * Where the fields of a record batch (magic 2) begin, in bytes. Source: the Kafka protocol, record batch
- * format.
+ * Byte offsets of the fields of a record batch (magic 2). Source: the Kafka protocol, record batch format.
  */
 export const lengthAt = 8
 export const afterLength = 12

@@ -3,19 +3,21 @@ import { type KnownVersions, versionCaution, versionProblem } from './broker-ver
 import { openPartwiseCluster } from './partwise-cluster.ts'
 import type { Operation } from './rights.ts'
 
-/** Operations that this client may do on a resource; `unreported`: this cluster doesn't say. */
+/**
+ * The operations that this client may do on a resource, or `unreported` if the cluster doesn't report them.
+ */
 export type Allowed = ReadonlySet<Operation> | 'unreported'
 
 export type BrokerLook = {
-  /** Why Sluice can't speak with it; then nothing more is known. */
+  /** The reason why Sluice can't work with this broker. If there is one, the other fields say nothing. */
   readonly problem: string | undefined
-  /** What this broker can't tell, and what that costs. */
+  /** The facts that this broker can't report, and the consequence. */
   readonly caution?: string | undefined
   readonly topics: ReadonlyMap<string, Allowed>
   readonly group: Allowed
 }
 
-/** What is used of kafkajs' brokers and their pool, which it declares in part. */
+/** The parts of kafkajs' brokers and of their pool that are used here. kafkajs declares only some of them. */
 type Request = { readonly apiKey: number; readonly apiVersion: number; readonly apiName: string }
 type AskedBroker = {
   readonly versions: Readonly<
@@ -31,7 +33,7 @@ type AskedBroker = {
 type Pool = { readonly findConnectedBroker: () => Promise<AskedBroker> }
 
 const keys = { metadata: 3, findCoordinator: 10, describeGroups: 15 } as const
-/** The first versions that tell what may be done. Apache Kafka 2.3. */
+/** The first versions whose answers list the allowed operations: Apache Kafka 2.3. */
 const tellingMetadata = 8
 const tellingDescribeGroups = 3
 const findCoordinatorVersion = 2
@@ -39,8 +41,7 @@ const findCoordinatorVersion = 2
 const errors = { none: 0, topicAuthorization: 29, groupAuthorization: 30 } as const
 
 /**
- * Looks at one broker: whether Sluice can speak with it, and what this client may do. Nothing is changed, and
- * no topic made.
+ * Asks one broker which versions it knows and what this client may do. Changes nothing, and creates no topic.
  */
 export async function lookAtBroker(
   kafka: Kafka,
@@ -78,18 +79,21 @@ export async function lookAtBroker(
   }
 }
 
-/** The coordinator may be on its way to another broker: whoever joins waits for it. */
+/**
+ * Returns `unreported` for an error of kafkajs: the coordinator may be moving to another broker, and a member
+ * that joins waits for it. Throws any other error.
+ */
 function untoldWhileAway(error: unknown): Allowed {
   if (error instanceof kafkajs.KafkaJSError) return 'unreported'
   throw error
 }
 
-/** Metadata, version 8. */
+/** Asks for the allowed operations on each topic, by Metadata, version 8. */
 async function askTopics(
   broker: AskedBroker,
   topics: readonly string[],
 ): Promise<ReadonlyMap<string, Allowed>> {
-  // No topic is made by it; of the cluster nothing is asked, of the topics all.
+  // The flags: don't create topics, leave out the rights on the cluster, report the rights on the topics.
   const body = Buffer.concat([arrayOf(topics), Buffer.from([0, 0, 1])])
   const request = { apiKey: keys.metadata, apiVersion: tellingMetadata, apiName: 'Metadata' }
   return send(broker, request, body, (at) => {
@@ -117,7 +121,10 @@ async function askTopics(
   })
 }
 
-/** FindCoordinator, version 2, and DescribeGroups, version 3, of the coordinator: no other knows. */
+/**
+ * Asks for the allowed operations on the group: FindCoordinator, version 2, then DescribeGroups, version 3.
+ * Only the coordinator can answer the second.
+ */
 async function askGroup(cluster: Cluster, broker: AskedBroker, groupId: string): Promise<Allowed> {
   const find = {
     apiKey: keys.findCoordinator,
@@ -131,7 +138,7 @@ async function askGroup(cluster: Cluster, broker: AskedBroker, groupId: string):
     return { code, nodeId: at.int32() }
   })
   if (found.code === errors.groupAuthorization) return new Set()
-  // It is being made, or loaded: the group says itself what is missing when it is joined.
+  // The coordinator is being created or loaded. If a right is missing, the later join fails and names it.
   if (found.code !== errors.none) return 'unreported'
   await cluster.refreshMetadata()
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kafkajs declares a part of its brokers only
@@ -157,7 +164,7 @@ async function askGroup(cluster: Cluster, broker: AskedBroker, groupId: string):
 }
 
 const unreported = -(2 ** 31)
-/** The codes of Kafka's `AclOperation`, which are the bits. */
+/** The codes of Kafka's `AclOperation`. Each code is also the number of its bit in the field. */
 const bits: readonly (readonly [Operation, number])[] = [
   ['READ', 3],
   ['WRITE', 4],
@@ -185,7 +192,7 @@ function send<T>(broker: AskedBroker, request: Request, body: Buffer, read: (at:
   })
 }
 
-/** Reads the parts of an answer in their order; throws a RangeError where it ends too soon. */
+/** Reads the fields of an answer in their order. Throws a RangeError if the answer ends too soon. */
 class Reader {
   readonly #bytes: Buffer
   #at = 0
@@ -206,7 +213,7 @@ class Reader {
     return this.#bytes.readInt32BE((this.#at += 4) - 4)
   }
 
-  /** Empty where there is none. */
+  /** Reads a text. Returns the empty text for null. */
   text(): string {
     const length = Math.max(0, this.int16())
     return this.#bytes.toString('utf8', this.#at, (this.#at += length))

@@ -8,27 +8,29 @@ import { withoutAborted } from './transactions.ts'
 import { ask } from './wire.ts'
 
 /**
- * A fetch waits at the broker for so many bytes, but no longer than this: one that brings a handful of
- * records costs as much as one that brings hundreds. Also the longest that a resumed partition waits.
+ * A fetch waits at the broker until it has `minFetchBytes`, but no longer than `fetchWaitMs`. The reason: a
+ * fetch that brings a handful of records costs as much as one that brings hundreds. `fetchWaitMs` is also the
+ * longest that a resumed partition waits.
  */
 const minFetchBytes = 16 * 1024
 export const fetchWaitMs = 25
 const maxFetchBytes = 10 * 1024 ** 2
 /**
- * What is fetched beyond a full buffer is fetched again, and so is what stands behind the head of a waiting
- * topic, each time the head is looked at: not much more than is worth a request.
+ * The most bytes of one partition in a fetch, not much more than is worth a request. Whatever is fetched
+ * while the buffer is full is fetched again later. So are the records after the head of a waiting topic, each
+ * time that the worker looks at the head.
  */
 const maxBytesPerPartition = 64 * 1024
 const minBackoffMs = 100
 const maxBackoffMs = 2_000
-/** A damaged batch is fetched so often again before it is taken for what the disk has. */
+/** The number of times that a damaged batch is fetched again before it counts as damaged on the disk. */
 const damagedTries = 3
 
 export type BrokerLoopOptions = {
   readonly nodeId: number
   readonly view: ClusterView
   readonly longestWaitMs: () => number
-  /** It is to be found out whether the log of this handle is still the same. */
+  /** Requests a check whether the log of this handle is still the same. */
   readonly check: (handle: PartitionHandle) => void
 }
 
@@ -36,11 +38,11 @@ type Asked = {
   readonly handle: PartitionHandle
   readonly offset: number
   readonly turn: number
-  /** The answer says something of it. */
+  /** True once the answer says something about this partition. */
   isNamed: boolean
 }
 
-/** Reads the partitions that one broker leads, one request after the other. */
+/** Reads the partitions that one broker leads, one request after another. */
 export class BrokerLoop {
   readonly #options: BrokerLoopOptions
   readonly #handles = new Set<PartitionHandle>()
@@ -49,7 +51,7 @@ export class BrokerLoop {
   #failures = 0
   #isEnded = false
   #woken = Promise.withResolvers<void>()
-  /** Resolves when nothing is under way any more. */
+  /** Resolves when the loop has ended, and no request is under way any more. */
   readonly ended: Promise<void>
 
   constructor(options: BrokerLoopOptions) {
@@ -98,7 +100,10 @@ export class BrokerLoop {
     return wanted
   }
 
-  /** Until something is to be read; `undefined`: until it is woken. */
+  /**
+   * Returns the time until a partition may be asked for again. `undefined` when the loop rests until it is
+   * woken.
+   */
   #restMs(): number | undefined {
     let soonestMs = Infinity
     for (const { isPaused, isWatched, mustCheck, waitUntilMs } of this.#handles)
@@ -106,7 +111,7 @@ export class BrokerLoop {
     return soonestMs === Infinity ? undefined : Math.max(1, soonestMs - Date.now())
   }
 
-  /** `isLight`: whoever wakes it ends it. */
+  /** Rests for a time. `isLight`: a call of `wake` ends the rest. */
   async #rest(forMs: number | undefined, { isLight = true } = {}): Promise<void> {
     const rested = Promise.withResolvers<void>()
     const timer = forMs === undefined ? undefined : setTimeout(rested.resolve, forMs)
@@ -120,7 +125,7 @@ export class BrokerLoop {
     return backoffMs * (0.5 + Math.random() / 2)
   }
 
-  /** The broker as a whole: what it leads is perhaps led by another one now. */
+  /** Records a failure of the broker as a whole. Another broker may lead its partitions by now. */
   #failed(wanted: readonly PartitionHandle[], error: unknown): void {
     this.#failures++
     const { view, nodeId } = this.#options
@@ -158,7 +163,7 @@ export class BrokerLoop {
     return {
       ...this.#session.next(wanted),
       maxWaitMs: longestWaitMs ?? fetchWaitMs,
-      // After a silence the first record comes at once; from then on they come together.
+      // After a silence the first record comes at once. From then on, records come together.
       minBytes: longestWaitMs === undefined ? minFetchBytes : 1,
       maxBytes: maxFetchBytes,
       maxBytesPerPartition,
@@ -179,7 +184,7 @@ export class BrokerLoop {
         await this.#takePartition(one, answer, askedAtMs)
       }
     }
-    // What a session doesn't name is as it was.
+    // A partition that the answer of a session doesn't name is unchanged.
     for (const one of asked) {
       if (one.isNamed || !this.#isCurrent(one)) continue
       one.handle.stillEnds(askedAtMs)
@@ -201,7 +206,10 @@ export class BrokerLoop {
     else await this.#takeRecords(asked, answer)
   }
 
-  /** It still stands where this was asked for, and this broker still leads it, as far as known. */
+  /**
+   * Returns true if the handle is still at the position that was asked for, and this broker still leads its
+   * partition, as far as this member knows.
+   */
   #isCurrent({ handle, offset, turn }: Asked): boolean {
     return (
       handle.isWatched &&
@@ -257,14 +265,14 @@ export class BrokerLoop {
         )
         return
       default:
-        // It is led by another one, or by the same in another epoch, or not at all.
+        // Another broker leads the partition, or the same one in another epoch, or none.
         handle.failed(reason)
         void view.refresh()
     }
   }
 }
 
-/** By topic and partition. */
+/** Indexes by topic and partition. */
 function indexed(asked: readonly Asked[]): Map<string, Map<number, Asked>> {
   const byTopic = new Map<string, Map<number, Asked>>()
   for (const one of asked) {
@@ -276,7 +284,10 @@ function indexed(asked: readonly Asked[]): Map<string, Map<number, Asked>> {
   return byTopic
 }
 
-/** A listener that throws has lost what it was given: nothing may go on as if it had taken it. */
+/**
+ * Passes a batch to the listener. A listener that throws has lost the batch, so the handle is closed: nothing
+ * may go on as if the batch had been taken. The error is thrown outside of the loop.
+ */
 function handOver(handle: PartitionHandle, batch: FetchedBatch): void {
   try {
     handle.on.batch(batch)

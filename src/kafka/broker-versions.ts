@@ -1,13 +1,13 @@
-/** The versions of each request that a broker knows, by its key. */
+/** The versions of each request that a broker knows, by API key. */
 export type KnownVersions = ReadonlyMap<number, { readonly lowest: number; readonly highest: number }>
 
-/** A request that Sluice makes, and the versions of it that it can make. */
+/** A request that Sluice makes, with the range of versions that Sluice can speak. */
 type Spoken = {
   readonly apiKey: number
   readonly name: string
   readonly lowest: number
   readonly highest: number
-  /** The lowest for a member with an instance id. */
+  /** The lowest version for a member with an instance id. */
   readonly withInstance?: number
 }
 
@@ -36,7 +36,7 @@ export const spoken: readonly Spoken[] = [
 export const supportedKafka = { oldest: '3.3', newest: '4.3' } as const
 
 /**
- * Returns in a line what keeps Sluice from speaking with such a broker; `undefined` where nothing does.
+ * Returns, as one line, why Sluice can't work with a broker of these versions. `undefined` if it can.
  * `hasInstanceId`: the worker joins its group as a static member.
  */
 export function versionProblem(known: KnownVersions, hasInstanceId = false): string | undefined {
@@ -68,7 +68,10 @@ function faultOf(
 /** The first version of Metadata that reports the ids of topics: Apache Kafka 2.8. */
 const idsFrom = 10
 
-/** Returns in a line what such a broker can't tell, and what that costs; `undefined` where it tells all. */
+/**
+ * Returns, as one line, which facts such a broker can't report, and the consequence. `undefined` if it
+ * reports all.
+ */
 export function versionCaution(known: KnownVersions): string | undefined {
   if ((known.get(3)?.highest ?? 0) >= idsFrom) return undefined
   return 'this Kafka reports no topic ids: a topic that is deleted and made again under its name is noticed by its offsets alone, so stop the workers before you do that'

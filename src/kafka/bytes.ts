@@ -5,7 +5,7 @@
 
 const initialBytes = 256
 
-/** Writes into a buffer that grows. */
+/** Writes fields into a buffer that grows. */
 export class ByteWriter {
   readonly #isFlexible: boolean
   #bytes: Buffer
@@ -16,7 +16,7 @@ export class ByteWriter {
     this.#bytes = Buffer.allocUnsafe(initialBytes)
   }
 
-  /** What was written. Nothing may be written afterwards. */
+  /** Returns the bytes written so far. Nothing may be written afterwards. */
   finished(): Buffer {
     return this.#bytes.subarray(0, this.#at)
   }
@@ -60,7 +60,7 @@ export class ByteWriter {
     return this
   }
 
-  /** A text, or null where the protocol allows it. */
+  /** Writes a text, or null where the protocol allows it. */
   string(text: string | null): this {
     const length = text === null ? -1 : Buffer.byteLength(text)
     if (this.#isFlexible) this.uvarint(length + 1)
@@ -71,7 +71,7 @@ export class ByteWriter {
     return this
   }
 
-  /** Bytes behind their length, or null where the protocol allows it. */
+  /** Writes bytes after their length, or null where the protocol allows it. */
   bytes(data: Uint8Array | null): this {
     const length = data === null ? -1 : data.length
     if (this.#isFlexible) this.uvarint(length + 1)
@@ -79,7 +79,7 @@ export class ByteWriter {
     return data === null ? this : this.raw(data)
   }
 
-  /** Bytes without their length, such as those of an id. */
+  /** Writes bytes without their length, such as those of an id. */
   raw(data: Uint8Array): this {
     this.#room(data.length)
     this.#bytes.set(data, this.#at)
@@ -87,7 +87,10 @@ export class ByteWriter {
     return this
   }
 
-  /** A list behind its length; null where the protocol allows it. `write` ends a structure with `tags`. */
+  /**
+   * Writes a list after its length, or null where the protocol allows it. `write` ends a structure with
+   * `tags`.
+   */
   array<T>(items: readonly T[] | null, write: (item: T) => void): this {
     const length = items === null ? -1 : items.length
     if (this.#isFlexible) this.uvarint(length + 1)
@@ -96,7 +99,7 @@ export class ByteWriter {
     return this
   }
 
-  /** The end of a structure: no tagged fields, of versions that have them. */
+  /** Ends a structure: in flexible versions, says that it has no tagged fields. */
   tags(): this {
     return this.#isFlexible ? this.uvarint(0) : this
   }
@@ -109,7 +112,7 @@ export class ByteWriter {
   }
 }
 
-/** Reads what a broker has answered. Throws a `RangeError` where it ends too soon. */
+/** Reads the fields of a broker's answer. Throws a `RangeError` if the answer ends too soon. */
 export class ByteReader {
   readonly bytes: Buffer
   readonly #isFlexible: boolean
@@ -140,7 +143,7 @@ export class ByteReader {
     return this.bytes.readInt32BE(this.at - 4)
   }
 
-  /** Exact up to 2^53: offsets and milliseconds stay far below. */
+  /** Reads a number, exact up to 2^53. Offsets and milliseconds stay far below. */
   int64(): number {
     return Number(this.bigint())
   }
@@ -160,7 +163,7 @@ export class ByteReader {
     throw new RangeError('a length of more than five bytes')
   }
 
-  /** A text; the empty one for null. */
+  /** Reads a text. Returns the empty text for null. */
   string(): string {
     return this.nullableString() ?? ''
   }
@@ -170,13 +173,13 @@ export class ByteReader {
     return length < 0 ? null : this.raw(length).toString('utf8')
   }
 
-  /** A slice behind its length; empty for null. */
+  /** Reads a slice after its length. Returns an empty one for null. */
   data(): Buffer {
     const length = this.#isFlexible ? this.uvarint() - 1 : this.int32()
     return this.raw(Math.max(0, length))
   }
 
-  /** A slice of so many bytes. */
+  /** Reads a slice of `length` bytes. */
   raw(length: number): Buffer {
     const end = this.at + length
     if (length < 0 || end > this.bytes.length) throw new RangeError(`a field of ${length} bytes`)
@@ -184,7 +187,7 @@ export class ByteReader {
     return this.bytes.subarray(end - length, end)
   }
 
-  /** A list behind its length; empty for null. `read` ends a structure with `tags`. */
+  /** Reads a list after its length. Returns an empty one for null. `read` ends a structure with `tags`. */
   array<T>(read: () => T): T[] {
     const length = this.#isFlexible ? this.uvarint() - 1 : this.int32()
     const items: T[] = []
@@ -192,7 +195,7 @@ export class ByteReader {
     return items
   }
 
-  /** Passes over the tagged fields at the end of a structure, of versions that have them. */
+  /** Skips the tagged fields at the end of a structure, in versions that have them. */
   tags(): void {
     if (!this.#isFlexible) return
     for (let left = this.uvarint(); left > 0; left--) {

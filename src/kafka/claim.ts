@@ -1,25 +1,34 @@
 import { AssignerProtocol } from 'kafkajs'
 
-/** What a member tells the group at each join. */
+/** The data that a member sends to the group with each join. */
 export type Claim = {
-  /** What it owns, and so keeps where it can. */
+  /** The units that the member owns, and so keeps if possible. */
   units: readonly number[]
-  /** When it was given that, in epoch milliseconds; 0: it owns nothing yet. */
+  /** The time when the member was given these units, in epoch milliseconds. 0: it owns nothing yet. */
   sinceMs: number
   /**
-   * Of what it may have something in flight: what it has begun with, and what it has lost and not finished.
+   * Units for which the member may have requests in flight: those that it has started, and lost ones that it
+   * hasn't finished.
    */
   busy: readonly number[]
-  /** The same, of the topics alone that need the state of their unit: with those it may begin much later. */
+  /**
+   * The same as `busy`, counting only topics that need the state of their unit. A member may start those much
+   * later.
+   */
   busyWithState: readonly number[]
-  /** How many units its installation has; absent from versions that look at the topics instead. */
+  /**
+   * The number of units of the member's installation. Absent in versions that count the partitions of topics.
+   */
   partitions?: number
 }
 
-/** What a member has joined with. */
+/** The topics and the claim with which a member joins. */
 export type Subscription = { readonly topics: readonly string[]; readonly claim: Claim }
 
-/** Of the subscription's own format: versions that use kafkajs' consumer have the same. */
+/**
+ * The version of the subscription's own format. Sluice versions that use kafkajs' consumer write the same
+ * one.
+ */
 const version = 2
 
 export function writeSubscription({ topics, claim }: Subscription): Buffer {
@@ -29,7 +38,7 @@ export function writeSubscription({ topics, claim }: Subscription): Buffer {
 
 const noClaim: Claim = { units: [], sinceMs: 0, busy: [], busyWithState: [] }
 
-/** What can't be read claims nothing, and subscribes to nothing. */
+/** Reads a subscription. One that can't be read claims nothing and subscribes to nothing. */
 export function readSubscription(metadata: Buffer): Subscription {
   try {
     const { topics = [], userData } = AssignerProtocol.MemberMetadata.decode(metadata) ?? {}
@@ -77,7 +86,7 @@ function isCount(value: unknown): value is number {
   return Number.isInteger(value) && Number(value) > 0
 }
 
-/** What a member is given: partitions by topic. */
+/** The partitions that a member is given, by topic. */
 export type Assignment = ReadonlyMap<string, readonly number[]>
 
 export function writeAssignment(assignment: Assignment): Buffer {
@@ -88,7 +97,7 @@ export function writeAssignment(assignment: Assignment): Buffer {
   })
 }
 
-/** Empty where there is none. */
+/** Reads an assignment. Returns an empty one if there is none. */
 export function readAssignment(bytes: Buffer): Assignment {
   const decoded = bytes.length === 0 ? null : AssignerProtocol.MemberAssignment.decode(bytes)
   return new Map(Object.entries(decoded?.assignment ?? {}))

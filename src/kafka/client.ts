@@ -13,9 +13,9 @@ type KafkaLog = {
 }
 
 /**
- * How long the client tries before it tells. `patient`: half a minute and more, for those who would only ask
- * again. `impatient`: seconds, for those who have somebody waiting. kafkajs changes its defaults under
- * NODE_ENV=test, so all are given.
+ * How long the client tries a request before it gives up. `patient`: half a minute and more, for callers that
+ * would only ask again. `impatient`: seconds, for callers that keep somebody waiting. All values are set,
+ * because kafkajs changes its defaults under NODE_ENV=test.
  */
 export type Patience = 'patient' | 'impatient'
 
@@ -33,9 +33,10 @@ const patiences = {
 } satisfies Record<Patience, Partial<KafkaConfig>>
 
 /**
- * One client for a process. kafkajs calls much an error that it goes on to cure by itself; its errors and
- * warnings become warnings here, and all else is for debugging. `troubles` takes what keeps a connection from
- * being made or let in. Throws a LoginError where a file of the settings can't be used.
+ * Creates the Kafka client of a process. kafkajs logs as errors many faults that it then cures by itself, so
+ * its errors and warnings become warnings here, and all else goes to the debug level. `troubles` collects the
+ * faults that keep a connection from being made or logged in. Throws a LoginError if a file of the settings
+ * can't be used.
  */
 export function createKafka(
   settings: KafkaSettings,

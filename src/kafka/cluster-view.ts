@@ -5,55 +5,64 @@ import { type Leader, TopicView } from './topic-view.ts'
 import type { WireBroker } from './wire.ts'
 
 /**
- * Who leads what, as far as the brokers have reported. Errors belong to their partition or topic. No topic is
- * ever made by looking.
+ * The leaders of partitions, as far as the brokers have reported them. Errors belong to their partition or
+ * topic. Looking never creates a topic.
  */
 export type ClusterView = {
-  /** Resolves when the brokers have told about all topics once; rejects when none can be reached. */
+  /** Resolves when the brokers have reported all topics once. Rejects when no broker can be reached. */
   connect(): Promise<void>
   /**
-   * `undefined` while the partition has none, or is not known. An older leader never takes the place of a
-   * later one.
+   * Returns the leader. `undefined` while the partition has none, or isn't known. An older leader never
+   * replaces a later one.
    */
   leaderOf(topic: string, partition: number): Leader | undefined
   /**
-   * The id in 22 characters, as Kafka prints it; `undefined` where brokers have none (before Kafka 2.8), or
-   * the topic is not known. Another id under the same name: it was deleted and made again.
+   * Returns the topic's id in 22 characters, as Kafka prints it. `undefined` if brokers have no ids (before
+   * Kafka 2.8), or the topic isn't known. If a name has another id than before, the topic was deleted and
+   * created again.
    */
   topicIdOf(topic: string): string | undefined
-  /** How many partitions the topic has; 0 while it isn't known, or gone. */
+  /** Returns the number of the topic's partitions. 0 while the topic isn't known, or has been deleted. */
   partitionsOf(topic: string): number
-  /** What is wrong with a partition or its topic, with what to do; `undefined` while nothing is. */
+  /**
+   * Returns what is wrong with a partition or its topic, and what to do. `undefined` while nothing is wrong.
+   */
   troubleOf(topic: string, partition: number): string | undefined
-  /** Connected. Rejects when it can't be reached, or there is none of this id. */
+  /** Resolves with a connected broker. Rejects when it can't be reached, or no broker has this id. */
   broker(nodeId: number): Promise<WireBroker>
   /**
-   * Has the brokers asked again. Calls that come together are one request; they are at least 100 ms apart,
-   * and up to seconds while they fail or bring nothing new. Resolves when it is done. Never rejects.
+   * Asks the brokers again. Calls that come together share one request. Requests are at least 100 ms apart,
+   * and up to seconds apart while they fail or bring nothing new. Resolves when the request is over. Never
+   * rejects.
    */
   refresh(): Promise<void>
-  /** Told after each answer that has changed something; gives back what ends it. */
+  /** Calls `listener` after each answer that has changed something. Returns a function that ends this. */
   onChange(listener: () => void): () => void
-  /** Ends what is under way, and closes the connections. Never rejects. */
+  /** Ends any request under way, and closes the connections. Never rejects. */
   close(): Promise<void>
 }
 
 export type ClusterViewOptions = {
   readonly kafka: Kafka
   readonly topics: readonly string[]
-  /** How many partitions each topic should have; further ones are reported, and read by nobody. */
+  /**
+   * The number of partitions that each topic should have. Further partitions are reported, and nobody reads
+   * them.
+   */
   readonly partitions?: number | undefined
   readonly log: Record<'warn' | 'error', (fields: object, message: string) => void>
-  /** How often the brokers are asked without a reason, in milliseconds. */
+  /** The time between requests that nobody has asked for, in milliseconds. */
   readonly refreshEveryMs?: number
 }
 
 const defaultRefreshEveryMs = 30_000
 const minPauseMs = 100
-/** Between answers that bring nothing new, as while a partition is offline. */
+/** The longest pause between answers that bring nothing new, for example while a partition is offline. */
 const maxIdlePauseMs = 1_000
 const maxFailedPauseMs = 5_000
-/** Nobody has asked for so long: what kept them asking is over. */
+/**
+ * The time without a request after which pauses start short again: whatever caused the earlier ones is over.
+ */
 const restMs = 10_000
 
 export function createClusterView(options: ClusterViewOptions): ClusterView {
@@ -67,14 +76,17 @@ class BrokersView implements ClusterView {
   readonly #listeners = new Set<() => void>()
   readonly #closing = new AbortController()
   #timer: NodeJS.Timeout | undefined
-  /** Not sent yet. */
+  /** The refresh that waits, and isn't sent yet. */
   #next: Promise<void> | undefined
   #last: Promise<void> = Promise.resolve()
   #pauseMs = minPauseMs
-  /** When the last answer came, or didn't. */
+  /** The time when the last request was answered or failed. */
   #lastMs = -Infinity
   #hasFailed = false
-  /** Topics with more partitions than they should have, and how many: said. */
+  /**
+   * Topics that were reported for having too many partitions, with the number of partitions that was
+   * reported.
+   */
   readonly #grown = new Map<string, number>()
 
   constructor(options: ClusterViewOptions) {
@@ -134,7 +146,7 @@ class BrokersView implements ClusterView {
     await before
     const { signal } = this.#closing
     await delay(this.#waitMs, undefined, { signal }).catch(() => undefined)
-    // Whoever asks from here on wants to know what is only then.
+    // A caller that asks from here on wants the state after this moment, so it gets a refresh of its own.
     if (this.#next !== undefined) this.#last = this.#next
     this.#next = undefined
     if (!signal.aborted) await this.#refreshNow()
@@ -169,7 +181,7 @@ class BrokersView implements ClusterView {
     )
   }
 
-  /** Gives whether something has changed. */
+  /** Takes over what the brokers reported. Returns true if something has changed. */
   #take(): boolean {
     let hasChanged = false
     for (const reported of this.#opened.metadata?.topicMetadata ?? []) {

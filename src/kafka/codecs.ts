@@ -5,8 +5,8 @@ import { compressFrame, decompressFrame } from 'lz4-napi'
 import { compress, uncompress } from 'snappy'
 
 /**
- * Teaches kafkajs the codecs it lacks; only gzip is built in, and a batch in any other stops the consumer
- * and each one that takes over from it. Called once, before the first client is made.
+ * Teaches kafkajs the codecs that it lacks. kafkajs has only gzip, and a batch in any other codec stops the
+ * consumer, and then each one that takes over from it. Call this once, before the first client is created.
  */
 export function registerCodecs(): void {
   const { CompressionCodecs, CompressionTypes } = kafkajs
@@ -25,17 +25,20 @@ export function registerCodecs(): void {
   })
 }
 
-/** As batches name them. Source: the Kafka protocol, record batch attributes. */
+/** The numbers of the codecs in a batch. Source: the Kafka protocol, record batch attributes. */
 const codecIds = { none: 0, gzip: 1, snappy: 2, lz4: 3, zstd: 4 } as const
 
-/** What zlib throws when the output would be longer than it may be; so do the other codecs here. */
+/**
+ * The code of the error that zlib throws when the output would be longer than allowed. The other codecs here
+ * throw it too.
+ */
 export const tooLongCode = 'ERR_BUFFER_TOO_LARGE'
 
 const unlimited = 2 ** 31
 
 /**
- * Rejects when the bytes are damaged or `codec` isn't known, and, with the code `tooLongCode`, before more
- * than about `maxBytes` are made of them.
+ * Decompresses bytes. Rejects if they are damaged or `codec` isn't known. Rejects with the code `tooLongCode`
+ * before the output takes much more than `maxBytes`.
  */
 export async function decompress(codec: number, bytes: Buffer, maxBytes = unlimited): Promise<Buffer> {
   switch (codec) {
@@ -62,7 +65,10 @@ function refuseOver(maxBytes: number, length: number): void {
   throw Object.assign(new RangeError(`it is over ${maxBytes} bytes`), { code: tooLongCode })
 }
 
-/** Java clients wrap snappy in xerial's blocks: magic, two versions, then length-prefixed blocks. */
+/**
+ * The magic bytes of xerial's format, in which Java clients wrap snappy: magic, two versions, then
+ * length-prefixed blocks.
+ */
 const xerialMagic = Buffer.from([0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0x00])
 const xerialHeaderBytes = 16
 
@@ -89,7 +95,7 @@ function snappyBlocks(buffer: Buffer): Buffer[] {
   return blocks
 }
 
-/** What a snappy block becomes: the varint at its beginning. */
+/** Returns the size of a snappy block once decompressed: the varint at its start. */
 function snappyLength(block: Buffer): number {
   let length = 0
   for (let at = 0; at < 5; at++) {
@@ -107,12 +113,12 @@ async function uncompressBlock(block: Buffer): Promise<Buffer> {
 
 const lz4Magic = 0x184d2204
 const lz4HeaderBytes = 7
-/** A byte of LZ4 stands for no more than 255. */
+/** The most bytes that one byte of LZ4 can stand for. */
 const lz4MaxRatio = 255
 
 /**
- * What LZ4 frames become at the most, by the sizes of their blocks: the library itself can't be held back.
- * Source: LZ4 frame format 1.6.
+ * Returns the most bytes that LZ4 frames can decompress to, by the sizes of their blocks. The library has no
+ * limit of its own. Source: LZ4 frame format 1.6.
  */
 function lz4Bound(bytes: Buffer): number {
   let bound = 0

@@ -1,16 +1,19 @@
 /**
- * The metadata string of an offset commit: which records above the committed offset are settled already.
+ * The metadata string of an offset commit. It says which records above the committed offset are settled
+ * already.
  *
- * base64 of an 8-byte header and a bitmap. Byte 0: format, 1. Byte 1: flags. Bytes 2-5: the writer's epoch,
- * big-endian. Bytes 6-7: the low half of the CRC-32 of everything else. Bit i of the bitmap
- * (least significant first) is offset `position + i`. The broker refuses more than 4,096 characters.
+ * The string is base64 of an 8-byte header and a bitmap. Byte 0 is the format, 1. Byte 1 has the flags. Bytes
+ * 2-5 are the writer's epoch, big-endian. Bytes 6-7 are the low half of the CRC-32 of everything else. Bit i
+ * of the bitmap (least significant first) is offset `position + i`. The broker refuses more than 4,096
+ * characters.
  *
  * Format 2 has a further field between header and bitmap, six bytes, big-endian: `begunBelow`.
  *
- * Behind all that, after a `=`, the topic's id as it was then, in 22 characters, and the low half of its
- * CRC-32 in hexadecimal; or `-` where it isn't known. Behind that, after a `=`, the leader's epoch of the
- * last record of the bitmap, in decimal, a `.` and the low half of the CRC-32 of the epoch. Versions that
- * don't know of one of them read no further than to the `=` before it: at the first, base64 ends.
+ * After the base64 comes a `=`, then the topic's id at that time, in 22 characters, and the low half of its
+ * CRC-32 in hexadecimal. If the id isn't known, `-` stands for both. After another `=` comes the leader epoch
+ * of the last record of the bitmap, in decimal, then a `.` and the low half of the CRC-32 of the epoch. A
+ * version that doesn't know one of these parts reads no further than the `=` before it. At the first `=`,
+ * base64 ends.
  */
 import { crc32 } from 'node:zlib'
 
@@ -23,25 +26,28 @@ const maxCharacters = 4096
 const topicIdCharacters = 22
 const checkCharacters = 4
 const epochCharacters = 10
-/** Of what is read by versions before: a multiple of four, and room for what is behind it. */
+/**
+ * The most characters of base64, which is all that earlier versions read. A multiple of four that leaves room
+ * for the parts after it.
+ */
 const maxBase64 =
   4 * Math.floor((maxCharacters - topicIdCharacters - epochCharacters - 2 * checkCharacters - 3) / 4)
 
 /**
- * How many offsets above the watermark always fit. Past it, settled records are repeated after a restart.
- * Versions before had room for more.
+ * The number of offsets above the watermark that always fit. Settled records beyond them are repeated after a
+ * restart. Earlier versions had room for more.
  */
 export const maxRememberedOffsets = ((maxBase64 / 4) * 3 - headerBytes - begunBytes) * 8
 
 const isFinalFlag = 1
 
 /**
- * What an owner leaves to the next one. `isFinal`: it has finished what it had in flight, and nobody has
- * begun since. `epoch` counts owners: each writes one more than it found. `begunBelow`: of the records below
- * this offset, an owner that left without a word may have begun some; absent where there are none. `topicId`:
- * of the log that the offset is of, where it is known; another one under the same name has another id.
- * `settledEpoch`: that of the leader who wrote the last record of `settledAbove`, where it is known; after an
- * unclean election the log may have other records at those offsets.
+ * The state that an owner leaves to the next one. `isFinal`: the owner has finished all that it had in
+ * flight, and nobody has started anything since. `epoch` counts owners: each writes one more than it found.
+ * `begunBelow`: an owner that left without a final mark may have started records below this offset. It is
+ * absent if there are none. `topicId`: the id of the log that the offset belongs to, if known. Another log
+ * under the same name has another id. `settledEpoch`: the epoch of the leader that wrote the last record of
+ * `settledAbove`, if known. After an unclean election the log may have other records at those offsets.
  */
 export type CommitMemory = OwnerMark & { settledAbove: number[] }
 
@@ -53,7 +59,10 @@ export type OwnerMark = {
   settledEpoch?: number
 }
 
-/** `settledAbove`: what lies more than `maxRememberedOffsets` above the position is left out. */
+/**
+ * Encodes the metadata of a commit. Offsets of `settledAbove` that are `maxRememberedOffsets` or more above
+ * the position are left out.
+ */
 export function encodeCommitMetadata(
   position: number,
   settledAbove: Iterable<number>,
@@ -78,7 +87,7 @@ export function encodeCommitMetadata(
   return buffer.toString('base64', 0, length) + tailOf(topicId, settledEpoch)
 }
 
-/** What is behind the base64. */
+/** Returns the text that follows the base64. */
 function tailOf(topicId: string | undefined, settledEpoch: number | undefined): string {
   const id = topicId?.length === topicIdCharacters ? topicId + checkOf(topicId) : undefined
   if (settledEpoch === undefined || settledEpoch < 0) return id === undefined ? '' : `=${id}`
@@ -91,21 +100,21 @@ function checkOf(text: string): string {
   return (crc32(text) & 0xffff).toString(16).padStart(checkCharacters, '0')
 }
 
-/** `undefined` where it isn't there, or damaged: nothing is concluded from it then. */
+/** Returns the topic id. `undefined` if it is missing or damaged, and then nothing is concluded from it. */
 function topicIdOf(text: string): string | undefined {
   const topicId = text.slice(0, topicIdCharacters)
   return text === topicId + checkOf(topicId) && topicId.length === topicIdCharacters ? topicId : undefined
 }
 
-/** As `topicIdOf`. */
+/** Returns the epoch. `undefined` if it is missing or damaged, as in `topicIdOf`. */
 function settledEpochOf(text: string): number | undefined {
   const [epoch = '', check] = text.split('.')
   return /^\d{1,10}$/.test(epoch) && check === checkOf(epoch) ? Number(epoch) : undefined
 }
 
 /**
- * Reads the metadata of a commit. Anything that isn't ours, or is damaged, gives `undefined`: the records
- * above the watermark are then delivered again, which is allowed, rather than passed over, which isn't.
+ * Decodes the metadata of a commit. Returns `undefined` if it is damaged or another program wrote it. The
+ * records above the watermark are then delivered again, which is allowed. Skipping them wouldn't be.
  */
 export function decodeCommitMetadata(position: number, metadata: string | null): CommitMemory | undefined {
   if (!metadata || metadata.length > maxCharacters) return undefined

@@ -11,30 +11,33 @@ export type CommitsOptions = {
   readonly log: Record<'warn' | 'error', (fields: object, message: string) => void>
 }
 
-/** Where a partition stands, to be committed. */
+/** A partition to commit, with its present standing. */
 export type News = { readonly partition: Partition; readonly standing: Standing }
 
 /**
- * Of one request, by its estimated size: a broker keeps it as one batch, which is refused over its limit, 1
- * MB by default.
+ * The estimated size of the first requests, in bytes. A broker keeps each request as one batch, and refuses a
+ * batch over its limit, which is 1 MB by default.
  */
 const firstRequestBytes = 400_000
 const leastRequestBytes = 20_000
 const entryBytes = 80
 const mostPartitionsPerFetch = 2_000
-/** Less than this isn't worth being remembered. */
+/** If the broker refuses metadata of no more remembered offsets than this, none are remembered any more. */
 const leastMemory = 512
 
 /**
- * Reads and writes where the group stands. Requests are as large as a broker takes them, and what is refused
- * of one partition changes nothing for the others.
+ * Reads and writes the commits of the group. Makes requests as large as the broker accepts. A refusal for one
+ * partition changes nothing for the others.
  */
 export class Commits {
   readonly #options: CommitsOptions
   #requestBytes = firstRequestBytes
-  /** Of so many offsets above the position is remembered what is settled. */
+  /**
+   * The number of offsets above the position that a commit describes. Shrinks when the broker refuses long
+   * metadata.
+   */
   #memory = maxRememberedOffsets
-  /** Partitions whose commits are refused, which is said once. */
+  /** Partitions whose commits are refused. Each refusal is logged once. */
   readonly #refused = new Set<string>()
 
   constructor(options: CommitsOptions) {
@@ -42,8 +45,8 @@ export class Commits {
   }
 
   /**
-   * In the order of `partitions`; `noCommit` where the group has none. Throws when the coordinator can't say
-   * it of all.
+   * Returns the commits in the order of `partitions`, with `noCommit` where the group has none. Throws if the
+   * coordinator can't report all of them.
    */
   async read(partitions: readonly Partition[]): Promise<StoredCommit[]> {
     const { coordinator, groupId } = this.#options
@@ -54,7 +57,7 @@ export class Commits {
       const fetched = await coordinator.ask(fetchCommits(groupId, wanted))
       if (fetched.errorCode !== errorCodes.NONE) throw protocolError(fetched.errorCode)
       for (const { topic, partition, errorCode, offset, leaderEpoch, metadata } of fetched.partitions) {
-        // Of a topic that is gone: there is no commit of it.
+        // A deleted topic has no commit.
         if (errorCode !== errorCodes.NONE && errorCode !== errorCodes.UNKNOWN_TOPIC_OR_PARTITION)
           throw protocolError(errorCode)
         stored.set(`${topic}/${partition}`, { offset, leaderEpoch, metadata })
@@ -64,9 +67,9 @@ export class Commits {
   }
 
   /**
-   * Commits as that member, and tells each partition of which the commit was taken. Gives those that were
-   * refused for a reason of their own, which is logged. Throws the coordinator's refusal of the member, with
-   * what was taken before it taken.
+   * Commits as the member `identity`. Notes on each partition whose commit was accepted what was committed.
+   * Returns the partitions whose commits were refused for a reason of their own, and logs each. Throws if the
+   * coordinator refuses the member. Commits that were accepted before then stay accepted.
    */
   async write(news: readonly News[], identity: Identity): Promise<ReadonlySet<Partition>> {
     const refused = new Set<Partition>()
@@ -105,7 +108,7 @@ export class Commits {
     )
   }
 
-  /** As much as fits into a request, at least one. */
+  /** Splits off as much as fits into one request, at least one partition. */
   #part(news: readonly News[]): { now: readonly Sized[]; later: readonly News[] } {
     const now: Sized[] = []
     let bytes = 0
@@ -136,7 +139,10 @@ export class Commits {
     })
   }
 
-  /** Gives the errors of commits that were too large and may be taken when they are sent again. */
+  /**
+   * Makes requests or metadata smaller if the broker found them too large. Returns the error codes of commits
+   * that may be accepted when they are sent again.
+   */
   #makeSmaller(answers: readonly { code: number }[]): ReadonlySet<number> {
     const { log } = this.#options
     const codes = new Set(answers.map(({ code }) => code))
@@ -165,10 +171,10 @@ function sizeOf({ topic }: Partition, { metadata }: StoredCommit, groupId: strin
   return entryBytes + topic.length + groupId.length + (metadata?.length ?? 0)
 }
 
-/** Kafka 4 doesn't say what is wrong with a commit that it can't keep as one batch. */
+/** The errors of a batch of commits that is too large. Kafka 4 reports it as an unknown error. */
 const tooLarge = [errorCodes.INVALID_COMMIT_OFFSET_SIZE, errorCodes.UNKNOWN_SERVER_ERROR]
 
-/** What is wrong with one partition, and not with the member. */
+/** The errors of one partition, which say nothing against the member. */
 const ofPartition: ReadonlySet<number> = new Set([
   errorCodes.UNKNOWN_TOPIC_OR_PARTITION,
   errorCodes.TOPIC_AUTHORIZATION_FAILED,

@@ -11,36 +11,39 @@ export type CommitterOptions = {
   readonly owned: OwnedPartitions
   readonly leaving: Leaving
   readonly everyMs: number
-  /** Nothing more is begun. */
+  /** True when the member starts nothing more. */
   readonly isQuiet: () => boolean
-  /** All news are committed; what was lost and has nothing more to say has left. */
+  /** Called when all news are committed. Lost partitions with nothing left to commit have left by then. */
   readonly onCommitted: () => void
-  /** A commit was refused, or never came. */
+  /** Called when a commit was refused, or got no answer. */
   readonly onFailed: () => void
-  /** Why a commit failed that nobody waits for. It is tried again. */
+  /** Called with the error of a commit that nobody waits for. It is tried again. */
   readonly onTrouble: (error: unknown) => void
 }
 
 /**
- * A commit that was given up may still be under way to a broker that hangs, and come after a newer one: so
- * long afterwards all is said again.
+ * The time after a failed commit when all standings are committed once more. The commit that was given up may
+ * still be under way to a broker that hangs, and could arrive after a newer one.
  */
 const commitAgainMs = 15_000
 
-/** Tells the group where a member's partitions stand. Offsets are committed here alone. */
+/** Commits the standings of a member's partitions. No other code commits offsets. */
 export class Committer {
   readonly #options: CommitterOptions
   readonly #committing = new OneAtATime(() => this.#commitNews())
   #timer: NodeJS.Timeout | undefined
   #lastCommitMs = 0
-  /** When all is committed once more, in epoch milliseconds; 0 where nobody doubts what the group has. */
+  /**
+   * The time when everything is committed once more, in epoch milliseconds. 0 when the group's commits aren't
+   * in doubt.
+   */
   #commitAgainAtMs = 0
 
   constructor(options: CommitterOptions) {
     this.#options = options
   }
 
-  /** Commits from time to time. */
+  /** Commits every `everyMs` from now on. */
   start(): void {
     this.#timer = setInterval(() => this.soon(), this.#options.everyMs)
   }
@@ -49,22 +52,24 @@ export class Committer {
     clearInterval(this.#timer)
   }
 
-  /** Epoch milliseconds of when all news were last known to be committed; 0 before the first time. */
+  /**
+   * The time when all news were last known to be committed, in epoch milliseconds. 0 before the first time.
+   */
   get lastCommitMs(): number {
     return this.#lastCommitMs
   }
 
-  /** Commits what the group doesn't know. Throws when the broker refuses or can't be reached. */
+  /** Commits all that the group doesn't know yet. Throws when the broker refuses or can't be reached. */
   commit(): Promise<void> {
     return this.#committing.run()
   }
 
-  /** Does the same for who doesn't wait for it. */
+  /** Commits without a result to wait for. Reports an error to `onTrouble`. */
   soon(): void {
     this.commit().catch((error: unknown) => this.#options.onTrouble(error))
   }
 
-  /** Commits just these. Gives those whose commits were refused. */
+  /** Commits only the given standings. Returns the partitions whose commits were refused. */
   async send(news: readonly News[]): Promise<ReadonlySet<Partition>> {
     const { commits, membership, onFailed } = this.#options
     const { identity } = membership
@@ -87,12 +92,13 @@ export class Committer {
     const left = await leaving.stillOurs((partitions) => commits.read(partitions))
     const isAgain = this.#commitAgainAtMs > 0 && Date.now() >= this.#commitAgainAtMs
     if (isAgain) this.#commitAgainAtMs = 0
-    // From here to the sending nothing may wait: what is sent is what is.
+    // No `await` may stand between here and the sending, so that the standings that are sent are the present
+    // ones.
     const news = [...owned.begun, ...left]
       .map((partition) => ({ partition, standing: partition.standing(isQuiet()) }))
       .filter(({ partition, standing }) => isAgain || partition.isNews(standing))
     if (news.length > 0) await this.send(news)
-    // With nothing to commit all is committed, as long as this member is known to the group.
+    // Without news, everything is committed, as long as the group knows this member.
     this.#lastCommitMs = Math.max(this.#lastCommitMs, membership.heardAtMs)
     leaving.letGo()
     onCommitted()

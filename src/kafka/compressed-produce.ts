@@ -4,15 +4,17 @@ import { crc32c } from './crc32c.ts'
 import { type ProduceAnswer, type ProducedTopic, produceRequest, writeRecordsNow } from './produce-request.ts'
 import type { WireRequest } from './wire.ts'
 
-/** Only the leader has the records when the broker answers. */
+/** The value of acks with which only the leader needs to have the records when the broker answers. */
 const acksOfLeader = 1
 const lz4 = 3
-/** In front of the topics of a request: the transaction, acks, the timeout and their count. */
+/**
+ * The position of the topics in a request, after the transaction, acks, the timeout and the count of topics.
+ */
 const topicsAt = 12
 
 /**
- * Records that the leader alone is to have, compressed by LZ4, which all brokers know. What it has
- * acknowledged is lost where it fails before its replicas have followed.
+ * Returns a request that writes records compressed by LZ4, which all brokers know. The leader alone
+ * acknowledges them: records that it acknowledged are lost if it fails before its replicas have followed.
  */
 export function compressedRequest(
   topicData: readonly ProducedTopic[],
@@ -24,7 +26,7 @@ export function compressedRequest(
   }
 }
 
-/** The same request, with the records of each of its batches compressed. */
+/** Returns the same request with the records of each batch compressed. */
 function withCompressedBatches(request: Buffer, topicData: readonly ProducedTopic[]): Buffer {
   const pieces: Buffer[] = []
   let at = topicsAt

@@ -3,34 +3,43 @@ import { GroupMember } from './group-member.ts'
 import type { OnTruncation } from './handover.ts'
 import type { PartitionState } from './partition-state.ts'
 
-/** A record on loan: it isn't committed past before `settle` is called. Call that or `giveBack`, once. */
+/**
+ * A record on loan. The group doesn't commit past it before `settle` is called. The holder calls either
+ * `settle` or `giveBack`, once.
+ */
 export type InboundRecord = {
   readonly topic: string
   readonly partition: number
   readonly offset: number
-  /** When the broker appended it, in epoch milliseconds. */
+  /** The time when the broker appended the record, in epoch milliseconds. */
   readonly timestampMs: number
-  /** It was taken long after it was there to be taken, or due: we are catching up. */
+  /** True when the worker took the record long after it was available or due, because it is catching up. */
   readonly isLate: boolean
   /** True when the partition has moved to another member: start nothing more for it. */
   readonly isAbandoned: boolean
   /**
-   * It is abandoned, and the next owner has not waited for us: it delivers all of it, whatever was done here.
+   * True when the record is abandoned and its next owner did not wait for this member. That owner delivers
+   * the record again in full.
    */
   readonly isElsewhere: boolean
   /**
-   * An owner before this one left without a word, and may have begun with it. Told for topics with
-   * `needsState` only, and rather too often than not.
+   * True when a previous owner that left without a final mark may have started the record. Only set for
+   * topics with `needsState`, and in doubt true there.
    */
   readonly mayHaveBegun: boolean
   settle(): void
-  /** Nothing is done with it here any more, and it isn't settled: the next owner gets it. */
+  /** Gives the record back unsettled. This member does nothing more with it, and the next owner gets it. */
   giveBack(): void
 }
 
-/** What a record holds: slices of a whole fetch. Keep none of them, or the fetch stays in memory. */
+/**
+ * The content of a record: slices of a whole fetch. Keep none of them, or the whole fetch stays in memory.
+ */
 export type RecordContent = Pick<KafkaMessage, 'key' | 'value' | 'headers'> & {
-  /** Why it and those just before it can't be read; there is neither key nor value then. */
+  /**
+   * The reason why this record, and perhaps those just before it, can't be read. Key and value are empty
+   * then.
+   */
   readonly unreadable?: string
 }
 
@@ -38,11 +47,11 @@ export type TopicSubscription = {
   topic: string
   /** How long a record waits after its append, in milliseconds. */
   waitMs: number
-  /** A partition is begun only once `prepare` has resolved for its unit. */
+  /** If true, a partition starts only once `prepare` has resolved for its unit. */
   needsState?: boolean
   /**
-   * Only the watermark is committed, not what is settled above it: whoever comes next reads all of that
-   * again. In return nothing stops the fetching when records far apart are out.
+   * If false, only the watermark is committed, without the settled offsets above it. The next owner then
+   * reads all of those records again. In return, fetching doesn't stop when unsettled records are far apart.
    */
   hasWindow?: false
 }
@@ -58,106 +67,126 @@ export type ConsumerOptions = {
   kafka: Kafka
   groupId: string
   /**
-   * Of a static member: through a restart within its session it keeps its partitions, and nobody else
-   * notices.
+   * The id of a static member. It keeps its partitions through a restart within its session, and no other
+   * member notices.
    */
   instanceId?: string | undefined
-  /** Leave the group when a static member stops, so that its partitions move at once. Default: no. */
+  /**
+   * If true, a static member that stops leaves the group, so that its partitions move at once. Default:
+   * false.
+   */
   leaveOnStop?: boolean
   /**
-   * Whether a member with this instance id was a process of this worker, for which there is none any more: it
-   * is taken out.
+   * Returns true if an instance id belongs to a former process of this worker, because the worker runs fewer
+   * processes now. The member then removes that id from the group.
    */
   isFormerProcess?: ((instanceId: string) => boolean) | undefined
-  /** Of each topic, so many are shared out: what there is beyond is not begun. */
+  /**
+   * The number of partitions of each topic that the group shares out. Partitions beyond it are not started.
+   */
   partitions: number
-  /** What is done where a partition isn't the log that was read before. */
+  /** The reaction to a partition whose log isn't the one that was read before. */
   onTruncation: OnTruncation
   sessionTimeoutMs: number
   commitIntervalMs: number
-  /** How long the owner before of a partition may need to finish what it has in flight. */
+  /**
+   * The time that the previous owner of a partition may need to finish what it has in flight, in
+   * milliseconds.
+   */
   handoverMs: number
   topics: readonly TopicSubscription[]
   /** Takes one record. Must not throw, and must not wait. */
   onRecord: (record: InboundRecord, content: RecordContent) => void
-  /** Told after each join which partition numbers are ours. Records of others are abandoned from then on. */
+  /**
+   * Called after each join with the partition numbers of this member. Records of other numbers are abandoned
+   * from then on. Also called when this member loses its partitions, or starts some again.
+   */
   onAssigned: (units: readonly number[]) => void
   /**
-   * Makes the state of a unit ready for the topics with `needsState`: called when all of its owners before
-   * are done with those, once for as long as the unit is ours. Where it rejects it is called again a second
-   * later.
+   * Makes the state of a unit ready for the topics with `needsState`. Called once in each tenure of the unit,
+   * when all previous owners have finished those topics. If it rejects, it is called again a second later.
    */
   prepare?: (unit: number) => Promise<void>
   /**
-   * Told once after a `prepare`, which may still be under way (it should then come to its end): the unit was
-   * lost, nothing of it is out any more and the last commit is made; or the time for that, `handoverMs`, is
-   * over; or the member stops. The unit is prepared anew only when both this promise and that of `prepare`
-   * are settled.
+   * Called once after `prepare`, when the unit is lost and finished (nothing of it in flight, the last commit
+   * made), when `handoverMs` has passed since the loss, or when the member stops. `prepare` may still be
+   * running, and should then end. The unit is prepared again only after both promises have settled.
    */
   released?: (unit: number) => void | Promise<void>
-  /** Records were deleted before they were settled: about so many. */
+  /** Called when records were deleted before they were settled. `count` is approximate. */
   onLost?: (topic: string, count: number) => void
-  /** The log of a partition ends before what was read of it, or is another one. */
+  /** Called when the log of a partition ends before the last record that was read, or is another log. */
   onTruncated?: (topic: string) => void
-  /** A commit was refused, or never came; it is tried again. */
+  /** Called when a commit was refused, or got no answer. It is tried again. */
   onCommitFailed?: () => void
-  /** Told after each join but the first. */
+  /** Called after each join except the first. */
   onRebalanced?: () => void
-  /** Nothing was heard of the group for a session, or something was heard again. */
+  /** Called when nothing was heard from the group for a session, and when something is heard again. */
   onSilent?: (isSilent: boolean) => void
-  /** The group will never take this member. */
+  /** Called when the group will never accept this member. */
   onFatal: (error: Error) => void
   log: ConsumerLog
 }
 
 export type GroupConsumer = {
-  /** True while the group knows this member, and it has begun with all that it was given. */
+  /**
+   * True while the group knows this member, and the member has started all partitions that it was given. A
+   * partition whose log has trouble doesn't count, unless it stands still because of another log.
+   */
   readonly isJoined: boolean
   /**
-   * Whether the partitions are ours by the clock: false once nothing was heard of the group for a session, as
-   * after a process was stopped for so long. Then nothing may be begun: others may have begun it.
+   * Returns true if the partitions are this member's by the clock. Returns false once nothing was heard from
+   * the group for a session, for example after the process was suspended. The member may start nothing then,
+   * because other members may have started the same records.
    */
   checkInTouch(): boolean
-  /** Partitions wait: what it had begun before it was started again may still be under way. */
+  /**
+   * True while partitions wait because requests that this process's killed predecessor made may still be in
+   * flight.
+   */
   readonly isResting: boolean
-  /** What keeps partitions from being read, and who is in the group that shouldn't be, in words. */
+  /** The reasons why partitions aren't read, and the members that shouldn't be in the group, in words. */
   readonly obstacles: readonly string[]
-  /** Partitions of ours that can't be read now, by topic. */
+  /** The number of this member's partitions that can't be read now, by topic. */
   readonly troubled: ReadonlyMap<string, number>
-  /** Units whose state isn't ready yet: one reason for not being joined. Ascending. */
+  /** Units whose state isn't ready yet, ascending. They are one reason why `isJoined` is false. */
   readonly preparing: readonly number[]
-  /** How each partition of ours stands at the moment of the question. */
+  /** The present state of each partition of this member. */
   readonly partitions: Iterable<PartitionState>
   /**
-   * Epoch milliseconds of when all that had settled was last known to be committed; 0 before the first time.
+   * The time when everything settled was last known to be committed, in epoch milliseconds. 0 before the
+   * first time.
    */
   readonly lastCommitMs: number
-  /** Stops and starts fetching; membership goes on. */
+  /** Stops and starts fetching. The member stays in the group. */
   setFull(isFull: boolean): void
-  /** Stops and starts fetching from partitions that are behind; the others go on. */
+  /** Stops and starts fetching from partitions that are behind. The others go on. */
   setCongested(isCongested: boolean): void
   /**
-   * Stops and starts fetching from one partition; what was fetched of it already still comes. Of a partition
-   * that isn't ours nothing happens, and what was set ends with the ownership. It is stopped for as long as
-   * one of the holders wants it.
+   * Stops and starts fetching from one partition. Records that were fetched already still come. Ignores a
+   * partition that isn't this member's, and forgets the setting when the partition is lost. The partition
+   * stays stopped as long as any holder wants it.
    */
   setPartitionFull(topic: string, id: number, isFull: boolean, holder?: string): void
   /**
-   * When one of our partitions was last known to have no record beyond those that were taken, in epoch
-   * milliseconds; 0 while that isn't known. Looked at every few seconds.
+   * Returns the time when a partition of this member was last known to have no record beyond those taken, in
+   * epoch milliseconds. 0 while that isn't known. The end of the log is looked up every few seconds.
    */
   endSeenMs(topic: string, id: number): number
-  /** Takes no further record; what was taken can still settle and be committed. */
+  /** Takes no further record. Records taken before can still settle and be committed. */
   quiesce(): void
-  /** Commits what has settled. Throws when the broker refuses or can't be reached. */
+  /** Commits all that has settled. Throws when the broker refuses or can't be reached. */
   commit(): Promise<void>
-  /** Leaves the group, unless it is a static member, and waits until all units are released. Commit first. */
+  /**
+   * Leaves the group, unless this is a static member without `leaveOnStop`, and waits until all units are
+   * released. Commit first.
+   */
   stop(): Promise<void>
 }
 
 /**
- * One member of the consumer group. Resolves once the brokers have told about the topics: whether the group
- * has taken it is `isJoined`.
+ * Starts one member of the consumer group. Resolves once the brokers have reported the topics. `isJoined`
+ * says whether the group has accepted the member.
  */
 export async function startConsumer(options: ConsumerOptions): Promise<GroupConsumer> {
   const member = new GroupMember(options)

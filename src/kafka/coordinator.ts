@@ -10,7 +10,10 @@ type Opened = OpenCluster & { readonly broker: Promise<WireBroker> }
 
 const answerTimeoutMs = 5_000
 
-/** It isn't the coordinator any more, or not yet: it is looked for anew before the next request. */
+/**
+ * The errors of a broker that isn't the coordinator any more, or not yet. Before the next request the
+ * coordinator is looked up again.
+ */
 const elsewhere: ReadonlySet<number> = new Set([
   errorCodes.COORDINATOR_LOAD_IN_PROGRESS,
   errorCodes.COORDINATOR_NOT_AVAILABLE,
@@ -18,9 +21,9 @@ const elsewhere: ReadonlySet<number> = new Set([
 ])
 
 /**
- * A connection to the coordinator of a group. It is made when it is first used, and again after an error: a
- * broker answers what comes by one connection in its order, and one that gives no answer in seconds gives
- * none at all.
+ * A connection to the coordinator of a group. It is made when it is first used, and again after an error. A
+ * broker answers the requests of a connection in their order, so a connection that gives no answer for
+ * seconds is taken to give none at all.
  */
 export class Coordinator {
   readonly #kafka: Kafka
@@ -28,7 +31,9 @@ export class Coordinator {
   readonly #topic: string
   #opened: Opened | undefined
 
-  /** `topic`: any of the group's, so that the brokers needn't tell about all. */
+  /**
+   * Prepares the connection. `topic`: any topic of the group, so that the brokers needn't report all topics.
+   */
   constructor(kafka: Kafka, groupId: string, topic: string) {
     this.#kafka = kafka
     this.#groupId = groupId
@@ -36,16 +41,15 @@ export class Coordinator {
   }
 
   /**
-   * Gives the answer with its error codes, but for those that say that this broker isn't the coordinator:
-   * these are thrown. Throws as well when none can be reached, or none answers within 5 s, or as long as the
-   * request itself may take.
+   * Returns the answer with its error codes. Throws those that say that this broker isn't the coordinator.
+   * Throws also when no broker can be reached, and when no answer comes within 5 s, or within the request's
+   * own timeout if that is longer.
    */
   async ask<T>(request: WireRequest<T>): Promise<T> {
     const opened = (this.#opened ??= this.#open())
     try {
       const answered = opened.broker.then((broker) => {
-        // What was given up must not be sent later: a commit of before would put back what a newer one has
-        // said.
+        // A request that was given up must not be sent later: an old commit would undo a newer one.
         if (this.#opened !== opened) throw new Error('the connection to the coordinator was closed')
         return ask(broker, request)
       })
@@ -61,7 +65,7 @@ export class Coordinator {
     }
   }
 
-  /** What is under way fails. The next request connects again. */
+  /** Closes the connection. Requests under way fail. The next request connects again. */
   close(): void {
     if (this.#opened !== undefined) this.#close(this.#opened)
   }
@@ -69,8 +73,8 @@ export class Coordinator {
   #close(opened: Opened): void {
     if (this.#opened === opened) this.#opened = undefined
     void opened.close()
-    // kafkajs goes on trying for a while, and connects again for it; and it waits for all answers before it
-    // closes a connection.
+    // kafkajs tries again for a while, and opens a connection to do so. It also waits for all answers before
+    // it closes one. So the requests are rejected, and the connection is closed once more.
     void opened.broker
       .then(giveUp)
       .catch(() => undefined)
@@ -96,13 +100,13 @@ export class Coordinator {
   }
 }
 
-/** What of kafkajs' cluster is used, which it declares in part. */
+/** The parts of kafkajs' cluster that are used here. kafkajs declares only some of them. */
 type Brokers = {
   readonly brokerPool: { findConnectedBroker(): Promise<WireBroker> }
   findBroker(node: { nodeId: string }): Promise<WireBroker>
 }
 
-/** Rejects what isn't answered yet. */
+/** Rejects all requests of a broker that aren't answered yet. */
 function giveUp({ connectionPool }: WireBroker): void {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kafkajs declares a part of its brokers only
   const { pool } = connectionPool as unknown as { pool: { rejectRequests(error: Error): void }[] }
@@ -110,7 +114,10 @@ function giveUp({ connectionPool }: WireBroker): void {
     connection.rejectRequests(new Error('the connection to the coordinator was closed'))
 }
 
-/** Of the answer as a whole, or else of its first partition: all have the same code then. */
+/**
+ * Returns the error code of an answer as a whole, or else of its first partition: if the broker isn't the
+ * coordinator, all partitions have the same code.
+ */
 function codesOf(answer: unknown): readonly number[] {
   const of: unknown = Array.isArray(answer) ? answer[0] : answer
   if (typeof of !== 'object' || of === null || !('errorCode' in of)) return []

@@ -1,20 +1,26 @@
 import { type Kafka, type Message, Partitioners } from 'kafkajs'
 
-/** A record with its place. Texts are written as UTF-8. */
+/** A record with the partition that it is written to. Texts are written as UTF-8. */
 export type CopiedRecord = {
   readonly partition: number
   readonly key: Buffer | null
   readonly value: Buffer | null
   readonly headers: Readonly<Record<string, Buffer | string | null | (Buffer | null)[] | undefined>>
-  /** Epoch milliseconds. A topic whose times are its producers' keeps it. `undefined`: now. */
+  /**
+   * The record's time in epoch milliseconds, `undefined` for now. Kept by topics whose times are their
+   * producers'.
+   */
   readonly timestampMs: number | undefined
 }
 
-/** Writes records of one topic in the order of the calls, with the times that they are given. */
+/** A writer of one topic's records, in the order of the calls, with the times given. */
 export type CopyWriter = {
-  /** Resolves when there is room for more. Rejects when Kafka takes none of it for a minute. */
+  /**
+   * Adds a record. Resolves when there is room for more. Rejects when Kafka has accepted nothing for a
+   * minute.
+   */
   write(record: CopiedRecord): Promise<void>
-  /** Resolves when all in-sync replicas have all of it. */
+  /** Resolves when all in-sync replicas have all records. */
   flush(): Promise<void>
 }
 
@@ -25,15 +31,16 @@ export type CopyProducer = {
 
 const mostRecords = 5_000
 const mostBytes = 8 * 1024 ** 2
-/** What a record has beside its key, its value and its headers, at the most. */
+/** The most bytes of a record beside its key, its value and its headers. */
 const recordOverheadBytes = 64
 const headerOverheadBytes = 16
 
 /**
- * One request of a partition at a time: what stands before a record in its partition was written before. What
- * is sent again after a lost answer may be there twice.
+ * Starts a producer that sends one request of a partition at a time, so earlier records of a partition are
+ * written before later ones. A request that is sent again after its answer was lost may write its records
+ * twice.
  *
- * @param batchBytes what is written to a partition at once, but for a record that is larger
+ * @param batchBytes the most bytes that are written to a partition at once, except for a single larger record
  */
 export async function startCopyProducer(
   kafka: Kafka,
@@ -56,7 +63,7 @@ export async function startCopyProducer(
         bytes = 0
         ofPartition.clear()
         const answers = await producer.send({ topic, acks: -1, messages: batch })
-        // What is for a partition that its metadata doesn't know, kafkajs leaves out without a word.
+        // kafkajs silently leaves out records of a partition that its metadata doesn't know.
         const taken = new Set(answers.map(({ partition }) => partition))
         const left = batch.find(({ partition }) => partition === undefined || !taken.has(partition))
         if (left !== undefined) throw new Error(`Kafka did not take records of ${topic}/${left.partition}`)
@@ -87,7 +94,10 @@ function messageOf({ partition, key, value, headers, timestampMs }: CopiedRecord
   }
 }
 
-/** Null has no form in the client; whoever reads these headers takes an empty one for it. */
+/**
+ * Replaces null, which the client can't write, by an empty value. All readers of these headers treat both
+ * alike.
+ */
 function valuesOf(given: CopiedRecord['headers'][string]): Buffer | string | (Buffer | string)[] {
   if (Array.isArray(given)) return given.map((one) => one ?? '')
   return given ?? ''

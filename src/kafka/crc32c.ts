@@ -1,6 +1,6 @@
 /**
- * CRC-32C (RFC 3720, B.4) of a part of a buffer, as an unsigned number. Eight bytes a step, with a table for
- * each (slicing-by-8): several times as fast as one byte at a time.
+ * Returns the CRC-32C (RFC 3720, B.4) of a part of a buffer, as an unsigned number. Takes eight bytes a step,
+ * with a table for each (slicing-by-8), which is several times as fast as one byte at a time.
  */
 export function crc32c(bytes: Uint8Array, start: number, end: number): number {
   let crc = -1
@@ -27,7 +27,10 @@ export function crc32c(bytes: Uint8Array, start: number, end: number): number {
 }
 
 const reversedPolynomial = 0x82f63b78
-/** Table n, from n × 256 on: what a byte does to the checksum n bytes further on. */
+/**
+ * Eight tables of 256 entries. Table n starts at n × 256, and has the effect of a byte on the checksum n
+ * bytes further on.
+ */
 const tables = makeTables()
 
 function makeTables(): Int32Array {

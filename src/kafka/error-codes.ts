@@ -1,8 +1,8 @@
 import { kafkajsFile } from './kafkajs-file.ts'
 
 /**
- * Kafka's error codes that something here depends on, by the names that Kafka has for them. Source: the Kafka
- * protocol, error codes.
+ * The error codes of Kafka that code here depends on, by Kafka's names. Source: the Kafka protocol, error
+ * codes.
  */
 export const errorCodes = {
   UNKNOWN_SERVER_ERROR: -1,
@@ -46,17 +46,17 @@ export const errorCodes = {
 
 const namesByCode = new Map<number, string>(Object.entries(errorCodes).map(([name, code]) => [code, name]))
 
-/** Kafka's name of an error code; that of kafkajs where it isn't in the table above. */
+/** Returns Kafka's name of an error code, or kafkajs' name if the code isn't in the table above. */
 export function errorName(code: number): string {
   return namesByCode.get(code) ?? protocolError(code).type ?? `error ${code}`
 }
 
-/** Kafka's name of an error code, with what it means. */
+/** Returns Kafka's name of an error code, with its meaning. */
 export function describeErrorCode(code: number): string {
   return `${errorName(code)}: ${protocolError(code).message}`
 }
 
-/** As kafkajs throws it: `isProtocolError` knows it. */
+/** Returns the error that kafkajs throws for a code. `isProtocolError` recognizes it. */
 export function protocolError(code: number): Error & { readonly type?: string } {
   type ErrorFile = { createErrorFromCode(code: number): Error & { readonly type?: string } }
   return kafkajsFile<ErrorFile>('kafkajs/src/protocol/error.js').createErrorFromCode(code)

@@ -1,36 +1,38 @@
-/** A partition that takes nothing; `unknownPartition` for a topic whose partitions are unknown. */
+/** A partition that takes no records, or a topic with `unknownPartition` while its partitions are unknown. */
 export type FailingPartition = { readonly topic: string; readonly partition: number; readonly reason: string }
 
 export type FailingPartitionsOptions = {
   /**
-   * How long a partition has failed before it is reported, in milliseconds: a leader that moves is followed.
+   * The time for which a partition has to fail before it is reported, in milliseconds. It leaves time to
+   * follow a leader that moves.
    */
   readonly patienceMs: number
   /**
-   * Called when a partition has failed for so long, and with `isFailing` false when it takes records again.
+   * Called when a partition has failed for `patienceMs`, and with `isFailing` false when it takes records
+   * again.
    */
   readonly onFailing: (failing: FailingPartition, isFailing: boolean) => void
-  /** Called when no partition takes anything, and when one does again. */
+  /** Called when no partition takes records, and when one does again. */
   readonly onStalled: (isStalled: boolean, reason: string) => void
   /**
-   * Returns true if a partition could take records that isn't among those that fail. Asked while some are
-   * reported and none has taken anything for `patienceMs`. Must not reject.
+   * Returns true if a partition that doesn't fail could take records. Called while failing partitions are
+   * reported and none has taken records for `patienceMs`. Must not reject.
    */
   readonly isAnyOpen: (isFailing: (topic: string, partition: number) => boolean) => Promise<boolean>
 }
 
-/** Stands for the partition of records that have none yet. */
+/** The number that stands for the partition of records that have none yet. */
 export const unknownPartition = -1
 
 type Failing = { failing: FailingPartition; isReported: boolean; readonly timer: NodeJS.Timeout }
 
-/** A reason names so many partitions. */
+/** The most reasons that a message lists. */
 const namedReasons = 5
 
 /**
- * Keeps account of the partitions that don't take what is written to them. One that fails is reported by
- * itself. Only where no partition takes anything is Kafka away: a partition that has nothing to write says
- * nothing, so the brokers are asked.
+ * Keeps track of the partitions that don't take the records written to them, and reports each. Kafka counts
+ * as away only when no partition takes records. A partition with nothing to write shows nothing about that,
+ * so the brokers are asked.
  */
 export class FailingPartitions {
   readonly #options: FailingPartitionsOptions
@@ -45,26 +47,29 @@ export class FailingPartitions {
     this.#options = options
   }
 
-  /** How many partitions of each topic are reported. */
+  /** The number of reported partitions of each topic. */
   get reported(): ReadonlyMap<string, number> {
     const counts = new Map<string, number>()
     for (const { topic } of this.#reported()) counts.set(topic, (counts.get(topic) ?? 0) + 1)
     return counts
   }
 
-  /** A partition has taken records. */
+  /** Notes that a partition has taken records. */
   took(topic: string, partition: number): void {
     this.#lastTakenMs = performance.now()
     if (this.#failing.size > 0) this.#clear(topic, partition)
     if (this.#isStalled) this.#setStalled(false)
   }
 
-  /** The partition of a record of this topic is known. */
+  /** Notes that the partition of a record of this topic is known. */
   placed(topic: string): void {
     if (this.#failing.size > 0) this.#clear(topic, unknownPartition)
   }
 
-  /** A partition has not taken records, or, with `isOverdue`, not for as long as `patienceMs`. */
+  /**
+   * Notes that a partition has not taken records. With `isOverdue`, reports it at once, because it has taken
+   * none for `patienceMs`.
+   */
   failed(failing: FailingPartition, isOverdue = false): void {
     if (this.#isStopped) return
     const name = nameOf(failing.topic, failing.partition)
@@ -102,7 +107,10 @@ export class FailingPartitions {
     if (known.isReported) this.#options.onFailing(known.failing, false)
   }
 
-  /** Goes on, from time to time, for as long as something is reported. */
+  /**
+   * Finds out whether any partition takes records. Repeats that from time to time while a partition is
+   * reported.
+   */
   async #look(): Promise<void> {
     if (this.#isLooking || this.#isOver) return
     this.#isLooking = true
@@ -128,7 +136,7 @@ export class FailingPartitions {
     this.#options.onStalled(isStalled, isStalled ? this.#describe() : '')
   }
 
-  /** Says what keeps a few partitions from taking records. */
+  /** Lists the first reasons why partitions don't take records. */
   #describe(): string {
     const reasons = [...new Set([...this.#failing.values()].map(({ failing }) => failing.reason))]
     const some = reasons.slice(0, namedReasons).join('; ')

@@ -6,13 +6,13 @@ import type { Truncation } from './positions.ts'
 import type { FetchedRecord } from './record-batch.ts'
 import type { KnownLog } from './stored-commit.ts'
 
-/** What stops the fetching of all partitions of a member, or of those that are behind. */
+/** The switches that stop fetching from all partitions of a member, or from those that are behind. */
 export class Gate {
-  /** The buffer is full. */
+  /** True while the buffer is full. */
   isFull = false
-  /** The group wasn't heard of for a session. */
+  /** True while nothing was heard from the group for a session. */
   isSilent = false
-  /** Nothing more is begun. */
+  /** True once the member starts nothing more. */
   isQuiet = false
   isCongested = false
 
@@ -25,34 +25,36 @@ export type FeedOptions = {
   readonly partition: Partition
   readonly fetcher: Fetcher
   readonly gate: Gate
-  /** Takes one record of the partition, which was found new. `isLate`: we are behind with it. */
+  /** Takes one record that the partition hasn't taken before. `isLate`: the worker is catching up. */
   readonly onRecord: (partition: Partition, record: FetchedRecord, isLate: boolean) => void
-  /** `count` offsets were deleted before they were read; some of them may have had no record. */
+  /** Called when `count` offsets were deleted before they were read. Some of them may have had no record. */
   readonly onLost: (partition: Partition, count: number) => void
-  /** Nothing more is read of it by this feed, which is to be closed. */
+  /** Called when the log isn't the one that was read. This feed reads nothing more, and should be closed. */
   readonly onTruncated: (partition: Partition, truncation: Truncation) => void
 }
 
-/** From where on a partition is read, and what is known of its log there. */
+/** The offset from which a partition is read, and what is known of its log there. */
 export type FeedStart = {
   readonly offset: number
-  /** Of the last record before; -1 where it isn't known. */
+  /** The epoch of the last record before `offset`, or -1 if it isn't known. */
   readonly leaderEpoch: number
   readonly topicId: string | undefined
 }
 
 /**
- * How often the head of a busy waiting topic is looked at: each time costs a fetch, most of which isn't due
- * yet.
+ * The time between looks at the head of a busy waiting topic. Each look costs a fetch, and most of the
+ * records that it brings aren't due yet.
  */
 const headPeriodMs = 500
-/** A record that is taken this long after its append, or after it was due, shows that we are behind. */
+/**
+ * A record that is taken this long after its append, or after it was due, shows that the worker is behind.
+ */
 const lateAfterMs = 10_000
 
 /**
- * When to look at a head again, in epoch milliseconds: when it is due, or where that is soon, in the
- * partition's turn. All partitions of a busy tier are due all the time; looked at in one fetch, they would
- * hold up everything else for its length.
+ * Returns when to look at a head again, in epoch milliseconds. A head that isn't due soon is looked at when
+ * it is due, any other in the partition's turn. All partitions of a busy tier are due all the time: if one
+ * fetch looked at all of them, everything else would wait for its end.
  */
 function lookAtMs({ turn }: Partition, dueMs: number): number {
   const nowMs = Date.now()
@@ -63,14 +65,14 @@ function lookAtMs({ turn }: Partition, dueMs: number): number {
 }
 
 /**
- * How long a fetch waits at a broker that had nothing the last time, where no partition is about to be
+ * The time that a fetch waits at a broker that had nothing the last time, if no partition is about to be
  * resumed.
  */
 const idleFetchWaitMs = 250
 
 /**
- * A partition that is resumed waits for the end of the fetch that is under way: how long that may be, in
- * milliseconds.
+ * Returns the longest time that the next fetch may wait at a broker, in milliseconds. A partition that is
+ * resumed during a fetch has to wait for its end.
  */
 export function longestWaitMs(feeds: Iterable<Feed>): number {
   const nowMs = Date.now()
@@ -100,18 +102,21 @@ export class Feed implements FetchListener, KnownLog {
   #handle: FetchHandle | undefined
   #dueTimer: NodeJS.Timeout | undefined
   #isPaused = false
-  /** The last record taken was long there to be taken: this partition has a backlog. */
+  /** True when the last record was taken long after it was available or due: this partition has a backlog. */
   #isBehind = false
   #headDueMs = 0
   #lookAtMs = 0
 
-  /** Reads nothing before `open`. */
+  /** Prepares a feed, which reads nothing before `open`. */
   constructor(options: FeedOptions, start: FeedStart) {
     this.#options = options
     this.#start = start
   }
 
-  /** Before `open`: reads from there on, which is not before where it was made for. */
+  /**
+   * Changes the offset that is read from. Call it before `open`. The offset is not before the one that the
+   * feed was made for.
+   */
   startAt(offset: number): void {
     if (offset !== this.#start.offset) this.#start = { ...this.#start, offset, leaderEpoch: -1 }
   }
@@ -125,17 +130,17 @@ export class Feed implements FetchListener, KnownLog {
     return read < 0 && offset <= this.#start.offset ? this.#start.leaderEpoch : read
   }
 
-  /** Nothing is fetched of it. */
+  /** True while nothing is fetched from the partition. */
   get isPaused(): boolean {
     return this.#isPaused
   }
 
-  /** When the head of a retry topic is due, in epoch milliseconds; 0 while nothing waits. */
+  /** The time when the head of a retry topic is due, in epoch milliseconds. 0 while no head waits. */
   get headDueMs(): number {
     return this.#headDueMs
   }
 
-  /** When that head is looked at next, in epoch milliseconds. */
+  /** The time of the next look at that head, in epoch milliseconds. */
   get lookAtMs(): number {
     return this.#lookAtMs
   }
@@ -161,7 +166,10 @@ export class Feed implements FetchListener, KnownLog {
     this.#handle?.close()
   }
 
-  /** Where the log ends, as far as its leader has told; `atMs`: when it was asked, 0 before that. */
+  /**
+   * The end of the log as its leader last reported it. `atMs` is when the leader was asked, and 0 before
+   * that.
+   */
   get end(): FetchHandle['end'] {
     return this.#handle?.end ?? { offset: 0, atMs: 0 }
   }
@@ -170,7 +178,7 @@ export class Feed implements FetchListener, KnownLog {
     return this.#handle?.trouble
   }
 
-  /** Stops or starts the fetching by what is wanted now. */
+  /** Stops or starts fetching, according to the present state. */
   applyPause(): void {
     const isPaused = this.#wantsPause
     if (isPaused === this.#isPaused || this.#handle === undefined) return
@@ -188,7 +196,8 @@ export class Feed implements FetchListener, KnownLog {
   batch({ from, records, nextOffset }: FetchedBatch): void {
     const { partition, gate } = this.#options
     const { top } = partition.watermark
-    // Not taken, so it must be fetched again; and what was never fetched must not be passed over.
+    // This batch isn't taken, so it must be fetched again. Offsets that were never fetched must not be
+    // skipped.
     if (gate.isShut || from > top) {
       this.#handle?.seek(Math.min(from, top))
       this.applyPause()
@@ -212,7 +221,7 @@ export class Feed implements FetchListener, KnownLog {
     this.#options.onTruncated(this.#options.partition, truncation)
   }
 
-  /** Gives false when the record isn't due: it and all behind it will be fetched again. */
+  /** Takes a record. Returns false if the record isn't due: it and all later ones will be fetched again. */
   #take(record: FetchedRecord): boolean {
     const { partition, onRecord } = this.#options
     const { offset, timestampMs } = record
@@ -230,9 +239,9 @@ export class Feed implements FetchListener, KnownLog {
   }
 
   /**
-   * A retry topic is a queue in due order, since all its records wait equally long. Only the head is looked
-   * at: the partition is paused and nothing of the batch is kept, so waiting costs neither memory nor a
-   * stall.
+   * Pauses the partition until the next look at its head. A retry topic is a queue in due order, since all
+   * its records wait equally long, so only the head is looked at. Nothing of the batch is kept, so waiting
+   * costs no memory and stalls nothing.
    */
   #waitForHead(offset: number, dueMs: number): void {
     const { partition } = this.#options

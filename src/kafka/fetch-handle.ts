@@ -3,28 +3,38 @@ import type { FetchPosition } from './fetch-message.ts'
 import type { Truncation } from './positions.ts'
 import type { FetchedRecord } from './record-batch.ts'
 
-/** What one fetch has brought of a partition. */
+/** The records of one partition that one fetch has brought. */
 export type FetchedBatch = {
-  /** The offset that was asked for. */
+  /** The offset that the fetch asked for. */
   readonly from: number
   /**
-   * In order, none before `from`, without what belongs to transactions: markers, and records of aborted ones.
-   * May be empty.
+   * The records in order, none before `from`. Markers of transactions and records of aborted transactions are
+   * left out. The list may be empty.
    */
   readonly records: readonly FetchedRecord[]
   /**
-   * Of the offsets from `from` to before this one there is nothing but `records`. The next fetch asks for it.
+   * The offset that the next fetch asks for. From `from` up to it there are no other records than `records`.
    */
   readonly nextOffset: number
 }
 
-/** Told one after the other. None of them may throw or wait; they may use the handle. */
+/**
+ * The callbacks of a handle, called one after another. They must not throw or wait, and may use the handle.
+ */
 export type FetchListener = {
-  /** Only while the handle is neither closed nor paused, and stands where this was asked for. */
+  /**
+   * Takes a batch. Called only while the handle is open and not paused, and is still where the fetch began.
+   */
   batch(batch: FetchedBatch): void
-  /** Records `from` to before `to` were deleted before they were read: it goes on at `to`. It is logged. */
+  /**
+   * Called when records `from` to before `to` were deleted before they were read. Reading goes on at `to`.
+   * The fetcher logs the loss.
+   */
   lost(from: number, to: number): void
-  /** The log isn't the one that was being read. Nothing is read until `seek` or `close`. It isn't logged. */
+  /**
+   * Called when the log isn't the one that was being read. Nothing is read until `seek` or `close`. The
+   * fetcher doesn't log this.
+   */
   truncated(truncation: Truncation): void
 }
 
@@ -32,9 +42,9 @@ export type FetchOrder = {
   readonly topic: string
   readonly partition: number
   readonly offset: number
-  /** Of the last record before `offset`; -1 or absent where it isn't known. */
+  /** The epoch of the last record before `offset`. -1 or absent if it isn't known. */
   readonly leaderEpoch?: number | undefined
-  /** Of the log that `offset` belongs to, as `locate` has found it. */
+  /** The topic id of the log that `offset` belongs to, as found by `locate`. */
   readonly topicId?: string | undefined
   readonly isPaused?: boolean
   /** The most bytes that one fetch brings of it, as far as its batches are no larger; absent: 64 KiB. */
@@ -42,39 +52,37 @@ export type FetchOrder = {
   readonly on: FetchListener
 }
 
-/**
- * One partition that is being read, by one owner. What was fetched for another handle never reaches this one.
- */
+/** One partition that one owner reads. Batches that were fetched for another handle never reach this one. */
 export type FetchHandle = {
   readonly topic: string
   readonly partition: number
-  /** The offset that is asked for next. */
+  /** The offset that the next fetch asks for. */
   readonly position: number
   readonly isPaused: boolean
   /**
-   * Where the log ends, as the leader has told last; `atMs`: when it was asked, in epoch milliseconds, 0
-   * before the first answer.
+   * The end of the log as the leader last reported it. `atMs` is when the leader was asked, in epoch
+   * milliseconds, and 0 before the first answer.
    */
   readonly end: { readonly offset: number; readonly atMs: number }
-  /** Where the log begins, as the leader has told last; -1 before that. */
+  /** The start of the log as the leader last reported it. -1 before the first report. */
   readonly logStart: number
-  /** Why nothing is read of it, in words; `undefined` while it is well. */
+  /** The reason why nothing is read from the partition, in words. `undefined` while there is none. */
   readonly trouble: string | undefined
   /**
-   * The leader epoch of the last record before `offset`, as far as it was read here; -1 where it isn't known.
-   * For commits.
+   * Returns the leader epoch of the last record before `offset`, for commits. Returns -1 if this handle
+   * didn't read it.
    */
   leaderEpochBefore(offset: number): number
   pause(): void
   resume(): void
-  /** Reads from there on. After `truncated`: takes the log for the one that is there now. */
+  /** Reads from this offset on. After `truncated`, accepts the present log as the one to read. */
   seek(offset: number): void
   close(): void
 }
 
-/** What a handle asks of the one that reads for it. */
+/** The callbacks and lookups that a handle needs from its fetcher. */
 export type HandleOwner = {
-  /** Something may be read now that couldn't. */
+  /** Called when something may be read that couldn't be before. */
   wake(handle: PartitionHandle): void
   topicIdOf(topic: string): string | undefined
   closed(handle: PartitionHandle): void
@@ -85,10 +93,16 @@ type HandleLog = Record<'info' | 'warn' | 'error', (fields: object, message: str
 
 const minBackoffMs = 100
 const maxBackoffMs = 5_000
-/** A leader that moves, or a broker that starts again, is no trouble: it is one when it lasts. */
+/**
+ * The time after which a failure counts as trouble. A leader that moves, or a broker that restarts, takes
+ * less.
+ */
 const troubleAfterMs = 3_000
 
-/** The state of a partition that is read. The fetcher decides by it; its owner sees a `FetchHandle`. */
+/**
+ * The state of a partition that is read. The fetcher decides by it. The partition's owner sees only a
+ * `FetchHandle`.
+ */
 export class PartitionHandle implements FetchHandle, FetchPosition {
   readonly topic: string
   readonly partition: number
@@ -99,23 +113,23 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
   #position: number
   #isPaused: boolean
   #isClosed = false
-  /** It was told of a truncation, and waits for `seek`. */
+  /** True after a truncation was reported, until `seek`. */
   #isResting = false
-  /** Grows with each seek: what was asked before is dropped. */
+  /** A number that grows with each seek. Answers to requests of an earlier turn are dropped. */
   #turn = 0
   #trouble: string | undefined
   #failures = 0
   #failingSinceMs = 0
   #waitUntilMs = 0
-  /** The broker that leads it. */
+  /** The broker that leads the partition. */
   nodeId: number | undefined
-  /** That of the leader. */
+  /** The present epoch of the leader. */
   leaderEpoch = -1
-  /** Of the log that the position belongs to. */
+  /** The topic id of the log that the position belongs to. */
   topicId: string | undefined
-  /** It has to be found out whether the log is still the same. */
+  /** True while it isn't known whether the log is still the same. */
   mustCheck = false
-  /** How often the batch at the position came damaged. */
+  /** The number of times that the batch at the position arrived damaged. */
   damaged = 0
   logStart = -1
   #endOffset = -1
@@ -140,7 +154,7 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
     return this.#position
   }
 
-  /** As a `FetchPosition`. */
+  /** The position, as a `FetchPosition` names it. */
   get offset(): number {
     return this.#position
   }
@@ -205,23 +219,23 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
     this.#owner.closed(this)
   }
 
-  /** Whether it may be asked for now. */
+  /** Returns true if a fetch may ask for the partition now. */
   isReady(nowMs: number): boolean {
     return !this.#isPaused && this.isWatched && !this.mustCheck && this.#waitUntilMs <= nowMs
   }
 
-  /** It is open, and the log is taken for the same. */
+  /** True while the handle is open, and no truncation waits for a `seek`. */
   get isWatched(): boolean {
     return !this.#isClosed && !this.#isResting
   }
 
-  /** Goes on behind what was read. */
+  /** Moves the position past the records that were read. */
   advance(offset: number): void {
     this.#position = offset
     this.damaged = 0
   }
 
-  /** What was read is of these epochs. */
+  /** Notes the epochs of the records that were read. */
   learn(epochs: readonly { readonly from: number; readonly leaderEpoch: number }[]): void {
     for (const { from, leaderEpoch } of epochs) this.#epochs.add(from, leaderEpoch)
   }
@@ -231,7 +245,7 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
     this.#endAtMs = askedAtMs
   }
 
-  /** As far as was told before, at that time too. */
+  /** Notes that the log still ended at the known offset at that time. */
   stillEnds(askedAtMs: number): void {
     if (this.#endOffset >= 0) this.#endAtMs = askedAtMs
   }
@@ -244,7 +258,8 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
   }
 
   /**
-   * It can't be read now. `isCertain`: it won't be well by itself. Looks again after a while, which grows.
+   * Notes that the partition can't be read now. The fetcher tries again after a pause that grows with each
+   * failure. `isCertain`: waiting alone won't cure it, so it counts as trouble at once.
    */
   failed(reason: string, { isCertain = false } = {}): void {
     const nowMs = Date.now()
@@ -256,9 +271,7 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
     if (isTrouble) this.#trouble = reason
   }
 
-  /**
-   * A batch isn't what was written, however often it is fetched: it is handed on as a record that says so.
-   */
+  /** Logs that a batch stays damaged, however often it is fetched. A record that says so takes its place. */
   sayDamaged(nextOffset: number): void {
     const { topic, partition, position: from } = this
     const message =
@@ -266,7 +279,7 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
     this.#owner.log.error({ topic, partition, from, to: nextOffset }, message)
   }
 
-  /** The leader has answered for it. */
+  /** Notes that the leader has answered for the partition. */
   succeeded(): void {
     if (this.#failures === 0) return
     if (this.#trouble !== undefined) {
@@ -279,7 +292,7 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
     this.#trouble = undefined
   }
 
-  /** Something has changed: it is tried at once. */
+  /** Ends the pause after a failure, since something has changed. */
   hurry(): void {
     this.#waitUntilMs = 0
   }
@@ -290,7 +303,7 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
     this.#owner.log.warn({ topic, partition, trouble }, message)
   }
 
-  /** Of the log that is there now nothing was read. */
+  /** Accepts the present log, of which no record was read yet. */
   #beginAnew(offset: number): void {
     this.#isResting = false
     this.topicId = this.#owner.topicIdOf(this.topic)

@@ -4,17 +4,21 @@ import type { WireRequest } from './wire.ts'
 /** Fetch requests and their answers as bytes. Source: the Kafka protocol, Fetch API, versions 4 to 11. */
 
 const fetchApiKey = 1
-/** The first with the form of messages that is read here; what brokers before Kafka 2.3 lack is left out. */
+/**
+ * The first version whose answers have the form of records that is read here. Fields that brokers before
+ * Kafka 2.3 don't have are left out for them.
+ */
 const lowest = 4
 const highest = 11
 
-/** From where on a partition is read. */
+/** The position from which a partition is read. */
 export type FetchPosition = {
   readonly topic: string
   readonly partition: number
   readonly offset: number
   /**
-   * That of the leader, as far as known: a broker that knows of another one says so. -1: it is not to look.
+   * The leader's epoch, as far as known. A broker that knows another epoch answers with an error. -1 asks it
+   * not to compare.
    */
   readonly leaderEpoch: number
   /** The most bytes that are read at once, instead of `maxBytesPerPartition`. */
@@ -22,7 +26,7 @@ export type FetchPosition = {
 }
 
 export type FetchRequest = {
-  /** How long the broker may wait for `minBytes`, in milliseconds. */
+  /** The longest time that the broker may wait for `minBytes`, in milliseconds. */
   readonly maxWaitMs: number
   readonly minBytes: number
   readonly maxBytes: number
@@ -31,7 +35,7 @@ export type FetchRequest = {
   readonly sessionId: number
   readonly sessionEpoch: number
   readonly positions: readonly FetchPosition[]
-  /** What the session is to read no longer. */
+  /** The partitions that the session reads no longer. */
   readonly forgotten: readonly Pick<FetchPosition, 'topic' | 'partition'>[]
 }
 
@@ -40,17 +44,17 @@ export type AbortedTransaction = { readonly producerId: string; readonly firstOf
 export type FetchedPartition = {
   readonly partition: number
   readonly errorCode: number
-  /** One past the last record that all in-sync replicas have. */
+  /** The offset after the last record that all in-sync replicas have. */
   readonly highWatermark: number
   /**
-   * The first record of the first transaction that is still open, or `highWatermark`; -1 where the broker
-   * doesn't say.
+   * The first offset of the first transaction that is still open, or `highWatermark` if none is. -1 if the
+   * broker doesn't report it.
    */
   readonly lastStableOffset: number
-  /** The first offset that the log still has; -1 where the broker doesn't say. */
+  /** The first offset that the log still has. -1 if the broker doesn't report it. */
   readonly logStart: number
   readonly abortedTransactions: readonly AbortedTransaction[]
-  /** Record batches, the last one perhaps not whole. A slice of the answer. */
+  /** Record batches, a slice of the answer. The last one may be incomplete. */
   readonly recordSet: Buffer
 }
 
@@ -75,7 +79,7 @@ export function fetchRequest(request: FetchRequest): WireRequest<FetchAnswer> {
   }
 }
 
-/** Nothing of a transaction that is still open. */
+/** The isolation level that leaves out records of transactions that are still open. */
 export const readCommitted = 1
 
 const noReplica = -1
@@ -90,7 +94,7 @@ export function writeFetchRequest(request: FetchRequest, version = highest): Buf
       out.int32(partition)
       if (version >= 9) out.int32(leaderEpoch)
       out.int64(offset)
-      // Where a follower's log begins: a consumer has none.
+      // The start of the log of a follower. A consumer has none.
       if (version >= 5) out.int64(-1)
       out.int32(maxBytes ?? request.maxBytesPerPartition)
     })
@@ -100,7 +104,7 @@ export function writeFetchRequest(request: FetchRequest, version = highest): Buf
       out.string(topic).array(partitions, ({ partition }) => void out.int32(partition))
     })
   }
-  // No rack: the leader is asked.
+  // Without a rack, the leader itself is asked.
   if (version >= 11) out.string('')
   return out.finished()
 }
@@ -110,7 +114,7 @@ const topicOf = ({ topic }: { readonly topic: string }): string => topic
 export function readFetchAnswer(bytes: Buffer, version = highest): FetchAnswer {
   const reader = new ByteReader(bytes)
   const throttleMs = reader.int32()
-  // Brokers of older versions have let the time pass before they answered.
+  // Brokers that speak older versions have waited for this time before they answered.
   const clientSideThrottleTime = version >= 8 ? throttleMs : 0
   const errorCode = version >= 7 ? reader.int16() : 0
   const sessionId = version >= 7 ? reader.int32() : 0
@@ -131,7 +135,7 @@ function readPartition(reader: ByteReader, version: number): FetchedPartition {
     producerId: String(reader.bigint()),
     firstOffset: reader.int64(),
   }))
-  // From which replica it should be read, for a consumer that has a rack.
+  // The replica to read from, for consumers that have a rack. It is skipped.
   if (version >= 11) reader.int32()
   const recordSet = reader.data()
   return { partition, errorCode, highWatermark, lastStableOffset, logStart, abortedTransactions, recordSet }

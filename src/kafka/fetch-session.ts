@@ -1,7 +1,9 @@
 import { errorCodes } from './error-codes.ts'
 import type { FetchAnswer, FetchPosition, FetchRequest } from './fetch-message.ts'
 
-/** What a session asks for: what the broker doesn't know yet. */
+/**
+ * The part of a fetch request that changes within a session: only positions that the broker doesn't know yet.
+ */
 export type SessionRequest = Pick<FetchRequest, 'sessionId' | 'sessionEpoch' | 'positions' | 'forgotten'>
 
 type KnownPosition = Pick<FetchPosition, 'offset' | 'leaderEpoch'>
@@ -11,26 +13,25 @@ const firstEpoch = 0
 const lastEpoch = 0x7fff_ffff
 const nothing: SessionRequest['forgotten'] = []
 
-/** A fetch that is for once: the broker is to keep nothing of it. */
+/** The session fields of a single fetch, of which the broker keeps nothing. */
 export const withoutSession = { sessionId: noSession, sessionEpoch: -1, forgotten: nothing }
 
 /**
- * What a broker keeps of the fetches of one consumer (KIP-227): from where each partition is read. A request
- * says only what has changed since the last one, and an answer only what there is, so that partitions in
- * which nothing happens cost nothing.
+ * The state that a broker keeps of one consumer's fetches (KIP-227): the position of each partition. A
+ * request names only the positions that have changed since the last request. An answer names only partitions
+ * that have news, so idle partitions cost nothing.
  *
- * A broker that has no room for sessions answers with none: each request is whole then.
+ * A broker without room for more sessions answers with no session. Each request is then complete.
  */
 export class FetchSession {
   #id = noSession
   #epoch = firstEpoch
-  /** What the broker knows, or will with the request under way, by topic and partition. */
+  /**
+   * The positions that the broker knows, or will know after the request under way, by topic and partition.
+   */
   readonly #known = new Map<string, Map<number, KnownPosition>>()
 
-  /**
-   * The next request, for what is to be read now. Tell `answered` or `lost` of it before there is another
-   * one.
-   */
+  /** Returns the next request for the wanted positions. Call `answered` or `lost` before the next one. */
   next(wanted: readonly FetchPosition[]): SessionRequest {
     const isWhole = this.#epoch === firstEpoch
     if (isWhole) this.#known.clear()
@@ -48,8 +49,8 @@ export class FetchSession {
   }
 
   /**
-   * The broker has answered; where it has lost the session, or takes it for another one, with nothing but
-   * that.
+   * Notes the broker's answer. If the broker has lost the session, or expects another epoch of it, the answer
+   * is an error of the session and nothing else. The next request is then complete.
    */
   answered({ errorCode, sessionId }: Pick<FetchAnswer, 'errorCode' | 'sessionId'>): void {
     if (errorCode === 0 && sessionId !== noSession) {
@@ -61,7 +62,10 @@ export class FetchSession {
     if (errorCode === 0 || errorCode === errorCodes.FETCH_SESSION_ID_NOT_FOUND) this.#id = noSession
   }
 
-  /** Nobody knows what the broker has heard: the next request is whole, and ends what there was. */
+  /**
+   * Notes that no answer came, so it isn't known which request the broker has got. The next request is
+   * complete, and ends the session so far.
+   */
   lost(): void {
     this.#epoch = firstEpoch
   }
@@ -97,7 +101,10 @@ export class FetchSession {
   }
 }
 
-/** Whether an answer says only that there is no such session (any more): the next request makes a new one. */
+/**
+ * Returns true if an answer says only that the session is gone or out of step. The next request starts a new
+ * one.
+ */
 export function isOfSession(errorCode: number): boolean {
   return (
     errorCode === errorCodes.FETCH_SESSION_ID_NOT_FOUND ||
@@ -106,9 +113,9 @@ export function isOfSession(errorCode: number): boolean {
 }
 
 /**
- * A broker fills an answer in the order in which it was told of the partitions, and where batches are large
- * only the first has room. In an order of our own those behind would wait for as long as there is enough
- * before them.
+ * Shuffles the partitions of a request. A broker fills an answer in the order of the partitions in the
+ * request, and with large batches only the first has room. In a fixed order, the last ones would get no data
+ * while the first ones fill every answer.
  */
 function shuffled<T>(all: T[]): T[] {
   for (let left = all.length - 1; left > 0; left--) {

@@ -10,17 +10,18 @@ export type TroubledPartition = {
 }
 
 export type Fetcher = {
-  /** Begins with the next request. Throws when the same partition is open already. */
+  /** Opens a partition, which is read from the next request on. Throws if the partition is open already. */
   open(order: FetchOrder): FetchHandle
   readonly troubled: readonly TroubledPartition[]
-  /** Closes all handles; resolves when nothing is under way any more. Never rejects. */
+  /** Closes all handles. Resolves when no request is under way any more. Never rejects. */
   stop(): Promise<void>
 }
 
 export type FetcherOptions = {
   readonly view: ClusterView
   /**
-   * How long a fetch may wait at a broker that had nothing the last time, in milliseconds. Asked before each.
+   * Returns the longest time that a fetch may wait at a broker that had nothing the last time, in
+   * milliseconds. Called before each such fetch.
    */
   readonly longestWaitMs: () => number
   readonly log: FetcherLog
@@ -29,19 +30,23 @@ export type FetcherOptions = {
 type FetcherLog = Record<'info' | 'warn' | 'error', (fields: object, message: string) => void>
 
 const tendEveryMs = 500
-/** Where a log ends that isn't read now is asked for after this time. */
+/** The age at which the known end of a log that isn't read now is looked up again. */
 const endKnownForMs = 5_000
 const listEveryMs = 2_000
 
 /**
- * Reads partitions from their leaders. What is wrong with one of them concerns no other: it waits, says so
- * once, and is tried again. A leader that moves is followed. No two requests are under way at one broker.
+ * Creates a fetcher, which reads partitions from their leaders. A partition with trouble holds up no other:
+ * it waits, is reported once, and is tried again. The fetcher follows a leader that moves. Each broker gets
+ * one fetch at a time.
  */
 export function createFetcher(options: FetcherOptions): Fetcher {
   return new LogFetcher(options)
 }
 
-/** For whoever finds at the beginning what a fetcher finds later. */
+/**
+ * Logs records that were deleted before they were read. Also used where a partition is started, which can
+ * find the same.
+ */
 export function logLostRecords(
   log: Pick<FetcherLog, 'error'>,
   { topic, partition }: { readonly topic: string; readonly partition: number },
@@ -53,7 +58,7 @@ export function logLostRecords(
   log.error({ topic, partition, from, to, lost: to - from }, message)
 }
 
-/** Logs that the log of a partition is another one than before: its position is no position in this one. */
+/** Logs that the log of a partition is another one than before, in which the old position means nothing. */
 export function logOtherLog(log: Pick<FetcherLog, 'error'>, fields: object): void {
   log.error(
     fields,
@@ -129,8 +134,8 @@ class LogFetcher implements Fetcher, HandleOwner {
   }
 
   /**
-   * Gives it to the loop of its leader. Under another leader, or another id of the topic, the log may be
-   * another one.
+   * Gives a handle to the loop of the broker that leads its partition. Under another leader epoch, or another
+   * topic id, the log may be another one, so the handle has to be checked.
    */
   #place(handle: PartitionHandle): void {
     const { topic, partition } = handle
@@ -172,7 +177,7 @@ class LogFetcher implements Fetcher, HandleOwner {
     return loop
   }
 
-  /** A broker that leads nothing here any more may be gone for good. */
+  /** Ends the loops of brokers that lead no open partition any more. Such a broker may be gone for good. */
   #endIdleLoops(): void {
     const led = new Set([...this.#handles.values()].map(({ nodeId }) => nodeId))
     for (const [nodeId, loop] of this.#loops) {
@@ -205,11 +210,11 @@ class LogFetcher implements Fetcher, HandleOwner {
 
   #check(handle: PartitionHandle): void {
     handle.mustCheck = true
-    // Where the topic was made anew, nobody has asked since.
+    // The topic may have been created again without anybody having asked since.
     void this.#view.refresh().then(() => this.#checkDue())
   }
 
-  /** Finds out of those that have to be checked whether their logs are still the same. */
+  /** Checks whether the logs of the handles with `mustCheck` are still the same. */
   async #checkDue(): Promise<void> {
     if (this.#isChecking) return
     const nowMs = Date.now()
@@ -261,7 +266,7 @@ class LogFetcher implements Fetcher, HandleOwner {
     this.wake(handle)
   }
 
-  /** Of what isn't read now, since it is paused: whoever measures lags wants to know where it ends. */
+  /** Looks up the ends of logs that aren't read now because they are paused. Lags are computed from them. */
   async #listEnds(nowMs: number): Promise<void> {
     if (this.#isListing || nowMs - this.#listedAtMs < listEveryMs) return
     const unknown = [...this.#handles.values()].filter(

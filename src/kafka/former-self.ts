@@ -2,17 +2,24 @@ import type { Partition } from './partition.ts'
 import type { StoredCommit } from './stored-commit.ts'
 
 export type FormerSelfOptions = {
-  /** Absent where the member isn't static: its partitions are given away when its session is over. */
+  /**
+   * The id of a static member. Absent if the member isn't static: the group gives the partitions of a killed
+   * process to others when its session is over.
+   */
   readonly instanceId: string | undefined
-  /** So long after a process has died nothing is under way any more of what it had begun. */
+  /**
+   * The time after the death of a process when none of its requests can be in flight any more, in
+   * milliseconds.
+   */
   readonly settleMs: number
   readonly log: { info(fields: object, message: string): void }
 }
 
 /**
- * What this member was before its process was killed. A static member that comes back is given its partitions
- * at once, when requests of before may still be at an endpoint: a newer value that is sent meanwhile could be
- * overtaken by an older one. Counted from the start of this process, which is after the death of the other.
+ * Decides whether requests of the killed predecessor process may still be in flight. A static member that
+ * comes back is given its partitions at once. An endpoint may still have requests of the killed process then.
+ * If a newer value were sent meanwhile, an older one could overtake it. The time counts from the start of
+ * this process, which is after the death of its predecessor.
  */
 export class FormerSelf {
   readonly #options: FormerSelfOptions
@@ -22,14 +29,14 @@ export class FormerSelf {
     this.#options = options
   }
 
-  /** Some partitions wait for it. */
+  /** True while some partitions wait for the predecessor's requests. */
   get isResting(): boolean {
     return [...this.#resting].some(({ isWaiting, isLost }) => isWaiting && !isLost)
   }
 
   /**
-   * It, or somebody before it, may have something in flight. `stored`: without the mark that its owner had
-   * finished.
+   * Returns true if the predecessor, or an earlier owner, may have requests in flight for the partition. If
+   * so, the partition counts as waiting for them. `stored`: a commit without the final mark.
    */
   mayHaveOut(partition: Partition, { offset }: StoredCommit): boolean {
     const { instanceId, settleMs, log } = this.#options

@@ -15,19 +15,19 @@ const fatalTypes: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Returns the error code by which a coordinator tells a member about itself; `undefined` for all other
- * errors.
+ * Returns the error code with which a coordinator rejects a member or its generation. Returns `undefined` for
+ * all other errors.
  */
 export function memberCodeOf(error: unknown): number | undefined {
   return memberCodes.get(typeOf(error))
 }
 
-/** Tells whether no later try can make a member of this process. */
+/** Returns true if the group will never accept a member of this process, however often it tries. */
 export function isFatalToMember(error: unknown): boolean {
   return fatalTypes.has(typeOf(error))
 }
 
-/** Returns kafkajs' name of a protocol error; an empty string for all other errors. */
+/** Returns kafkajs' name of a protocol error. Returns an empty string for all other errors. */
 export function typeOf(error: unknown): string {
   return error instanceof Error && 'type' in error && typeof error.type === 'string' ? error.type : ''
 }

@@ -8,11 +8,14 @@ import { ask, type WireRequest } from './wire.ts'
 import { within } from './within.ts'
 
 export type GroupLag = {
-  /** The records of each topic that the group has still to commit, without partitions that can't be read. */
+  /**
+   * The number of records that the group has still to commit, by topic. Partitions that can't be read don't
+   * count.
+   */
   readonly lag: ReadonlyMap<string, number>
-  /** The partitions that can't be read, as `TOPIC/PARTITION`, with the reason. */
+  /** The partitions that can't be read, as `TOPIC/PARTITION`, with the reasons. */
   readonly failures: ReadonlyMap<string, string>
-  /** The partitions that were asked about. */
+  /** The number of partitions that were asked about. */
   readonly partitions: number
 }
 
@@ -22,39 +25,41 @@ type Led = Place & { readonly leader: number }
 
 /** The most partitions of one OffsetFetch request: each answer may hold 4 KiB of metadata. */
 const commitsInRequest = 1_000
-/** A broker that hangs must not keep the lag of the other brokers' partitions from being read. */
+/**
+ * The longest wait for an answer. A broker that hangs must not hide the lag of the other brokers' partitions.
+ */
 const answerWithinMs = 5_000
 
 /**
- * Reads how many records a group has still to commit. A partition without a commit counts from the begin of
- * its log. Asks the brokers, so the figures hold whoever is in the group, and also while nobody is. Errors
+ * Reads how many records a group has still to commit. A partition without a commit counts from the start of
+ * its log. The figures come from the brokers, so they hold whoever is in the group, even if nobody is. Errors
  * belong to their partition.
  */
 export class GroupLagReader {
   readonly #opened: ReturnType<typeof openPartwiseCluster>
   readonly #coordinator: Coordinator
   readonly #groupId: string
-  /** A partition could not be read: its leader may be another one by now. */
+  /** True after a partition could not be read, because another broker may lead it by now. */
   #isStale = false
 
-  /** `topic`: any of the group's. */
+  /** Prepares the reader, which connects when it is first used. `topic`: any topic of the group. */
   constructor(kafka: Kafka, groupId: string, topic: string) {
     this.#groupId = groupId
     this.#opened = openPartwiseCluster(kafka)
     this.#coordinator = new Coordinator(kafka, groupId, topic)
   }
 
-  /** Rejects where no broker, or no coordinator, can be asked. */
+  /** Reads the lag of these topics. Rejects if no broker, or no coordinator, can be asked. */
   async read(topics: readonly string[]): Promise<GroupLag> {
     if (topics.length === 0) return { lag: new Map(), failures: new Map(), partitions: 0 }
     const failures = new Map<string, string>()
     const places = await this.#placesOf(topics)
-    // Commits first: a record that is settled in between must not make the lag negative.
+    // Commits come first, so that a record that is settled in between doesn't make the lag negative.
     const positions = await this.#positionsOf(places, failures)
     const ends = await this.#offsetsOf(places, 'end', failures)
     const isBehind = (place: Led): boolean =>
       (ends.get(nameOf(place)) ?? 0) > (positions.get(nameOf(place)) ?? 0)
-    // Only where something is left does it matter how much of it retention has removed.
+    // Only a partition with records left can have lost some of them to retention.
     const starts = await this.#offsetsOf(places.filter(isBehind), 'start', failures)
     const lag = new Map<string, number>()
     for (const place of places) {
@@ -88,7 +93,7 @@ export class GroupLagReader {
     )
   }
 
-  /** The committed offset of each partition, 0 where there is no commit. */
+  /** Reads the committed offset of each partition, 0 if there is no commit. */
   async #positionsOf(places: readonly Led[], failures: Map<string, string>): Promise<Map<string, number>> {
     const positions = new Map<string, number>()
     for (let start = 0; start < places.length; start += commitsInRequest) {

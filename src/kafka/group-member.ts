@@ -20,7 +20,9 @@ import type { Truncation } from './positions.ts'
 import type { StoredCommit } from './stored-commit.ts'
 import { UnitTenures } from './unit-tenures.ts'
 
-/** The member of a group behind `GroupConsumer`: it owns which partitions it has, and which of them leave. */
+/**
+ * The member of a group behind `GroupConsumer`, with the partitions that it owns and those that it leaves.
+ */
 export class GroupMember implements GroupConsumer {
   readonly #options: ConsumerOptions
   readonly #view: ClusterView
@@ -36,9 +38,9 @@ export class GroupMember implements GroupConsumer {
   readonly #formerSelf: FormerSelf
   readonly #committer: Committer
   readonly #gate = new Gate()
-  /** Counts joins: what was begun in an earlier one must not touch the partitions of this one. */
+  /** The number of joins. Work started in an earlier one must not touch the partitions of this one. */
   #joins = 0
-  /** What this member was given, and when: it tells the group, so that it keeps it. */
+  /** The units that this member was given, and when. Its claim says so, which lets it keep them. */
   #assigned: Pick<Claim, 'units' | 'sinceMs'> = { units: [], sinceMs: 0 }
 
   constructor(options: ConsumerOptions) {
@@ -156,7 +158,7 @@ export class GroupMember implements GroupConsumer {
     })
   }
 
-  /** Something may be in flight of it here: of what was lost, or of this process as it was before. */
+  /** Returns true if this process, or its predecessor, may have requests in flight for the partition. */
   #isBusyHere(partition: Partition, stored: StoredCommit): boolean {
     if (this.#leaving.has(partition.topic, partition.id)) return true
     return this.#joins === 1 && this.#formerSelf.mayHaveOut(partition, stored)
@@ -261,7 +263,7 @@ export class GroupMember implements GroupConsumer {
     }
   }
 
-  /** Asked for at each try to join. */
+  /** Returns the present claim. Called at each try to join. */
   #claim(): Omit<Claim, 'partitions'> {
     const busy = [...this.#owned.begun, ...this.#leaving.all]
     return {
@@ -274,7 +276,7 @@ export class GroupMember implements GroupConsumer {
   #joined({ isAnew, partitions: assignment }: Assigned): void {
     this.#joins++
     if (this.#joins > 1) this.#options.onRebalanced?.()
-    // Under a new name this member was out of the group: others may have had its partitions meanwhile.
+    // With a new member id, this member was out of the group. Others may have had its partitions meanwhile.
     if (isAnew) this.#lose(this.#owned.all)
     const before = new Set(this.#owned.all)
     const given = this.#options.topics.flatMap(({ topic }) =>
@@ -285,7 +287,7 @@ export class GroupMember implements GroupConsumer {
     const kept = new Set(given)
     this.#lose([...before].filter((partition) => !kept.has(partition)))
     const gained = given.filter((partition) => !before.has(partition)).length
-    // Of other topics it may have partitions of more units, where a ladder changes step by step.
+    // While a ladder changes step by step, the member may have more units of its other topics.
     const units = [...(assignment.get(this.#options.topics[0]?.topic ?? '') ?? [])]
     this.#assigned = { units, sinceMs: Date.now() }
     this.#options.onAssigned(unitsOf(given))
@@ -297,7 +299,7 @@ export class GroupMember implements GroupConsumer {
     this.#watch.joined()
     if (this.#leaving.size > 0) this.#committer.soon()
     this.#handover.takeOver(this.#owned.waiting)
-    // A static member that comes back is given what it had, though it may subscribe to other topics now.
+    // A static member that comes back gets its old partitions, even if it subscribes to other topics now.
     const isStatic = this.#options.instanceId !== undefined
     const topics = topicsOf(this.#options)
     if (isAnew && isStatic && isOfOtherTopics(assignment, topics)) this.#membership.joinAgain()
@@ -306,7 +308,7 @@ export class GroupMember implements GroupConsumer {
   #lose(lost: readonly Partition[]): void {
     for (const partition of lost) {
       this.#owned.remove(partition)
-      // Its next owner waits for the final commit.
+      // The next owner waits for the final commit.
       partition.lose(() => this.#committer.soon(), Date.now())
       if (!partition.isWaiting) this.#leaving.add(partition)
       if (partition.needsState) this.#units.lose(partition.id)
@@ -314,16 +316,13 @@ export class GroupMember implements GroupConsumer {
     this.#releaseUnits()
   }
 
-  /** Of the units that were lost, those of which nothing is out any more. */
+  /** Releases the lost units that have no leaving partition any more. */
   #releaseUnits(): void {
     const out = new Set(this.#leaving.all.map(({ id }) => id))
     this.#units.release((unit) => !out.has(unit))
   }
 
-  /**
-   * The group has gone on without this member, and gave its partitions to others: nothing more is begun of
-   * them.
-   */
+  /** Abandons all partitions: the group has gone on without this member, and has given them to others. */
   #expelled(): void {
     for (const partition of [...this.#owned.all, ...this.#leaving.all]) partition.goElsewhere()
     this.#lose(this.#owned.all)
@@ -348,8 +347,8 @@ export class GroupMember implements GroupConsumer {
   }
 
   /**
-   * Begins with the log that is there now; with all of its unit that needs the state which was made of the
-   * former one.
+   * Starts a partition again with its present log. If the partition needs the state of its unit, all such
+   * partitions of the unit start again, because that state was made from the former log.
    */
   #renew(partition: Partition, truncation: Truncation): void {
     this.#sayTruncated(partition, truncation)
@@ -361,10 +360,10 @@ export class GroupMember implements GroupConsumer {
     const fresh = renewed.map(({ topic, id }) => this.#owned.add(topic, id))
     for (const one of fresh) {
       if (one.topic !== partition.topic) continue
-      // The commit may be of the former log too.
+      // The commit may belong to the former log too.
       one.readsAnotherLog(truncation.at)
     }
-    // What waits of the former log is let go.
+    // The callback drops the records of the former log that wait.
     this.#options.onAssigned(unitsOf(this.#owned.all))
     this.#handover.takeOver(fresh)
   }

@@ -2,9 +2,9 @@ import { ByteReader, ByteWriter } from './bytes.ts'
 import type { WireRequest } from './wire.ts'
 
 /**
- * What a member asks its group's coordinator, in the versions up to the last ones that aren't flexible
- * (KIP-482). Each error code is left where the broker has put it. Source: the Kafka protocol, and KIP-345 for
- * what concerns instance ids.
+ * The requests of a member to its group's coordinator, in the versions up to the last ones that aren't
+ * flexible (KIP-482). Error codes stay where the broker has put them. Source: the Kafka protocol, and KIP-345
+ * for instance ids.
  */
 
 const apiKeys = {
@@ -18,7 +18,7 @@ const apiKeys = {
   DescribeGroups: 15,
 } as const
 
-/** Who asks: the coordinator refuses those whose id or generation has passed. */
+/** The member that sends a request. The coordinator refuses an id or a generation that is out of date. */
 export type Identity = {
   readonly memberId: string
   readonly generationId: number
@@ -49,7 +49,7 @@ function request<A>(
   }
 }
 
-/** Since which version of a request a member may have an instance id: brokers of Kafka 2.3 and later. */
+/** The version of each request from which a member may have an instance id: Kafka 2.3 and later. */
 const withInstance = { join: 5, sync: 3, heartbeat: 3, leave: 3, commit: 7 } as const
 
 function versions(
@@ -83,7 +83,7 @@ export type JoinRequest = {
   readonly sessionTimeoutMs: number
   readonly rebalanceTimeoutMs: number
   readonly protocol: string
-  /** The member's subscription, as the protocol of consumers has it. */
+  /** The member's subscription, in the format of the consumer protocol. */
   readonly metadata: Buffer
 }
 
@@ -93,11 +93,11 @@ export type JoinAnswer = Answer & {
   readonly generationId: number
   readonly leaderId: string
   readonly memberId: string
-  /** Of all members, for the leader alone. */
+  /** All members of the group, if this member leads it. Empty for the others. */
   readonly members: readonly JoinedMember[]
 }
 
-/** A broker holds the answer back until all members have joined. */
+/** The extra time for the answer to a join, which a broker holds back until all members have joined. */
 const joinSlackMs = 5_000
 
 export function joinGroup(join: JoinRequest): WireRequest<JoinAnswer> {
@@ -131,7 +131,7 @@ export function joinGroup(join: JoinRequest): WireRequest<JoinAnswer> {
 
 export type SyncAnswer = Answer & { readonly assignment: Buffer }
 
-/** `assignments`: by member id, from the leader; empty from all others. */
+/** Asks for the member's assignment. `assignments`: by member id, from the leader. Empty from all others. */
 export function syncGroup(
   groupId: string,
   { memberId, generationId, instanceId }: Identity,
@@ -170,7 +170,10 @@ export function heartbeat(
   )
 }
 
-/** For a member by its id; or for whoever has the instance id, where the member id is empty. */
+/**
+ * Removes a member from the group, by its member id. If the member id is empty, removes whichever member has
+ * the instance id.
+ */
 export function leaveGroup(
   groupId: string,
   { memberId, instanceId }: Pick<Identity, 'memberId' | 'instanceId'>,
@@ -201,7 +204,7 @@ export type DescribedMember = {
   readonly memberId: string
   readonly instanceId: string | null
   readonly clientId: string
-  /** Its subscription at its last join. Empty while the group joins anew. */
+  /** The member's subscription at its last join. Empty while the group is joining again. */
   readonly metadata: Buffer
 }
 
@@ -247,7 +250,8 @@ export type CommitEntry = {
   readonly partition: number
   readonly offset: number
   /**
-   * In which the record before the offset was written; -1 where that isn't known, or the broker keeps none.
+   * The leader epoch in which the record before the offset was written. -1 if it isn't known, or the broker
+   * keeps none.
    */
   readonly leaderEpoch: number
   readonly metadata: string | null
@@ -270,7 +274,7 @@ export function commitOffsets(
     (out, version) => {
       out.string(groupId).int32(generationId).string(memberId)
       if (version >= withInstance.commit) out.string(instanceId ?? null)
-      // As long as the broker keeps them by default.
+      // The broker keeps commits for its default time.
       if (version < 5) out.int64(-1)
       out.array([...Map.groupBy(entries, ({ topic }) => topic)], ([topic, ofTopic]) => {
         out.string(topic).array(ofTopic, ({ partition, offset, leaderEpoch, metadata }) => {

@@ -1,18 +1,18 @@
 import { decodeCommitMetadata, encodeCommitMetadata } from './commit-metadata.ts'
 import type { GroupCommit } from './group-state.ts'
 
-/** Where a group stands in a partition. */
+/** The position of a group in a partition. */
 export type GroupPlace = {
   readonly topic: string
   readonly partition: number
-  /** -1: nowhere yet. */
+  /** The committed offset. -1 if there is none yet. */
   readonly offset: number
-  /** Of the records from `offset` on, those that are settled. */
+  /** The offsets above `offset` whose records are settled. */
   readonly settledAbove: ReadonlySet<number>
-  /** Whoever read it has finished all that it had begun. */
+  /** True if the last owner has finished all that it had started, or if there was none. */
   readonly isFinal: boolean
   readonly epoch: number
-  /** Of the log that the offset is of, where it is known. */
+  /** The topic id of the log that the offset belongs to, if known. */
   readonly topicId: string | undefined
 }
 
@@ -31,7 +31,10 @@ export function placeOf({ topic, partition, offset: text, metadata }: GroupCommi
   }
 }
 
-/** What `placeOf` reads as the same place. Of what is settled far above the offset nothing is remembered. */
+/**
+ * Returns a commit that `placeOf` reads as this place. Leaves out settled offsets that are too far above the
+ * offset.
+ */
 export function commitOf({
   topic,
   partition,

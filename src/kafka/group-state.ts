@@ -3,9 +3,9 @@ import { type Admin, AssignerProtocol, type Broker, type Kafka, type MemberDescr
 import { openCluster } from './open-cluster.ts'
 import { isProtocolError } from './protocol-error.ts'
 
-/** Looks at a group, and sets its offsets, without being a member of it. */
+/** Functions that read a group, and set its offsets, without being a member of it. */
 
-/** What a group has for a partition; offset -1 where it has nothing. */
+/** A group's commit for a partition. The offset is -1 if there is none. */
 export type GroupCommit = {
   readonly topic: string
   readonly partition: number
@@ -15,14 +15,14 @@ export type GroupCommit = {
 
 const lookAgainMs = 250
 /**
- * A commit carries up to 4 KiB of metadata, and a broker writes those of one request as one batch of at most
- * 1 MB.
+ * The most commits of one request. A commit has up to 4 KiB of metadata, and a broker writes the commits of a
+ * request as one batch of at most 1 MB.
  */
 const commitsInRequest = 100
 
 /**
- * One for each partition, also where there is none. A coordinator that is being made, or loads its groups, is
- * waited for.
+ * Reads the commits of all partitions of these topics, with offset -1 where there is none. Waits for a
+ * coordinator that is being created, or loads its groups.
  */
 export async function readCommits(
   admin: Admin,
@@ -48,12 +48,12 @@ const notYet: ReadonlySet<string> = new Set([
   'NOT_COORDINATOR_FOR_GROUP',
 ])
 
-/** While a group is being joined it doesn't tell what its members read. */
+/** The states in which a group doesn't report what its members read, because they are joining. */
 const joining: ReadonlySet<string> = new Set(['PreparingRebalance', 'CompletingRebalance'])
 
 /**
- * Who is in the group, and reads some of the topics or may do so. While it is being joined it is asked again,
- * for `patienceMs`; then all its members count.
+ * Returns the group's members that read some of the topics, or may do so. While the group is joining, asks
+ * again for `patienceMs`. After that, a member whose topics the group doesn't report counts too.
  */
 export async function readMembers(
   admin: Admin,
@@ -80,8 +80,8 @@ function mayRead({ memberMetadata }: MemberDescription, topics: ReadonlySet<stri
 }
 
 /**
- * As the tools of Kafka set offsets: by no member, in no generation. Brokers take that only while the group
- * has no member.
+ * Commits as no member and in no generation, like Kafka's own tools. Brokers accept that only while the group
+ * has no members.
  */
 export async function commitAsNobody(
   kafka: Kafka,
@@ -94,7 +94,7 @@ export async function commitAsNobody(
   const { cluster } = opened
   try {
     await cluster.connect()
-    // So that the brokers needn't tell about all.
+    // With one topic, the brokers needn't report all topics.
     await cluster.addTargetTopic(first.topic)
     const coordinator = await cluster.findGroupCoordinator({ groupId })
     for (let start = 0; start < commits.length; start += commitsInRequest)

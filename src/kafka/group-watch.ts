@@ -10,12 +10,13 @@ export type GroupWatchOptions = {
   readonly topics: readonly string[]
   readonly ownMemberId: () => string | undefined
   /**
-   * Whether a member with this instance id was a process of this worker, for which there is none any more.
+   * Returns true if an instance id belongs to a former process of this worker, because the worker runs fewer
+   * processes now.
    */
   readonly isFormerProcess: ((instanceId: string) => boolean) | undefined
   /**
-   * So long after the start of this process nothing is under way any more of what those had begun that ran
-   * before it.
+   * The time after the start of this process when no request of earlier processes can be in flight any more,
+   * in milliseconds.
    */
   readonly settleMs: number
   readonly log: Record<'info' | 'warn' | 'error', (fields: object, message: string) => void>
@@ -24,7 +25,7 @@ export type GroupWatchOptions = {
 const againMs = 60_000
 const afterTroubleMs = 5_000
 
-/** Who else is in the group, as it is after its last join. */
+/** Watches who else is in the group, as of its last join. */
 export class GroupWatch {
   readonly #options: GroupWatchOptions
   #look: Promise<Described> | undefined
@@ -36,20 +37,20 @@ export class GroupWatch {
     this.#options = options
   }
 
-  /** Topics of others who share the group by mistake; empty where there are none. Sorted. */
+  /** The topics of other installations that share the group by mistake, sorted. Empty if there are none. */
   get foreign(): readonly string[] {
     return this.#foreign
   }
 
-  /** The group has a new generation. */
+  /** Looks at the group again, because it has a new generation. */
   joined(): void {
     this.#look = undefined
     void this.#lookAround()
   }
 
   /**
-   * What the others came with to the last join; `undefined` while the group joins again, and has none to
-   * show.
+   * Returns the claims of the other members at the last join. Returns `undefined` while the group is joining
+   * again, and can't report any.
    */
   async claims(): Promise<readonly Claim[] | undefined> {
     const { state, members } = await this.#described()
@@ -70,7 +71,7 @@ export class GroupWatch {
     return members.filter(({ memberId }) => memberId !== own)
   }
 
-  /** Asked for once a generation, by whoever is first. */
+  /** Returns the description of the group. Asks once a generation, at the first call. */
   async #described(): Promise<Described> {
     this.#look ??= this.#describe()
     const look = this.#look
@@ -120,7 +121,10 @@ export class GroupWatch {
     return true
   }
 
-  /** Gives how many are to be taken out later. */
+  /**
+   * Removes former processes of this worker from the group, once nothing of theirs can be in flight. Returns
+   * how many have to be removed later.
+   */
   async #dismiss(members: readonly DescribedMember[]): Promise<number> {
     const { coordinator, groupId, isFormerProcess, settleMs, log } = this.#options
     const former = members.flatMap(({ instanceId }) =>
