@@ -8,8 +8,8 @@ import { StartError } from './start-error.ts'
 const lookEveryMs = 2_000
 
 /**
- * Follows the tokens of the file. A faulty edit is refused, and those before stay in force; so they do while the
- * file is away. A file that was emptied lets nobody in. Throws where there are none to begin with.
+ * Follows the tokens of the file. After a faulty edit, and while the file is missing, the previous tokens
+ * stay in force. A file that was emptied lets nobody in. Throws if there are no tokens to begin with.
  */
 export async function openTokens(
   { admin: { tokensFile } }: Config,
@@ -56,7 +56,7 @@ export async function openTokens(
 
 type ReadFile = { readonly tokens: readonly Token[]; readonly version: string }
 
-/** A text says why it can't be used. */
+/** Reads the file. Returns a text that says why if it can't be used. */
 async function read(path: string): Promise<ReadFile | string> {
   try {
     const { mtimeMs, size } = await stat(path)
@@ -67,7 +67,7 @@ async function read(path: string): Promise<ReadFile | string> {
   }
 }
 
-/** What `sluice admin token create` prints. */
+/** Creates a token. Returns the lines that `sluice admin token create` prints. */
 export function newToken(name: string, given: string): string[] {
   const right = rights.find((known): known is AdminRight => known === given)
   if (right === undefined) throw new StartError(`--right is one of ${rights.join(', ')}.`)

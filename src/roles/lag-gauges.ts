@@ -9,22 +9,27 @@ import type { CommonMetrics } from '../telemetry/common-metrics.ts'
 import type { Part } from './parts.ts'
 import { topicNames } from './settings.ts'
 
-/** Every process reads the whole group, so it asks the less often the more partitions there are. */
+/**
+ * The shortest interval between two readings. Every process reads the whole group, so the interval grows with
+ * the number of partitions.
+ */
 const leastEveryMs = 15_000
 const msEachPartition = 5
-/** Topics are listed this often, for retry topics of an earlier ladder. */
+/** How often topics are listed, to find retry topics of an earlier ladder. */
 const listEveryMs = 600_000
 const stopWithinMs = 500
 
-/** Returns the wait until the next reading of a group with so many partitions. `chance`: 0 to 1, against herds. */
+/**
+ * Returns the wait until the next reading of a group with this many partitions. `chance`: 0 to 1, which keeps
+ * processes from reading all at once.
+ */
 export function lagWaitMs(partitions: number, chance: number): number {
   return Math.max(leastEveryMs, partitions * msEachPartition) * (0.9 + 0.2 * chance)
 }
 
 /**
- * Shows the lag of the whole group as the brokers have it, also while no worker runs and nobody else would. A
- * topic of which no partition can be read has no series. What can't be read is logged once, until all of it can
- * be read again.
+ * Shows the lag of the whole group as the brokers know it, even while no worker runs. A topic without a
+ * readable partition has no series. Failures are logged once, until everything can be read again.
  */
 export async function openGroupLag(deps: {
   kafka: ReturnType<typeof createKafka>
