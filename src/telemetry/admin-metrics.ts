@@ -1,10 +1,10 @@
 import { collectDefaultMetrics, Counter, Registry } from 'prom-client'
 import { type CommonMetrics, createCommonMetrics } from './common-metrics.ts'
 
-/** The table of metrics of `sluice admin`. Labels come from closed lists. */
+/** The metrics of `sluice admin`. Labels come from closed lists. */
 export type AdminMetrics = ReturnType<typeof createAdminMetrics>
 
-/** `beside`: those of a worker in the same process, which they are added to. */
+/** Creates the metrics. `beside`: those of a worker in the same process, to which they are added. */
 export function createAdminMetrics(beside: CommonMetrics & { registry: Registry } = ownMetrics()) {
   const { registry } = beside
   return {

@@ -1,7 +1,10 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client'
 import { createCommonMetrics } from './common-metrics.ts'
 
-/** What the index of the delivery log tells. `common`: what a worker beside it tells as well. */
+/**
+ * The metrics of the delivery log's index. `common`: those that a worker has as well; absent when it shares a
+ * registry.
+ */
 export type LogMetrics = ReturnType<typeof createLogMetrics>
 
 export function createLogMetrics(shared?: { registry: Registry }) {

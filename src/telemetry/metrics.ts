@@ -4,10 +4,10 @@ import { TallyCounter, TallyHistogram } from './metric-tally.ts'
 import { noticeMetrics } from './notice-metrics.ts'
 
 /**
- * The worker's part of the one table of metrics; that of the gateway and what both tell lie beside it, and
- * `docs/metrics.md` is made of all. Labels come from closed lists, so a series count never grows with
- * customers; `perDestination` adds a destination label to the two counters that SREs ask it of. Where several
- * processes are read as one, values are added up, or go by `aggregator`.
+ * The metrics of the worker. Those of the gateway, and those of both, are in files beside this one, and
+ * `docs/metrics.md` is made from all. Labels come from closed lists, so the number of series never grows with
+ * customers. `perDestination` adds a destination label to those metrics for which SREs ask for it. When
+ * several processes are read as one, values are added up, or merged by `aggregator`.
  */
 export type Metrics = ReturnType<typeof createMetrics>
 
