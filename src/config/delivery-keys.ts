@@ -2,7 +2,7 @@ import { isIP, isIPv4, isIPv6 } from 'node:net'
 import { boolean, bytes, cidrs, duration, integer, optionalText, texts } from './key.ts'
 import { SECOND, MINUTE, HOUR, MIB } from './units.ts'
 
-/** The parts of the table that are about requests to URLs, and when there are fewer of them. */
+/** The settings of requests to URLs, and of the breaker that slows them. */
 export const deliveryKeys = {
   delivery: {
     timeout: duration({
@@ -121,7 +121,7 @@ export const deliveryKeys = {
   },
 } as const
 
-/** As `Resolver.setServers` of `node:dns` reads it. */
+/** Returns true for an address that `Resolver.setServers` of `node:dns` accepts. */
 function isDnsServer(item: string): boolean {
   if (isIP(item) !== 0) return true
   const match = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/.exec(item)

@@ -3,8 +3,8 @@ import { isPlainUrl } from './plain-url.ts'
 import { SECOND, MINUTE, HOUR, KIB, MIB } from './units.ts'
 
 /**
- * The part of the table that is about the delivery log: what is written, its index, and the ClickHouse in the
- * place of that.
+ * The settings of the delivery log: what is written, its index, and the ClickHouse that can replace the
+ * index.
  */
 export const deliveryLogKeys = {
   attempts: {

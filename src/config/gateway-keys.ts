@@ -1,7 +1,7 @@
 import { boolean, bytes, cidrs, duration, integer, text } from './key.ts'
 import { SECOND, MINUTE, MIB } from './units.ts'
 
-/** Of `sluice gateway`. */
+/** The settings of `sluice gateway`. */
 export const gatewayKeys = {
   host: text({
     default: '0.0.0.0',

@@ -4,15 +4,15 @@ import { isPlainUrl } from './plain-url.ts'
 import { SECOND, MINUTE, KIB, MIB } from './units.ts'
 
 const defaultTopicPrefix = 'sluice.'
-/** The default group of the default prefix; before groups followed the prefix, that of every prefix. */
+/** The default group of the default prefix. It used to be the default of every prefix. */
 export const plainGroupId = 'sluice'
 
-/** The group of an installation that sets none: no two prefixes have the same. */
+/** Returns the default group for a topic prefix. No two prefixes have the same group. */
 export function groupIdFor(topicPrefix: string): string {
   return topicPrefix === defaultTopicPrefix ? plainGroupId : `${topicPrefix}workers`
 }
 
-/** Of the connection to the brokers, the group and the log in. */
+/** The settings of the connection to the brokers, the group and the login. */
 export const kafkaKeys = {
   brokers: texts({
     default: [],
@@ -143,7 +143,7 @@ export const kafkaKeys = {
   }),
 } as const
 
-/** Of a SASL OAUTHBEARER message. Source: RFC 7628, section 3.1. */
+/** Returns true for an extension of a SASL OAUTHBEARER message. Source: RFC 7628, section 3.1. */
 function isExtension(item: string): boolean {
   return /^[A-Za-z]+=[\x20-\x7e]+$/.test(item) && !item.startsWith('auth=')
 }

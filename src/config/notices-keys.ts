@@ -1,7 +1,7 @@
 import { duration, integer, text } from './key.ts'
 import { SECOND, MINUTE, HOUR } from './units.ts'
 
-/** The part of the table that is about notices. */
+/** The settings of notices. */
 export const noticesKeys = {
   notices: {
     source: text({

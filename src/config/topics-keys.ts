@@ -1,6 +1,6 @@
 import { boolean, choice, integer } from './key.ts'
 
-/** Of the layout of the topics. */
+/** The settings of the topics' layout. */
 export const topicsKeys = {
   partitions: integer({
     default: 12,
