@@ -36,10 +36,7 @@ export function createGatewayObserver({
     return series
   }
 
-  /**
-   * Logs messages that were left out. Their requests are answered 200 and few clients read the rest of the
-   * answer, so operators need to know.
-   */
+  /** Logs left-out messages for operators. Their requests are answered 200, and few clients read further. */
   function tell(subject: string, count: number, write: (count: number) => void): void {
     const last = reported.get(subject)
     const nowMs = now()
