@@ -35,7 +35,7 @@ export const kafkaKeys = {
       expected: 'up to 200 of A-Z a-z 0-9 . _ -',
     },
     description:
-      'The name of this worker in its group (static membership). It is unique in the group, and the same after a restart, as the name of a pod of a StatefulSet. ' +
+      'The name of this worker in its group (static membership). It must be unique in the group and stay the same after a restart, like the name of the pod of a StatefulSet. ' +
       'A restart within the session moves no partition. A worker that stops and does not come back keeps its partitions until its session is over: ' +
       'set `kafka.leaveOnStop` where names do not come back, as where an autoscaler takes pods away. ' +
       'When two workers run with the same name the first one ends with an error. Process N is the member NAME-N of the group.',

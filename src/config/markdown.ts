@@ -5,8 +5,8 @@ const introduction = `# Configuration
 Generated from \`src/config/schema.ts\` by \`npm run generate\`.
 
 Each key is a variable of the environment and a flag: \`kafka.groupId\` is \`SLUICE_KAFKA_GROUP_ID\` and
-\`--kafka-group-id\`. A flag wins over a variable, a variable over the default; an empty variable counts as unset. All
-faults are told at once, and a \`SLUICE_\` variable that isn't listed here is one of them. Secrets have no flag, since
+\`--kafka-group-id\`. A flag wins over a variable, a variable over the default; an empty variable counts as unset. Sluice
+reports all faults at once, and a \`SLUICE_\` variable that isn't listed here is one of them. Secrets have no flag, since
 arguments can be read by every process of the machine. \`sluice config\` shows what is in effect and where it is from.
 
 A duration is a whole number with \`ms\`, \`s\`, \`m\` or \`h\`, a size one with \`B\`, \`KiB\`, \`MiB\` or \`GiB\`.

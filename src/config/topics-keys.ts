@@ -14,7 +14,7 @@ export const topicsKeys = {
     min: 1,
     max: 1000,
     description:
-      'Which generation of the topics that only Sluice writes is in use. Each growth makes a new one, and says what to set here. The start fails where this is not the last generation.',
+      'Which generation of the topics that only Sluice writes is in use. Each growth makes a new one, and prints the value to set here. The start fails where this is not the last generation.',
   }),
   replication: integer({ default: 3, min: 1, max: 15, description: 'Copies of each partition.' }),
   minInsync: integer({
