@@ -5,7 +5,7 @@ export class Successes<D> {
   next: Successes<D> | undefined
   second = 0
   written = 0
-  /** One success in `every` gets a record. */
+  /** How rare records are: one success in `every` gets a record. */
   every = 1
   /** How many successes since the last record have none. */
   unlogged = 0

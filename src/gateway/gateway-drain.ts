@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 
 const pollMs = 20
-/** When no request has been open for this long, only unused connections are left. */
+/** How long no request must have been open until only unused connections are left. */
 const quietMs = 200
 
 /** Counts the open requests of a server, and stops the server once they are answered. */

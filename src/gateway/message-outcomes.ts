@@ -17,7 +17,7 @@ type Rejected = {
 /** The most messages that an answer names. It counts all. */
 export const maxRejectedNamed = 100
 
-/** What became of the messages of a request. It is reported to the observer only once the messages count. */
+/** The outcomes of a request's messages. They are reported to the observer only once the messages count. */
 export class MessageOutcomes {
   coalesced = 0
   lostDigits = 0

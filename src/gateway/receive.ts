@@ -36,7 +36,7 @@ const leastPieceBytes = 32
 const firstBytes = 4 * 1_024
 
 /**
- * What to do with a body: keep it, refuse it for a reason that the head shows, or discard it because nobody
+ * The treatment of a body: it is kept, refused for a reason that the head shows, or discarded because nobody
  * needs it.
  */
 export type Reception = 'keep' | 'discard' | Answer

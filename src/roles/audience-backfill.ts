@@ -121,8 +121,7 @@ type RunOptions = {
 }
 
 /**
- * What became of the mark that the destination needs a backfill: there was none, it was taken down, or it
- * stays.
+ * The fate of the mark that the destination needs a backfill: there was none, it was taken down, or it stays.
  */
 type MarkEnd = 'none' | 'down' | 'stays'
 
@@ -139,7 +138,7 @@ function markLines(mark: MarkEnd, { destinationId, spaceId }: BackfillOptions): 
   }
 }
 
-/** One run of the command. It may continue an earlier, interrupted run. */
+/** A run of the command. It may continue an earlier, interrupted run. */
 class Run {
   readonly #given: RunOptions
   readonly #filter: StateFilter

@@ -12,7 +12,7 @@ import { openWriter } from './writer.ts'
 
 type Log = Parameters<typeof createKafka>[1]
 
-/** One change, given by flags. A flag that was not given is `undefined`. */
+/** A change, given by flags. A flag that was not given is `undefined`. */
 export type ChangeFlags = {
   audience: string | undefined
   trait: string | undefined

@@ -60,7 +60,7 @@ export type WorkerOptions = {
 /** A member of the consumer group, with everything that delivers the records that it reads. */
 export type Member = {
   metrics: Registry
-  /** Those of the metrics that a gateway in the same process has as well. */
+  /** The metrics that a gateway in the same process has as well. */
   common: CommonMetrics & { registry: Registry }
   /** Returns the catalog in force. */
   catalog(): Catalog

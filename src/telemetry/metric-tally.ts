@@ -12,7 +12,7 @@ import {
  * when prom-client is.
  */
 
-/** One series of a counter. */
+/** A series of a counter. */
 export class CountedSeries {
   /** The part of the count that prom-client doesn't have yet. */
   unreported = 0
@@ -53,7 +53,7 @@ export class TallyCounter<L extends string> {
   }
 }
 
-/** One series of a histogram. */
+/** A series of a histogram. */
 export class ObservedSeries {
   readonly #bounds: readonly number[]
   /**
