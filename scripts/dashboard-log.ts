@@ -54,7 +54,8 @@ export const logBoard: Board = {
     },
     {
       title: 'Admin API',
-      about: 'Answered requests, a second, by status. Many 401: somebody tries tokens, or has an old one.',
+      about:
+        'Answered requests, a second, by status. Many 401 mean that somebody guesses tokens or uses an old one.',
       unit: 'cps',
       queries: [rate('sluice_admin_requests_total', 'status')],
     },

@@ -1,8 +1,8 @@
 import { runCommand } from './commands/program.ts'
 
-/** argv → command → role → run → exit code. */
+/** The entry of the program: argv → command → role → run → exit code. */
 
-/** Results go to standard output, how far it is to standard error. */
+/** The screen for progress: standard error. Results go to standard output. */
 const screen = {
   isTerminal: process.stderr.isTTY && process.env['TERM'] !== 'dumb',
   columns: () => process.stderr.columns,
@@ -12,8 +12,8 @@ const screen = {
 }
 
 /**
- * Who reads an output may have seen enough, as `head` has. Results are written when the work is done: without
- * a reader of them the process ends. How far it is it tells nobody then, and goes on.
+ * Handles outputs whose reader has closed them, as `head` does. Results are written at the end of the work,
+ * so the process exits when nobody reads them. Without a reader of the progress, it goes on and shows none.
  */
 function outliveReaders(): void {
   process.stdout.on('error', (error) => {

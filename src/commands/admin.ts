@@ -4,7 +4,7 @@ import { newToken } from '../roles/admin-tokens.ts'
 import { runRole } from './run-role.ts'
 import type { CommandTools, Flags } from './tools.ts'
 
-/** `sluice admin …` */
+/** Adds `sluice admin …`. */
 export function addAdminCommands({ command, configOf }: CommandTools): void {
   const shown = { adminPort: '--port' }
   const about = 'answer the HTTP API of replays and of who did what; docs/admin-api.md'

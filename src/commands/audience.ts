@@ -4,7 +4,7 @@ import { syncAudience } from '../roles/audience-sync.ts'
 import { changeAudience } from '../roles/change-audience.ts'
 import { type CommandTools, type Flags, textOf } from './tools.ts'
 
-/** `sluice audience …` */
+/** Adds `sluice audience …`. */
 export function addAudienceCommands(tools: CommandTools): void {
   const parent = tools.program
     .command('audience')

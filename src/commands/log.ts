@@ -27,7 +27,7 @@ Examples:
   sluice log search --reason expired --since 2026-01-31T00:00:00Z --until 2026-02-01T00:00:00Z
 `
 
-/** `sluice log …` */
+/** Adds `sluice log …`. */
 export function addLogCommands(tools: CommandTools): void {
   const { program, command, configOf } = tools
   const parent = program
@@ -147,7 +147,7 @@ function searchFlags(flags: Flags): SearchFlags {
   }
 }
 
-/** Runs a command that tells something, or that there is nothing to be told: with exit code 3. */
+/** Runs a command and prints its lines. The exit code is 3 when it found nothing. */
 async function tell(
   { once }: CommandTools,
   flags: Flags,
@@ -160,7 +160,7 @@ async function tell(
   })
 }
 
-/** What a search of the delivery log can be narrowed by. */
+/** Adds the options that narrow a search of the delivery log. */
 function logFilter(made: Command): Command {
   return made
     .option('--since <time>', 'from then on: 15m, 24h, 7d ago, or a time as ISO 8601 (default: 1h)')

@@ -66,7 +66,7 @@ Every setting has a variable (SLUICE_KAFKA_BROKERS) and a flag (--kafka-brokers)
     )
 }
 
-/** Says what a command failed of, and gives the exit code. */
+/** Writes why a command failed, and returns the exit code. */
 function tellFailure(error: unknown): number {
   // Commander has written its own message; a wrong use is exit code 2, help asked for is 0.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2

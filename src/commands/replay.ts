@@ -4,7 +4,7 @@ import { type CommandTools, type Flags, textOf } from './tools.ts'
 
 const times = 'ISO 8601; a date alone is its midnight in UTC'
 
-/** `sluice replay …` */
+/** Adds `sluice replay …`. */
 export function addReplayCommands(tools: CommandTools): void {
   const parent = tools.program
     .command('replay')
@@ -54,7 +54,7 @@ Those that it has had come again, with the messageId that they had. docs/replay.
     )
 }
 
-/** A command that has replays made. */
+/** Adds a command that creates replays. */
 function replayCommand(
   { command, once, screen }: CommandTools,
   parent: Command,
@@ -95,7 +95,7 @@ function replayCommand(
 
 type Lookup = (run: Parameters<typeof listReplays>[0], id: string, how: ReplayLookup) => Promise<string[]>
 
-/** Commands about replays that there are. */
+/** Returns a function that adds a command about existing replays. */
 function lookupsOf(
   { command, once, screen }: CommandTools,
   parent: Command,

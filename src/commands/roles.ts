@@ -7,7 +7,7 @@ import { startWorker } from '../roles/worker.ts'
 import { runRole } from './run-role.ts'
 import { type CommandTools, type Flags, writeError } from './tools.ts'
 
-/** `sluice up`, `sluice worker` and `sluice gateway` */
+/** Adds `sluice up`, `sluice worker` and `sluice gateway`. */
 export function addRoleCommands(tools: CommandTools): void {
   const { command, configOf } = tools
   command(

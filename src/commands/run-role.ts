@@ -8,31 +8,30 @@ import { stopRequested } from '../roles/shutdown.ts'
 import { StartError } from '../roles/start-error.ts'
 import { createLogger } from '../telemetry/logger.ts'
 
-/** Resolves once it has started. */
+/** A role. It resolves once it has started. */
 export type Role = (options: RoleOptions) => Promise<void>
 
 export type RoleOptions = {
   config: Config
   log: Logger
   /**
-   * Takes what the role starts: it is stopped when the role is over, and also where the rest of it can't be
-   * started.
+   * Takes the parts that the role starts. They are stopped when the role ends, and also when its start fails.
    */
   parts: Parts
-  /** Says so, and ends the process with exit code 1: at once, or when `ended` has resolved. */
+  /** Reports an error, and ends the process with exit code 1: at once, or once `ended` has resolved. */
   onFatal: (error: Error, ended?: Promise<void>) => void
 }
 
 /**
- * Where a process is one of several with one output: the one that starts the others, or the number of one of
- * those.
+ * The place of a process among several that share an output: the primary, which starts the others, or the
+ * number of one of those.
  */
 export type ProcessPlace = 'primary' | number
 
 /**
- * Starts a role and runs it until SIGINT or SIGTERM; a second signal doesn't wait. A start that fails, or
- * that a signal comes into, stops what it had started, which has a limit. One of several processes tells its
- * primary why it ends, instead of saying so itself, and stops in good order when the primary is gone.
+ * Starts a role and runs it until SIGINT or SIGTERM. A second signal ends it at once. When the start fails or
+ * a signal arrives during it, the parts that have started are stopped, within a time limit. A forked process
+ * reports to its primary why it ends instead of logging it, and stops in good order when the primary is gone.
  */
 export async function runRole(role: Role, config: Config, place?: ProcessPlace): Promise<never> {
   const isForked = typeof place === 'number'
@@ -44,7 +43,7 @@ export async function runRole(role: Role, config: Config, place?: ProcessPlace):
     process.exit(code)
   }
   let failing: Promise<never> | undefined
-  // What follows from the first failure would only mislead.
+  // Reports only the first failure, since those that follow from it would mislead.
   const fail = (error: unknown, ended?: Promise<unknown>): Promise<never> =>
     (failing ??= endWith(error, ended))
   async function endWith(error: unknown, ended?: Promise<unknown>): Promise<never> {
@@ -81,7 +80,7 @@ export async function runRole(role: Role, config: Config, place?: ProcessPlace):
   return exit(0)
 }
 
-/** To the person at the terminal when something around the program is in the way; else into the log. */
+/** Reports an error: on the terminal if its cause is outside of the program, else in the log. */
 function say(error: unknown, log: Logger): void {
   if (error instanceof StartError) process.stderr.write(`sluice: ${error.message}\n`)
   else log.fatal({ err: error }, 'sluice can not go on')

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { sendMessages } from '../roles/send.ts'
 import type { CommandTools, Flags } from './tools.ts'
 
-/** `sluice send` */
+/** Adds `sluice send`. */
 export function addSendCommand({ command, once }: CommandTools): void {
   command('send', 'produce messages to the events topic, as an upstream service would')
     .argument('[message]', 'a message as JSON; without it, one message a line is read from standard input')

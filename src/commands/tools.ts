@@ -8,39 +8,39 @@ import type { Screen } from '../roles/progress.ts'
 import { StartError } from '../roles/start-error.ts'
 import { createLogger } from '../telemetry/logger.ts'
 
-/** What commander gives of a command line, by the names of its options. */
+/** The options of a command line as commander gives them, by name. */
 export type Flags = Record<string, unknown>
 
-/** A configuration without a fault, and where its values are from. */
+/** A configuration without faults, with the origin of each value. */
 export type Settings = Extract<ReadConfig, { ok: true }>
 
-/** What the process gives to its commands. */
+/** The surroundings of the commands in this process. */
 export type Surroundings = {
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Results go to standard output, how far it is to this. */
+  /** The screen for progress. Results go to standard output. */
   readonly screen: Screen
 }
 
-/** What the program gives to those who add commands to it. */
+/** The tools for adding commands to the program. */
 export type CommandTools = {
   readonly program: Command
   /**
-   * Makes a command that takes every setting as a flag; the help stays short, and names the page that lists
-   * them. Shows only those of `shown`, by their option, each under a second name.
+   * Creates a command that takes every setting as a flag. Its help stays short and names the page that lists
+   * them. It shows only the settings in `shown`, by their option, each with a second name.
    */
   readonly command: (
     name: string,
     description: string,
     how?: { parent?: Command; shown?: Readonly<Record<string, string>> },
   ) => Command
-  /** Reads the configuration. Throws with every fault of it. */
+  /** Reads the configuration. Throws with all faults. */
   readonly configOf: (flags: Flags) => Settings
   /** Runs a command that prints lines and ends. */
   readonly once: (flags: Flags, work: Work) => Promise<void>
   readonly screen: Screen
 }
 
-/** What a command does that ends: it resolves to lines of output. */
+/** The work of a command that ends. It resolves to lines of output. */
 export type Work = (config: Config, log: Logger) => Promise<readonly string[]>
 
 export function createTools(program: Command, { env, screen }: Surroundings): CommandTools {
@@ -82,7 +82,7 @@ async function runOnce(config: Config, work: Work): Promise<void> {
   }
 }
 
-/** Gives the text of an option that takes one; `undefined` where it isn't given. */
+/** Returns the text of an option that takes one; `undefined` when it isn't given. */
 export function textOf(flag: unknown): string | undefined {
   return typeof flag === 'string' ? flag : undefined
 }

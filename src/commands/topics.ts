@@ -9,7 +9,7 @@ import {
 import { growTopics } from '../roles/topics-grow.ts'
 import type { CommandTools, Flags } from './tools.ts'
 
-/** `sluice topics …` */
+/** Adds `sluice topics …`. */
 export function addTopicCommands(tools: CommandTools): void {
   const { program, command, once } = tools
   const parent = program.command('topics').description('create, check and list the topics')

@@ -1,7 +1,7 @@
 import { duration, integer, optionalText, text } from './key.ts'
 import { SECOND, MINUTE } from './units.ts'
 
-/** Of `sluice admin`. */
+/** The settings of `sluice admin`. */
 export const adminKeys = {
   host: text({
     default: '127.0.0.1',

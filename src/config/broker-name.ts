@@ -1,4 +1,7 @@
-/** kafkajs splits at the colon: names and IPv4 addresses only. */
+/**
+ * Returns true for a broker's address. Only names and IPv4 addresses are accepted, because kafkajs splits at
+ * the colon.
+ */
 export function isBroker(item: string): boolean {
   const port = Number(/^[A-Za-z0-9._-]+:(\d{1,5})$/.exec(item)?.[1])
   return port >= 1 && port <= 65_535

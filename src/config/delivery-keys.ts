@@ -2,7 +2,7 @@ import { isIP, isIPv4, isIPv6 } from 'node:net'
 import { boolean, bytes, cidrs, duration, integer, optionalText, texts } from './key.ts'
 import { SECOND, MINUTE, HOUR, MIB } from './units.ts'
 
-/** The parts of the table that are about requests to URLs, and when there are fewer of them. */
+/** The settings of requests to URLs, and of the breaker that slows them. */
 export const deliveryKeys = {
   delivery: {
     timeout: duration({
@@ -24,7 +24,7 @@ export const deliveryKeys = {
       min: 16,
       max: 65_536,
       description:
-        'The most requests in flight in each process to URLs that fail (their breaker is open) or asked for a pause, in addition to `delivery.maxInFlight`. One URL gets at most two thirds of it. As many requests again may wait. A URL that never answers needs 5 for each message a second. The effective limit is at most half of the open files that the system allows.',
+        'The most requests in flight in each process to URLs that fail (their breaker is open) or asked for a pause, in addition to `delivery.maxInFlight`. One URL gets at most two thirds of it. As many requests again may wait. A URL that never answers occupies 5 of them for each message a second. The effective limit is at most half of the open files that the system allows.',
     }),
     bufferRecords: integer({
       default: 2_000,
@@ -37,7 +37,7 @@ export const deliveryKeys = {
       default: 64 * MIB,
       min: MIB,
       max: 16 * 1024 * MIB,
-      description: 'The most bytes of such records. Beyond it reading pauses.',
+      description: 'The most bytes of unsettled records in each process. Beyond it reading pauses.',
     }),
     lanePatience: duration({
       default: 500,
@@ -63,7 +63,7 @@ export const deliveryKeys = {
     allowAddresses: cidrs({
       default: [],
       description:
-        'Private address ranges, or ranges that a cloud keeps for its own machines, to which deliveries are allowed (SECURITY.md). All others of them are refused, both in the catalog and at each connection.',
+        'Private address ranges, or ranges that a cloud keeps for its own machines, to which deliveries are allowed (SECURITY.md). Sluice refuses every other private address, both in the catalog and at each connection.',
     }),
     dnsServers: texts({
       default: [],
@@ -96,7 +96,7 @@ export const deliveryKeys = {
       min: 1,
       max: 10_000,
       description:
-        'The least results in the window that can open a breaker. An open breaker closes after a run of as many results of which fewer failed.',
+        'The least results in the window that can open a breaker. An open breaker closes when fewer than `breaker.failurePercent` of that many results in a row failed.',
     }),
     window: duration({
       default: 10 * SECOND,
@@ -109,19 +109,19 @@ export const deliveryKeys = {
       min: 100,
       max: HOUR,
       description:
-        'How long a URL with an open breaker waits for a probe while nothing else is sent to it. Doubled with each request that fails.',
+        'How long after the last request Sluice sends a probe to a URL whose breaker is open. The time doubles with each request that fails.',
     }),
     maxOpenFor: duration({
       default: MINUTE,
       min: 100,
       max: HOUR,
       description:
-        'The longest wait for such a probe, and the longest pause for all messages of a URL that its `Retry-After` can ask for.',
+        'The longest wait before such a probe. Also the longest pause that the `Retry-After` of a URL can impose on all of its messages.',
     }),
   },
 } as const
 
-/** As `Resolver.setServers` of `node:dns` reads it. */
+/** Returns true for an address that `Resolver.setServers` of `node:dns` accepts. */
 function isDnsServer(item: string): boolean {
   if (isIP(item) !== 0) return true
   const match = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/.exec(item)

@@ -3,8 +3,8 @@ import { isPlainUrl } from './plain-url.ts'
 import { SECOND, MINUTE, HOUR, KIB, MIB } from './units.ts'
 
 /**
- * The part of the table that is about the delivery log: what is written, its index, and the ClickHouse in the
- * place of that.
+ * The settings of the delivery log: what is written, its index, and the ClickHouse that can replace the
+ * index.
  */
 export const deliveryLogKeys = {
   attempts: {
@@ -25,7 +25,7 @@ export const deliveryLogKeys = {
       min: 1,
       max: 1_000_000,
       description:
-        'How many deliveries a second get a record of their own when they succeed at once, for each URL and process. Beyond it every tenth gets one, then every hundredth, which stands for the others. Failures and ends always get one.',
+        'How many deliveries a second get a record of their own when they succeed at once, for each URL and process. Beyond that number every tenth gets a record, and later every hundredth. Each record counts the deliveries before it that have none. Failures and ends always get one.',
     }),
     bufferBytes: bytes({
       default: 4 * MIB,
@@ -37,7 +37,7 @@ export const deliveryLogKeys = {
     answers: boolean({
       default: false,
       description:
-        'Keep the first 2 KiB of each answer that is no success in the log. What a receiver writes may be about a person: the secrets of the request and the id of the user are cut out, nothing else is (docs/delivery-log.md). A failed attempt then lasts until so much of its answer has come, or until its deadline.',
+        'Keep the first 2 KiB of each answer that is no success in the log. What a receiver writes may be about a person: the secrets of the request and the id of the user are cut out, nothing else is (docs/delivery-log.md). With this on, a failed attempt ends only when 2 KiB of its answer have arrived, the answer is complete, or its deadline passes.',
     }),
     userKey: optionalText({
       isSecret: true,
@@ -56,7 +56,7 @@ export const deliveryLogKeys = {
     host: text({
       default: '127.0.0.1',
       description:
-        'The address that the index is asked at. Any that is not of this machine alone needs `index.token`.',
+        'The address that the index is asked at. If other machines can reach the address, `index.token` is required.',
     }),
     port: integer({
       default: 9410,
@@ -71,7 +71,7 @@ export const deliveryLogKeys = {
     token: optionalText({
       isSecret: true,
       shape: { accepts: (given) => given.length >= 16, expected: 'at least 16 characters' },
-      description: 'What whoever asks the index has to give, as a bearer token.',
+      description: 'The bearer token that clients of the index must send.',
     }),
     tokenFile: optionalText({ description: 'A file that holds that token. Read at the start.' }),
   },

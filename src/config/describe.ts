@@ -2,16 +2,17 @@ import type { ConfigSources } from './read.ts'
 import { configKeys, type Config } from './schema.ts'
 
 export type DescribedKey = {
-  /** `kafka.brokers` */
+  /** The name of the key, such as `kafka.brokers`. */
   readonly key: string
-  /** As it is written in a variable; `(set)` or `(not set)` for a secret, `(none)` for what is empty. */
+  /** The value as a variable would have it. A secret is `(set)` or `(not set)`, an empty value `(none)`. */
   readonly value: string
-  /** `default`, `env SLUICE_KAFKA_BROKERS`, `flag --kafka-brokers` */
+  /** The origin of the value: `default`, `env SLUICE_KAFKA_BROKERS` or `flag --kafka-brokers`. */
   readonly source: string
 }
 
 /**
- * What the process runs with, and why: for `sluice config` and the first line of the log. Shows no secret.
+ * Returns the configuration in force with the origin of each value, for `sluice config` and the first log
+ * line. Shows no secret.
  */
 export function describeConfig({
   config,

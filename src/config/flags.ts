@@ -2,18 +2,18 @@ import { configKeys } from './schema.ts'
 
 export type ConfigFlag = {
   /**
-   * `--kafka-brokers <list>`; `--kafka-ssl [true|false]`, where the flag alone means true. As commander takes
-   * it.
+   * The flag in commander's syntax: `--kafka-brokers <list>`, or `--kafka-ssl [true|false]`, where the flag
+   * alone means true.
    */
   readonly flags: string
-  /** Its name in commander's `opts()`: what `readConfig` looks for. */
+  /** The flag's name in commander's `opts()`, by which `readConfig` finds it. */
   readonly option: string
   readonly description: string
 }
 
 /**
- * The flags to register, without defaults: an option that is always there would win over the variables.
- * Secrets have none, since every process of the machine can read the arguments.
+ * Returns the flags to register. They have no defaults, since an option that is always present would win over
+ * the variables. Secrets have no flag, since every process of the machine can read the arguments.
  */
 export function configFlags(): readonly ConfigFlag[] {
   return configKeys.flatMap(({ flag, option, variable, key }) => {

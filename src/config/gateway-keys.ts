@@ -1,7 +1,7 @@
 import { boolean, bytes, cidrs, duration, integer, text } from './key.ts'
 import { SECOND, MINUTE, MIB } from './units.ts'
 
-/** Of `sluice gateway`. */
+/** The settings of `sluice gateway`. */
 export const gatewayKeys = {
   host: text({
     default: '0.0.0.0',
@@ -52,13 +52,13 @@ export const gatewayKeys = {
   trustedProxies: cidrs({
     default: [],
     description:
-      'Address ranges of the proxies and load balancers in front of the gateway. Their `X-Forwarded-For` and `X-Forwarded-Proto` are trusted: `context.ip` is the last address of that list which is not one of them. Empty: both headers are ignored, and `context.ip` is the address of the connection.',
+      'Address ranges of the proxies and load balancers in front of the gateway. Their `X-Forwarded-For` and `X-Forwarded-Proto` are trusted: Sluice sets `context.ip` to the last address in `X-Forwarded-For` that is not in one of these ranges. Empty: both headers are ignored, and `context.ip` is the address of the connection.',
   }),
   shutdownDelay: duration({
     default: 5 * SECOND,
     min: 0,
     max: MINUTE,
     description:
-      'How long the gateway still accepts connections after SIGTERM, while it is no longer ready, so that load balancers and Kubernetes stop sending to it first. Requests in flight then have `shutdown.timeout`: set `terminationGracePeriodSeconds` above the sum of both. 0 where nothing stands in front of the gateway.',
+      'How long the gateway still accepts connections after SIGTERM, while it is no longer ready, so that load balancers and Kubernetes stop sending to it first. Requests in flight then have `shutdown.timeout`: set `terminationGracePeriodSeconds` above the sum of both. Set 0 if nothing stands in front of the gateway.',
   }),
 } as const

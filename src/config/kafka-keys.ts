@@ -4,15 +4,15 @@ import { isPlainUrl } from './plain-url.ts'
 import { SECOND, MINUTE, KIB, MIB } from './units.ts'
 
 const defaultTopicPrefix = 'sluice.'
-/** The default group of the default prefix; before groups followed the prefix, that of every prefix. */
+/** The default group of the default prefix. It used to be the default of every prefix. */
 export const plainGroupId = 'sluice'
 
-/** The group of an installation that sets none: no two prefixes have the same. */
+/** Returns the default group for a topic prefix. No two prefixes have the same group. */
 export function groupIdFor(topicPrefix: string): string {
   return topicPrefix === defaultTopicPrefix ? plainGroupId : `${topicPrefix}workers`
 }
 
-/** Of the connection to the brokers, the group and the log in. */
+/** The settings of the connection to the brokers, the group and the login. */
 export const kafkaKeys = {
   brokers: texts({
     default: [],
@@ -35,7 +35,7 @@ export const kafkaKeys = {
       expected: 'up to 200 of A-Z a-z 0-9 . _ -',
     },
     description:
-      'The name of this worker in its group (static membership). It is unique in the group, and the same after a restart, as the name of a pod of a StatefulSet. ' +
+      'The name of this worker in its group (static membership). It must be unique in the group and stay the same after a restart, like the name of the pod of a StatefulSet. ' +
       'A restart within the session moves no partition. A worker that stops and does not come back keeps its partitions until its session is over: ' +
       'set `kafka.leaveOnStop` where names do not come back, as where an autoscaler takes pods away. ' +
       'When two workers run with the same name the first one ends with an error. Process N is the member NAME-N of the group.',
@@ -143,7 +143,7 @@ export const kafkaKeys = {
   }),
 } as const
 
-/** Of a SASL OAUTHBEARER message. Source: RFC 7628, section 3.1. */
+/** Returns true for an extension of a SASL OAUTHBEARER message. Source: RFC 7628, section 3.1. */
 function isExtension(item: string): boolean {
   return /^[A-Za-z]+=[\x20-\x7e]+$/.test(item) && !item.startsWith('auth=')
 }

@@ -2,26 +2,28 @@ import { isIP } from 'node:net'
 import { formatWait, parseWait } from '../retry/duration.ts'
 
 /**
- * One key of the configuration: how its text is read, and what the documentation says of it. `Suffix` is the
- * unit that its value's name ends with in `Config`: `kafka.sessionTimeout` is
- * `config.kafka.sessionTimeoutMs`.
+ * A key of the configuration: how its text is read, and how it is documented. `Suffix` is the unit at the end
+ * of its value's name in `Config`: `kafka.sessionTimeout` is `config.kafka.sessionTimeoutMs`.
  */
 export type Key<T, Suffix extends '' | 'Ms' = ''> = {
   readonly suffix: Suffix
-  /** What a flag's value is called in the help. */
+  /** The name of the flag's value in the help. */
   readonly placeholder: string
-  /** What may be written, for the documentation and for faults: `a duration from 6s to 5m`. */
+  /** The accepted values, for the documentation and for faults: `a duration from 6s to 5m`. */
   readonly expected: string
   readonly description: string
-  /** `undefined`: not set. */
+  /** The default; `undefined`: not set. */
   readonly defaultValue: T
-  /** Its value is never shown, and it has no flag: arguments can be read by everyone on the machine. */
+  /**
+   * True if the value is never shown. The key then has no flag, since everyone on the machine can read
+   * arguments.
+   */
   readonly isSecret: boolean
-  /** A second variable that is read when its own isn't set. */
+  /** A second variable, read when the first isn't set. */
   readonly alias: string | undefined
-  /** `undefined` when the text is not as `expected`. Never throws. */
+  /** Reads a text. Returns `undefined` when it is not as `expected`. Never throws. */
   parse(text: string): { readonly value: T } | undefined
-  /** What `parse` would read again. */
+  /** Returns a text from which `parse` reads the value. */
   format(value: T): string
 }
 
@@ -38,7 +40,7 @@ type TextShape = { accepts: (given: string) => boolean; expected: string }
 
 const anyText: TextShape = { accepts: (given) => given !== '', expected: 'text' }
 
-/** Text that isn't empty, or of a shape of its own. */
+/** Makes a key for a text that isn't empty, or has a given shape. */
 export function text(options: Common<string> & { shape?: TextShape }): Key<string> {
   const { accepts, expected } = options.shape ?? anyText
   return key(
@@ -53,7 +55,7 @@ export function text(options: Common<string> & { shape?: TextShape }): Key<strin
   )
 }
 
-/** Text that has no default. */
+/** Makes a key for a text without a default. */
 export function optionalText(options: {
   description: string
   isSecret?: boolean
@@ -88,7 +90,7 @@ export function integer(options: Common<number> & { min: number; max: number }):
   )
 }
 
-/** A whole number, or a word for one that is only known where the process runs. */
+/** Makes a key for a whole number, or a word for a number that is only known where the process runs. */
 export function integerOr<const Word extends string>(
   options: Common<number | NoInfer<Word>> & { word: Word; min: number; max: number },
 ): Key<number | Word> {
@@ -110,7 +112,7 @@ export function boolean(options: Common<boolean>): Key<boolean> {
   return oneOf({ ...options, values: [true, false], placeholder: 'true|false' })
 }
 
-/** One of a closed list. */
+/** Makes a key for one value of a closed list. */
 export function choice<const T extends string>(
   options: Common<NoInfer<T>> & { values: readonly T[] },
 ): Key<T> {
@@ -135,7 +137,10 @@ function oneOf<T extends string | boolean>(
   )
 }
 
-/** `500ms`, `5s`, `1m`, `4h`, and `0s` where `min` is 0; the value is in milliseconds. */
+/**
+ * Makes a key for a duration such as `500ms`, `5s`, `1m` or `4h`, and `0s` if `min` is 0. The value is in
+ * milliseconds.
+ */
 export function duration(options: Common<number> & { min: number; max: number }): Key<number, 'Ms'> {
   return key(
     {
@@ -149,14 +154,14 @@ export function duration(options: Common<number> & { min: number; max: number })
   )
 }
 
-/** No wait, which a tier of retries always has. */
+/** The text for no wait. `parseWait` doesn't accept it, because a retry tier always has a wait. */
 const noTime = '0s'
 
 function formatDuration(ms: number): string {
   return ms === 0 ? noTime : formatWait(ms)
 }
 
-/** Durations with commas between them, at least one; the values are in milliseconds. */
+/** Makes a key for one or more durations with commas between them. The values are in milliseconds. */
 export function durations(
   options: Common<readonly number[]> & { min: number; max: number; maxItems: number },
 ): Key<readonly number[], 'Ms'> {
@@ -178,7 +183,7 @@ export function durations(
   )
 }
 
-/** Texts of one shape with commas between them; may be empty. */
+/** Makes a key for texts of one shape with commas between them; may be empty. */
 export function texts(
   options: Common<readonly string[]> & { item: TextShape; alias?: string },
 ): Key<readonly string[]> {
@@ -190,7 +195,10 @@ export function texts(
   }
 }
 
-/** Address ranges such as `10.1.0.0/16` or `fd00::/8`; a single address stands for itself. May be empty. */
+/**
+ * Makes a key for address ranges such as `10.1.0.0/16` or `fd00::/8`; may be empty. A single address is a
+ * range of one.
+ */
 export function cidrs(options: Common<readonly string[]>): Key<readonly string[]> {
   return list(options, 'address ranges such as 10.1.0.0/16 or fd00::/8, with commas between them', cidr)
 }
@@ -233,7 +241,10 @@ const byteUnits: readonly (readonly [suffix: string, bytes: number])[] = [
   ['B', 1],
 ]
 
-/** `64MiB`, `512KiB`, `1GiB`, `100B`; the value is in bytes. The key's name says so. */
+/**
+ * Makes a key for a size such as `64MiB`, `512KiB`, `1GiB` or `100B`. The value is in bytes, which the key's
+ * name says.
+ */
 export function bytes(options: Common<number> & { min: number; max: number }): Key<number> {
   return key(
     {
@@ -260,7 +271,7 @@ function inRange(value: number | undefined, { min, max }: { min: number; max: nu
   return value !== undefined && value >= min && value <= max ? { value } : undefined
 }
 
-/** `undefined` when any item is wrong. */
+/** Parses a list with commas. Returns `undefined` when any item is invalid. */
 function listOf<T>(given: string, parseItem: (item: string) => T | undefined): readonly T[] | undefined {
   const items = given.split(',').map((item) => parseItem(item.trim()))
   const right = items.filter((item) => item !== undefined)

@@ -4,7 +4,9 @@ type Kafka = Config['kafka']
 type Key = keyof Kafka
 type Mechanism = Kafka['saslMechanism']
 
-/** Settings of a login: of each list one is needed, and no more; `optional` ones may be there. */
+/**
+ * The settings of a login. Exactly one of each list in `needed` must be set. Those in `optional` may be set.
+ */
 type Needs = { readonly needed: readonly (readonly Key[])[]; readonly optional: readonly Key[] }
 
 const nothing: Needs = { needed: [], optional: [] }
@@ -22,7 +24,7 @@ const needsOf: Readonly<Record<Mechanism, Needs>> = {
   'aws-iam': { needed: [['awsRegion']], optional: [] },
 }
 
-/** What doesn't fit together of how Kafka is connected to and logged in to, a line each. */
+/** Finds contradictory settings of Kafka's connection and login. Returns one line per fault. */
 export function loginFaults(kafka: Kafka): readonly string[] {
   const { saslMechanism: mechanism } = kafka
   const { needed, optional } = needsOf[mechanism]
@@ -45,7 +47,7 @@ export function loginFaults(kafka: Kafka): readonly string[] {
   ]
 }
 
-/** What works, and should be looked at: a line each. */
+/** Finds settings of the login that work but are risky. Returns one line per warning. */
 export function loginWarnings({ ssl, saslMechanism }: Kafka): readonly string[] {
   if (ssl || (saslMechanism !== 'plain' && saslMechanism !== 'oauthbearer')) return []
   const what = saslMechanism === 'plain' ? 'the password' : 'the token'
@@ -64,7 +66,8 @@ function tlsFaults(kafka: Kafka): readonly string[] {
   }
   if (kafka.ssl) return faults
   const idle = (['certFile', 'keyFile', 'serverName'] as const).filter((key) => isSet(kafka, key))
-  // The authority may be that of the token endpoint.
+  // With OAuth the authorities may be those of the token endpoint, so `caFile` is of use without TLS to the
+  // brokers.
   if (isSet(kafka, 'caFile') && kafka.saslMechanism !== 'oauthbearer')
     return [...faults, ...idle.map(withoutTls), withoutTls('caFile')]
   return [...faults, ...idle.map(withoutTls)]
@@ -79,7 +82,7 @@ function eitherFault(kafka: Kafka, first: Key, second: Key): readonly string[] {
   return [`${spelled(second)}: is set beside kafka.${first}; expected one of them`]
 }
 
-/** What doesn't fit together of how the schema registry is logged in to, a line each. */
+/** Finds contradictory login settings of the schema registry. Returns one line per fault. */
 export function registryFaults({
   url,
   username,
@@ -104,7 +107,7 @@ export function registryFaults({
   return faults
 }
 
-/** What doesn't fit together of the delivery log, a line each. */
+/** Finds contradictory settings of the delivery log. Returns one line per fault. */
 export function deliveryLogFaults({
   attempts,
   index,
@@ -135,7 +138,7 @@ function isSet(kafka: Kafka, key: Key): boolean {
   return Array.isArray(value) ? value.length > 0 : value !== undefined
 }
 
-/** `kafka.caFile (SLUICE_KAFKA_CA_FILE)` */
+/** Returns the name of a key with its variable, such as `kafka.caFile (SLUICE_KAFKA_CA_FILE)`. */
 function spelled(key: Key): string {
   const name = `kafka.${key}`
   return `${name} (${configKeys.find((one) => one.name === name)?.variable ?? name})`

@@ -5,8 +5,8 @@ const introduction = `# Configuration
 Generated from \`src/config/schema.ts\` by \`npm run generate\`.
 
 Each key is a variable of the environment and a flag: \`kafka.groupId\` is \`SLUICE_KAFKA_GROUP_ID\` and
-\`--kafka-group-id\`. A flag wins over a variable, a variable over the default; an empty variable counts as unset. All
-faults are told at once, and a \`SLUICE_\` variable that isn't listed here is one of them. Secrets have no flag, since
+\`--kafka-group-id\`. A flag wins over a variable, a variable over the default; an empty variable counts as unset. Sluice
+reports all faults at once, and a \`SLUICE_\` variable that isn't listed here is one of them. Secrets have no flag, since
 arguments can be read by every process of the machine. \`sluice config\` shows what is in effect and where it is from.
 
 A duration is a whole number with \`ms\`, \`s\`, \`m\` or \`h\`, a size one with \`B\`, \`KiB\`, \`MiB\` or \`GiB\`.
@@ -14,7 +14,7 @@ A duration is a whole number with \`ms\`, \`s\`, \`m\` or \`h\`, a size one with
 The catalog reads variables too, in secrets and header values: \`\${CATALOG_X}\`, only names that begin with \`CATALOG_\`.
 `
 
-/** The text of `docs/configuration.md`, as the formatter would leave it. */
+/** Returns the text of `docs/configuration.md`, formatted as the formatter would. */
 export function configMarkdown(): string {
   const sections = Map.groupBy(configKeys, ({ section }) => section)
   const tables = [...sections].map(([section, keys]) => `\n## ${section}\n\n${table(keys)}\n`)
@@ -27,7 +27,7 @@ function table(keys: readonly ConfigKey[]): string {
   return alignTable([heading, ...keys.map(cells)])
 }
 
-/** A table in Markdown, as the formatter would leave it. The first row is its heading. */
+/** Returns a table in Markdown, formatted as the formatter would. The first row is its heading. */
 export function alignTable(rows: readonly (readonly string[])[]): string {
   const [titles = []] = rows
   const widths = titles.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))

@@ -1,4 +1,6 @@
-/** The candidate that is spelled most like `text`; `undefined` when none is close enough to be meant. */
+/**
+ * Returns the candidate that is spelled most like `text`; `undefined` when none is close enough to be meant.
+ */
 export function nearest(text: string, candidates: readonly string[]): string | undefined {
   const limit = Math.max(2, Math.floor(text.length / 4))
   let best: string | undefined
@@ -10,7 +12,7 @@ export function nearest(text: string, candidates: readonly string[]): string | u
   return best
 }
 
-/** Levenshtein: how many characters to insert, delete or replace. */
+/** Returns the Levenshtein distance: how many characters to insert, delete or replace. */
 function editDistance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, column) => column)
   for (let line = 0; line < from.length; line++) {

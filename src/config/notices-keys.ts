@@ -1,7 +1,7 @@
 import { duration, integer, text } from './key.ts'
 import { SECOND, MINUTE, HOUR } from './units.ts'
 
-/** The part of the table that is about notices. */
+/** The settings of notices. */
 export const noticesKeys = {
   notices: {
     source: text({
@@ -17,14 +17,15 @@ export const noticesKeys = {
       default: 5 * MINUTE,
       min: SECOND,
       max: 24 * HOUR,
-      description: 'How long a URL must fail, or a destination need a backfill, before a notice tells it.',
+      description:
+        'How long a URL must fail, or a destination must need a backfill, before Sluice sends a notice about it.',
     }),
     window: duration({
       default: HOUR,
       min: SECOND,
       max: 24 * HOUR,
       description:
-        'At most one notice of a kind is sent about the same URL or destination in this time. It has the counts since the one before.',
+        'At most one notice of a kind is sent about the same URL or destination in this time. The notice contains the counts since the previous one.',
     }),
     deadLetters: integer({
       default: 10,
@@ -38,7 +39,7 @@ export const noticesKeys = {
       min: 0,
       max: 1_000_000_000,
       description:
-        'How many times within `notices.window` deliveries of a destination that works are put off, since it takes them too slowly, until a notice tells it. 0: there is no such notice.',
+        'Sluice sends a notice when it has put off this many deliveries of a working destination within `notices.window` because the destination is too slow. 0: there is no such notice.',
     }),
   },
 } as const

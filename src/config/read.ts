@@ -5,23 +5,24 @@ import { nearest } from './nearest.ts'
 import { configKeys, type Config, type ConfigKey } from './schema.ts'
 
 /**
- * Where a value is from: `default`, `env SLUICE_KAFKA_BROKERS`, `flag --kafka-brokers`. By the key's name.
+ * The origin of each value by its key's name: `default`, `env SLUICE_KAFKA_BROKERS` or `flag
+ * --kafka-brokers`.
  */
 export type ConfigSources = ReadonlyMap<string, string>
 
 export type ConfigInput = {
-  /** Default: the variables of the process. */
+  /** The variables; default: those of the process. */
   env?: Readonly<Record<string, string | undefined>>
   /**
-   * What commander's `opts()` gives for the flags of `configFlags()`, registered without defaults. Other
-   * options in it are left alone.
+   * The result of commander's `opts()` for the flags of `configFlags()`, registered without defaults. Other
+   * options in it are ignored.
    */
   flags?: Readonly<Record<string, unknown>>
 }
 
 export type ReadConfig =
   | { ok: true; config: Config; sources: ConfigSources }
-  /** `message` lists every fault at once, one a line after the first, and shows no secret. */
+  /** `message` lists all faults, one per line after the first line, and shows no secret. */
   | { ok: false; message: string }
 
 /**
@@ -62,7 +63,7 @@ export function readConfig({ env = process.env, flags = {} }: ConfigInput = {}):
   }
 }
 
-/** The variables that a catalog may read with `${CATALOG_X}`, and no other. */
+/** Returns the variables that a catalog may read with `${CATALOG_X}`, and no others. */
 export function catalogVariables(env: ConfigInput['env'] = process.env): Readonly<Record<string, string>> {
   const variables: Record<string, string> = {}
   for (const [name, value] of Object.entries(env)) {
@@ -80,7 +81,7 @@ function givenFor(
 ): Given | undefined {
   const fromFlag = flag === undefined ? undefined : flags[option]
   if (fromFlag !== undefined) {
-    // `true` for a flag without a value.
+    // A flag without a value is `true`.
     return {
       text: typeof fromFlag === 'string' ? fromFlag : JSON.stringify(fromFlag),
       source: `flag ${flag}`,
@@ -88,7 +89,7 @@ function givenFor(
   }
   for (const name of [variable, ...(key.alias === undefined ? [] : [key.alias])]) {
     const text = env[name]
-    // A Service called sluice-gateway makes a SLUICE_GATEWAY_PORT of its own.
+    // In Kubernetes, a Service called sluice-gateway creates a SLUICE_GATEWAY_PORT of its own.
     if (text !== undefined && text !== '' && !isServiceLink(name, text))
       return { text, source: `env ${name}` }
   }
@@ -102,14 +103,14 @@ function valueFault({ name, variable, key }: ConfigKey, { text, source }: Given)
   return `${name} (${variable}): ${source} gives ${shown}; expected ${key.expected}`
 }
 
-/** A URL that should have none may have been given one. */
+/** Hides a login in a URL: somebody may have put one into a setting that must not have it. */
 function withoutLogin(text: string): string {
   return text.replace(/\/\/[^/]*@/, '//…@')
 }
 
 /**
- * The values in their sections. The shape is that of `Config` because both come from the table; a value that
- * was faulty is missing, and the result goes no further than this file then.
+ * Puts the values into their sections. The shape is that of `Config`, because both come from the table. A
+ * faulty value is missing. The result then doesn't leave this file.
  */
 function toConfig(values: ReadonlyMap<string, unknown>): Config {
   const config: Record<string, Record<string, unknown>> = {}
@@ -128,10 +129,13 @@ function replicationFaults({ minInsync, replication, development }: Config['topi
   ]
 }
 
-/** Read by the development Kafka alone: where its download is kept. */
+/** The variable for the folder of the development Kafka's download. Nothing else reads it. */
 const developmentVariable = 'SLUICE_CACHE_DIR'
 
-/** Variables that look like ours and are none: a misspelled one must not be a default in silence. */
+/**
+ * Returns a fault for each unknown variable that begins with `SLUICE_`. A misspelled one must not silently
+ * leave the default in force.
+ */
 function unknownVariables(env: NonNullable<ConfigInput['env']>): readonly string[] {
   const known = configKeys.map(({ variable }) => variable)
   return Object.entries(env).flatMap(([name, value]) => {
@@ -145,8 +149,8 @@ function unknownVariables(env: NonNullable<ConfigInput['env']>): readonly string
 }
 
 /**
- * Kubernetes gives a pod variables for each Service of its namespace: one called `sluice` or `sluice-admin`
- * makes `SLUICE_SERVICE_HOST`, `SLUICE_ADMIN_PORT=tcp://10.0.0.1:80` and more.
+ * Returns true for a variable that Kubernetes creates for a Service of the pod's namespace. One called
+ * `sluice` or `sluice-admin` creates `SLUICE_SERVICE_HOST`, `SLUICE_ADMIN_PORT=tcp://10.0.0.1:80` and more.
  */
 function isServiceLink(name: string, value: string): boolean {
   return (

@@ -208,9 +208,9 @@ type ValueOf<K> = K extends Key<infer T, infer _> ? T : never
 type SuffixOf<K> = K extends Key<infer _, infer Suffix> ? Suffix : never
 
 /**
- * What the process runs with: `config.kafka.brokers`. Durations are in milliseconds and say so:
- * `config.delivery.timeoutMs`, `config.retry.ladderMs`. Holds secrets (`kafka.saslPassword`): never log it as
- * a whole.
+ * The configuration of a process: `config.kafka.brokers`. Durations are in milliseconds, and their names say
+ * so: `config.delivery.timeoutMs`, `config.retry.ladderMs`. It holds secrets (`kafka.saslPassword`): never
+ * log it as a whole.
  */
 export type Config = {
   readonly [Section in keyof Table]: {
@@ -222,16 +222,16 @@ export type Config = {
 
 /** A row of the table, whatever its type, with the names that are derived from it. */
 export type ConfigKey = {
-  /** `kafka.groupId` */
+  /** The name of the key, such as `kafka.groupId`. */
   readonly name: string
   readonly section: string
   /** The name of its value in `Config`'s section: `groupId`, `sessionTimeoutMs`. */
   readonly property: string
-  /** `SLUICE_KAFKA_GROUP_ID` */
+  /** The variable, such as `SLUICE_KAFKA_GROUP_ID`. */
   readonly variable: string
-  /** `--kafka-group-id`; secrets have none. */
+  /** The flag, such as `--kafka-group-id`. Secrets have none. */
   readonly flag: string | undefined
-  /** What commander calls that flag among its options: `kafkaGroupId`. */
+  /** The name of the flag among commander's options: `kafkaGroupId`. */
   readonly option: string
   readonly key: Key<unknown, '' | 'Ms'>
 }

@@ -1,6 +1,6 @@
 import { boolean, choice, integer } from './key.ts'
 
-/** Of the layout of the topics. */
+/** The settings of the topics' layout. */
 export const topicsKeys = {
   partitions: integer({
     default: 12,
@@ -14,7 +14,7 @@ export const topicsKeys = {
     min: 1,
     max: 1000,
     description:
-      'Which generation of the topics that only Sluice writes is in use. Each growth makes a new one, and says what to set here. The start fails where this is not the last generation.',
+      'Which generation of the topics that only Sluice writes is in use. Each growth makes a new one, and prints the value to set here. The start fails where this is not the last generation.',
   }),
   replication: integer({ default: 3, min: 1, max: 15, description: 'Copies of each partition.' }),
   minInsync: integer({

@@ -1,25 +1,31 @@
 import process from 'node:process'
 
-/** Which traces are recorded, as OpenTelemetry names it. `ratio`: of those that begin here, 0 to 1. */
+/**
+ * The sampler that decides which traces are recorded, in OpenTelemetry's terms. `ratio`: the share of traces
+ * that begin here, 0 to 1.
+ */
 export type TraceSampler = {
   readonly isParentBased: boolean
   readonly root: 'always_on' | 'always_off' | 'traceidratio'
   readonly ratio: number
 }
 
-/** Of OpenTelemetry's variables those that its exporter does not read by itself. */
+/** The OpenTelemetry variables that Sluice reads itself, because the exporter doesn't. */
 export type TracingSettings = {
-  /** Where spans go, to be told; without a login or a query. */
+  /** The address that spans are sent to, for messages; without a login or a query. */
   readonly endpoint: string
   readonly sampler: TraceSampler
-  /** Spans that may wait for their export; what comes beyond is dropped. */
+  /** The most spans that may wait for their export. More are dropped. */
   readonly queueSize: number
   readonly batchSize: number
   readonly scheduleDelayMs: number
   readonly exportTimeoutMs: number
 }
 
-/** `faults`: variables that can't be followed, each with what to do; tracing is off then. */
+/**
+ * The result of reading the variables. `faults`: invalid variables, each with what to do; tracing is then
+ * off.
+ */
 export type ReadTracing =
   | { readonly kind: 'off' }
   | { readonly kind: 'on'; readonly settings: TracingSettings }

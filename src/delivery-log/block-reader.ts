@@ -10,8 +10,8 @@ import {
 } from './log-record.ts'
 
 /**
- * The records of a block, one after the other, without an object for each: `next`, and then what it stands
- * at.
+ * Reads the records of a block one after the other, without creating an object for each. `next` moves to a
+ * record, whose values are then in the fields.
  */
 export class BlockReader {
   #bytes: Buffer = empty
@@ -39,7 +39,7 @@ export class BlockReader {
   error = ''
   waitMs = 0
   ageMs = 0
-  /** Where its hash is in `bytes`; `userEnd` equals it where there is none. */
+  /** The start of the user's hash in `bytes`. It equals `userEnd` when there is none. */
   userAt = 0
   userEnd = 0
   job = ''
@@ -50,10 +50,7 @@ export class BlockReader {
     return this.#bytes
   }
 
-  /**
-   * Gives false where nothing here can read it: it is of another version. Throws a `RangeError` at what is
-   * damaged.
-   */
+  /** Opens a block. Returns false if it is of another version. Throws a `RangeError` if it is damaged. */
   open(block: Buffer): boolean {
     this.#bytes = block
     this.#at = 0
@@ -63,7 +60,7 @@ export class BlockReader {
     return true
   }
 
-  /** Gives false behind the last one. */
+  /** Moves to the next record. Returns false after the last one. */
   next(): boolean {
     if (this.#left === 0 && !this.#nextPart()) return false
     this.#left--
@@ -96,7 +93,7 @@ export class BlockReader {
     return true
   }
 
-  /** What it stands at, as an object of its own memory. */
+  /** Returns the current record as an object that doesn't share the block's memory. */
   record(unit: number): LogRecord {
     return {
       atMs: this.atMs,
@@ -125,11 +122,11 @@ export class BlockReader {
     }
   }
 
-  /** An array comes in parts, each behind its count; one of 0 is the end. */
+  /** Begins the next part of the array. Each part follows its count; a count of 0 ends the array. */
   #nextPart(): boolean {
     const count = this.#int()
     if (count === 0) return false
-    // Where it is negative, the bytes of the part follow.
+    // After a negative count follows the size of the part in bytes.
     if (count < 0) this.#int()
     this.#left = Math.abs(count)
     return true
@@ -145,7 +142,7 @@ export class BlockReader {
     const bytes = this.#bytes
     let byte = bytes[this.#at++] ?? endless
     let value = byte & 0x7f
-    // Most are of one or two bytes.
+    // Most numbers have one or two bytes.
     for (let scale = 128; byte >= 0x80; scale *= 128) {
       byte = bytes[this.#at++] ?? endless
       if (byte === endless || scale > 2 ** 56)
@@ -157,7 +154,7 @@ export class BlockReader {
 
   #start = 0
 
-  /** Passes over bytes behind their length; gives their end. */
+  /** Skips bytes that follow their length, and returns their end. */
   #skip(): number {
     const length = this.#int()
     this.#start = this.#at
@@ -174,7 +171,9 @@ export class BlockReader {
   }
 }
 
-/** All records of a block; none of one of another version. Throws a `RangeError` at what is damaged. */
+/**
+ * Returns all records of a block; none if it is of another version. Throws a `RangeError` if it is damaged.
+ */
 export function readBlock(block: Buffer, unit: number): readonly LogRecord[] {
   const reader = new BlockReader()
   const records: LogRecord[] = []
@@ -182,7 +181,10 @@ export function readBlock(block: Buffer, unit: number): readonly LogRecord[] {
   return records
 }
 
-/** Words that a later version has written are taken for the first: nothing is lost of the rest. */
+/**
+ * Returns the word of an index. A word that only a later version knows becomes the first one, so that the
+ * rest of the record can be read.
+ */
 export function kindOf(index: number): LogKind {
   return logKinds[index] ?? 'attempted'
 }
@@ -196,5 +198,5 @@ export function outcomeOf(index: number): LogOutcome {
 }
 
 const empty = Buffer.alloc(0)
-/** In the place of a byte that isn't there. */
+/** The value used for a missing byte. */
 const endless = 0x100

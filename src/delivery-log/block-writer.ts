@@ -1,7 +1,7 @@
 import { blockFormat } from './log-record.ts'
 
 /**
- * What is written of a record, in the order of the schema. Indices stand for the words of `log-record.ts`.
+ * The fields of a written record, in the order of the schema. Indices stand for the words of `log-record.ts`.
  */
 export type WrittenState = {
   kind: number
@@ -25,26 +25,26 @@ export type WrittenState = {
   error: string
   waitMs: number
   firstSeenMs: number
-  /** Its keyed hash, one byte a character; empty without a key. */
+  /** The keyed hash of the user, one byte per character; empty without a key. */
   user: string
   job: string
   answer: Uint8Array | undefined
 }
 
 const initialBytes = 4_096
-/** All that a record has beside its texts: at most ten bytes each. */
+/** An upper limit for the bytes of a record without its texts: at most ten per number. */
 const fixedBytes = 240
-/** Longer texts are cut: none of Sluice's own is. */
+/** The limit of a text. Longer ones are cut; none of Sluice's own is that long. */
 const maxTextCharacters = 1_024
 /**
- * The format, the time of the block and the count, in front of the records; and the end of the array behind
- * them.
+ * The room in front of the records for the format, the block's time and the count, and for the end of the
+ * array behind them.
  */
 const headBytes = 32
 
 /**
- * Writes the records of one unit as one block: Avro's binary encoding of `schemas/attempts.avsc`, by hand,
- * into a buffer that stays. It makes no object.
+ * Writes the records of one unit as one block, in Avro's binary encoding of `schemas/attempts.avsc`. The
+ * encoding is written by hand into a reused buffer, without creating objects.
  */
 export class BlockWriter {
   #bytes = Buffer.allocUnsafeSlow(initialBytes)
@@ -53,7 +53,7 @@ export class BlockWriter {
   #sinceMs = 0
   #count = 0
 
-  /** Bytes that it holds. */
+  /** The bytes of the records added so far. */
   get length(): number {
     return this.#at - headBytes
   }
@@ -93,12 +93,14 @@ export class BlockWriter {
     this.#data(state.answer)
   }
 
-  /** The delivery of the record that was added last has come to its end with it. */
+  /** Marks the last added record as the end of its delivery. */
   markEnd(): void {
     this.#bytes[this.#endAt] = 1
   }
 
-  /** What was added, as the value of a Kafka record of its own memory; the writer is empty then. */
+  /**
+   * Returns the added records as the value of a Kafka record with memory of its own, and empties the writer.
+   */
   take(): Buffer {
     const end = this.#at
     this.#bytes[end] = 0
@@ -134,7 +136,7 @@ export class BlockWriter {
     this.#bytes = grown
   }
 
-  /** Zigzag, up to 2^52. */
+  /** Writes a zigzag number, up to 2^52. */
   #int(value: number): void {
     const bytes = this.#bytes
     let at = this.#at
@@ -155,7 +157,7 @@ export class BlockWriter {
     const text = given.length > maxTextCharacters ? given.slice(0, maxTextCharacters) : given
     const start = this.#at
     this.#binary(text)
-    // Nearly all are ASCII, which is written faster a character at a time.
+    // Nearly all texts are ASCII. Writing these character by character is faster.
     if (this.#isWide) {
       this.#at = start
       this.#int(Buffer.byteLength(text))
@@ -165,7 +167,7 @@ export class BlockWriter {
 
   #isWide = false
 
-  /** One byte a character; tells whether one was none of ASCII. */
+  /** Writes one byte per character, and notes whether a character was not ASCII. */
   #binary(text: string): void {
     this.#int(text.length)
     const bytes = this.#bytes

@@ -1,6 +1,6 @@
 import type { LogKind, LogRecord } from './log-record.ts'
 
-/** How a delivery is by its log: how it ended, or what is to come. */
+/** The states of a delivery according to the log: how it ended, or what comes next. */
 export const deliveryStates = [
   'delivered',
   'dead',
@@ -14,9 +14,9 @@ export const deliveryStates = [
 export type DeliveryState = (typeof deliveryStates)[number]
 
 /**
- * Returns the state of a delivery by its records in the log, in the order of time. A replay begins a delivery
- * anew: only the records of the replay that began last count, or all where there was none. `dueMs`: when a
- * delivery that waits is tried again; else 0.
+ * Returns the state of a delivery by its records in the log, in the order of time. A replay starts a delivery
+ * over: only the records of the latest replay count, or all if there was none. `dueMs`: when a waiting
+ * delivery is tried again; else 0.
  */
 export function deliveryStateOf(records: readonly LogRecord[]): { state: DeliveryState; dueMs: number } {
   const newest = [...Map.groupBy(records, ({ job }) => job).values()].at(-1) ?? []

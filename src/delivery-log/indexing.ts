@@ -1,40 +1,46 @@
-/** A value of a record of the topic. */
+/** The value of a record of the topic. */
 export type TopicBlock = {
   readonly partition: number
   readonly offset: number
-  /** When it was appended, in epoch milliseconds. */
+  /** The time of its append, in epoch milliseconds. */
   readonly timestampMs: number
   readonly value: Uint8Array
 }
 
-/** Puts what comes of the topic where it can be asked for. */
+/** Writes the records of the topic into an index. */
 export type Indexing = {
-  /** From where on partitions are to be read; those that aren't in it from their beginning. */
+  /**
+   * The offsets from which partitions must be read. Partitions that are absent must be read from their
+   * beginning.
+   */
   readonly positions: ReadonlyMap<number, { next: number; topicId: string }>
   add(blocks: readonly TopicBlock[]): void
   /**
-   * The partition is read from here on; `isOther`: its log is another one than the one that was read before.
+   * Notes that a partition is read from this offset on. `isOther`: its log is not the one that was read
+   * before.
    */
   restart(partition: number, next: number, topicId: string, isOther: boolean): void
-  /** Bytes that were given to it and are not in it yet. */
+  /** Bytes that were added and are not in the index yet. */
   readonly heldBytes: number
-  /** Why nothing gets into it at present, in words. */
+  /** The reason why nothing can be indexed at present, in words. */
   readonly trouble: string | undefined
-  /** Writes what it has. */
+  /** Writes the remaining records. */
   stop(): Promise<void>
 }
 
-/** What an index tells while it is written. */
+/** The events of an index that is being written. */
 export type IndexingEvents = {
   readonly onIndexed: (counts: { rows: number; unreadable: number; expired: number }) => void
-  /** Something was taken: there may be room again. */
+  /** Called when records were taken, so that there may be room again. */
   readonly onTaken: () => void
 }
 
-/** A worker whose clock is further ahead than this, in milliseconds, is not believed. */
+/** How far a worker's clock may be ahead and still be believed, in milliseconds. */
 const maxAheadMs = 5 * 60_000
 
-/** When a state came about: as its worker says, or when its block was appended where that clock is wrong. */
+/**
+ * Returns the time of a state: its worker's, or the append time of its block if the worker's clock is wrong.
+ */
 export function believedMs(atMs: number, appendedMs: number): number {
   return atMs > appendedMs + maxAheadMs ? appendedMs : atMs
 }

@@ -1,13 +1,13 @@
 import type { LogRecord } from './log-record.ts'
 import { deliveryStateOf } from './delivery-state.ts'
 
-/** The delivery log as lines for people. Pure. */
+/** Formats the delivery log as lines for people. Pure. */
 
 const widths = [24, 20, 12, 24, 24] as const
 
 export const recordHeading = cellsOf(['time', 'destination', 'what', 'result', 'message', 'hook and try'])
 
-/** A record as a row below `recordHeading`. */
+/** Formats a record as a row below `recordHeading`. */
 export function recordLine(record: LogRecord): string {
   const { atMs, destination, kind, messageId, hook, attempt, weight } = record
   const tried = [hook, attempt > 0 ? `try ${attempt}` : '', weight > 1 ? `stands for ${weight}` : '']
@@ -21,7 +21,7 @@ export function recordLine(record: LogRecord): string {
   ])
 }
 
-/** What came of it, in a few words. */
+/** Returns the result of a record in a few words. */
 function resultOf(record: LogRecord): string {
   const { kind, status, outcome, error, reason, durationMs, dueMs } = record
   switch (kind) {
@@ -42,7 +42,7 @@ function resultOf(record: LogRecord): string {
   }
 }
 
-/** The life of a message: its deliveries, each from its first state to its last. */
+/** Formats the life of a message: its deliveries, each from its first state to its last. */
 export function timelineOf(records: readonly LogRecord[]): string[] {
   const byDestination = Map.groupBy(records, ({ destination }) => destination)
   return [...byDestination].flatMap(([destination, ofIt]) => [
@@ -66,7 +66,7 @@ function timelineLine(record: LogRecord): string {
     .join('  ')
 }
 
-/** What came with a failed attempt, where that is kept. */
+/** Returns the lines of a failed answer, if it was stored. */
 function answerLines({ answer }: LogRecord): string[] {
   return answer === '' ? [] : answer.split(/\r?\n/).map((line) => `  | ${plain(line)}`)
 }
@@ -82,7 +82,10 @@ function cellsOf(cells: readonly string[]): string {
     .trimEnd()
 }
 
-/** Whoever sent it may have put anything into it: nothing of it is taken for a command by a terminal. */
+/**
+ * Replaces control characters. A sender may have put anything into the text, and a terminal must not take it
+ * for commands.
+ */
 export function plain(text: string): string {
   // oxlint-disable-next-line no-control-regex -- they are what is looked for
   return text.replaceAll(/[\u0000-\u001f\u007f-\u009f]/g, '?')

@@ -9,9 +9,9 @@ import { type LogKind, logOutcomes, logVerdicts } from './log-record.ts'
 import { SuccessSampler } from './successes.ts'
 import type { UserHash } from './user-hash.ts'
 
-/** Where blocks go. */
+/** The place that blocks are given to. */
 export type BlockOutlet = {
-  /** It holds all that it may: what is given to it now is dropped. */
+  /** True while the outlet is full. Blocks offered now are dropped. */
   readonly isFull: boolean
   offer(partition: number, block: Buffer, records: number): void
 }
@@ -20,11 +20,11 @@ export type LogObserverOptions = {
   readonly outlet: BlockOutlet
   /** How many successes of a URL get a record of their own in each second. */
   readonly successesPerSecond: number
-  /** Absent: no user is told of. */
+  /** The keyed hash for users; absent: records name no user. */
   readonly hashUser?: UserHash | undefined
-  /** Called with the number of records that are dropped, since there is no room. */
+  /** Called with the number of records that were dropped because there was no room. */
   readonly onDropped: (count: number) => void
-  /** Epoch milliseconds. */
+  /** Returns epoch milliseconds. */
   readonly now: () => number
 }
 
@@ -33,13 +33,13 @@ export type LogObserver = Pick<
   'attempted' | 'delivered' | 'omitted' | 'parked' | 'deadLettered' | 'dropped'
 > &
   Required<Pick<PipelineObserver, 'filtered'>> & {
-    /** Gives away what was written. To be called a few times a second. */
+    /** Gives the written blocks to the outlet. Call it a few times per second. */
     flush(): void
-    /** The same at the end, with what stands for successes that have no record. */
+    /** Flushes at the end, including the records that stand for successes without a record of their own. */
     finish(): void
   }
 
-/** A block that has grown to this is given away. */
+/** The size at which a block is given to the outlet. */
 const blockBytes = 32 * 1024
 
 const kindIndex = {
@@ -56,9 +56,9 @@ const verdictIndex = new Map<string, number>(logVerdicts.map((verdict, index) =>
 const outcomeIndex = new Map<string, number>(logOutcomes.map((outcome, index) => [outcome, index]))
 
 /**
- * Writes down what becomes of each delivery, as blocks of records of its unit. It never waits and never
- * throws: where the outlet is full, records are dropped and counted. Failures and ends are all written, and
- * so are the successes of deliveries that have a record already; of other successes a share.
+ * Records what becomes of each delivery, in blocks of its unit. Never waits and never throws: while the
+ * outlet is full, records are dropped and counted. Writes all failures and ends, and all successes of
+ * deliveries that have a record already. Of other successes it writes a share.
  */
 export function createLogObserver(options: LogObserverOptions): LogObserver {
   return new StateWriter(options)
@@ -69,10 +69,13 @@ class StateWriter implements LogObserver {
   readonly #sampler: SuccessSampler<Delivery>
   readonly #filtered: SuccessSampler<FilteredMessage>
   readonly #writers = new Map<number, BlockWriter>()
-  /** Whose attempt was written last, and where. */
+  /**
+   * The delivery whose attempt was written last, if its block is still here. `#lastIn`: the writer of that
+   * block.
+   */
   #lastOf: Delivery | undefined
   #lastIn: BlockWriter | undefined
-  /** Filled in anew for each record. */
+  /** The state that is filled again for each record. */
   readonly #state: WrittenState = emptyState()
 
   constructor(options: LogObserverOptions) {
@@ -105,7 +108,7 @@ class StateWriter implements LogObserver {
 
   delivered(delivery: Delivery): void {
     if (this.#lastOf === delivery && this.#lastIn !== undefined) {
-      // Its attempt has only just been written, and was the end.
+      // The last record written is this delivery's attempt, so it is marked as the end.
       this.#lastIn.markEnd()
       this.#lastOf = undefined
       return
@@ -221,7 +224,7 @@ class StateWriter implements LogObserver {
     return state
   }
 
-  /** Of one that is no delivery. */
+  /** Fills the state for a record that is no delivery. */
   #stateOfRecord({ topic, partition, offset, timestampMs }: HeldRecord, atMs: number): WrittenState {
     return Object.assign(this.#state, emptyState(), {
       atMs,
@@ -243,7 +246,7 @@ class StateWriter implements LogObserver {
     const writer = this.#writerOf(unit)
     writer.add(this.#state)
     if (writer.length >= blockBytes) {
-      // The end of its delivery gets a record of its own.
+      // The block is gone, so the end of this delivery will get a record of its own.
       this.#giveAway(unit, writer)
       return
     }
@@ -268,8 +271,8 @@ class StateWriter implements LogObserver {
 }
 
 /**
- * Nothing of it is in the log, and most likely nothing but this success will be. Each replayed delivery has
- * its record.
+ * Returns true if a delivery has no record in the log and most likely needs none but this success. Replayed
+ * deliveries are never ordinary: each has its record.
  */
 function isOrdinary({ laneClass, attempts, isInLog, replayJob }: Delivery): boolean {
   return laneClass !== 'retry' && attempts <= 1 && !isInLog && replayJob === ''
@@ -308,13 +311,16 @@ function statusOf(outcome: Outcome): number {
   return outcome.kind === 'answer' ? outcome.status : 0
 }
 
-/** Without the user: secrets are out of it already. */
+/** Returns the stored part of an answer, with the user's id replaced. Secrets were removed before. */
 function answerOf(outcome: Outcome, { key }: Delivery): Uint8Array | undefined {
   if (outcome.kind !== 'answer' || outcome.body === undefined) return undefined
   return key === null ? outcome.body : withoutSecrets(outcome.body, [key.toString('utf8')])
 }
 
-/** Never a URL or a header: of a request that can't be sent nothing is told. */
+/**
+ * Returns the error of an outcome. It never contains a URL or a header, so a request that can't be sent has
+ * none.
+ */
 function errorOf(outcome: Outcome): string {
   switch (outcome.kind) {
     case 'connection':

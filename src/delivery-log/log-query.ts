@@ -1,42 +1,42 @@
 import type { LogKind, LogRecord } from './log-record.ts'
 
-/** Which records are asked for: those that fulfil all that is given. */
+/** A filter for records. A record must match everything that is given. */
 export type LogFilter = {
-  /** Epoch milliseconds: from this one on, and before the other. */
+  /** The start of the time range, in epoch milliseconds. `toMs`: its end, exclusive. */
   readonly fromMs: number
   readonly toMs: number
   readonly destination?: string | undefined
   readonly source?: string | undefined
   readonly hook?: string | undefined
   readonly messageId?: string | undefined
-  /** A keyed hash, as 12 hex digits. */
+  /** The keyed hash of a user, as 12 hex digits. */
   readonly user?: string | undefined
   readonly kinds?: readonly LogKind[] | undefined
   readonly outcome?: string | undefined
   readonly reason?: string | undefined
   readonly status?: number | undefined
   readonly job?: string | undefined
-  /** Attempts that did not deliver, and deliveries that are dead. */
+  /** True for only attempts that did not deliver, and deliveries that are dead. */
   readonly onlyFailed?: boolean | undefined
 }
 
 export type LogPage = {
   readonly records: readonly LogRecord[]
-  /** Where the next page begins; absent behind the last one. */
+  /** The place where the next page begins; absent after the last page. */
   readonly cursor?: string | undefined
 }
 
 export type MinuteCount = {
-  /** When it begins, in epoch milliseconds. */
+  /** The start of the minute, in epoch milliseconds. */
   readonly minuteMs: number
   readonly kind: LogKind
   readonly verdict: string
   readonly reason: string
-  /** Deliveries, by the weights of their records. */
+  /** The number of deliveries, by the weights of their records. */
   readonly count: number
 }
 
-/** How long the attempts of a minute took: within 6 % by files of SQLite, exactly by ClickHouse. */
+/** The durations of a minute's attempts: within 6 % from SQLite's files, exact from ClickHouse. */
 export type MinutePercentiles = {
   readonly minuteMs: number
   readonly count: number
@@ -46,34 +46,40 @@ export type MinutePercentiles = {
 }
 
 export type LogStatus = {
-  /** Of the oldest and the newest record, in epoch milliseconds; 0 where there is none. */
+  /**
+   * The time of the oldest record, in epoch milliseconds; 0 when there is none. `newestMs`: that of the
+   * newest.
+   */
   readonly oldestMs: number
   readonly newestMs: number
-  /** ClickHouse counts rows that were written a second time until it has merged them. */
+  /** The number of rows. ClickHouse counts rows that were written twice until it has merged them. */
   readonly rows: number
   /**
-   * How long ago what was indexed last was written to the topic, in milliseconds, while there is more; 0 at
-   * its end; -1 where that isn't known.
+   * The age of the last indexed block, in milliseconds. 0 when the index has reached the end of the topic, -1
+   * when that isn't known.
    */
   readonly behindMs: number
 }
 
-/** `signal`: aborted when nobody waits for the answer any more. */
+/** Options of a question. `signal`: aborted when nobody waits for the answer any more. */
 export type Asking = { readonly signal?: AbortSignal | undefined }
 
-/** Asks the delivery log. All of it rejects with a `QueryTooLongError` where an answer takes too long. */
+/** Queries of the delivery log. All reject with a `QueryTooLongError` when an answer takes too long. */
 export type LogQuery = {
-  /** All that is known of a message, oldest first; at most a few thousand. */
+  /** Returns all records of a message, oldest first; at most a few thousand. */
   find(messageId: string, asking?: Asking): Promise<readonly LogRecord[]>
-  /** Newest first. `limit`: 1 to 1,000. Rejects with a `BadCursorError` where the cursor is of no page. */
+  /**
+   * Returns a page of records, newest first. `limit`: 1 to 1,000. Rejects with a `BadCursorError` if the
+   * cursor isn't one of this log.
+   */
   search(
     filter: LogFilter,
     page: { readonly limit: number; readonly cursor?: string | undefined },
     asking?: Asking,
   ): Promise<LogPage>
-  /** Ascending. */
+  /** Returns counts per minute, ascending. */
   counts(filter: LogFilter, asking?: Asking): Promise<readonly MinuteCount[]>
-  /** Ascending. */
+  /** Returns percentiles per minute, ascending. */
   percentiles(filter: LogFilter, asking?: Asking): Promise<readonly MinutePercentiles[]>
   status(): Promise<LogStatus>
   close(): Promise<void>
@@ -83,22 +89,22 @@ export class BadCursorError extends Error {
   override readonly name = 'BadCursorError'
 }
 
-/** What is to answer can't be asked: it isn't there, refuses, or says what is wrong. */
+/** Thrown when the index can't be asked: it can't be reached, refuses, or answers with an error. */
 export class QueryFailedError extends Error {
   override readonly name = 'QueryFailedError'
 }
 
-/** A question took longer than it may: the message says what to ask for instead. */
+/** Thrown when a question takes too long. The message says what to ask for instead. */
 export class QueryTooLongError extends Error {
   override readonly name = 'QueryTooLongError'
 }
 
-/** A question failed by a fault of Sluice, told by a process or thread that answers it. */
+/** Thrown when a question failed by a bug of Sluice, reported by the process or thread that answers it. */
 export class QueryFaultError extends Error {
   override readonly name = 'QueryFaultError'
 }
 
-/** Tells a fault of Sluice from an index that can't be read, or reached. */
+/** Returns true if an error is a bug of Sluice, and not an index that can't be read or reached. */
 export function isQueryFault(error: unknown): boolean {
   if (error instanceof QueryFaultError || error instanceof ReferenceError) return true
   // `fetch` throws a TypeError too, with what happened to the connection as its cause.

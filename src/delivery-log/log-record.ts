@@ -1,9 +1,9 @@
 /**
- * The words of the delivery log: what its records, its schema (`schemas/attempts.avsc`) and its queries have
- * in common.
+ * The vocabulary of the delivery log, shared by its records, its schema (`schemas/attempts.avsc`) and its
+ * queries.
  */
 
-/** What a record tells of a delivery. The order is that of the schema: new ones go to the end. */
+/** The kinds of records. The order is that of the schema, so new ones go to the end. */
 export const logKinds = [
   'attempted',
   'parked',
@@ -32,20 +32,20 @@ export const logOutcomes = [
 ] as const
 export type LogOutcome = (typeof logOutcomes)[number]
 
-/** Of the first version: a reader that finds another leaves the block alone. */
+/** The version of the block format. A reader ignores blocks of another version. */
 export const blockFormat = 1
 
-/** Bytes of a keyed hash of a user. */
+/** The length of a user's keyed hash, in bytes. */
 export const userHashBytes = 6
 
-/** One state of one delivery. Texts are empty where they don't apply. */
+/** The record of one state of one delivery. Texts are empty when they don't apply. */
 export type LogRecord = {
-  /** When it came about, in epoch milliseconds. */
+  /** The time of the state, in epoch milliseconds. */
   readonly atMs: number
   readonly kind: LogKind
-  /** The delivery has come to its end with it. An attempt is the end where it delivered. */
+  /** True if this record ends its delivery. An attempt that delivered is an end. */
   readonly isEnd: boolean
-  /** How many deliveries it stands for: not all that succeed have a record of their own. */
+  /** How many deliveries the record stands for. Some successes have no record of their own. */
   readonly weight: number
   readonly destination: string
   readonly hook: string
@@ -54,27 +54,27 @@ export type LogRecord = {
   readonly messageType: string
   /** The record that the message came with. */
   readonly origin: { readonly topic: string; readonly partition: number; readonly offset: number }
-  /** The partition of this record, and of all others of its message. */
+  /** The partition of this record, and of all other records of its message. */
   readonly unit: number
-  /** Which try; 0 before the first. */
+  /** The number of the try; 0 before the first. */
   readonly attempt: number
   readonly verdict: LogVerdict
   readonly outcome: LogOutcome
-  /** 0 without an answer. */
+  /** The status of the answer; 0 without an answer. */
   readonly status: number
   readonly durationMs: number
-  /** Why it was parked, is dead, was left out or filtered. */
+  /** The reason why the delivery was parked, died, was left out or filtered. */
   readonly reason: string
   /** The code of an error, such as ECONNREFUSED. */
   readonly error: string
-  /** When one that was parked is due, in epoch milliseconds; else 0. */
+  /** The time when a parked delivery is due, in epoch milliseconds; else 0. */
   readonly dueMs: number
-  /** When its message was appended first, in epoch milliseconds. */
+  /** The time of the message's first append, in epoch milliseconds. */
   readonly firstSeenMs: number
   /** A keyed hash of the user, as 12 hex digits; empty without a key. */
   readonly user: string
-  /** The replay that it came by. */
+  /** The id of the replay that sent the delivery. */
   readonly job: string
-  /** The beginning of a failed answer, where that is kept. */
+  /** The beginning of a failed answer, if answers are stored. */
   readonly answer: string
 }

@@ -2,13 +2,13 @@ import type { MinuteCount, MinutePercentiles } from './log-query.ts'
 import type { LogKind } from './log-record.ts'
 
 /**
- * What happened within a minute: states by their kind, attempts by whether they delivered, and how long those
- * took.
+ * The summary of a minute: states by kind, attempts by whether they delivered, and the percentiles of their
+ * durations.
  */
 export type LogMinute = Record<'minuteMs' | 'succeeded' | 'failed' | 'p50Ms' | 'p95Ms' | 'p99Ms', number> &
   Record<Exclude<LogKind, 'attempted'>, number>
 
-/** Ascending; a minute without anything is left out. Pure. */
+/** Combines counts and durations into minutes, ascending. Minutes without records are left out. Pure. */
 export function minutesOf(
   counts: readonly MinuteCount[],
   durations: readonly MinutePercentiles[],

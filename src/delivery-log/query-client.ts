@@ -8,10 +8,10 @@ import {
 } from './log-query.ts'
 
 const timeoutMs = 60_000
-/** JSON has no infinity; no time is behind this one. */
+/** The latest time of a Date. It replaces infinity, which JSON lacks. */
 const endOfTimeMs = 8_640_000_000_000_000
 
-/** Asks an index that runs elsewhere, at a URL such as `http://127.0.0.1:9410`. */
+/** Creates queries to an index that runs elsewhere, at a URL such as `http://127.0.0.1:9410`. */
 export function createQueryClient(url: string, token: string | undefined): LogQuery {
   async function ask<T>(name: string, body: object = {}, { signal }: Asking = {}): Promise<T> {
     const address = new URL(`v1/log/${name}`, url.endsWith('/') ? url : `${url}/`)

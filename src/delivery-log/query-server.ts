@@ -35,11 +35,14 @@ export type QueryServerOptions = {
   readonly query: LogQuery
   readonly host: string
   readonly port: number
-  /** Whoever asks has to give it as a bearer token; `undefined`: nobody has to. */
+  /** The bearer token that clients must send; `undefined`: no token is needed. */
   readonly token: string | undefined
 }
 
-/** Answers what `createQueryClient` asks: each question is a POST of JSON to `/v1/log/NAME`. */
+/**
+ * Starts a server that answers the questions of `createQueryClient`. Each question is a POST of JSON to
+ * `/v1/log/NAME`.
+ */
 export async function serveQueries({
   query,
   host,
@@ -92,7 +95,7 @@ export async function serveQueries({
   }
 }
 
-/** Until the client is gone. */
+/** Returns options that abort a question when its client is gone. */
 function asking(reply: FastifyReply): Asking {
   const gone = new AbortController()
   reply.raw.once('close', () => {
@@ -101,7 +104,7 @@ function asking(reply: FastifyReply): Asking {
   return { signal: gone.signal }
 }
 
-/** In a time that tells nothing of the token. */
+/** Compares a token in constant time, so that the time reveals nothing about it. */
 function isToken(token: string, authorization: string | undefined): boolean {
   const given = hash('sha256', authorization ?? '', 'buffer')
   return timingSafeEqual(given, hash('sha256', `Bearer ${token}`, 'buffer'))

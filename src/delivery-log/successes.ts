@@ -1,15 +1,15 @@
-/** The successes of one URL within the present second, and what stands for those that got no record. */
+/** The successes of one URL within the present second, and those not covered by a record yet. */
 export class Successes<D> {
   readonly hook: string
   /** The next URL of the same destination. */
   next: Successes<D> | undefined
   second = 0
   written = 0
-  /** One of so many gets a record. */
+  /** How rare records are: one success in `every` gets a record. */
   every = 1
-  /** Those since the last record that have none. */
+  /** How many successes since the last record have none. */
   unlogged = 0
-  /** The last of them. */
+  /** The last delivery of these. The fields below are those of its attempt. */
   last: D | undefined
   lastStatus = 0
   lastDurationMs = 0
@@ -21,27 +21,26 @@ export class Successes<D> {
 }
 
 /**
- * How many times fewer get a record, each time that as many records as the limit were written within a
- * second.
+ * The factor by which records become rarer, each time that `perSecond` records were written within a second.
  */
 const thinning = 10
 
 /**
- * Which successes get a record: in each second the first `perSecond` of a URL, then every tenth, after as
- * many records again every hundredth, and so on. A record stands for those before it that got none, so that
- * no count is lost: what is left of a second is told by `leftover`.
+ * Decides which successes get a record: in each second the first `perSecond` of a URL, then every tenth,
+ * after another `perSecond` records every hundredth, and so on. A record stands for the successes before it
+ * that have none, so no count is lost. `leftover` reports the rest of a second.
  */
 export class SuccessSampler<D extends { readonly destinationId: string }> {
   readonly #perSecond: number
   readonly #byDestination = new Map<string, Successes<D>>()
-  /** Those with something unlogged. */
+  /** The URLs with successes that no record covers yet. */
   #open: Successes<D>[] = []
 
   constructor(perSecond: number) {
     this.#perSecond = perSecond
   }
 
-  /** How many successes the record of this one stands for; 0: it gets none. */
+  /** Returns how many successes the record of this one stands for; 0: it gets no record. */
   weightOf(delivery: D, hook: string, status: number, durationMs: number, atMs: number): number {
     const of = this.#of(delivery.destinationId, hook)
     const second = Math.floor(atMs / 1_000)
@@ -67,7 +66,7 @@ export class SuccessSampler<D extends { readonly destinationId: string }> {
     return weight
   }
 
-  /** Tells of those that are unlogged, and of a second before this one. */
+  /** Reports the successes of past seconds that no record covers. */
   leftover(atMs: number, tell: (of: Successes<D>, last: D) => void): void {
     if (this.#open.length === 0) return
     const second = Math.floor(atMs / 1_000)

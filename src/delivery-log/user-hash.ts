@@ -1,15 +1,15 @@
 import { Hmac } from '../delivery/hmac.ts'
 import { userHashBytes } from './log-record.ts'
 
-/** A keyed hash of a user's id, one byte a character. */
+/** A function that returns the keyed hash of a user's id, one byte per character. */
 export type UserHash = (user: Buffer) => string
 
 const roomBytes = 64 + 4_096
 
 /**
- * The first 48 bits of HMAC-SHA256 of the user's id, in UTF-8. Who doesn't have the key can't tell whose it
- * is, nor try out whether it is somebody's. Of an id that is longer than Kafka's keys should be, 4,096 bytes
- * count.
+ * Creates a hash of users' ids in UTF-8: the first 48 bits of HMAC-SHA256. Without the key nobody can tell
+ * whose hash it is, or test whether it is that of a given user. Of an id longer than Kafka's keys should be,
+ * only the first 4,096 bytes count.
  */
 export function createUserHash(key: string): UserHash {
   const hmac = new Hmac('sha256', Buffer.from(key, 'utf8'), 'binary')
@@ -20,7 +20,7 @@ export function createUserHash(key: string): UserHash {
   }
 }
 
-/** As records that were read have it: 12 hex digits. */
+/** Returns the hash of a user as 12 hex digits, as in records that were read. */
 export function hexOfUser(hash: UserHash, userId: string): string {
   return Buffer.from(hash(Buffer.from(userId, 'utf8')), 'latin1').toString('hex')
 }

@@ -1,13 +1,13 @@
-/** What the gateway answers. Exactly 200 is success: analytics-python takes any other code for an error. */
+/** An answer of the gateway. Exactly 200 is success: analytics-python takes any other code for an error. */
 export type Answer = {
   readonly status: 200 | 400 | 401 | 403 | 404 | 408 | 429 | 431 | 500 | 503
-  /** JSON. Never empty: analytics-java sends again what was answered with an empty body. */
+  /** The JSON of the answer. Never empty, since analytics-java repeats a request whose answer has no body. */
   readonly body: string
-  /** Of the header `Retry-After`, in seconds. */
+  /** The value of the header `Retry-After`, in seconds. */
   readonly retryAfterS?: number
 }
 
-/** The codes of what isn't success, with their status. */
+/** The codes of all problems, each with its HTTP status. */
 const statuses = {
   malformed_request: 400,
   malformed_json: 400,
@@ -34,7 +34,7 @@ export function statusOf(code: ProblemCode): Answer['status'] {
   return statuses[code]
 }
 
-/** Of every answer: its type, and that a page of any site may read it. */
+/** The headers of every answer. They let a page of any site read it. */
 export const answerHeaders = {
   'content-type': 'application/json; charset=utf-8',
   'access-control-allow-origin': '*',
@@ -43,7 +43,10 @@ export const answerHeaders = {
 
 export const success: Answer = { status: 200, body: '{"success":true}' }
 
-/** `message` is for the client's developer: what is wrong, what to do. It never quotes what was sent. */
+/**
+ * Builds the answer for a problem. `message` tells the client's developer what is wrong and what to do. It
+ * never quotes what the client sent.
+ */
 export function problem(code: ProblemCode, message: string, retryAfterS?: number): Answer {
   const answer = { status: statuses[code], body: JSON.stringify({ success: false, code, message }) }
   return retryAfterS === undefined ? answer : { ...answer, retryAfterS }

@@ -8,7 +8,7 @@ import type { Received, Reception } from './receive.ts'
 import { notFound, traced } from './replies.ts'
 import type { RequestTrace } from './request-tracing.ts'
 
-/** Without a body where none was announced. */
+/** A request with its body. `Body` is `undefined` when the client announced none. */
 type ReceivedRequest = { Body: Received | undefined }
 
 /** Answers the calls of the API. */
@@ -31,7 +31,10 @@ export function serveCalls(server: FastifyInstance, parts: GatewayParts): void {
   }
 }
 
-/** Decides by the head alone: what is refused anyway, or thrown away, isn't kept until it is complete. */
+/**
+ * Decides by the head alone what becomes of a body. A body that is refused or thrown away anyway isn't kept
+ * until it is complete.
+ */
 export function receptionOf(
   { tracking, serverCalls }: GatewayParts,
   { routeOptions, headers }: FastifyRequest,
@@ -55,9 +58,9 @@ async function handle(
   trace?: RequestTrace,
 ): Promise<Answer> {
   const sent = request.body ?? Buffer.alloc(0)
-  // Refused by its head: no error of Fastify's, after which it would close the connection.
+  // The head alone had the request refused. An error would make Fastify close the connection.
   if (!Buffer.isBuffer(sent)) return sent
-  // It isn't kept while the answer is waited for.
+  // Frees the body while the call waits for its answer.
   request.body = undefined
   const { authorization } = request.headers
   switch (call) {

@@ -8,20 +8,20 @@ import { rejectedReasons } from './reasons.ts'
 import { maxRejectedNamed } from './message-outcomes.ts'
 
 /**
- * The one table of what the gateway offers: the server makes its routes of it, and the OpenAPI document is
- * written from it. The schemas tell what clients should send; more is taken (docs/gateway.md).
+ * A call of the gateway. The server makes its routes from the table of calls, and the OpenAPI document is
+ * written from it too. The schemas show what clients should send. The gateway accepts more (docs/gateway.md).
  */
 export type ApiRoute = {
   readonly call: CallName
-  /** All of them do the same; the first is the one to use. */
+  /** The paths of the call. All do the same. Clients should use the first. */
   readonly paths: readonly [string, ...string[]]
   readonly summary: string
   readonly description: string
-  /** Whose key is needed. */
+  /** The kind of key that the call needs. */
   readonly key: 'write' | 'server' | 'none'
   readonly body: TSchema
   readonly answer: TSchema
-  /** What it may answer beside 200. */
+  /** The problems that the call may answer with. */
   readonly problems: readonly ProblemCode[]
 }
 
@@ -83,7 +83,7 @@ const batch = Type.Object(
 
 const done = Type.Object({ success: Type.Literal(true) }, { description: 'All of it is taken.' })
 
-/** Segment's clients look at `success` alone. */
+/** The answer to tracking calls. Segment's clients look at `success` alone. */
 const taken = Type.Object(
   {
     success: Type.Literal(true),
@@ -106,7 +106,7 @@ const taken = Type.Object(
   { description: 'Kafka has all messages but those that were left out: to send these again is no use.' },
 )
 
-/** Of every request. */
+/** Problems that any request may have. */
 const ofAny = ['request_too_slow', 'head_too_large', 'internal_error'] as const
 const always = ['malformed_json', 'invalid_body', 'payload_too_large', 'incomplete_body', ...ofAny] as const
 const written = ['rate_limited', 'overloaded', 'kafka_unavailable'] as const
@@ -193,7 +193,7 @@ export const apiRoutes: readonly ApiRoute[] = [
   },
 ]
 
-/** What a browser gets rather than sends. `{name}` in the path is one of the parameters. */
+/** A route that a browser reads with GET. `{name}` in the path is one of the parameters. */
 export type BrowserRoute = {
   readonly call: CallName
   readonly path: string

@@ -1,4 +1,7 @@
-/** What keeps Kafka from taking records of a partition; `partition` is `undefined` for all of its topic. */
+/**
+ * The reason why Kafka takes no records of a partition. `partition` is `undefined` when it holds for the
+ * whole topic.
+ */
 export type Obstacle = {
   readonly topic: string
   readonly partition: number | undefined
@@ -6,8 +9,8 @@ export type Obstacle = {
 }
 
 /**
- * `refused`: partitions of the topic that take no records. `reason`: of the first of them; '' when there is
- * none.
+ * A topic and how many of its partitions are refused. `refused`: partitions that take no records. `reason`:
+ * why the first of these takes none; '' when all take records.
  */
 export type TopicAvailability = {
   readonly topic: string
@@ -17,50 +20,54 @@ export type TopicAvailability = {
 }
 
 export type AvailabilityOptions = {
-  /** Those that records are written to. */
+  /** The topics that the gateway writes to. */
   readonly topics: readonly string[]
-  /** Of each of them. */
+  /** The number of partitions of each topic. */
   readonly partitions: number
-  /** Gives what keeps Kafka from taking records. Never rejects. */
+  /** Returns what keeps Kafka from taking records. Never rejects. */
   readonly check: () => Promise<readonly Obstacle[]>
-  /** Called when a topic no longer takes all records, when it takes none, and when it takes all again. */
+  /** Called when a topic stops taking all records, when it takes none, and when it takes all again. */
   readonly onChange: (change: TopicAvailability) => void
-  /** Milliseconds of a monotonic clock. */
+  /** Returns milliseconds of a monotonic clock. */
   readonly now: () => number
 }
 
 const everyMs = 500
-/** Without traffic nothing shows that Kafka has gone: it is asked this long after the last sign of life. */
+/**
+ * How long after the last sign of life Kafka is asked. Without traffic, nothing else shows that Kafka is
+ * down.
+ */
 const silentMs = 5_000
 /**
- * A partition that changes its leader takes records again within this: until then they wait, and nobody is
- * refused.
+ * How long a failing partition may take to accept records again. A change of its leader is over within this
+ * time. Until then records wait, and no request is refused.
  */
 export const patienceMs = 1_000
 
-/**
- * What was refused because of a send may be tried again, though nothing seems to be in the way, this long
- * after it.
- */
+/** How long after a failed send a check that finds no obstacle clears the partition. */
 const forgetMs = 5_000
 
 type Failing = {
   readonly sinceMs: number
   readonly reason: string
-  /** When a send was last seen to fail; -Infinity where only the check has found something. */
+  /** The time of the last failed send. -Infinity when only the check has found an obstacle. */
   readonly failedMs: number
-  /** Kafka says that nothing is in the way: records are sent, and a failure is believed at once. */
+  /**
+   * True when Kafka reports no obstacle after a failed send. Records are sent then, and the next failure
+   * counts at once.
+   */
   readonly isOnTrial: boolean
 }
 
 /**
- * Which partitions take records. Requests find out, and while they can't, since what would be written to a
- * sick partition is refused, it is looked for: else one that has become sick would stay so for ever.
+ * Tracks which partitions take records. Requests report successes and failures. The gateway refuses what
+ * would go to a failing partition, so no request can report on it. A timer asks Kafka about it instead, or
+ * the partition would be refused for ever.
  */
 export class Availability {
   readonly #options: AvailabilityOptions
   readonly #failing: ReadonlyMap<string, Map<number, Failing>>
-  /** What was last said of a topic: how many partitions it refuses, none, all, or a number between. */
+  /** The last change reported for each topic: it refuses none, some or all of its partitions. */
   readonly #said = new Map<string, 'none' | 'some' | 'all'>()
   #lastSignMs: number
   #timer: NodeJS.Timeout | undefined
@@ -73,25 +80,28 @@ export class Availability {
     this.#lookLater()
   }
 
-  /** Whether a record of this partition may be sent: it takes them, or has failed only now. */
+  /**
+   * Returns true if a record may be sent to this partition: it takes records, or began to fail less than
+   * `patienceMs` ago.
+   */
   takes(topic: string, partition: number): boolean {
     const failing = this.#failing.get(topic)?.get(partition)
     return failing === undefined || !this.#isRefused(failing)
   }
 
-  /** Whether any partition of a topic takes records. */
+  /** Returns true if any partition of a topic takes records. */
   isAvailable(topic: string): boolean {
     return this.refused(topic) < this.#options.partitions
   }
 
-  /** How many partitions of a topic take no records. */
+  /** Returns how many partitions of a topic take no records. */
   refused(topic: string): number {
     let count = 0
     for (const failing of this.#failing.get(topic)?.values() ?? []) if (this.#isRefused(failing)) count++
     return count
   }
 
-  /** Why records of a topic aren't taken; '' when all are. */
+  /** Returns why a topic doesn't take all records, or '' when it does. */
   reason(topic: string): string {
     for (const failing of this.#failing.get(topic)?.values() ?? []) {
       if (this.#isRefused(failing)) return failing.reason
@@ -99,13 +109,13 @@ export class Availability {
     return ''
   }
 
-  /** Records of a partition were taken. */
+  /** Notes that Kafka took records of a partition. */
   worked(topic: string, partition: number): void {
     this.#lastSignMs = this.#options.now()
     if (this.#failing.get(topic)?.delete(partition) === true) this.#tell(topic)
   }
 
-  /** Records of a partition, which were sent at `sinceMs`, were not taken. */
+  /** Notes that Kafka did not take records of a partition that were sent at `sinceMs`. */
   failed(topic: string, partition: number, reason: string, sinceMs: number): void {
     const failing = this.#failing.get(topic)
     const before = failing?.get(partition)
@@ -114,7 +124,7 @@ export class Availability {
     this.#tell(topic)
   }
 
-  /** Nothing changes after it. */
+  /** Stops the checks. Nothing is reported after it. */
   stop(): void {
     this.#isStopped = true
     clearTimeout(this.#timer)
@@ -155,8 +165,8 @@ export class Availability {
   }
 
   /**
-   * Nothing is in the way of this partition, as far as Kafka says: it may not know yet that a broker has
-   * died.
+   * Clears a partition for which Kafka reports no obstacle. Kafka may not know yet that a broker has died, so
+   * a partition whose last failed send is recent is only put on trial.
    */
   #clear(failing: Map<number, Failing>, partition: number, before: Failing): void {
     const agoMs = this.#options.now() - before.failedMs

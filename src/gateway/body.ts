@@ -7,18 +7,18 @@ import { replaceNonNumbers } from './non-numbers.ts'
 /** A JSON object that a stranger wrote. A key `__proto__` is a field like any other: only ever spread it. */
 export type JsonObject = { readonly [field: string]: unknown }
 
-/** Why a body can't be read. */
+/** The reason why a body can't be read. */
 export type BodyFault = 'too_large' | 'bad_gzip' | 'not_utf8' | 'not_json' | 'not_an_object'
 
-/** An object, with what was wrong with it all the same. */
+/** The object that a body holds, with the faults that don't make the gateway refuse it. */
 export type AcceptedBody = {
   readonly ok: true
   readonly body: JsonObject
-  /** Of the text, inflated. */
+  /** The bytes of the inflated text. */
   readonly bytes: number
-  /** Of the list `batch`: the places of messages in which NaN or Infinity stood, which are null now. */
+  /** The places, in the list `batch`, of messages that had NaN or Infinity. These values are null now. */
   readonly spoiled: ReadonlySet<number>
-  /** Whole numbers beyond 2^53 that lost digits. */
+  /** How many whole numbers beyond 2^53 lost digits. */
   readonly lostDigits: number
 }
 
@@ -27,9 +27,9 @@ export type ReadBody = AcceptedBody | { readonly ok: false; readonly fault: Body
 const none: ReadonlySet<number> = new Set()
 
 /**
- * Reads the body of a request: JSON, plain or in gzip. What it is shows from its first two bytes, since some
- * clients compress under the form type and some proxies inflate without telling. One over `maxBytes` inflated
- * is `too_large`, and no more than that is ever inflated. Never throws.
+ * Reads the body of a request: JSON, plain or in gzip. The first two bytes tell which, because some clients
+ * compress under the form type, and some proxies inflate without changing the header. A body of more than
+ * `maxBytes` inflated is `too_large`, and inflating stops there. Never throws.
  */
 export function readBody(sent: Buffer, maxBytes: number): ReadBody {
   const inflated = inflateBody(sent, maxBytes)
@@ -40,15 +40,15 @@ export type Inflated =
   | { readonly ok: true; readonly bytes: Buffer }
   | { readonly ok: false; readonly fault: BodyFault }
 
-/** The first half of `readBody`. */
+/** Inflates a body if it is in gzip: the first half of `readBody`. */
 export function inflateBody(sent: Buffer, maxBytes: number): Inflated {
   const inflated = isGzip(sent) ? inflate(sent, maxBytes) : { ok: true as const, bytes: sent }
   return inflated.ok && inflated.bytes.length > maxBytes ? { ok: false, fault: 'too_large' } : inflated
 }
 
 /**
- * The second half of `readBody`. With `isBatch`, NaN and Infinity within a message of the list `batch` spoil
- * that one alone.
+ * Parses an inflated body: the second half of `readBody`. With `isBatch`, NaN and Infinity within a message
+ * of the list `batch` spoil that message alone.
  */
 export function readInflated(bytes: Buffer, { isBatch = false } = {}): ReadBody {
   if (!isUtf8(bytes)) return { ok: false, fault: 'not_utf8' }
@@ -76,14 +76,14 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** The magic number of RFC 1952: no JSON text begins so. */
+/** Returns true if the bytes begin with gzip's magic number (RFC 1952). No JSON text begins so. */
 function isGzip(bytes: Buffer): boolean {
   return bytes.length > 2 && bytes[0] === 0x1f && bytes[1] === 0x8b
 }
 
 /**
- * At once, and not in libuv's threads: parsing what comes out takes as long, and many at a time would cost
- * memory.
+ * Inflates synchronously, not in libuv's threads. Parsing the result takes as long anyway, and many
+ * inflations at a time would cost memory.
  */
 function inflate(sent: Buffer, maxBytes: number): Inflated {
   try {
@@ -100,16 +100,17 @@ function inflate(sent: Buffer, maxBytes: number): Inflated {
 const leastPieceBytes = 16 * 1_024
 
 /**
- * Its end says how long it is inflated (RFC 1952, ISIZE), so that it comes out in one piece. A lie costs no
- * more than a body that is so long.
+ * Returns the size of zlib's output buffer. The last four bytes of gzip state the inflated length (RFC 1952,
+ * ISIZE), so the output comes in one piece. A false length costs no more than a body that really is that
+ * long.
  */
 function pieceBytes(sent: Buffer, maxBytes: number): number {
   const said = sent.length < 4 ? 0 : sent.readUInt32LE(sent.length - 4)
-  // One that fills its piece makes zlib ask for another.
+  // An output that fills its buffer makes zlib ask for another one.
   return Math.max(leastPieceBytes, Math.min(said, maxBytes) + 1)
 }
 
-/** Without a byte order mark, which is no JSON. */
+/** Decodes UTF-8 without a byte order mark, which JSON doesn't allow. */
 function textOf(bytes: Buffer): string {
   const hasMark = bytes.length >= 3 && bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf
   return bytes.toString('utf8', hasMark ? 3 : 0)

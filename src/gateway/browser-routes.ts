@@ -8,9 +8,9 @@ import type { GatewayParts } from './gateway-server.ts'
 import { isTrackingKind } from './item.ts'
 import { notFound, traced } from './replies.ts'
 
-/** Nothing is taken of a HEAD. */
+/** Options of the routes for browsers: no route for HEAD, which would be handled as a GET. */
 const forBrowsers = { exposeHeadRoute: false }
-/** As briefly as a change of the catalog may wait for. */
+/** The caching of settings. A change of the catalog reaches browsers after this time at the latest. */
 const settingsCaching = 'public, max-age=120'
 const pixelHeaders = {
   'content-type': 'image/gif',
@@ -18,7 +18,7 @@ const pixelHeaders = {
   'access-control-allow-origin': '*',
 }
 
-/** Answers what pages ask for beside the API: settings, pixels and the documentation. */
+/** Serves what pages ask for beside the API: settings, pixels and the documentation. */
 export function serveBrowsers(server: FastifyInstance, parts: GatewayParts): void {
   serveSettings(server, parts)
   servePixel(server, parts)
@@ -52,7 +52,7 @@ function servePixel(server: FastifyInstance, parts: GatewayParts): void {
           ? tracking.handle(call, bodyOfPixel(request.query.data), undefined, origin.ipOf(request), trace)
           : notFound,
       )
-      // The image can't tell.
+      // The image can't show the status, so metrics have it.
       observer.answered('pixel', answer.status, performance.now() - startMs)
       replies.endConnection(reply)
       return reply.headers(pixelHeaders).send(pixelGif)
@@ -60,10 +60,10 @@ function servePixel(server: FastifyInstance, parts: GatewayParts): void {
   )
 }
 
-/** The API as a document, and as a page to read. */
+/** Serves the description of the API, as an OpenAPI document and as a page to read. */
 function serveDocs(server: FastifyInstance): void {
   const document = JSON.stringify(openApiDocument())
-  // The second is what the page finds beside itself at `/docs/`.
+  // The page at `/docs/` resolves its relative link to the second path.
   for (const path of ['/openapi.json', '/docs/openapi.json']) {
     server.get(path, (_request, reply) => reply.headers(answerHeaders).send(document))
   }
@@ -76,7 +76,7 @@ function serveDocs(server: FastifyInstance): void {
   )
 }
 
-/** As the router writes the parameters of a path. */
+/** Writes the parameters of a path in the router's syntax. */
 function routeOf(path: string): string {
   return path.replaceAll(/\{(\w+)\}/g, ':$1')
 }

@@ -1,17 +1,19 @@
 import { type Answer, problem } from './answer.ts'
 import type { Sources } from './sources.ts'
 
-/** How a browser has come here: the `Host` that it has named, and the protocol, where that is known. */
+/**
+ * How a browser reached the gateway: the `Host` that it named, and the protocol where the gateway knows it.
+ */
 export type RequestAddress = {
   readonly host: string | undefined
   readonly protocol: 'http' | 'https' | undefined
 }
 
 /**
- * The settings that analytics.js asks Segment's CDN for, `GET /v1/projects/KEY/settings`: those of a source
- * with nothing but Segment's own destination, so that it loads no further script, and measures nothing of
- * itself. Messages go to where the settings came from, unless the page says otherwise. Source: `CDNSettings`
- * of @segment/analytics-next.
+ * Answers `GET /v1/projects/KEY/settings`, which analytics.js otherwise asks Segment's CDN for. The settings
+ * are those of a source that has only Segment's own destination. So analytics.js loads no further script, and
+ * sends no metrics about itself. It sends messages to the host that it got the settings from, unless the page
+ * says otherwise. Source: `CDNSettings` of @segment/analytics-next.
  */
 export function settingsOf(sources: Sources, writeKey: string, { host, protocol }: RequestAddress): Answer {
   if (sources.withWriteKey([writeKey]) === undefined) return unknownKey
@@ -23,7 +25,10 @@ export function settingsOf(sources: Sources, writeKey: string, { host, protocol 
   return { status: 200, body: JSON.stringify(settings) }
 }
 
-/** What ends TLS stands in front of the gateway, but on the machine of a developer. */
+/**
+ * Guesses the protocol of a browser's request: `https`, except on a developer's machine. In production a
+ * proxy terminates TLS in front of the gateway.
+ */
 function guessedProtocol(host: string): 'http' | 'https' {
   return /^(localhost|127(\.\d+){3}|\[::1\])(:\d+)?$/i.test(host) ? 'http' : 'https'
 }
@@ -31,12 +36,13 @@ function guessedProtocol(host: string): 'http' | 'https' {
 const unknownKey = problem('not_found', 'No source has this write key.')
 
 /**
- * The message of a pixel as the body of a request; empty where there is none. `+` may have come as a space.
+ * Decodes the message of a pixel into the body of a request; empty when there is none. A `+` may have arrived
+ * as a space.
  */
 export function bodyOfPixel(data: unknown): Buffer {
   const text: unknown = Array.isArray(data) ? data[0] : data
   return typeof text === 'string' ? Buffer.from(text.replaceAll(' ', '+'), 'base64') : Buffer.alloc(0)
 }
 
-/** One transparent point. */
+/** An image of one transparent pixel. */
 export const pixelGif = Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7', 'base64')

@@ -2,8 +2,9 @@ import { isIP, isIPv4 } from 'node:net'
 import { Address, type AddressRange, rangeOf } from '../address/address.ts'
 
 /**
- * Tells which addresses are those of trusted proxies, for one who walks `X-Forwarded-For` from its end: what
- * an untrusted address has written before itself is not looked at. `false` where there are none.
+ * Returns a test for addresses of trusted proxies, or `false` when none are trusted. Fastify walks
+ * `X-Forwarded-For` from its end with it, and ignores whatever an untrusted address wrote before its own
+ * entry.
  */
 export function proxiesIn(cidrs: readonly string[]): false | ((address: string) => boolean) {
   if (cidrs.length === 0) return false
@@ -16,8 +17,9 @@ export function proxiesIn(cidrs: readonly string[]): false | ((address: string) 
 }
 
 /**
- * An address as messages have it: IPv4 as such also where a socket of IPv6 has it (`::ffff:192.0.2.1`), and
- * without the port or the brackets that some proxies write. `undefined` for what is none.
+ * Normalizes an address for `context.ip`. An IPv4 address mapped into IPv6 (`::ffff:192.0.2.1`) becomes plain
+ * IPv4, and the port and brackets that some proxies write are removed. `undefined` when the text is no
+ * address.
  */
 export function plainAddress(text: string): string | undefined {
   const bare = withoutPort(text.trim())

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { answerHeaders, type Answer, problem } from './answer.ts'
 import { closeGracefully } from './graceful-close.ts'
 
-/** The answers that connections wait for. */
+/** The responses that aren't complete yet, by connection. */
 export class OpenAnswers {
   readonly #bySocket = new WeakMap<Socket, Set<ServerResponse>>()
 
@@ -13,7 +13,7 @@ export class OpenAnswers {
     response.once('close', () => open.delete(response))
   }
 
-  /** Resolves when all requests that had come as a whole by then are answered. */
+  /** Resolves once every request that had arrived in full at the time of the call is answered. */
   async given(socket: Socket): Promise<void> {
     const open = [...(this.#bySocket.get(socket) ?? [])].filter(({ req }) => req.complete)
     await Promise.all(open.map((response) => new Promise((resolve) => response.once('close', resolve))))
@@ -21,8 +21,9 @@ export class OpenAnswers {
 }
 
 /**
- * Answers what can't be read as a request, or didn't come in time, and ends its connection. What came before
- * it on the same connection has its own answer first, which this one would be taken for.
+ * Answers a request that can't be parsed or didn't arrive in time, and closes its connection. It waits until
+ * earlier requests on the connection are answered. Otherwise the client would take this answer for one of
+ * theirs.
  */
 export async function answerClientError(
   { code }: { readonly code?: string },
@@ -30,7 +31,7 @@ export async function answerClientError(
   answers: OpenAnswers,
 ): Promise<void> {
   await answers.given(socket)
-  // The client has gone, or has its answer already.
+  // The client has closed the connection, or has its answer already.
   if (code === 'ECONNRESET' || !socket.writable) return
   socket.write(textOf(answerTo(code)))
   closeGracefully(socket)
@@ -47,7 +48,7 @@ function answerTo(code: string | undefined): Answer {
   }
 }
 
-/** As HTTP/1.1 writes it. */
+/** Formats an answer as the text of an HTTP/1.1 response. */
 function textOf({ status, body }: Answer): string {
   const headers = { ...answerHeaders, 'content-length': Buffer.byteLength(body), connection: 'close' }
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)

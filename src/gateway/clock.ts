@@ -1,7 +1,7 @@
 import { formatTimestamp, parseTimestamp } from '../message/timestamp.ts'
 import { isAbsent } from '../message/validate.ts'
 
-/** When a request came: in milliseconds since 1970, and as a message says it. */
+/** The time at which a request arrived: in milliseconds since 1970, and as messages state it. */
 export type Arrival = { readonly ms: number; readonly text: string }
 
 export function arrivalAt(ms: number): Arrival {
@@ -10,17 +10,18 @@ export function arrivalAt(ms: number): Arrival {
   return { ms, text }
 }
 
-/** What the messages of a request say of it. */
+/** The times that the messages of one request share. */
 export type Occasion = {
   readonly arrival: Arrival
   readonly sentAt: unknown
   /**
-   * What the client's clock is ahead of ours: `sentAt − receivedAt`; `undefined` where `sentAt` is no clock.
+   * How far the client's clock is ahead of ours: `sentAt − receivedAt`. `undefined` when `sentAt` is not the
+   * time of a clock.
    */
   readonly leadMs: number | undefined
 }
 
-/** Ten years. A `sentAt` that is further off is nought or a constant, and not what a clock says. */
+/** Ten years. A `sentAt` further off than this is a zero or a constant, and not the time of a clock. */
 const maxLeadMs = 3_652 * 24 * 60 * 60 * 1_000
 
 export function occasionOf(sentAt: unknown, arrival: Arrival): Occasion {
@@ -31,10 +32,10 @@ export function occasionOf(sentAt: unknown, arrival: Arrival): Occasion {
 }
 
 /**
- * When a message happened, by our clock: `receivedAt − (sentAt − originalTimestamp)`, which takes out what
- * the client's clock is wrong by. Without a `sentAt` that is a clock, or where the correction leaves the
- * years 0000 to 9999, the client's own time stands; without a time of its own the message happened when it
- * came. `undefined` where it says a time that can't be read.
+ * Returns when a message happened by the gateway's clock: `receivedAt − (sentAt − originalTimestamp)`. This
+ * removes the error of the client's clock. The client's own time stays when `sentAt` isn't the time of a
+ * clock, or when the correction would leave the years 0000 to 9999. A message without a time happened when it
+ * arrived. Returns `undefined` when its time can't be read.
  */
 export function correctTimestamp(original: unknown, { arrival, leadMs = 0 }: Occasion): string | undefined {
   if (isAbsent(original)) return arrival.text

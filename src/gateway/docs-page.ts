@@ -1,6 +1,9 @@
 import { createHash } from 'node:crypto'
 
-/** Draws `openapi.json` with the browser's own means. All texts are set as text. */
+/**
+ * The page's script, which renders `openapi.json` without a library. It inserts all texts as text, never as
+ * HTML.
+ */
 const script = `
 const make = (tag, attributes = {}, ...children) => {
   const element = Object.assign(document.createElement(tag), attributes)
@@ -51,7 +54,7 @@ table { border-collapse: collapse; margin: .5rem 0 1rem }
 td { padding: .15rem .8rem .15rem 0; vertical-align: top }
 `
 
-/** A page about the API, in itself whole: it loads `openapi.json` from beside it, and nothing else. */
+/** A page that documents the API. It loads `openapi.json` from beside it, and nothing else. */
 export const docsPage = `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -63,7 +66,10 @@ export const docsPage = `<!doctype html>
 </html>
 `
 
-/** Lets the page run its own script and style, and fetch from its own server. */
+/**
+ * The content security policy of the page. It lets the page run its own script and style, and fetch from its
+ * own server.
+ */
 export const docsPolicy = [
   "default-src 'none'",
   `script-src '${digestOf(script)}'`,

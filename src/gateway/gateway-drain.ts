@@ -3,15 +3,15 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 
 const pollMs = 20
-/** When nothing has been open for so long, what is left are connections that nobody uses. */
+/** How long no request must have been open until only unused connections are left. */
 const quietMs = 200
 
-/** The requests of a server that aren't answered yet, and how it ends: by answering them. */
+/** Counts the open requests of a server, and stops the server once they are answered. */
 export class GatewayDrain {
   #isRetired = false
   #open = 0
 
-  /** Each answer is the last one of its connection. */
+  /** True once each answer is the last one of its connection. */
   get isRetired(): boolean {
     return this.#isRetired
   }
@@ -20,18 +20,18 @@ export class GatewayDrain {
     return this.#open
   }
 
-  /** A request came, which is open until its response is closed. */
+  /** Counts a request as open until its response is closed. */
   opened(response: { once(event: 'close', listener: () => void): unknown }): void {
     this.#open++
     response.once('close', () => this.#open--)
   }
 
-  /** From now on each answer is the last one of its connection. */
+  /** Makes each answer from now on the last one of its connection. */
   retire(): void {
     this.#isRetired = true
   }
 
-  /** Retires, answers what is there, and closes the server; at the latest after `timeoutMs`. */
+  /** Retires, answers the open requests, and closes the server, at the latest after `timeoutMs`. */
   async stop(server: FastifyInstance, timeoutMs: number): Promise<void> {
     this.retire()
     const deadlineMs = performance.now() + timeoutMs
@@ -48,8 +48,8 @@ export class GatewayDrain {
 }
 
 /**
- * Leaves the connections that there are: HTTP's own `close` would break off those that are idle at this
- * moment.
+ * Stops listening and leaves the open connections alone. HTTP's own `close` would break off connections that
+ * are idle at this moment.
  */
 function stopListening(server: FastifyInstance['server']): void {
   NetServer.prototype.close.call(server)

@@ -1,7 +1,7 @@
 import type { LeftOutReason } from './reasons.ts'
 import type { TrackingKind } from './item.ts'
 
-/** What a request was for. Closed: it labels metrics. */
+/** The calls that a request may be for. A closed list, since they label metrics. */
 export const calls = [
   'identify',
   'track',
@@ -19,18 +19,18 @@ export const calls = [
 ] as const
 export type CallName = (typeof calls)[number]
 
-/** Told what happens to requests and messages; nothing of their content. */
+/** Receives events about requests and messages, without their content. */
 export type GatewayObserver = {
-  /** A request was answered, so long after it had come as a whole. */
+  /** A request was answered, `durationMs` after it had arrived in full. */
   answered(call: CallName, status: number, durationMs: number): void
-  /** Messages of a kind are in Kafka. */
+  /** Kafka has acknowledged messages of a kind. */
   acknowledged(kind: TrackingKind, count: number): void
-  /** Messages of a source (`undefined`: of none) were left out. */
+  /** Messages of a source were left out. `undefined`: no source is known. */
   leftOut(reason: LeftOutReason, count: number, sourceId: string | undefined): void
-  /** Messages came while an identical one was in flight, and are answered with it. */
+  /** Messages arrived while identical ones were in flight, and share their answer. */
   coalesced(count: number): void
-  /** Whole numbers beyond 2^53 in what a source sent lost digits. */
+  /** Whole numbers beyond 2^53 in a source's messages lost digits. */
   digitsLost(count: number, sourceId: string): void
-  /** Something that must not happen. */
+  /** A bug showed up. */
   failed(error: unknown): void
 }

@@ -1,7 +1,7 @@
 import { problemCodes, type ProblemCode, statusOf } from './answer.ts'
 import { type ApiRoute, apiRoutes, type BrowserRoute, browserRoutes } from './api.ts'
 
-/** The OpenAPI document (3.1) of the gateway; `schemas/openapi.json` is generated from it. */
+/** Builds the OpenAPI document (3.1) of the gateway. `schemas/openapi.json` is generated from it. */
 export function openApiDocument(): object {
   return {
     openapi: '3.1.0',

@@ -27,49 +27,50 @@ export type GatewayServerOptions = {
   readonly observer: GatewayObserver
   /** Absent: nothing is traced. */
   readonly tracing?: GatewayTracing | undefined
-  /** Most bytes of bodies that are being received, of all requests together. */
+  /** The limit of bytes held for bodies that are still arriving, over all requests. */
   readonly receiveBytes: number
-  /** How long a client may take for a whole request. */
+  /** The time that a client may take to send a whole request. */
   readonly requestTimeoutMs: number
   readonly maxConnections: number
-  /** Whether messages get the address that they came from. */
+  /** True if each message gets the address that it came from. */
   readonly addIp: boolean
-  /** Ranges of addresses whose `X-Forwarded-…` headers are believed. */
+  /** Ranges of addresses whose `X-Forwarded-…` headers are trusted. */
   readonly trustedProxies: readonly string[]
 }
 
-/** What the routes of the gateway are answered with. */
+/** The parts that the gateway's routes use. */
 export type GatewayParts = Pick<
   GatewayServerOptions,
   'sources' | 'tracking' | 'serverCalls' | 'observer' | 'tracing'
 > & { readonly replies: Replies; readonly origin: RequestOrigin }
 
 export type GatewayServer = {
-  /** Gives the port; 0 picks a free one. Rejects when it can't be had. */
+  /** Listens, and returns the port. Port 0 picks a free one. Rejects if the address can't be had. */
   listen(address: { host: string; port: number }): Promise<number>
   /** Bytes of bodies that aren't complete yet. */
   readonly receivingBytes: number
   /** Requests that aren't answered yet. */
   readonly open: number
   /**
-   * From now on each answer is the last one of its connection (`Connection: close`); new connections are
-   * taken as before.
+   * Makes each answer from now on the last one of its connection (`Connection: close`). New connections are
+   * still accepted.
    */
   retire(): void
   /**
-   * Retires, takes no connection any more, answers what is there, and closes; at the latest after
-   * `timeoutMs`. Connections that are idle are closed last, since a request may be on its way.
+   * Retires, accepts no new connection, answers the open requests, and closes, at the latest after
+   * `timeoutMs`. Idle connections are closed last, since a request may be on its way on them.
    */
   stop(timeoutMs: number): Promise<void>
 }
 
 const maxHeaderBytes = 16 * 1_024
-/** How often connections are looked at for clients that are too slow. */
+/** How often connections are checked for clients that are too slow. */
 const lookEveryMs = 1_000
 
 /**
- * The gateway's HTTP: paths with doubled and trailing slashes too, never a redirect, CORS for everyone. What
- * a client calls the type of its body says nothing (SEGMENT.md), so all types are read as JSON.
+ * Creates the gateway's HTTP server. It accepts paths with doubled and trailing slashes, never redirects, and
+ * allows CORS for every origin. The content type that a client states means nothing (SEGMENT.md), so every
+ * body is read as JSON.
  */
 export function createGatewayServer(options: GatewayServerOptions): GatewayServer {
   const receiver = new Receiver(options.receiveBytes)
@@ -83,7 +84,7 @@ export function createGatewayServer(options: GatewayServerOptions): GatewayServe
     receiver.receive(payload, receptionOf(parts, request), done),
   )
   server.addHook('onRequest', (request, _reply, done) => {
-    // Fastify refuses a type that it can't read, and a QUERY without one.
+    // Fastify would refuse a content type that it has no parser for, and a QUERY request without one.
     request.raw.headers['content-type'] = 'application/json'
     done()
   })
@@ -120,11 +121,11 @@ function openHttp(
     logger: false,
     routerOptions: { ignoreDuplicateSlashes: true, ignoreTrailingSlash: true },
     requestTimeout: requestTimeoutMs,
-    // Requests that come while it closes are answered as always, with `Connection: close`.
+    // While the server closes, requests are answered as usual, with `Connection: close`.
     return503OnClosing: false,
     trustProxy: origin.isTrusted,
     clientErrorHandler: (error, socket) => void answerClientError(error, socket, answers),
-    // A path that can't be decoded.
+    // Called when a path can't be decoded.
     frameworkErrors: (_error, _request, reply) => void replies.sendNotFound(reply),
     http: {
       maxHeaderSize: maxHeaderBytes,

@@ -1,17 +1,17 @@
 import type { Socket } from 'node:net'
 
-/** How long, and how much, a client that has its answer may go on sending. */
+/** How long a client that has its answer may go on sending. `graceBytes` limits how much. */
 const graceMs = 5_000
 const graceBytes = 32 * 1_024 * 1_024
 
 /**
- * Ends a connection while its client may still be sending, so that it can read the answer that was written to
- * it: says that no more will come, and reads on for a while, throwing away what comes. To close at once would
- * answer what is still on its way with a reset, by which the client loses the answer (RFC 9112, 9.6).
+ * Ends a connection while its client may still be sending, so that the client can read the answer. Sends FIN,
+ * and then reads and discards what arrives for a while. Closing at once would answer the remaining bytes with
+ * a reset, which would cost the client the answer (RFC 9112, 9.6).
  */
 export function closeGracefully(socket: Socket): void {
   let left = graceBytes
-  // HTTP's own: what comes now is no part of a request any more.
+  // Removes HTTP's own listeners: bytes that arrive now belong to no request.
   socket.removeAllListeners('data')
   socket.on('data', (chunk: Buffer) => {
     left -= chunk.length
@@ -23,11 +23,8 @@ export function closeGracefully(socket: Socket): void {
   socket.resume()
 }
 
-/**
- * Closes gracefully as soon as the answer that is being given, the last one on this connection, has been
- * written.
- */
+/** Closes gracefully once the current answer, the last one on this connection, has been written. */
 export function closeGracefullyAfterAnswer(socket: Socket): void {
-  // It is what Node calls then, and would drop the connection.
+  // Node calls this function at that point. Its default would drop the connection.
   socket.destroySoon = () => closeGracefully(socket)
 }

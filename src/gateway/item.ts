@@ -11,7 +11,7 @@ import { maxCompleteMessageBytes, maxMessageBytes } from './request-limits.ts'
 import type { LeftOutReason } from './reasons.ts'
 import type { SharedObject, WrittenObject } from './shared.ts'
 
-/** The kinds that come with a public write key. A `delete` doesn't. */
+/** The kinds of message that a public write key may send. A `delete` is not among them. */
 export const trackingKinds = [
   'identify',
   'track',
@@ -22,13 +22,13 @@ export const trackingKinds = [
 ] as const satisfies readonly MessageKind[]
 export type TrackingKind = (typeof trackingKinds)[number]
 
-/** What the request says for all of its messages. */
+/** The values that all messages of a request share. */
 export type ItemContext = Occasion & {
-  /** The path's kind, which wins over the message's `type`; `undefined` in a batch. */
+  /** The kind that the path names. It wins over the message's `type`. `undefined` in a batch. */
   readonly kind: TrackingKind | undefined
   readonly context: SharedObject | undefined
   readonly integrations: SharedObject | undefined
-  /** The worker's: what is over them would only become a dead letter. */
+  /** The worker's limits. A message over them would only become a dead letter. */
   readonly limits: MessageLimits
 }
 
@@ -38,22 +38,22 @@ export type ReadyMessage = {
   readonly kind: TrackingKind
   /** The key of its record. */
   readonly key: string
-  /** The value of its record: what JSON.stringify makes of it. */
+  /** The value of its record, written by JSON.stringify. */
   readonly text: string
-  /** Of `text` in UTF-8. */
+  /** The bytes of `text` in UTF-8. */
   readonly bytes: number
-  /** The `messageId` that the client gave; `undefined` when it has one of ours. */
+  /** The `messageId` that the client gave. `undefined` when the gateway made one. */
   readonly givenId: string | undefined
 }
 
 export type CheckedItem = ReadyMessage | LeftOut
 
 /**
- * Makes a message of what a client sent, or says why it is left out. Added are `type` (from the path),
- * `messageId` (where absent), `receivedAt`, `sentAt` (the batch's), and `originalTimestamp`, which is what
- * `timestamp` was before it was corrected for the client's clock. `context` and `integrations` of the batch
- * are merged in, field by field, the message's own fields win. A `writeKey` is taken out. All else is as it
- * was sent. Never throws.
+ * Builds a message from what a client sent, or says why it is left out. Adds `type` (from the path),
+ * `messageId` (if absent), `receivedAt`, `sentAt` (the batch's) and `originalTimestamp`: the value of
+ * `timestamp` before it was corrected for the client's clock. Merges `context` and `integrations` of the
+ * batch in, field by field. The message's own fields win. Removes a `writeKey`. Leaves all else as it was
+ * sent. Never throws.
  */
 export function checkItem(item: unknown, surroundings: ItemContext): CheckedItem {
   if (!isJsonObject(item)) return leaveOut('not_an_object')
@@ -92,7 +92,10 @@ type Message = {
   timestamp: unknown
 }
 
-/** Only ever spread, never assign by the client's names: to assign `__proto__` would set the prototype. */
+/**
+ * Adds the gateway's fields to a message. The client's fields may only be spread, never assigned by name,
+ * since assigning `__proto__` would set the prototype.
+ */
 function complete(item: JsonObject, kind: TrackingKind, { sentAt, arrival }: ItemContext): Message {
   const message = {
     ...item,
@@ -101,7 +104,7 @@ function complete(item: JsonObject, kind: TrackingKind, { sentAt, arrival }: Ite
     context: item['context'],
     integrations: item['integrations'],
     originalTimestamp: item['originalTimestamp'] ?? item['timestamp'] ?? undefined,
-    // What the client sent is corrected, and so it is read elsewhere.
+    // The corrected time is filled in later: `correctTimestamp` reads the client's time from the item itself.
     timestamp: undefined,
     sentAt: item['sentAt'] ?? sentAt ?? undefined,
     receivedAt: arrival.text,
@@ -110,21 +113,24 @@ function complete(item: JsonObject, kind: TrackingKind, { sentAt, arrival }: Ite
 }
 
 /**
- * A client that sends both (Rudder's) says in `timestamp` what its caller gave, in `originalTimestamp` when
- * that was.
+ * Returns the client's time of a message. A client that sends both fields (Rudder's) has in `timestamp` what
+ * its caller gave, and in `originalTimestamp` when that call was made.
  */
 function happenedAt({ timestamp, originalTimestamp }: JsonObject): unknown {
   return isAbsent(timestamp) ? originalTimestamp : timestamp
 }
 
-/** A message that says itself when it was sent has an occasion of its own. */
+/** Returns the occasion of one message. A message with a `sentAt` has its own. */
 function occasionOfItem({ sentAt }: JsonObject, shared: Occasion): Occasion {
   return sentAt === undefined || sentAt === null ? shared : occasionOf(sentAt, shared.arrival)
 }
 
 type Written = { readonly ok: true; readonly text: string; readonly bytes: number }
 
-/** What the batch says for all stands behind the message's other fields, as it was written once. */
+/**
+ * Writes a message as JSON. The shared objects of the batch, written once, are appended after its other
+ * fields.
+ */
 function write(message: Message, { context, integrations, limits }: ItemContext): Written | LeftOut {
   const fault = context?.fault ?? integrations?.fault
   if (fault !== undefined) return leaveOut(fault)
@@ -134,7 +140,7 @@ function write(message: Message, { context, integrations, limits }: ItemContext)
     ...splice('context', context, message.context),
     ...splice('integrations', integrations, message.integrations),
   ]
-  // As a field that isn't there, `undefined` is not written.
+  // JSON.stringify leaves out fields that are `undefined`.
   if (context !== undefined) message.context = undefined
   if (integrations !== undefined) message.integrations = undefined
   const own = JSON.stringify(message)
@@ -144,12 +150,15 @@ function write(message: Message, { context, integrations, limits }: ItemContext)
   return keys > limits.maxKeys ? leaveOut('too_many_keys') : { ok: true, text: `${text}}`, bytes }
 }
 
-/** The engine keeps the texts as they are, and copies them once they are sent. */
+/**
+ * Joins two written objects. The engine concatenates their texts lazily, and copies them only when they are
+ * sent.
+ */
 function join(one: WrittenObject, next: WrittenObject): WrittenObject {
   return { text: one.text + next.text, bytes: one.bytes + next.bytes, keys: one.keys + next.keys }
 }
 
-/** Behind another member, with a name of ASCII. */
+/** Returns a shared object as a further member of a JSON object: a comma, its name (ASCII) and its value. */
 function splice(name: string, shared: SharedObject | undefined, own: unknown): WrittenObject[] {
   if (shared === undefined) return []
   const { text, bytes, keys } = shared.with(own)
@@ -164,7 +173,8 @@ export function isTrackingKind(value: unknown): value is TrackingKind {
 }
 
 /**
- * `undefined` when the nesting is deeper than the stack: JSON.parse has no such limit, JSON.stringify has.
+ * Writes a value as JSON. Returns `undefined` when it is nested deeper than the stack: JSON.stringify has
+ * such a limit, and JSON.parse has none.
  */
 export function tryStringify(value: JsonObject): string | undefined {
   try {
@@ -176,14 +186,17 @@ export function tryStringify(value: JsonObject): string | undefined {
 }
 
 /**
- * Whether `text`, written of `value`, has null for a number that JSON.parse has read as infinite, such as
- * 1e999.
+ * Returns true if `text`, the JSON of `value`, has null for a number that JSON.parse read as infinite, such
+ * as 1e999.
  */
 export function losesNumbers(text: string, value: unknown): boolean {
   return text.includes('null') && holdsInfinite(value)
 }
 
-/** The limit is for what the client sent; what we add to it has a wider one. */
+/**
+ * Returns true if a message is over the limit. The limit applies to what the client sent. What the gateway
+ * adds has a wider one.
+ */
 function isTooLarge(item: JsonObject, completeBytes: number): boolean {
   return (
     completeBytes > maxCompleteMessageBytes || Buffer.byteLength(tryStringify(item) ?? '') > maxMessageBytes

@@ -1,7 +1,10 @@
 const quote = 0x22
 const backslash = 0x5c
 
-/** Of a string of a JSON text that begins at `start`: behind its closing quote, or the end of the text. */
+/**
+ * Returns the position after the closing quote of the JSON string that begins at `start`, or the end of the
+ * text.
+ */
 export function endOfString(text: string, start: number): number {
   for (let at = start + 1; at < text.length; at++) {
     const character = text.charCodeAt(at)

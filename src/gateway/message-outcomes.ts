@@ -5,19 +5,19 @@ import type { TrackingKind } from './item.ts'
 import type { GatewayObserver } from './gateway-events.ts'
 import type { LeftOutReason } from './reasons.ts'
 
-/** A message that was left out, as the answer says it. */
+/** A message that was left out, in the form of the answer. */
 type Rejected = {
   /** Its place in the batch, from 0. */
   readonly index: number
-  /** As it was given, where it is a text of a lawful length. */
+  /** The `messageId` as the client gave it, if it is a string of a valid length. */
   readonly messageId?: string
   readonly reason: LeftOutReason
 }
 
-/** An answer names so many, and counts all. */
+/** The most messages that an answer names. It counts all. */
 export const maxRejectedNamed = 100
 
-/** What became of the messages of a request; told when it is known that they count. */
+/** The outcomes of a request's messages. They are reported to the observer only once the messages count. */
 export class MessageOutcomes {
   coalesced = 0
   lostDigits = 0
@@ -30,7 +30,7 @@ export class MessageOutcomes {
     this.#taken.set(kind, (this.#taken.get(kind) ?? 0) + 1)
   }
 
-  /** `item` is the message at place `index` of the request, as it was sent. */
+  /** Leaves out `item`, the message at place `index` of the request, as the client sent it. */
   leaveOut(reason: LeftOutReason, index: number, item: unknown): void {
     this.#leftOut.set(reason, (this.#leftOut.get(reason) ?? 0) + 1)
     this.#rejectedCount++
@@ -40,8 +40,8 @@ export class MessageOutcomes {
   }
 
   /**
-   * Something is so deep, has so many keys or so large a number that it can't be written: no mistake of a
-   * client's user.
+   * True if a message is too deep, has too many keys or too large a number to be written. Users of a normal
+   * client don't cause this by mistake.
    */
   get isBeyondLimits(): boolean {
     return structuralReasons.some((reason) => this.#leftOut.has(reason))
@@ -54,7 +54,7 @@ export class MessageOutcomes {
     if (this.lostDigits > 0) observer.digitsLost(this.lostDigits, sourceId)
   }
 
-  /** 200, with what was left out. */
+  /** Returns an answer of status 200 that names what was left out. */
   answer(): Answer {
     if (this.#rejectedCount === 0) return success
     const body = { success: true, rejected: this.#rejected, rejectedCount: this.#rejectedCount }

@@ -1,6 +1,6 @@
 import { endOfString } from './json-walk.ts'
 
-/** A batch that is JSON again, and which of its messages (counted from 0) had what is none. */
+/** A batch whose non-numbers were replaced, with the places (from 0) of the messages that had some. */
 export type Replaced = { readonly text: string; readonly items: ReadonlySet<number> }
 
 const quote = 0x22
@@ -13,13 +13,14 @@ const closeBrace = 0x7d
 const firstOfNaN = 0x4e
 const firstOfInfinity = 0x49
 
-/** What Python's json.dumps writes for a float that is no number. Longer ones first. */
+/** The words that Python's json.dumps writes for a float that is no number. Longer ones come first. */
 const words = ['-Infinity', 'Infinity', 'NaN']
 
 /**
- * Puts null for each NaN, Infinity and -Infinity that stands as a value within a message of a batch, and says
- * which messages these are. `undefined` where there is none, or one that stands elsewhere. What comes out
- * need not be JSON. Looks at each character once; for texts that JSON.parse has refused.
+ * Replaces each NaN, Infinity and -Infinity that is a value within a message of a batch by null, and returns
+ * which messages had one. Returns `undefined` when there is none, or when one stands outside of a message.
+ * The result may still be invalid JSON. Reads each character once. Call it only for texts that JSON.parse has
+ * refused.
  */
 export function replaceNonNumbers(text: string): Replaced | undefined {
   const items = new Set<number>()
@@ -27,7 +28,7 @@ export function replaceNonNumbers(text: string): Replaced | undefined {
   let copied = 0
   let depth = 0
   let lastString = ''
-  /** Of the message that is being read; -1 outside of the batch. */
+  /** The place of the message being read; -1 outside of the batch. */
   let item = -1
   for (let at = 0; at < text.length; at++) {
     switch (text.charCodeAt(at)) {
@@ -41,7 +42,7 @@ export function replaceNonNumbers(text: string): Replaced | undefined {
       case openBrace:
         depth++
         if (depth === 2 && lastString === '"batch"' && text.charCodeAt(at) === openBracket) {
-          // Of a field that is there twice the last counts.
+          // If the field `batch` occurs twice, the last one counts.
           items.clear()
           item = 0
         }

@@ -4,18 +4,18 @@ import { type Batch, PartitionDispatch, type PartitionDispatchOptions } from '..
 import { type Delivered, type OutgoingRecord, Parcel, type Part, type Ticket } from './parcel.ts'
 import { Unanswered } from './unanswered.ts'
 
-/** Records that are written to one partition at once. */
+/** Records for one partition, written in one go. */
 export type Produce = {
   readonly topic: string
   readonly partition: number
   readonly records: readonly OutgoingRecord[]
 }
 
-/** What the outbox needs of a Kafka producer. */
+/** The part of a Kafka producer that the outbox uses. */
 export type ProduceSender = {
   /**
-   * Sends what is for each partition once, and calls `onSettled` once for each: without `failure` when Kafka
-   * has acknowledged it. The `isolated` route never holds up the main one.
+   * Sends each produce once, and calls `onSettled` once for each: without `failure` when Kafka has
+   * acknowledged it. The `isolated` route never holds up the main one.
    */
   send(
     produces: readonly Produce[],
@@ -27,27 +27,28 @@ export type ProduceSender = {
 export type OutboxOptions = {
   readonly sender: ProduceSender
   readonly availability: Availability
-  /** How long records wait for others to travel with, while nothing is under way. */
+  /** How long records wait for others to share their request, while no request is in flight. */
   readonly lingerMs: number
-  /** How long a request waits for its acknowledgement. */
+  /** The time that a request waits for its acknowledgement. */
   readonly ackTimeoutMs: number
-  /** Most bytes of records that aren't acknowledged yet. */
+  /** The limit of bytes in records that aren't acknowledged yet. */
   readonly bufferBytes: number
-  /** The most that a topic takes at once for a partition, in bytes. */
+  /** The limit of a topic for one batch of a partition, in bytes. */
   readonly batchBytes: number
-  /** Milliseconds of a monotonic clock. */
+  /** Returns milliseconds of a monotonic clock. */
   readonly now: () => number
 }
 
-/** A produce of more would hold up the event loop for long. */
+/** The most that one produce may hold. A larger one would block the event loop for long. */
 const most = { records: 2_000, bytes: 4_000_000 }
 const backoffs = { minBackoffMs: 50, maxBackoffMs: 400 }
 
 /**
- * Brings the records of many requests to Kafka in few produces, and tells each request what became of its
- * own. Owns what waits, and what is in flight. One produce is under way at a time, and takes along all that
- * came since the one before. Each part of a request is settled by the partition that it is for. What a
- * partition doesn't take is sent to it again, apart from what is for others, until nobody waits for it.
+ * Writes the records of many requests to Kafka in few produces, and tells each request what became of its
+ * own. Owns what waits and what is in flight. One produce is in flight at a time, and takes all that arrived
+ * since the one before. A request's part succeeds or fails with its own partition alone. Records that a
+ * partition didn't take are sent again, apart from those for other partitions, until no request waits for
+ * them.
  */
 export class Outbox {
   readonly #options: OutboxOptions
@@ -82,14 +83,14 @@ export class Outbox {
     return this.#records
   }
 
-  /** Why nothing for a topic would be taken now; `undefined` where something may be. */
+  /** Returns why the outbox takes nothing for a topic now, or `undefined` if it may take something. */
   obstacle(topic: string): 'unavailable' | 'full' | undefined {
     const { availability, bufferBytes } = this.#options
     if (!availability.isAvailable(topic)) return 'unavailable'
     return this.#bytes >= bufferBytes ? 'full' : undefined
   }
 
-  /** An empty parcel. `origin` separates the ids of one source from those of another. */
+  /** Creates an empty parcel. `origin` keeps the message ids of different sources apart. */
   parcel(topic: string, origin: string, occasion: Occasion): Parcel {
     let flights = this.#flights.get(origin)
     if (flights === undefined) {
@@ -100,9 +101,9 @@ export class Outbox {
   }
 
   /**
-   * Takes a parcel, and resolves once it is known what became of it; at the latest after `ackTimeoutMs`.
-   * Where one of its records can't be written now, none of them is sent: its client sends all again, and what
-   * is sent twice is written twice.
+   * Sends a parcel, and resolves once its outcome is known, at the latest after `ackTimeoutMs`. If one of its
+   * records can't be written now, none is sent, because the client sends all of them again and would write
+   * the others twice.
    */
   async submit(parcel: Parcel): Promise<Delivered> {
     const { availability, bufferBytes, ackTimeoutMs } = this.#options
@@ -123,7 +124,7 @@ export class Outbox {
     return delivered
   }
 
-  /** Nothing is sent after it. */
+  /** Stops the outbox. Nothing is sent after it. */
   stop(): void {
     this.#dispatch.stop()
   }
@@ -140,7 +141,7 @@ export class Outbox {
     const { sender, availability, ackTimeoutMs, now } = this.#options
     const sentMs = now()
     const open = new Map(batches.map((batch) => [produceOf(batch), batch] as const))
-    // Who waited for it has been told by then.
+    // By the end of this time, every request that waited for these records has had its answer.
     const late = setTimeout(() => {
       const reason = `no acknowledgement within ${ackTimeoutMs} ms`
       for (const { topic, partition } of open.keys()) availability.failed(topic, partition, reason, sentMs)
@@ -175,7 +176,7 @@ export class Outbox {
     }
   }
 
-  /** It is no longer in flight. */
+  /** Removes a part from those in flight. */
   #release(part: Part): void {
     this.#records -= part.records.length
     this.#bytes -= part.bytes
@@ -185,15 +186,16 @@ export class Outbox {
   }
 
   /**
-   * What nobody waits for any more isn't sent: its clients are told to send it again. What is written already
-   * isn't then.
+   * Answers a request that has timed out, and drops its unsent records that no other request waits for. The
+   * client is told to send all of them again. Remembers the acknowledged parts, so that the repeat isn't
+   * written twice.
    */
   #giveUp(ticket: Ticket, parts: readonly Part[]): void {
     finish(ticket, 'too_late')
     for (const part of parts) {
       if (part.isAcknowledged) this.#unanswered.keep(part)
       else {
-        // Times run out in the order of their coming.
+        // Parts time out in the order in which they arrived.
         const queue = this.#dispatch.queueOf(part.topic, part.partition)
         for (const unwanted of queue.takeWhile(isUnwanted)) this.#release(unwanted)
       }
@@ -206,7 +208,7 @@ function produceOf({ topic, partition, items }: Batch<Part>): Produce {
   return { topic, partition, records }
 }
 
-/** Nobody waits for it any more. */
+/** Returns true if no request waits for this part any more. */
 function isUnwanted({ tickets }: Part): boolean {
   return tickets.every(({ delivered }) => delivered !== undefined)
 }

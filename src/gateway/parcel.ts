@@ -1,58 +1,63 @@
 import type { Occasion } from './clock.ts'
 
-/** A record for Kafka, with its place. */
+/** A record for Kafka, with its partition. */
 export type OutgoingRecord = {
   readonly partition: number
   readonly key: string
   readonly value: string
   readonly headers: Readonly<Record<string, string>>
-  /** Of the whole record, by `recordBytes`. */
+  /** The size of the whole record, by `recordBytes`. */
   readonly bytes: number
 }
 
-/** What Kafka adds to key and value, the name and id of a source among it: at most, and roughly. */
+/**
+ * An upper estimate of what Kafka adds to key and value, including the headers with the source's name and id.
+ */
 const overheadBytes = 200
 
 /**
- * Of a record, as `OutgoingRecord` has it. Keys count: they are users' ids, which may be as long as messages.
+ * Returns the `bytes` of an `OutgoingRecord`. Keys count, since they are users' ids, which may be as long as
+ * messages.
  */
 export function recordBytes(key: string, valueBytes: number): number {
   return Buffer.byteLength(key) + valueBytes + overheadBytes
 }
 
 /**
- * What became of a request's records. `acknowledged`: all in-sync replicas have all of them. `too_late`: not
- * all were acknowledged in time, and they may come to be written. `unavailable`: Kafka doesn't take records
- * of a partition that some of them are for; none was sent. `full`: so much waits already that nothing was
- * taken.
+ * The outcome of a request's records. `acknowledged`: all in-sync replicas have all of them. `too_late`: some
+ * weren't acknowledged in time, and may still be written. `unavailable`: Kafka takes no records of a
+ * partition that some of them are for, so none was sent. `full`: the buffer is full, so nothing was taken.
  */
 export type Delivered = 'acknowledged' | 'too_late' | 'unavailable' | 'full'
 
 /**
- * A request's records of one partition are split into parts of at most this, so that parts of several
- * requests fill a produce well.
+ * The most records of one part. A request's records for one partition are split into such parts, so that the
+ * parts of several requests fill a produce well.
  */
 const maxPartRecords = 2_000
 
-/** Records of one request for one partition, which travel together. */
+/** Records of one request for one partition. They are sent together. */
 export type Part = {
   readonly topic: string
   readonly partition: number
   readonly records: OutgoingRecord[]
-  /** Of the records. */
+  /** The bytes of all records. */
   bytes: number
   /** The `messageId` that a client gave, for each record. */
   readonly ids: (string | undefined)[]
-  /** Those of `ids` that are in flight, or were acknowledged to nobody, of the part's source. */
+  /**
+   * The parts of the same source by `messageId`: those in flight, and those acknowledged after their request
+   * had timed out.
+   */
   readonly flights: Map<string, Part>
-  /** Of the request, which identical messages of another one don't share. */
+  /** The occasion of this request. An identical message of another request doesn't share it. */
   readonly occasion: Occasion
-  /** Requests that wait for this part, or have waited. */
+  /** The requests that wait, or have waited, for this part. */
   readonly tickets: Ticket[]
   isAcknowledged: boolean
 }
 
-/** A request that waits: for so many parts still. `delivered` once it is told. */
+/** A request that waits for `open` more parts. `delivered` is set once it has its answer. */
 export type Ticket = {
   open: number
   delivered: Delivered | undefined
@@ -64,7 +69,7 @@ export class Parcel {
   readonly topic: string
   readonly occasion: Occasion
   readonly parts: Part[] = []
-  /** Parts of other requests that are waited for too. */
+  /** Parts of other requests that this request waits for too. */
   readonly joined = new Set<Part>()
   readonly flights: Map<string, Part>
   bytes = 0
@@ -76,7 +81,7 @@ export class Parcel {
     return this.parts.reduce((sum, { records }) => sum + records.length, 0)
   }
 
-  /** `maxPartBytes`: as `maxPartRecords`. */
+  /** `maxPartBytes`: the most bytes of one part. */
   constructor(topic: string, occasion: Occasion, flights: Map<string, Part>, maxPartBytes: number) {
     this.#maxPartBytes = maxPartBytes
     this.topic = topic
@@ -84,7 +89,7 @@ export class Parcel {
     this.flights = flights
   }
 
-  /** `id`: by which an identical message is to find this one, while it is in flight. */
+  /** Adds a record. While it is in flight, an identical message is recognized by `id`. */
   add(record: OutgoingRecord, id: string | undefined): void {
     const part = this.#partFor(record)
     part.records.push(record)

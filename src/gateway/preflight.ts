@@ -1,12 +1,15 @@
-/** Asked for by a page of any site before it sends something else than plain text. */
+/**
+ * The headers allowed when a preflight names none. A page of another site asks before it sends anything but
+ * plain text.
+ */
 const defaultHeaders = 'authorization, content-type, x-retry-count'
 const maxReflected = 1_000
 /** Names of headers (RFC 9110, 5.6.2) with commas between them. */
 const names = /^[\w!#$%&'*+\-.^`|~]+(?:[ \t]*,[ \t]*[\w!#$%&'*+\-.^`|~]+)*$/
 
 /**
- * `asked`: the header `Access-Control-Request-Headers`. What is no list of names, or too long, isn't
- * repeated.
+ * Returns the headers that answer a preflight. `asked` is its `Access-Control-Request-Headers`. It isn't
+ * repeated when it is too long or no list of names.
  */
 export function preflightHeaders(asked: string | undefined): Readonly<Record<string, string>> {
   const isList = asked !== undefined && asked.length <= maxReflected && names.test(asked)

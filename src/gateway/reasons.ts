@@ -1,8 +1,8 @@
 import { type RefusalReason, refusalReasons } from '../message/dead-letter-reasons.ts'
 
 /**
- * Why a message that was sent doesn't go to Kafka though its request is answered 200, or is answered 401:
- * label values.
+ * The reasons for which a message doesn't go to Kafka although its request is answered 200, or is answered
+ * 401. They are label values.
  */
 export type LeftOutReason =
   | RefusalReason
@@ -14,10 +14,10 @@ export type LeftOutReason =
   /** Over 32 KB, in a batch that isn't too large itself. */
   | 'message_too_large'
 
-/** What only the value of a record can be. */
+/** Reasons that only occur with records of Kafka. */
 const ofRecords: ReadonlySet<LeftOutReason> = new Set(['empty_value', 'not_utf8'])
 
-/** Those that an answer gives for a message. */
+/** The reasons that an answer may give for a message. */
 export const rejectedReasons: readonly LeftOutReason[] = [
   ...refusalReasons.filter((reason) => !ofRecords.has(reason)),
   'message_too_large',

@@ -4,13 +4,13 @@ import { tooMuchReceived } from './service-unavailable.ts'
 import { maxBatchBytes } from './request-limits.ts'
 
 /**
- * A body that wasn't taken and wasn't read to its end, with what its client is told: nothing can follow on
- * its connection.
+ * Thrown for a body that was refused before its end was read. No request can follow on its connection.
+ * `answer` is what the client gets.
  */
 export class RefusedBody extends Error {
   override name = 'RefusedBody'
   readonly answer: Answer
-  /** Its client may be sending more of it. */
+  /** True when the client may be sending more of the body. */
   readonly isEndless: boolean
 
   constructor(answer: Answer, isEndless: boolean) {
@@ -21,32 +21,33 @@ export class RefusedBody extends Error {
 }
 
 /**
- * What is over the limit is read to its end, and thrown away: many a client looks for an answer only when it
- * has sent all. A body of more than this is answered before its end.
+ * The limit of reading a refused body. A body over its size limit is read to its end and thrown away, because
+ * many clients read an answer only after they have sent everything. A body of more than this is answered
+ * before its end.
  */
 const maxReadBytes = 8 * 1_024 * 1_024
 
 /**
- * After so many pieces of a body they are looked at: each costs as much as hundreds of bytes, in time and for
- * a moment in memory.
+ * After this many pieces of a body, their average size is checked. Each piece costs as much time, and for a
+ * moment memory, as hundreds of bytes.
  */
 const freePieces = 4_096
 const leastPieceBytes = 32
 const firstBytes = 4 * 1_024
 
 /**
- * What is to become of a body: it is kept, or refused for a reason that is known before it, or nobody needs
- * it.
+ * The treatment of a body: it is kept, refused for a reason that the head shows, or discarded because nobody
+ * needs it.
  */
 export type Reception = 'keep' | 'discard' | Answer
 
 /**
- * A whole body, or why it wasn't taken: it was read to its end all the same, so that the next request can
- * follow.
+ * A whole body, or the answer that refuses it. A refused body was read to its end too, so that the next
+ * request can follow.
  */
 export type Received = Buffer | Answer
 
-/** Receives bodies, and holds of all requests together no more than `maxBytes` at a time. */
+/** Receives bodies. Holds at most `maxBytes` for all requests together. */
 export class Receiver {
   readonly #maxBytes: number
   #bytes = 0
@@ -61,9 +62,8 @@ export class Receiver {
   }
 
   /**
-   * Calls `done` once, when the body has been read to its end: with all of it (an empty one where it is
-   * discarded), or with why it isn't taken. With a `RefusedBody` where its end isn't waited for, or won't
-   * come.
+   * Calls `done` once. When the body was read to its end, `done` gets all of it (empty if it is discarded),
+   * or the answer that refuses it. `done` gets a `RefusedBody` when the end won't come, or isn't waited for.
    */
   receive(request: IncomingMessage, reception: Reception, done: Done): void {
     const body = new IncomingBody(reception, (bytes) => this.#charge(bytes))
@@ -88,7 +88,7 @@ export class Receiver {
   }
 
   /**
-   * Counts bytes as held, or given back where negative. Returns false, and counts nothing, where there is no
+   * Counts bytes as held, or as released if negative. Returns false, and counts nothing, when there is no
    * room.
    */
   #charge(bytes: number): boolean {
@@ -101,12 +101,12 @@ export class Receiver {
 type Done = (refusal: RefusedBody | null, received?: Received) => void
 
 /**
- * Holds one body while it comes. Bodies come in pieces of any size: these are copied together at once, and
- * what is held is what is charged.
+ * Holds one body while it arrives. Bodies arrive in pieces of any size. They are copied together at once, so
+ * that the memory held is what is charged.
  */
 class IncomingBody {
   readonly #reception: Reception
-  /** Takes the number of bytes that are held from now on; negative where they are given back. */
+  /** Charges bytes that are held from now on; a negative number releases them. */
   readonly #charge: (bytes: number) => boolean
   #held: Buffer = nothing
   #length = 0
@@ -126,28 +126,28 @@ class IncomingBody {
     return this.#refusal
   }
 
-  /** Takes the next piece. Returns a refusal where the rest of the body isn't waited for. */
+  /** Takes the next piece. Returns a refusal when the rest of the body isn't waited for. */
   take(chunk: Buffer): RefusedBody | undefined {
     this.#seenBytes += chunk.length
     this.#pieces++
     if (this.#pieces > freePieces && this.#seenBytes < this.#pieces * leastPieceBytes)
       return new RefusedBody(tooFine, true)
     if (this.#seenBytes > maxBatchBytes) {
-      // Also where there was no room for it: to send it again would be no use.
+      // Applies even if there was no room for the body, because sending it again would fail too.
       if (!this.#isRefusedBefore) this.#refuse(tooLarge)
       if (this.#seenBytes > maxReadBytes) return new RefusedBody(this.#refusal ?? tooLarge, true)
     } else if (this.#isKept) this.#keep(chunk)
     return undefined
   }
 
-  /** Ends the body: returns all of it, or why it isn't taken. */
+  /** Ends the body. Returns all of it, or the answer that refuses it. */
   end(): Received {
     const received = this.#refusal ?? this.#held.subarray(0, this.#length)
     this.release()
     return received
   }
 
-  /** Gives back what is held; nothing more is kept. */
+  /** Releases what is held. No further piece is kept. */
   release(): void {
     this.#charge(-this.#held.length)
     this.#held = nothing
@@ -155,7 +155,7 @@ class IncomingBody {
     this.#isKept = false
   }
 
-  /** It was refused for a reason that was known before it, and not for what it is. */
+  /** True if the body was refused by its head, and not for its content or size. */
   get #isRefusedBefore(): boolean {
     return this.#refusal !== undefined && this.#refusal === this.#reception
   }

@@ -6,7 +6,10 @@ export const maxMessageBytes = 32 * 1_024
 export const maxBatchBytes = 500 * 1_024
 export const maxBatchMessages = 2_500
 
-/** A message with what its batch adds to it: the batch's context, and the fields that the gateway gives. */
+/**
+ * The limit of a message together with what its batch and the gateway add: the batch's context, and the
+ * gateway's own fields.
+ */
 export const maxCompleteMessageBytes = 2 * maxMessageBytes
-/** A batch with its context written into each message: 500 KB must not become gigabytes. */
+/** The limit of a batch with its context written into each message. 500 KB must not become gigabytes. */
 export const maxCompleteBatchBytes = 16 * maxBatchBytes

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import type { RequestAddress } from './browser.ts'
 import { plainAddress, proxiesIn } from './client-address.ts'
 
-/** Where requests come from, by what trusted proxies say of them. */
+/** Finds out where requests come from. It trusts what trusted proxies say about them. */
 export class RequestOrigin {
   readonly isTrusted: ReturnType<typeof proxiesIn>
   readonly #addIp: boolean
@@ -13,8 +13,8 @@ export class RequestOrigin {
   }
 
   /**
-   * What messages get as the address that they came from: by `X-Forwarded-For` where the connection is that
-   * of a trusted proxy.
+   * Returns the address that the messages of a request get. `X-Forwarded-For` counts when the connection
+   * comes from a trusted proxy.
    */
   ipOf({ ip }: { ip: string }): string | undefined {
     return this.#addIp ? plainAddress(ip) : undefined

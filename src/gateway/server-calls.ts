@@ -21,18 +21,21 @@ export type ServerCallsOptions = {
   readonly sources: Sources
   readonly outbox: Outbox
   readonly topics: { readonly deletions: string; readonly audienceChanges: string }
-  /** Of each of them. */
+  /** The number of partitions of each topic. */
   readonly partitions: number
-  /** Milliseconds since 1970. */
+  /** Returns milliseconds since 1970. */
   readonly now: () => number
 }
 
 /**
- * What only servers may send, with a server key: a write key is public. All of a request is taken or none of
- * it, and 200 says that Kafka has it.
+ * The calls that need a server key, because a write key is public. A request is accepted as a whole or not at
+ * all. 200 says that Kafka has it.
  */
 export type ServerCalls = {
-  /** What a request is answered whatever its body says; `undefined` where that counts. */
+  /**
+   * Returns the answer to a request that is refused whatever its body says; `undefined` when the body
+   * decides.
+   */
   refusal(authorization: string | undefined): Answer | undefined
   deletion(sent: Buffer, authorization: string | undefined, trace?: RequestTrace): Promise<Answer>
   audienceChanges(sent: Buffer, authorization: string | undefined, trace?: RequestTrace): Promise<Answer>
@@ -123,7 +126,7 @@ function covers(allowed: readonly Source[], ids: readonly string[]): boolean {
   return ids.every((id) => known.has(id))
 }
 
-/** The space that a request names, or the only one that its key stands for. */
+/** Returns the space that a request names. Without a name, returns the only space of its key. */
 function spaceOf(allowed: readonly Source[], named: unknown): Source | undefined {
   const spaces = allowed.filter(({ kind }) => kind === 'audiences')
   if (named === undefined) return spaces.length === 1 ? spaces[0] : undefined
@@ -178,11 +181,11 @@ function changeTooLarge(where: string): Answer {
   return problem('payload_too_large', `${where} is over ${maxMessageBytes} bytes (32 KB).`)
 }
 
-/** Names the first field that the schema objects to; the values are not shown. */
+/** Answers with the first field that violates the schema. Never shows values. */
 function refused(errors: readonly SchemaError[], where: string): Answer {
   const [first] = errors
   const path = `${where}${(first?.instancePath ?? '').replaceAll('/', '.')}`.replace(/^\./, '')
-  // The schema of a field that it doesn't know is `false`.
+  // TypeBox reports an unknown field as a violation of the schema `false`.
   const fault = first?.keyword === 'boolean' ? 'is not a known field' : first?.message
   return problem('invalid_body', `${path === '' ? 'The body' : path} ${fault ?? 'is not as it has to be'}.`)
 }

@@ -2,17 +2,17 @@ import { type Answer, problem } from './answer.ts'
 import type { Delivered } from './parcel.ts'
 
 /**
- * All that is answered 503. The code tells whose fault it is: `overloaded` is the gateway's own limit
- * (`gateway.bufferBytes`, or what all requests may hold while they are received), `kafka_unavailable` is
- * Kafka's. Each has a `Retry-After`.
+ * All answers of status 503. The code tells whose fault it is. `overloaded` is the gateway's own limit
+ * (`gateway.bufferBytes`, or the bytes that all requests may hold while they are received).
+ * `kafka_unavailable` is Kafka's fault. Each answer has a `Retry-After`.
  */
 
-/** Too many bytes of requests are being received at once. */
+/** Answers a request that arrived while too many bytes were being received. */
 export function tooMuchReceived(): Answer {
   return problem('overloaded', 'Too much is being received. Send it again.', retryAfterS())
 }
 
-/** Kafka hasn't acknowledged all messages of a request. */
+/** Answers a request of which Kafka hasn't acknowledged all messages. */
 export function serviceUnavailable(delivered: Exclude<Delivered, 'acknowledged'>): Answer {
   switch (delivered) {
     case 'full':
@@ -30,7 +30,10 @@ export function serviceUnavailable(delivered: Exclude<Delivered, 'acknowledged'>
 const leastRetryS = 1
 const mostRetryS = 3
 
-/** For what will soon be over: whole seconds, not the same for all, lest all come back at once. */
+/**
+ * Returns a `Retry-After` for a short problem, in whole seconds. It is random, so that clients don't all
+ * return at once.
+ */
 function retryAfterS(): number {
   return leastRetryS + Math.floor(Math.random() * (mostRetryS - leastRetryS + 1))
 }

@@ -2,30 +2,31 @@ import type { MessageLimits } from '../message/limits.ts'
 import { measureStructure, type Measured } from '../message/structure.ts'
 import { isJsonObject, type JsonObject } from './body.ts'
 
-/** An object in JSON. */
+/** An object written as JSON. */
 export type WrittenObject = {
   readonly text: string
-  /** Of the text in UTF-8. */
+  /** The bytes of the text in UTF-8. */
   readonly bytes: number
-  /** Keys, those of all its objects together, that the batch has put there. */
+  /** The number of keys that come from the batch, including those of nested objects. */
   readonly keys: number
 }
 
-/** Where a member stands in the text, from its key to its value, and what it counts for. */
+/** The place of a member in the text, from its key to the end of its value, with its bytes and keys. */
 type Member = { readonly start: number; readonly end: number; readonly bytes: number; readonly keys: number }
 
 /**
- * What a batch says for all of its messages: looked at and written out once, and put into each of them as it
- * is written. So a batch costs what its bytes cost, and those that come out of it.
+ * An object that a batch states for all of its messages (`context` or `integrations`). It is checked and
+ * written once, and spliced into each message. So a batch costs only as much as its own bytes and those that
+ * result from it.
  */
 export class SharedObject {
   readonly #value: JsonObject
   readonly #written: WrittenObject
   #members: ReadonlyMap<string, Member> | undefined
-  /** What keeps every message that it belongs to from being written. */
+  /** The fault of the object. With it, no message of the batch can be written. */
   readonly fault: Extract<Measured, { ok: false }>['fault'] | undefined
 
-  /** `value` has a field. Its own level is the second one of a message. */
+  /** `value` has at least one field. Its own level is the second one of a message. */
   constructor(value: JsonObject, { maxDepth, maxKeys }: MessageLimits) {
     const weighed = measureStructure(value, { maxDepth: maxDepth - 1, maxKeys })
     const text = weighed.ok ? JSON.stringify(value) : '{}'
@@ -39,8 +40,8 @@ export class SharedObject {
   }
 
   /**
-   * With the fields of a message's own, which win. Costs what `own` costs: the text is joined of pieces, and
-   * they are not copied before it is sent.
+   * Returns the object merged with a message's own fields, which win. Costs as much as `own` is large: the
+   * text is joined from pieces, which are not copied before it is sent.
    */
   with(own: unknown): WrittenObject {
     if (!isJsonObject(own)) return this.#written

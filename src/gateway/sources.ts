@@ -2,7 +2,10 @@ import { createHash } from 'node:crypto'
 import type { Catalog, Source } from '../catalog/catalog.ts'
 import { TokenBucket } from '../pacing/token-bucket.ts'
 
-/** The sources of a catalog by their keys, and what each may still send. Follows the catalog by itself. */
+/**
+ * Finds the sources of the catalog by their keys, and counts what each may still send. Follows changes of the
+ * catalog by itself.
+ */
 export class Sources {
   readonly #current: () => Catalog
   readonly #now: () => number
@@ -17,7 +20,7 @@ export class Sources {
     this.#now = now
   }
 
-  /** The source of the first key that is a write key. */
+  /** Returns the source of the first key that is a write key. */
   withWriteKey(keys: Iterable<string>): Source | undefined {
     this.#follow()
     for (const key of keys) {
@@ -27,7 +30,7 @@ export class Sources {
     return undefined
   }
 
-  /** The sources of all that are write keys. */
+  /** Returns the sources of all keys that are write keys. */
   withWriteKeys(keys: Iterable<string>): readonly Source[] {
     this.#follow()
     const found = new Set<Source>()
@@ -38,7 +41,7 @@ export class Sources {
     return [...found]
   }
 
-  /** The sources that the first key that is a server key stands for; none when none is. */
+  /** Returns the sources of the first key that is a server key; empty when no key is. */
   withServerKey(keys: readonly string[]): readonly Source[] {
     this.#follow()
     for (const key of keys) {
@@ -49,8 +52,8 @@ export class Sources {
   }
 
   /**
-   * Counts messages of a source (none: only asks) against its rate: 0 when it may send, else the milliseconds
-   * until it may.
+   * Counts messages of a source against its rate. Returns 0 if the source may send, else the milliseconds
+   * until it may. With 0 messages it only asks.
    */
   take({ id, maxPerSecond }: Source, messages: number): number {
     if (maxPerSecond === undefined) return 0
@@ -67,7 +70,10 @@ export class Sources {
     return kept.bucket.take(nowMs, messages)
   }
 
-  /** For messages that were counted by `take`, and then refused for what their source can't help. */
+  /**
+   * Takes back messages that `take` counted, when the gateway then refused them for a reason that isn't their
+   * source's fault.
+   */
   giveBack({ id }: Source, messages: number): void {
     this.#buckets.get(id)?.bucket.giveBack(messages)
   }
@@ -92,7 +98,7 @@ export class Sources {
   }
 }
 
-/** Looked up by its digest, a secret can't be found out by the time that a comparison takes. */
+/** Digests a key. Looking secrets up by their digest keeps the time of a comparison from revealing them. */
 function digestOf(key: string): string {
   return createHash('sha256').update(key).digest('base64')
 }

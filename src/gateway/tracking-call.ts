@@ -7,7 +7,9 @@ import { maxBatchMessages, maxMessageBytes } from './request-limits.ts'
 import { SharedObject } from './shared.ts'
 import { contextTooLarge, notAList, notObjects, tooManyMessages } from './tracking-refusals.ts'
 
-/** What a path of the tracking API takes: one message of a kind, or a list of messages of any. */
+/**
+ * The body that a path of the tracking API takes: one message of a kind, or a batch of messages of any kind.
+ */
 export type Call = TrackingKind | 'batch'
 
 export type ReadCall = {
@@ -16,9 +18,7 @@ export type ReadCall = {
   readonly surroundings: ItemContext
 } & Pick<AcceptedBody, 'spoiled' | 'lostDigits'>
 
-/**
- * Reads the messages of a call, and what it says for all of them. A batch that is missing is an empty one.
- */
+/** Reads the messages of a call, and the values that they share. A missing `batch` is an empty one. */
 export function readCall(
   call: Call,
   { body, spoiled, lostDigits }: AcceptedBody,
@@ -27,7 +27,7 @@ export function readCall(
 ): ReadCall | { readonly ok: false; readonly answer: Answer } {
   const arrival = arrivalAt(now())
   if (call !== 'batch') {
-    // A single call says itself when it was sent.
+    // A single message has its own `sentAt`.
     const context = sharedOf(withIp(undefined, ip), limits)
     const own = { ...occasionOf(undefined, arrival), context, integrations: undefined }
     return { ok: true, items: [body], spoiled, lostDigits, surroundings: { ...own, kind: call, limits } }
@@ -61,14 +61,14 @@ function sharedOf(value: JsonObject | null | undefined, limits: MessageLimits): 
 }
 
 /**
- * The address that a request came from is said by it for all of its messages: whatever they say themselves
+ * Adds the address of a request to its context, which all of its messages get. An `ip` that a client states
  * wins.
  */
 function withIp(context: JsonObject | null | undefined, ip: string | undefined): JsonObject | undefined {
   return ip === undefined ? (context ?? undefined) : { ip, ...context }
 }
 
-/** What a batch says for all of its messages is written into each of them. */
+/** Returns true if a shared object is over the limit. It is written into every message of the batch. */
 function isLarge(shared: SharedObject | undefined): boolean {
   return shared !== undefined && shared.bytes > maxMessageBytes
 }

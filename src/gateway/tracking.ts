@@ -26,22 +26,25 @@ export type TrackingOptions = {
   readonly sources: Sources
   readonly outbox: Outbox
   readonly observer: GatewayObserver
-  /** Where messages go. */
+  /** The topic that messages are written to. */
   readonly topic: string
-  /** Of that topic. */
+  /** The number of partitions of that topic. */
   readonly partitions: number
   readonly limits: MessageLimits
-  /** Milliseconds since 1970. */
+  /** Returns milliseconds since 1970. */
   readonly now: () => number
 }
 
-/** Segment's tracking API: from the body of a request to its answer. */
+/** Segment's tracking API, from the body of a request to its answer. */
 export type Tracking = {
-  /** What a request is answered whatever its body says; `undefined` where that counts. */
+  /**
+   * Returns the answer to a request that is refused whatever its body says; `undefined` when the body
+   * decides.
+   */
   refusal(authorization: string | undefined): Answer | undefined
   /**
-   * `sent` is the body as it came, `ip` what `context.ip` is filled in with, if anything. 200 says that Kafka
-   * has every message of it that isn't left out.
+   * Answers a call. `sent` is the body as received, `ip` the address for `context.ip`, if any. 200 says that
+   * Kafka has every message that isn't left out.
    */
   handle(
     call: Call,
@@ -61,7 +64,7 @@ class TrackingCalls implements Tracking {
   readonly #sources: Sources
   readonly #outbox: Outbox
   readonly #observer: GatewayObserver
-  /** The same object for all records of a source. */
+  /** The headers by source. All records of a source share one object. */
   readonly #headers = new Map<string, Readonly<Record<string, string>>>()
 
   constructor(options: TrackingOptions) {
@@ -80,7 +83,10 @@ class TrackingCalls implements Tracking {
     return made
   }
 
-  /** Between this and `submit` nothing may wait, so that what is in flight stays so. */
+  /**
+   * Packs the messages of a call into a parcel. Nothing may be awaited between this and `submit`, or the
+   * parts in flight that the parcel joins might end in between.
+   */
   #pack(
     source: Source,
     { items, spoiled, lostDigits, surroundings }: ReadCall,
@@ -131,7 +137,7 @@ class TrackingCalls implements Tracking {
   }
 
   #refusalOf(source: Source): Answer | undefined {
-    // What it sends is looked at, and left out.
+    // The messages of a disabled source are read and left out, so that the answer names them.
     if (!source.enabled) return undefined
     const waitMs = this.#sources.take(source, 0)
     if (waitMs > 0) return rateLimited(waitMs)
@@ -145,7 +151,10 @@ class TrackingCalls implements Tracking {
     return saysKey(authorization) ? this.#refuseUnknown() : undefined
   }
 
-  /** By what may be the key in a body, which isn't read: whichever of them it is, it is refused. */
+  /**
+   * Refuses a request by the keys that its unparsed body may contain: only if every source that one of them
+   * belongs to would be refused.
+   */
   #refusalByText(bytes: Buffer): Answer | undefined {
     const mayBeOf = this.#sources.withWriteKeys(keysIn(bytes))
     if (mayBeOf.length === 0) return this.#refuseUnknown()
@@ -166,8 +175,8 @@ class TrackingCalls implements Tracking {
   }
 
   /**
-   * Nothing of the request is kept while it waits but its records: what it was parsed into takes several
-   * times as much.
+   * Sends a parcel and answers its request. While it waits, only the records of the request are kept, since
+   * the parsed body takes several times as much memory.
    */
   async #deliver(
     { parcel, outcomes, sending }: PackedCall,
@@ -218,8 +227,9 @@ type PackedCall = {
 type Packed = PackedCall | { readonly ok: false; readonly answer: Answer }
 
 /**
- * Whether an identical message of this source is on its way: then the parcel waits for that one. The other
- * was sent and came at another time, which both say, so this one is written out as if it had come with it.
+ * Returns true if an identical message of this source is in flight, and makes the parcel wait for that one.
+ * Both messages state when they were sent and received, so the new one is written with the times of the other
+ * before they are compared.
  */
 function isInFlight(
   parcel: Parcel,
@@ -236,5 +246,5 @@ function isInFlight(
   return true
 }
 
-/** Of a message in which NaN or Infinity stood. */
+/** The outcome for a message that contained NaN or Infinity. */
 const notJson = { ok: false, reason: 'not_json' } as const

@@ -1,13 +1,13 @@
 import type { Part } from './parcel.ts'
 
-/** Clients that are told to send again do so within seconds. */
+/** How long parts are kept. Clients that are told to send again do so within seconds. */
 const keptMs = 60_000
 const maxBytes = 8_000_000
 
 /**
- * What Kafka has acknowledged of requests that were not answered 200, since another part of them was not
- * written, or this one too late. Their clients send all of it again: what is here is found then, as what is
- * in flight, and isn't written a second time.
+ * Keeps the acknowledged parts of requests that were not answered 200, because another part of the request
+ * was not written, or this one too late. Their clients send everything again. The gateway then finds these
+ * parts like parts in flight, and doesn't write them a second time.
  */
 export class Unanswered {
   readonly #now: () => number
@@ -32,7 +32,7 @@ export class Unanswered {
     this.forget()
   }
 
-  /** Drops what is too old, or too much. */
+  /** Drops parts that are too old, and the oldest ones while there are too many bytes. */
   forget(): void {
     const nowMs = this.#now()
     while (this.#kept[0] !== undefined && (this.#kept[0].untilMs <= nowMs || this.#bytes > maxBytes)) {

@@ -1,7 +1,7 @@
 /**
- * The keys that a request may have been sent with, the most telling first. Clients send their write key as
- * `Basic base64(KEY:)`, some without the colon, or as `writeKey` in the body; some send it in both. Beside a
- * `Bearer` token of another kind the body's key counts, so all are tried.
+ * Returns the keys that a request may have been sent with, the most reliable first. Clients send their write
+ * key as `Basic base64(KEY:)`, some without the colon, or as `writeKey` in the body. Some send it in both. A
+ * `Bearer` token may be no key, and then the body's key counts. So the caller tries all keys.
  */
 export function keysOf(authorization: string | undefined, bodyKey?: unknown): readonly string[] {
   const inHeader = authorization === undefined ? undefined : keyOfHeader(authorization)
@@ -11,8 +11,8 @@ export function keysOf(authorization: string | undefined, bodyKey?: unknown): re
 }
 
 /**
- * Whether the header says a key by itself. A `Bearer` token may be of something else, such as a proxy before
- * us.
+ * Returns true if the header itself holds a key. A `Bearer` token may belong to something else, such as a
+ * proxy in front of the gateway.
  */
 export function saysKey(authorization: string | undefined): boolean {
   return (
@@ -21,12 +21,12 @@ export function saysKey(authorization: string | undefined): boolean {
 }
 
 const keyName = '"writeKey"'
-/** Of a key, spelled with escapes, and its quotes. */
+/** The longest spelling of a key, with escapes and quotes. */
 const mostSpelled = 1_300
 
 /**
- * All that may be the key in a body, in JSON as it came: what follows `"writeKey"`, wherever it stands. To
- * look for it costs a fraction of reading the body.
+ * Yields everything that may be the key in an unparsed JSON body: each string after a `"writeKey"`, wherever
+ * that stands. Looking for it costs a fraction of parsing the body.
  */
 export function* keysIn(bytes: Buffer): Generator<string> {
   let last = ''
@@ -42,7 +42,7 @@ export function* keysIn(bytes: Buffer): Generator<string> {
   }
 }
 
-/** Write keys are ASCII. */
+/** Decodes a spelled key. Reading the body as latin1 is enough, since write keys are ASCII. */
 function unquote(spelled: string): string | undefined {
   try {
     return String(JSON.parse(spelled))

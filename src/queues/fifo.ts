@@ -1,4 +1,4 @@
-/** First in, first out. The cost doesn't depend on the length. */
+/** A queue, first in, first out. The cost of an operation doesn't depend on the length. */
 export class Fifo<T> {
   #items: (T | undefined)[] = []
   #head = 0

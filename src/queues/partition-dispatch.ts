@@ -9,17 +9,17 @@ export type Batch<T extends Sized> = {
 }
 
 /**
- * What became of a batch: `taken`, or items that are sent again: together after a rest (`failed`), or each
- * alone and at once (`split`).
+ * The outcome of a batch: `taken`, or items to send again: together after a rest (`failed`), or each alone
+ * and at once (`split`).
  */
 export type BatchEnd<T> =
   | { readonly kind: 'taken' }
   | { readonly kind: 'failed' | 'split'; readonly again: readonly T[] }
 
 export type PartitionDispatchOptions<T extends Sized> = PartitionQueueOptions<T> & {
-  /** The most of one send, over all partitions. */
+  /** The limit of one send, over all partitions. */
   readonly most: Readonly<Room>
-  /** How long items wait for others to travel with, in milliseconds. */
+  /** How long items wait for others to be sent with them, in milliseconds. */
   readonly lingerMs: number
   /** True if items linger after each send. Otherwise they only linger while no send is under way. */
   readonly lingersBetween: boolean
@@ -35,24 +35,24 @@ export type PartitionDispatchOptions<T extends Sized> = PartitionQueueOptions<T>
 }
 
 /**
- * A send that takes longer has a sick partition in it: the partitions that it has nothing for wait no more.
+ * How long the next send waits for this one. A send that takes longer has a failing partition in it, and the
+ * other partitions then stop waiting for it.
  */
 const slowMs = 250
 
 /**
- * Decides when the items that wait for partitions are sent, and by which route. One send of healthy
- * partitions is under way at a time, and takes along all that came since the one before. What a partition
- * doesn't take is sent to it again after a rest, by itself and by the isolated route, until the partition
- * takes it.
+ * Decides when waiting items are sent, and by which route. One send of healthy partitions is in flight at a
+ * time, and takes all items that arrived since the one before. A failing partition gets its items again after
+ * a rest, alone and by the isolated route, until it takes them.
  */
 export class PartitionDispatch<T extends Sized> {
   readonly #options: PartitionDispatchOptions<T>
   readonly #queues = new Map<string, PartitionQueue<T>[]>()
-  /** Healthy queues that have something to send, in the order in which they came to have it. */
+  /** The healthy queues with items to send, in the order in which they got the first. */
   readonly #ready = new Set<PartitionQueue<T>>()
   readonly #rests = new Set<NodeJS.Timeout>()
   #isSending = false
-  /** The last send had no room for all that was ready. */
+  /** True if the last send had no room for all ready items. */
   #isBehind = false
   #timer: NodeJS.Timeout | undefined
   #isStopped = false
@@ -79,7 +79,7 @@ export class PartitionDispatch<T extends Sized> {
     return (queues[partition] ??= new PartitionQueue(topic, partition, this.#options))
   }
 
-  /** The topics that something was pushed for. */
+  /** The topics that items were pushed for. */
   get topics(): readonly string[] {
     return [...this.#queues.keys()]
   }
@@ -92,7 +92,8 @@ export class PartitionDispatch<T extends Sized> {
   }
 
   /**
-   * The items of a healthy queue travel with those of others. The items of a sick one go alone, after a rest.
+   * Queues a partition for sending. Items of healthy partitions are sent together. Items of a failing one are
+   * sent alone, after a rest.
    */
   #makeReady(queue: PartitionQueue<T>, restMs: number): void {
     if (queue.isEmpty || this.#isStopped) return
@@ -107,7 +108,7 @@ export class PartitionDispatch<T extends Sized> {
     this.#rests.add(rest)
   }
 
-  /** Lets items that come while nothing is under way wait for others for a moment. */
+  /** Schedules the next send. While no send is in flight, items wait a moment for others. */
   #sendLater(): void {
     if (this.#isSending || this.#timer !== undefined || this.#ready.size === 0 || this.#isStopped) return
     this.#timer = setTimeout(() => {
@@ -143,7 +144,7 @@ export class PartitionDispatch<T extends Sized> {
     this.#send([batch], 'isolated', () => this.#sendLater())
   }
 
-  /** Takes as much as one send may have. */
+  /** Takes as many items as one send may have. */
   #takeBatches(): Batch<T>[] {
     const room = { ...this.#options.most }
     const batches: Batch<T>[] = []

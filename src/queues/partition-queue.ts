@@ -1,34 +1,34 @@
 /** The room that is left in a produce. */
 export type Room = { records: number; bytes: number }
 
-/** Something that waits: one record, or several that travel together. */
+/** An item that waits: one record, or several that are sent together. */
 export type Sized = { readonly bytes: number }
 
 export type PartitionQueueOptions<T> = {
   /** Returns how many records an item has. */
   readonly recordsOf: (item: T) => number
-  /** The most of one produce, in bytes: as much as the topic takes at once. */
+  /** The limit of one produce in bytes: what the topic accepts in one batch. */
   readonly batchBytes: number
-  /** The rest after the first failure in a row, and the longest rest, in milliseconds. */
+  /** The rest after the first failure in a row, in milliseconds. `maxBackoffMs`: the longest rest. */
   readonly minBackoffMs: number
   readonly maxBackoffMs: number
 }
 
 /**
- * Holds the items that wait for one partition. Of a partition one produce is under way at a time, and the
- * items that it didn't take are first in the next one: so the records of a partition are written in the order
- * of their coming.
+ * Holds the items that wait for one partition. Only one produce of a partition is in flight at a time, and
+ * items that it didn't take are first in the next one. So records are written in the order in which they
+ * arrived.
  */
 export class PartitionQueue<T extends Sized> {
   readonly topic: string
   readonly partition: number
   isSending = false
   readonly #options: PartitionQueueOptions<T>
-  /** In the order of their coming; from `#head` on. */
+  /** The waiting items from `#head` on, in the order in which they arrived. */
   #waiting: T[] = []
   #head = 0
   #failures = 0
-  /** So many items at the head go alone, each in a produce of its own. */
+  /** How many items at the head are sent alone, each in a produce of its own. */
   #single = 0
 
   constructor(topic: string, partition: number, options: PartitionQueueOptions<T>) {
@@ -41,7 +41,7 @@ export class PartitionQueue<T extends Sized> {
     return this.#head === this.#waiting.length
   }
 
-  /** True after a produce has failed: the next one must not hold up those of other partitions. */
+  /** True after a failed produce. The next one must not hold up those of other partitions. */
   get isSick(): boolean {
     return this.#failures > 0
   }
@@ -57,8 +57,8 @@ export class PartitionQueue<T extends Sized> {
   }
 
   /**
-   * Takes from the head as many items as there is room for, and the room that they need. With `isFirst` the
-   * first item is taken in any case.
+   * Takes as many items from the head as there is room for, and reduces the room. With `isFirst`, takes the
+   * first item in any case.
    */
   take(room: Room, isFirst: boolean): readonly T[] {
     const { recordsOf, batchBytes } = this.#options
@@ -99,7 +99,10 @@ export class PartitionQueue<T extends Sized> {
     this.#putBack(items)
   }
 
-  /** Takes out the items at the head for which `isToGo` is true, up to the first for which it isn't. */
+  /**
+   * Removes the items at the head for which `isToGo` is true, up to the first for which it isn't, and returns
+   * them.
+   */
   takeWhile(isToGo: (item: T) => boolean): readonly T[] {
     const from = this.#head
     for (let item = this.#waiting[from]; item !== undefined; item = this.#waiting[this.#head]) {

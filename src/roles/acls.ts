@@ -22,7 +22,7 @@ default looks once for commits of the group \`sluice\`: DESCRIBE on it, if there
 (\`sluice_group_lag_records\`), also while no worker runs; else it warns once, and alerts have the workers' word alone. Producers of your own need WRITE on \`events\`, \`audience-changes\` or \`deletions\`.
 `
 
-/** The text of `docs/acls.md`. */
+/** Returns the text of `docs/acls.md`. */
 export function aclsMarkdown(): string {
   const read = readConfig({ env: {} })
   if (!read.ok) throw new Error(read.message)

@@ -14,15 +14,18 @@ import {
   type ReplayDesk,
 } from './replay-desk.ts'
 
-/** So long a request waits for what is counted, in milliseconds. */
+/** How long a request waits for a count, in milliseconds. */
 const countWithinMs = 20_000
-/** Each reads Kafka as fast as it can. */
+/** How many counts may run at once. Each reads Kafka as fast as it can. */
 const countsAtOnce = 2
 const defaultLimit = 100
 
 type Log = Pick<Logger, 'info' | 'warn'>
 
-/** What the calls about replays do. They never reject for Kafka: then they say so. */
+/**
+ * Creates the handlers of the calls about replays. When Kafka fails they answer with a problem instead of
+ * rejecting.
+ */
 export function replayCalls(desk: ReplayDesk, log: Log): Pick<AdminCalls, Lookups | Deeds> {
   return { ...lookups(desk, log), ...deeds(desk, log) }
 }
@@ -162,12 +165,15 @@ function limitOf({ limit }: AdminRequest['query']): number {
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Of a body that its schema has let through. */
+/** Extracts `selection` and `perSecond` from a body that passed schema validation. */
 function orderOf(body: unknown): { selection?: unknown; perSecond?: number } {
   return typeof body === 'object' && body !== null ? body : {}
 }
 
-/** The same; a text where one of its times is none. */
+/**
+ * Extracts a selection from a body that passed schema validation. Returns a text when one of its times is
+ * invalid.
+ */
 function selectionOf(body: unknown): Selection | string {
   const given: Fields = typeof body === 'object' && body !== null ? { ...body } : {}
   const text = (name: string): string | undefined => {

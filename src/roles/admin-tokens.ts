@@ -56,7 +56,7 @@ export async function openTokens(
 
 type ReadFile = { readonly tokens: readonly Token[]; readonly version: string }
 
-/** A text says why it can't be used. */
+/** Reads the file. Returns a text that says why if it can't be used. */
 async function read(path: string): Promise<ReadFile | string> {
   try {
     const { mtimeMs, size } = await stat(path)
@@ -67,7 +67,7 @@ async function read(path: string): Promise<ReadFile | string> {
   }
 }
 
-/** What `sluice admin token create` prints. */
+/** Creates a token. Returns the lines that `sluice admin token create` prints. */
 export function newToken(name: string, given: string): string[] {
   const right = rights.find((known): known is AdminRight => known === given)
   if (right === undefined) throw new StartError(`--right is one of ${rights.join(', ')}.`)

@@ -22,14 +22,17 @@ import { openOwnTelemetry } from './telemetry.ts'
 export type AdminOptions = {
   config: Config
   log: Logger
-  /** Takes what is started. It answers what is there, and closes, within the shutdown timeout. */
+  /**
+   * Takes the parts that are started. At the stop they answer the open requests, and close within the
+   * shutdown timeout.
+   */
   parts: Parts
 }
 
-/** What is kept of the shutdown timeout for leaving Kafka. */
+/** The part of the shutdown timeout that is reserved for leaving Kafka. */
 const leaveMs = 1_000
 
-/** The admin API in a process of its own, with its metrics and probes. */
+/** Starts the admin API in a process of its own, with its metrics and probes. */
 export async function startAdmin({ config, log, parts }: AdminOptions): Promise<void> {
   const telemetry = await openOwnTelemetry({ config, parts })
   const metrics = createAdminMetrics()
@@ -57,7 +60,7 @@ export async function startAdmin({ config, log, parts }: AdminOptions): Promise<
   log.info({ port: telemetry.port, adminPort: part.port }, 'admin started')
 }
 
-/** What answers the API; without a port for metrics and probes. */
+/** Starts the server of the admin API, without the port for metrics and probes. */
 export async function startAdminPart({
   config,
   log,
@@ -72,7 +75,7 @@ export async function startAdminPart({
   role: KafkaRole
   tokens: () => readonly Token[]
   catalog: () => Catalog
-  /** Of an index in the same process. */
+  /** The queries of an index in the same process, if there is one. */
   logQuery?: LogQuery | undefined
 }): Promise<{ port: number; notReady(): readonly string[] }> {
   const desk = await openReplayDesk({ config, log, role, catalog, say: (line) => log.warn(line) })
@@ -102,7 +105,7 @@ export async function startAdminPart({
   return { port, notReady: () => (isStopping ? ['stopping'] : []) }
 }
 
-/** Where it listens, and what that is called. */
+/** Returns where the admin API listens, and its name for messages. */
 export function adminAddress({ admin: { host, port } }: Config): Listening {
   return { host, port, what: 'The admin API', settings: 'SLUICE_ADMIN' }
 }

@@ -13,14 +13,14 @@ import { StartError } from './start-error.ts'
 type Log = Parameters<typeof createKafka>[1]
 
 /**
- * A broker that lives lets a client in within milliseconds; where tokens come from others, they take their
- * time.
+ * How long a broker may take to let a client in. A live one needs milliseconds. Logins whose tokens come from
+ * a third party take longer.
  */
 const reachWithinMs = { alone: 2_500, withTokens: 10_000 }
 
 /**
- * The client for a role that starts. A Kafka that lets nobody in, is too old, or doesn't let the role do its
- * work is told within seconds, as a StartError: whatever started it can do it again.
+ * Opens the client for a role that starts. Rejects within seconds, with a StartError, when Kafka lets nobody
+ * in, is too old, or doesn't give the role its rights. Whatever started the process can then start it again.
  */
 export async function openKafka(
   config: Config,
@@ -35,7 +35,7 @@ export async function openKafka(
       ? reachWithinMs.withTokens
       : reachWithinMs.alone
   const problem = (reason: string) => problemOf(config, reason, troubles.last)
-  // All at the same time: one that is away doesn't use up the time of the others.
+  // Tries all brokers at once, so that one that is down doesn't use up the time of the others.
   const reached = firstOf(
     settings.brokers.map((broker) =>
       reach(clientOf({ ...settings, brokers: [broker] }, log, 'impatient', troubles)),
@@ -60,7 +60,7 @@ function mechanismAdvice({ saslMechanism }: KafkaSettings): string {
 }
 
 /**
- * A client that nobody has tried yet. Where a file of its settings can't be used, the error says so in one
+ * Creates a client without connecting. If a file of its settings can't be used, the error says so in one
  * line.
  */
 export function clientOf(...given: Parameters<typeof createKafka>): ReturnType<typeof createKafka> {
@@ -72,7 +72,7 @@ export function clientOf(...given: Parameters<typeof createKafka>): ReturnType<t
   }
 }
 
-/** Rejects with the first fault where all do. */
+/** Resolves when one of the promises does. If all reject, rejects with the fault of the first in the list. */
 async function firstOf(all: readonly Promise<void>[]): Promise<void> {
   try {
     await Promise.any(all)
@@ -81,9 +81,7 @@ async function firstOf(all: readonly Promise<void>[]): Promise<void> {
   }
 }
 
-/**
- * Awaits what Kafka is asked for at the start. Where its client has given up, the error says so in one line.
- */
+/** Awaits an answer of Kafka at the start. When the client has given up, the error says so in one line. */
 export async function askKafka<T>(config: Config, answer: Promise<T>): Promise<T> {
   try {
     return await answer
@@ -97,7 +95,7 @@ function isOfKafka(error: unknown): error is Error {
   return error instanceof Error && error.name.startsWith('KafkaJS')
 }
 
-/** `trouble` names the setting to look at. */
+/** Words a failure to use Kafka. `trouble` names the setting to look at. */
 function problemOf({ kafka }: Config, reason: string, trouble: string | undefined): string {
   const where = `Kafka at ${kafka.brokers.join(',')} can not be used`
   if (trouble !== undefined) return `${where}: ${trouble}.`

@@ -16,17 +16,17 @@ export type AttemptLogOptions = {
   log: Logger
 }
 
-/** What hears of deliveries for the delivery log, and is to be stopped after them. */
+/** The writer of the delivery log: an observer of deliveries, and its stop. Stop it after the deliveries. */
 export type AttemptLog = { readonly observer: LogObserver; stop(): Promise<void> }
 
-/** How long a record waits for others, which are written with it. */
+/** How long a record waits for others, to be written together. */
 const flushEveryMs = 250
-/** What is left at the end has so long to be written. */
+/** How long writing the remaining records may take at the stop. */
 const stopWithinMs = 1_000
 
 /**
- * The delivery log of this process; `undefined` where it is switched off. It connects when it has something
- * to write.
+ * Opens the delivery log of this process; `undefined` when it is switched off. It connects when it has
+ * something to write.
  */
 export function openAttemptLog({ config, kafka, metrics, log }: AttemptLogOptions): AttemptLog | undefined {
   const { enabled, successes, bufferBytes } = config.attempts
@@ -67,7 +67,7 @@ export function openAttemptLog({ config, kafka, metrics, log }: AttemptLogOption
   }
 }
 
-/** What users are hashed with; `undefined` without a key. Throws where its file can't be used. */
+/** Returns the keyed hash for users; `undefined` without a key. Throws when the key's file can't be used. */
 export function userHashOf({ attempts }: Config): UserHash | undefined {
   const key = attempts.userKey ?? keyInFile(attempts.userKeyFile)
   return key === undefined ? undefined : createUserHash(key)

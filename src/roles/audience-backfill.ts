@@ -31,14 +31,17 @@ type Log = Parameters<typeof createKafka>[1]
 export type BackfillOptions = {
   spaceId: string
   destinationId: string
-  /** `undefined`: all of the space. */
+  /** The audience to send; `undefined`: all of the space. */
   audienceId: string | undefined
   property: string | undefined
-  /** Also who has left, for a destination that has missed changes. */
+  /** True to send users who have left as well, for a destination that has missed changes. */
   withLeft: boolean
-  /** Identifies a second; `undefined`: 1,000. */
+  /** Identifies per second; `undefined`: 1,000. */
   rate: string | undefined
-  /** A file that says how far it is: a run that ended goes on from there. It is removed at the end. */
+  /**
+   * A file that holds the position. A run that was interrupted continues from there. It is removed at the
+   * end.
+   */
   stateFile: string | undefined
   isDryRun: boolean
 }
@@ -51,11 +54,11 @@ const noteEveryMs = 1_000
 const readStallMs = 60_000
 
 /**
- * Writes the present values of a space's audiences and traits to `replays`, for one destination: unit by
- * unit, at most so many a second. The worker delivers them after all else. What changes meanwhile is
- * delivered by itself, and wins. One of all that the space holds takes down the mark that the destination
- * needs a backfill: for what it had missed when the backfill began. What fails of the backfill itself marks
- * it again. Gives what was done, in lines.
+ * Writes the present values of a space's audiences and traits to `replays` for one destination, unit by unit,
+ * within a rate. The worker delivers them after all else. Values that change meanwhile are delivered as
+ * usual, and win. A backfill of the whole space takes down the mark that the destination needs a backfill,
+ * for all that it had missed when the backfill began. Deliveries of the backfill itself that fail mark the
+ * destination again. Returns a summary in lines.
  */
 export async function backfill(
   config: Config,
@@ -94,8 +97,8 @@ export async function backfill(
     return [`sent     ${what}${before} to ${topics.replays}`, ...markLines(mark, options)]
   } catch (error) {
     progress.abandon()
-    // What is told is the first that went wrong; a note that can't be taken leaves the one before, which is
-    // as true.
+    // The error thrown is the first one. If the position can't be noted now, the note before it stays, and is
+    // still true.
     await run.note().catch(() => undefined)
     throw error
   } finally {
@@ -113,11 +116,13 @@ type RunOptions = {
   reader: PartitionReader
   progress: Progress
   rate: number
-  /** `undefined`: it begins anew. */
+  /** The position to continue from; `undefined`: the beginning. */
   start: BackfillPosition | undefined
 }
 
-/** The mark that the destination needs a backfill: there was none, it was taken down, or it stays. */
+/**
+ * The fate of the mark that the destination needs a backfill: there was none, it was taken down, or it stays.
+ */
 type MarkEnd = 'none' | 'down' | 'stays'
 
 function markLines(mark: MarkEnd, { destinationId, spaceId }: BackfillOptions): string[] {
@@ -133,7 +138,7 @@ function markLines(mark: MarkEnd, { destinationId, spaceId }: BackfillOptions): 
   }
 }
 
-/** One run of the command, which may be the second of a backfill. */
+/** A run of the command. It may continue an earlier, interrupted run. */
 class Run {
   readonly #given: RunOptions
   readonly #filter: StateFilter
@@ -148,14 +153,14 @@ class Run {
     const { spaceId, audienceId, property, withLeft } = given.options
     this.#given = given
     this.#filter = { spaceId, audienceId, property, withLeft }
-    // A batch goes out as soon as one token is there, and the others are owed.
+    // Allows a batch as soon as one token is there. The bucket then owes the others.
     this.#bucket = new TokenBucket({ perSecond: given.rate, burst: 1 }, performance.now())
     this.#mostAtOnce = Math.min(mostAtOnce, Math.ceil(given.rate / batchesPerSecond))
     this.#start = given.start ?? { unit: 0, end: 0, bucket: 0, offset: -1, sent: 0, marksUpTo: -1 }
     this.#position = this.#start
   }
 
-  /** `left`: how many an earlier run had sent. */
+  /** Runs the backfill. `left`: how many Identifies an earlier run had sent. */
   async go(): Promise<{ sent: number; left: number; mark: MarkEnd }> {
     const { scope, start } = this.#given
     if (start === undefined && this.#isWhole) {
@@ -171,7 +176,7 @@ class Run {
     return { sent: this.#position.sent, left: this.#start.sent, mark: await this.#endMark() }
   }
 
-  /** Nothing that the destination can have missed is left out. */
+  /** True if the backfill covers everything that the destination can have missed. */
   get #isWhole(): boolean {
     const { audienceId, property, withLeft, isDryRun } = this.#given.options
     return audienceId === undefined && property === undefined && withLeft && !isDryRun
@@ -293,7 +298,7 @@ class Run {
     if (performance.now() - this.#notedMs >= noteEveryMs) await this.note()
   }
 
-  /** Replaced as a whole: whenever we end, it is readable. */
+  /** Notes the position. The file is replaced atomically, so it is readable whenever the process ends. */
   async note(): Promise<void> {
     const { options, scope } = this.#given
     if (options.stateFile === undefined || options.isDryRun) return
@@ -309,7 +314,7 @@ function rateOf(given: string | undefined): number {
   throw new StartError(`--rate has to be a whole number from 1 to ${grouped(mostRate)}: Identifies a second.`)
 }
 
-/** What would only fill the dead letters. */
+/** Throws when all messages of the backfill would become dead letters. */
 function refuseUselessTarget(catalog: Catalog, { spaceId, destinationId }: BackfillOptions): void {
   const space = catalog.sources.get(spaceId)
   if (space?.kind !== 'audiences') {
@@ -373,12 +378,12 @@ async function readPosition(
   )
 }
 
-/** Found out before anything is sent. */
+/** Throws when the position can't be written, before anything is sent. */
 async function refuseUnwritable({ stateFile, isDryRun }: BackfillOptions): Promise<void> {
   if (stateFile !== undefined && !isDryRun) await rm(await writePart(stateFile, ''))
 }
 
-/** Writes what will take the file's place, and gives its name. */
+/** Writes the file that will replace the state file, and returns its name. */
 async function writePart(stateFile: string, text: string): Promise<string> {
   const part = `${stateFile}.part`
   try {

@@ -20,33 +20,33 @@ import { openWriter } from './writer.ts'
 type Log = Parameters<typeof createKafka>[1]
 
 export type AudienceSyncOptions = {
-  /** A source of the catalog of the kind `audiences`. */
+  /** The id of the space: a source of the catalog of the kind `audiences`. */
   spaceId: string
   audience: { id: string; name: string; key: string | undefined }
-  /** `-` is standard input. */
+  /** The file to read; `-` is standard input. */
   file: string
-  /** `undefined`: by the file's ending. */
+  /** The file's format; `undefined`: by its extension. */
   format: UserFormat | undefined
   column: string | undefined
   hasHeader: boolean
-  /** When the audience was looked at, ISO 8601; `undefined`: now. */
+  /** The time at which the audience was queried, ISO 8601; `undefined`: now. */
   snapshotAt: string | undefined
   isEmptyAllowed: boolean
   isDryRun: boolean
 }
 
 /**
- * A part is read in one go by a worker whose deliveries wait meanwhile, some milliseconds. Any topic takes so
- * much.
+ * The limit of a part. A worker reads a part in one go, for some milliseconds in which its deliveries wait.
+ * Every topic accepts a record of this size.
  */
 const mostPartBytes = 256 * 1024
-/** So many are under way at once. */
+/** How many parts are written at a time. */
 const partsAtOnce = 4
 
 /**
- * Writes a whole audience to `audience-changes`, as parts for each partition. The file is read to its end,
- * checked and spooled before the first part is written; every part says how many its partition gets, so that
- * one that ends half-way leaves nothing that could be taken for the whole. Gives what was done, in lines.
+ * Writes a whole audience to `audience-changes`, as parts for each partition. Reads the file to its end,
+ * checks and spools it before the first part is written. Every part states how many parts its partition gets,
+ * so a run that is interrupted leaves nothing that looks like the whole. Returns a summary in lines.
  */
 export async function syncAudience(
   config: Config,
@@ -89,7 +89,8 @@ export async function syncAudience(
     const what = `${counted(total.parts, 'part')} to ${counted(partitions, 'partition')} of ${topic}`
     const about = `audience ${head.audienceId} of space ${spaceId}, property ${property}, as of ${head.snapshotAt}`
     if (isDryRun) return [about, read, `nothing sent: it would be ${what}`]
-    // Reading may have taken long: parts for another number of partitions would be refused.
+    // Checks the partitions again, since reading may have taken long. The worker would refuse parts for
+    // another number of partitions.
     await refuseWhileGrowing(kafka, config)
     if ((await askKafka(config, countPartitions(kafka, topic))) !== partitions)
       throw new StartError(
@@ -147,7 +148,10 @@ function formatByEnding(file: string): UserFormat {
 
 const hourMs = 3_600_000
 
-/** A file from yesterday would overrule the changes of today. */
+/**
+ * Warns about an old file that is sent without `--snapshot-at`: its values would overrule all changes since
+ * it was written.
+ */
 function warnOfAge(
   { name, modifiedMs }: UpstreamInput,
   { snapshotAt }: AudienceSyncOptions,
@@ -210,8 +214,8 @@ type Sending = {
 }
 
 /**
- * One partition after the other: the parts of each follow close upon each other, as the worker waits for
- * them.
+ * Sends the parts, one partition after the other, so that the parts of a partition arrive close together. The
+ * worker waits for all of them.
  */
 async function send(
   config: Config,

@@ -30,13 +30,13 @@ export type AudiencesOptions = {
   pipeline: () => Pipeline
   consumer: () => GroupConsumer | undefined
   onFatal: (error: Error) => void
-  /** How many partitions there were before the last growth. */
+  /** The number of partitions before the last growth. */
   formerPartitions: number | undefined
 }
 
 /**
- * The state of audiences, joined to Kafka on one side and to the deliveries on the other. Stop the reader
- * first, then the units; both may be stopped more than once.
+ * Opens the state of audiences, and connects it to Kafka and to the deliveries. Stop the reader first, then
+ * the units. Both may be stopped more than once.
  */
 export async function openAudiences({
   config,
@@ -97,13 +97,17 @@ function standingOf({ sources }: Catalog, sourceId: string): SpaceStanding {
   return source.enabled ? 'enabled' : 'disabled'
 }
 
-/** A folder a group and a topic: what others keep in the same place is left alone. */
+/**
+ * Returns a folder for this topic prefix and group, and creates it. Other installations may keep theirs
+ * beside it.
+ */
 function stateFolder({ state, kafka }: Config): string {
   const parent = state.folder ?? join(tmpdir(), 'sluice-state')
   const folder = join(parent, encodeURIComponent(`${kafka.topicPrefix}${kafka.groupId}`))
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 })
-    // It may be there, and on a disk that is full, or read only, or somebody else's.
+    // Creates a trial folder: an existing folder may be on a full or read-only disk, or belong to another
+    // user.
     rmdirSync(mkdtempSync(join(folder, 'trial-')))
   } catch (cause) {
     const code = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause)

@@ -7,32 +7,29 @@ import { createPartitionReader } from '../kafka/partition-reader.ts'
 import type { RecordProducer } from '../kafka/producer.ts'
 import { within } from '../kafka/within.ts'
 
-/**
- * Which destinations need a backfill: the same for all members of the group, and for those that come after
- * them.
- */
+/** The destinations that need a backfill: the same for all members of the group, now and later. */
 export type BackfillMarks = {
   /**
-   * A destination has missed a value of a space. May be told as often as that happens, which costs little.
-   * Gives a promise where that isn't written yet, and would be lost with this process.
+   * Notes that a destination has missed a value of a space. May be called for every miss, which costs little.
+   * Returns a promise while the mark isn't written yet and would be lost with this process.
    */
   needsBackfill(destinationId: string, spaceId: string): Promise<void> | undefined
   /**
-   * Destinations that need a backfill, each with the space, by what all members have written until some
-   * seconds ago.
+   * The destinations that need a backfill, each with its space, by what all members had written some seconds
+   * ago.
    */
   readonly behind: readonly Connection[]
   readonly keeper: Pick<MarkKeeper, 'marks' | 'position' | 'tell' | 'needsBackfill'>
-  /** Reads what is in the log as of the call. Throws where Kafka doesn't answer. */
+  /** Reads all marks that the log has at the time of the call. Rejects when Kafka doesn't answer. */
   read(): Promise<void>
-  /** Writes what has still to be told, for half a second at the most. */
+  /** Writes the remaining marks, for half a second at the most. */
   stop(): Promise<void>
 }
 
 const readStallMs = 10_000
 const stopWithinMs = 500
 
-/** Keeps the marks in the topic `backfills`. */
+/** Opens the marks that are kept in the topic `backfills`. */
 export function openBackfillMarks({
   kafka,
   topic,
@@ -42,7 +39,7 @@ export function openBackfillMarks({
 }: {
   kafka: ReturnType<typeof createKafka>
   topic: string
-  /** How many units there are. */
+  /** The number of units. */
   partitions: number
   producer: Pick<RecordProducer, 'produceAt'>
   log: Logger
@@ -59,7 +56,7 @@ export function openBackfillMarks({
   let reading = Promise.resolve()
   let next: Promise<void> | undefined
 
-  /** One after the other: whoever calls meanwhile shares the one that begins then. */
+  /** Reads the log. Reads run one after the other. Calls during a read share the next one. */
   function read(): Promise<void> {
     next ??= reading
       .catch(() => undefined)
@@ -105,7 +102,7 @@ export function openBackfillMarks({
         .catch(() => undefined)
         .then(() => reader.stop())
       await within(stopWithinMs, over)
-      // A broker that hangs holds up the end of its connections too: that is not waited for.
+      // Closing the connections to a broker that hangs would hang as well, so it isn't awaited.
       void reader.stop()
     },
   }

@@ -9,8 +9,8 @@ import { topicLayout } from './settings.ts'
 import { StartError } from './start-error.ts'
 
 /**
- * Throws where a broker is too old or too new, or doesn't let this role do what it needs to; all that is
- * missing is told at once.
+ * Throws when a broker is too old or too new, or doesn't give this role the rights that it needs. The error
+ * lists all missing rights at once.
  */
 export async function refuseUnfitBroker(
   kafka: ReturnType<typeof createKafka>,
@@ -41,8 +41,9 @@ export async function refuseUnfitBroker(
 }
 
 /**
- * Where nothing of a topic may be seen, whether its settings may isn't told: that is said once the rest is
- * there.
+ * Returns true if a right is known to be missing. Kafka reveals nothing about the settings of a topic that
+ * the principal may not see at all. Rights on those settings count as missing only once the principal has
+ * another right on the topic.
  */
 function isMissing({ resource, name, operation }: Right, look: BrokerLook): boolean {
   const allowed = resource === 'Group' ? look.group : (look.topics.get(name) ?? 'unreported')

@@ -4,8 +4,8 @@ import type { Config } from '../config/schema.ts'
 import type { BulkheadOptions } from '../delivery/bulkhead.ts'
 
 /**
- * What requests to hooks that aren't well may take: as configured, but no more than half of the files that
- * may be open.
+ * Returns the limits of the bulkhead for requests to failing hooks: as configured, but at most half of the
+ * process's limit of open files.
  */
 export function bulkheadOf({ delivery }: Config, log: Logger): BulkheadOptions {
   const openFiles = maxOpenFiles()
@@ -19,7 +19,7 @@ export function bulkheadOf({ delivery }: Config, log: Logger): BulkheadOptions {
   return bulkheadWith(delivery, Math.min(delivery.maxInFlightSick, most))
 }
 
-/** With room for `maxInFlight` requests. */
+/** Returns the limits of a bulkhead with room for `maxInFlight` requests. */
 export function bulkheadWith(delivery: Config['delivery'], maxInFlight: number): BulkheadOptions {
   return {
     maxInFlight,
@@ -30,8 +30,8 @@ export function bulkheadWith(delivery: Config['delivery'], maxInFlight: number):
 }
 
 /**
- * Of this process; without end where the system doesn't tell. Node raises the soft limit to the hard one at
- * its start.
+ * Returns the limit of open files of this process; infinite when the system doesn't tell. Node raises the
+ * soft limit to the hard one when it starts.
  */
 function maxOpenFiles(): number {
   try {

@@ -4,8 +4,8 @@ import type { Config } from '../config/schema.ts'
 import type { CommonMetrics } from '../telemetry/common-metrics.ts'
 
 /**
- * Shows when the client certificate ends that brokers know us by. One that can't be read has no series: the
- * connection says why.
+ * Sets the metric with the expiry time of Kafka's client certificate. If the file can't be read there is no
+ * series. The connection to Kafka logs why.
  */
 export function showCertificateExpiry(
   { certificateExpiry }: Pick<CommonMetrics, 'certificateExpiry'>,
@@ -17,6 +17,6 @@ export function showCertificateExpiry(
     const { validToDate } = new X509Certificate(readFileSync(kafka.certFile))
     certificateExpiry.set({ setting: 'kafka.certFile' }, validToDate.getTime() / 1_000)
   } catch {
-    // Connections tell what is wrong with it, and what to do.
+    // The connection attempt logs what is wrong with the file and what to do.
   }
 }

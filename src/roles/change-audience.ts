@@ -12,7 +12,7 @@ import { openWriter } from './writer.ts'
 
 type Log = Parameters<typeof createKafka>[1]
 
-/** One change, as flags; what is `undefined` was not given. */
+/** A change, given by flags. A flag that was not given is `undefined`. */
 export type ChangeFlags = {
   audience: string | undefined
   trait: string | undefined
@@ -20,7 +20,7 @@ export type ChangeFlags = {
   key: string | undefined
   user: string | undefined
   member: string | undefined
-  /** JSON. */
+  /** The new value, as JSON. */
   value: string | undefined
   changedAt: string | undefined
 }
@@ -30,8 +30,8 @@ const linesNobodyWaitsFor = 1_000
 
 /**
  * Writes changes of audiences and computed traits to `audience-changes`, keyed by user: the one that the
- * flags make, or without flags those on standard input, one a line. All are checked before the first is sent.
- * Gives what was done.
+ * flags describe, or without flags those on standard input, one per line. Checks all before it sends the
+ * first. Returns a summary.
  */
 export async function changeAudience(
   config: Config,
@@ -50,7 +50,7 @@ export async function changeAudience(
       if (!ready.ok) throw new StartError(`The change ${spelled(ready.problem)}. Nothing was sent.`)
       spool.add(0, ready.value)
     } else {
-      // They may come for longer than a change may be ahead of the clock.
+      // Reads the clock for each line: input may last longer than a change may be ahead of the clock.
       await collect(spool, screen, (text) => readChange(text, { limits, nowMs: Date.now() }))
     }
     const total = spool.count(0)
@@ -77,12 +77,15 @@ const flagNames: ReadonlyMap<string, string> = new Map([
   ['changedAt', '--changed-at'],
 ])
 
-/** With the flags in place of the fields. */
+/** Replaces the names of fields in a problem by those of their flags. */
 function spelled(problem: string): string {
   return problem.replace(/\b[a-z]+(?:Id|Name|Key|At)\b/g, (field) => flagNames.get(field) ?? field)
 }
 
-/** The change as JSON, whose fields are checked later. Throws where the flags don't make one. */
+/**
+ * Builds a change as JSON from flags. Its fields are checked later. Throws when the flags don't describe a
+ * change.
+ */
 function changeOf(flags: ChangeFlags, nowMs: number): string {
   const { audience, trait, name, key, user, member, value } = flags
   const changedAt = flags.changedAt ?? new Date(nowMs).toISOString()
@@ -120,7 +123,7 @@ function changeOf(flags: ChangeFlags, nowMs: number): string {
     userId: user,
     changedAt,
   }
-  // As it was written: a number that is too large is found where the whole is checked.
+  // Keeps the value as it was written. The check of the whole change finds a number that is too large.
   return `${JSON.stringify(head).slice(0, -1)},"value":${value}}`
 }
 
@@ -181,7 +184,7 @@ async function send(
   }
 }
 
-/** Of a change that was checked. */
+/** Returns the user id of a change that was checked. */
 function userOf(value: string): string {
   const parsed = parseJson(value)
   const change = parsed.ok ? parsed.value : undefined

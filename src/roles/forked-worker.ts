@@ -6,8 +6,8 @@ import { StartError } from './start-error.ts'
 import { type Member, startMember, type WorkerOptions } from './worker.ts'
 
 /**
- * One of the processes of a worker: a member of the group without a port of its own, which answers what the
- * primary asks.
+ * Starts one of a worker's forked processes: a member of the group without a port of its own, which answers
+ * the primary's questions.
  */
 export async function startForkedWorker(options: WorkerOptions): Promise<void> {
   if (!process.connected) throw new StartError('--process-number is for the processes that a worker starts.')
@@ -38,17 +38,17 @@ async function answerTo(member: Member, ask: keyof Answers): Promise<Answers[key
   }
 }
 
-/** Tells the primary why this process ends. Gives false when there is no primary any more. */
+/** Sends the primary the reason why this process ends. Returns false when the primary is gone. */
 export async function sendFailure(error: unknown): Promise<boolean> {
   const { message, stack = '' } = error instanceof Error ? error : new Error(String(error))
   const failure = { message, stack, isStartError: error instanceof StartError }
   return tell({ tell: 'failed', failure })
 }
 
-/** A primary that takes nothing must not keep a process from ending. */
+/** How long a report may take. A primary that reads nothing must not keep this process from ending. */
 const tellWithinMs = 500
 
-/** Gives false when it could not be told. Never throws. */
+/** Sends a report to the primary. Returns false when that failed. Never throws. */
 function tell(report: Report): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
   if (process.send === undefined) resolve(false)

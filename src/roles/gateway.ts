@@ -33,24 +33,24 @@ type GatewayOptions = {
   config: Config
   log: Logger
   /**
-   * Takes what is started. No longer ready, it waits for `gateway.shutdownDelay`; then it answers what is
-   * there, and closes, within the shutdown timeout.
+   * Takes the parts that are started. At the stop the gateway is no longer ready and waits for
+   * `gateway.shutdownDelay`. Then it answers the open requests and closes, within the shutdown timeout.
    */
   parts: Parts
 }
 
-/** What takes HTTP and writes to Kafka; without a port for metrics and probes. */
+/** The part that takes HTTP requests and writes to Kafka, without the port for metrics and probes. */
 export type GatewayPart = {
-  /** Of the tracking API. */
+  /** The port of the tracking API. */
   port: number
   metrics: Registry
   /** Brings the gauges of `metrics` up to date. */
   collect(): void
-  /** What keeps it from doing its work, in words; nothing when it is ready. */
+  /** Returns why the gateway can't do its work, in words; empty when it is ready. */
   notReady(): readonly string[]
 }
 
-/** The gateway in a process of its own, with its metrics and probes. */
+/** Starts the gateway in a process of its own, with its metrics and probes. */
 export async function startGateway({ config, log, parts }: GatewayOptions): Promise<void> {
   const telemetry = await openOwnTelemetry({ config, parts })
   const metrics = createGatewayMetrics()
@@ -85,7 +85,8 @@ type GatewayPartOptions = GatewayOptions & {
 }
 
 /**
- * Joins everything that takes messages. `metrics`: made with those of the worker beside it, if there is one.
+ * Connects and starts everything that takes messages. `metrics` are made with those of the worker in the same
+ * process, if there is one.
  */
 export async function startGatewayPart(options: GatewayPartOptions): Promise<GatewayPart> {
   const { config, parts, metrics } = options
@@ -217,10 +218,10 @@ function monotonicMs(): number {
   return performance.now()
 }
 
-/** What is kept of the shutdown timeout for leaving Kafka. */
+/** The part of the shutdown timeout that is reserved for leaving Kafka. */
 const leaveMs = 1_000
 
-/** Where it listens, and what that is called. */
+/** Returns where the gateway listens, and its name for messages. */
 export function gatewayAddress({ gateway: { host, port } }: Config): Listening {
   return { host, port, what: 'The gateway', settings: 'SLUICE_GATEWAY' }
 }

@@ -10,7 +10,10 @@ import { StartError } from './start-error.ts'
 
 type Kafka = ReturnType<typeof createKafka>
 
-/** Removes what a growth has made that hasn't switched: the old layout is as it was. */
+/**
+ * Removes the topics that a growth made, if it hasn't switched to the new layout yet. The old layout is
+ * unchanged.
+ */
 export async function abandon(kafka: Kafka, config: Config, growth: Growth | undefined): Promise<string[]> {
   if (growth === undefined || growth.state === 'abandoned' || growth.state === 'grown')
     return ['There is no growth to abandon.']

@@ -14,28 +14,28 @@ export type CopyOptions = {
   readonly change: Change
   readonly reader: PartitionReader
   readonly producer: CopyProducer
-  /** Told how many offsets of a source have been passed. */
+  /** Called with the number of offsets of a source that were passed. */
   readonly onPassed: (offsets: number) => void
 }
 
-/** What is copied of a log. */
+/** The range of a log that is copied. */
 type Stretch = {
   readonly log: SourcePartition
-  /** Offsets from the one to before the other. */
+  /** The first offset of the range. `to` is the offset after its last. */
   readonly from: number
   readonly to: number
-  /** Something is to be done yet for what is in it: each record has to be readable. */
+  /** True if records of the range may still need work. Each of them then has to be readable. */
   readonly isOwed: boolean
-  /** Only what isn't settled. */
+  /** True to copy only records that aren't settled. */
   readonly isOpen?: boolean
 }
 
-/** A record of a log that is read to be copied. */
+/** A record that was read in order to be copied, with its partition and its time in the merged order. */
 type Read = { readonly partition: number; readonly orderMs: number; readonly record: WholeRecord }
 
 /**
- * Copies topics to those of another layout. Whatever was written before, by a run that was killed, is found
- * in the copy, by where its records are from: it isn't written again.
+ * Copies topics to those of another layout. Finds what an earlier, killed run has written by the places that
+ * the copied records carry, and doesn't write it again.
  */
 export class GrowthCopy {
   readonly #options: CopyOptions
@@ -45,8 +45,9 @@ export class GrowthCopy {
   }
 
   /**
-   * Of `memberships`, first what the group has settled, and then the rest, so that the group begins between
-   * the two. `part`: which of them; `above`: where it begins in the copy.
+   * Copies one part of `memberships`: first the records that the group has settled, in a second call
+   * (`isOpen`) the rest, so that the group's position lies between the two. `above`: where the part begins in
+   * each partition of the copy.
    */
   async states(
     source: readonly SourcePartition[],
@@ -65,7 +66,7 @@ export class GrowthCopy {
     )
   }
 
-  /** What waits of a topic. */
+  /** Copies the records of a topic that aren't settled. */
   async waiting(source: readonly SourcePartition[], copy: string): Promise<void> {
     const { change } = this.#options
     const logs = source.map((log) => ({ log, from: log.position, to: log.end, isOwed: true, isOpen: true }))
@@ -73,8 +74,8 @@ export class GrowthCopy {
   }
 
   /**
-   * In the order in which the records were appended, whatever partition that was: so retries fall due in it,
-   * and the log has its oldest records first. Each log stays in its own order.
+   * Copies records in the order in which they were appended, across all partitions. So retries fall due in
+   * this order, and the oldest records come first. Each log stays in its own order.
    */
   async #copy(
     logs: readonly Stretch[],
@@ -108,7 +109,7 @@ export class GrowthCopy {
           if (record.offset >= to) break
           if (isOpen && isSettled(log, record.offset)) continue
           if (isUnreadable(record, { topic, partition, isOwed })) continue
-          // The broker's clock may have been put back: the log's order holds.
+          // The broker's clock may have been set back. The log's order wins.
           orderMs = Math.max(orderMs, record.timestampMs)
           read.push({ partition, orderMs, record })
         }
@@ -123,7 +124,8 @@ export class GrowthCopy {
   }
 
   /**
-   * Where the group is to stand in the copy of `memberships`: what it has settled of the rest stays settled.
+   * Returns the commits of the group for the copy of `memberships`. Records above the position that it has
+   * settled stay settled.
    */
   async placesOfStates(
     source: readonly SourcePartition[],
@@ -145,14 +147,17 @@ export class GrowthCopy {
     return commits
   }
 
-  /** The same of what has nothing settled in it. */
+  /**
+   * Returns the commits for the copy of a waiting topic: offset 0 with nothing settled, because only
+   * unsettled records were copied.
+   */
   placesOfWaiting(source: readonly SourcePartition[], copy: string): GroupCommit[] {
     return numbers(this.#options.change.to.partitions).map((partition) =>
       commitOf({ topic: copy, partition, offset: 0, settledAbove: new Set(), ...markOf(source) }),
     )
   }
 
-  /** One past the last record of each partition of a copy. */
+  /** Returns the offset after the last record, for each partition of a copy. */
   async endsOf(copy: string): Promise<number[]> {
     const { change, reader } = this.#options
     const ranges = await Promise.all(
@@ -161,7 +166,10 @@ export class GrowthCopy {
     return ranges.map(({ end }) => end)
   }
 
-  /** By unit, up to which offset of each log its records are there: each log stays in its order. */
+  /**
+   * Returns for each unit the last offset of each log that the copy has. One offset is enough, since each log
+   * is copied in order.
+   */
   async #copiedTo(copy: string, above: readonly number[]): Promise<readonly ReadonlyMap<number, number>[]> {
     const { change, reader } = this.#options
     const copied: Map<number, number>[] = []
@@ -182,7 +190,10 @@ export class GrowthCopy {
     return copied
   }
 
-  /** That the brokers have kept the times: retries would wait anew, and deletions of old records be late. */
+  /**
+   * Throws if the brokers did not keep the times of copied records. Retries would otherwise wait again in
+   * full, and old records be deleted late.
+   */
   async #checkTimes(copy: string): Promise<void> {
     const { change, reader } = this.#options
     for (const partition of numbers(change.to.partitions)) {
@@ -213,7 +224,7 @@ function placeOf({ headers, offset }: WholeRecord, copy: string, partition: numb
   )
 }
 
-/** Throws where something is still owed for it. */
+/** Returns true if a record can't be read and needs no more work. Throws if it still needs work. */
 function isUnreadable(
   { unreadable }: WholeRecord,
   { topic, partition, isOwed }: { topic: string; partition: number; isOwed: boolean },
@@ -225,7 +236,10 @@ function isUnreadable(
   )
 }
 
-/** Whoever had begun something without finishing it had so in any of the units. */
+/**
+ * Returns the mark for all commits of the copy. Records of any old unit may be in any new one. So a commit is
+ * final only if those of all old units are, and its epoch is their highest.
+ */
 function markOf(source: readonly SourcePartition[]): { isFinal: boolean; epoch: number } {
   return {
     isFinal: source.every(({ place }) => place.isFinal),

@@ -8,7 +8,7 @@ import { unitsOfState } from '../growth/targets.ts'
 import type { PartitionReader, WholeRecord } from '../kafka/partition-reader.ts'
 import { isSettled, openOf, type SourcePartition } from './growth-source.ts'
 
-/** Of ten million users one in ten is counted for none. */
+/** The size of the filter that counts users. With ten million users, one in ten is missed. */
 const userBits = 2 ** 27
 const shownFaults = 20
 
@@ -18,7 +18,7 @@ export type Counting = {
   readonly onPassed: (offsets: number) => void
 }
 
-/** Reads what would be copied: how much it is, and what is in the way, in words. */
+/** Counts the states that would be copied, and words the obstacles to copying them. */
 export async function countStates(
   source: readonly SourcePartition[],
   copy: string,
@@ -67,8 +67,8 @@ export async function countWaiting(
 }
 
 /**
- * Parts of syncs among the changes that are not settled: they are of the old layout, and complete in no
- * other.
+ * Finds parts of syncs among the unsettled changes. They belong to the old layout, and can't be completed in
+ * another one.
  */
 export async function findSyncParts(
   source: readonly SourcePartition[],

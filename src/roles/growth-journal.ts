@@ -19,7 +19,7 @@ type Kafka = ReturnType<typeof createKafka>
 
 const readStallMs = 10_000
 
-/** How far the last growth of the installation is; `undefined` where there was none. */
+/** Reads the progress of the installation's last growth; `undefined` when there was none. */
 export async function readGrowth(kafka: Kafka, config: Config): Promise<Growth | undefined> {
   const topic = topicNames(config).backfills
   if ((await askKafka(config, countPartitions(kafka, topic))) === undefined) return undefined
@@ -45,8 +45,8 @@ export async function readGrowth(kafka: Kafka, config: Config): Promise<Growth |
 }
 
 /**
- * Throws where the installation has another layout than is configured, or is being grown: what runs then
- * would be lost or told twice. Gives how many partitions it had before its last growth.
+ * Throws when the installation has another layout than the configured one, or is being grown. Whatever ran
+ * then would lose records or send them twice. Returns the number of partitions before its last growth.
  */
 export async function refuseOtherLayout(kafka: Kafka, config: Config): Promise<number | undefined> {
   const growth = await readGrowth(kafka, config)
@@ -55,13 +55,16 @@ export async function refuseOtherLayout(kafka: Kafka, config: Config): Promise<n
   return growth?.state === 'grown' ? growth.from.partitions : undefined
 }
 
-/** For what is of one number of partitions, whatever is configured. */
+/**
+ * Throws while the installation is being grown. For commands that depend on a number of partitions, whatever
+ * the configuration says.
+ */
 export async function refuseWhileGrowing(kafka: Kafka, config: Config): Promise<void> {
   const growth = await readGrowth(kafka, config)
   if (growth?.state === 'copying' || growth?.state === 'switching') throw new StartError(underWay(growth))
 }
 
-/** Resolves when all in-sync replicas have it. */
+/** Writes the progress of a growth. Resolves when all in-sync replicas have it. */
 export async function writeGrowth(producer: CopyProducer, config: Config, growth: Growth): Promise<void> {
   const writer = producer.to(topicNames(config).backfills)
   await writer.write({ partition: 0, ...encodeGrowth(growth), headers: {}, timestampMs: undefined })

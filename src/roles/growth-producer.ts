@@ -3,7 +3,7 @@ import type { createKafka } from '../kafka/client.ts'
 import { type CopyProducer, startCopyProducer } from '../kafka/copy-writer.ts'
 import { askKafka } from './ask-kafka.ts'
 
-/** Does what needs a producer, which is stopped afterwards. */
+/** Calls `work` with a producer, and stops the producer afterwards. */
 export async function withProducer<T>(
   { config, kafka }: { readonly config: Config; readonly kafka: ReturnType<typeof createKafka> },
   work: (producer: CopyProducer) => Promise<T>,

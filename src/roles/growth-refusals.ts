@@ -17,10 +17,16 @@ import { describeTopicFaults } from './topic-layout.ts'
 type Kafka = ReturnType<typeof createKafka>
 
 const mostPartitions = 1_000
-/** A group that is joined has members whatever becomes of it. */
+/**
+ * How long reading the group's members may take. A group that is rebalancing has members, whatever the
+ * result.
+ */
 const groupPatienceMs = 10_000
 
-/** Reads how many partitions there are to be. Throws where that can't be. */
+/**
+ * Parses the requested number of partitions. Throws when it is invalid, or conflicts with a growth that is
+ * under way.
+ */
 export function partitionsOf(given: string | undefined, underWay: Growth | undefined): number {
   if (given === undefined) {
     if (underWay !== undefined) return underWay.to.partitions
@@ -38,7 +44,7 @@ export function partitionsOf(given: string | undefined, underWay: Growth | undef
   return partitions
 }
 
-/** Throws where the topics aren't those of the configuration. */
+/** Throws when the topics don't match the configuration. */
 export async function refuseOtherTopics(kafka: Kafka, config: Config): Promise<void> {
   const layout = topicLayout(config)
   const optional = optionalTopics(layout)
@@ -71,7 +77,10 @@ export async function refuseMembers(
   )
 }
 
-/** Throws where topics are there that nothing has made, or the brokers would not do what is needed. */
+/**
+ * Throws when copies exist that no known growth made, or when the brokers refuse to create what the growth
+ * needs.
+ */
 export async function refuseImpossible(kafka: Kafka, config: Config, growth: Growth): Promise<void> {
   const definitions = ownDefinitions(config, growth.to, growth.waiting)
   const copies = definitions.map(({ topic }) => topic)
@@ -91,7 +100,7 @@ export async function refuseImpossible(kafka: Kafka, config: Config, growth: Gro
   if (refusals.length > 0) throw new StartError(describeRefusals(refusals))
 }
 
-/** Tells what the brokers would not do. */
+/** Words what the brokers refuse. */
 export function describeRefusals(refusals: readonly Refusal[]): string {
   const lines = refusals.map(({ topic, problem }) => `  ${topic} ${problem}`)
   return ['The cluster lacks what a growth needs:', ...lines].join('\n')

@@ -27,20 +27,20 @@ export type GrowthRunOptions = {
   readonly reader: PartitionReader
   readonly producer: CopyProducer
   readonly screen: Screen
-  /** Written down already. */
+  /** The growth, already recorded. */
   readonly growth: Growth
-  /** How the topics that are copied are now, by the ends of their names. */
+  /** Reads the present state of the topics that are copied, by the ends of their names. */
   readonly readCopied: () => Promise<Source>
-  /** Throws while somebody is in the group. */
+  /** Throws while the group has members. */
   readonly refuseMembers: () => Promise<void>
-  /** Throws where a right is missing: of topics that aren't there the brokers tell none. */
+  /**
+   * Throws when a right is missing. Brokers don't report rights on topics that don't exist, so it runs after
+   * their creation.
+   */
   readonly refuseLackingRights: () => Promise<void>
 }
 
-/**
- * Takes a growth from where it is to its end, a step at a time, each of which is written down when it is
- * done.
- */
+/** Continues a growth to its end, step by step. Each step is recorded when it is done. */
 export class GrowthRun {
   readonly #options: GrowthRunOptions
   #growth: Growth
@@ -53,7 +53,7 @@ export class GrowthRun {
   async go(): Promise<Growth> {
     if (this.#growth.state === 'copying') {
       await this.#copy()
-      // What holds from here on is the new layout, whatever becomes of us.
+      // From here on the new layout is in force, even if this process ends.
       await this.#note({ state: 'switching' })
     }
     await this.#step('partitions', () => this.#extend())
@@ -110,7 +110,10 @@ export class GrowthRun {
     return ownDefinitions(this.#options.config, this.#growth.to, this.#growth.waiting)
   }
 
-  /** Throws where something is not as it was when the growth began: a worker ran, or somebody wrote. */
+  /**
+   * Reads the topics to copy. Throws when anything has changed since the growth began, because a worker ran
+   * or somebody wrote to them.
+   */
   async #source(): Promise<Source> {
     await this.#options.refuseMembers()
     const source = await this.#options.readCopied()
@@ -121,7 +124,10 @@ export class GrowthRun {
     )
   }
 
-  /** In place: producers go on meanwhile, and see the new partitions by themselves. */
+  /**
+   * Adds partitions to the shared topics in place. Producers keep running, and notice the new partitions by
+   * themselves.
+   */
   #extend(): Promise<void> {
     const { config, kafka } = this.#options
     const { partitions } = this.#growth.to
@@ -177,7 +183,7 @@ async function refuse(refusals: Promise<readonly Refusal[]>): Promise<void> {
   throw new StartError(`${describeRefusals(found)}\nRun the command again once it does.`)
 }
 
-/** How far the copying is, how fast, and how long it takes yet. */
+/** Shows how far the copying is, how fast, and how long it still takes. */
 class CopyProgress {
   readonly #progress: Progress
   readonly #total: number

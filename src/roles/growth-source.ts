@@ -7,20 +7,20 @@ import { topicIdsOf } from '../kafka/topic-grow.ts'
 import { withAdmin } from '../kafka/with-admin.ts'
 import { StartError } from './start-error.ts'
 
-/** A partition that is copied, or looked at. */
+/** A partition that is copied, or only read. */
 export type SourcePartition = {
   readonly topic: string
   readonly partition: number
-  /** Before the first record that is there. */
+  /** The offset of the first record. */
   readonly start: number
-  /** One past the last one. */
+  /** The offset after the last record. */
   readonly end: number
-  /** All records below are settled. */
+  /** The offset below which all records are settled. */
   readonly position: number
   readonly place: GroupPlace
 }
 
-/** Records of a partition that may not be settled: rather too many than too few. */
+/** Returns an upper estimate of a partition's unsettled records. */
 export function openOf({ position, end, place }: SourcePartition): number {
   return Math.max(0, end - position - place.settledAbove.size)
 }
@@ -29,7 +29,10 @@ export function isSettled({ position, place }: SourcePartition, offset: number):
   return offset < position || place.settledAbove.has(offset)
 }
 
-/** How the topics, and the group in them, are: by topic, each in the order of its partitions. */
+/**
+ * Reads the ranges of the topics and the positions of the group in them: by topic, in the order of
+ * partitions.
+ */
 export async function readSource(
   kafka: ReturnType<typeof createKafka>,
   reader: PartitionReader,
@@ -63,8 +66,8 @@ async function partitionOf(
 }
 
 /**
- * The same for the same records, and the same places of the group among them. Retention and compaction change
- * nothing.
+ * Returns a digest of the records and the group's positions among them. Retention and compaction don't change
+ * it.
  */
 export function digestOf(partitions: Iterable<SourcePartition>): string {
   const lines = [...partitions].map(({ topic, partition, end, place: { offset, settledAbove } }) =>

@@ -5,12 +5,12 @@ import { ownPrefix, type TopicDefinition, topicTable } from '../kafka/topics.ts'
 import { parseWait } from '../retry/duration.ts'
 import { topicLayout } from './settings.ts'
 
-/** The configuration as it is for a layout. */
+/** Returns the configuration with another layout. */
 function configOf(config: Config, layout: Layout): Config {
   return { ...config, topics: { ...config.topics, ...layout } }
 }
 
-/** What the names of the topics of a layout begin with that only Sluice writes. */
+/** Returns the prefix of the topics of a layout that only Sluice writes. */
 export function beginningOf({ kafka }: Config, { generation }: Layout): string {
   return ownPrefix({ prefix: kafka.topicPrefix, generation })
 }
@@ -18,8 +18,8 @@ export function beginningOf({ kafka }: Config, { generation }: Layout): string {
 const retry = 'retry.'
 
 /**
- * The topics of a layout that are copied, by the ends of their names: those of its table, with retry topics
- * of earlier ladders.
+ * Returns the definitions of the topics of a layout that are copied, given the ends of their names: those of
+ * its table, and retry topics of earlier ladders.
  */
 export function ownDefinitions(
   config: Config,
@@ -34,7 +34,7 @@ export function ownDefinitions(
   )
 }
 
-/** Of the topics that are there, those of a layout that hold what waits, by the ends of their names. */
+/** Returns those existing topics of a layout that hold waiting records, by the ends of their names. */
 export function waitingNames(config: Config, layout: Layout, existing: readonly string[]): string[] {
   const begins = beginningOf(config, layout)
   return existing
@@ -47,12 +47,15 @@ function isTier(name: string): boolean {
   return name.startsWith(retry) && parseWait(name.slice(retry.length)) !== undefined
 }
 
-/** The tiers of the ladder: they are made whether anything waits in them or not. */
+/**
+ * Returns true for `replays` and the tiers of the present ladder. These are created even if nothing waits in
+ * them.
+ */
 export function isOfLadder(config: Config, name: string): boolean {
   return name === 'replays' || topicLayout(config).tiers.some((tier) => name === retry + tier)
 }
 
-/** Topics that others write, or read, by their names: they stay, and get more partitions. */
+/** Returns the topics that others write or read by name. They keep their names, and get more partitions. */
 export function sharedTopics(config: Config): readonly string[] {
   const layout = topicLayout(config)
   const next = new Set(topicTable({ ...layout, generation: layout.generation + 1 }).map(({ topic }) => topic))
@@ -61,7 +64,7 @@ export function sharedTopics(config: Config): readonly string[] {
     .map(({ topic }) => topic)
 }
 
-/** Such a topic keeps its one partition, also in an installation that has one partition of each topic. */
+/** Returns true for a topic that always has one partition, however many the installation has. */
 function hasOnePartition(key: TopicKey): boolean {
   const topic: Topic = topics[key]
   return topic.hasOnePartition === true

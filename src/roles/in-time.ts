@@ -2,7 +2,7 @@ import { within } from '../kafka/within.ts'
 import { StartError } from './start-error.ts'
 
 /**
- * Awaits `work`; rejects with `complaint()` when it takes longer than `timeoutMs`. It then goes on
+ * Awaits `work`. Rejects with `complaint()` when that takes longer than `timeoutMs`; `work` then continues
  * unobserved.
  */
 export async function inTime<T>(work: Promise<T>, timeoutMs: number, complaint: () => string): Promise<T> {

@@ -4,15 +4,15 @@ import type { Indexing, IndexingEvents } from '../delivery-log/indexing.ts'
 import type { TopicTail } from '../kafka/topic-tail.ts'
 
 export type KeptIndexOptions = {
-  /** Opens the index for writing. `onFailed`: it is written no more. */
+  /** Opens the index for writing. Calls `onFailed` when the index can't be written any more. */
   readonly start: (events: IndexingEvents, onFailed: (error: Error) => void) => Promise<Indexing>
-  /** Reads the topic into it, from where it has ended. */
+  /** Starts to read the topic into the index, from the index's position. */
   readonly read: (indexing: Indexing) => TopicTail
   readonly onIndexed: IndexingEvents['onIndexed']
   readonly log: Pick<Logger, 'info' | 'warn'>
 }
 
-/** What may wait to be written; past it, nothing is fetched until half of it is. */
+/** The limit of bytes that wait to be written. Above it fetching pauses until half of them are left. */
 export const maxHeldBytes = 16 * 1024 ** 2
 const firstPauseMs = 1_000
 const longestPauseMs = 60_000
@@ -20,8 +20,8 @@ const longestPauseMs = 60_000
 type Session = { readonly indexing: Indexing; readonly tail: TopicTail }
 
 /**
- * Keeps an index up to date. Where it can't be written, as on a full disk, it is opened again and again, and
- * the topic keeps what comes: nothing else ends for that.
+ * Keeps an index up to date. When it can't be written, for example on a full disk, it is reopened again and
+ * again. The topic keeps the records meanwhile, and nothing else in the process ends.
  */
 export class KeptIndex {
   readonly #options: KeptIndexOptions
@@ -35,7 +35,7 @@ export class KeptIndex {
     this.#options = options
   }
 
-  /** Rejects where the index can't be opened, unless the disk is full: then it is tried again. */
+  /** Opens the index. Rejects if that fails, unless the disk is full: then it tries again later. */
   async start(): Promise<void> {
     try {
       await this.#open()
@@ -45,7 +45,7 @@ export class KeptIndex {
     }
   }
 
-  /** What keeps the index from being up to date, in words. */
+  /** The reasons why the index is not up to date, in words. */
   get troubles(): readonly string[] {
     const unread = this.#session?.tail.trouble
     const unwritten = this.#trouble ?? this.#session?.indexing.trouble
@@ -55,7 +55,7 @@ export class KeptIndex {
     ]
   }
 
-  /** How far it is behind the topic, in milliseconds; -1 where that isn't known. */
+  /** How far the index is behind the topic, in milliseconds; -1 when that isn't known. */
   get behindMs(): number {
     return this.#session?.tail.behindMs ?? -1
   }
@@ -94,7 +94,10 @@ export class KeptIndex {
     if (session !== undefined) this.#opening = this.#openAgain(error, session.tail)
   }
 
-  /** Never rejects. `before`: what has read into an index that failed. */
+  /**
+   * Opens the index again and again until that succeeds. Never rejects. `before`: the reader of the index
+   * that failed.
+   */
   async #openAgain(first: unknown, before?: TopicTail): Promise<void> {
     const { log } = this.#options
     const { signal } = this.#stopping
@@ -121,7 +124,7 @@ export class KeptIndex {
   }
 }
 
-/** Tells SQLite's error and that of a file from all others. */
+/** Returns true if the disk is full, by the errors of SQLite and of the file system. */
 function isDiskFull(error: unknown): boolean {
   const text = error instanceof Error && error.cause instanceof Error ? error.cause : error
   return /disk is full|ENOSPC/.test(messageOf(text))

@@ -9,10 +9,13 @@ import type { CommonMetrics } from '../telemetry/common-metrics.ts'
 import type { Part } from './parts.ts'
 import { topicNames } from './settings.ts'
 
-/** Every process reads the whole group, so it asks the less often the more partitions there are. */
+/**
+ * The shortest interval between two readings. Every process reads the whole group, so the interval grows with
+ * the number of partitions.
+ */
 const leastEveryMs = 15_000
 const msEachPartition = 5
-/** Topics are listed this often, for retry topics of an earlier ladder. */
+/** How often topics are listed, to find retry topics of an earlier ladder. */
 const listEveryMs = 600_000
 const stopWithinMs = 500
 

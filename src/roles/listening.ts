@@ -2,17 +2,17 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { StartError } from './start-error.ts'
 
-/** Where a server listens. */
+/** The address on which a server listens. */
 export type Listening = {
   host: string
   port: number
-  /** `The gateway` */
+  /** The name of the server for messages, such as `The gateway`. */
   what: string
-  /** How the variables of its host and port begin: `SLUICE_HTTP`. */
+  /** The common prefix of the variables for its host and port, such as `SLUICE_HTTP`. */
   settings: string
 }
 
-/** Awaits that a server listens. Where it can't, the error says in one line what to set. */
+/** Waits until a server listens. If it can't, the error says in one line what to set. */
 export async function listening<T>(server: Promise<T>, address: Listening): Promise<T> {
   try {
     return await server
@@ -22,8 +22,8 @@ export async function listening<T>(server: Promise<T>, address: Listening): Prom
 }
 
 /**
- * Throws where a server couldn't listen there, which is tried: before what would be started in vain, and
- * ended again.
+ * Throws if no server can listen at an address, by trying it. Call it before starting something that would
+ * then have to be stopped again.
  */
 export async function refuseTakenPort(address: Listening): Promise<void> {
   const { host, port } = address
@@ -42,5 +42,5 @@ function problemOf({ host, port, what, settings }: Listening, cause: unknown): s
   return `${what} can not listen on ${host}:${port} (${code}): ${advice}.`
 }
 
-/** The port is taken, or kept for the administrator. */
+/** Codes of errors that concern the port: it is taken, or reserved for root. */
 const ofPort: ReadonlySet<string> = new Set(['EADDRINUSE', 'EACCES'])

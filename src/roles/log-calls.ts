@@ -10,20 +10,22 @@ import { filterOf, isoOrNull, lifeData, minuteData, rangeData, recordData } from
 export type LogCallsOptions = {
   readonly config: Config
   readonly log: Pick<Logger, 'warn'>
-  /** Of an index in this process; absent: the one that the settings name. */
+  /** The queries of an index in this process. Absent: the index that the settings name. */
   readonly query?: LogQuery | undefined
 }
 
 type LogCalls = Pick<AdminCalls, 'show_log' | 'show_message' | 'search_log' | 'count_log'>
 
-/** One reader has them all, and a question without a destination may read a week. */
+/**
+ * How many questions may run at once. One reader answers all, and a question without a destination may read a
+ * week.
+ */
 const questionsAtOnce = 8
 const defaultLimit = 100
 
 /**
- * What the calls about the delivery log do. Where there is no index they say so; they reject for a fault of
- * Sluice alone.
- * Close it.
+ * Creates the handlers of the admin calls that query the delivery log. Without an index they answer with a
+ * problem. They reject only for a bug of Sluice. The caller must call `close`.
  */
 export function logCalls(options: LogCallsOptions): { readonly calls: LogCalls; close(): Promise<void> } {
   const { config } = options
@@ -75,7 +77,7 @@ const busy = `${questionsAtOnce} questions to the delivery log are under way: tr
 /** Asks the index, a few questions at a time. */
 class LogDesk {
   readonly #options: LogCallsOptions
-  /** Of files: they are opened once. */
+  /** The query of index files, opened once. */
   #ofFolder: Promise<LogQuery> | undefined
   #underWay = 0
 
@@ -90,7 +92,7 @@ class LogDesk {
       return await question(await this.#open())
     } catch (error) {
       if (error instanceof BadCursorError) return problem('bad_request', badCursor)
-      // Answered as an internal error, and logged as one.
+      // The server answers this as an internal error, and logs it.
       if (isQueryFault(error)) throw error
       this.#options.log.warn({ err: error }, 'the delivery log can not be asked')
       return problem('log_unavailable', error instanceof Error ? error.message : String(error))
@@ -104,7 +106,10 @@ class LogDesk {
     await query?.close()
   }
 
-  /** Each time anew where it is asked by HTTP: that costs nothing, and its token may have changed. */
+  /**
+   * Opens the query. With an index that is asked over HTTP this happens for each question: it costs nothing,
+   * and the token may have changed.
+   */
   #open(): Promise<LogQuery> {
     const { config, query } = this.#options
     if (query !== undefined) return Promise.resolve(query)

@@ -12,12 +12,12 @@ import { StartError } from './start-error.ts'
 /** The delivery log of this installation in ClickHouse. */
 export type ClickHouseLog = {
   startIndexing(events: IndexingEvents, log: Logger): Promise<Indexing>
-  /** Closing it closes all connections. */
+  /** Opens the queries. Closing them closes all connections. */
   query(behindMs: () => number): LogQuery
   close(): Promise<void>
 }
 
-/** `undefined` where no ClickHouse is configured. */
+/** Opens the delivery log in ClickHouse; `undefined` when no ClickHouse is configured. */
 export async function openClickHouse(
   config: Config,
   log?: Pick<Logger, 'warn'>,
@@ -42,12 +42,12 @@ export async function openClickHouse(
   }
 }
 
-/** The statements that make the tables, and give them the retention that is set. */
+/** Returns the statements that create the tables and set their retention. */
 export function printClickHouseTables(config: Config): readonly string[] {
   return ddl(tablesIn(config), config.attempts.retentionMs).map((statement) => `${statement};`)
 }
 
-/** Runs them. */
+/** Runs these statements. */
 export async function applyClickHouseTables(config: Config, log: Logger): Promise<readonly string[]> {
   const clickHouse = await connect(config, log)
   if (clickHouse === undefined) {
@@ -73,7 +73,7 @@ function tablesIn(config: Config): Tables {
 async function connect(config: Config, log?: Pick<Logger, 'warn'>): Promise<ClickHouse | undefined> {
   const { url, user, password: given, passwordFile, caFile, timeoutMs } = config.clickhouse
   if (url === undefined) return undefined
-  // Most have no ClickHouse.
+  // Loads ClickHouse's client only here, since most installations have no ClickHouse.
   const { connectClickHouse } = await import('../delivery-log/clickhouse/connect-clickhouse.ts')
   const onKept = (message: string): void => log?.warn({ clickhouse: url }, message)
   try {
@@ -86,7 +86,7 @@ async function connect(config: Config, log?: Pick<Logger, 'warn'>): Promise<Clic
   }
 }
 
-/** What somebody can do about it, where it is known. */
+/** Turns an error of ClickHouse into one that says what to do, if that is known. */
 function startErrorOf(cause: unknown): unknown {
   if (cause instanceof QueryFailedError)
     return new StartError(

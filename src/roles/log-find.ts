@@ -11,17 +11,17 @@ import { kafkaSettings, topicNames } from './settings.ts'
 
 type Origin = LogRecord['origin']
 
-/** A record that a message came with, and what Kafka has of it. */
+/** The origin of a message, with the payload that Kafka still has. */
 type Payload = ReadPayload & { readonly origin: Origin }
 
-/** What one record may take to be read. */
+/** How long reading one record may take. */
 const readWithinMs = 10_000
-/** A message that was sent again and again has many. */
+/** The most payloads shown. A message that was sent repeatedly has many. */
 const maxPayloads = 10
 
 /**
- * The whole life of a message: each delivery from its first state to its last, and what it said, while Kafka
- * has that.
+ * Finds the whole life of a message: each delivery from its first state to its last, and the payload while
+ * Kafka still has it.
  */
 export async function findMessage(
   config: Config,
@@ -81,7 +81,7 @@ async function readPayloads(
   return payloads
 }
 
-/** What is wrong is told in the note of a record. */
+/** A logger that logs nothing. The note of a record says what is wrong. */
 const silent = { info() {}, warn() {}, error() {} }
 
 function payloadLine({ origin, payload, note }: Payload): string {

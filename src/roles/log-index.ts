@@ -21,23 +21,23 @@ export type LogIndexOptions = {
   parts: Parts
 }
 
-/** The index of the delivery log, kept up to date for as long as its parts run. */
+/** The index of the delivery log. It is kept up to date while its parts run. */
 export type LogIndex = {
   readonly query: LogQuery
   /** Brings the gauges up to date. */
   collect(): void
-  /** What keeps it from being up to date, in words. */
+  /** Returns why the index is not up to date, in words. */
   notReady(): readonly string[]
 }
 
-/** The files of this installation: another prefix has others. */
+/** Returns the folder of this installation's index. Each topic prefix has its own. */
 export function indexFolder(config: Config): string {
   return join(config.index.folder, topicNames(config).attempts)
 }
 
 /**
- * Rejects where the index can't be opened. Once it is, and where its disk is full, the index is not ready and
- * tried again: it ends nothing else.
+ * Opens the index. Rejects if that fails. If the disk is full, or a failure comes later, the index is not
+ * ready and is tried again, and nothing else ends.
  */
 export async function openLogIndex(options: LogIndexOptions): Promise<LogIndex> {
   const { config, metrics, log, parts } = options
@@ -70,15 +70,15 @@ export async function openLogIndex(options: LogIndexOptions): Promise<LogIndex> 
 type Backend = {
   readonly start: KeptIndexOptions['start']
   readonly openQuery: (behindMs: () => number) => LogQuery
-  /** For a line of the log. */
+  /** The place of the index, as fields of a log line. */
   readonly where: Readonly<Record<string, string>>
 }
 
-/** ClickHouse where that is set, else files. */
+/** Opens ClickHouse if it is configured, else files. */
 async function openBackend({ config, log, parts }: LogIndexOptions): Promise<Backend> {
   const clickHouse = await openClickHouse(config, log)
   if (clickHouse === undefined) return filesOf(config, parts)
-  // What is left is inserted before its connections are closed.
+  // Deferred first, so that it runs last: the remaining records are inserted before the connections close.
   parts.defer(() => clickHouse.close())
   return {
     start: (events) => clickHouse.startIndexing(events, log),
@@ -100,7 +100,7 @@ function filesOf(config: Config, parts: Parts): Backend {
   }
 }
 
-/** Gives it what comes of the topic, from where it has ended. */
+/** Reads the topic into an index, from the index's position. */
 function readInto(indexing: Indexing, { config, kafka, log }: LogIndexOptions): TopicTail {
   const tail: TopicTail = startTopicTail({
     kafka,

@@ -2,21 +2,22 @@ import { magicByte } from '../registry/frame.ts'
 import type { Decoder } from '../registry/decoder.ts'
 import { within } from '../kafka/within.ts'
 
-/** What a record says, or why that isn't told. */
+/** The payload of a record, or a note that says why it isn't shown. */
 export type ReadPayload = { readonly payload: string | undefined; readonly note: string | undefined }
 
 export type PayloadOptions = {
-  /** The message that the record is to have. */
+  /** The message that the record should contain. */
   readonly messageId: string
-  /** Its values may be framed for a schema registry. */
+  /** True if values of the topic may be framed for a schema registry. */
   readonly isFramed: boolean
   readonly decoder: Decoder
   readonly withinMs: number
 }
 
 /**
- * Reads the value of a record that a message came with, by the schema registry where it is framed. A topic
- * that was made again has other messages at the same places: one that names another `messageId` is not shown.
+ * Reads the value of a record that a message came with, through the schema registry if it is framed. A topic
+ * that was recreated has other messages at the same offsets, so a record with another `messageId` is not
+ * shown.
  */
 export async function readPayload(value: Buffer | null, options: PayloadOptions): Promise<ReadPayload> {
   const { messageId, isFramed, decoder, withinMs } = options
@@ -47,7 +48,7 @@ async function decodeWithin(decoder: Decoder, value: Buffer, withinMs: number) {
   }
 }
 
-/** `undefined` where it names none: Sluice has made one then. */
+/** Returns the `messageId` of a payload; `undefined` when it has none, because Sluice made the id. */
 function messageIdIn(payload: string): string | undefined {
   let parsed: unknown
   try {

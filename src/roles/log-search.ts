@@ -14,7 +14,7 @@ import { StartError } from './start-error.ts'
 
 export { logKinds, logOutcomes }
 
-/** What a search is told at the command line, as it was written. */
+/** The flags of a search, as they were written on the command line. */
 export type SearchFlags = {
   readonly since: string | undefined
   readonly until: string | undefined
@@ -31,12 +31,12 @@ export type SearchFlags = {
   readonly failed: boolean
 }
 
-/** Lines for standard output; `isFound`: false where the log has nothing of the kind. */
+/** The lines for standard output. `isFound`: false when the log has no matching record. */
 export type CommandOutput = { readonly lines: readonly string[]; readonly isFound: boolean }
 
 const maxPage = 1_000
 
-/** The newest records that fulfil the flags. */
+/** Finds the newest records that match the flags. */
 export async function searchLog(
   config: Config,
   flags: SearchFlags,
@@ -58,7 +58,7 @@ export async function searchLog(
   })
 }
 
-/** Counts and durations by the minute. */
+/** Returns counts and durations per minute. */
 export async function logStats(config: Config, flags: SearchFlags, isJson: boolean): Promise<CommandOutput> {
   const filter = searchFilter(config, flags)
   return withQuery(config, async (query) => {
@@ -77,7 +77,7 @@ function statsLine(minute: LogMinute): string {
   return [timeOf(minute.minuteMs).slice(0, 16).replace('T', ' '), ...cells].join(' ')
 }
 
-/** Opens the index, asks, and closes it. What is wrong with it is told in one line. */
+/** Opens the index, asks it, and closes it. Throws an error of one line when the index has a problem. */
 export async function withQuery<T>(config: Config, ask: (query: LogQuery) => Promise<T>): Promise<T> {
   const query = await openLogQuery(config)
   try {
@@ -106,7 +106,7 @@ export function searchFilter(config: Config, flags: SearchFlags): LogFilter {
   const nowMs = Date.now()
   const { kind, outcome, status, user, since, until, message, failed, ...same } = flags
   const fromMs = timeGiven('--since', since ?? defaultSince, nowMs)
-  // Clocks differ a little.
+  // Includes the next minute, since clocks differ a little.
   const toMs = until === undefined ? nowMs + 60_000 : timeGiven('--until', until, nowMs)
   if (fromMs >= toMs) {
     const what = since === undefined ? `--since, ${defaultSince} ago unless it is given,` : '--since'
@@ -135,14 +135,14 @@ function userGiven(config: Config, user: string): string {
 
 const agoUnits: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
-/** Reads `15m` as so long ago, else a time as ISO 8601, in UTC where it names no zone. */
+/** Reads a text such as `15m` as that long ago, else as a time in ISO 8601, in UTC if it names no zone. */
 function timeGiven(flag: string, text: string, nowMs: number): number {
   const ago = /^(\d{1,6})([smhd])$/.exec(text)
   if (ago !== null) return nowMs - Number(ago[1]) * (agoUnits[ago[2] ?? ''] ?? 0)
   const ms = parseTimestamp(text)
   if (ms === undefined)
     throw new StartError(`${flag}: expected a time such as 15m, 24h, 7d, or 2026-01-31T12:00:00Z.`)
-  // The log has nothing of before 1970.
+  // The log has no records from before 1970.
   return Math.max(0, ms)
 }
 

@@ -21,7 +21,7 @@ export type LogServeOptions = {
   onFatal: (error: Error) => void
 }
 
-/** Indexes the delivery log, and answers what is asked of it. */
+/** Starts the role that indexes the delivery log and answers questions about it. */
 export async function startLogServe(options: LogServeOptions): Promise<void> {
   const { config, log, parts } = options
   const telemetry = await openOwnTelemetry(options)
@@ -42,7 +42,7 @@ export async function startLogServe(options: LogServeOptions): Promise<void> {
   log.info({ port: telemetry.port, queryPort }, 'log started')
 }
 
-/** Answers what commands and other roles ask of an index. Gives the port. */
+/** Starts to answer the questions of commands and other roles to an index. Returns the port. */
 export async function answerQueries({
   config,
   parts,

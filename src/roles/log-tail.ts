@@ -11,17 +11,17 @@ export type TailOptions = {
   readonly destination: string | undefined
   readonly onlyFailed: boolean
   readonly isJson: boolean
-  /** Writes a line. Returns false where whoever reads it can't keep up. */
+  /** Writes a line. Returns false when the reader of the output can't keep up. */
   readonly write: (line: string) => boolean
   /** Resolves when what was written has been read. */
   readonly drained: () => Promise<void>
-  /** What keeps it from following, for people. */
+  /** Shows the user why the log can't be followed. */
   readonly say: (line: string) => void
-  /** Ends it. */
+  /** The signal that ends the tail. */
   readonly signal: AbortSignal
 }
 
-/** Writes what the workers log from now on, straight from the topic: it needs no index. */
+/** Writes the records that workers log from now on. It reads the topic directly, without an index. */
 export async function tailLog(config: Config, log: Logger, options: TailOptions): Promise<void> {
   const { destination, onlyFailed, isJson, write, drained, say, signal } = options
   const kafka = await openKafka(config, log, 'log tail')
@@ -43,7 +43,7 @@ export async function tailLog(config: Config, log: Logger, options: TailOptions)
         }
       }
       if (isKeepingUp) return
-      // No more than a fetch waits in memory.
+      // Pauses fetching, so that no more than one fetch waits in memory.
       tail.setFull(true)
       void drained().then(() => tail.setFull(false))
     },
@@ -63,10 +63,10 @@ export async function tailLog(config: Config, log: Logger, options: TailOptions)
   }
 }
 
-/** Trouble that goes by itself is not told. */
+/** How often troubles are checked. Those that pass within this time are not shown. */
 const lookEveryMs = 3_000
 
-/** None of a block that is damaged, or of a later version. */
+/** Decodes a block. Returns no records if it is damaged, or of a later version. */
 function statesOf(value: Buffer | null, partition: number): readonly LogRecord[] {
   try {
     return value === null ? [] : readBlock(value, partition)

@@ -4,11 +4,14 @@ import type { LogMinute } from '../delivery-log/minutes.ts'
 import { deliveryStateOf } from '../delivery-log/delivery-state.ts'
 import { parseTimestamp } from '../message/timestamp.ts'
 
-/** The delivery log as the admin API has it, and what that is asked for. Pure. */
+/**
+ * Converts records of the delivery log to answers of the admin API, and bodies of its requests to filters.
+ * Pure.
+ */
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** A record: null where something does not apply. */
+/** Returns a record for an answer. Fields that don't apply are null. */
 export function recordData(record: LogRecord): object {
   const { kind, status, durationMs, job } = record
   const isAttempt = kind === 'attempted'
@@ -38,7 +41,10 @@ export function recordData(record: LogRecord): object {
   }
 }
 
-/** What became of a message: its deliveries, in the order in which they began. `records`: oldest first. */
+/**
+ * Returns what became of a message: its deliveries, in the order in which they began. `records`: oldest
+ * first.
+ */
 export function lifeData(messageId: string, records: readonly LogRecord[]): object {
   const byDestination = Map.groupBy(records, ({ destination }) => destination)
   const deliveries = [...byDestination].map(([destination, ofIt]) => {
@@ -60,8 +66,8 @@ export function minuteData({ minuteMs, p50Ms, p95Ms, p99Ms, ...counts }: LogMinu
 }
 
 /**
- * What a body asks for, which its schema has let through; a text says what is wrong with it. `hashUser` gives
- * `undefined` where there is no key.
+ * Builds a filter from a body that passed schema validation. Returns a text that says what is wrong with it.
+ * `hashUser` returns `undefined` when there is no key.
  */
 export function filterOf(
   body: unknown,
@@ -97,19 +103,19 @@ export function filterOf(
   }
 }
 
-/** The time that was asked for, as answers tell it. */
+/** Returns the requested time range in the form of answers. */
 export function rangeData({ fromMs, toMs }: LogFilter): { from: string; to: string } {
   return { from: isoOf(fromMs), to: isoOf(toMs) }
 }
 
 const defaultSinceMs = 3_600_000
-/** Workers may be a little ahead. */
+/** How far the clocks of workers may be ahead. */
 const clocksDifferMs = 60_000
 const timesExpected = 'from and to are times, ISO 8601, such as 2026-01-31T12:00:00Z.'
 const noKey =
   'Users are in the log by a keyed hash: set attempts.userKey (SLUICE_ATTEMPTS_USER_KEY), or attempts.userKeyFile, of sluice admin to what the workers have. Without a key the log has no users.'
 
-/** Not before 1970: the log has nothing of then. */
+/** Reads a time. Times before 1970 become 1970, since the log has no older records. */
 function timeOf(text: string | undefined, otherwise: number): number | undefined {
   if (text === undefined) return otherwise
   const ms = parseTimestamp(text)

@@ -11,16 +11,14 @@ import type { Parts } from './parts.ts'
 import type { Stalls } from './stalls.ts'
 import type { StandingUnits } from './standing-units.ts'
 
-/**
- * Parts that are called by some that are started before them. `startMember` sets each once, when it is there.
- */
+/** Parts that earlier parts call. `startMember` sets each one once, when it has started. */
 export type LaterParts = {
   firstSyncs?: FirstSyncs
   pipeline?: Pipeline
   consumer?: GroupConsumer
 }
 
-/** What the parts of a member share. */
+/** The values and parts that all parts of a member share. */
 export type MemberBase = {
   readonly config: Config
   readonly log: Logger

@@ -25,7 +25,7 @@ import type { RetryTier } from './retry-tiers.ts'
 import { topicNames } from './settings.ts'
 import type { Stalls } from './stalls.ts'
 
-/** What the gauges of a member are read from. */
+/** The parts of a member that its gauges are read from. */
 export type ShownMember = {
   readonly config: Config
   readonly catalog: () => Catalog
@@ -45,7 +45,8 @@ export type ShownMember = {
 }
 
 /**
- * Shows the limits of a member, which never change. `pacedInFlight`: of requests to hooks that aren't well.
+ * Sets the gauges of a member's limits, which never change. `pacedInFlight`: the limit of requests to failing
+ * hooks.
  */
 export function showLimits(metrics: Metrics, { delivery }: Config, pacedInFlight: number): void {
   metrics.inFlightLimit.set(delivery.maxInFlight)
@@ -113,7 +114,7 @@ function showTiers(metrics: Metrics, partitions: Partitions): void {
   metrics.oldestDue.reset()
   for (const [tier, { parked, dueMs }] of tiers) {
     metrics.parkedNow.set({ tier }, parked)
-    // A series that said 0 here would be the oldest of all where several processes are added up.
+    // A series with 0 would count as the oldest when several processes are merged, so it is left out.
     if (dueMs > 0) metrics.oldestDue.set({ tier }, dueMs / 1000)
   }
 }

@@ -8,7 +8,7 @@ import type { MemberBase } from './member-base.ts'
 import { createOutbound, type Outbound } from './outbound.ts'
 import type { LaidOut } from './topic-layout.ts'
 
-/** Where the deliveries of a member go, and who hears of them. */
+/** The outlets of a member's deliveries, and their observers. */
 export type MemberOutlets = {
   readonly producer: RecordProducer
   readonly sender: Outbound['sender']
@@ -17,7 +17,7 @@ export type MemberOutlets = {
   readonly attemptLog: AttemptLog | undefined
 }
 
-/** Opens what a member writes to Kafka and sends to hooks with. */
+/** Opens the parts with which a member writes to Kafka and sends to hooks. */
 export async function openOutlets(base: MemberBase, laidOut: LaidOut): Promise<MemberOutlets> {
   const { config, metrics, log, kafka, parts, ending, stalls, standing } = base
   const producer = await askKafka(

@@ -7,11 +7,11 @@ import type { Parts } from './parts.ts'
 import type { RecordIntake } from './record-intake.ts'
 import type { Stalls } from './stalls.ts'
 
-/** What is kept of the shutdown timeout for the last commit and for leaving the group. */
+/** The part of the shutdown timeout that is reserved for the last commit and for leaving the group. */
 const leaveMs = 1_000
 const lastCommitTries = 10
 
-/** The time that a member has to stop: its parts share it. */
+/** The time in which a member has to stop. Its parts share it. */
 export class Ending {
   readonly #timeoutMs: number
   #untilMs: number | undefined
@@ -20,7 +20,10 @@ export class Ending {
     this.#timeoutMs = timeoutMs
   }
 
-  /** The first of it. False where `work` isn't done when no more is left than it takes to leave. */
+  /**
+   * Waits for `work` in the first part of the time. Returns false if `work` isn't done when only the time for
+   * leaving the group is left.
+   */
   async drained(work: Promise<unknown>): Promise<boolean> {
     const deadlineMs = performance.now() + this.#timeoutMs
     const isDone = await within(Math.max(0, this.#timeoutMs - leaveMs), work)
@@ -28,7 +31,7 @@ export class Ending {
     return isDone
   }
 
-  /** The rest of it. False where `work` isn't done by the end. */
+  /** Waits for `work` in the rest of the time. Returns false if it isn't done by the end. */
   within(work: Promise<unknown>): Promise<boolean> {
     this.#untilMs ??= performance.now() + leaveMs
     return within(Math.max(0, this.#untilMs - performance.now()), work)
@@ -43,13 +46,13 @@ export type MemberEnd = {
   readonly consumer: GroupConsumer
   readonly pipeline: Pipeline
   readonly intake: RecordIntake
-  /** Stops what else writes for units; called again by its own parts. */
+  /** Stops everything else that writes for units. Its own parts call it again. */
   readonly stopWriters: () => Promise<unknown>
 }
 
 /**
- * Has a member end before its parts do, in good order: what is in flight is finished, then committed, and the
- * group is left.
+ * Defers the end of a member, so that it runs before its parts stop. In-flight deliveries are finished and
+ * committed, and the member leaves the group.
  */
 export function deferEnd({ parts, log, ending, stalls, ...member }: MemberEnd): void {
   const { consumer, pipeline, intake, stopWriters } = member
@@ -71,7 +74,7 @@ export function deferEnd({ parts, log, ending, stalls, ...member }: MemberEnd): 
 }
 
 async function leave(consumer: GroupConsumer, log: Logger): Promise<void> {
-  // A rebalance refuses a commit for a moment.
+  // During a rebalance the coordinator refuses commits for a moment.
   for (let tries = 1; tries <= lastCommitTries; tries++) {
     try {
       await consumer.commit()

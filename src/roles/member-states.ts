@@ -8,16 +8,16 @@ import type { LaterParts, MemberBase } from './member-base.ts'
 import { openFirstSyncs } from './open-first-syncs.ts'
 import { topicNames } from './settings.ts'
 
-/** The state of audiences that a member has, and what destinations lack of it. */
+/** The states of audiences that a member holds, and the values that destinations lack. */
 export type MemberStates = {
   readonly audiences: AudienceUnits
   readonly marks: BackfillMarks
   readonly firstSyncs: FirstSyncs
-  /** May be called more than once. */
+  /** Stops the states. May be called more than once. */
   readonly stopStates: () => Promise<void>
 }
 
-/** Opens them. `formerPartitions`: how many partitions there were before the last growth. */
+/** Opens the states of a member. `formerPartitions`: the number of partitions before the last growth. */
 export async function openStates(
   base: MemberBase,
   producer: RecordProducer,

@@ -35,25 +35,28 @@ export type NoticesOptions = {
 }
 
 export type Notices = {
-  /** Hears of deliveries. */
+  /** The observer of deliveries. */
   readonly observer: Partial<PipelineObserver>
   acquire(unit: number): void
   release(unit: number): void
   stop(): Promise<void>
 }
 
-/** Its owner decides what is told: every group has it. */
+/** The unit whose owner decides which notices are sent. Every group has this unit. */
 const decidingUnit = 0
 const stallTimeoutMs = 10_000
 const stopWithinMs = 500
-/** How often it looks: some times within what it takes for a hook to fail. */
+/**
+ * The longest interval between two looks at the hooks. `looksToFail` looks fit into the time after which a
+ * hook counts as failing.
+ */
 const mostEveryMs = 15_000
 const looksToFail = 6
 const leastStaleMs = 60_000
 
 /**
- * Notices about failing destinations, joined to Kafka by connections of their own: that nothing of them can
- * be written holds up no delivery.
+ * Opens notices about failing destinations. They have connections of their own to Kafka: if notices can't be
+ * written, no delivery waits for that.
  */
 export function openNotices(options: NoticesOptions): Notices {
   const { config, kafka, catalog, log } = options
@@ -64,7 +67,7 @@ export function openNotices(options: NoticesOptions): Notices {
   const stopping = new AbortController()
   let producer: Promise<RecordProducer> | undefined
 
-  /** Opened where there is something to write. */
+  /** Writes a record. Opens the producer on the first call. */
   async function produce(record: OutboundRecord): Promise<ProduceResult> {
     producer ??= openProducer(options)
     const opened = await producer.catch((error: unknown) => {
@@ -92,7 +95,7 @@ export function openNotices(options: NoticesOptions): Notices {
     },
     openHooks: () => options.pipeline()?.openHooks() ?? [],
     isWanted: () => isWanted(catalog(), sourceId),
-    // Nobody else has our units for as long as the group has heard of us within a session.
+    // No other member has this member's units while the group has heard from it within a session.
     isOwner: () => Date.now() - (options.consumer()?.lastCommitMs ?? 0) < config.kafka.sessionTimeoutMs,
     situation: () => situationOf(catalog(), options.marks),
     nameOf: (id) => catalog().destinations.get(id)?.name ?? id,
@@ -128,13 +131,13 @@ function termsOf({ notices, kafka }: Config, everyMs: number): Terms {
     failingAfterMs: notices.failingAfterMs,
     windowMs: notices.windowMs,
     least: { paced: notices.paced, dead_letters: notices.deadLetters },
-    // A process that hangs for no longer than its session is there.
+    // A process that hangs for less than its session still counts as running.
     staleMs: Math.max(leastStaleMs, kafka.sessionTimeoutMs + 3 * everyMs),
     wellMs: 2 * everyMs,
   }
 }
 
-/** Whether anybody is to get notices. */
+/** Returns true if a destination should get notices. */
 function isWanted({ sources, destinationsBySource }: Catalog, sourceId: string): boolean {
   const source = sources.get(sourceId)
   if (source?.enabled !== true || source.kind !== 'events') return false

@@ -11,15 +11,18 @@ export type OpenCatalogOptions = {
   config: Config
   metrics: CommonMetrics
   log: Logger
-  /** As of a catalog file: absent where nothing is sent to hooks. */
+  /** The private addresses that hooks may have. Absent in roles that send nothing to hooks. */
   allowAddresses?: readonly string[]
-  /** What of a changed catalog the log counts; absent: it says nothing of changes. */
+  /** The entries of a changed catalog that a log line counts. Absent: changes aren't logged. */
   counts?: 'sources' | 'destinations'
-  /** Told after each change, once gauges and log have it. */
+  /** Called after each change, once gauges and log show it. */
   onReplaced?: () => void
 }
 
-/** Opens the catalog of a role, whose gauges and log say what is in force. Throws with every fault of it. */
+/**
+ * Opens the catalog of a role, and shows the version in force in gauges and log. Throws with all faults of
+ * the catalog.
+ */
 export async function openCatalog(options: OpenCatalogOptions): Promise<CatalogFile> {
   const { config, metrics, log, allowAddresses, counts, onReplaced } = options
   const file = await openFile(config, {
@@ -39,7 +42,7 @@ export async function openCatalog(options: OpenCatalogOptions): Promise<CatalogF
   return file
 }
 
-/** Reads the catalog as it is now, for a command that ends. Throws with every fault of it. */
+/** Reads the present catalog, for a command that ends. Throws with all faults of the catalog. */
 export async function readCatalog(config: Config): Promise<Catalog> {
   const file = await openFile(config, { onChange: () => undefined, onRefused: () => undefined })
   file.stop()
@@ -47,8 +50,8 @@ export async function readCatalog(config: Config): Promise<Catalog> {
 }
 
 /**
- * Throws with every fault of the catalog, before more is started than needed for that. Addresses are looked
- * at by the worker.
+ * Throws with all faults of the catalog, before the role starts more than it needs for that. Addresses are
+ * checked later, by the worker.
  */
 export async function refuseFaultyCatalog(config: Config): Promise<void> {
   await readCatalog(config)

@@ -23,7 +23,7 @@ export type FirstSyncsOptions = {
 }
 
 /**
- * What destinations that are connected later are told, joined to the state of audiences and to Kafka. Stop it
+ * Opens the first syncs: they send the present states to destinations that are connected later. Stop it
  * before the units.
  */
 export function openFirstSyncs({
@@ -45,7 +45,7 @@ export function openFirstSyncs({
         producer.produce(replayOf({ ...held, timestampMs }, { unit, destinationId, topics })),
       ),
     )
-    // A value that fits into no record of a delivery: the destination doesn't get it.
+    // A value that is too large for a delivery's record is not sent. The destination is marked instead.
     if (written.includes('refused')) await marks.needsBackfill(destinationId, spaceId)
   }
 

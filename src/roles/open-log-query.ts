@@ -10,8 +10,8 @@ import { indexFolder } from './log-index.ts'
 import { StartError } from './start-error.ts'
 
 /**
- * The delivery log, to be asked: by HTTP where `index.url` says so, else ClickHouse where that has it, else
- * the files in `index.folder`. Close it.
+ * Opens the delivery log for queries: over HTTP if `index.url` is set, else ClickHouse if it is configured,
+ * else the files in `index.folder`. The caller must close it.
  */
 export async function openLogQuery(config: Config): Promise<LogQuery> {
   const { url } = config.index
@@ -27,13 +27,13 @@ export async function openLogQuery(config: Config): Promise<LogQuery> {
   return openIndexQuery({ folder, behindMs: () => -1 })
 }
 
-/** A user as the log has it; `undefined` without a key. */
+/** Returns the hash of a user in the log; `undefined` without a key. */
 export function hashedUser(config: Config, userId: string): string | undefined {
   const hash = userHashOf(config)
   return hash === undefined ? undefined : hexOfUser(hash, userId)
 }
 
-/** What whoever asks an index has to give; `undefined` where nothing is set. */
+/** Returns the token that clients of an index must send; `undefined` when none is set. */
 export function indexToken({ index }: Config): string | undefined {
   if (index.tokenFile === undefined) return index.token
   try {

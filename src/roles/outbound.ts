@@ -7,10 +7,10 @@ import { createSender, type Sender } from '../delivery/sender.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { CountedSeries } from '../telemetry/metric-tally.ts'
 
-/** What goes out to hooks. */
+/** The sender of requests to hooks. */
 export type Outbound = {
   sender: Sender
-  /** Sockets are closed at once. */
+  /** Closes all sockets at once. */
   close(): Promise<void>
 }
 
@@ -18,15 +18,18 @@ export type OutboundOptions = {
   config: Config
   metrics: Metrics
   log: Logger
-  /** No hook can be reached, for the reason given, until it is called with an empty one. */
+  /**
+   * Called with a reason when no hook can be reached, and with an empty text when hooks can be reached again.
+   */
   onUnreachable: (reason: string) => void
 }
 
-/** What the delivery log has of a failed answer, at most. */
+/** The most bytes of a failed answer that the delivery log stores. */
 const answerBytes = 2 * 1024
 
 /**
- * Joins what is between a worker and its hooks: addresses, names, a proxy if one is configured, connections.
+ * Connects the parts between a worker and its hooks: allowed addresses, name resolution, connections, and a
+ * proxy if one is configured.
  */
 export function createOutbound({ config, metrics, log, onUnreachable }: OutboundOptions): Outbound {
   const { allowAddresses, dnsServers, timeoutMs, poolIdleMs } = config.delivery
@@ -51,10 +54,10 @@ function openProxy(
   resolver: NameResolver,
 ): OutboundProxy | undefined {
   const { proxy: url, timeoutMs } = config.delivery
-  // Without a proxy too: a series that is there with 0 can be alerted on.
+  // Created even without a proxy, because only a series that exists with 0 can be alerted on.
   const onConnect = connectCounter(metrics)
   if (url === undefined) return undefined
-  // Without its login.
+  // Leaves out the login of the URL.
   const { host } = new URL(url)
   return createProxy({
     url,

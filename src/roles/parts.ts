@@ -1,27 +1,27 @@
 import { within } from '../kafka/within.ts'
 
-/** Something that has been started. */
+/** A part of a role that has been started. */
 export type Part = {
-  /** Ends it in good order. */
+  /** Stops the part in good order. */
   stop(): Promise<unknown> | void
   /** Ends at once what would outlive this process. */
   abandon?(): void
 }
 
 /**
- * So long, in milliseconds, a start that has failed may take to stop what it had started. Then the process
- * ends all the same.
+ * How long a failed start may take to stop the parts that it had started, in milliseconds. Then the process
+ * ends anyway.
  */
 export const unwindMs = 2_500
 
-/** What a role has started. It stops in reverse: what was started last relies on what was there before. */
+/** The parts that a role has started. They stop in reverse order, since each may rely on those before it. */
 export class Parts {
   readonly #parts: Part[] = []
   #stopping: Promise<void> | undefined
 
   /**
-   * Takes a part as soon as it is started, and gives it back. Where all has been stopped, the part is too,
-   * and this throws.
+   * Adds a part that has just started, and returns it. If the role was stopped already, stops the part too
+   * and throws.
    */
   add<T extends Part>(part: T): T {
     if (this.#stopping !== undefined) {
@@ -32,22 +32,22 @@ export class Parts {
     return part
   }
 
-  /** The same for what has another word for stopping. */
+  /** Adds a function to call at the stop, in reverse order with the parts. */
   defer(stop: Part['stop']): void {
     this.add({ stop })
   }
 
   /**
-   * Stops each part when the ones after it have stopped, once. A part that fails doesn't keep the others from
-   * it: rejects in the end.
+   * Stops each part once all parts after it have stopped. A part that fails doesn't keep others from
+   * stopping. Rejects at the end if one failed. Later calls share the first one's promise.
    */
   stop(): Promise<void> {
     return (this.#stopping ??= stopAll(this.#parts))
   }
 
   /**
-   * The same within seconds, for a start that has failed. Never rejects: why it has failed is what is to be
-   * told.
+   * Stops the parts after a failed start, within seconds. Never rejects, since the error to report is the one
+   * that made the start fail.
    */
   async unwind(): Promise<void> {
     await within(unwindMs, this.stop()).catch(() => undefined)

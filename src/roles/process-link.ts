@@ -1,18 +1,19 @@
 import type { MetricsSnapshot } from '../telemetry/add-up.ts'
 
-/** What the processes of a worker say to each other. Both ends are this program, of one version. */
+/** The messages between the processes of a worker. Both ends run the same version of this program. */
 
-/** The primary asks; the process answers with the same `id`. */
+/** A question of the primary. The process answers with the same `id`. */
 export type Question = { id: number; ask: keyof Answers }
 
 export type Answers = {
   metrics: MetricsSnapshot
-  /** What keeps the process from doing its work, in words. */
+  /** The reasons why the process can't do its work, in words. */
   notReady: readonly string[]
 }
 
 /**
- * Why a process can't go on. `isStartError`: something around it is in the way, the message says what to do.
+ * The reason why a process can't go on. `isStartError`: the cause is outside of the process, and the message
+ * says what to do.
  */
 export type Failure = { message: string; stack: string; isStartError: boolean }
 
@@ -22,7 +23,7 @@ export type Report =
   | { tell: 'answer'; id: number; answer: Answers[keyof Answers] }
   | { tell: 'no answer'; id: number; reason: string }
 
-/** Other messages on the channel are left alone. */
+/** Returns true if a message is a question. Other messages on the channel are ignored. */
 export function isQuestion(message: unknown): message is Question {
   return typeof message === 'object' && message !== null && 'ask' in message
 }

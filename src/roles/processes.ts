@@ -11,7 +11,9 @@ import { openTelemetry, starting } from './telemetry.ts'
 import { flushMs } from './tracing.ts'
 import { type Ending, WorkerProcess } from './worker-process.ts'
 
-/** How many processes `sluice worker` is to be. `auto` respects affinity and the quota of the container. */
+/**
+ * Returns how many processes `sluice worker` runs. `auto` respects CPU affinity and the container's quota.
+ */
 export function processCount({ worker, topics }: Config): number {
   if (worker.processes !== 'auto') return worker.processes
   return Math.min(availableParallelism(), topics.partitions)
@@ -22,30 +24,31 @@ export type ProcessesOptions = {
   log: Logger
   parts: Parts
   /**
-   * A process has failed, and the others are being stopped: this one should end with an error after `ended`.
+   * Called when a process has failed and the others are being stopped. The primary should exit with an error
+   * after `ended`.
    */
   onFatal: (error: Error, ended: Promise<void>) => void
 }
 
-/** A question to a process is given up after this: a probe or a scrape waits no longer than 5 s. */
+/** How long a process may take to answer. A probe or a scrape waits no longer than 5 s. */
 const answerWithinMs = 4_000
 /**
- * A process keeps to the shutdown timeout by itself, and then exports its last spans; one that is so much
- * over it hangs.
+ * How long a process may exceed the shutdown timeout before it counts as hung. A process keeps to that
+ * timeout by itself, and then exports its last spans.
  */
 const overdueMs = 1_000 + flushMs
 
 /**
- * The primary of several processes, each a member of the group. It reads no record: it starts them, passes on
- * signals, and answers for all of them at one port. They live and end together: when one fails, the others
- * are stopped in good order, and nothing is started again.
+ * Starts the primary of several processes, each of which is a member of the group. The primary reads no
+ * records. It forks the processes, passes signals on, and answers for all of them on one port. When one
+ * process fails, the primary stops the others in good order, and restarts none.
  */
 export async function startProcesses({ config, log, parts, onFatal }: ProcessesOptions): Promise<void> {
   const processes: WorkerProcess[] = []
   const state: State = { isForked: false, isStopping: false, haveStarted: false, hasFailed: false }
   const port = await openTelemetry({ config, parts }, probesOf(processes, state))
 
-  // What keeps one from starting keeps all from it: not worth a start of all of them.
+  // An obstacle to one process is an obstacle to all. Checking it here saves starting all of them.
   await refuseFaultyCatalog(config)
   await openKafka(config, log, 'worker')
 
@@ -86,7 +89,7 @@ export async function startProcesses({ config, log, parts, onFatal }: ProcessesO
 }
 
 type State = {
-  /** There are processes to ask. Before that, the catalog is read and Kafka reached. */
+  /** True once there are processes to ask. Before that, the catalog is read and Kafka is reached. */
   isForked: boolean
   isStopping: boolean
   haveStarted: boolean
@@ -121,13 +124,16 @@ function probesOf(processes: readonly WorkerProcess[], state: Readonly<State>): 
   }
 }
 
-/** A process that SIGTERM has found before it could listen for it had nothing to finish. */
+/**
+ * Returns true if a process ended in good order. One that SIGTERM ended before it could handle the signal had
+ * nothing to finish.
+ */
 function isOrderly({ code, signal }: Ending): boolean {
   return code === 0 || signal === 'SIGTERM'
 }
 
 function errorOf({ name }: WorkerProcess, { code, signal, failure }: Ending): Error {
-  // What keeps one from starting keeps all from it: said once, as by a single process.
+  // An obstacle to one process is an obstacle to all, so it is reported once, as a single process would.
   if (failure?.isStartError === true) return new StartError(failure.message)
   if (failure !== undefined) {
     const cause = Object.assign(new Error(failure.message), { stack: failure.stack })

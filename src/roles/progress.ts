@@ -1,6 +1,6 @@
-/** Where a command shows how far it is: not where its results go. */
+/** The place where a command shows its progress. Its results go elsewhere. */
 export type Screen = {
-  /** What is written can be written over. */
+  /** True if a line that was written can be overwritten. */
   readonly isTerminal: boolean
   columns(): number
   write(text: string): void
@@ -11,7 +11,7 @@ const lineEveryMs = 5_000
 const barCells = 24
 const clearToEndOfLine = '\u001b[K'
 
-/** A bar on a terminal; elsewhere a line now and then. */
+/** Shows progress: a bar on a terminal, elsewhere a line now and then. */
 export class Progress {
   readonly #screen: Screen
   readonly #label: string
@@ -19,7 +19,7 @@ export class Progress {
   #shownMs = performance.now()
   #isDrawn = false
 
-  /** `total`: what `at` counts up to; `undefined` when nobody knows. */
+  /** `total`: the value that `at` counts up to; `undefined` when it is unknown. */
   constructor(screen: Screen, label: string, total: number | undefined) {
     this.#screen = screen
     this.#label = label
@@ -27,8 +27,8 @@ export class Progress {
   }
 
   /**
-   * To be called as often as there is something new: it is shown at times, and not at all where all is done
-   * at once.
+   * Notes progress. May be called for every change: it is shown at intervals, and not at all when the work
+   * ends at once.
    */
   at(done: number, detail: () => string): void {
     const nowMs = performance.now()
@@ -37,19 +37,19 @@ export class Progress {
     this.#show(done, detail())
   }
 
-  /** A line for itself. */
+  /** Writes a line below the bar. */
   note(line: string): void {
     this.#leaveBar()
     this.#screen.write(`${line}\n`)
   }
 
-  /** What is written from here on is below. */
+  /** Draws the final bar. Whatever is written later goes below it. */
   end(done: number, detail: string): void {
     if (this.#isDrawn) this.#show(done, detail)
     this.#leaveBar()
   }
 
-  /** Leaves the bar as it is: something went wrong. */
+  /** Leaves the bar as it is after an error. */
   abandon(): void {
     this.#leaveBar()
   }
@@ -68,7 +68,7 @@ export class Progress {
     }
     const bar = share === undefined ? '' : `${barOf(share)} `
     const text = `${this.#label}  ${bar}${percent}${detail}`
-    // A line that wraps can't be written over.
+    // Cuts the line, since a line that wraps can't be overwritten.
     this.#screen.write(`\r${text.slice(0, Math.max(0, this.#screen.columns() - 1))}${clearToEndOfLine}`)
     this.#isDrawn = true
   }
@@ -79,12 +79,12 @@ function barOf(share: number): string {
   return '█'.repeat(full) + '░'.repeat(barCells - full)
 }
 
-/** `1,234,567` */
+/** Formats a count, such as `1,234,567`. */
 export function grouped(count: number): string {
   return count.toLocaleString('en-US')
 }
 
-/** `1 user`, `2,000 users` */
+/** Formats a count with its unit, such as `1 user` or `2,000 users`. */
 export function counted(count: number, one: string): string {
   return `${grouped(count)} ${one}${count === 1 ? '' : 's'}`
 }

@@ -2,14 +2,14 @@ import type { GroupConsumer } from '../kafka/consumer.ts'
 import type { CommonMetrics } from '../telemetry/common-metrics.ts'
 
 /**
- * What keeps a role from its work, in words: `/readyz` is 503 with these while there are any. Until a role
- * has started the reason is `starting` (`telemetry.ts`); of several processes each says its own, and one that
- * doesn't answer is a reason too (`processes.ts`).
+ * The reasons why a role can't work, in words. While there are any, `/readyz` answers 503 with them. Until a
+ * role has started the reason is `starting` (`telemetry.ts`). With several processes each reports its own
+ * reasons, and a process that doesn't answer is a reason too (`processes.ts`).
  */
 
 /**
- * `stalledBy`: why Kafka takes nothing that is produced. `unreachableBy`: why the proxy can't be used. Empty:
- * it is well.
+ * The state of a worker. `stalledBy`: why Kafka takes no records. `unreachableBy`: why the proxy can't be
+ * used. Both are empty when all is well.
  */
 export type WorkerState = {
   readonly isStopping: boolean
@@ -33,7 +33,10 @@ export function workerObstacles(
   return reasons
 }
 
-/** `unavailable`: why no partition of `events` takes messages; `undefined` while one does. */
+/**
+ * Returns why a gateway is not ready. `unavailable`: why no partition of `events` takes messages; `undefined`
+ * while one does.
+ */
 export function gatewayObstacles(isStopping: boolean, unavailable: string | undefined): readonly string[] {
   const reasons: string[] = []
   if (isStopping) reasons.push('stopping')

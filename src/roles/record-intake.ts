@@ -16,7 +16,7 @@ export type RecordIntakeOptions = {
   metrics: Metrics
   log: Logger
   later: Pick<LaterParts, 'consumer'>
-  /** What the group reads. */
+  /** The topics that the group reads. */
   subscriptions: readonly TopicSubscription[]
   audiences: AudienceUnits
   pipeline: Pipeline
@@ -24,23 +24,25 @@ export type RecordIntakeOptions = {
   traces: WorkerTracing | undefined
 }
 
-/** Takes all records of a member, counts them, and hands each to whom its topic is for. */
+/**
+ * The entry of a member's records. It counts each record, and passes it to the part that handles its topic.
+ */
 export type RecordIntake = Pick<Intake<InboundRecord>, 'letGoAbandoned' | 'stop' | 'held'> & {
   readonly accept: (record: InboundRecord, content: RecordContent) => void
-  /** Counts records that were deleted before they were settled. */
+  /** Counts records that Kafka deleted before they were settled. */
   lost(topic: string, count: number): void
-  /** Counts a log that isn't the one that was read before. */
+  /** Counts a partition whose log was replaced or cut. */
   truncated(topic: string): void
 }
 
-/** Opens what stands between the consumer and the deliveries. */
+/** Opens the part between the consumer and the deliveries. */
 export async function openRecordIntake(options: RecordIntakeOptions): Promise<RecordIntake> {
   const { config, metrics, subscriptions, traces } = options
   const shortNameOf = (topic: string): string => shortTopicName(topic, config.kafka.topicPrefix)
   const counters = new Map(
     subscriptions.map(({ topic }) => [topic, metrics.records.series({ topic: shortNameOf(topic) })]),
   )
-  // An alert on what has not happened yet needs a series to look at.
+  // Creates the series with 0, since an alert needs a series even before the first event.
   for (const { topic } of subscriptions) {
     metrics.recordsLost.inc({ topic: shortNameOf(topic) }, 0)
     metrics.truncations.inc({ topic: shortNameOf(topic) }, 0)

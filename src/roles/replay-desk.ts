@@ -19,36 +19,39 @@ import { topicNames } from './settings.ts'
 import { StartError } from './start-error.ts'
 import { openWriter } from './writer.ts'
 
-/** What was counted of a selection, of what is in Kafka now. */
+/** The count of a selection, over the records that Kafka has now. */
 export type Preview = {
   readonly selection: Selection
   readonly ranges: readonly OffsetRange[]
   readonly tally: Tally
-  /** False: there was no time to look at all. */
+  /** False when the time ended before all records were read. */
   readonly isComplete: boolean
 }
 
-/** `notFound`: there is no such replay. `conflict`: it can't be done now. `invalid`: it makes no sense. */
+/**
+ * A refusal of the desk. `notFound`: there is no such replay. `conflict`: not possible now. `invalid`: the
+ * request makes no sense.
+ */
 export type DeskRefusal = {
   readonly ok: false
   readonly kind: 'notFound' | 'conflict' | 'invalid'
-  /** What is wrong, and what to do, in a sentence or two. */
+  /** The problem and its remedy, in a sentence or two. */
   readonly problem: string
 }
 
 export type DeskAnswer<T> = { readonly ok: true; readonly value: T } | DeskRefusal
 
 /**
- * Where replays are counted, asked for and looked at. The workers do them. Methods reject where Kafka doesn't
- * answer.
+ * The desk where replays are counted, ordered and looked up. Workers carry them out. Methods reject when
+ * Kafka doesn't answer.
  */
 export type ReplayDesk = {
   preview(
     selection: Selection,
     how: {
-      /** Of `performance.now()`: by then it ends, complete or not. */
+      /** The time, by `performance.now()`, at which the count ends, complete or not. */
       readonly untilMs?: number
-      /** How many offsets of all were looked at. */
+      /** Called with the number of offsets read so far, and the number of all. */
       readonly onProgress?: (passed: number, all: number, tally: Tally) => void
     },
   ): Promise<DeskAnswer<Preview>>
@@ -74,7 +77,7 @@ export async function openReplayDesk({
   log: Logger
   role: KafkaRole
   catalog: () => ReplayCatalog
-  /** Told when Kafka doesn't take what it is given. */
+  /** Called when Kafka doesn't take a record. */
   say?: (line: string) => void
 }): Promise<ReplayDesk> {
   const topic = topicNames(config).replayJobs
@@ -204,7 +207,7 @@ function auditOf(deed: Deed): JobRecord {
   return { kind: 'audit', key, entry: { atMs, ...deed } }
 }
 
-/** What would send nothing, or everything to nobody. */
+/** Returns why a selection would send nothing, or would send to nobody; `undefined` if it is fine. */
 function problemOf(selection: Selection, { sources, destinations }: ReplayCatalog): string | undefined {
   const [fault] = faultsOf(selection)
   if (fault !== undefined) return `${fault.field}: ${fault.problem}.`
@@ -222,7 +225,7 @@ function problemOf(selection: Selection, { sources, destinations }: ReplayCatalo
     : `The destination ${name} is not connected to ${JSON.stringify(sourceId)}: add it to its sources in the catalog first.`
 }
 
-/** Sorts by time: `20260723-101500-3f9a2c`. */
+/** Returns an id that sorts by time, such as `20260723-101500-3f9a2c`. */
 function newId(atMs: number): string {
   const digits = new Date(atMs).toISOString().replace(/\D/g, '')
   return `${digits.slice(0, 8)}-${digits.slice(8, 14)}-${randomBytes(3).toString('hex')}`

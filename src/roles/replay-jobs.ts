@@ -15,11 +15,13 @@ import type { Pieces } from '../replay/pieces.ts'
 import { openDecoder } from './schema-registry.ts'
 import { topicNames } from './settings.ts'
 
-/** What whoever counts or does replays has in common: the log of them, and what they read. */
+/**
+ * The parts shared by counting and carrying out replays: the log of replays, and reading records to replay.
+ */
 
 const stallTimeoutMs = 30_000
 
-/** The log of replays, in its topic. */
+/** Opens the log of replays in its topic. */
 export function openJobLog(
   config: Config,
   reader: PartitionReader,
@@ -34,13 +36,13 @@ export function openJobLog(
 }
 
 export type ReplayReading = {
-  /** Of the topic that it is about. */
+  /** Returns the reader of the topic that a selection is from. */
   pieces(from: Choice['selection']['from']): Pieces
   choose(choice: Omit<Choice, 'topics' | 'limits' | 'partitions'>): (record: SourceRecord) => Chosen
   stop(): void
 }
 
-/** Reads what is replayed. Framed values are made plain by the registry that is configured. */
+/** Opens the reading of records to replay. The configured schema registry decodes framed values. */
 export async function openReplayReading(
   config: Config,
   log: Logger,
@@ -87,7 +89,7 @@ export async function openReplayReading(
   }
 }
 
-/** Waits for the registry for as long as that is away. */
+/** Decodes a framed record. Waits while the registry is down. */
 async function plainOf(decoder: Decoder, record: SourceRecord): Promise<SourceRecord> {
   const { value } = record
   if (value?.[0] !== magicByte) return record
@@ -98,7 +100,7 @@ async function plainOf(decoder: Decoder, record: SourceRecord): Promise<SourceRe
   }
 }
 
-/** Whoever has a replay: this process, as no other is called. */
+/** Returns a name for this process as the owner of replays. No other process has the same. */
 export function ownerName(): string {
   return `${hostname()}:${process.pid}:${randomBytes(3).toString('hex')}`
 }

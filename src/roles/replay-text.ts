@@ -7,7 +7,7 @@ import type { LeftOutReason } from '../replay/chosen.ts'
 import type { Preview } from './replay-desk.ts'
 import { counted, grouped } from './progress.ts'
 
-/** Replays as people, and programs, read them. */
+/** Formats replays for people and for programs. */
 
 const meanings: Readonly<Record<LeftOutReason, string>> = {
   value_omitted: 'were too large for the dead letters to have their message',
@@ -54,7 +54,7 @@ export function jobLines(job: Job): string[] {
   return lines
 }
 
-/** One line a replay, newest first. */
+/** Returns a table with one line per replay, newest first. */
 export function jobTable(jobs: readonly Job[]): string[] {
   const rows = jobs.map((job) => {
     const { order, progress } = job
@@ -77,7 +77,7 @@ export function jobTable(jobs: readonly Job[]): string[] {
   )
 }
 
-/** As the HTTP API tells it, and `--json`. */
+/** Returns a replay as the HTTP API and `--json` show it. */
 export function jobData(job: Job) {
   const { order, wish, progress } = job
   const reading = passed(order.ranges, progress?.offsets ?? [])
@@ -116,7 +116,7 @@ export function tallyData({ records, bytes, leftOut }: Tally) {
   return { records, bytes, leftOut }
 }
 
-/** At the cap; `undefined` where that isn't known. */
+/** Returns the remaining seconds at the replay's rate; `undefined` when the number of records is unknown. */
 export function secondsLeft(job: Job): number | undefined {
   const { order, progress } = job
   if (stateOf(job) === 'done') return 0
@@ -124,14 +124,14 @@ export function secondsLeft(job: Job): number | undefined {
   return Math.ceil(Math.max(0, order.counted.records - (progress?.done.records ?? 0)) / order.perSecond)
 }
 
-/** `1:05:09`, `0:07` */
+/** Formats seconds, such as `1:05:09` or `0:07`. */
 export function clock(seconds: number): string {
   const [hours, minutes, rest] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60]
   const end = String(rest).padStart(2, '0')
   return hours > 0 ? `${hours}:${String(minutes).padStart(2, '0')}:${end}` : `${minutes}:${end}`
 }
 
-/** What a replay has come to, for the end of a command. */
+/** Returns the result of a replay, for the end of a command. */
 export function endLine(job: Job): string {
   const { records } = job.progress?.done ?? { records: 0 }
   const left = leftOutCount(job.progress?.done ?? { records: 0, bytes: 0, leftOut: {} })

@@ -36,14 +36,14 @@ export type ReplayCommand = {
   sourceId: string | undefined
   reason: string | undefined
   messageId: string | undefined
-  /** Times, ISO 8601. */
+  /** The start of the time range, ISO 8601. `until`: its end. */
   since: string | undefined
   until: string | undefined
-  /** Records a second; `undefined`: 1,000. */
+  /** Records per second; `undefined`: 1,000. */
   rate: string | undefined
   by: string | undefined
   isDryRun: boolean
-  /** Ends when the replay is asked for. */
+  /** True if the command ends once the replay is ordered. */
   isDetached: boolean
   asJson: boolean
 }
@@ -51,8 +51,8 @@ export type ReplayCommand = {
 type Run = { config: Config; log: Logger; screen: Screen }
 
 /**
- * Counts what is asked for, and has the workers send it again; then shows how far that is. The end of this
- * command ends nothing. Gives what was found, and done, in lines.
+ * Counts a selection, has the workers send it again, and shows the progress. The replay continues when this
+ * command ends. Returns the count and the result in lines.
  */
 export async function replay(run: Run, command: ReplayCommand): Promise<string[]> {
   const perSecond = rateOf(command.rate)
@@ -98,7 +98,7 @@ export function showReplay(run: Run, id: string, { asJson }: ReplayLookup): Prom
   })
 }
 
-/** Whoever asks: nobody owns a replay. */
+/** Asks for a replay to be stopped or resumed. Anybody may do that, whoever ordered the replay. */
 export function requestReplay(
   run: Run,
   id: string,
@@ -152,7 +152,7 @@ async function counting(
 const lookEveryMs = 1_000
 const unheardAfterMs = 15_000
 
-/** Shows how far it is, until it is done or stopped. */
+/** Shows the progress of a replay until it is done or stopped. */
 async function watch(desk: ReplayDesk, { screen }: Run, begun: Job, asJson: boolean): Promise<string[]> {
   const { id, counted, ranges } = begun.order
   const progress = new Progress(screen, 'sending', counted?.records ?? passed(ranges, []).all)
@@ -201,12 +201,12 @@ function timeOf(flag: string, given: string | undefined): number | undefined {
   throw new StartError(`${flag} is no time: write ISO 8601, such as 2026-01-31T12:00:00Z.`)
 }
 
-/** For the audit trail. */
+/** Returns the name of the user for the audit trail. */
 function whoIsThis(): string {
   try {
     return `${userInfo().username}@${hostname()}`
   } catch {
-    // A user id without a name, as in many containers.
+    // The user id has no name, as in many containers.
     return hostname()
   }
 }

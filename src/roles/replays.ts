@@ -26,7 +26,7 @@ export type Replays = Pick<ReplayRunner, 'acquire' | 'release' | 'running' | 'st
 
 const stopWithinMs = 500
 
-/** The replays of the units that this worker has, joined to Kafka. Stop it before the producer. */
+/** Opens the replays of the units that this worker owns. Stop it before the producer. */
 export async function openReplays({
   config,
   metrics,
@@ -55,9 +55,9 @@ export async function openReplays({
     partitions: config.topics.partitions,
     log: jobs,
     produce: (record) => producer.produce(record),
-    // Nobody else has our units for as long as the group has heard of us within a session.
+    // No other member has this member's units while the group has heard from it within a session.
     isOwner: () => Date.now() - (consumer()?.lastCommitMs ?? 0) < config.kafka.sessionTimeoutMs,
-    // Where the group can't be asked, deliveries have the lanes' own limits.
+    // If the backlog can't be read, only the limits of the lanes hold deliveries back.
     backlog: async () => {
       try {
         return (await lag.read([topics.replays])).lag.get(topics.replays) ?? 0

@@ -6,17 +6,17 @@ import type { Part } from './parts.ts'
 
 export type Retentions = Part & {
   /**
-   * By topic, in milliseconds; empty until the brokers have told, and without topics that drop nothing for
-   * its age.
+   * The retention by topic, in milliseconds. Empty until the brokers have answered. Topics that drop nothing
+   * by age are absent.
    */
   readonly current: ReadonlyMap<string, number>
 }
 
-/** They can be changed at the brokers at any time, and seldom are. */
+/** How often retentions are read. They can change at the brokers at any time, and seldom do. */
 const readEveryMs = 10 * 60_000
 const stopWithinMs = 500
 
-/** How long the topics keep a record, by what the brokers said some minutes ago. */
+/** Opens the retentions of the topics, which are a few minutes old at most. */
 export function openRetentions(deps: {
   kafka: ReturnType<typeof createKafka>
   topics: readonly string[]

@@ -13,8 +13,8 @@ import type { CountedSeries } from '../telemetry/metric-tally.ts'
 import { StartError } from './start-error.ts'
 
 /**
- * Between the consumer and what takes plain JSON: reads framed values through the registry that is
- * configured.
+ * Opens the intake between the consumer and the parts that take plain JSON. It decodes framed values through
+ * the configured registry.
  */
 export async function openIntake<R extends Arriving>({
   config,
@@ -40,7 +40,7 @@ export async function openIntake<R extends Arriving>({
   }
 }
 
-/** Reads framed values through the registry that is configured; without one it refuses them. */
+/** Opens a decoder of framed values. It uses the configured registry; without one it refuses them. */
 export async function openDecoder(
   { registry }: Config,
   log: Pick<Logger, 'info' | 'warn' | 'error'>,
@@ -52,7 +52,7 @@ export async function openDecoder(
   const { url } = registry
   if (url === undefined) return { decode: () => noRegistry, stop() {} }
   const login = loginOf(registry, (message) => log.warn({ registry: url }, message))
-  // What it stands on is large, and not needed by most.
+  // Loads the registry's client only here: it is large, and most installations don't need it.
   const { createSchemaSource } = await import('../registry/schema-source.ts')
   return createDecoder({
     source: createSchemaSource({ url, login, timeoutMs: registry.timeoutMs }),
@@ -76,7 +76,10 @@ const noRegistry = refuseFramed(
   'Set registry.url (SLUICE_REGISTRY_URL), or send plain JSON: the value is framed for a schema registry (its first byte is 0), and none is configured.',
 )
 
-/** Reads the files again for each lookup: a renewed certificate or password needs no restart. */
+/**
+ * Returns a function that reads the login's files for each lookup, so that a renewed certificate or password
+ * needs no restart.
+ */
 function loginOf(
   { username, password: given, passwordFile, caFile }: Config['registry'],
   onKept: (message: string) => void,
@@ -97,7 +100,10 @@ function authorizationOf(username: string | undefined, password: string | undefi
   return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
 }
 
-/** Without a registry too: a series that is there with 0 can be alerted on. */
+/**
+ * Returns a counter of the registry's answers. Its series exist even without a registry, because only a
+ * series that exists with 0 can be alerted on.
+ */
 function answerCounter({ schemaLookups }: Metrics): (kind: SchemaAnswer['kind']) => void {
   const counted: Record<SchemaAnswer['kind'], CountedSeries> = {
     found: schemaLookups.series({ outcome: 'found' }),

@@ -15,8 +15,9 @@ type Log = Parameters<typeof createKafka>[1]
 const takeTimeoutMs = 15_000
 
 /**
- * Produces messages to the `events` topic, as an upstream service would: keyed by user, with the header
- * `source-id`. `lines` are JSON objects; all are checked before the first is sent. Gives what was sent.
+ * Produces messages to the topic `events` as an upstream service would: keyed by user, with the header
+ * `source-id`. `lines` are JSON objects. Checks all before it sends the first. Returns what was sent, in
+ * lines.
  */
 export async function sendMessages(
   config: Config,
@@ -60,7 +61,7 @@ export async function sendMessages(
   }
 }
 
-/** Checks a message, and gives it a `messageId` where it has none, so that it can be looked for. */
+/** Checks a message, and adds a `messageId` if it has none, so that it can be found later. */
 function readMessage(line: string, where: string): { key: string; text: string; messageId: string } {
   let value: unknown
   try {

@@ -5,7 +5,7 @@ import { formatWait } from '../retry/duration.ts'
 import { type Ladder, tiersOf } from '../retry/ladder.ts'
 import { StartError } from './start-error.ts'
 
-/** The configuration in the words of the parts that it is for. */
+/** Returns the settings of Kafka's client. Throws when no brokers are configured. */
 
 export function kafkaSettings({ kafka }: Config): KafkaSettings {
   if (kafka.brokers.length === 0) {
@@ -19,14 +19,14 @@ export function kafkaSettings({ kafka }: Config): KafkaSettings {
   return kafka
 }
 
-/** Which process of a worker, from 1, and how many it has. */
+/** The number of a worker's process, from 1, and how many processes the worker has. */
 export type ProcessOf = { number: number; count: number }
 
 const onlyProcess: ProcessOf = { number: 1, count: 1 }
 
 /**
- * Who a process of a worker is in the group, where there is an instance id. The first one knows those that it
- * has no process for any more.
+ * Returns the static membership of a worker's process, if an instance id is set. The first process also
+ * recognizes members of former processes, whose number is above the present count.
  */
 export function staticMember(
   { kafka: { instanceId, leaveOnStop } }: Config,
@@ -49,7 +49,7 @@ export function ladderOf({ retry }: Config): Ladder {
   return { waitsMs: retry.ladderMs, thenMs: retry.thenMs, limitMs: retry.limitMs }
 }
 
-/** What a pipeline is told of the configuration, but for what depends on this machine. */
+/** Returns the settings of a pipeline, except those that depend on this machine. */
 export function pipelineSettings(config: Config) {
   const { delivery, breaker, message } = config
   return {

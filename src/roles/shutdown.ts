@@ -1,25 +1,25 @@
 import process from 'node:process'
 
 /**
- * What SIGTERM and SIGINT do. `runRole` waits for the first of them, and then has `Parts` stop what the role
+ * The effect of SIGTERM and SIGINT. `runRole` waits for the first signal. Then `Parts` stops what the role
  * has started, in reverse:
  *
- * - A worker begins nothing more, ends what is in flight, parks what waits, commits and leaves the group,
+ * - A worker begins no delivery, finishes those in flight, parks waiting ones, commits and leaves the group,
  *   within `shutdown.timeout`.
- * - A gateway is no longer ready at once, still accepts connections for `gateway.shutdownDelay`, and then
+ * - A gateway is not ready from then on, still accepts connections for `gateway.shutdownDelay`, and then
  *   drains.
  * - A primary of several processes passes the signal on, and ends when all of them have ended.
  *
- * The exit code is 0. A second signal doesn't wait: the exit code is 130.
+ * The exit code is 0. On a second signal the process ends at once with exit code 130.
  */
 
 /**
- * Under `npx` and `npm run` one Ctrl-C may arrive twice, from the terminal and from npm: that isn't a second
- * one.
+ * How long after the first signal another one counts as a second. Under `npx` and `npm run` one Ctrl-C may
+ * arrive twice, from the terminal and from npm.
  */
 const secondSignalAfterMs = 1_000
 
-/** Resolves at the first SIGINT or SIGTERM, and, for one of several processes, when its primary is gone. */
+/** Resolves at the first SIGINT or SIGTERM. A forked process also resolves when its primary is gone. */
 export function stopRequested(isForked: boolean, onSecond: () => void): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   let sinceMs: number | undefined

@@ -2,8 +2,8 @@ import type { Logger } from 'pino'
 import type { WorkerState } from './readiness.ts'
 
 /**
- * Why a worker begins nothing for the time being: Kafka takes nothing that it produces, the proxy can't be
- * used, or nothing was heard of its group for a session. `setStalled` is told after each change.
+ * The reasons why a worker begins no delivery at present: Kafka takes no records, the proxy can't be used, or
+ * the worker has not heard from its group for a session. Calls `setStalled` after each change.
  */
 export class Stalls implements WorkerState {
   isStopping = false
@@ -34,7 +34,7 @@ export class Stalls implements WorkerState {
     else this.#log.info('Kafka accepts writes again')
   }
 
-  /** `reason`: empty once hooks can be reached again. */
+  /** Notes why hooks can't be reached. `reason` is empty once they can be reached again. */
   setUnreachable(reason: string): void {
     this.#unreachableBy = reason
     this.#report()

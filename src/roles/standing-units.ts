@@ -11,15 +11,15 @@ export type StandingUnitsOptions = {
   readonly tiers: readonly { readonly topic: string; readonly waitMs: number }[]
 }
 
-/** The parts that units stand still in, as far as they are there. */
+/** The parts in which a unit is stopped, if they have started. */
 export type StandingParts = {
   readonly pipeline: Pick<Pipeline, 'setStanding'> | undefined
   readonly consumer: Pick<GroupConsumer, 'setPartitionFull'> | undefined
 }
 
 /**
- * Lets a unit stand still while one of the partitions that its deliveries go to takes nothing: nothing of it
- * is fetched, and no attempt begins. All other units go on.
+ * Stops a unit while a partition that its deliveries are written to takes no records. The unit's records
+ * aren't fetched, and none of its attempts begin. All other units continue.
  */
 export class StandingUnits {
   readonly #options: StandingUnitsOptions
@@ -36,7 +36,8 @@ export class StandingUnits {
     const { log, topics: names } = this.#options
     if (isFailing) log.warn({ topic, partition, reason }, 'a partition does not take what is written to it')
     else log.info({ topic, partition }, 'the partition takes what is written to it again')
-    // Without these the outcome of a delivery can't be written.
+    // Only retry topics and dead letters stop a unit: without them the outcome of a delivery can't be
+    // written.
     if (topic !== names.deadLetters && !topic.startsWith(names.retryPrefix)) return
     const topics = this.#failing.get(partition) ?? new Set()
     if (isFailing) topics.add(topic)
@@ -46,7 +47,10 @@ export class StandingUnits {
     this.#setStanding(partition, topics.size > 0)
   }
 
-  /** Stops the fetching anew: a partition that comes back to this member is fetched. */
+  /**
+   * Stops the failing units again after an assignment, since a partition that returns to this member is
+   * fetched.
+   */
   assigned(): void {
     for (const unit of this.#failing.keys()) this.#setStanding(unit, true)
   }

@@ -1,6 +1,6 @@
 /**
- * Something in the surroundings keeps a role from starting, and the message says what to do. It is shown
- * without a stack: nothing is wrong with the program.
+ * An error whose cause is outside of the program and keeps a role from starting. Its message says what to do.
+ * It is shown without a stack, since the program has no fault.
  */
 export class StartError extends Error {
   override name = 'StartError'

@@ -8,21 +8,24 @@ export type TelemetryOptions = {
   parts: Parts
 }
 
-/** What a role answers at its port for metrics and probes. */
+/** The answers of a role on its port for metrics and probes. */
 export type RoleTelemetry = {
-  /** In Prometheus' text format, up to date. */
+  /** Returns the present metrics in Prometheus' text format. */
   metrics(): Promise<string>
-  /** What keeps it from doing its work, in words; nothing when it is ready. */
+  /** Returns why the role can't do its work, in words; empty when it is ready. */
   notReady(): readonly string[]
 }
 
 export type OwnTelemetry = {
   port: number
-  /** From now on the port answers with this. */
+  /** Makes the port answer with this role from now on. */
   tell(role: RoleTelemetry): void
 }
 
-/** The port for metrics and probes: open as long as anything runs, it is the first part of a role. */
+/**
+ * Opens the port for metrics and probes. It is a role's first part, so it stays open as long as anything
+ * runs.
+ */
 export async function openTelemetry({ config, parts }: TelemetryOptions, probes: Probes): Promise<number> {
   const { host, port } = config.http
   const address = { host, port, what: 'The server of metrics and probes', settings: 'SLUICE_HTTP' }
@@ -31,8 +34,8 @@ export async function openTelemetry({ config, parts }: TelemetryOptions, probes:
 }
 
 /**
- * The same for a role in one process, which says what it answers once it has started. Until then it is live,
- * and not ready.
+ * Opens the port for a role in one process, which supplies its answers once it has started. Until then the
+ * role is live but not ready.
  */
 export async function openOwnTelemetry(options: TelemetryOptions): Promise<OwnTelemetry> {
   let role: RoleTelemetry | undefined
@@ -52,5 +55,5 @@ export async function openOwnTelemetry(options: TelemetryOptions): Promise<OwnTe
   }
 }
 
-/** What keeps a role from being ready whose parts are not there yet. */
+/** The reason why a role whose parts haven't started is not ready. */
 export const starting = 'starting'

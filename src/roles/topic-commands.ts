@@ -14,7 +14,9 @@ export { printFormats }
 
 type Log = Parameters<typeof createKafka>[1]
 
-/** Makes the topics as they must be, and says what was done. Throws when something can't be corrected. */
+/**
+ * Creates and corrects the topics. Returns what was done, in lines. Throws when a fault can't be corrected.
+ */
 export async function applyTopicTable(config: Config, log: Log): Promise<string[]> {
   const { check } = config.topics
   const kafka = await openKafka(config, log, 'topics apply')
@@ -37,7 +39,7 @@ export async function applyTopicTable(config: Config, log: Log): Promise<string[
   return lines.length > 0 ? lines : ['All topics are as Sluice needs them.']
 }
 
-/** Compares; throws with every difference that is a reason not to start. */
+/** Compares the topics with the table. Throws with all differences that keep a role from starting. */
 export async function checkTopicTable(config: Config, log: Log): Promise<string[]> {
   const withSettings = config.topics.check !== 'off'
   const kafka = await openKafka(config, log, 'topics check')
@@ -53,7 +55,7 @@ export async function checkTopicTable(config: Config, log: Log): Promise<string[
   ]
 }
 
-/** The table as text. */
+/** Returns the table of topics as text. */
 export function listTopicTable(config: Config): string[] {
   return topicTable(topicLayout(config)).map(
     ({ topic, partitions, replication, purpose }) =>
@@ -61,7 +63,7 @@ export function listTopicTable(config: Config): string[] {
   )
 }
 
-/** The table for other tools. */
+/** Returns the table of topics in the format of another tool. */
 export function printTopicTable(config: Config, format: PrintFormat, strimziCluster: string): string[] {
   const { brokers } = config.kafka
   return printTopics(topicTable(topicLayout(config)), format, { brokers, strimziCluster })

@@ -7,23 +7,23 @@ import { askKafka } from './ask-kafka.ts'
 import { topicLayout, topicNames } from './settings.ts'
 import { StartError } from './start-error.ts'
 
-/** What a role goes by once the topics are seen to be as they must be. */
+/** The limits that a role uses once the topics are checked. */
 export type LaidOut = {
   /**
-   * The most that may be written to a partition at once, in bytes: as configured, or what the topics take
-   * where that is less.
+   * The most bytes of one batch for a partition: the configured value, or what the topics accept if that is
+   * less.
    */
   readonly batchBytes: number
   /** How many in-sync replicas a partition needs to take records. */
   readonly minInsync: number
 }
 
-/** What a batch and its requests have beside the records. */
+/** The overhead of a batch and its request, beside the records. */
 const batchOverheadBytes = 1_024
 
 /**
- * Throws with what keeps a role from its work, by `topics.check`; what is only less than promised is logged
- * where that is `warn`. `topics`: those that the role uses; default: all.
+ * Throws when faults of the topics keep a role from its work, by `topics.check`. With `warn`, settings that
+ * only weaken a promise are logged instead. `topics`: those that the role uses; default: all.
  */
 export async function refuseWrongTopics(
   kafka: ReturnType<typeof createKafka>,
@@ -49,7 +49,7 @@ export async function refuseWrongTopics(
       { topic, problem },
       'the topic differs from what Sluice needs; going on, since topics.check is warn',
     )
-  // Notices say by themselves what they lack, where they are wanted.
+  // Notices log their own missing topic, if notices are wanted.
   for (const { topic, problem } of config.attempts.enabled ? faults : [])
     if (topic === topicNames(config).attempts)
       log.warn({ topic, problem }, 'the delivery log needs this topic: run sluice topics apply')
@@ -61,7 +61,7 @@ export async function refuseWrongTopics(
   }
 }
 
-/** What is a reason not to start, and what isn't. */
+/** Splits faults into those that keep a role from starting, and those that don't. */
 export function judgeFaults(
   { topics }: Config,
   faults: readonly TopicFault[],
@@ -73,7 +73,7 @@ export function judgeFaults(
   }
 }
 
-/** What differs, and what to run. */
+/** Words the differences, and what to run. */
 export function describeTopicFaults(faults: readonly Pick<TopicFault, 'topic' | 'problem'>[]): string {
   const lines = faults.map(({ topic, problem }) => `  ${topic} ${problem}`)
   const advice = [

@@ -28,26 +28,29 @@ import { StartError } from './start-error.ts'
 type Kafka = ReturnType<typeof createKafka>
 
 export type GrowOptions = {
-  /** How many partitions there are to be; `undefined`: as many as a growth that is under way says. */
+  /** The requested number of partitions; `undefined`: that of the growth under way. */
   readonly partitions: string | undefined
   readonly isDryRun: boolean
-  /** What a growth has made that hasn't switched is removed. */
+  /** True to remove what an unfinished growth has created. */
   readonly isAbandoned: boolean
-  /** What the last growth has left of the layout before is removed. */
+  /** True to remove the topics of earlier layouts. */
   readonly isClean: boolean
 }
 
-/** Of Java's client: so long it may not see new partitions. */
+/** How long Java's client may not see new partitions, in minutes. */
 const minutesOfRefresh = 5
-/** All logs of a topic are read side by side, each with two of these in memory. */
+/**
+ * The memory for fetches of all partitions together. The partitions of a topic are read side by side, each
+ * with two fetches in memory.
+ */
 const fetchBytesOfAll = 64 * 1024 ** 2
 const leastFetchBytes = 64 * 1024
 const mostFetchBytes = 1024 ** 2
 
 /**
- * Takes an installation to more partitions. What only Sluice writes is copied to new topics; those that
- * others write get more partitions in place, in the end. Killed, it goes on where it was when it is run
- * again. Gives what was done, in lines.
+ * Takes an installation to more partitions. Topics that only Sluice writes are copied to new topics. Topics
+ * that others write get more partitions in place, at the end. After an interruption, the next run continues.
+ * Returns a summary in lines.
  */
 export async function growTopics(
   config: Config,
@@ -91,7 +94,7 @@ type Given = {
   readonly screen: Screen
 }
 
-/** What Kafka says is told in one line: the command goes on where it was. */
+/** Reports an error of Kafka in one line, with the advice to run the command again, which then continues. */
 async function askAgain(work: () => Promise<string[]>): Promise<string[]> {
   try {
     return await work()
@@ -101,7 +104,7 @@ async function askAgain(work: () => Promise<string[]>): Promise<string[]> {
   }
 }
 
-/** The first run: all is looked at before anything is written. */
+/** Begins a growth. Checks everything before it writes anything. */
 async function begin(
   given: Given,
   before: Growth | undefined,
@@ -178,7 +181,7 @@ function done({ from, to }: Growth): string[] {
   ]
 }
 
-/** Where the group stands in what is copied, by the ends of the topics' names. */
+/** Reads the ranges and the group's positions of the topics that are copied, by the ends of their names. */
 async function readCopied(
   { config, kafka, reader, log }: Given,
   from: Layout,

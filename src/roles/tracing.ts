@@ -13,7 +13,7 @@ export type OpenTracingOptions = {
   log: Logger
   parts: Parts
   metrics: CommonMetrics
-  /** What runs. */
+  /** The role that runs. */
   role: 'worker' | 'gateway' | 'up'
 }
 
@@ -24,9 +24,8 @@ const tooMany =
   'more spans wait than OTEL_BSP_MAX_QUEUE_SIZE: record fewer (OTEL_TRACES_SAMPLER), or let more wait'
 
 /**
- * Starts tracing where OpenTelemetry's variables ask for it; gives nothing, and loads nothing, where they
- * don't. Variables that can't be followed are told, and stop nothing: what delivers doesn't depend on who
- * watches it.
+ * Starts tracing if OpenTelemetry's variables ask for it. Otherwise returns nothing, and loads nothing.
+ * Invalid variables are logged and stop nothing: delivering doesn't depend on being observed.
  */
 export async function openTracing(options: OpenTracingOptions): Promise<Tracing | undefined> {
   const { config, log, parts, metrics, role } = options

@@ -27,7 +27,7 @@ export type UpOptions = {
   log: Logger
   parts: Parts
   onFatal: (error: Error) => void
-  /** For the person at the terminal. */
+  /** Prints a line for the person at the terminal. */
   say: (line: string) => void
 }
 
@@ -35,22 +35,22 @@ const dataDir = '.sluice/kafka'
 const loopback = ['127.0.0.0/8', '::1/128']
 
 type Ports = {
-  /** Of `/metrics`, `/livez` and `/readyz`. */
+  /** The port of `/metrics`, `/livez` and `/readyz`. */
   httpPort: number
-  /** Of the tracking API. */
+  /** The port of the tracking API. */
   gatewayPort: number
-  /** Of the admin API; `undefined` where nobody may use it. */
+  /** The port of the admin API; `undefined` when there are no tokens, and so nobody may use it. */
   adminPort: number | undefined
 }
 
 /**
- * Everything in one process. Without configured brokers it starts a Kafka for development, whose data stays
- * in `.sluice/kafka` between starts, with one replica, and URLs on this machine are allowed.
+ * Starts all roles in one process. Without configured brokers it starts a Kafka for development, with one
+ * replica, whose data stays in `.sluice/kafka` between starts. URLs on this machine are then allowed.
  */
 export async function startUp({ say, ...options }: UpOptions): Promise<void> {
   const { config, log, parts } = options
   const telemetry = await openOwnTelemetry(options)
-  // Before a Kafka that would be started, and a group that would be joined, in vain.
+  // Checks these first. Otherwise a Kafka would be started, and a group joined, in vain.
   await refuseFaultyCatalog(config)
   await refuseTakenPort(gatewayAddress(config))
   if (config.kafka.brokers.length === 0 || config.admin.tokensFile !== undefined)
@@ -68,9 +68,9 @@ export async function startUp({ say, ...options }: UpOptions): Promise<void> {
     ...config,
     kafka: { ...config.kafka, brokers: kafka.brokers },
     topics: { ...config.topics, development: true },
-    // Nothing stands in front of it.
+    // No load balancer stands in front of the gateway.
     gateway: { ...config.gateway, shutdownDelayMs: 0 },
-    // The token is printed: nobody else is to reach what it opens.
+    // The token is printed, so only this machine may reach the API that it opens.
     admin: { ...config.admin, host: '127.0.0.1' },
     delivery: { ...config.delivery, allowAddresses: [...config.delivery.allowAddresses, ...loopback] },
   }
@@ -86,14 +86,14 @@ async function startDevelopmentKafka(say: UpOptions['say']): Promise<RunningKafk
   try {
     return await startKafka({ brokers: [], dataDir, port: 9092, report: say })
   } catch (cause) {
-    // It says what to install, or the broker's last words.
+    // The message says what to install, or has the broker's last output.
     throw new StartError(cause instanceof Error ? cause.message : String(cause), { cause })
   }
 }
 
 /**
- * The admin API, a gateway and a worker, which end in this order: what is taken last is still delivered. One
- * port for all their probes. `tokens`: who may use the API; `undefined`: it isn't there.
+ * Starts a worker, a gateway and the admin API, with one port for all probes. They stop in reverse order, so
+ * messages that arrive last are still delivered. `tokens`: who may use the API; `undefined`: there is no API.
  */
 async function startRoles(
   options: Omit<UpOptions, 'say'> & { tokens: (() => readonly Token[]) | undefined },
@@ -110,7 +110,7 @@ async function startRoles(
   const adminMetrics = createAdminMetrics(member.common)
   const ofAdmin = { ...options, metrics: adminMetrics, role: 'up', catalog, logQuery: index?.query } as const
   const admin = tokens && (await startAdminPart({ ...ofAdmin, tokens }))
-  // Without its log all else works.
+  // The index is left out here, since everything else works without it.
   const notReady = () => [...member.notReady(), ...gateway.notReady(), ...(admin?.notReady() ?? [])]
   telemetry.tell({
     metrics() {
@@ -130,7 +130,7 @@ async function startRoles(
   return { httpPort, gatewayPort, adminPort: admin?.port }
 }
 
-/** The index of what the worker logs, where it does. */
+/** Starts the index of the delivery log, if the worker writes that log. */
 async function startIndex(
   options: Omit<UpOptions, 'say'>,
   registry: ReturnType<typeof createLogMetrics>['registry'],

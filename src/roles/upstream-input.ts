@@ -4,13 +4,13 @@ import process from 'node:process'
 import type { Progress } from './progress.ts'
 import { StartError } from './start-error.ts'
 
-/** What a command reads: a file, or standard input. */
+/** The input of a command: a file, or standard input. */
 export type UpstreamInput = {
-  /** For messages: the file as it was named. */
+  /** The file's name for messages, as it was given. */
   readonly name: string
-  /** `undefined`: nobody knows how much will come. */
+  /** The size of the input; `undefined` when it is unknown. */
   readonly bytes: number | undefined
-  /** When the file was last written, in epoch milliseconds. */
+  /** The time of the file's last change, in epoch milliseconds. */
   readonly modifiedMs: number | undefined
   readonly chunks: AsyncIterable<Buffer>
 }
@@ -42,12 +42,12 @@ export async function openInput(file: string): Promise<UpstreamInput> {
 
 const chunkBytes = 256 * 1024
 
-/** Opened when it is read: a stream that fails before anybody listens would end the process. */
+/** Opens the file only when it is read. A stream that fails before anybody listens would end the process. */
 async function* chunksOf(file: string): AsyncIterable<Buffer> {
   yield* createReadStream(file, { highWaterMark: chunkBytes })
 }
 
-/** Runs what reads a file and spools it: what the system refuses is told without a stack. */
+/** Runs `work`, which reads a file and spools it. Errors of the system are reported without a stack. */
 export async function readingInput<T>(name: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -64,7 +64,8 @@ export async function readingInput<T>(name: string, work: () => Promise<T>): Pro
 }
 
 /**
- * The same, for what ends at the first fault in a line. `progress` is given up then; nothing was sent yet.
+ * Reads the lines of a file, and throws at the first faulty one. Then it abandons `progress`, and nothing was
+ * sent.
  */
 export async function readingLines(
   { name }: UpstreamInput,

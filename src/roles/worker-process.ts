@@ -3,18 +3,18 @@ import process from 'node:process'
 import { semiSpaceFlag } from './garbage-collector.ts'
 import { type Answers, type Failure, isReport, type Question, type Report } from './process-link.ts'
 
-/** How a process has ended, and what it said before of why. */
+/** The end of a process, and the reason that it reported before. */
 export type Ending = { code: number | null; signal: NodeJS.Signals | null; failure: Failure | undefined }
 
 export type ProcessAnswer<T> = { ok: true; answer: T } | { ok: false; reason: string }
 
 type Waiting = (answered: ProcessAnswer<Answers[keyof Answers]>) => void
 
-/** One of the processes of a worker, as its primary sees it. It runs this program with the same arguments. */
+/** A forked process of a worker, from its primary's view. It runs this program with the same arguments. */
 export class WorkerProcess {
-  /** From 1. */
+  /** The number of the process, from 1. */
   readonly number: number
-  /** Resolves when the process is at work; never, when it ends before. */
+  /** Resolves once the process has started. Never settles if it ends before. */
   readonly started: Promise<void>
   readonly ended: Promise<Ending>
   readonly #child: ChildProcess
@@ -38,16 +38,17 @@ export class WorkerProcess {
     this.#child.on('message', (message: unknown) => {
       if (isReport(message)) this.#take(message, started.resolve)
     })
-    // It could not be started or reached. That it has ended is then said by `exit`, or here.
+    // The process could not be started or reached. If it never existed, no `close` follows, so its end is
+    // noted here.
     this.#child.on('error', ({ message, stack = '' }) => {
       this.#failure ??= { message, stack, isStartError: false }
       if (this.#child.pid === undefined) this.#end({ code: null, signal: null }, ended.resolve)
     })
-    // Not `exit`: what it said last is read first.
+    // Listens to `close` and not to `exit`, so that the last reports are read first.
     this.#child.on('close', (code, signal) => this.#end({ code, signal }, ended.resolve))
   }
 
-  /** `process 2 (pid 4711)` */
+  /** The name of the process in messages, such as `process 2 (pid 4711)`. */
   get name(): string {
     return `process ${this.number} (pid ${this.#child.pid ?? 'none'})`
   }
@@ -56,7 +57,7 @@ export class WorkerProcess {
     return this.#hasEnded
   }
 
-  /** Gives up after `timeoutMs`. Never rejects. */
+  /** Asks the process a question. Gives up after `timeoutMs`. Never rejects. */
   async ask<Ask extends keyof Answers>(ask: Ask, timeoutMs: number): Promise<ProcessAnswer<Answers[Ask]>> {
     if (this.#hasEnded) return this.#refusal('has ended')
     if (!this.#hasStarted) return this.#refusal('is starting')
@@ -77,7 +78,7 @@ export class WorkerProcess {
     }
   }
 
-  /** True when nothing but its start is in the way of an answer. */
+  /** True while the process can't answer only because it is still starting. */
   get isStarting(): boolean {
     return !this.#hasStarted && !this.#hasEnded
   }

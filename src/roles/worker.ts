@@ -45,38 +45,38 @@ export type WorkerOptions = {
   config: Config
   log: Logger
   /**
-   * Takes what is started. It stops within the shutdown timeout: what is in flight is finished, and
-   * committed, and the group left.
+   * Takes the parts that are started. They stop within the shutdown timeout: in-flight deliveries are
+   * finished and committed, and the member leaves the group.
    */
   parts: Parts
-  /** The worker can't go on; the process should end with an error. */
+  /** Called when the worker can't continue. The process should end with an error. */
   onFatal: (error: Error) => void
-  /** Which of several processes this is. */
+  /** The number of this process among several; absent: the only one. */
   processOf?: ProcessOf
-  /** What runs this member. */
+  /** The role that runs this member. */
   role?: 'worker' | 'up'
 }
 
-/** A member of the consumer group, and all that delivers what it reads. */
+/** A member of the consumer group, with everything that delivers the records that it reads. */
 export type Member = {
   metrics: Registry
-  /** Of these, those that a gateway beside it has as well. */
+  /** The metrics that a gateway in the same process has as well. */
   common: CommonMetrics & { registry: Registry }
-  /** The catalog in force. */
+  /** Returns the catalog in force. */
   catalog(): Catalog
-  /** The retry topics that it reads. */
+  /** The retry topics that the member reads. */
   tiers: readonly string[]
-  /** Which a gateway beside it shares; absent: nothing is traced. */
+  /** The tracing that a gateway in the same process shares; absent: nothing is traced. */
   tracing: Tracing | undefined
-  /** How the topics are, which a gateway beside it writes to. */
+  /** The limits of the topics, which a gateway in the same process uses too. */
   laidOut: LaidOut
   /** Brings the gauges of `metrics` up to date. */
   collect(): void
-  /** What keeps it from doing its work, in words; nothing when it is ready. */
+  /** Returns why the member can't do its work, in words; empty when it is ready. */
   notReady(): readonly string[]
 }
 
-/** A member of the group in this process, with its metrics and probes. */
+/** Starts a member of the group in this process, with its metrics and probes. */
 export async function startWorker(options: WorkerOptions): Promise<void> {
   const telemetry = await openOwnTelemetry(options)
   const member = await startMember(options)
@@ -91,7 +91,7 @@ export async function startWorker(options: WorkerOptions): Promise<void> {
   options.log.info({ port: telemetry.port, tiers: member.tiers }, 'worker started')
 }
 
-/** What is there before anything of a member is started that stops in its shutdown. */
+/** The base of a member, opened before any part that its shutdown treats specially. */
 type OpenedBase = MemberBase & {
   readonly tracing: Tracing | undefined
   readonly laidOut: LaidOut
@@ -99,7 +99,7 @@ type OpenedBase = MemberBase & {
   readonly tiers: readonly RetryTier[]
 }
 
-/** What deliveries begin with, end in, and are told to. */
+/** The parts that deliveries come from, are written to, and are reported to. */
 type Joined = MemberOutlets &
   MemberStates & {
     readonly replays: Replays
@@ -110,7 +110,7 @@ type Joined = MemberOutlets &
     readonly traces: WorkerTracing | undefined
   }
 
-/** Joins everything that delivers. */
+/** Connects and starts everything that delivers. */
 export async function startMember(options: WorkerOptions): Promise<Member> {
   const base = await openBase(options)
   const { config, log, parts, metrics, kafka, later, stalls, tiers, laidOut } = base
@@ -226,8 +226,8 @@ function openPipeline(base: MemberBase, joined: Joined, bulkhead: BulkheadOption
 }
 
 /**
- * What the old owner of a partition needs beyond the deadline of its last requests: to put them on a retry
- * topic, and to commit.
+ * The time that a partition's old owner needs after the deadline of its last requests, to write them to a
+ * retry topic and to commit.
  */
 const handoverSlackMs = 3_000
 

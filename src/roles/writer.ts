@@ -9,20 +9,21 @@ import { StartError } from './start-error.ts'
 
 type Log = Parameters<typeof createKafka>[1]
 
-/** Longer than a broker takes to be replaced. */
+/** The longest wait for an acknowledgement. It is longer than replacing a broker takes. */
 const takeTimeoutMs = 60_000
 
-/** Writes records for a command that ends. */
+/** The writer of a command that ends. */
 export type Writer = {
   /**
-   * Resolves once all in-sync replicas have all records. Rejects with a StartError, which ends with
-   * `advice()`, when Kafka doesn't take them within a minute, or never will; some may have been written then.
+   * Writes records. Resolves once all in-sync replicas have all of them. Rejects with a StartError, which
+   * ends with `advice()`, when Kafka doesn't take them within a minute or never will. Some may have been
+   * written by then.
    */
   write(records: readonly OutboundRecord[], advice: () => string): Promise<void>
   stop(): Promise<void>
 }
 
-/** `say` is told when Kafka doesn't take what it is given, and waits with us. */
+/** Opens a writer. Calls `say` when Kafka stops or resumes taking records; the writer waits meanwhile. */
 export async function openWriter(
   config: Config,
   log: Log,

@@ -1,6 +1,6 @@
 import { AggregatorRegistry, type MetricObjectWithValues, type MetricValue, type Registry } from 'prom-client'
 
-/** What one process has counted, as data that can go to another. */
+/** The metrics of one process, as data that can be sent to another. */
 export type MetricsSnapshot = readonly MetricObjectWithValues<MetricValue<string>>[]
 
 export async function snapshotMetrics(registry: Registry): Promise<MetricsSnapshot> {
@@ -8,7 +8,7 @@ export async function snapshotMetrics(registry: Registry): Promise<MetricsSnapsh
 }
 
 /**
- * The metrics of several processes as if they were one's, in Prometheus' text format: each by its
+ * Merges the metrics of several processes into one text in Prometheus' format: each metric by its
  * `aggregator`.
  */
 export async function addUpMetrics(snapshots: readonly MetricsSnapshot[]): Promise<string> {

@@ -1,10 +1,10 @@
 import { collectDefaultMetrics, Counter, Registry } from 'prom-client'
 import { type CommonMetrics, createCommonMetrics } from './common-metrics.ts'
 
-/** The table of metrics of `sluice admin`. Labels come from closed lists. */
+/** The metrics of `sluice admin`. Labels come from closed lists. */
 export type AdminMetrics = ReturnType<typeof createAdminMetrics>
 
-/** `beside`: those of a worker in the same process, which they are added to. */
+/** Creates the metrics. `beside`: those of a worker in the same process, to which they are added. */
 export function createAdminMetrics(beside: CommonMetrics & { registry: Registry } = ownMetrics()) {
   const { registry } = beside
   return {
@@ -12,7 +12,7 @@ export function createAdminMetrics(beside: CommonMetrics & { registry: Registry 
     registry,
     requests: new Counter({
       name: 'sluice_admin_requests_total',
-      help: 'Requests to the admin API that were answered, by call and status. Many of status 401: somebody tries tokens, or has an old one.',
+      help: 'Requests to the admin API that were answered, by call and status. Many with status 401 mean that somebody guesses tokens or uses an old one.',
       labelNames: ['call', 'status'],
       registers: [registry],
     }),

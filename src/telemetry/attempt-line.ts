@@ -5,23 +5,26 @@ import type { Delivery } from '../pipeline/delivery.ts'
 import { PacedLines } from './paced-lines.ts'
 import { timeMember } from './time-member.ts'
 
-/** All lines about attempts are written here. */
+/** The writer of all log lines about attempts. */
 export type AttemptLog = {
-  /** One request of an attempt has its outcome. */
+  /** Logs the outcome of one request of an attempt. */
   add(delivery: Delivery, result: HookResult, durationMs: number): void
-  /** Writes what waits for its second. */
+  /** Writes the lines that wait for their second. */
   flush(): void
 }
 
-/** An attempt that has failed by an error. */
+/** The line of an attempt that failed by an error. */
 type ErrorLine = { destination: string; hook: string; outcome: OutcomeKind }
 
-/** A dead endpoint would else fill the log of those who have switched attempts off, since they are many. */
+/**
+ * The shortest interval between error lines of one hook. A dead endpoint would otherwise fill the log of
+ * operators who have switched attempts off because they are many.
+ */
 const errorEveryMs = 1_000
 
 /**
- * Logs one line an attempt. Without `logAttempts` only those that are an error, at most one line a second for
- * each hook and kind of error: the newest, with how many were left out.
+ * Creates a log with one line per attempt. Without `logAttempts` it logs only errors, at most one line per
+ * second for each hook and kind of error: the newest, with the number left out.
  */
 export function createAttemptLog({
   log,
@@ -80,7 +83,7 @@ export function createAttemptLog({
   return { add, flush: () => pacedErrors.flush() }
 }
 
-/** Gives what a line says of an outcome that is an error. */
+/** Returns the messages of outcomes that are errors. */
 function errorMessagesOf(timeoutMs: number): Partial<Record<OutcomeKind, string>> {
   return {
     timeout: `timeout: no response within ${timeoutMs} ms`,
@@ -101,7 +104,7 @@ function detailOf(outcome: Outcome): {
   return detail
 }
 
-/** What the line of an attempt tells that delivered. Never a body, a URL or a secret. */
+/** The values of a line about an attempt that delivered. Never a body, a URL or a secret. */
 export type AttemptLine = {
   destination: string
   hook: string
@@ -110,16 +113,16 @@ export type AttemptLine = {
   attempt: number
   status: number
   durationMs: number
-  /** Of a delivery that is traced. */
+  /** The id of the trace, if the delivery is traced. */
   traceId?: string | undefined
-  /** The replay that it came by; '' is none, and isn't told. */
+  /** The replay that sent the delivery; '' if none did, and then the line doesn't mention it. */
   replayJob: string
 }
 
 /**
- * Logs attempts that delivered: nearly all lines of a busy worker. The same line as
- * `log.info({ …, verdict: 'delivered', outcome: 'answer', … }, 'attempt')` for a third of its price, since
- * its members are always the same.
+ * Creates a log for attempts that delivered, which are nearly all lines of a busy worker. It writes the same
+ * line as `log.info({ …, verdict: 'delivered', outcome: 'answer', … }, 'attempt')` for a third of the cost,
+ * since its members are always the same.
  */
 export function createDeliveredLog(log: Logger): (line: AttemptLine) => void {
   if (!log.isLevelEnabled('info')) return () => undefined
@@ -136,7 +139,7 @@ export function createDeliveredLog(log: Logger): (line: AttemptLine) => void {
   }
 }
 
-/** Characters that JSON wants escaped, and lone surrogates, which have no UTF-8. */
+/** Characters that JSON requires to be escaped, and lone surrogates, which UTF-8 can't encode. */
 // oxlint-disable-next-line no-control-regex -- they are what is looked for
 const unsafe = /["\\\u0000-\u001f\ud800-\udfff]/
 

@@ -14,7 +14,7 @@ const syncOutcomes = [
   'sync_wrong_partition',
 ] as const satisfies readonly ('applied' | AudienceDeadReason)[]
 
-/** Counts what becomes of audiences and computed traits, and tells of what is rare. */
+/** Creates an observer that counts what becomes of audiences and computed traits, and logs what is rare. */
 export function createAudienceObserver({
   metrics,
   log,
@@ -42,7 +42,7 @@ export function createAudienceObserver({
     moved: ofChanges('moved'),
     space_disabled: ofChanges('space_disabled'),
   }
-  // An alert on what has not happened yet needs a series to look at.
+  // Creates the series with 0, since an alert needs a series even before the first event.
   for (const outcome of syncOutcomes) audienceSyncs.inc({ outcome }, 0)
   for (const outcome of ['joined', 'left', 'unchanged']) audienceSynced.inc({ outcome }, 0)
   const undelivered = memo((verdict: 'superseded' | 'suppressed') =>

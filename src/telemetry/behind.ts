@@ -1,14 +1,14 @@
 import type { Metrics } from './metrics.ts'
 
-/** What is read of the catalog. */
+/** The part of the catalog that is read here. */
 type Connections = {
   readonly sources: ReadonlyMap<string, { readonly kind: string }>
   readonly destinations: ReadonlyMap<string, { readonly sources: readonly string[] }>
 }
 
 /**
- * Shows which destinations of the catalog have missed a value of an audience or a computed trait of a space
- * that they have.
+ * Shows which destinations lack a value of an audience or computed trait, of a space that the catalog
+ * connects them to.
  */
 export function showBehind(
   { needsBackfill, perDestination }: Pick<Metrics, 'needsBackfill' | 'perDestination'>,

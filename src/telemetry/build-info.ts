@@ -2,23 +2,25 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
-/** What this program was made of. */
+/** The version of this program and the commit that it was built from. */
 export type BuildInfo = {
-  /** Of package.json. */
+  /** The version in package.json. */
   version: string
-  /** Twelve hex digits; with `-dirty` where files had been changed since. `unknown`, where nobody said. */
+  /**
+   * Twelve hex digits, with `-dirty` if files had changed since the commit. `unknown` without information.
+   */
   commit: string
-  /** When it was committed, ISO 8601 in UTC; `unknown`, where nobody said. */
+  /** The time of the commit, ISO 8601 in UTC; `unknown` without information. */
   date: string
 }
 
 export type Commit = Omit<BuildInfo, 'version'>
 
 const root = new URL('../../', import.meta.url)
-/** `npm run build` leaves it in `dist`. */
+/** The file that `npm run build` writes into `dist`. */
 const noted = new URL('../build.json', import.meta.url)
 
-/** Of a build what was noted then, in a checkout what git says: 20 ms. */
+/** Returns what the build noted. In a checkout it asks git, which takes 20 ms. */
 export function buildInfo(): BuildInfo {
   const { version } = readJson(new URL('package.json', root))
   if (existsSync(noted)) {
@@ -28,9 +30,9 @@ export function buildInfo(): BuildInfo {
   return { version: String(version), ...commitOf(root) }
 }
 
-/** The commit of a checkout; of another folder nothing is known. */
+/** Returns the commit of a checkout; unknown for any other folder. */
 export function commitOf(folder: URL): Commit {
-  // Else git would tell of the repository that the folder happens to lie in.
+  // Without this check, git would describe a repository that the folder happens to be in.
   if (!existsSync(new URL('.git', folder))) return unknown
   try {
     const cwd = fileURLToPath(folder)
@@ -41,12 +43,12 @@ export function commitOf(folder: URL): Commit {
   }
 }
 
-/** `0.1.0 (commit 0123456789ab of 2026-01-01T00:00:00Z)` */
+/** Describes a build, such as `0.1.0 (commit 0123456789ab of 2026-01-01T00:00:00Z)`. */
 export function describeBuild({ version, commit, date }: BuildInfo): string {
   return `${version} (commit ${commit} of ${date})`
 }
 
-/** Of an ISO time with an offset the same in UTC, to the second. */
+/** Converts an ISO time with an offset to UTC, to the second. */
 export function utc(time: string): string {
   return new Date(time).toISOString().replace('.000Z', 'Z')
 }

@@ -1,6 +1,6 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
 
-/** What a worker and a gateway both tell. In one process they share it. */
+/** The metrics that both a worker and a gateway have. In one process they share them. */
 export type CommonMetrics = ReturnType<typeof createCommonMetrics>
 
 export function createCommonMetrics(registry: Registry) {

@@ -3,7 +3,7 @@ import type { FirstSyncObserver, FirstSyncProgress } from '../backfill/first-syn
 import { memo } from './memo.ts'
 import type { Metrics } from './metrics.ts'
 
-/** Counts what destinations that are connected later are told, and tells of the begin and the end of that. */
+/** Creates an observer that counts what first syncs send, and logs their beginning and end. */
 export function createFirstSyncObserver({
   metrics: { firstSyncSent, perDestination },
   log,
@@ -46,7 +46,7 @@ export function createFirstSyncObserver({
   }
 }
 
-/** Shows what is under way, as far as this worker's units go. */
+/** Shows the first syncs under way in this worker's units. */
 export function showFirstSyncs(
   {
     firstSyncs,

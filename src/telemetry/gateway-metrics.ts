@@ -2,12 +2,15 @@ import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client'
 import { type CommonMetrics, createCommonMetrics } from './common-metrics.ts'
 import { TallyHistogram } from './metric-tally.ts'
 
-/** The gateway's table of metrics. Labels come from closed lists. */
+/** The metrics of the gateway. Labels come from closed lists. */
 export type GatewayMetrics = ReturnType<typeof createGatewayMetrics>
 
 const requestBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5]
 
-/** `beside`: those of a worker in the same process, which they are added to and read together with. */
+/**
+ * Creates the metrics. `beside`: those of a worker in the same process, to which they are added and with
+ * which they are read.
+ */
 export function createGatewayMetrics(beside: CommonMetrics & { registry: Registry } = ownMetrics()) {
   const { registry } = beside
   const { buildInfo, ready, faults, spans, catalogInfo, catalogRefused, destinations } = beside

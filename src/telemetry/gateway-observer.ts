@@ -3,12 +3,17 @@ import type { CallName, GatewayObserver } from '../gateway/gateway-events.ts'
 import type { GatewayMetrics } from './gateway-metrics.ts'
 import type { ObservedSeries } from './metric-tally.ts'
 
-/** One line for a source and a reason in this time, with how many messages it was. */
+/** The shortest interval between log lines of one source and reason. A line has the number of messages. */
 const tellEveryMs = 60_000
-/** Sources and reasons that are waited for; more are counted only. */
+/**
+ * The most pairs of source and reason whose interval is remembered. When there are more, all are forgotten.
+ */
 const maxReported = 1_000
 
-/** Turns what the gateway reports into metrics and log lines. Never logs a message or a key. */
+/**
+ * Creates an observer that turns the gateway's events into metrics and log lines. Never logs a message or a
+ * key.
+ */
 export function createGatewayObserver({
   metrics,
   log,
@@ -16,7 +21,7 @@ export function createGatewayObserver({
 }: {
   metrics: GatewayMetrics
   log: Logger
-  /** Milliseconds of a monotonic clock. */
+  /** Returns milliseconds of a monotonic clock. */
   now: () => number
 }): GatewayObserver {
   const seconds = new Map<CallName, ObservedSeries>()
@@ -31,7 +36,7 @@ export function createGatewayObserver({
     return series
   }
 
-  /** What is wrong is answered 200, and few clients read more of an answer: operators should hear of it. */
+  /** Logs left-out messages for operators. Their requests are answered 200, and few clients read further. */
   function tell(subject: string, count: number, write: (count: number) => void): void {
     const last = reported.get(subject)
     const nowMs = now()

@@ -1,19 +1,19 @@
 import { fastify, type FastifyReply } from 'fastify'
 import { Registry } from 'prom-client'
 
-/** Each may wait for other processes, but not for long: what asks is a probe. */
+/** The functions that answer probes. Each may wait for other processes, but not for long. */
 export type Probes = {
-  /** In Prometheus' text format, up to date; or in words why they can't be had. */
+  /** Returns the present metrics in Prometheus' text format, or why they can't be had. */
   metrics: () => Promise<{ ok: true; text: string } | { ok: false; reasons: readonly string[] }>
-  /** What of the process no longer answers, in words; nothing when all of it does. */
+  /** Returns which parts of the process no longer answer, in words; empty when all do. */
   notLive: () => Promise<readonly string[]>
-  /** What keeps the process from doing its work, in words; nothing when it is ready. */
+  /** Returns why the process can't do its work, in words; empty when it is ready. */
   notReady: () => Promise<readonly string[]>
 }
 
 /**
- * Serves `/metrics`, `/livez` (the event loop answers) and `/readyz` (200 when ready). Each is 503 with the
- * reasons, a line each, when it is not so. `port` 0 picks a free one.
+ * Serves `/metrics`, `/livez` (200 while the event loop answers) and `/readyz` (200 while ready). Otherwise
+ * each answers 503 with the reasons, one per line. `port` 0 picks a free one.
  */
 export async function serveTelemetry({
   probes,

@@ -1,7 +1,10 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client'
 import { createCommonMetrics } from './common-metrics.ts'
 
-/** What the index of the delivery log tells. `common`: what a worker beside it tells as well. */
+/**
+ * The metrics of the delivery log's index. `common`: those that a worker has as well; absent when it shares a
+ * registry.
+ */
 export type LogMetrics = ReturnType<typeof createLogMetrics>
 
 export function createLogMetrics(shared?: { registry: Registry }) {
@@ -23,13 +26,13 @@ export function createLogMetrics(shared?: { registry: Registry }) {
     }),
     behind: new Gauge({
       name: 'sluice_log_index_behind_seconds',
-      help: 'How far the index is behind the topic attempts: the age of what it has read last while there is more, 0 when it has all, -1 before it knows.',
+      help: 'How far the index is behind the topic attempts: the age of the last record that it read. 0 when it has all, -1 before it knows.',
       aggregator: 'max',
       registers,
     }),
     heldBytes: new Gauge({
       name: 'sluice_log_index_held_bytes',
-      help: 'What was read of the topic attempts and is not in the index yet.',
+      help: 'Bytes read from the topic attempts that are not in the index yet.',
       registers,
     }),
   }

@@ -5,26 +5,27 @@ import { timeMember } from './time-member.ts'
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
 
 /**
- * What a pipe takes as a whole (pipe(7), PIPE_BUF): lines of several processes on one pipe must not be mixed.
+ * The most bytes that a pipe takes atomically (pipe(7), PIPE_BUF). Lines of several processes on one pipe
+ * must not be mixed.
  */
 const sharedBlockBytes = 4 * 1024
-/** Where no one else writes. It fits into a pipe, of 64 KiB, several times. */
+/** The block size when no other process writes to the output. A pipe of 64 KiB holds several of them. */
 const ownBlockBytes = 16 * 1024
 const longestWaitMs = 250
 const standardOutput = 1
 
 /**
- * Logs JSON lines to standard output, written in blocks so that a line an attempt stays cheap; a block waits
- * at most a quarter of a second. `flush` before the process ends. `isShared`: other processes write to the
- * same output.
+ * Creates a logger that writes JSON lines to standard output. It writes them in blocks, so that a line per
+ * attempt stays cheap. A block waits at most a quarter of a second. Call `flush` before the process ends.
+ * `isShared`: other processes write to the same output.
  */
 export function createLogger({ level, isShared = false }: { level: LogLevel; isShared?: boolean }): {
   log: Logger
   flush: () => void
 } {
   const blockBytes = isShared && !isFile(standardOutput) ? sharedBlockBytes : ownBlockBytes
-  // Synchronous, as `process.stdout` is: a write to a pipe or a file takes less than its way through a thread
-  // and back.
+  // Writes synchronously, like `process.stdout`: writing to a pipe or a file takes less time than passing the
+  // block to a thread and back.
   const output = destination({ dest: standardOutput, sync: true, maxWrite: blockBytes })
   const blocks = new Blocks(output, blockBytes)
   const log = pino(
@@ -40,12 +41,14 @@ export function createLogger({ level, isShared = false }: { level: LogLevel; isS
   }
 }
 
-/** A file takes what one process writes as a whole, however long it is. */
+/** Returns true if a descriptor is a file. A file takes each write as a whole, however long it is. */
 function isFile(descriptor: number): boolean {
   return fstatSync(descriptor).isFile()
 }
 
-/** Collects lines: the stream below looks at all that it holds for each line that it is given. */
+/**
+ * Collects lines into blocks. The stream below would otherwise go through all that it holds for every line.
+ */
 class Blocks implements DestinationStream {
   readonly #output: DestinationStream
   readonly #maxBytes: number

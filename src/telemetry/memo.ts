@@ -1,4 +1,4 @@
-/** Remembers what `make` gave for the same word. */
+/** Returns a function that calls `make` once per word and remembers the result. */
 export function memo<W extends string, T>(make: (word: W) => T): (word: W) => T {
   const made = new Map<W, T>()
   return (word) => {

@@ -7,14 +7,14 @@ import {
 } from 'prom-client'
 
 /**
- * Metrics for what happens with every delivery. prom-client finds a series by its labels at each `inc` and
- * each `observe`, which costs 2 to 4 µs; here it is found once, counted in plain numbers, and read when
- * prom-client is.
+ * Metrics for events of every delivery. prom-client looks a series up by its labels at each `inc` and
+ * `observe`, which costs 2 to 4 µs. Here callers look it up once and count in plain numbers, which are read
+ * when prom-client is.
  */
 
-/** One series of a counter. */
+/** A series of a counter. */
 export class CountedSeries {
-  /** What prom-client has not been given yet. */
+  /** The part of the count that prom-client doesn't have yet. */
   unreported = 0
 
   inc(): void {
@@ -26,7 +26,7 @@ export class CountedSeries {
   }
 }
 
-/** A counter whose series are kept by those who count. */
+/** A counter whose callers keep its series. */
 export class TallyCounter<L extends string> {
   readonly #counter: Counter<L>
   readonly #series: { labels: LabelValues<L>; series: CountedSeries }[] = []
@@ -35,7 +35,10 @@ export class TallyCounter<L extends string> {
     this.#counter = new Counter({ ...configuration, collect: () => this.#tell() })
   }
 
-  /** The series with these labels. Keep it: each call makes a part of its own. */
+  /**
+   * Creates a series with these labels. Callers keep it: each call creates another one, and their counts are
+   * added.
+   */
   series(labels: LabelValues<L>): CountedSeries {
     const series = new CountedSeries()
     this.#series.push({ labels, series })
@@ -50,10 +53,12 @@ export class TallyCounter<L extends string> {
   }
 }
 
-/** One series of a histogram. */
+/** A series of a histogram. */
 export class ObservedSeries {
   readonly #bounds: readonly number[]
-  /** How many values fell between a bound and the one before; the last are above all. */
+  /**
+   * The number of values between each bound and the one before; the last entry counts those above all bounds.
+   */
   readonly counts: Float64Array
   sum = 0
 
@@ -71,7 +76,7 @@ export class ObservedSeries {
   }
 }
 
-/** A histogram whose series are kept by those who observe. */
+/** A histogram whose callers keep its series. */
 export class TallyHistogram<L extends string> extends Histogram<L> {
   readonly #configuration: HistogramConfiguration<L>
   readonly #bounds: readonly number[]
@@ -83,14 +88,14 @@ export class TallyHistogram<L extends string> extends Histogram<L> {
     this.#bounds = configuration.buckets
   }
 
-  /** The series with these labels. Ask for it once. */
+  /** Creates a series with these labels. Call it once for given labels. */
   series(labels: LabelValues<L>): ObservedSeries {
     const series = new ObservedSeries(this.#bounds)
     this.#series.push({ labels, series })
     return series
   }
 
-  /** What prom-client 15 asks a metric for: `get` and the text format are made of it. */
+  /** Returns the data from which prom-client 15 builds `get` and the text format. */
   async getForPromString(): Promise<object> {
     const { name, help } = this.#configuration
     const values = this.#series.flatMap(({ labels, series }) => this.#valuesOf(labels, series))

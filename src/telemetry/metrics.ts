@@ -4,10 +4,10 @@ import { TallyCounter, TallyHistogram } from './metric-tally.ts'
 import { noticeMetrics } from './notice-metrics.ts'
 
 /**
- * The worker's part of the one table of metrics; that of the gateway and what both tell lie beside it, and
- * `docs/metrics.md` is made of all. Labels come from closed lists, so a series count never grows with
- * customers; `perDestination` adds a destination label to the two counters that SREs ask it of. Where several
- * processes are read as one, values are added up, or go by `aggregator`.
+ * The metrics of the worker. Those of the gateway, and those of both, are in files beside this one, and
+ * `docs/metrics.md` is made from all. Labels come from closed lists, so the number of series never grows with
+ * customers. `perDestination` adds a destination label to those metrics for which SREs ask for it. When
+ * several processes are read as one, values are added up, or merged by `aggregator`.
  */
 export type Metrics = ReturnType<typeof createMetrics>
 
@@ -33,7 +33,7 @@ export function createMetrics({ perDestination }: { perDestination: boolean }) {
     }),
     notRouted: new Counter({
       name: 'sluice_not_routed_total',
-      help: 'Messages, or destinations of a message, for which no delivery was made, by reason.',
+      help: 'Messages, or single destinations of a message, that Sluice made no delivery for, by reason. destination_off and filtered_by_integrations count destinations, the other reasons messages.',
       labelNames: ['reason'],
       registers,
     }),
@@ -142,7 +142,7 @@ export function createMetrics({ perDestination }: { perDestination: boolean }) {
     }),
     openBreakers: new Gauge({
       name: 'sluice_open_breakers',
-      help: 'URLs whose breaker is open because most of their requests fail, in the process that has most of them. URLs without a request for 65 minutes are left out.',
+      help: 'URLs with an open breaker, because most of their requests fail. Of several processes: the highest count of one process, not the sum. URLs without a request for 65 minutes are left out.',
       aggregator: 'max',
       registers,
     }),
@@ -251,7 +251,7 @@ export function createMetrics({ perDestination }: { perDestination: boolean }) {
     }),
     truncations: new Counter({
       name: 'sluice_truncations_total',
-      help: 'How often the log of a partition turned out to be another one, or to end before the last record read, by topic (without the prefix).',
+      help: 'Times that the log of a partition was replaced by another one, or ended before the last record read (see kafka.onTruncation), by topic (without the prefix).',
       labelNames: ['topic'],
       registers,
     }),
@@ -288,7 +288,7 @@ export function createMetrics({ perDestination }: { perDestination: boolean }) {
     }),
     commitAge: new Gauge({
       name: 'sluice_commit_age_seconds',
-      help: 'Time since offsets were last committed, or last needed no commit.',
+      help: 'Time since everything settled was last known to be committed.',
       aggregator: 'max',
       registers,
     }),
@@ -393,7 +393,7 @@ function replayMetrics(registers: Registry[]) {
     }),
     replayFailures: new Counter({
       name: 'sluice_replay_failures_total',
-      help: 'Times that a replay came to nothing, since Kafka did not answer, and is tried again.',
+      help: 'Steps of replays that failed because Kafka did not answer. The worker tries again.',
       registers,
     }),
   }

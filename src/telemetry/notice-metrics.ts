@@ -1,6 +1,6 @@
 import { Counter, type Registry } from 'prom-client'
 
-/** What a worker tells of notices. */
+/** Creates the metrics of notices. */
 export function noticeMetrics(registers: Registry[]) {
   return {
     noticesSent: new Counter({

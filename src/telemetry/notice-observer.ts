@@ -3,7 +3,7 @@ import { noticeKinds } from '../notices/notice.ts'
 import type { NotifierObserver } from '../notices/notifier.ts'
 import type { Metrics } from './metrics.ts'
 
-/** Counts notices, and logs each. */
+/** Creates an observer that counts notices and logs each. */
 export function createNoticeObserver({
   metrics,
   log,

@@ -3,7 +3,8 @@ import type { Metrics } from './metrics.ts'
 type Partitions = Iterable<{ readonly topic: string; readonly oldestUnsettledMs: number }>
 
 /**
- * Shows of each topic when the oldest record that isn't settled was appended; nothing of one where none is.
+ * Shows for each topic when its oldest unsettled record was appended. A topic without unsettled records has
+ * no series.
  */
 export function showOldestUnsettled(
   { oldestUnsettled }: Pick<Metrics, 'oldestUnsettled'>,

@@ -1,11 +1,11 @@
-/** What is known of a key: when it may have its next line, and what has come since its last one. */
+/** The state of a key: when its next line may be written, and the lines since the last one. */
 type Pace<L> = { dueMs: number; newest: L | undefined; others: number }
 
 /**
- * Log lines that would come with each message of an endpoint that is down. The first of a key is written at
- * once, then at most one each `everyMs`: the newest, with `leftOut`, how many came beside it since the one
- * before. So each is written, or is counted by a line that follows within twice `everyMs`. A key of which
- * nothing comes is forgotten.
+ * Limits log lines that an endpoint that is down would cause with each message. The first line of a key is
+ * written at once, and later ones at most every `everyMs`: the newest, with the number of others since the
+ * last in `leftOut`. So each line is written, or counted by one that follows within twice `everyMs`. A key
+ * without new lines is forgotten.
  */
 export class PacedLines<L extends object> {
   readonly #write: (line: L & { leftOut?: number }) => void
@@ -28,7 +28,7 @@ export class PacedLines<L extends object> {
     this.#arm()
   }
 
-  /** Writes what waits. */
+  /** Writes the waiting lines. */
   flush(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined

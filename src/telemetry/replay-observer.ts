@@ -3,7 +3,7 @@ import type { RunnerObserver } from '../replay/runner.ts'
 import { describeSelection } from '../replay/selection.ts'
 import type { Metrics } from './metrics.ts'
 
-/** Counts what replays write, and tells of the begin and the end of each. */
+/** Creates an observer that counts what replays write, and logs the beginning and end of each. */
 export function createReplayObserver({
   metrics,
   log,

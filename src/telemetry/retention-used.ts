@@ -3,8 +3,8 @@ import type { Metrics } from './metrics.ts'
 type Partitions = Iterable<{ readonly topic: string; readonly oldestUnsettledMs: number }>
 
 /**
- * Shows how near each topic is to dropping a record that isn't settled. `retentions`: what it keeps a record
- * for, in milliseconds.
+ * Shows how near each topic is to dropping an unsettled record. `retentions`: how long topics keep a record,
+ * in milliseconds.
  */
 export function showRetentionUsed(
   { retentionUsed }: Pick<Metrics, 'retentionUsed'>,

@@ -1,12 +1,12 @@
 import type { CommonMetrics } from './common-metrics.ts'
 
-/** What is read of the catalog. */
+/** The part of the catalog that is read here. */
 type Shown = {
   readonly version: string
   readonly destinations: ReadonlyMap<string, { readonly state: 'on' | 'off' | 'paused' }>
 }
 
-/** Shows which version is in force, and what it has. */
+/** Shows the version in force, and its destinations. */
 export function showCatalog(
   { catalogInfo, catalogRefused, destinations }: CommonMetrics,
   catalog: Shown,

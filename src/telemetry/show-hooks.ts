@@ -3,7 +3,7 @@ import type { Metrics } from './metrics.ts'
 /** A URL whose breaker is open. */
 type OpenHook = { readonly destinationId: string; readonly hookId: string; readonly openForMs: number }
 
-/** Shows which URLs fail, and for how long the first of them has. */
+/** Shows how many URLs have an open breaker, and how long the longest-open one has been open. */
 export function showOpenHooks(
   {
     openBreakers,

@@ -2,8 +2,8 @@ let lastMs = 0
 let lastMember = ''
 
 /**
- * `,"time":"…"` in ISO 8601, for a log line. Spelling a date costs more than a line: those of one millisecond
- * share it.
+ * Returns `,"time":"…"` in ISO 8601 for a log line. Formatting a date costs more than the rest of a line, so
+ * lines of the same millisecond share it.
  */
 export function timeMember(): string {
   const nowMs = Date.now()

@@ -21,9 +21,9 @@ import { PacedLines } from './paced-lines.ts'
 import type { ObservedSeries } from './metric-tally.ts'
 
 /**
- * Turns what the pipeline reports into metrics and log lines: of each attempt one, or of errors alone
- * (`attempt-line.ts`). `flush` writes what waits, since a line like it was written just before. Never logs a
- * body or a secret.
+ * Creates an observer that turns the pipeline's events into metrics and log lines: one line per attempt, or
+ * only errors (`attempt-line.ts`). `flush` writes the lines that wait because a similar one was written just
+ * before. Never logs a body or a secret.
  */
 export function createObserver({
   metrics,
@@ -61,7 +61,7 @@ export function createObserver({
   )
   const delivered = deliveries('delivered')
   const attemptLog = createAttemptLog({ log, logAttempts, timeoutMs })
-  // So that a first one is seen as a rise.
+  // Creates the series with 0, so that the first omission shows as a rise.
   if (!perDestination) for (const reason of omitReasons) metrics.hooksOmitted.inc({ reason }, 0)
   const omissions = new PacedLines<OmissionLine>({
     write: (line) => log.warn(line, omissionMessage),
@@ -74,7 +74,7 @@ export function createObserver({
 
   function attempted(delivery: Delivery, result: HookResult, durationMs: number): void {
     const { outcome, verdict } = result
-    // Nothing was sent: that was no attempt. The proxy's own metrics count it.
+    // When the proxy fails nothing is sent, so it isn't an attempt. The proxy's own metrics count it.
     if (outcome.kind !== 'proxy') {
       const series = attemptSeries(outcome.kind)
       series.seconds.observe(durationMs / 1000)
@@ -164,10 +164,10 @@ type OmissionLine = { destination: string; hook: string; reason: OmitReason; mes
 
 const omissionMessage =
   'this URL never gets the message, which another URL of its destination took: it fails or asked for a pause, and had no turn in time'
-/** One line for each URL and reason. */
+/** The shortest interval between lines of one URL and reason. */
 const omissionEveryMs = 10_000
 
-/** Of an id of the catalog. What somebody else has sent may be longer. */
+/** The longest id of a source in the catalog. The id that somebody else sent may be longer. */
 const maxIdCharacters = 100
 
 type StatusClass = 'none' | '1xx' | '2xx' | '3xx' | '4xx' | '5xx' | 'other'

@@ -7,10 +7,10 @@ import { QueryFailedError } from '../log-query.ts'
 import type { Asked } from './query-sql.ts'
 
 export type ClickHouseAccess = {
-  /** Such as `https://host:8443`. */
+  /** The address of the server, such as `https://host:8443`. */
   readonly url: string
   readonly user: string
-  /** Read for each request: a renewed password needs no restart. */
+  /** Returns the password. Called for each request, so that a renewed password needs no restart. */
   readonly password: () => string | undefined
   /** Certificate authorities to trust, in PEM; `undefined`: those that Node trusts. */
   readonly ca: readonly string[] | undefined
@@ -18,27 +18,28 @@ export type ClickHouseAccess = {
 }
 
 /**
- * A server, or a cluster behind one address. All of it rejects with a `QueryFailedError` that says what is
- * wrong.
+ * A ClickHouse server, or a cluster behind one address. All methods reject with a `QueryFailedError` that
+ * says what is wrong.
  */
 export type ClickHouse = {
-  /** Rows as arrays of their values. Numbers of 64 bits may be texts. */
+  /** Runs a query. Returns rows as arrays of their values. Numbers of 64 bits may be texts. */
   rows(asked: Asked, signal?: AbortSignal): Promise<readonly (readonly unknown[])[]>
   /** Inserts bytes in the format RowBinary, in one request. */
   insert(into: string, bytes: Uint8Array): Promise<void>
-  /** Runs what gives no rows. */
+  /** Runs a statement that returns no rows. */
   run(asked: Asked): Promise<void>
   close(): Promise<void>
 }
 
 const maxSockets = 10
-/** Below the three seconds after which older servers close an idle connection. */
+/** The time after which an idle connection is closed. Older servers close theirs after three seconds. */
 const idleMs = 2_000
 
 const insertSettings = {
-  // A rebuild reads many days at once, and each is a partition of the table.
+  // A rebuild inserts many days at once, and each day is a partition of the table.
   max_partitions_per_insert_block: '0',
-  // Whatever the profile of the user has: once it is answered the rows are stored, and positions may follow.
+  // Overrides the user's profile: once the insert is answered, the rows must be stored, because positions
+  // follow then.
   async_insert: 0,
 } as const
 
@@ -57,7 +58,7 @@ export function connectClickHouse(access: ClickHouseAccess): ClickHouse {
     keep_alive: { enabled: true, idle_socket_ttl: idleMs },
     log: { level: ClickHouseLogLevel.OFF },
   })
-  /** Whoever doesn't wait any more costs the server nothing either. */
+  /** Settings that stop a query on the server once its client no longer waits. */
   const settings = {
     max_execution_time: Math.ceil(timeoutMs / 1_000),
     cancel_http_readonly_queries_on_client_close: 1,

@@ -24,20 +24,20 @@ import type { Tables } from './tables.ts'
 export type ClickHouseQueryOptions = {
   readonly clickHouse: ClickHouse
   readonly tables: Tables
-  /** How far the index is behind the topic, in milliseconds; -1 where that isn't known. */
+  /** Returns how far the index is behind the topic, in milliseconds; -1 when that isn't known. */
   readonly behindMs: () => number
 }
 
-/** Of one message. */
+/** The most records returned for one message. */
 const maxFound = 10_000
 /**
- * Without a destination, a message or a user the newest time is looked at first, and then ever longer ones
- * before it.
+ * The first time span of a query without a destination, message or user. It reads the newest span first, and
+ * then ever longer ones before it.
  */
 const firstSpanMs = 3_600_000
 const spanGrowth = 8
 
-/** Asks the tables of the delivery log. Closing it closes the connections that it was given. */
+/** Opens queries of the delivery log's tables. Closing them closes the given connections. */
 export function openClickHouseQuery(options: ClickHouseQueryOptions): LogQuery {
   return new ClickHouseQuery(options)
 }
@@ -137,7 +137,7 @@ class ClickHouseQuery implements LogQuery {
   }
 }
 
-/** Its rows lie together. */
+/** Returns true if the rows of a filter are stored together. */
 function isNarrow({ destination, messageId, user }: LogFilter): boolean {
   return destination !== undefined || messageId !== undefined || user !== undefined
 }

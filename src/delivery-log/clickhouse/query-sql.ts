@@ -1,12 +1,12 @@
 import { BadCursorError, type LogFilter } from '../log-query.ts'
 import { type ColumnName, columns, hashSql, quoted, rowKey, type Tables } from './tables.ts'
 
-/** What is asked of ClickHouse. Pure. */
+/** The queries for ClickHouse. Pure. */
 
-/** `params`: the values of what stands in braces. */
+/** A query. `params`: the values of its names in braces. */
 export type Asked = { readonly sql: string; readonly params: Readonly<Record<string, unknown>> }
 
-/** A row that was the last of its page: its values of `rowKey`. */
+/** The place of the last row of a page: its values of `rowKey`. */
 export type RowPlace = {
   readonly atMs: number
   readonly unit: number
@@ -14,14 +14,15 @@ export type RowPlace = {
   readonly number: number
 }
 
-/** Behind each time that ClickHouse knows. */
+/** A time later than any that ClickHouse can store. */
 const endOfTimeMs = 10_413_791_999_999
 const order = rowKey.map((name) => `${name} DESC`).join(', ')
 const everyColumn = columns.map(([name]) => (name === 'at' ? 'toUnixTimestamp64Milli(at)' : name)).join(', ')
 
 /**
- * The newest rows that fulfil the filter, behind a place. A row that was written a second time is left out as
- * it comes, so nothing has to be read that isn't answered: rows of a destination lie in this order.
+ * Returns the query for the newest rows of a filter, after a place. Rows that were written twice are dropped
+ * while they are read. So the query reads no more rows than it returns: rows of a destination are stored in
+ * this order.
  */
 export function pageSql(
   tables: Tables,
@@ -42,7 +43,10 @@ export function pageSql(
   }
 }
 
-/** Rows that were written twice count once: FINAL reads the key of each row for that. */
+/**
+ * Returns the query for counts per minute. FINAL makes rows that were written twice count once; it reads the
+ * key of each row.
+ */
 export function countsSql(tables: Tables, filter: LogFilter): Asked {
   const where = conditionsOf(tables, filter)
   return {
@@ -59,7 +63,7 @@ export function percentilesSql(tables: Tables, filter: LogFilter): Asked {
   }
 }
 
-/** What is in the log: answered from what ClickHouse knows of its parts. */
+/** Returns the query for the extent of the log. ClickHouse answers it from the metadata of its parts. */
 export function statusSql(tables: Tables): Asked {
   return {
     sql: `SELECT toUnixTimestamp64Milli(min(at)), toUnixTimestamp64Milli(max(at)), count() FROM ${quoted(tables, tables.attempts)}`,
@@ -67,13 +71,13 @@ export function statusSql(tables: Tables): Asked {
   }
 }
 
-/** In milliseconds, by tenths of them. */
+/** Returns the expression for a percentile in milliseconds, in steps of a tenth. */
 function percentileSql(share: number): string {
   return `quantileExactWeighted(${share})(intDiv(duration_us, 100), weight) / 10`
 }
 
 const minuteSql = 'toUnixTimestamp(toStartOfMinute(at))'
-/** A row and what repeats it have the same time, so they are of the same day. */
+/** Makes FINAL work within each day: a row and its repeat have the same time, and so the same day. */
 const settingsOfFinal = 'SETTINGS do_not_merge_across_partitions_select_final = 1'
 
 class Conditions {
@@ -115,7 +119,10 @@ function conditionsOf(tables: Tables, filter: LogFilter): Conditions {
   return where
 }
 
-/** Rows lie by destination and time: where those of a message or a user are the table of keys says. */
+/**
+ * Returns a condition by the table of keys. Rows are sorted by destination and time, and this table says
+ * where the rows of a message or a user are.
+ */
 function keysSql(tables: Tables, hash: string, time: readonly string[]): string {
   const key = ['destination', ...rowKey] satisfies ColumnName[]
   const where = [`hash = ${hash}`, ...time].join(' AND ')
@@ -140,7 +147,7 @@ export function cursorOf({ atMs, unit, offset, number }: RowPlace): string {
   return Buffer.from(`${atMs}.${unit}.${offset}.${number}`).toString('base64url')
 }
 
-/** Throws a `BadCursorError`. */
+/** Decodes a cursor. Throws a `BadCursorError`. */
 export function placeOf(cursor: string): RowPlace {
   const match = /^(\d{1,14})\.(\d{1,10})\.(\d{1,16})\.(\d{1,10})$/.exec(
     Buffer.from(cursor, 'base64url').toString(),

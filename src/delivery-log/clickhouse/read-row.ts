@@ -6,7 +6,7 @@ export type ReadRow = { readonly record: LogRecord; readonly place: RowPlace }
 
 const indexes = new Map<ColumnName, number>(columns.map(([name], index) => [name, index]))
 
-/** A row as `pageSql` asks for it. */
+/** Decodes a row of `pageSql`. */
 export function readRow(row: readonly unknown[]): ReadRow {
   const text = (name: ColumnName): string => String(row[indexes.get(name) ?? -1])
   const int = (name: ColumnName): number => Number(row[indexes.get(name) ?? -1])
@@ -44,7 +44,9 @@ export function readRow(row: readonly unknown[]): ReadRow {
   return { record, place: { atMs, unit: record.unit, offset: int('offset'), number: int('number') } }
 }
 
-/** Words of a later version are taken for the first, as those of a block are. */
+/**
+ * Returns a kind by its word. A word that only a later version knows becomes the first one, as in a block.
+ */
 export function kindIn(word: unknown): LogKind {
   return wordIn(logKinds, word, 'attempted')
 }

@@ -1,11 +1,11 @@
 import { type BlockReader, kindOf, outcomeOf, verdictOf } from '../block-reader.ts'
 
 const initialBytes = 256 * 1024
-/** All that a row has beside its texts. */
+/** An upper limit for the bytes of a row without its texts. */
 const fixedBytes = 160
 
 /**
- * Rows in ClickHouse's format RowBinary, in the order of `columns`, in a buffer that stays. Source:
+ * Writes rows in ClickHouse's format RowBinary, in the order of `columns`, into a reused buffer. Source:
  * https://clickhouse.com/docs/interfaces/formats/RowBinary
  */
 export class RowWriter {
@@ -13,7 +13,7 @@ export class RowWriter {
   #at = 0
   rows = 0
 
-  /** What was added; the next `clear` makes room for others in the same memory. */
+  /** The rows added so far. After the next `clear`, others overwrite the same memory. */
   get bytes(): Buffer {
     return this.#bytes.subarray(0, this.#at)
   }
@@ -23,7 +23,7 @@ export class RowWriter {
     this.rows = 0
   }
 
-  /** Adds what the reader stands at: the state `number` of the block at this offset. */
+  /** Adds the reader's current record: the one of index `number` in the block at this offset. */
   add(
     reader: BlockReader,
     { atMs, unit, offset, number }: { atMs: number; unit: number; offset: number; number: number },
@@ -82,7 +82,7 @@ export class RowWriter {
     this.#at = this.#bytes.writeUInt32LE(value >>> 0, this.#at)
   }
 
-  /** In two's complement. */
+  /** Writes an integer of 64 bits in two's complement. */
   #int64(value: number): void {
     this.#int32(value % 2 ** 32)
     this.#int32(Math.floor(value / 2 ** 32))
@@ -112,7 +112,7 @@ export class RowWriter {
   }
 }
 
-/** How far of the topic a partition is, as the table of positions has it. */
+/** The position of a partition in the topic, as the table of positions stores it. */
 export type WrittenPosition = {
   readonly partition: number
   readonly next: number
@@ -120,7 +120,7 @@ export type WrittenPosition = {
   readonly writtenAtMs: number
 }
 
-/** Rows of the table of positions, in the same format: `partition`, `next`, `topic_id`, `written_at`. */
+/** Encodes rows of the table of positions in RowBinary: `partition`, `next`, `topic_id`, `written_at`. */
 export function positionRows(positions: readonly WrittenPosition[]): Buffer {
   return Buffer.concat(
     positions.map(({ partition, next, topicId, writtenAtMs }) => {

@@ -12,23 +12,23 @@ export type ClickHouseIndexingOptions = IndexingEvents & {
   readonly log: Record<'info' | 'warn', (fields: object, message: string) => void>
 }
 
-/** The tables are not there, or lack a column: the message names what is missing. */
+/** Thrown when the tables don't exist, or lack a column. The message names what is missing. */
 class MissingTablesError extends Error {
   override readonly name = 'MissingTablesError'
 }
 
 /**
- * What waits so long, in milliseconds, is inserted, or so many rows: each insert makes files that ClickHouse
- * has to merge.
+ * How often waiting rows are inserted, in milliseconds; `insertRows` of them are inserted at once. Inserts
+ * are large because each creates files that ClickHouse has to merge.
  */
 const insertEveryMs = 1_000
 const insertRows = 100_000
 const firstPauseMs = 500
 const longestPauseMs = 15_000
-/** What the last insert may take at the end: the topic has what it would have inserted. */
+/** How long the last insert may take at the stop. The topic still has what it would have inserted. */
 const stopWithinMs = 5_000
 
-/** What is inserted together, and how far of the topic that is. */
+/** Rows that are inserted together, with the positions in the topic that they reach. */
 type Batch = {
   readonly rows: RowWriter
   readonly next: Map<number, number>
@@ -38,9 +38,9 @@ type Batch = {
 }
 
 /**
- * Inserts what comes of the topic. Positions are written behind the rows before them: after a crash some rows
- * are inserted again, with the same key, and none is missing. While ClickHouse doesn't answer the same batch
- * is inserted again and again, and the topic waits.
+ * Inserts the records of the topic. Positions are written after the rows that they cover, so a crash makes
+ * some rows be inserted again, with the same key, but loses none. While ClickHouse doesn't answer, the same
+ * batch is inserted again and again, and the topic waits.
  */
 export async function startClickHouseIndexing(options: ClickHouseIndexingOptions): Promise<Indexing> {
   await checkTables(options)
@@ -126,7 +126,7 @@ class Inserting implements Indexing {
     batch.next.set(partition, offset + 1)
   }
 
-  /** Inserts what there is, unless an insert is under way: then the next one takes it. */
+  /** Inserts the waiting rows. If an insert is under way, the next one takes them. */
   #insert(): void {
     const { next } = this.#filling
     if (this.#spare === undefined || next.size === 0) return

@@ -1,18 +1,18 @@
-/** The tables of the delivery log in ClickHouse. Pure. */
+/** The names of the delivery log's tables in ClickHouse. Pure. */
 
 export type Tables = {
   readonly database: string
-  /** A row for each state of a delivery. */
+  /** The table with a row for each state of a delivery. */
   readonly attempts: string
-  /** Where the rows of a message and of a user are. */
+  /** The table that says where the rows of a message and of a user are. */
   readonly keys: string
-  /** Fills it. */
+  /** The view that fills the table of keys. */
   readonly keysView: string
-  /** How far of the topic is in the others. */
+  /** The table of the positions up to which the topic is in the other tables. */
   readonly positions: string
 }
 
-/** The names for a topic: `sluice.attempts` has the table `sluice_attempts`. */
+/** Returns the names for a topic: `sluice.attempts` has the table `sluice_attempts`. */
 export function tablesOf(database: string, topic: string): Tables {
   const name = topic.replaceAll(/[^A-Za-z0-9_]/g, '_')
   return {
@@ -24,12 +24,12 @@ export function tablesOf(database: string, topic: string): Tables {
   }
 }
 
-/** As it is written in SQL, with its database. */
+/** Returns the name of a table in SQL, with its database. */
 export function quoted({ database }: Tables, table: string): string {
   return `\`${database}\`.\`${table}\``
 }
 
-/** The columns of a row in the order in which rows are written, by their types. */
+/** The columns of a row with their types, in the order in which rows are written. */
 export const columns = [
   ['destination', 'LowCardinality(String)'],
   ['at', "DateTime64(3, 'UTC')"],
@@ -62,8 +62,8 @@ export const columns = [
 export type ColumnName = (typeof columns)[number][0]
 
 /**
- * What tells a row from all others, behind its destination: the block of the topic that it came with, and its
- * place in it.
+ * The columns that identify a row of a destination: its time, the block of the topic that it came with, and
+ * its place in that block.
  */
 export const rowKey = ['at', 'unit', 'offset', 'number'] as const satisfies readonly ColumnName[]
 
@@ -80,9 +80,7 @@ const codecs: Readonly<Partial<Record<ColumnName, string>>> = {
   answer: 'ZSTD(1)',
 }
 
-/**
- * What makes the tables and leaves those that are there, and then what gives them the retention that is set.
- */
+/** Returns the statements that create missing tables, and then set the configured retention. */
 export function ddl(tables: Tables, keptMs: number): readonly string[] {
   const ttl = `toDateTime(at) + INTERVAL ${Math.ceil(keptMs / 1_000)} SECOND`
   const { attempts, keys } = tables
@@ -143,7 +141,7 @@ SELECT
 FROM ${quoted(tables, tables.attempts)}`
 }
 
-/** By which the rows of a message or a user are found. */
+/** Returns the expression for the hash by which the rows of a message or a user are found. */
 export function hashSql(what: 'message' | 'user', value: string): string {
   return `sipHash64('${what}', ${value})`
 }

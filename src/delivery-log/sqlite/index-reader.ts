@@ -13,16 +13,16 @@ import { slotPath, slotsIn } from './log-files.ts'
 import { msOfBucket, slotMs, slotOf } from './row.ts'
 import { type Found, type IdRange, SlotReader } from './slot-reader.ts'
 
-/** New files are looked for no more often. */
+/** The shortest interval between two listings of the folder's files. */
 const lookEveryMs = 500
 
 /**
- * A question that is answered in steps, each of which reads the file of one slot: others are answered between
- * them, and it can be given up.
+ * A question that is answered in steps, each of which reads the file of one slot. Other questions are
+ * answered between steps, and a question can be abandoned.
  */
 export type Steps<T> = Generator<undefined, T, undefined>
 
-/** Asks the files of an index, which somebody else may be writing. */
+/** Reads the files of an index, while another thread or process may be writing them. */
 export class IndexReader {
   readonly #folder: string
   readonly #readers = new Map<number, SlotReader>()
@@ -96,7 +96,7 @@ export class IndexReader {
     this.#readers.clear()
   }
 
-  /** From the newest on, or from behind a place on. */
+  /** Returns matching records from the newest on, or from the one after a place. */
   *#newest(
     filter: LogFilter,
     place: SlotPlace | undefined,
@@ -133,7 +133,9 @@ export class IndexReader {
     }
   }
 
-  /** `undefined` where the file is gone, or isn't made yet. */
+  /**
+   * Calls `ask` with the reader of a slot. Returns `undefined` if the slot's file is gone or not created yet.
+   */
   #with<T>(slot: number, ask: (reader: SlotReader) => T): T | undefined {
     try {
       let reader = this.#readers.get(slot)
@@ -164,7 +166,7 @@ export class IndexReader {
   }
 }
 
-/** Answers a question at once, for those who have nothing else to do. */
+/** Answers a question in one go, for callers that have nothing else to do. */
 export function answerNow<T>(steps: Steps<T>): T {
   for (;;) {
     const { done, value } = steps.next()
@@ -172,15 +174,15 @@ export function answerNow<T>(steps: Steps<T>): T {
   }
 }
 
-/** Whether the file of a slot may have something of a time. */
+/** Returns true if the file of a slot may have records of a time range. */
 function isWithin(slot: number, { fromMs, toMs }: Pick<LogFilter, 'fromMs' | 'toMs'>): boolean {
   return slot >= slotOf(fromMs) && slot * slotMs < toMs
 }
 
-/** Of one message. */
+/** The most records returned for one message. */
 const maxFound = 10_000
 
-/** A row that was the last of its page. */
+/** The place of the last row of a page. */
 type SlotPlace = { readonly slot: number; readonly id: number }
 
 function cursorOf(slot: number, id: number): string {
@@ -207,7 +209,7 @@ function percentilesOf(buckets: ReadonlyMap<number, number>): Omit<MinutePercent
   return { count, p50Ms: at(0.5), p95Ms: at(0.95), p99Ms: at(0.99) }
 }
 
-/** Its tables are just being made. */
+/** Returns true if the error means that the file's tables aren't created yet. */
 function isUnmade(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('no such table')
 }

@@ -3,17 +3,17 @@ import { BadCursorError, isQueryFault, type LogFilter } from '../log-query.ts'
 import { IndexReader, type Steps } from './index-reader.ts'
 import { IndexWriter } from './index-writer.ts'
 
-/** This module, to be run as a thread: as .ts from the sources, as .js after a build. */
+/** The URL of this module, to be run as a thread: .ts from the sources, .js after a build. */
 export const indexThreadUrl = new URL(import.meta.url)
 
-/** What a thread is told at its start: one writes, others read what that one has written. */
+/** The data of a thread. One thread writes; others read what it has written. */
 export type IndexThreadData = {
   readonly indexThread: 'write' | 'read'
   readonly folder: string
   readonly keptMs: number
 }
 
-/** To the thread that writes. Values lie one behind the other in `bytes`. */
+/** An order to the thread that writes. The values of blocks follow each other in `bytes`. */
 export type WriteOrder =
   | {
       readonly order: 'add'
@@ -37,7 +37,7 @@ export type WriteReport =
         position: { next: number; topicId: string },
       ])[]
     }
-  /** So many bytes of values have been taken. */
+  /** The thread has taken this many bytes of values. */
   | { readonly report: 'taken'; readonly bytes: number }
   | {
       readonly report: 'indexed'
@@ -56,7 +56,7 @@ export type ReadOrder = { readonly id: number } & (
     }
   | { readonly ask: 'counts' | 'percentiles'; readonly filter: LogFilter }
   | { readonly ask: 'status' }
-  /** Nobody waits any more for the answer to the question of this id. */
+  /** Abandons the question of this id, since nobody waits for its answer. */
   | { readonly ask: 'nothing' }
 )
 
@@ -65,14 +65,14 @@ export type ReadReport = { readonly id: number } & (
   | { readonly error: string; readonly why: 'bad_cursor' | 'own_fault' | 'unavailable' }
 )
 
-/** What waits so long is written, or so many rows. */
+/** How often waiting rows are committed, in milliseconds; `commitRows` of them are committed at once. */
 const commitEveryMs = 500
 const commitRows = 20_000
 const tendEveryMs = 30_000
-/** Questions that take turns: each holds what it has found so far. */
+/** How many questions take turns. Each holds in memory what it has found so far. */
 const questionsAtOnce = 8
 
-/** Only in a thread: elsewhere the module is imported for its URL. */
+/** Runs only in a thread. Elsewhere the module is imported for its URL. */
 if (isThreadData(workerData)) {
   if (workerData.indexThread === 'write') runWriter(workerData)
   else runReader(workerData)
@@ -121,7 +121,7 @@ function runReader({ folder }: IndexThreadData): void {
   const reader = new IndexReader(folder)
   const questions: { readonly id: number; readonly steps: Steps<unknown> }[] = []
   let isAnswering = false
-  /** Does one step of the question whose turn it is. What comes meanwhile is heard between two of them. */
+  /** Does one step of the next question. Orders are received between two steps. */
   function takeTurn(): void {
     const question = questions.shift()
     isAnswering = question !== undefined

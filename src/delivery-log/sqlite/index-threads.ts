@@ -20,11 +20,11 @@ import {
 export type IndexingOptions = IndexingEvents & {
   readonly folder: string
   readonly keptMs: number
-  /** The thread has ended, and nothing is indexed any more. */
+  /** Called when the thread has ended, and nothing is indexed any more. */
   readonly onFailed: (error: Error) => void
 }
 
-/** Writes an index in a thread of its own, so that nothing here waits for a disk. */
+/** Starts to write an index in a thread of its own, so that this thread never waits for a disk. */
 export async function startIndexing(options: IndexingOptions): Promise<Indexing> {
   const { folder, keptMs, onIndexed, onTaken, onFailed } = options
   const data: IndexThreadData = { indexThread: 'write', folder, keptMs }
@@ -86,11 +86,11 @@ export async function startIndexing(options: IndexingOptions): Promise<Indexing>
 
 export type IndexQueryOptions = {
   readonly folder: string
-  /** How far the index is behind its topic, in milliseconds; -1 where that isn't known. */
+  /** Returns how far the index is behind its topic, in milliseconds; -1 when that isn't known. */
   readonly behindMs: () => number
-  /** What the thread may hold of answers, in MiB: a question that needs more is rejected. */
+  /** The heap limit of the thread, in MiB. A question that needs more is rejected. */
   readonly mostHeapMb?: number
-  /** Within so many milliseconds a question is answered, or rejected. */
+  /** The time limit of a question, in milliseconds. After it the question is rejected. */
   readonly mostMs?: number
 }
 
@@ -98,8 +98,8 @@ const defaultHeapMb = 256
 const defaultMostMs = 10_000
 
 /**
- * Asks an index in a thread of its own. A thread that ends rejects what was asked of it, and the next
- * question starts another: no question waits for a thread that is gone.
+ * Opens queries of an index in a thread of its own. When the thread ends, its open questions are rejected,
+ * and the next question starts another thread.
  */
 export function openIndexQuery({
   folder,
@@ -143,11 +143,11 @@ type ReadingThreadOptions = {
   readonly folder: string
   readonly mostHeapMb: number
   readonly mostMs: number
-  /** Called once, when the thread answers no more. */
+  /** Called once, when the thread answers no more questions. */
   readonly onEnded: (thread: ReadingThread) => void
 }
 
-/** A thread that answers questions, and the questions that it has not answered yet. */
+/** A thread that answers questions, with its unanswered questions. */
 class ReadingThread {
   readonly #options: ReadingThreadOptions
   readonly #thread: Worker
@@ -167,7 +167,10 @@ class ReadingThread {
     )
   }
 
-  /** Rejects when the answer takes too long, or nobody waits for it: the thread gives it up then. */
+  /**
+   * Asks the thread a question. Rejects when the answer takes too long or nobody waits for it; the thread
+   * then abandons it.
+   */
   async ask<T>(order: Unnumbered<ReadOrder>, { signal }: Asking = {}): Promise<T> {
     signal?.throwIfAborted()
     const asked = Promise.withResolvers<unknown>()
@@ -192,7 +195,7 @@ class ReadingThread {
     }
   }
 
-  /** Ends the thread; what it was asked is rejected. */
+  /** Ends the thread. Its open questions are rejected. */
   async stop(): Promise<void> {
     await this.#thread.terminate()
   }

@@ -10,39 +10,39 @@ import { generationsIn, isBefore, type Position, SlotWriter } from './slot-write
 export type IndexWriterOptions = {
   readonly folder: string
   readonly keptMs: number
-  /** Epoch milliseconds. */
+  /** Returns epoch milliseconds. */
   readonly now: () => number
-  /** Waits until what was committed to slots is on the disk. Absent: as `syncSlots` does. */
+  /** Waits until rows committed to slots are on the disk. Absent: `syncSlots`. */
   readonly sync?: (folder: string, slots: Iterable<number>) => void
 }
 
-/** A value of a record of the topic. */
+/** The value of a record of the topic. */
 export type IndexedBlock = {
   readonly partition: number
   readonly offset: number
-  /** When it was appended, in epoch milliseconds. */
+  /** The time of its append, in epoch milliseconds. */
   readonly timestampMs: number
   readonly value: Buffer
 }
 
-/** What became of the blocks of a commit. */
+/** The result of a commit. */
 export type Indexed = { readonly rows: number; readonly unreadable: number; readonly expired: number }
 
-/** A slot that nothing came for so long is closed. */
+/** How long a slot may get no records before it is closed. */
 const closedAfterMs = 10 * 60_000
-/** Each has a cache of its own. */
+/** The most open slots. Each has a cache of its own. */
 const maxOpenSlots = 6
-/** Slots are synced, and positions written, no more often: a disk takes milliseconds for it. */
+/** The shortest interval between syncs of slots and writes of positions. Each takes a disk milliseconds. */
 const syncEveryMs = 5_000
 
 /**
- * The files of the index: one for each hour, and `positions.sqlite`, which says from where on the topic is
- * still to be read. Each file says itself how far of the topic is in it, in the same transaction: a block
- * that comes again after a crash adds nothing to those that have it. So files are a cache: without them all
- * is read again.
+ * Writes the files of the index: one for each hour, and `positions.sqlite`, which has the offsets from which
+ * the topic must still be read. Each file also has its own position in the topic, written in the same
+ * transaction as its rows. So a block that is read again after a crash adds nothing to files that have it
+ * already. Files are a cache: without them the whole topic is read again.
  *
- * `positions.sqlite` is written a few seconds behind the slots, once these are on the disk: after a loss of
- * power it never says that a block was taken whose rows are lost.
+ * `positions.sqlite` is written a few seconds after the slots, once these are on the disk. So even after a
+ * loss of power it never covers a block whose rows are lost.
  */
 export class IndexWriter {
   readonly #options: IndexWriterOptions
@@ -51,12 +51,15 @@ export class IndexWriter {
   readonly #slots = new Map<number, SlotWriter>()
   readonly #reader = new BlockReader()
   readonly #moved = new Map<number, Position>()
-  /** What slots have been told, and `positions.sqlite` hasn't. */
+  /** Positions that slots have and `positions.sqlite` hasn't. */
   readonly #unwritten = new Map<number, Position>()
   /** Slots with rows that may not be on the disk. */
   readonly #unsynced = new Set<number>()
   #syncedAtMs: number
-  /** By partition, where `positions.sqlite` was lost: what slots have of a later log is not behind it. */
+  /**
+   * The highest generation of each partition in the slots, if `positions.sqlite` was lost. Without it, blocks
+   * of the present log would count as older than those that the slots have of it.
+   */
   readonly #lostGenerations: ReadonlyMap<number, number> = new Map()
   #touched = new Set<SlotWriter>()
   #rows = 0
@@ -83,7 +86,10 @@ export class IndexWriter {
     if (this.#positions.size === 0) this.#lostGenerations = newestGenerations(folder)
   }
 
-  /** From where on partitions are to be read; those that aren't in it from their beginning. */
+  /**
+   * The offsets from which partitions must be read. Partitions that are absent must be read from their
+   * beginning.
+   */
   get positions(): (readonly [partition: number, position: { next: number; topicId: string }])[] {
     return [...this.#positions].map(([partition, { next, topicId }]) => [partition, { next, topicId }])
   }
@@ -92,13 +98,13 @@ export class IndexWriter {
     return this.#moved.size > 0
   }
 
-  /** The partition's log is another one from here on, or it goes on at another offset. */
+  /** Notes that a partition continues at another offset, or with another log (`isOther`). */
   restart(partition: number, next: number, topicId: string, isOther: boolean): void {
     const generation = this.#generationOf(partition) + (isOther ? 1 : 0)
     this.#positions.set(partition, { generation, next, topicId })
   }
 
-  /** Takes a block, after all before it of its partition. */
+  /** Adds a block. All earlier blocks of its partition must have been added before. */
   add({ partition, offset, timestampMs, value }: IndexedBlock): void {
     const generation = this.#generationOf(partition)
     const place = { generation, next: offset }
@@ -115,7 +121,7 @@ export class IndexWriter {
     return this.#rows
   }
 
-  /** Writes what was added. */
+  /** Commits the added blocks. */
   commit(): Indexed {
     const nowMs = this.#options.now()
     for (const slot of this.#touched) {
@@ -135,8 +141,8 @@ export class IndexWriter {
   }
 
   /**
-   * Removes what is older than is kept, closes what nothing comes for, and writes positions. Returns how many
-   * files it has removed.
+   * Removes files older than the retention, closes idle ones, and writes positions. Returns the number of
+   * removed files.
    */
   tend(): number {
     const { folder, keptMs, now } = this.#options
@@ -199,7 +205,7 @@ export class IndexWriter {
     return writer
   }
 
-  /** A rebuild passes through all hours. */
+  /** Closes the least recently used slots over the limit. A rebuild goes through all hours. */
   #closeOldest(): void {
     const byUse = [...this.#slots].toSorted(([, a], [, b]) => a.lastUsedMs - b.lastUsedMs)
     for (const [slot, writer] of byUse.slice(0, Math.max(0, byUse.length - maxOpenSlots))) {

@@ -8,7 +8,7 @@ export function slotPath(folder: string, slot: number): string {
   return join(folder, `log-${slot}.sqlite`)
 }
 
-/** The slots that have a file, ascending; none where the folder isn't there. */
+/** Returns the slots that have a file, ascending; none if the folder doesn't exist. */
 export function slotsIn(folder: string): number[] {
   let names: string[] = []
   try {
@@ -24,7 +24,7 @@ export function slotsIn(folder: string): number[] {
     .toSorted((a, b) => a - b)
 }
 
-/** The first slot that is kept. */
+/** Returns the first slot within the retention. */
 export function firstKeptSlot(nowMs: number, keptMs: number): number {
   return Math.floor((nowMs - keptMs) / slotMs)
 }
@@ -34,16 +34,16 @@ export function removeSlot(folder: string, slot: number): void {
 }
 
 /**
- * Waits until what was committed to slots is on the disk. In `synchronous = NORMAL` SQLite itself does so
- * only when it copies a WAL into its file.
+ * Waits until rows committed to slots are on the disk. With `synchronous = NORMAL`, SQLite itself syncs only
+ * when it copies a WAL into its file.
  */
 export function syncSlots(folder: string, slots: Iterable<number>): void {
   for (const slot of slots) syncPath(`${slotPath(folder, slot)}-wal`)
-  // The names of files that are new.
+  // Syncs the names of new files.
   syncPath(folder)
 }
 
-/** A WAL that is gone was copied into its file, and that was synced. */
+/** Syncs a file. A missing WAL was copied into its file, which SQLite then synced. */
 function syncPath(path: string): void {
   let file: number
   try {

@@ -1,22 +1,22 @@
 import { userHashBytes } from '../log-record.ts'
 
 /**
- * How a record lies in its file. Its id is the time within the file's hour, a number in the order of coming,
- * and how long the attempt took: so what counts and percentiles need is in every index, and each is in the
- * order of time.
+ * The layout of a record in its file. The row id packs three values: the time within the hour, a sequence
+ * number, and a bucket of the attempt's duration. So every index is sorted by time, and is enough for counts
+ * and percentiles.
  */
 
-/** One file holds the records of so long. */
+/** The time span of one file, in milliseconds. */
 export const slotMs = 3_600_000
 
 const perMs = 2 ** 24
 const buckets = 128
-/** Of the same millisecond, before it begins anew. */
+/** How many sequence numbers a millisecond has before they start over. */
 const sequences = perMs / buckets
 const stepsPerOctave = 6
 const lastBucket = buckets - 1
 
-/** Which file a time belongs to. */
+/** Returns the slot, and so the file, of a time. */
 export function slotOf(atMs: number): number {
   return Math.floor(atMs / slotMs)
 }
@@ -26,15 +26,17 @@ export function idOf(atMs: number, bucket: number, sequence: number): number {
 }
 
 /**
- * Returns what to add to an id that is taken until one is free: a millisecond. An id is taken once a
- * millisecond has had all numbers, so the other ids of the same millisecond are mostly taken as well. In the
- * second half of an hour the step goes back: the id stays within its file.
+ * Returns the step to add to a taken id until a free one is found: a millisecond. An id is taken only once
+ * its millisecond has used all sequence numbers, so most other ids of that millisecond are taken as well. In
+ * the second half of an hour the step goes back, so that the id stays within its file.
  */
 export function stepOf(id: number): number {
   return id < (slotMs / 2) * perMs ? perMs : -perMs
 }
 
-/** The least id of a time within its slot; of one before it 0, of one behind it more than any has. */
+/**
+ * Returns the lowest id of a time within a slot: 0 for an earlier time, and more than any id for a later one.
+ */
 export function firstIdAt(slot: number, atMs: number): number {
   return Math.min(Math.max(0, Math.ceil(atMs - slot * slotMs)), slotMs) * perMs
 }
@@ -43,12 +45,12 @@ export function atMsOf(slot: number, id: number): number {
   return slot * slotMs + Math.floor(id / perMs)
 }
 
-/** In SQL: the minute within the slot, of a column with ids. */
+/** Returns the SQL expression for the minute within the slot, by a column with ids. */
 export function minuteSql(column: string): string {
   return `${column} / ${60_000 * perMs}`
 }
 
-/** The same of the bucket of the duration. */
+/** Returns the SQL expression for the bucket of the duration, by a column with ids. */
 export function bucketSql(column: string): string {
   return `${column} % ${buckets}`
 }
@@ -57,18 +59,21 @@ export function bucketIn(id: number): number {
   return id % buckets
 }
 
-/** 0 of what is no attempt. */
+/** Returns the bucket of an attempt's duration, from 1. Records that are no attempt have bucket 0. */
 export function bucketOf(durationMicros: number): number {
   const steps = Math.floor(Math.log2(Math.max(1, durationMicros / 62.5)) * stepsPerOctave)
   return Math.min(lastBucket, 1 + steps)
 }
 
-/** The middle of a bucket, in milliseconds. */
+/** Returns the middle of a bucket, in milliseconds. */
 export function msOfBucket(bucket: number): number {
   return 2 ** ((bucket - 0.5) / stepsPerOctave) / 16
 }
 
-/** Of a text, 47 bits: of those that have the same one the text itself tells. By cyrb53, with fewer bits. */
+/**
+ * Hashes a text to 47 bits (cyrb53, with fewer bits). The texts themselves must be compared, since hashes can
+ * collide.
+ */
 export function hashOf(text: string): number {
   let high = 0xdeadbeef
   let low = 0x41c6ce57
@@ -82,12 +87,12 @@ export function hashOf(text: string): number {
   return (low & 0x7fff) * 2 ** 32 + (high >>> 0)
 }
 
-/** The same of a hash of a user, of which one bit is left out. */
+/** Returns a user's hash as a number of 47 bits. Its highest bit is dropped. */
 export function userNumber(bytes: Buffer, at: number): number {
   return bytes.readUIntBE(at, userHashBytes) % 2 ** 47
 }
 
-/** What a row has beside its id and its shape. */
+/** The fields of a row beside its id and its shape. */
 export type RowDetail = {
   attempt: number
   unit: number
@@ -110,13 +115,14 @@ const isHeavy = 16
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
-/** Writes details one after the other into a buffer that stays. */
+/** Writes details one after the other into a reused buffer. */
 export class DetailWriter {
   bytes = Buffer.allocUnsafeSlow(64 * 1024)
   at = 0
 
   /**
-   * `users` and `answers` are bytes of `from`; none where begin and end are the same. Gives where it begins.
+   * Adds a detail, and returns where it begins. `users` and `answers` are ranges of `from`; an empty range
+   * means none.
    */
   add(
     row: Omit<RowDetail, 'user' | 'answer'>,
@@ -175,7 +181,7 @@ export class DetailWriter {
   }
 }
 
-/** Reads what `DetailWriter` has written. */
+/** Decodes a detail that `DetailWriter` wrote. */
 export function readDetail(given: Uint8Array): RowDetail {
   const bytes = Buffer.from(given.buffer, given.byteOffset, given.length)
   let at = 1

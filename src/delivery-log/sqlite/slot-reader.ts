@@ -4,12 +4,14 @@ import type { LogFilter } from '../log-query.ts'
 import { logKinds, logOutcomes, type LogRecord } from '../log-record.ts'
 import { atMsOf, bucketIn, bucketSql, firstIdAt, hashOf, minuteSql, readDetail, slotMs } from './row.ts'
 
-/** Rows of a slot: ids from `from` on and before `before`. */
+/** A range of rows of a slot: ids from `from` on and below `before`. */
 export type IdRange = { readonly from: number; readonly before: number }
 
 export type Found = { readonly id: number; readonly record: LogRecord }
 
-/** How many rows of a slot there are of a minute; `bucket` of a duration where that is asked for. */
+/**
+ * The number of deliveries of a minute and shape. `bucket`: that of the duration if it was asked for, else 0.
+ */
 export type Counted = {
   readonly minute: number
   readonly shape: number
@@ -34,13 +36,14 @@ type Shape = {
 }
 
 /**
- * Of more shapes than this, rows are looked at in the order of time instead: nearly each one is wanted then.
+ * The most shapes that are looked up one by one. With more, nearly every row matches, so rows are read in the
+ * order of time.
  */
 const manyShapes = 128
-/** Kept small: there is a file for each hour. */
+/** The cache of a file in KiB. It is small, since there is a file for each hour. */
 const cacheKib = 256
 
-/** Asks the file of one slot. It is never written to. */
+/** Reads the file of one slot. Never writes to it. */
 export class SlotReader {
   readonly slot: number
   readonly #database: DatabaseSync
@@ -60,13 +63,13 @@ export class SlotReader {
     return Number(this.#get('SELECT n FROM rows')?.['n'] ?? 0)
   }
 
-  /** Of its oldest or newest row, in epoch milliseconds. */
+  /** Returns the time of the oldest or newest row, in epoch milliseconds. */
   timeOf(which: 'min' | 'max'): number {
     const id = this.#get(`SELECT ${which}(id) AS id FROM r`)?.['id']
     return typeof id === 'number' ? atMsOf(this.slot, id) : 0
   }
 
-  /** The ids of a time. */
+  /** Returns the range of ids of a time range. */
   rangeOf({ fromMs, toMs }: Pick<LogFilter, 'fromMs' | 'toMs'>): IdRange {
     return {
       from: firstIdAt(this.slot, fromMs),
@@ -74,7 +77,7 @@ export class SlotReader {
     }
   }
 
-  /** Those that fulfil the filter, newest first. */
+  /** Finds the rows that match a filter, newest first. */
   find(filter: LogFilter, range: IdRange, limit: number): Found[] {
     if (filter.messageId !== undefined)
       return this.#ofMessage(filter.messageId, filter, range).slice(0, limit)
@@ -88,7 +91,7 @@ export class SlotReader {
     return this.#rowsOf(ids.toSorted((a, b) => b - a).slice(0, limit))
   }
 
-  /** Counts rows by minute and shape, and by the duration where that is asked for. */
+  /** Counts deliveries by minute and shape, and by duration if asked for. */
   count(filter: LogFilter, range: IdRange, withDuration: boolean): Counted[] {
     if (filter.messageId !== undefined || filter.user !== undefined) return this.#countFound(filter, range)
     const shapes = this.#shapesOf(filter)
@@ -101,7 +104,7 @@ export class SlotReader {
       shapes === undefined || shapes.length > manyShapes
         ? this.#all(`${select} WHERE ${where}`, from, before)
         : shapes.flatMap((shape) => this.#all(`${select} WHERE s = ? AND ${where}`, shape, from, before))
-    // What some stand for beyond themselves.
+    // Adds the deliveries that rows of a higher weight stand for, beyond their own.
     const heavy = this.#all(
       `SELECT ${minuteSql('w.id')} AS minute, r.s AS shape, ${withDuration ? bucketSql('w.id') : '0'} AS bucket, sum(w.n - 1) AS count FROM w JOIN r ON r.id = w.id WHERE w.id >= ? AND w.id < ? GROUP BY 1, 2, 3`,
       from,
@@ -134,7 +137,7 @@ export class SlotReader {
     }
   }
 
-  /** `undefined`: all of them. */
+  /** Returns the shapes that match a filter; `undefined`: all. */
   #shapesOf(filter: LogFilter): number[] | undefined {
     const { sql, values } = shapeSql(filter)
     if (sql.length === 0) return undefined
@@ -244,7 +247,7 @@ export class SlotReader {
   }
 }
 
-/** A message has a few records for each destination and try. */
+/** The most records read for one message. It has a few for each destination and try. */
 const maxOfMessage = 10_000
 const empty = new Uint8Array(1)
 
@@ -253,7 +256,7 @@ function countedOf(row: Record<string, unknown>): Counted {
   return { minute: Number(minute), shape: Number(shape), bucket: Number(bucket), count: Number(count) }
 }
 
-/** What a filter says of shapes. */
+/** Returns the conditions of a filter that concern shapes. */
 function shapeSql(filter: LogFilter): { sql: string[]; values: SQLInputValue[] } {
   const sql: string[] = []
   const values: SQLInputValue[] = []

@@ -3,9 +3,10 @@ import type { BlockReader } from '../block-reader.ts'
 import { bucketOf, DetailWriter, hashOf, idOf, stepOf, userNumber } from './row.ts'
 
 /**
- * `r`: records, whose id is their time. What many have in common is a shape, which is written once: the index
- * of shapes answers by destination, hook, outcome and reason, in the order of time. `m` and `u`: by message
- * and by user. `w`: those that stand for several. `positions`: how far of the topic is in here.
+ * The tables of a slot. `r`: records, whose id begins with their time. Values that many records share form a
+ * shape, which is stored once in `shapes`. The index on shapes answers by destination, hook, outcome and
+ * reason, in the order of time. `m` and `u`: ids by message and by user. `w`: records that stand for several
+ * deliveries. `positions`: the position in the topic up to which this file has its records.
  */
 const tables = `
   PRAGMA page_size = 8192;
@@ -26,7 +27,7 @@ const tables = `
   CREATE TABLE IF NOT EXISTS rows (one INTEGER PRIMARY KEY, n INTEGER NOT NULL, last INTEGER NOT NULL) STRICT;
 `
 
-/** Where in the topic somebody is: of the log of that generation, up to before `next`. */
+/** A position in a partition of the topic: the generation of its log, and the next offset. */
 export type Position = { readonly generation: number; readonly next: number }
 
 export function isBefore(a: Position, b: Position): boolean {
@@ -45,7 +46,7 @@ export function generationsIn(path: string): (readonly [partition: number, gener
   }
 }
 
-/** Rows that are written together. */
+/** A row that waits for the next commit. */
 type Pending = {
   id: number
   shape: number
@@ -57,7 +58,7 @@ type Pending = {
 }
 
 const noUser = -1
-/** So many shapes are remembered; of more the file is asked. */
+/** The most shapes kept in memory. When there are more, the memory is cleared. */
 const maxShapes = 50_000
 
 /** Writes the file of one slot. */
@@ -112,7 +113,7 @@ export class SlotWriter {
     return own !== undefined && isBefore(place, own)
   }
 
-  /** Takes what the reader stands at. It is written with `commit`. */
+  /** Adds the reader's current record. `commit` writes it. */
   add(reader: BlockReader, unit: number, atMs: number): void {
     this.#begin()
     const shape = this.#shapeOf(reader)
@@ -146,8 +147,8 @@ export class SlotWriter {
   }
 
   /**
-   * Writes all that was added, and how far of the topic it is. A position never goes back: one that is behind
-   * is of blocks that are read again after a crash, and that this slot has.
+   * Writes all added rows, and the positions that they reach. Positions never go back: a lower one belongs to
+   * blocks that are read again after a crash and that this slot has.
    */
   commit(positions: ReadonlyMap<number, Position>, nowMs: number): void {
     const rows = this.#pending
@@ -181,12 +182,12 @@ export class SlotWriter {
 
   #write(rows: Pending[]): void {
     const { row, message, user, weight, rows: counted } = this.#insert
-    // In the order of the trees that they go into: the next one is mostly on the same page.
+    // Sorts rows in the order of each tree, so that the next row is mostly on the same page.
     rows.sort((a, b) => a.id - b.id)
     const { bytes } = this.#details
     for (const one of rows) {
       const detail = bytes.subarray(one.start, one.end)
-      // Another may have come so much earlier that the sequence has begun anew.
+      // The id may be taken by a row from so long ago that the sequence has started over.
       const step = stepOf(one.id)
       while (row.run(one.id, one.shape, detail).changes === 0) one.id += step
       if (one.weight > 1) weight.run(one.id, one.weight)
@@ -234,7 +235,7 @@ function keyOf(one: BlockReader): string {
 const keyNumbers = ['kind', 'isEnd', 'verdict', 'outcome', 'status']
 const keyTexts = ['destination', 'hook', 'source', 'messageType', 'originTopic', 'reason', 'error', 'job']
 
-/** The same of one that was written before. */
+/** Returns the key of a shape that was read from the file. */
 function keyOfRow(row: Record<string, unknown>): string {
   const numbers = keyNumbers.map((name) => String(row[name])).join(',')
   return [numbers, ...keyTexts.map((name) => String(row[name]))].join('\n')
