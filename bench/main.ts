@@ -147,7 +147,7 @@ const usage = [
   '  --minutes N       soak: how long it is (default 20); sick: how long messages come (default 240, 20, 2, 8)',
   '  --records N       parked: how many wait (default 500000)',
   '  --rows N          log: how many states are indexed (default 5000000)',
-  '  --clickhouse      log: the same in ClickHouse as well: at CLICKHOUSE_URL, else its engine, which npm ci --prefix test/clients/chdb installs',
+  '  --clickhouse      log: the same in ClickHouse as well: at CLICKHOUSE_URL, else its engine, which npm install --no-save --prefix test/clients/chdb installs',
   '  --members N       audience: how many (default 1000000); group: in that size alone (1, 10, 50)',
   '  --units N         group: in that size alone (12, 200, 1000)',
   '  --destinations N  destinations: how many the many are (default 10000)',
