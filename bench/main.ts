@@ -8,6 +8,7 @@ import { runIdleBenchmark } from './idle/benchmark.ts'
 import { runIsolationBenchmark } from './isolation/benchmark.ts'
 import { type LogSettings, runLogBenchmark } from './log/benchmark.ts'
 import { type ParkedSettings, runParkedBenchmark } from './parked/benchmark.ts'
+import { runPeersBenchmark } from './peers/benchmark.ts'
 import { runRefusalsBenchmark } from './refusals/benchmark.ts'
 import { runScalingBenchmark } from './scaling/benchmark.ts'
 import { runSickBenchmark, type SickSettings } from './sick/benchmark.ts'
@@ -37,6 +38,14 @@ const benchmarks = new Map<string, Benchmark>([
     {
       about: 'a preloaded topic to one receiver: the worker, a bare undici dispatch loop and a kafkajs floor',
       run: runWorkerBenchmark,
+    },
+  ],
+  [
+    'peers',
+    {
+      about:
+        'the worker beside programs of franz-go and parallel-consumer, and what each keeps beside a dead destination',
+      run: runPeersBenchmark,
     },
   ],
   [
@@ -134,13 +143,13 @@ const usage = [
   '                    node bench/profile.ts FILE shows where the time went',
   '  --messages N      worker: how many messages a run delivers (default 400000; with --processes there is one run, of',
   '                    600000 for each process);',
-  '                    gateway: how many each side gets in a run (default 400000);',
+  '                    gateway, peers: how many each side gets in a run (default 400000);',
   '                    isolation: how many the capacity is measured with (default 80000)',
   '  --processes N     worker: also measures a worker, and undici alone, in N processes',
-  '  --seconds N       isolation, flood, destinations, gateway (single calls), idle, refusals: how long a run is measured',
-  '                    (default 60, 60, 30, 30, 20, 12)',
+  '  --seconds N       isolation, flood, destinations, gateway (single calls), peers, idle, refusals: how long a run is',
+  '                    measured (default 60, 60, 30, 30, 30, 20, 12)',
   '  --rate N          messages a second. isolation: the capacity, instead of measuring it; flood: to the others',
-  '                    (default 1000); destinations: to all (default 2000);',
+  '                    (default 1000); destinations, peers: to all (default 2000);',
   '                    soak: to all (default 300); parked: how many come due (default 1000);',
   '                    refusals: requests of the flood (default 1000);',
   '                    sick: to each hook, for the scenes of that rate alone (5, 50, 500)',

@@ -4,17 +4,20 @@ import { BenchmarkFailure } from './failure.ts'
 import { startSender } from './sender-process.ts'
 import { sluiceMain } from './topics.ts'
 
-/** `sluice worker` as an operator runs it, its log in a file. */
-export type RunningWorker = {
+/** What delivers, as an operator runs it, its log in a file. */
+export type RunningSender = {
   /** User and system time that it has used so far, its child processes' as well. */
   cpuUs(): number
-  /** The text of `/metrics`. */
-  metrics(): Promise<string>
+  /** The text of `/metrics`, where it has that. */
+  metrics?(): Promise<string>
   /** Ends it as an operator would, and gives its log. Fails when it had ended before, or ends with an error. */
   stop(): Promise<string>
   /** Ends it, whatever comes of it. */
   abandon(): Promise<void>
 }
+
+/** `sluice worker`. */
+export type RunningWorker = RunningSender & { metrics(): Promise<string> }
 
 const readyTimeoutMs = 60_000
 const pollMs = 100

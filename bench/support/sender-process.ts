@@ -21,18 +21,26 @@ process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL')
 })
 
+type SenderOptions = { outputFile: string; variables?: Record<string, string> }
+
 /** Starts `node ARGUMENTS` with exactly the variables that are given, beside PATH and HOME. */
-export function startSender(
+export function startSender(args: readonly string[], options: SenderOptions): SenderProcess {
+  return startProgram(process.execPath, args, options)
+}
+
+/** The same for a program that isn't Node. It must be there. */
+export function startProgram(
+  command: string,
   args: readonly string[],
-  { outputFile, variables = {} }: { outputFile: string; variables?: Record<string, string> },
+  { outputFile, variables = {} }: SenderOptions,
 ): SenderProcess {
   const output = openSync(outputFile, 'w')
-  const child = spawn(process.execPath, args, {
+  const child = spawn(command, args, {
     env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...variables },
     stdio: ['ignore', output, output],
   })
   closeSync(output)
-  if (child.pid === undefined) throw new BenchmarkFailure(`node ${args.join(' ')} did not start`)
+  if (child.pid === undefined) throw new BenchmarkFailure(`${command} ${args.join(' ')} did not start`)
   running.add(child)
   const ended = once(child, 'exit').then(() => {
     running.delete(child)

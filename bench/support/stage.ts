@@ -14,6 +14,8 @@ import { workerVariables } from './worker-variables.ts'
 export type Stage = {
   brokers: readonly string[]
   recorder: Recorder
+  /** For files of the runs; it goes with the stage. */
+  folder: string
   /** Kafka is one of our own processes, so what is not ours on this machine is somebody else's. */
   ownsKafka: boolean
   /** Topics and a catalog of a run's own: nothing that an earlier run left is read again. */
@@ -61,6 +63,7 @@ export async function openStage({
   return {
     brokers,
     recorder,
+    folder,
     ownsKafka: kafka.way === 'java',
     async setScene(plan) {
       const prefix = `${stagePrefix}${++scenes}.`

@@ -4,6 +4,7 @@ import { BenchmarkFailure } from './failure.ts'
 import { signalFamily } from './process-family.ts'
 import type { Mark, Receiver, Report } from './receiver-process.ts'
 import type { SenderProcess } from './sender-process.ts'
+import { median } from './statistics.ts'
 
 /** One run of one sender. CPU time is user and system time of its processes, per delivery; rates are of the time of its turns. */
 export type Measurement = {
@@ -14,6 +15,23 @@ export type Measurement = {
   warmCpuUs: number
   /** New connections for each delivery. */
   connectionsEach: number
+}
+
+/** The medians of several runs. */
+export function medianOf(all: readonly Measurement[]): Measurement {
+  const of = (pick: (one: Measurement) => number): number => median(all.map(pick))
+  return {
+    deliveriesPerS: of(({ deliveriesPerS }) => deliveriesPerS),
+    cpuUs: of(({ cpuUs }) => cpuUs),
+    warmDeliveriesPerS: of(({ warmDeliveriesPerS }) => warmDeliveriesPerS),
+    warmCpuUs: of(({ warmCpuUs }) => warmCpuUs),
+    connectionsEach: of(({ connectionsEach }) => connectionsEach),
+  }
+}
+
+/** For a line of progress. */
+export function describe({ deliveriesPerS, cpuUs, warmCpuUs, connectionsEach }: Measurement): string {
+  return `${Math.round(deliveriesPerS)}/s, ${cpuUs.toFixed(1)} µs of CPU each, ${warmCpuUs.toFixed(1)} in the second half, ${connectionsEach.toFixed(4)} connections each`
 }
 
 export type MeasuredSender = {

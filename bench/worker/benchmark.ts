@@ -2,9 +2,9 @@ import { BenchmarkFailure } from '../support/failure.ts'
 import { messageBytes } from '../support/messages.ts'
 import { say } from '../support/say.ts'
 import type { BenchmarkResult, Settings } from '../support/settings.ts'
-import { median, round } from '../support/statistics.ts'
+import { round } from '../support/statistics.ts'
 import { rowOf } from '../support/table.ts'
-import { measureByTurns, type Measurement } from '../support/turns.ts'
+import { describe, measureByTurns, type Measurement, medianOf } from '../support/turns.ts'
 import { partitions, processesVariable } from '../support/worker-variables.ts'
 import { senderFor, type SenderName } from './senders.ts'
 import { inFlight, openSetting, type Place } from './setting.ts'
@@ -83,17 +83,6 @@ type Medians = Record<Exclude<SenderName, Several | Logs>, Measurement> & {
   several: Record<Several, Measurement> | undefined
 }
 type Settled = { runs: number; messages: number; processes: number; tls: boolean }
-
-function medianOf(all: readonly Measurement[]): Measurement {
-  const of = (pick: (one: Measurement) => number): number => median(all.map(pick))
-  return {
-    deliveriesPerS: of(({ deliveriesPerS }) => deliveriesPerS),
-    cpuUs: of(({ cpuUs }) => cpuUs),
-    warmDeliveriesPerS: of(({ warmDeliveriesPerS }) => warmDeliveriesPerS),
-    warmCpuUs: of(({ warmCpuUs }) => warmCpuUs),
-    connectionsEach: of(({ connectionsEach }) => connectionsEach),
-  }
-}
 
 function figuresOf(medians: Medians, { runs, messages, processes: count, tls }: Settled): object {
   const { dispatch, floor, signing, worker, unguarded, logs, several } = medians
@@ -209,8 +198,4 @@ function row(label: string, { deliveriesPerS, cpuUs, warmCpuUs, connectionsEach 
 
 function ratios(one: Measurement, other: Measurement): string[] {
   return [(one.cpuUs / other.cpuUs).toFixed(2), (one.warmCpuUs / other.warmCpuUs).toFixed(2)]
-}
-
-function describe({ deliveriesPerS, cpuUs, warmCpuUs, connectionsEach }: Measurement): string {
-  return `${Math.round(deliveriesPerS)}/s, ${cpuUs.toFixed(1)} µs of CPU each, ${warmCpuUs.toFixed(1)} in the second half, ${connectionsEach.toFixed(4)} connections each`
 }
