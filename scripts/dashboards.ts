@@ -21,11 +21,12 @@ const introduction = `# Dashboards
 
 Generated from \`scripts/dashboard-panels.ts\` by \`npm run generate\`.
 
-Seven dashboards for Grafana, in \`deploy/grafana/dashboards\`. The Helm chart brings them as ConfigMaps (\`metrics.dashboards.enabled\`), \`docker compose up\` has them built in. Each has
-the variables "Data source" and "Namespace".
+Seven dashboards for Grafana, in \`deploy/grafana/dashboards\`. The Helm chart installs them as ConfigMaps (\`metrics.dashboards.enabled\`), and \`docker compose up\` has them built in. Each
+dashboard has the variables "Data source" and "Namespace".
 
-The pictures are drawings, not Grafana's: what a real Prometheus answers to all queries, which scraped a gateway, a worker, the admin API and the index of the delivery log for some minutes while one endpoint fails for good, one for a while, and one that
-was well gets slow, fails and is back. Grafana shows the same lines, laid out in its own way. \`npm run draw:dashboards\` draws them anew.
+The pictures are drawings, not screenshots of Grafana. They show what a real Prometheus answers to the dashboards' queries. It scraped a gateway, a worker, the admin API and the index of the delivery log for some
+minutes. Meanwhile one endpoint failed for good, one failed for a while, and a healthy one got slow, failed and recovered. Grafana shows the same lines in its own layout. \`npm run draw:dashboards\` draws the pictures
+anew.
 `
 
 const datasource = { type: 'prometheus', uid: '${datasource}' }

@@ -196,8 +196,8 @@ export class Ledger {
   }
 
   /**
-   * Writes again what a key holds. Either an older record follows it in the log, which compaction would keep,
-   * or receivers may have got another value since. The key must be free.
+   * Writes again what a key holds. Needed when an older record stands after it in the log, since compaction
+   * would keep the older one, or when receivers may have got another value since. The key must be free.
    */
   writeAgain(key: string, subject: Subject, held: Entry, why: RewriteReason, waiting: KeyWaiter): void {
     const { olderAt, unreported, unreportedAt } = why

@@ -14,7 +14,7 @@ type SpaceProperty = Pick<PropertySubject, 'spaceId' | 'property'>
 /** A part that many records have in common, and its bytes. */
 type Spelled<T> = { readonly bytes: Buffer; readonly said: T }
 
-/** Returns the start of the value of a property's record, up to the value of the property. */
+/** Returns the JSON text of a property's record up to and including `"value":`. */
 export function headOf({ kind, id, name }: Named): string {
   return `{"kind":"${kind}","id":${JSON.stringify(id)},"name":${JSON.stringify(name)},"value":`
 }

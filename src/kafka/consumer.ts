@@ -23,8 +23,8 @@ export type InboundRecord = {
    */
   readonly isElsewhere: boolean
   /**
-   * True when a previous owner that left without a final mark may have started the record. Only set for
-   * topics with `needsState`, and in doubt true there.
+   * True when a previous owner that left without a final mark may have started the record. Always false for
+   * topics without `needsState`. For the others, true also if it isn't known.
    */
   readonly mayHaveBegun: boolean
   settle(): void

@@ -15,8 +15,8 @@ export type GroupWatchOptions = {
    */
   readonly isFormerProcess: ((instanceId: string) => boolean) | undefined
   /**
-   * The time after the start of this process when no request of earlier processes can be in flight any more,
-   * in milliseconds.
+   * How long after the start of this process requests of earlier processes may still be in flight, in
+   * milliseconds.
    */
   readonly settleMs: number
   readonly log: Record<'info' | 'warn' | 'error', (fields: object, message: string) => void>

@@ -76,7 +76,10 @@ type State = 'out' | 'joining' | 'stable' | 'left'
  */
 export class Membership {
   readonly #options: MembershipOptions
-  /** A coordinator for joins only: brokers may answer one only when a killed member's session is over. */
+  /**
+   * The coordinator for joins only, because a broker may not answer a join until a killed member's session is
+   * over.
+   */
   readonly #joining: Coordinator
   #state: State = 'out'
   #memberId = ''
