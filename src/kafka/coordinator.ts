@@ -4,7 +4,7 @@ import { findCoordinator } from './group-messages.ts'
 import type { OpenCluster } from './open-cluster.ts'
 import { openPartwiseCluster } from './partwise-cluster.ts'
 import { ask, type WireBroker, type WireRequest } from './wire.ts'
-import { within } from './within.ts'
+import { answerWithin } from './within.ts'
 
 type Opened = OpenCluster & { readonly broker: Promise<WireBroker> }
 
@@ -54,9 +54,8 @@ export class Coordinator {
         return ask(broker, request)
       })
       const timeoutMs = Math.max(answerTimeoutMs, request.timeoutMs ?? 0)
-      if (!(await within(timeoutMs, answered)))
-        throw new Error(`the group's coordinator did not answer within ${timeoutMs} ms`)
-      const answer = await answered
+      const late = `the group's coordinator did not answer within ${timeoutMs} ms`
+      const answer = await answerWithin(timeoutMs, answered, late)
       for (const code of codesOf(answer)) if (elsewhere.has(code)) throw protocolError(code)
       return answer
     } catch (error) {

@@ -56,6 +56,13 @@ export function describeErrorCode(code: number): string {
   return `${errorName(code)}: ${protocolError(code).message}`
 }
 
+/**
+ * Returns true if a broker refuses records because one of them, or their batch, is too large for the topic.
+ */
+export function isTooLarge(code: number | undefined): boolean {
+  return code === errorCodes.MESSAGE_TOO_LARGE || code === errorCodes.RECORD_LIST_TOO_LARGE
+}
+
 /** Returns the error that kafkajs throws for a code. `isProtocolError` recognizes it. */
 export function protocolError(code: number): Error & { readonly type?: string } {
   type ErrorFile = { createErrorFromCode(code: number): Error & { readonly type?: string } }

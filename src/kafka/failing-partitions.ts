@@ -1,3 +1,5 @@
+import { partitionName } from './partition-name.ts'
+
 /** A partition that takes no records, or a topic with `unknownPartition` while its partitions are unknown. */
 export type FailingPartition = { readonly topic: string; readonly partition: number; readonly reason: string }
 
@@ -72,7 +74,7 @@ export class FailingPartitions {
    */
   failed(failing: FailingPartition, isOverdue = false): void {
     if (this.#isStopped) return
-    const name = nameOf(failing.topic, failing.partition)
+    const name = partitionName(failing)
     let known = this.#failing.get(name)
     if (known === undefined) {
       const timer = setTimeout(() => this.#report(name), this.#options.patienceMs)
@@ -99,7 +101,7 @@ export class FailingPartitions {
   }
 
   #clear(topic: string, partition: number): void {
-    const name = nameOf(topic, partition)
+    const name = partitionName({ topic, partition })
     const known = this.#failing.get(name)
     if (known === undefined) return
     clearTimeout(known.timer)
@@ -119,7 +121,7 @@ export class FailingPartitions {
     const sinceMs = performance.now()
     const isOpen =
       sinceMs - this.#lastTakenMs < patienceMs ||
-      (await isAnyOpen((topic, partition) => this.#failing.has(nameOf(topic, partition))))
+      (await isAnyOpen((topic, partition) => this.#failing.has(partitionName({ topic, partition }))))
     this.#isLooking = false
     if (this.#isOver) return
     if (this.#lastTakenMs < sinceMs) this.#setStalled(!isOpen)
@@ -146,8 +148,4 @@ export class FailingPartitions {
   #reported(): readonly FailingPartition[] {
     return [...this.#failing.values()].flatMap(({ failing, isReported }) => (isReported ? failing : []))
   }
-}
-
-function nameOf(topic: string, partition: number): string {
-  return `${topic}/${partition}`
 }

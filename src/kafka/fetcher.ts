@@ -1,6 +1,7 @@
 import { BrokerLoop } from './broker-loop.ts'
 import type { ClusterView } from './cluster-view.ts'
 import { type FetchHandle, type FetchOrder, type HandleOwner, PartitionHandle } from './fetch-handle.ts'
+import { partitionName } from './partition-name.ts'
 import { listEnds, locate, type Location } from './positions.ts'
 
 export type TroubledPartition = {
@@ -89,7 +90,7 @@ class LogFetcher implements Fetcher, HandleOwner {
   }
 
   open(order: FetchOrder): FetchHandle {
-    const name = nameOf(order)
+    const name = partitionName(order)
     if (this.#isStopped) throw new Error('the fetcher is stopped')
     if (this.#handles.has(name)) throw new Error(`${name} is being read already`)
     const handle = new PartitionHandle(order, this)
@@ -123,7 +124,7 @@ class LogFetcher implements Fetcher, HandleOwner {
   }
 
   closed(handle: PartitionHandle): void {
-    this.#handles.delete(nameOf(handle))
+    this.#handles.delete(partitionName(handle))
     if (handle.nodeId !== undefined) this.#loops.get(handle.nodeId)?.remove(handle)
   }
 
@@ -277,11 +278,7 @@ class LogFetcher implements Fetcher, HandleOwner {
     this.#isListing = true
     this.#listedAtMs = nowMs
     for (const { topic, partition, offset } of await listEnds(this.#view, unknown))
-      this.#handles.get(nameOf({ topic, partition }))?.endsAt(offset, nowMs)
+      this.#handles.get(partitionName({ topic, partition }))?.endsAt(offset, nowMs)
     this.#isListing = false
   }
-}
-
-function nameOf({ topic, partition }: { readonly topic: string; readonly partition: number }): string {
-  return `${topic}/${partition}`
 }

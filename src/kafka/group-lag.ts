@@ -2,10 +2,12 @@ import type { Kafka } from 'kafkajs'
 import { Coordinator } from './coordinator.ts'
 import { describeErrorCode, errorCodes } from './error-codes.ts'
 import { fetchCommits, type FetchedCommit } from './group-messages.ts'
+import { messageOf } from './message-of.ts'
 import { listOffsetsRequest, type OffsetQuestion } from './offset-requests.ts'
+import { partitionName } from './partition-name.ts'
 import { openPartwiseCluster } from './partwise-cluster.ts'
 import { ask, type WireRequest } from './wire.ts'
-import { within } from './within.ts'
+import { answerWithin } from './within.ts'
 
 export type GroupLag = {
   /**
@@ -58,12 +60,12 @@ export class GroupLagReader {
     const positions = await this.#positionsOf(places, failures)
     const ends = await this.#offsetsOf(places, 'end', failures)
     const isBehind = (place: Led): boolean =>
-      (ends.get(nameOf(place)) ?? 0) > (positions.get(nameOf(place)) ?? 0)
+      (ends.get(partitionName(place)) ?? 0) > (positions.get(partitionName(place)) ?? 0)
     // Only a partition with records left can have lost some of them to retention.
     const starts = await this.#offsetsOf(places.filter(isBehind), 'start', failures)
     const lag = new Map<string, number>()
     for (const place of places) {
-      const name = nameOf(place)
+      const name = partitionName(place)
       const end = ends.get(name)
       const position = positions.get(name)
       if (end === undefined || position === undefined) continue
@@ -100,8 +102,8 @@ export class GroupLagReader {
       const some = places.slice(start, start + commitsInRequest)
       const { partitions } = await this.#coordinator.ask(fetchCommits(this.#groupId, some))
       for (const commit of partitions) {
-        if (commit.errorCode === errorCodes.NONE) positions.set(nameOf(commit), positionOf(commit))
-        else failures.set(nameOf(commit), describeErrorCode(commit.errorCode))
+        if (commit.errorCode === errorCodes.NONE) positions.set(partitionName(commit), positionOf(commit))
+        else failures.set(partitionName(commit), describeErrorCode(commit.errorCode))
       }
     }
     return positions
@@ -119,12 +121,11 @@ export class GroupLagReader {
         if (leader < 0) throw new Error('it has no leader')
         const answers = await this.#ask(leader, listOffsetsRequest(led.map(questionOf), end))
         for (const answer of answers) {
-          if (answer.errorCode === errorCodes.NONE) offsets.set(nameOf(answer), answer.offset)
-          else failures.set(nameOf(answer), describeErrorCode(answer.errorCode))
+          if (answer.errorCode === errorCodes.NONE) offsets.set(partitionName(answer), answer.offset)
+          else failures.set(partitionName(answer), describeErrorCode(answer.errorCode))
         }
       } catch (error) {
-        const reason = error instanceof Error ? error.message : String(error)
-        for (const place of led) failures.set(nameOf(place), reason)
+        for (const place of led) failures.set(partitionName(place), messageOf(error))
       }
     })
     await Promise.all(asked)
@@ -133,8 +134,8 @@ export class GroupLagReader {
 
   async #ask<T>(nodeId: number, request: WireRequest<T>): Promise<T> {
     const answered = this.#opened.findBroker(nodeId).then((broker) => ask(broker, request))
-    if (await within(answerWithinMs, answered)) return answered
-    throw new Error(`the broker ${nodeId} did not answer within ${answerWithinMs} ms`)
+    const late = `the broker ${nodeId} did not answer within ${answerWithinMs} ms`
+    return answerWithin(answerWithinMs, answered, late)
   }
 }
 
@@ -144,8 +145,4 @@ function positionOf({ offset }: FetchedCommit): number {
 
 function questionOf({ topic, partition }: Place): OffsetQuestion {
   return { topic, partition, currentLeaderEpoch: -1 }
-}
-
-function nameOf({ topic, partition }: Place): string {
-  return `${topic}/${partition}`
 }

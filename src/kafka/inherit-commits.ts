@@ -1,5 +1,6 @@
 import type { Admin, Kafka } from 'kafkajs'
 import { commitAsNobody, type GroupCommit, readCommits, readMembers } from './group-state.ts'
+import { partitionName } from './partition-name.ts'
 import { isProtocolError, isUnknownMember } from './protocol-error.ts'
 import { withAdmin } from './with-admin.ts'
 
@@ -56,10 +57,10 @@ async function findInherited(
 ): Promise<Inheritance | readonly GroupCommit[]> {
   const without = (await readCommits(admin, to, topics)).filter((commit) => !isMade(commit))
   if (without.length === 0) return { kind: 'complete' }
-  const names = new Set(without.map(nameOf))
+  const names = new Set(without.map(partitionName))
   try {
     const commits = await readCommits(admin, from, topics)
-    const missing = commits.filter((commit) => isMade(commit) && names.has(nameOf(commit)))
+    const missing = commits.filter((commit) => isMade(commit) && names.has(partitionName(commit)))
     if (missing.length === 0) return { kind: 'complete' }
     const members = await readMembers(admin, from, { topics: new Set(topics), patienceMs })
     return members.length > 0 ? { kind: 'inUse', members } : missing
@@ -73,8 +74,4 @@ const notAllowed: ReadonlySet<string> = new Set(['GROUP_AUTHORIZATION_FAILED'])
 
 function isMade({ offset }: GroupCommit): boolean {
   return Number(offset) >= 0
-}
-
-function nameOf({ topic, partition }: GroupCommit): string {
-  return `${topic}/${partition}`
 }

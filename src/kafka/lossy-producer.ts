@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Kafka } from 'kafkajs'
 import { compressedRequest } from './compressed-produce.ts'
-import { errorCodes } from './error-codes.ts'
+import { isTooLarge } from './error-codes.ts'
+import { messageOf } from './message-of.ts'
 import { type ProducedRecords, ProduceLink } from './produce-link.ts'
 import type { WrittenRecord } from './produce-request.ts'
 import { within } from './within.ts'
@@ -342,10 +343,6 @@ function takeSome({ queue }: Line): Waiting[] {
   return queue.splice(0, count)
 }
 
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
-}
-
 function parcelsOf(topic: string, waiting: readonly Waiting[]): Parcel[] {
   const byPartition = Map.groupBy(waiting, ({ partition }) => partition)
   return [...byPartition].map(([partition, ofIt]) => ({
@@ -354,8 +351,4 @@ function parcelsOf(topic: string, waiting: readonly Waiting[]): Parcel[] {
     records: ofIt.map(({ record }) => record),
     waiting: ofIt,
   }))
-}
-
-function isTooLarge(errorCode: number): boolean {
-  return errorCode === errorCodes.MESSAGE_TOO_LARGE || errorCode === errorCodes.RECORD_LIST_TOO_LARGE
 }

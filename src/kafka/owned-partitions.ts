@@ -1,5 +1,6 @@
 import type { TopicSubscription } from './consumer.ts'
 import type { Feed } from './feed.ts'
+import { partitionName } from './partition-name.ts'
 import { Partition } from './partition.ts'
 import { type PartitionState, stateOf } from './partition-state.ts'
 
@@ -37,7 +38,7 @@ export class OwnedPartitions {
   }
 
   get(topic: string, id: number): Partition | undefined {
-    return this.#partitions.get(nameOf(topic, id))
+    return this.#partitions.get(partitionName({ topic, partition: id }))
   }
 
   feedOf(partition: Partition): Feed | undefined {
@@ -51,7 +52,7 @@ export class OwnedPartitions {
     const subscription = this.#subscriptions.find((one) => one.topic === topic)
     const turn = turnOf(this.#taken++)
     const partition = new Partition(topic, id, subscription?.waitMs ?? 0, { ...subscription, turn })
-    this.#partitions.set(nameOf(topic, id), partition)
+    this.#partitions.set(partitionName({ topic, partition: id }), partition)
     return partition
   }
 
@@ -62,7 +63,7 @@ export class OwnedPartitions {
 
   /** Removes a partition, and closes its feed. */
   remove(partition: Partition): void {
-    this.#partitions.delete(nameOf(partition.topic, partition.id))
+    this.#partitions.delete(partitionName({ topic: partition.topic, partition: partition.id }))
     this.#feeds.get(partition)?.close()
     this.#feeds.delete(partition)
   }
@@ -84,8 +85,4 @@ export class OwnedPartitions {
  */
 function turnOf(n: number): number {
   return (n * 0.618_033_988_749_895) % 1
-}
-
-function nameOf(topic: string, partition: number): string {
-  return `${topic}/${partition}`
 }

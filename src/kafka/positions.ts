@@ -1,5 +1,6 @@
 import type { ClusterView } from './cluster-view.ts'
 import { describeErrorCode, errorCodes } from './error-codes.ts'
+import { messageOf } from './message-of.ts'
 import {
   type EpochAnswer,
   epochEndRequest,
@@ -7,6 +8,7 @@ import {
   type OffsetAnswer,
   type OffsetQuestion,
 } from './offset-requests.ts'
+import { partitionName } from './partition-name.ts'
 import { ask, BrokerTooOldError, type WireBroker } from './wire.ts'
 import { within } from './within.ts'
 
@@ -235,11 +237,7 @@ type Answers<T> = ReadonlyMap<string, T>
 function byName<T extends { readonly topic: string; readonly partition: number }>(
   answers: readonly T[],
 ): Answers<T> {
-  return new Map(answers.map((answer) => [nameOf(answer), answer]))
-}
-
-function nameOf({ topic, partition }: { readonly topic: string; readonly partition: number }): string {
-  return `${topic}/${partition}`
+  return new Map(answers.map((answer) => [partitionName(answer), answer]))
 }
 
 type Answered = {
@@ -254,7 +252,7 @@ function locationOf(
   place: LogPlace,
   { starts, ends, epochs, settledEpochs }: Answered,
 ): Location {
-  const name = nameOf(place)
+  const name = partitionName(place)
   const [start, end, epoch] = [starts.get(name), ends.get(name), epochs.get(name)]
   const settledEpoch = settledEpochs.get(name)
   if (start === undefined || end === undefined) return later(`the leader of ${name} did not answer for it`)
@@ -281,10 +279,6 @@ function epochEndOf(answer: EpochAnswer | undefined): EpochEnd | undefined {
 
 function isOfAuthorization(errorCode: number): boolean {
   return errorCode === errorCodes.TOPIC_AUTHORIZATION_FAILED
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }
 
 /** Returns the ends of partitions' logs, as far as their leaders answer now. Never rejects. */

@@ -1,6 +1,8 @@
 import { type Cluster, type Kafka, type PartitionMetadata, Partitioners } from 'kafkajs'
 import { describeErrorCode, errorCodes } from './error-codes.ts'
+import { messageOf } from './message-of.ts'
 import { type Metadata, metadataRequest } from './metadata-request.ts'
+import { partitionName } from './partition-name.ts'
 import { openPartwiseCluster, type PartwiseCluster } from './partwise-cluster.ts'
 import {
   type ProduceAnswer,
@@ -9,7 +11,7 @@ import {
   type WrittenRecord,
 } from './produce-request.ts'
 import { ask, type WireRequest } from './wire.ts'
-import { within } from './within.ts'
+import { answerWithin, within } from './within.ts'
 
 /** Records of one partition, in the order in which they are written. */
 export type ProducedRecords = {
@@ -133,8 +135,7 @@ export class ProduceLink {
     const opened = this.#opened
     const answers = (opened.metadata?.brokers ?? []).map(async ({ nodeId }) => {
       const asked = opened.findBroker(nodeId).then((broker) => ask(broker, metadataRequest(topics)))
-      if (!(await within(timeoutMs, asked))) throw new Error(`no answer within ${timeoutMs} ms`)
-      return asked
+      return answerWithin(timeoutMs, asked, `no answer within ${timeoutMs} ms`)
     })
     const { topicMetadata }: Metadata = await Promise.any(answers)
     return topicMetadata.flatMap(({ topic, partitionMetadata }) =>
@@ -196,15 +197,14 @@ export class ProduceLink {
         .then((broker) => ask(broker, this.#requestOf(topicDataOf(items), replicasTimeoutMs)))
       // The connections to other brokers are still of use. The client closes the one to this broker by
       // itself.
-      if (!(await within(untilMs - performance.now(), answered)))
-        throw new Error(`no answer within ${sendTimeoutMs} ms`)
-      const { topics } = await answered
+      const late = `no answer within ${sendTimeoutMs} ms`
+      const { topics } = await answerWithin(untilMs - performance.now(), answered, late)
       const answers = new Map<string, PartitionAnswer>(
         topics.flatMap(({ topicName, partitions }) =>
           partitions.map((answer) => [`${topicName}/${answer.partition}`, answer] as const),
         ),
       )
-      const outcomes = items.map((item) => outcomeOf(item, answers.get(nameOf(item))))
+      const outcomes = items.map((item) => outcomeOf(item, answers.get(partitionName(item))))
       if (outcomes.some(({ isWritten }) => !isWritten)) this.#refresh(opened)
       for (const [index, item] of items.entries()) settle(item, outcomes[index] ?? unwritten('no outcome'))
     } catch (error) {
@@ -239,10 +239,6 @@ export class ProduceLink {
   }
 }
 
-function nameOf({ topic, partition }: Pick<ProducedRecords, 'topic' | 'partition'>): string {
-  return `${topic}/${partition}`
-}
-
 function leaderOf(cluster: Cluster, { topic, partition }: ProducedRecords): number | undefined {
   const found = cluster.findTopicPartitionMetadata(topic).find(({ partitionId }) => partitionId === partition)
   return found === undefined || found.leader < 0 ? undefined : found.leader
@@ -251,10 +247,10 @@ function leaderOf(cluster: Cluster, { topic, partition }: ProducedRecords): numb
 type PartitionAnswer = { readonly errorCode: number; readonly baseOffset: number }
 
 function outcomeOf(item: ProducedRecords, answer: PartitionAnswer | undefined): ProduceOutcome {
-  if (answer === undefined) return unwritten(`${nameOf(item)} was not acknowledged`)
+  if (answer === undefined) return unwritten(`${partitionName(item)} was not acknowledged`)
   const { errorCode, baseOffset } = answer
   if (errorCode === errorCodes.NONE) return { isWritten: true, offset: baseOffset }
-  return unwritten(`${nameOf(item)}: ${describeErrorCode(errorCode)}`, errorCode)
+  return unwritten(`${partitionName(item)}: ${describeErrorCode(errorCode)}`, errorCode)
 }
 
 function unwritten(reason: string, errorCode?: number): ProduceOutcome {
@@ -262,7 +258,7 @@ function unwritten(reason: string, errorCode?: number): ProduceOutcome {
 }
 
 function withoutLeader(item: ProducedRecords): ProduceOutcome {
-  return unwritten(`${nameOf(item)} has no leader, or does not exist`, errorCodes.LEADER_NOT_AVAILABLE)
+  return unwritten(`${partitionName(item)} has no leader, or does not exist`, errorCodes.LEADER_NOT_AVAILABLE)
 }
 
 function topicDataOf(items: readonly ProducedRecords[]): ProducedTopic[] {
@@ -271,8 +267,4 @@ function topicDataOf(items: readonly ProducedRecords[]): ProducedTopic[] {
     topic,
     partitions: ofTopic.map(({ partition, records }) => ({ partition, messages: records })),
   }))
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

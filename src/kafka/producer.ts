@@ -2,8 +2,9 @@ import type { Kafka } from 'kafkajs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Fifo } from '../queues/fifo.ts'
 import { type Batch, PartitionDispatch, type PartitionDispatchOptions } from '../queues/partition-dispatch.ts'
-import { errorCodes } from './error-codes.ts'
+import { isTooLarge } from './error-codes.ts'
 import { type FailingPartition, FailingPartitions, unknownPartition } from './failing-partitions.ts'
+import { messageOf } from './message-of.ts'
 import { type LinkTimeouts, type ProducedRecords, ProduceLink, type ProduceOutcome } from './produce-link.ts'
 import { within } from './within.ts'
 
@@ -311,14 +312,6 @@ function sizeOf({ key, value, headers }: OutboundRecord): number {
     bytes += headerOverheadBytes + name.length + Buffer.byteLength(headers[name] ?? '')
   }
   return bytes
-}
-
-function isTooLarge(errorCode: number | undefined): boolean {
-  return errorCode === errorCodes.MESSAGE_TOO_LARGE || errorCode === errorCodes.RECORD_LIST_TOO_LARGE
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }
 
 /**

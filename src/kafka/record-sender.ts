@@ -1,4 +1,5 @@
 import type { Cluster, Kafka } from 'kafkajs'
+import { messageOf } from './message-of.ts'
 import { openPartwiseCluster } from './partwise-cluster.ts'
 import { type LinkTimeouts, ProduceLink } from './produce-link.ts'
 import { within } from './within.ts'
@@ -129,8 +130,4 @@ function obstaclesOf(cluster: Cluster, topic: string, minInsync: number): Obstac
     const reason = `${topic}/${partition} has ${isr.length} in-sync replicas of ${minInsync}`
     return [{ topic, partition, reason }]
   })
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

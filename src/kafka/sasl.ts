@@ -2,6 +2,7 @@ import kafkajs, { type AuthenticationProviderArgs, type Authenticator, type Mech
 import type { KafkaSettings } from './kafka-settings.ts'
 import { kafkajsFile } from './kafkajs-file.ts'
 import { LoginError, type ReportedTroubles } from './login-error.ts'
+import { messageOf } from './message-of.ts'
 import { authorityReader, passwordReader } from './reread-file.ts'
 import { requestToken } from './token-endpoint.ts'
 import { type Token, Tokens } from './login-tokens.ts'
@@ -160,8 +161,4 @@ function awsTokens({ awsRegion: region = '' }: KafkaSettings, onKept: Keep): Tok
     }
   }
   return sharedTokens(['aws', region], ask, onKept)
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

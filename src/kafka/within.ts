@@ -13,3 +13,12 @@ export async function within(timeoutMs: number, work: Promise<unknown>): Promise
     clearTimeout(timer)
   }
 }
+
+/**
+ * Returns what `work` resolves to. Rejects with `whenLate` if that takes longer than `timeoutMs`: `work` then
+ * goes on unobserved. Rejects also if `work` does.
+ */
+export async function answerWithin<T>(timeoutMs: number, work: Promise<T>, whenLate: string): Promise<T> {
+  if (await within(timeoutMs, work)) return work
+  throw new Error(whenLate)
+}
