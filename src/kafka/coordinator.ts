@@ -9,6 +9,7 @@ import { answerWithin } from './within.ts'
 type Opened = OpenCluster & { readonly broker: Promise<WireBroker> }
 
 const answerTimeoutMs = 5_000
+const closed = 'the connection to the coordinator was closed'
 
 /**
  * The errors of a broker that isn't the coordinator any more, or not yet. Before the next request the
@@ -50,7 +51,7 @@ export class Coordinator {
     try {
       const answered = opened.broker.then((broker) => {
         // A request that was given up must not be sent later: an old commit would undo a newer one.
-        if (this.#opened !== opened) throw new Error('the connection to the coordinator was closed')
+        if (this.#opened !== opened) throw new Error(closed)
         return ask(broker, request)
       })
       const timeoutMs = Math.max(answerTimeoutMs, request.timeoutMs ?? 0)
@@ -71,13 +72,9 @@ export class Coordinator {
 
   #close(opened: Opened): void {
     if (this.#opened === opened) this.#opened = undefined
-    void opened.close()
-    // kafkajs tries again for a while, and opens a connection to do so. It also waits for all answers before
-    // it closes one. So the requests are rejected, and the connection is closed once more.
-    void opened.broker
-      .then(giveUp)
-      .catch(() => undefined)
-      .then(() => opened.close())
+    opened.cut(closed)
+    // kafkajs tries again for a while, and opens a connection to do so.
+    void opened.broker.catch(() => undefined).then(() => opened.cut(closed))
   }
 
   #open(): Opened {
@@ -103,14 +100,6 @@ export class Coordinator {
 type Brokers = {
   readonly brokerPool: { findConnectedBroker(): Promise<WireBroker> }
   findBroker(node: { nodeId: string }): Promise<WireBroker>
-}
-
-/** Rejects all requests of a broker that aren't answered yet. */
-function giveUp({ connectionPool }: WireBroker): void {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kafkajs declares a part of its brokers only
-  const { pool } = connectionPool as unknown as { pool: { rejectRequests(error: Error): void }[] }
-  for (const connection of pool)
-    connection.rejectRequests(new Error('the connection to the coordinator was closed'))
 }
 
 /**

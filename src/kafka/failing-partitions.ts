@@ -31,6 +31,13 @@ type Failing = { failing: FailingPartition; isReported: boolean; readonly timer:
 /** The most reasons that a message lists. */
 const namedReasons = 5
 
+/** Lists the first of these reasons, each once, and counts the others. */
+export function describeReasons(reasons: readonly string[]): string {
+  const each = [...new Set(reasons)]
+  const some = each.slice(0, namedReasons).join('; ')
+  return each.length > namedReasons ? `${some}; and ${each.length - namedReasons} more` : some
+}
+
 /**
  * Keeps track of the partitions that don't take the records written to them, and reports each. Kafka counts
  * as away only when no partition takes records. A partition with nothing to write shows nothing about that,
@@ -140,9 +147,7 @@ export class FailingPartitions {
 
   /** Lists the first reasons why partitions don't take records. */
   #describe(): string {
-    const reasons = [...new Set([...this.#failing.values()].map(({ failing }) => failing.reason))]
-    const some = reasons.slice(0, namedReasons).join('; ')
-    return reasons.length > namedReasons ? `${some}; and ${reasons.length - namedReasons} more` : some
+    return describeReasons([...this.#failing.values()].map(({ failing }) => failing.reason))
   }
 
   #reported(): readonly FailingPartition[] {

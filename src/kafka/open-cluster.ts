@@ -1,4 +1,5 @@
 import type { Cluster, Kafka } from 'kafkajs'
+import { type ConnectionPoolBuilder, Connections } from './connections.ts'
 
 /**
  * A cluster client with connections that nobody else uses. A connection is opened when its broker is first
@@ -6,8 +7,10 @@ import type { Cluster, Kafka } from 'kafkajs'
  */
 export type OpenCluster = {
   readonly cluster: Cluster
-  /** Waits for the answers that are still to come, and closes. Never rejects. */
+  /** Waits for the answers that are still to come, for seconds at most, and closes. Never rejects. */
   close(): Promise<void>
+  /** Rejects all requests under way with this reason, and closes at once. */
+  cut(reason: string): void
 }
 
 /**
@@ -28,7 +31,14 @@ export function openCluster(kafka: Kafka): OpenCluster {
     ],
   })
   if (cluster === undefined) throw new Error('kafkajs made a consumer without its assigner')
-  return { cluster, close: () => consumer.disconnect().catch(() => undefined) }
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kafkajs declares a part of its cluster only
+  const { connectionPoolBuilder } = cluster as unknown as { connectionPoolBuilder: ConnectionPoolBuilder }
+  const connections = new Connections(connectionPoolBuilder)
+  return {
+    cluster,
+    close: () => consumer.disconnect().catch(() => undefined),
+    cut: (reason) => connections.cut(reason),
+  }
 }
 
 const neverJoins = {

@@ -3,7 +3,6 @@ import { errorCodes } from './error-codes.ts'
 import { type Metadata, metadataRequest, type TopicMetadata } from './metadata-request.ts'
 import { openCluster, type OpenCluster } from './open-cluster.ts'
 import { ask, type WireBroker } from './wire.ts'
-import { within } from './within.ts'
 
 type BrokerPool = {
   readonly metadata: Metadata | null
@@ -36,8 +35,7 @@ export function openPartwiseCluster(kafka: Kafka): PartwiseCluster {
     return broker
   }
   return {
-    cluster,
-    close: () => opened.close(),
+    ...opened,
     get metadata() {
       return brokerPool.metadata ?? undefined
     },
@@ -50,12 +48,7 @@ export function openPartwiseCluster(kafka: Kafka): PartwiseCluster {
 }
 
 async function readMetadata(broker: WireBroker, topics: readonly string[]): Promise<Metadata> {
-  const answered = ask(broker, metadataRequest(topics))
-  if (!(await within(metadataTimeoutMs, answered))) {
-    void broker.disconnect()
-    throw new Error(`a broker did not tell about the cluster within ${metadataTimeoutMs} ms`)
-  }
-  const metadata = await answered
+  const metadata = await ask(broker, metadataRequest(topics), metadataTimeoutMs)
   return { ...metadata, topicMetadata: metadata.topicMetadata.map(withoutError) }
 }
 

@@ -1,3 +1,6 @@
+import { type Connection, cutOff } from './connections.ts'
+import { within } from './within.ts'
+
 /**
  * A broker of kafkajs 2.2.4, as a cluster's `findBroker` returns it. These are the parts that Sluice uses,
  * some of which kafkajs doesn't declare.
@@ -6,12 +9,12 @@ export type WireBroker = {
   /** The versions that the broker understands, by API key; null before the first connection. */
   readonly versions: Readonly<Record<number, VersionRange>> | null
   readonly connectionPool: {
-    send<T>(protocol: Protocol<T>): Promise<T>
-    /** Connects if there is no connection. */
-    getConnectionByRequest?(protocol: Pick<Protocol<unknown>, 'request'>): Promise<unknown>
+    /** Returns the connection for a request. Connects if there is none. */
+    getConnectionByRequest(protocol: Pick<Protocol<unknown>, 'request'>): Promise<WireConnection>
   }
-  disconnect(): Promise<void>
 }
+
+type WireConnection = Connection & { send<T>(protocol: Protocol<T>): Promise<T> }
 
 type VersionRange = { readonly minVersion: number; readonly maxVersion: number }
 
@@ -63,12 +66,14 @@ export class BrokerTooOldError extends Error {
  * with a `BrokerTooOldError` if the broker has none of the versions.
  *
  * @param broker a broker that a cluster's `findBroker` returned
+ * @param mostMs the time after which the connection counts as dead, in milliseconds, if that is shorter than
+ * the client's own timeout
  */
-export async function ask<T>(broker: WireBroker, request: WireRequest<T>): Promise<T> {
+export async function ask<T>(broker: WireBroker, request: WireRequest<T>, mostMs?: number): Promise<T> {
   const { apiKey, apiName, flexibleFrom = Infinity, timeoutMs } = request
   const apiVersion = versionFor(broker, request)
   const isFlexible = apiVersion >= flexibleFrom
-  return send(broker, {
+  const protocol: Protocol<T> = {
     request: {
       apiKey,
       apiName,
@@ -85,7 +90,8 @@ export async function ask<T>(broker: WireBroker, request: WireRequest<T>): Promi
       parse: (answer) => Promise.resolve(answer),
     },
     requestTimeout: timeoutMs,
-  })
+  }
+  return send(broker, protocol, mostMs)
 }
 
 /** Returns the highest version that both sides have. */
@@ -108,42 +114,23 @@ function versionFor(
   )
 }
 
-/** The connections that are being opened, by pool, and by whether they are for fetches. */
-const connecting = new WeakMap<object, Map<boolean, Promise<unknown>>>()
-const fetchKey = 1
-
-/**
- * Connects, or waits for the connect that is under way. Without this, kafkajs opens a socket for each request
- * that comes while it connects. It then forgets all but the last, and never closes them.
- */
-function connectOnce(
-  pool: WireBroker['connectionPool'],
-  { request }: Pick<Protocol<unknown>, 'request'>,
-): Promise<unknown> {
-  const ofPool = connecting.get(pool) ?? new Map<boolean, Promise<unknown>>()
-  connecting.set(pool, ofPool)
-  const isFetch = request.apiKey === fetchKey
-  const underWay = ofPool.get(isFetch)
-  if (underWay !== undefined) return underWay
-  const connected = Promise.resolve(pool.getConnectionByRequest?.({ request })).finally(() =>
-    ofPool.delete(isFetch),
-  )
-  ofPool.set(isFetch, connected)
-  return connected
-}
-
-async function send<T>(broker: WireBroker, protocol: Protocol<T>): Promise<T> {
+/** Sends a request. Cuts a connection that closes or gives no answer in time: all its requests are rejected. */
+async function send<T>(broker: WireBroker, protocol: Protocol<T>, mostMs: number | undefined): Promise<T> {
+  const connection = await broker.connectionPool.getConnectionByRequest(protocol)
+  const sent = connection.send(protocol)
   try {
-    await connectOnce(broker.connectionPool, protocol)
-    return await broker.connectionPool.send(protocol)
+    if (mostMs === undefined || (await within(mostMs, sent))) return await sent
   } catch (error) {
-    if (isDead(error)) await broker.disconnect()
+    if (isDead(error)) cutOff(connection, `an earlier request had no answer: ${error.message}`)
     throw error
   }
+  const late = `the broker did not answer ${protocol.request.apiName} within ${mostMs} ms`
+  cutOff(connection, late)
+  throw new Error(late)
 }
 
 /** Returns true if the connection is closed or gives no answer. kafkajs would go on using it. */
-function isDead(error: unknown): boolean {
+function isDead(error: unknown): error is Error {
   return error instanceof Error && deadConnection.has(error.name)
 }
 

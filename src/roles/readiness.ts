@@ -17,9 +17,14 @@ export type WorkerState = {
   readonly unreachableBy: string
 }
 
+/**
+ * Returns why a worker is not ready. `stoppedBy`: why all of its units stand still; empty while one of them
+ * does not.
+ */
 export function workerObstacles(
   member: Pick<GroupConsumer, 'preparing' | 'isResting' | 'isJoined' | 'obstacles'>,
   state: WorkerState,
+  { stoppedBy }: { readonly stoppedBy: string },
 ): readonly string[] {
   const reasons: string[] = []
   if (state.isStopping) reasons.push('stopping')
@@ -28,7 +33,8 @@ export function workerObstacles(
     reasons.push('waiting for the end of what this worker had in flight when it was killed')
   else if (!member.isJoined) reasons.push('not joined to the consumer group')
   reasons.push(...member.obstacles)
-  if (state.stalledBy !== '') reasons.push(`Kafka does not take what is produced: ${state.stalledBy}`)
+  const unwritable = state.stalledBy === '' ? stoppedBy : state.stalledBy
+  if (unwritable !== '') reasons.push(`Kafka does not take what is produced: ${unwritable}`)
   if (state.unreachableBy !== '') reasons.push(`the proxy can not be used: ${state.unreachableBy}`)
   return reasons
 }

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import type { GroupConsumer } from '../kafka/consumer.ts'
-import type { FailingPartition } from '../kafka/failing-partitions.ts'
+import { describeReasons, type FailingPartition } from '../kafka/failing-partitions.ts'
 import { groupSubscriptions, type TopicNames } from '../kafka/topics.ts'
 import type { Pipeline } from '../pipeline/pipeline-ports.ts'
 
@@ -24,8 +24,10 @@ export type StandingParts = {
 export class StandingUnits {
   readonly #options: StandingUnitsOptions
   readonly #parts: () => StandingParts
-  /** The topics that fail, by unit. */
-  readonly #failing = new Map<number, Set<string>>()
+  /** By unit, the topics that fail, with the reason of each. */
+  readonly #failing = new Map<number, Map<string, string>>()
+  /** The units of this worker. */
+  #owned: readonly number[] = []
 
   constructor(options: StandingUnitsOptions, parts: () => StandingParts) {
     this.#options = options
@@ -39,8 +41,8 @@ export class StandingUnits {
     // Only retry topics and dead letters stop a unit: without them the outcome of a delivery can't be
     // written.
     if (topic !== names.deadLetters && !topic.startsWith(names.retryPrefix)) return
-    const topics = this.#failing.get(partition) ?? new Set()
-    if (isFailing) topics.add(topic)
+    const topics = this.#failing.get(partition) ?? new Map<string, string>()
+    if (isFailing) topics.set(topic, reason)
     else topics.delete(topic)
     if (topics.size > 0) this.#failing.set(partition, topics)
     else this.#failing.delete(partition)
@@ -48,10 +50,21 @@ export class StandingUnits {
   }
 
   /**
-   * Stops the failing units again after an assignment, since a partition that returns to this member is
+   * Returns why all units of this worker stand still. Empty while one of them does not, and while the worker
+   * has none.
+   */
+  get stoppedBy(): string {
+    const reasons = this.#owned.map((unit) => [...(this.#failing.get(unit)?.values() ?? [])])
+    if (reasons.length === 0 || reasons.some((ofUnit) => ofUnit.length === 0)) return ''
+    return describeReasons(reasons.flat())
+  }
+
+  /**
+   * Takes over an assignment. Stops the failing units again, since a partition that returns to this member is
    * fetched.
    */
-  assigned(): void {
+  assigned(units: readonly number[]): void {
+    this.#owned = units
     for (const unit of this.#failing.keys()) this.#setStanding(unit, true)
   }
 

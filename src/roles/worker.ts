@@ -148,7 +148,7 @@ export async function startMember(options: WorkerOptions): Promise<Member> {
     tiers: tiers.map(({ topic }) => topic),
     laidOut,
     collect: () => showMember(metrics, shown),
-    notReady: () => workerObstacles(consumer, stalls),
+    notReady: () => workerObstacles(consumer, stalls, base.standing),
   }
 }
 
@@ -258,7 +258,7 @@ function consumerPorts(
       intake.letGoAbandoned()
       audiences.letGoAbandoned()
       pipeline.letGoAbandoned()
-      standing.assigned()
+      standing.assigned(units)
     },
     async prepare(unit) {
       await audiences.prepare(unit)

@@ -15,6 +15,11 @@ export type Manners = {
   knows?: (apiKey: number) => readonly [number, number] | undefined
   /** Answers a request in place of the broker: with the bytes behind the correlation id. */
   answers?: (request: SeenRequest) => Buffer | undefined
+  /**
+   * What becomes of an answer: it arrives, it does a second later, half of it does and the connection closes,
+   * or it never comes.
+   */
+  loses?: (request: SeenRequest) => 'a second' | 'half' | 'all' | undefined
 }
 
 /** A broker behind a proxy that answers as clusters do which are none of Apache Kafka's. */
@@ -86,7 +91,11 @@ function relay(client: Socket, upstream: Socket, cloud: CloudKafka): void {
     const correlationId = frame.readInt32BE(0)
     const request = open.get(correlationId)
     open.delete(correlationId)
-    client.write(framed(correlationId, rewritten(request, frame.subarray(4), cloud.manners)))
+    const answer = framed(correlationId, rewritten(request, frame.subarray(4), cloud.manners))
+    const loss = request && cloud.manners.loses?.(request)
+    if (loss === undefined) client.write(answer)
+    else if (loss === 'a second') setTimeout(() => client.write(answer), 1_000)
+    else if (loss === 'half') client.end(answer.subarray(0, answer.length / 2))
   })
 }
 

@@ -1,0 +1,130 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { createKafka } from '../../../src/kafka/client.ts'
+import { metadataRequest } from '../../../src/kafka/metadata-request.ts'
+import { openPartwiseCluster, type PartwiseCluster } from '../../../src/kafka/partwise-cluster.ts'
+import { listOffsetsRequest } from '../../../src/kafka/offset-requests.ts'
+import { ask, type WireBroker } from '../../../src/kafka/wire.ts'
+import { type CloudKafka, startCloudKafka } from '../../support/cloud-kafka.ts'
+import { otherProgram } from '../../support/kafka.ts'
+import { until } from '../../support/until.ts'
+
+const apiKeys = { listOffsets: 2, metadata: 3 } as const
+const topic = 'events'
+const log = { warn: () => undefined, debug: () => undefined }
+
+let kafka: CloudKafka
+let opened: PartwiseCluster
+let broker: WireBroker
+
+beforeAll(async () => {
+  kafka = await startCloudKafka()
+  const admin = otherProgram([kafka.direct]).admin()
+  await admin.connect()
+  await admin.createTopics({ waitForLeaders: true, topics: [{ topic, numPartitions: 100 }] })
+  await admin.disconnect()
+})
+
+afterAll(() => kafka.stop())
+
+beforeEach(async () => {
+  const settings = { brokers: [kafka.address], clientId: 'sluice', ssl: false } as const
+  opened = openPartwiseCluster(
+    createKafka(
+      { ...settings, saslMechanism: 'none', saslUsername: undefined, saslPassword: undefined },
+      log,
+      'impatient',
+    ),
+  )
+  await opened.cluster.connect()
+  await opened.cluster.addTargetTopic(topic)
+  broker = await opened.findBroker(1)
+})
+
+afterEach(async () => {
+  kafka.manners = {}
+  await opened.close()
+})
+
+/** Asks for the ends of a hundred partitions: an answer of a few kilobytes. */
+function askForEnds(): Promise<number> {
+  const questions = Array.from({ length: 100 }, (_, partition) => ({
+    topic,
+    partition,
+    currentLeaderEpoch: -1,
+  }))
+  return ask(broker, listOffsetsRequest(questions, 'end')).then(({ length }) => length)
+}
+
+/** The next answer to a ListOffsets is lost. */
+function loseNext(how: 'half' | 'all'): void {
+  let isLost = false
+  kafka.manners = {
+    loses({ apiKey }) {
+      if (isLost || apiKey !== apiKeys.listOffsets) return undefined
+      isLost = true
+      return how
+    },
+  }
+}
+
+describe('a connection that ends', () => {
+  test('in the middle of an answer spoils no later one', async () => {
+    for (let round = 0; round < 3; round++) {
+      loseNext('half')
+      await expect(askForEnds()).rejects.toThrow('Closed connection')
+      expect(await askForEnds()).toBe(100)
+    }
+  })
+
+  test('takes no request with it that comes afterwards, however many come', async () => {
+    loseNext('half')
+    await expect(askForEnds()).rejects.toThrow('Closed connection')
+    expect(await Promise.all(Array.from({ length: 20 }, askForEnds))).toEqual(
+      Array.from({ length: 20 }, () => 100),
+    )
+  })
+
+  test('because one request has no answer, rejects the others on it, and the next ones have a new one', async () => {
+    kafka.manners = { loses: ({ apiKey }) => (apiKey === apiKeys.listOffsets ? 'all' : undefined) }
+    const others = [askForEnds(), askForEnds()].map((asked) => asked.catch((error: unknown) => String(error)))
+    kafka.manners.loses = () => 'all'
+    await expect(ask(broker, metadataRequest([topic]), 500)).rejects.toThrow(
+      'the broker did not answer Metadata within 500 ms',
+    )
+    for (const other of await Promise.all(others))
+      expect(other).toContain('did not answer Metadata within 500 ms')
+    kafka.manners = {}
+    expect(await askForEnds()).toBe(100)
+  })
+})
+
+/** Resolves once the broker has the request that comes next. */
+async function untilAsked(begin: () => Promise<number>): Promise<Promise<number>[]> {
+  const before = kafka.requests.length
+  const asked = begin()
+  await until('the broker is asked', () => kafka.requests.length > before)
+  return [asked]
+}
+
+describe('closing', () => {
+  test('waits for the answers that come', async () => {
+    kafka.manners = { loses: () => 'a second' }
+    const asked = await untilAsked(askForEnds)
+    await opened.close()
+    expect(await Promise.all(asked)).toEqual([100])
+  })
+
+  test('ends though an answer never comes, and rejects its request', async () => {
+    kafka.manners = { loses: () => 'all' }
+    const asked = (await untilAsked(askForEnds)).map((answer) => answer.catch(String))
+    await opened.close()
+    expect((await Promise.all(asked)).join()).toContain('the connection to the broker was closed')
+  })
+
+  test('at once leaves no request without an end', async () => {
+    kafka.manners = { loses: () => 'all' }
+    const asked = (await untilAsked(askForEnds)).map((answer) => answer.catch(String))
+    opened.cut('enough')
+    expect((await Promise.all(asked)).join()).toContain('enough')
+  })
+})
