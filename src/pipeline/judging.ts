@@ -18,7 +18,7 @@ type JudgingOptions = Pick<PipelineOptions, 'catalog' | 'judge' | 'needsJudging'
 
 /**
  * Judges deliveries that waited, and carries the results out. A retry that a newer value of its property has
- * superseded is dropped, unless it is uncertain (`src/audience/superseding.ts` decides). Holds no state of
+ * superseded is dropped, unless it is uncertain (`src/audience/judge-property.ts` decides). Holds no state of
  * its own.
  */
 export class Judging {
