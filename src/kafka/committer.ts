@@ -1,5 +1,5 @@
 import type { Commits, News } from './commits.ts'
-import type { Leaving } from './leaving.ts'
+import type { LostPartitions } from './lost-partitions.ts'
 import type { Membership } from './membership.ts'
 import { OneAtATime } from './one-at-a-time.ts'
 import type { OwnedPartitions } from './owned-partitions.ts'
@@ -9,7 +9,7 @@ export type CommitterOptions = {
   readonly commits: Commits
   readonly membership: Pick<Membership, 'identity' | 'heard' | 'heardAtMs' | 'refused'>
   readonly owned: OwnedPartitions
-  readonly leaving: Leaving
+  readonly lostPartitions: LostPartitions
   readonly everyMs: number
   /** True when the member starts nothing more. */
   readonly isQuiet: () => boolean
@@ -88,19 +88,19 @@ export class Committer {
   }
 
   async #commitNews(): Promise<void> {
-    const { commits, membership, owned, leaving, isQuiet, onCommitted } = this.#options
-    const left = await leaving.stillOurs((partitions) => commits.read(partitions))
+    const { commits, membership, owned, lostPartitions, isQuiet, onCommitted } = this.#options
+    const lost = await lostPartitions.stillCommittable((partitions) => commits.read(partitions))
     const isAgain = this.#commitAgainAtMs > 0 && Date.now() >= this.#commitAgainAtMs
     if (isAgain) this.#commitAgainAtMs = 0
     // No `await` may stand between here and the sending, so that the standings that are sent are the present
     // ones.
-    const news = [...owned.begun, ...left]
+    const news = [...owned.begun, ...lost]
       .map((partition) => ({ partition, standing: partition.standing(isQuiet()) }))
       .filter(({ partition, standing }) => isAgain || partition.isNews(standing))
     if (news.length > 0) await this.send(news)
     // Without news, everything is committed, as long as the group knows this member.
     this.#lastCommitMs = Math.max(this.#lastCommitMs, membership.heardAtMs)
-    leaving.letGo()
+    lostPartitions.dropFinished()
     onCommitted()
   }
 }

@@ -10,7 +10,7 @@ import { createFetcher, type Fetcher, logLostRecords, logOtherLog } from './fetc
 import { FormerSelf } from './former-self.ts'
 import { GroupWatch } from './group-watch.ts'
 import { Handover } from './handover.ts'
-import { Leaving } from './leaving.ts'
+import { LostPartitions } from './lost-partitions.ts'
 import { LoanedRecord } from './loaned-record.ts'
 import { type Assigned, Membership } from './membership.ts'
 import { OwnedPartitions } from './owned-partitions.ts'
@@ -34,7 +34,7 @@ export class GroupMember implements GroupConsumer {
   readonly #watch: GroupWatch
   readonly #units: UnitTenures
   readonly #owned: OwnedPartitions
-  readonly #leaving: Leaving
+  readonly #lostPartitions: LostPartitions
   readonly #formerSelf: FormerSelf
   readonly #committer: Committer
   readonly #gate = new Gate()
@@ -48,7 +48,7 @@ export class GroupMember implements GroupConsumer {
     const topics = topicsOf(options)
     this.#options = options
     this.#owned = new OwnedPartitions(options.topics)
-    this.#leaving = new Leaving(handoverMs)
+    this.#lostPartitions = new LostPartitions(handoverMs)
     this.#formerSelf = new FormerSelf({ instanceId, settleMs: handoverMs, log })
     this.#view = createClusterView({ kafka, topics, partitions, log })
     this.#fetcher = createFetcher({
@@ -95,7 +95,7 @@ export class GroupMember implements GroupConsumer {
       commits: this.#commits,
       membership: this.#membership,
       owned: this.#owned,
-      leaving: this.#leaving,
+      lostPartitions: this.#lostPartitions,
       everyMs: commitIntervalMs,
       isQuiet: () => this.#gate.isQuiet,
       onCommitted: () => {
@@ -160,7 +160,7 @@ export class GroupMember implements GroupConsumer {
 
   /** Returns true if this process, or its predecessor, may have requests in flight for the partition. */
   #isBusyHere(partition: Partition, stored: StoredCommit): boolean {
-    if (this.#leaving.has(partition.topic, partition.id)) return true
+    if (this.#lostPartitions.has(partition.topic, partition.id)) return true
     return this.#joins === 1 && this.#formerSelf.mayHaveOut(partition, stored)
   }
 
@@ -265,7 +265,7 @@ export class GroupMember implements GroupConsumer {
 
   /** Returns the present claim. Called at each try to join. */
   #claim(): Omit<Claim, 'partitions'> {
-    const busy = [...this.#owned.begun, ...this.#leaving.all]
+    const busy = [...this.#owned.begun, ...this.#lostPartitions.all]
     return {
       ...this.#assigned,
       busy: unitsOf(busy),
@@ -293,11 +293,11 @@ export class GroupMember implements GroupConsumer {
     this.#options.onAssigned(unitsOf(given))
     this.#applyPauses()
     this.#options.log.info(
-      { joins: this.#joins, partitions: given.length, gained, leaving: this.#leaving.size },
+      { joins: this.#joins, partitions: given.length, gained, leaving: this.#lostPartitions.size },
       'joined the group',
     )
     this.#watch.joined()
-    if (this.#leaving.size > 0) this.#committer.soon()
+    if (this.#lostPartitions.size > 0) this.#committer.soon()
     this.#handover.takeOver(this.#owned.waiting)
     // A static member that comes back gets its old partitions, even if it subscribes to other topics now.
     const isStatic = this.#options.instanceId !== undefined
@@ -310,21 +310,21 @@ export class GroupMember implements GroupConsumer {
       this.#owned.remove(partition)
       // The next owner waits for the final commit.
       partition.lose(() => this.#committer.soon(), Date.now())
-      if (!partition.isWaiting) this.#leaving.add(partition)
+      if (!partition.isWaiting) this.#lostPartitions.add(partition)
       if (partition.needsState) this.#units.lose(partition.id)
     }
     this.#releaseUnits()
   }
 
-  /** Releases the lost units that have no leaving partition any more. */
+  /** Releases the lost units that have no lost partition left to finish. */
   #releaseUnits(): void {
-    const out = new Set(this.#leaving.all.map(({ id }) => id))
+    const out = new Set(this.#lostPartitions.all.map(({ id }) => id))
     this.#units.release((unit) => !out.has(unit))
   }
 
   /** Abandons all partitions: the group has gone on without this member, and has given them to others. */
   #expelled(): void {
-    for (const partition of [...this.#owned.all, ...this.#leaving.all]) partition.goElsewhere()
+    for (const partition of [...this.#owned.all, ...this.#lostPartitions.all]) partition.goElsewhere()
     this.#lose(this.#owned.all)
     this.#options.onAssigned([])
   }
@@ -356,7 +356,7 @@ export class GroupMember implements GroupConsumer {
       (one) => one === partition || (partition.needsState && one.needsState && one.id === partition.id),
     )
     this.#lose(renewed)
-    this.#leaving.forget(partition)
+    this.#lostPartitions.forget(partition)
     const fresh = renewed.map(({ topic, id }) => this.#owned.add(topic, id))
     for (const one of fresh) {
       if (one.topic !== partition.topic) continue

@@ -21,7 +21,7 @@ import {
   joinGroup,
   syncGroup,
 } from './group-messages.ts'
-import { leave } from './leave.ts'
+import { leave } from './leave-group.ts'
 import { BrokerTooOldError } from './wire.ts'
 
 export type MembershipOptions = {

@@ -5,7 +5,7 @@ import type { StoredCommit } from './stored-commit.ts'
 const marginMs = 500
 
 /** The lost partitions whose deliveries in flight, or whose final commit, are not complete yet. */
-export class Leaving {
+export class LostPartitions {
   readonly #partitions = new Set<Partition>()
   readonly #handoverMs: number
 
@@ -41,13 +41,13 @@ export class Leaving {
    * Returns the partitions that this member may still commit, since their next owner has not begun. Drops the
    * others.
    */
-  async stillOurs(
+  async stillCommittable(
     readStored: (partitions: readonly Partition[]) => Promise<StoredCommit[]>,
   ): Promise<readonly Partition[]> {
-    const leaving = this.all
-    if (leaving.length === 0) return leaving
-    const stored = await readStored(leaving)
-    return leaving.filter((partition, index) => {
+    const lost = this.all
+    if (lost.length === 0) return lost
+    const stored = await readStored(lost)
+    return lost.filter((partition, index) => {
       const isTooLate = Date.now() - partition.lostAtMs > this.#handoverMs - marginMs
       const isOver = isTooLate || partition.isOvertaken(stored[index])
       if (isOver) this.#partitions.delete(partition)
@@ -59,7 +59,7 @@ export class Leaving {
    * Drops the partitions that have nothing in flight, and nothing that the group doesn't know. Called after a
    * commit.
    */
-  letGo(): void {
+  dropFinished(): void {
     for (const partition of this.#partitions) {
       if (!partition.isNews(partition.standing(false)) && partition.isIdle) this.#partitions.delete(partition)
     }
