@@ -3,7 +3,7 @@ import { maxCarriedBytes } from '../kafka/topic-list.ts'
 import type { PipelineObserver } from '../pipeline/pipeline-ports.ts'
 import { createObserver } from '../telemetry/worker-observer.ts'
 import { askKafka } from './ask-kafka.ts'
-import { type AttemptLog, openAttemptLog } from './attempt-log.ts'
+import { type DeliveryLog, openDeliveryLog } from './delivery-log.ts'
 import type { MemberBase } from './member-base.ts'
 import { createOutbound, type Outbound } from './outbound.ts'
 import type { LaidOut } from './topic-layout.ts'
@@ -14,7 +14,7 @@ export type MemberOutlets = {
   readonly sender: Outbound['sender']
   readonly observer: PipelineObserver
   /** Absent: no delivery log is written. */
-  readonly attemptLog: AttemptLog | undefined
+  readonly deliveryLog: DeliveryLog | undefined
 }
 
 /** Opens the parts with which a member writes to Kafka and sends to hooks. */
@@ -47,7 +47,7 @@ export async function openOutlets(base: MemberBase, laidOut: LaidOut): Promise<M
     retryLimitMs: config.retry.limitMs,
   })
   parts.defer(() => observer.flush())
-  const attemptLog = openAttemptLog({ config, kafka, metrics, log })
-  if (attemptLog !== undefined) parts.defer(() => ending.within(attemptLog.stop()))
-  return { producer, sender: outbound.sender, observer, attemptLog }
+  const deliveryLog = openDeliveryLog({ config, kafka, metrics, log })
+  if (deliveryLog !== undefined) parts.defer(() => ending.within(deliveryLog.stop()))
+  return { producer, sender: outbound.sender, observer, deliveryLog }
 }

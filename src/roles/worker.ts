@@ -203,12 +203,12 @@ async function openJoined(base: OpenedBase): Promise<Joined> {
 
 function openPipeline(base: MemberBase, joined: Joined, bulkhead: BulkheadOptions): Pipeline {
   const { config, catalog, later } = base
-  const { producer, sender, observer, attemptLog, audiences, marks, notices, repeats, traces } = joined
+  const { producer, sender, observer, deliveryLog, audiences, marks, notices, repeats, traces } = joined
   return createPipeline({
     catalog,
     sender,
     outlet: producer,
-    observer: [attemptLog?.observer, traces?.observer, notices.observer].reduce(bothObservers, observer),
+    observer: [deliveryLog?.observer, traces?.observer, notices.observer].reduce(bothObservers, observer),
     tracing: traces,
     ownSource: config.notices.source,
     ...(repeats !== undefined && { repeats }),

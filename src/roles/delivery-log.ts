@@ -9,7 +9,7 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import { topicNames } from './settings.ts'
 import { StartError } from './start-error.ts'
 
-export type AttemptLogOptions = {
+export type DeliveryLogOptions = {
   config: Config
   kafka: ReturnType<typeof createKafka>
   metrics: Metrics
@@ -17,7 +17,7 @@ export type AttemptLogOptions = {
 }
 
 /** The writer of the delivery log: an observer of deliveries, and its stop. Stop it after the deliveries. */
-export type AttemptLog = { readonly observer: LogObserver; stop(): Promise<void> }
+export type DeliveryLog = { readonly observer: LogObserver; stop(): Promise<void> }
 
 /** How long a record waits for others, to be written together. */
 const flushEveryMs = 250
@@ -28,7 +28,12 @@ const stopWithinMs = 1_000
  * Opens the delivery log of this process; `undefined` when it is switched off. It connects when it has
  * something to write.
  */
-export function openAttemptLog({ config, kafka, metrics, log }: AttemptLogOptions): AttemptLog | undefined {
+export function openDeliveryLog({
+  config,
+  kafka,
+  metrics,
+  log,
+}: DeliveryLogOptions): DeliveryLog | undefined {
   const { enabled, successes, bufferBytes } = config.attempts
   if (!enabled) return undefined
   const written = metrics.logRecords.series({})
