@@ -1,6 +1,6 @@
-import { readConfig } from '../config/read.ts'
-import { rightsMarkdown } from '../kafka/rights.ts'
-import { topicLayout } from './settings.ts'
+import { readConfig } from '../src/config/read.ts'
+import { rightsMarkdown } from '../src/kafka/rights.ts'
+import { topicLayout } from '../src/roles/settings.ts'
 
 const introduction = `# Rights at the brokers
 
