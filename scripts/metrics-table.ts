@@ -1,7 +1,7 @@
 import { createAdminMetrics } from '../src/telemetry/admin-metrics.ts'
 import { createGatewayMetrics } from '../src/telemetry/gateway-metrics.ts'
 import { createLogMetrics } from '../src/telemetry/log-metrics.ts'
-import { createMetrics } from '../src/telemetry/metrics.ts'
+import { createWorkerMetrics } from '../src/telemetry/worker-metrics.ts'
 
 /** One metric, as `/metrics` tells it. */
 export type TableMetric = {
@@ -17,12 +17,12 @@ export type TableMetric = {
   readonly roles: readonly ('worker' | 'gateway' | 'log' | 'admin')[]
 }
 
-type Registry = ReturnType<typeof createMetrics>['registry']
+type Registry = ReturnType<typeof createWorkerMetrics>['registry']
 
 /** All metrics of all roles by their name, those of Node.js and the process among them, in the order of the table. */
 export async function metricsTable(): Promise<ReadonlyMap<string, TableMetric>> {
-  const worker = await read(createMetrics({ perDestination: false }).registry)
-  const perDestination = await read(createMetrics({ perDestination: true }).registry)
+  const worker = await read(createWorkerMetrics({ perDestination: false }).registry)
+  const perDestination = await read(createWorkerMetrics({ perDestination: true }).registry)
   const gateway = await read(createGatewayMetrics().registry)
   const table = new Map<string, TableMetric>()
   for (const [name, metric] of worker) {

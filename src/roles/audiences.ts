@@ -15,14 +15,14 @@ import type { RecordProducer } from '../kafka/producer.ts'
 import { deletionsKeptMs } from '../kafka/topic-list.ts'
 import type { Pipeline } from '../pipeline/pipeline-ports.ts'
 import { createAudienceObserver } from '../telemetry/audience-observer.ts'
-import type { Metrics } from '../telemetry/metrics.ts'
+import type { WorkerMetrics } from '../telemetry/worker-metrics.ts'
 import { askKafka } from './ask-kafka.ts'
 import { topicNames } from './settings.ts'
 import { StartError } from './start-error.ts'
 
 export type AudiencesOptions = {
   config: Config
-  metrics: Metrics
+  metrics: WorkerMetrics
   log: Logger
   kafka: ReturnType<typeof createKafka>
   catalog: () => Catalog

@@ -5,14 +5,14 @@ import { createLogObserver, type LogObserver } from '../delivery-log/log-observe
 import { createUserHash, type UserHash } from '../delivery-log/user-hash.ts'
 import type { createKafka } from '../kafka/client.ts'
 import { startLossyProducer } from '../kafka/lossy-producer.ts'
-import type { Metrics } from '../telemetry/metrics.ts'
+import type { WorkerMetrics } from '../telemetry/worker-metrics.ts'
 import { topicNames } from './settings.ts'
 import { StartError } from './start-error.ts'
 
 export type DeliveryLogOptions = {
   config: Config
   kafka: ReturnType<typeof createKafka>
-  metrics: Metrics
+  metrics: WorkerMetrics
   log: Logger
 }
 

@@ -5,7 +5,7 @@ import type { Config } from '../config/schema.ts'
 import type { createKafka } from '../kafka/client.ts'
 import type { GroupConsumer } from '../kafka/consumer.ts'
 import type { Pipeline } from '../pipeline/pipeline-ports.ts'
-import type { Metrics } from '../telemetry/metrics.ts'
+import type { WorkerMetrics } from '../telemetry/worker-metrics.ts'
 import type { Ending } from './member-shutdown.ts'
 import type { Parts } from './parts.ts'
 import type { Stalls } from './stalls.ts'
@@ -24,7 +24,7 @@ export type MemberBase = {
   readonly log: Logger
   readonly parts: Parts
   readonly onFatal: (error: Error) => void
-  readonly metrics: Metrics
+  readonly metrics: WorkerMetrics
   readonly catalog: () => Catalog
   readonly kafka: ReturnType<typeof createKafka>
   readonly stalls: Stalls

@@ -9,12 +9,12 @@ import { shortTopicName } from '../kafka/topics.ts'
 import type { Pipeline } from '../pipeline/pipeline-ports.ts'
 import type { Repeats } from '../repeats/repeats.ts'
 import { formatWait } from '../retry/duration.ts'
-import { showBehind } from '../telemetry/behind.ts'
+import { showBehind } from '../telemetry/show-behind.ts'
 import { showFirstSyncs } from '../telemetry/first-sync-observer.ts'
-import type { Metrics } from '../telemetry/metrics.ts'
-import { showOldestUnsettled } from '../telemetry/oldest-unsettled.ts'
+import type { WorkerMetrics } from '../telemetry/worker-metrics.ts'
+import { showOldestUnsettled } from '../telemetry/show-oldest-unsettled.ts'
 import { showByTopic } from '../telemetry/show-by-topic.ts'
-import { showRetentionUsed } from '../telemetry/retention-used.ts'
+import { showRetentionUsed } from '../telemetry/show-retention-used.ts'
 import { showOpenHooks } from '../telemetry/show-hooks.ts'
 import type { BackfillMarks } from './backfill-marks.ts'
 import { showCertificateExpiry } from './certificate-expiry.ts'
@@ -48,7 +48,7 @@ export type ShownMember = {
  * Sets the gauges of a member's limits, which never change. `pacedInFlight`: the limit of requests to failing
  * hooks.
  */
-export function showLimits(metrics: Metrics, { delivery }: Config, pacedInFlight: number): void {
+export function showLimits(metrics: WorkerMetrics, { delivery }: Config, pacedInFlight: number): void {
   metrics.inFlightLimit.set(delivery.maxInFlight)
   metrics.pacedInFlightLimit.set(pacedInFlight)
   metrics.heldRecordsLimit.set(delivery.bufferRecords)
@@ -56,7 +56,7 @@ export function showLimits(metrics: Metrics, { delivery }: Config, pacedInFlight
 }
 
 /** Brings the gauges of a member up to date. */
-export function showMember(metrics: Metrics, member: ShownMember): void {
+export function showMember(metrics: WorkerMetrics, member: ShownMember): void {
   showDeliveries(metrics, member)
   const partitions = [...member.consumer.partitions]
   showPartitions(metrics, member, partitions)
@@ -67,7 +67,7 @@ export function showMember(metrics: Metrics, member: ShownMember): void {
   metrics.repeatsReach.set((member.repeats?.reachMs(Date.now()) ?? 0) / 1_000)
 }
 
-function showDeliveries(metrics: Metrics, { pipeline, intake, stalls }: ShownMember): void {
+function showDeliveries(metrics: WorkerMetrics, { pipeline, intake, stalls }: ShownMember): void {
   metrics.inFlight.set(pipeline.inFlight)
   metrics.queued.set(pipeline.queued)
   metrics.pacedHooks.set(pipeline.paced.hooks)
@@ -83,7 +83,7 @@ function showDeliveries(metrics: Metrics, { pipeline, intake, stalls }: ShownMem
 type Partitions = readonly PartitionState[]
 
 function showPartitions(
-  metrics: Metrics,
+  metrics: WorkerMetrics,
   { config, consumer, producer, retentions, tiers }: ShownMember,
   partitions: Partitions,
 ): void {
@@ -101,7 +101,7 @@ function showPartitions(
   showByTopic(metrics.failingPartitions, failing, shortNameOf)
 }
 
-function showTiers(metrics: Metrics, partitions: Partitions): void {
+function showTiers(metrics: WorkerMetrics, partitions: Partitions): void {
   const tiers = new Map<string, { parked: number; dueMs: number }>()
   for (const { waitMs, lag, headDueMs } of partitions) {
     if (waitMs === 0) continue
@@ -119,7 +119,7 @@ function showTiers(metrics: Metrics, partitions: Partitions): void {
   }
 }
 
-function showUnits(metrics: Metrics, member: ShownMember): void {
+function showUnits(metrics: WorkerMetrics, member: ShownMember): void {
   const { catalog, consumer, audiences, marks, firstSyncs, replays } = member
   metrics.restoring.set(consumer.preparing.length)
   metrics.restoreRemaining.set(

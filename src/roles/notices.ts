@@ -17,7 +17,7 @@ import type { Terms } from '../notices/decider.ts'
 import { Notifier } from '../notices/notifier.ts'
 import { Watch } from '../notices/watch.ts'
 import type { Pipeline, PipelineObserver } from '../pipeline/pipeline-ports.ts'
-import type { Metrics } from '../telemetry/metrics.ts'
+import type { WorkerMetrics } from '../telemetry/worker-metrics.ts'
 import { createNoticeObserver } from '../telemetry/notice-observer.ts'
 import type { BackfillMarks } from './backfill-marks.ts'
 import { type KafkaClient, ownerName } from './replay-jobs.ts'
@@ -25,7 +25,7 @@ import { topicNames } from './settings.ts'
 
 export type NoticesOptions = {
   config: Config
-  metrics: Metrics
+  metrics: WorkerMetrics
   log: Logger
   kafka: KafkaClient
   catalog: () => Catalog

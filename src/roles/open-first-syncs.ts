@@ -8,13 +8,13 @@ import type { Catalog } from '../catalog/catalog.ts'
 import type { Config } from '../config/schema.ts'
 import type { RecordProducer } from '../kafka/producer.ts'
 import { createFirstSyncObserver } from '../telemetry/first-sync-observer.ts'
-import type { Metrics } from '../telemetry/metrics.ts'
+import type { WorkerMetrics } from '../telemetry/worker-metrics.ts'
 import type { BackfillMarks } from './backfill-marks.ts'
 import { topicNames } from './settings.ts'
 
 export type FirstSyncsOptions = {
   config: Config
-  metrics: Metrics
+  metrics: WorkerMetrics
   log: Logger
   catalog: () => Catalog
   marks: BackfillMarks

@@ -4,7 +4,7 @@ import type { Config } from '../config/schema.ts'
 import { type ConnectOutcome, createProxy, type OutboundProxy } from '../delivery/proxy.ts'
 import { createResolver, type LookupOutcome, type NameResolver } from '../delivery/resolver.ts'
 import { createSender, type Sender } from '../delivery/sender.ts'
-import type { Metrics } from '../telemetry/metrics.ts'
+import type { WorkerMetrics } from '../telemetry/worker-metrics.ts'
 import type { CountedSeries } from '../telemetry/metric-tally.ts'
 
 /** The sender of requests to hooks. */
@@ -16,7 +16,7 @@ export type Outbound = {
 
 export type OutboundOptions = {
   config: Config
-  metrics: Metrics
+  metrics: WorkerMetrics
   log: Logger
   /**
    * Called with a reason when no hook can be reached, and with an empty text when hooks can be reached again.
@@ -74,7 +74,10 @@ function openProxy(
   })
 }
 
-function lookupCounter({ lookups, lookupSeconds }: Metrics): (outcome: LookupOutcome, ms: number) => void {
+function lookupCounter({
+  lookups,
+  lookupSeconds,
+}: WorkerMetrics): (outcome: LookupOutcome, ms: number) => void {
   const counted: Record<LookupOutcome, CountedSeries> = {
     found: lookups.series({ outcome: 'found' }),
     not_found: lookups.series({ outcome: 'not_found' }),
@@ -88,7 +91,7 @@ function lookupCounter({ lookups, lookupSeconds }: Metrics): (outcome: LookupOut
   }
 }
 
-function connectCounter({ proxyConnects }: Metrics): (outcome: ConnectOutcome) => void {
+function connectCounter({ proxyConnects }: WorkerMetrics): (outcome: ConnectOutcome) => void {
   const counted: Record<ConnectOutcome, CountedSeries> = {
     tunnel: proxyConnects.series({ outcome: 'tunnel' }),
     target: proxyConnects.series({ outcome: 'target' }),

@@ -5,7 +5,7 @@ import type { InboundRecord, RecordContent, TopicSubscription } from '../kafka/c
 import { framedTopics, shortTopicName } from '../kafka/topics.ts'
 import type { Pipeline } from '../pipeline/pipeline-ports.ts'
 import type { Intake } from '../registry/decoding-intake.ts'
-import type { Metrics } from '../telemetry/metrics.ts'
+import type { WorkerMetrics } from '../telemetry/worker-metrics.ts'
 import type { WorkerTracing } from '../tracing/worker-tracing.ts'
 import type { LaterParts } from './member-base.ts'
 import { openIntake } from './schema-registry.ts'
@@ -13,7 +13,7 @@ import { topicNames } from './settings.ts'
 
 export type RecordIntakeOptions = {
   config: Config
-  metrics: Metrics
+  metrics: WorkerMetrics
   log: Logger
   later: Pick<LaterParts, 'consumer'>
   /** The topics that the group reads. */

@@ -7,14 +7,14 @@ import { createPartitionReader } from '../kafka/partition-reader.ts'
 import type { RecordProducer } from '../kafka/producer.ts'
 import { within } from '../kafka/within.ts'
 import { ReplayRunner } from '../replay/runner.ts'
-import type { Metrics } from '../telemetry/metrics.ts'
+import type { WorkerMetrics } from '../telemetry/worker-metrics.ts'
 import { createReplayObserver } from '../telemetry/replay-observer.ts'
 import { type KafkaClient, openJobLog, openReplayReading, ownerName } from './replay-jobs.ts'
 import { topicNames } from './settings.ts'
 
 export type ReplaysOptions = {
   config: Config
-  metrics: Metrics
+  metrics: WorkerMetrics
   log: Logger
   kafka: KafkaClient
   catalog: () => Catalog

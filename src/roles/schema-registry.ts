@@ -8,7 +8,7 @@ import { refuseFramed } from '../registry/frame.ts'
 import { type Arriving, createIntake, type Intake, type IntakeOptions } from '../registry/decoding-intake.ts'
 import type { RegistryLogin } from '../registry/registry-request.ts'
 import type { SchemaAnswer } from '../registry/schema-source.ts'
-import type { Metrics } from '../telemetry/metrics.ts'
+import type { WorkerMetrics } from '../telemetry/worker-metrics.ts'
 import type { CountedSeries } from '../telemetry/metric-tally.ts'
 import { StartError } from './start-error.ts'
 
@@ -21,7 +21,9 @@ export async function openIntake<R extends Arriving>({
   metrics,
   log,
   ...options
-}: Omit<IntakeOptions<R>, 'decode'> & { config: Config; metrics: Metrics; log: Logger }): Promise<Intake<R>> {
+}: Omit<IntakeOptions<R>, 'decode'> & { config: Config; metrics: WorkerMetrics; log: Logger }): Promise<
+  Intake<R>
+> {
   const decoder = await openDecoder(config, log, {
     onAnswer: answerCounter(metrics),
     onDown: (isDown) => metrics.registryDown.set(isDown ? 1 : 0),
@@ -104,7 +106,7 @@ function authorizationOf(username: string | undefined, password: string | undefi
  * Returns a counter of the registry's answers. Its series exist even without a registry, because only a
  * series that exists with 0 can be alerted on.
  */
-function answerCounter({ schemaLookups }: Metrics): (kind: SchemaAnswer['kind']) => void {
+function answerCounter({ schemaLookups }: WorkerMetrics): (kind: SchemaAnswer['kind']) => void {
   const counted: Record<SchemaAnswer['kind'], CountedSeries> = {
     found: schemaLookups.series({ outcome: 'found' }),
     unknown: schemaLookups.series({ outcome: 'unknown' }),

@@ -10,7 +10,7 @@ import type { Pipeline } from '../pipeline/pipeline-ports.ts'
 import { Repeats } from '../repeats/repeats.ts'
 import { buildInfo } from '../telemetry/build-info.ts'
 import type { CommonMetrics } from '../telemetry/common-metrics.ts'
-import { createMetrics, type Metrics } from '../telemetry/metrics.ts'
+import { createWorkerMetrics, type WorkerMetrics } from '../telemetry/worker-metrics.ts'
 import type { Tracing } from '../tracing/start.ts'
 import type { WorkerTracing } from '../tracing/worker-tracing.ts'
 import { askKafka, openKafka } from './ask-kafka.ts'
@@ -39,7 +39,7 @@ import { openOwnTelemetry } from './telemetry.ts'
 import { type LaidOut, refuseWrongTopics } from './topic-layout.ts'
 import { openTracing } from './tracing.ts'
 
-type Registry = Metrics['registry']
+type Registry = WorkerMetrics['registry']
 
 export type WorkerOptions = {
   config: Config
@@ -155,7 +155,7 @@ export async function startMember(options: WorkerOptions): Promise<Member> {
 async function openBase(options: WorkerOptions): Promise<OpenedBase> {
   const { config, log, parts, onFatal, role = 'worker' } = options
   parts.add(tuneGarbageCollector())
-  const metrics = createMetrics({ perDestination: config.metrics.perDestination })
+  const metrics = createWorkerMetrics({ perDestination: config.metrics.perDestination })
   const { version, commit } = buildInfo()
   metrics.buildInfo.set({ version, commit, role }, 1)
   const tracing = await openTracing({ config, log, parts, metrics, role })

@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import type { AudienceDeadReason } from '../message/dead-letter-reasons.ts'
 import type { AudienceObserver, ChangeOutcome } from '../audience/audience-ports.ts'
 import { memo } from './memo.ts'
-import type { Metrics } from './metrics.ts'
+import type { WorkerMetrics } from './worker-metrics.ts'
 import type { CountedSeries } from './metric-tally.ts'
 
 const syncOutcomes = [
@@ -20,7 +20,7 @@ export function createAudienceObserver({
   log,
 }: {
   metrics: Pick<
-    Metrics,
+    WorkerMetrics,
     | 'audienceChanges'
     | 'audienceSyncs'
     | 'audienceSynced'

@@ -1,14 +1,14 @@
 import type { Logger } from 'pino'
 import type { FirstSyncObserver, FirstSyncProgress } from '../backfill/first-sync-ports.ts'
 import { memo } from './memo.ts'
-import type { Metrics } from './metrics.ts'
+import type { WorkerMetrics } from './worker-metrics.ts'
 
 /** Creates an observer that counts what first syncs send, and logs their beginning and end. */
 export function createFirstSyncObserver({
   metrics: { firstSyncSent, perDestination },
   log,
 }: {
-  metrics: Pick<Metrics, 'firstSyncSent' | 'perDestination'>
+  metrics: Pick<WorkerMetrics, 'firstSyncSent' | 'perDestination'>
   log: Logger
 }): FirstSyncObserver {
   const sent = memo((destination: string) => firstSyncSent.series(perDestination ? { destination } : {}))
@@ -52,7 +52,7 @@ export function showFirstSyncs(
     firstSyncs,
     firstSyncLeft,
     perDestination,
-  }: Pick<Metrics, 'firstSyncs' | 'firstSyncLeft' | 'perDestination'>,
+  }: Pick<WorkerMetrics, 'firstSyncs' | 'firstSyncLeft' | 'perDestination'>,
   progress: readonly FirstSyncProgress[],
 ): void {
   firstSyncs.reset()

@@ -1,14 +1,14 @@
 import type { Logger } from 'pino'
 import { noticeKinds } from '../notices/notice.ts'
 import type { NotifierObserver } from '../notices/notifier.ts'
-import type { Metrics } from './metrics.ts'
+import type { WorkerMetrics } from './worker-metrics.ts'
 
 /** Creates an observer that counts notices and logs each. */
 export function createNoticeObserver({
   metrics,
   log,
 }: {
-  metrics: Pick<Metrics, 'noticesSent' | 'noticesDropped' | 'noticeFailures'>
+  metrics: Pick<WorkerMetrics, 'noticesSent' | 'noticesDropped' | 'noticeFailures'>
   log: Pick<Logger, 'info' | 'warn'>
 }): NotifierObserver {
   for (const kind of noticeKinds) metrics.noticesSent.inc({ kind }, 0)

@@ -1,14 +1,14 @@
 import type { Logger } from 'pino'
 import type { RunnerObserver } from '../replay/runner.ts'
 import { describeSelection } from '../replay/selection.ts'
-import type { Metrics } from './metrics.ts'
+import type { WorkerMetrics } from './worker-metrics.ts'
 
 /** Creates an observer that counts what replays write, and logs the beginning and end of each. */
 export function createReplayObserver({
   metrics,
   log,
 }: {
-  metrics: Pick<Metrics, 'replaySent' | 'replayFailures'>
+  metrics: Pick<WorkerMetrics, 'replaySent' | 'replayFailures'>
   log: Pick<Logger, 'info' | 'warn'>
 }): RunnerObserver {
   const written = metrics.replaySent.series({})

@@ -1,4 +1,4 @@
-import type { Metrics } from './metrics.ts'
+import type { WorkerMetrics } from './worker-metrics.ts'
 
 /** A URL whose breaker is open. */
 type OpenHook = { readonly destinationId: string; readonly hookId: string; readonly openForMs: number }
@@ -9,7 +9,7 @@ export function showOpenHooks(
     openBreakers,
     breakerOpen,
     perDestination,
-  }: Pick<Metrics, 'openBreakers' | 'breakerOpen' | 'perDestination'>,
+  }: Pick<WorkerMetrics, 'openBreakers' | 'breakerOpen' | 'perDestination'>,
   hooks: readonly OpenHook[],
 ): void {
   openBreakers.set(hooks.length)

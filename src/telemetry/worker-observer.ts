@@ -16,7 +16,7 @@ import type {
 import { formatWait } from '../retry/duration.ts'
 import { createAttemptLog } from './attempt-line.ts'
 import { memo } from './memo.ts'
-import type { Metrics } from './metrics.ts'
+import type { WorkerMetrics } from './worker-metrics.ts'
 import { PacedLines } from './paced-lines.ts'
 import type { ObservedSeries } from './metric-tally.ts'
 
@@ -32,7 +32,7 @@ export function createObserver({
   timeoutMs,
   retryLimitMs,
 }: {
-  metrics: Metrics
+  metrics: WorkerMetrics
   log: Logger
   logAttempts: boolean
   timeoutMs: number
@@ -151,7 +151,7 @@ export function createObserver({
   }
 }
 
-function firstTrySeries({ firstAttemptSeconds }: Metrics): Record<FirstTryWay, ObservedSeries> {
+function firstTrySeries({ firstAttemptSeconds }: WorkerMetrics): Record<FirstTryWay, ObservedSeries> {
   return {
     direct: firstAttemptSeconds.series({ way: 'direct' }),
     paced: firstAttemptSeconds.series({ way: 'paced' }),

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { readConfig } from '../../../src/config/read.ts'
 import { showCertificateExpiry } from '../../../src/roles/certificate-expiry.ts'
-import { createMetrics } from '../../../src/telemetry/metrics.ts'
+import { createWorkerMetrics } from '../../../src/telemetry/worker-metrics.ts'
 import { dayMs, selfSigned } from '../../support/certificates.ts'
 
 function fileOf(text: string): string {
@@ -18,7 +18,7 @@ function fileOf(text: string): string {
 async function shown(certFile: string | undefined) {
   const read = readConfig({ env: {} })
   if (!read.ok) throw new Error(read.message)
-  const metrics = createMetrics({ perDestination: false })
+  const metrics = createWorkerMetrics({ perDestination: false })
   const { config } = read
   showCertificateExpiry(metrics, { ...config, kafka: { ...config.kafka, certFile } })
   return (await metrics.certificateExpiry.get()).values

@@ -2,11 +2,11 @@ import { expect, test } from 'vitest'
 import { showReady } from '../../../src/roles/readiness.ts'
 import { addUpMetrics, snapshotMetrics } from '../../../src/telemetry/add-up.ts'
 import { createGatewayMetrics } from '../../../src/telemetry/gateway-metrics.ts'
-import { createMetrics } from '../../../src/telemetry/metrics.ts'
+import { createWorkerMetrics } from '../../../src/telemetry/worker-metrics.ts'
 
 /** The metrics of a worker's process that has these reasons not to be ready. */
 function workerWith(...reasons: string[]) {
-  const metrics = createMetrics({ perDestination: false })
+  const metrics = createWorkerMetrics({ perDestination: false })
   showReady(metrics, 'worker', reasons)
   return metrics
 }

@@ -1,6 +1,6 @@
 import { type Logger, pino } from 'pino'
 import { expect, test } from 'vitest'
-import { createMetrics } from '../../../src/telemetry/metrics.ts'
+import { createWorkerMetrics } from '../../../src/telemetry/worker-metrics.ts'
 import { createObserver } from '../../../src/telemetry/worker-observer.ts'
 import type { Delivery } from '../../../src/pipeline/delivery.ts'
 
@@ -11,7 +11,7 @@ function listen(): { log: Logger; lines: () => object[] } {
 }
 
 test('a message that a URL never gets is counted by reason and URL, and logged with its id', async () => {
-  const metrics = createMetrics({ perDestination: true })
+  const metrics = createWorkerMetrics({ perDestination: true })
   const { log, lines } = listen()
   const observer = createObserver({ metrics, log, logAttempts: false, timeoutMs: 5_000, retryLimitMs: 1 })
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- all that is read of a delivery here

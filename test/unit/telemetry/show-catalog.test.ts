@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
-import { createMetrics } from '../../../src/telemetry/metrics.ts'
+import { createWorkerMetrics } from '../../../src/telemetry/worker-metrics.ts'
 import { showCatalog } from '../../../src/telemetry/show-catalog.ts'
 
 const destinations = (...states: ('on' | 'paused' | 'off')[]) =>
   new Map(states.map((state, place) => [String(place), { state }]))
 
 test('only the version in force is shown, and its destinations by state, also those of which there is none', async () => {
-  const metrics = createMetrics({ perDestination: false })
+  const metrics = createWorkerMetrics({ perDestination: false })
   showCatalog(metrics, { version: 'aaaaaaaaaaaa', destinations: destinations('on', 'off', 'on') })
   metrics.catalogRefused.set(1)
   showCatalog(metrics, { version: 'bbbbbbbbbbbb', destinations: destinations('paused') })

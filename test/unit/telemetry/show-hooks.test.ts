@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createMetrics } from '../../../src/telemetry/metrics.ts'
+import { createWorkerMetrics } from '../../../src/telemetry/worker-metrics.ts'
 import { showOpenHooks } from '../../../src/telemetry/show-hooks.ts'
 
 const hooks = [
@@ -8,7 +8,7 @@ const hooks = [
 ]
 
 async function shown(perDestination: boolean, ...times: (typeof hooks)[]) {
-  const metrics = createMetrics({ perDestination })
+  const metrics = createWorkerMetrics({ perDestination })
   for (const open of times) showOpenHooks(metrics, open)
   const { values: counts } = await metrics.openBreakers.get()
   const { values } = await metrics.breakerOpen.get()

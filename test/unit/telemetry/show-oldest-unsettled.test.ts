@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { createMetrics } from '../../../src/telemetry/metrics.ts'
-import { showOldestUnsettled } from '../../../src/telemetry/oldest-unsettled.ts'
+import { createWorkerMetrics } from '../../../src/telemetry/worker-metrics.ts'
+import { showOldestUnsettled } from '../../../src/telemetry/show-oldest-unsettled.ts'
 
 async function shown(...times: { topic: string; oldestUnsettledMs: number }[][]) {
-  const metrics = createMetrics({ perDestination: false })
+  const metrics = createWorkerMetrics({ perDestination: false })
   for (const partitions of times)
     showOldestUnsettled(metrics, partitions, (topic) => topic.replace('eu.', ''))
   const { values } = await metrics.oldestUnsettled.get()

@@ -1,4 +1,4 @@
-import type { Metrics } from './metrics.ts'
+import type { WorkerMetrics } from './worker-metrics.ts'
 
 type Partitions = Iterable<{ readonly topic: string; readonly oldestUnsettledMs: number }>
 
@@ -7,7 +7,7 @@ type Partitions = Iterable<{ readonly topic: string; readonly oldestUnsettledMs:
  * in milliseconds.
  */
 export function showRetentionUsed(
-  { retentionUsed }: Pick<Metrics, 'retentionUsed'>,
+  { retentionUsed }: Pick<WorkerMetrics, 'retentionUsed'>,
   partitions: Partitions,
   deps: { retentions: ReadonlyMap<string, number>; shortNameOf: (topic: string) => string; nowMs: number },
 ): void {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { createMetrics } from '../../../src/telemetry/metrics.ts'
-import { showRetentionUsed } from '../../../src/telemetry/retention-used.ts'
+import { createWorkerMetrics } from '../../../src/telemetry/worker-metrics.ts'
+import { showRetentionUsed } from '../../../src/telemetry/show-retention-used.ts'
 
 const nowMs = 100 * 3_600_000
 const hoursAgo = (hours: number) => nowMs - hours * 3_600_000
@@ -10,7 +10,7 @@ function shortNameOf(topic: string): string {
 }
 
 async function shown(partitions: { topic: string; oldestUnsettledMs: number }[]) {
-  const metrics = createMetrics({ perDestination: false })
+  const metrics = createWorkerMetrics({ perDestination: false })
   const retentions = new Map([['eu.events', 10 * 3_600_000]])
   showRetentionUsed(metrics, partitions, { retentions, shortNameOf, nowMs })
   const { values } = await metrics.retentionUsed.get()

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { showBehind } from '../../../src/telemetry/behind.ts'
-import { createMetrics } from '../../../src/telemetry/metrics.ts'
+import { showBehind } from '../../../src/telemetry/show-behind.ts'
+import { createWorkerMetrics } from '../../../src/telemetry/worker-metrics.ts'
 
 const catalog = {
   sources: new Map([
@@ -15,7 +15,7 @@ const catalog = {
 }
 
 async function shown(perDestination: boolean, ...behind: readonly (readonly string[])[]): Promise<string[]> {
-  const metrics = createMetrics({ perDestination })
+  const metrics = createWorkerMetrics({ perDestination })
   for (const pairs of behind) {
     const connections = pairs.map((pair) => {
       const [destinationId = '', spaceId = ''] = pair.split(' ')

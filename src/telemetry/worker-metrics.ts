@@ -4,19 +4,20 @@ import { TallyCounter, TallyHistogram } from './metric-tally.ts'
 import { noticeMetrics } from './notice-metrics.ts'
 
 /**
- * The metrics of the worker. Those of the gateway, and those of both, are in files beside this one, and
- * `docs/metrics.md` is made from all. Labels come from closed lists, so the number of series never grows with
- * customers. `perDestination` adds a destination label to those metrics for which SREs ask for it. When
- * several processes are read as one, values are added up, or merged by `aggregator`.
+ * The metrics of a worker. Beside this file: `common-metrics.ts` has those that every role has, and
+ * `gateway-metrics.ts`, `log-metrics.ts` and `admin-metrics.ts` have those of the other roles.
+ * `docs/metrics.md` is made from all of them. Labels come from closed lists, so the number of series never
+ * grows with customers. `perDestination` adds a destination label to the metrics for which SREs ask for it.
+ * When several processes are read as one, values are added up, or merged by `aggregator`.
  */
-export type Metrics = ReturnType<typeof createMetrics>
+export type WorkerMetrics = ReturnType<typeof createWorkerMetrics>
 
 const attemptBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 6]
 const lookupBuckets = [0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5]
 const usedBuckets = [0.1, 0.25, 0.5, 0.75, 0.9, 1]
 const deliveryBuckets = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3_600, 7_200, 14_400]
 
-export function createMetrics({ perDestination }: { perDestination: boolean }) {
+export function createWorkerMetrics({ perDestination }: { perDestination: boolean }) {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const destination = perDestination ? ['destination'] : []

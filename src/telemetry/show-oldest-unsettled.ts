@@ -1,4 +1,4 @@
-import type { Metrics } from './metrics.ts'
+import type { WorkerMetrics } from './worker-metrics.ts'
 
 type Partitions = Iterable<{ readonly topic: string; readonly oldestUnsettledMs: number }>
 
@@ -7,7 +7,7 @@ type Partitions = Iterable<{ readonly topic: string; readonly oldestUnsettledMs:
  * no series.
  */
 export function showOldestUnsettled(
-  { oldestUnsettled }: Pick<Metrics, 'oldestUnsettled'>,
+  { oldestUnsettled }: Pick<WorkerMetrics, 'oldestUnsettled'>,
   partitions: Partitions,
   shortNameOf: (topic: string) => string,
 ): void {

@@ -1,4 +1,4 @@
-import type { Metrics } from './metrics.ts'
+import type { WorkerMetrics } from './worker-metrics.ts'
 
 /** The part of the catalog that is read here. */
 type Connections = {
@@ -11,7 +11,7 @@ type Connections = {
  * connects them to.
  */
 export function showBehind(
-  { needsBackfill, perDestination }: Pick<Metrics, 'needsBackfill' | 'perDestination'>,
+  { needsBackfill, perDestination }: Pick<WorkerMetrics, 'needsBackfill' | 'perDestination'>,
   behind: readonly { readonly destinationId: string; readonly spaceId: string }[],
   { sources, destinations }: Connections,
 ): void {
