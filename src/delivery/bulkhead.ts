@@ -7,7 +7,7 @@ export type PacedTry = {
   readonly tryClass: TryClass
   readonly bytes: number
   /** Why it isn't to be started any more: it is handed to `dropped` then. */
-  readonly obstacle: 'abandoned' | 'changed' | 'standing' | undefined
+  readonly obstacle: 'abandoned' | 'changed' | 'stopped' | undefined
   /** Sends the request. Its end is told to `Bulkhead.ended`. */
   start(): void
   /** Called when the try had no turn. It isn't started any more. */
@@ -16,7 +16,7 @@ export type PacedTry = {
 
 /**
  * `full`: there is no room. `waited`: its hook was not ready for it in time. `skipped`: nothing said that it
- * would be. `changed`: its destination is another by now, or off. `standing`: Kafka takes nothing of its
+ * would be. `changed`: its destination is another by now, or off. `stopped`: Kafka takes nothing of its
  * unit.
  */
 export type BulkheadDropReason =
@@ -24,7 +24,7 @@ export type BulkheadDropReason =
   | 'waited'
   | 'skipped'
   | 'changed'
-  | 'standing'
+  | 'stopped'
   | 'abandoned'
   | 'closed'
 

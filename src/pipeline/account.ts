@@ -17,7 +17,7 @@ type Holding = { records: number; bytes: number }
 type UnitHolding = { readonly inside: Holding; readonly detached: Holding }
 
 /**
- * The records of units that stand still take no room of a budget, as far as they fit into this share of it:
+ * The records of stopped units take no room of a budget, as far as they fit into this share of it:
  * the other units need that room. So all that is held is within one and a half times the budgets.
  */
 const setAsideShare = 0.5
@@ -32,8 +32,8 @@ export class Account {
   /** The records that wait only for failing hooks. They take no room of the buffer. */
   readonly #detached: Holding = { records: 0, bytes: 0 }
   readonly #units: UnitHolding[] = []
-  /** Units that stand still, and what they hold together. */
-  readonly #standing = new Set<number>()
+  /** Stopped units, and what they hold together. */
+  readonly #stopped = new Set<number>()
   readonly #aside: UnitHolding = emptyUnit()
   /** Records that only wait for notes about them. They have no content any more. */
   #onlyNoted = 0
@@ -104,12 +104,12 @@ export class Account {
     this.#reportPressure()
   }
 
-  /** The records of a unit stand still, or go on: while they stand still, they don't hold up other units. */
-  setStanding(unit: number, isStanding: boolean): void {
-    if (this.#standing.has(unit) === isStanding) return
-    if (isStanding) this.#standing.add(unit)
-    else this.#standing.delete(unit)
-    const sign = isStanding ? 1 : -1
+  /** Stops a unit, or lets it go on. The records of a stopped unit don't hold up other units. */
+  setUnitStopped(unit: number, isStopped: boolean): void {
+    if (this.#stopped.has(unit) === isStopped) return
+    if (isStopped) this.#stopped.add(unit)
+    else this.#stopped.delete(unit)
+    const sign = isStopped ? 1 : -1
     const { inside, detached } = this.#unitOf(unit)
     add(this.#aside.inside, sign * inside.records, sign * inside.bytes)
     add(this.#aside.detached, sign * detached.records, sign * detached.bytes)
@@ -163,7 +163,7 @@ export class Account {
     const bytes = sign * pending.bytes
     add(where === 'inside' ? this.#inside : this.#detached, sign, bytes)
     add(this.#unitOf(partition)[where], sign, bytes)
-    if (this.#standing.has(partition)) add(this.#aside[where], sign, bytes)
+    if (this.#stopped.has(partition)) add(this.#aside[where], sign, bytes)
   }
 
   #giveBack(pending: PendingRecord, where: 'inside' | 'detached'): void {

@@ -17,7 +17,7 @@ export const omitReasons: readonly OmitReason[] = [
   'waited',
   'skipped',
   'changed',
-  'standing',
+  'stopped',
   'abandoned',
   'closed',
   'proxy',
@@ -43,8 +43,8 @@ export type AttemptListener<D> = {
   answered(delivery: D, result: HookResult, durationMs: number): void
   /** Returns true if the destination is still as it was when the attempt began. */
   isCurrent(delivery: D, endpoint: Endpoint): boolean
-  /** Whether its unit stands still: nothing more is sent through the bulkhead then. */
-  standsStill(delivery: D): boolean
+  /** True while its unit is stopped. Nothing more is sent through the bulkhead then. */
+  isUnitStopped(delivery: D): boolean
   /** Whether a further hook may be tried, after one that didn't take it. */
   mayGoOn(delivery: D): boolean
   /**
@@ -157,7 +157,7 @@ export class Attempt<D extends Attempted> {
   get obstacle(): PacedTry['obstacle'] {
     const { delivery, endpoint, listener } = this.#parts
     if (!this.#isConcluded && delivery.isAbandoned) return 'abandoned'
-    if (!this.#isConcluded && listener.standsStill(delivery)) return 'standing'
+    if (!this.#isConcluded && listener.isUnitStopped(delivery)) return 'stopped'
     return listener.isCurrent(delivery, endpoint) ? undefined : 'changed'
   }
 

@@ -207,10 +207,10 @@ export type Pipeline = {
   /** Stops or resumes attempts. An outage of Sluice or Kafka must not use up a customer's tries. */
   setStalled(isStalled: boolean): void
   /**
-   * The same for the records of one unit, while Kafka doesn't take what becomes of them. They don't hold up
-   * other units meanwhile.
+   * Stops one unit, or lets it go on: Kafka doesn't take the outcomes of its deliveries. The records of a
+   * stopped unit don't hold up other units.
    */
-  setStanding(unit: number, isStanding: boolean): void
+  setUnitStopped(unit: number, isStopped: boolean): void
   /**
    * Begins nothing more, and resolves when nothing is under way. What was begun comes to its end;
    * untouched records stay unsettled, for the next owner.

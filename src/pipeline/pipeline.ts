@@ -16,7 +16,7 @@ import type { DeadReason } from '../message/dead-letter-reasons.ts'
 import type { OpenHook, Pipeline, PipelineOptions } from './pipeline-ports.ts'
 import { BackfillNeeds } from './needs-backfill.ts'
 import { OrderingKeys } from './ordering-keys.ts'
-import { StandingUnits } from './standing-units.ts'
+import { StoppedUnits } from './stopped-units.ts'
 import { Turns } from './turns.ts'
 
 /**
@@ -46,7 +46,7 @@ class DeliveryPipeline implements Pipeline {
     next: (delivery) => this.#next(delivery),
   })
   readonly #groupShare = new GroupShare()
-  readonly #standing = new StandingUnits()
+  readonly #stopped = new StoppedUnits()
   #isDraining = false
 
   constructor(options: PipelineOptions) {
@@ -96,7 +96,7 @@ class DeliveryPipeline implements Pipeline {
       lanes: this.#lanes,
       bulkhead: this.#bulkhead,
       orderingKeys: this.#orderingKeys,
-      standing: this.#standing,
+      stopped: this.#stopped,
       parking: this.#parking,
       conclusion,
       plan: this.#plan,
@@ -130,7 +130,7 @@ class DeliveryPipeline implements Pipeline {
   }
 
   get queued(): number {
-    return this.#lanes.queued + this.#orderingKeys.waiting + this.#bulkhead.queued + this.#standing.count
+    return this.#lanes.queued + this.#orderingKeys.waiting + this.#bulkhead.queued + this.#stopped.count
   }
 
   get paced(): Pipeline['paced'] {
@@ -177,21 +177,21 @@ class DeliveryPipeline implements Pipeline {
   letGoAbandoned(): void {
     for (const delivery of this.#orderingKeys.takeWaiting(({ isAbandoned }) => isAbandoned))
       this.#parking.letGo(delivery, 'handover')
-    for (const delivery of this.#standing.take(({ isAbandoned }) => isAbandoned))
+    for (const delivery of this.#stopped.take(({ isAbandoned }) => isAbandoned))
       this.#parking.letGo(delivery, 'handover')
     this.#lanes.letGoAbandoned()
     this.#bulkhead.dropAbandoned()
   }
 
-  setStanding(unit: number, isStanding: boolean): void {
-    this.#account.setStanding(unit, isStanding)
-    if (isStanding) {
-      this.#standing.stop(unit)
-      for (const delivery of this.#lanes.takeQueued((queued) => this.#standing.has(queued)))
-        this.#standing.hold(delivery)
+  setUnitStopped(unit: number, isStopped: boolean): void {
+    this.#account.setUnitStopped(unit, isStopped)
+    if (isStopped) {
+      this.#stopped.stop(unit)
+      for (const delivery of this.#lanes.takeQueued((queued) => this.#stopped.has(queued)))
+        this.#stopped.hold(delivery)
       return
     }
-    for (const delivery of this.#standing.release(unit)) {
+    for (const delivery of this.#stopped.release(unit)) {
       if (this.#isDraining || delivery.isAbandoned) this.#letGoNow(delivery)
       else this.#enqueue(delivery, this.#destinationOf(delivery))
     }
@@ -213,7 +213,7 @@ class DeliveryPipeline implements Pipeline {
     this.#lanes.shut()
     for (const delivery of this.#orderingKeys.takeWaiting(() => true))
       this.#parking.letGo(delivery, 'shutdown')
-    for (const delivery of this.#standing.take(() => true)) this.#parking.letGo(delivery, 'shutdown')
+    for (const delivery of this.#stopped.take(() => true)) this.#parking.letGo(delivery, 'shutdown')
     for (const delivery of this.#lanes.takeQueued(() => true)) this.#parking.letGo(delivery, 'shutdown')
     this.#bulkhead.shut()
     this.#bulkhead.dropAll()
@@ -295,6 +295,6 @@ class DeliveryPipeline implements Pipeline {
       !this.#orderingKeys.enter(delivery, property)
     )
       return
-    if (!this.#standing.hold(delivery)) this.#lanes.offer(delivery)
+    if (!this.#stopped.hold(delivery)) this.#lanes.offer(delivery)
   }
 }

@@ -9,7 +9,7 @@ import { idsOf } from './decision.ts'
 import type { Delivery } from './delivery.ts'
 import type { OrderingKeys } from './ordering-keys.ts'
 import type { Parking } from './parking.ts'
-import type { StandingUnits } from './standing-units.ts'
+import type { StoppedUnits } from './stopped-units.ts'
 import type { FirstTryWay, PipelineOptions } from './pipeline-ports.ts'
 
 type TurnsOptions = Pick<PipelineOptions, 'catalog' | 'sender' | 'observer' | 'laneWaitMs' | 'now'> & {
@@ -18,7 +18,7 @@ type TurnsOptions = Pick<PipelineOptions, 'catalog' | 'sender' | 'observer' | 'l
   readonly lanes: Lanes<Delivery>
   readonly bulkhead: Bulkhead
   readonly orderingKeys: OrderingKeys<Delivery>
-  readonly standing: StandingUnits
+  readonly stopped: StoppedUnits
   readonly parking: Parking
   readonly conclusion: Conclusion
   readonly plan: PlanOptions
@@ -49,7 +49,7 @@ export class Turns {
     answered: (delivery, result, durationMs) =>
       this.#options.observer.attempted(delivery, result, durationMs),
     mayGoOn: ({ isAbandoned }) => !this.#options.isDraining() && !isAbandoned,
-    standsStill: (delivery) => this.#options.standing.has(delivery),
+    isUnitStopped: (delivery) => this.#options.stopped.has(delivery),
     concluded: (delivery, endpoint, attempted) => {
       if (attempted.results.length === 0) this.#hadNoTurn(delivery, attempted.omitted)
       else this.#options.conclusion.draw(delivery, endpoint, attempted)
@@ -69,9 +69,9 @@ export class Turns {
 
   /** Starts an attempt. The catalog may have changed since the delivery was enqueued. */
   begin(queued: Delivery): void {
-    if (this.#options.standing.has(queued)) {
+    if (this.#options.stopped.has(queued)) {
       this.#lanes.finished(queued)
-      this.#options.standing.hold(queued)
+      this.#options.stopped.hold(queued)
       return
     }
     const delivery = queued.orderingKey === undefined ? queued : this.#newestOf(queued)

@@ -9,7 +9,7 @@ import type { WorkerMetrics } from '../telemetry/worker-metrics.ts'
 import type { Ending } from './member-shutdown.ts'
 import type { Parts } from './parts.ts'
 import type { Stalls } from './stalls.ts'
-import type { StandingUnits } from './standing-units.ts'
+import type { FailingUnits } from './failing-units.ts'
 
 /** Parts that earlier parts call. `startMember` sets each one once, when it has started. */
 export type LaterParts = {
@@ -28,7 +28,7 @@ export type MemberBase = {
   readonly catalog: () => Catalog
   readonly kafka: ReturnType<typeof createKafka>
   readonly stalls: Stalls
-  readonly standing: StandingUnits
+  readonly failingUnits: FailingUnits
   readonly ending: Ending
   readonly later: LaterParts
 }

@@ -19,7 +19,7 @@ export type MemberOutlets = {
 
 /** Opens the parts with which a member writes to Kafka and sends to hooks. */
 export async function openOutlets(base: MemberBase, laidOut: LaidOut): Promise<MemberOutlets> {
-  const { config, metrics, log, kafka, parts, ending, stalls, standing } = base
+  const { config, metrics, log, kafka, parts, ending, stalls, failingUnits } = base
   const producer = await askKafka(
     config,
     startProducer({
@@ -27,7 +27,7 @@ export async function openOutlets(base: MemberBase, laidOut: LaidOut): Promise<M
       maxRecordBytes: maxCarriedBytes(config.message.maxBytes),
       ...laidOut,
       onFailed: () => metrics.produceFailures.inc(),
-      onFailing: standing.changed,
+      onFailing: failingUnits.changed,
       onStalled: (isStalled, reason) => stalls.setUnwritable(isStalled, reason),
     }),
   )

@@ -34,7 +34,7 @@ import { openRetentions } from './retentions.ts'
 import { type RetryTier, tiersToConsume } from './retry-tiers.ts'
 import { ladderOf, pipelineSettings, type ProcessOf, staticMember, topicNames } from './settings.ts'
 import { Stalls } from './stalls.ts'
-import { StandingUnits } from './standing-units.ts'
+import { FailingUnits } from './failing-units.ts'
 import { openOwnTelemetry } from './telemetry.ts'
 import { type LaidOut, refuseWrongTopics } from './topic-layout.ts'
 import { openTracing } from './tracing.ts'
@@ -176,13 +176,13 @@ async function openBase(options: WorkerOptions): Promise<OpenedBase> {
   const { retryPrefix } = topicNames(config)
   const tiers = await askKafka(config, tiersToConsume(kafka, ladderOf(config), retryPrefix, log))
   const stalls = new Stalls(log, (isStalled) => later.pipeline?.setStalled(isStalled))
-  const standing = new StandingUnits({ log, topics: topicNames(config), tiers }, () => ({
+  const failingUnits = new FailingUnits({ log, topics: topicNames(config), tiers }, () => ({
     pipeline: later.pipeline,
     consumer: later.consumer,
   }))
   const ending = new Ending(config.shutdown.timeoutMs)
   const catalog = (): Catalog => file.current()
-  const shared = { config, log, parts, onFatal, metrics, catalog, kafka, stalls, standing, ending, later }
+  const shared = { config, log, parts, onFatal, metrics, catalog, kafka, stalls, failingUnits, ending, later }
   return { ...shared, tracing, laidOut, formerPartitions, tiers }
 }
 
@@ -245,7 +245,7 @@ function consumerSettings({ config, processOf }: WorkerOptions) {
 }
 
 function consumerPorts(
-  { config, kafka, metrics, log, stalls, standing, onFatal }: MemberBase,
+  { config, kafka, metrics, log, stalls, failingUnits, onFatal }: MemberBase,
   member: Joined & { readonly pipeline: Pipeline; readonly intake: RecordIntake },
 ) {
   const { audiences, firstSyncs, replays, notices, repeats, pipeline, intake } = member
@@ -258,7 +258,7 @@ function consumerPorts(
       intake.letGoAbandoned()
       audiences.letGoAbandoned()
       pipeline.letGoAbandoned()
-      standing.assigned(units)
+      failingUnits.assigned(units)
     },
     async prepare(unit) {
       await audiences.prepare(unit)

@@ -80,7 +80,7 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
     }),
     hooksOmitted: new Counter({
       name: 'sluice_hook_requests_omitted_total',
-      help: 'Requests that were not made to a URL because another URL of the destination took the message, by reason: full (no room left for URLs that fail), waited (its turn did not come in time), skipped (it asked for a long pause), changed (the catalog changed it), standing (Kafka takes nothing of its unit), proxy (the proxy failed), closed (the worker stopped) or abandoned (the partition moved).',
+      help: 'Requests that were not made to a URL because another URL of the destination took the message, by reason: full (no room left for URLs that fail), waited (its turn did not come in time), skipped (it asked for a long pause), changed (the catalog changed it), stopped (Kafka takes nothing of its unit), proxy (the proxy failed), closed (the worker stopped) or abandoned (the partition moved).',
       labelNames: ['reason', ...(perDestination ? ['destination', 'hook'] : [])],
       registers,
     }),

@@ -85,7 +85,7 @@ export async function startTrials(): Promise<Trials> {
         omitted() {},
         freed() {},
         mayGoOn: () => false,
-        standsStill: () => false,
+        isUnitStopped: () => false,
         concluded(_delivery, _endpoint, attempted) {
           results = attempted.results
         },

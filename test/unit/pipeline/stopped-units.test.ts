@@ -28,7 +28,7 @@ describe('while a unit stands still', () => {
     all.identify('1', well)
     const waited = all.identify('2', sick)
     const next = all.identify('3', { ...well, userId: 'other' })
-    pipeline.setStanding(sick.partition, true)
+    pipeline.setUnitStopped(sick.partition, true)
     const came = all.identify('4', { ...sick, userId: 'other sick' })
     await all.settle()
     expect(all.bodies()).toEqual(['1'])
@@ -38,7 +38,7 @@ describe('while a unit stands still', () => {
     expect(all.bodies()).toEqual([])
     expect([pipeline.queued, pipeline.held.records]).toEqual([2, 2])
 
-    pipeline.setStanding(sick.partition, false)
+    pipeline.setUnitStopped(sick.partition, false)
     await all.answer(taken, '2')
     await all.answer(taken, '4')
     expect([waited.settled, came.settled]).toEqual([1, 1])
@@ -50,7 +50,7 @@ describe('while a unit stands still', () => {
     const all = stage({ outlet: { produce: () => writing.promise } })
     const { pipeline, told } = all
     const record = all.identify('1', sick)
-    pipeline.setStanding(sick.partition, true)
+    pipeline.setUnitStopped(sick.partition, true)
     await all.answer(failed)
     expect(told).toEqual(['parked crm 1: failed'])
     expect(record.settled).toBe(0)
@@ -62,7 +62,7 @@ describe('while a unit stands still', () => {
   test('what belongs to another owner by then is given back, and so is all of it at the end', async () => {
     const all = stage()
     const { pipeline } = all
-    pipeline.setStanding(sick.partition, true)
+    pipeline.setUnitStopped(sick.partition, true)
     const lost = all.identify('1', sick)
     const kept = all.identify('2', { ...sick, userId: 'other' })
     lost.isAbandoned = true
@@ -75,10 +75,10 @@ describe('while a unit stands still', () => {
   test('a newer value takes the place of the one that stands still', async () => {
     const all = stage()
     const { pipeline, told } = all
-    pipeline.setStanding(sick.partition, true)
+    pipeline.setUnitStopped(sick.partition, true)
     all.identify('1', sick)
     all.identify('2', sick)
-    pipeline.setStanding(sick.partition, false)
+    pipeline.setUnitStopped(sick.partition, false)
     await all.settle()
     expect(all.bodies()).toEqual(['2'])
     expect(told).toEqual(['superseded crm 1'])
@@ -91,7 +91,7 @@ describe('the buffer', () => {
     fill(scene, sick, 5)
     fill(scene, well, 5)
     expect(pressures).toEqual([true])
-    scene.pipeline.setStanding(sick.partition, true)
+    scene.pipeline.setUnitStopped(sick.partition, true)
     expect(pressures).toEqual([true, false])
     fill(scene, well, 4)
     expect(pressures).toEqual([true, false])
@@ -101,8 +101,8 @@ describe('the buffer', () => {
 
   test('never holds more than half of it besides: units that stand still fill it in the end', () => {
     const { pressures, scene } = full()
-    scene.pipeline.setStanding(sick.partition, true)
-    scene.pipeline.setStanding(well.partition, true)
+    scene.pipeline.setUnitStopped(sick.partition, true)
+    scene.pipeline.setUnitStopped(well.partition, true)
     fill(scene, sick, 7)
     fill(scene, well, 7)
     expect(pressures).toEqual([])
@@ -112,11 +112,11 @@ describe('the buffer', () => {
 
   test('counts what stood still again when it goes on', () => {
     const { pressures, scene } = full()
-    scene.pipeline.setStanding(sick.partition, true)
+    scene.pipeline.setUnitStopped(sick.partition, true)
     fill(scene, sick, 5)
     fill(scene, well, 5)
     expect(pressures).toEqual([])
-    scene.pipeline.setStanding(sick.partition, false)
+    scene.pipeline.setUnitStopped(sick.partition, false)
     expect(pressures).toEqual([true])
   })
 

@@ -4,7 +4,7 @@ import { describeReasons, type FailingPartition } from '../kafka/failing-partiti
 import { groupSubscriptions, type TopicNames } from '../kafka/topics.ts'
 import type { Pipeline } from '../pipeline/pipeline-ports.ts'
 
-export type StandingUnitsOptions = {
+export type FailingUnitsOptions = {
   readonly log: Pick<Logger, 'info' | 'warn'>
   readonly topics: TopicNames
   /** The retry topics that the group reads, by their full names. */
@@ -12,8 +12,8 @@ export type StandingUnitsOptions = {
 }
 
 /** The parts in which a unit is stopped, if they have started. */
-export type StandingParts = {
-  readonly pipeline: Pick<Pipeline, 'setStanding'> | undefined
+export type StoppableParts = {
+  readonly pipeline: Pick<Pipeline, 'setUnitStopped'> | undefined
   readonly consumer: Pick<GroupConsumer, 'setPartitionFull'> | undefined
 }
 
@@ -21,15 +21,15 @@ export type StandingParts = {
  * Stops a unit while a partition that its deliveries are written to takes no records. The unit's records
  * aren't fetched, and none of its attempts begin. All other units continue.
  */
-export class StandingUnits {
-  readonly #options: StandingUnitsOptions
-  readonly #parts: () => StandingParts
+export class FailingUnits {
+  readonly #options: FailingUnitsOptions
+  readonly #parts: () => StoppableParts
   /** By unit, the topics that fail, with the reason of each. */
   readonly #failing = new Map<number, Map<string, string>>()
   /** The units of this worker. */
   #owned: readonly number[] = []
 
-  constructor(options: StandingUnitsOptions, parts: () => StandingParts) {
+  constructor(options: FailingUnitsOptions, parts: () => StoppableParts) {
     this.#options = options
     this.#parts = parts
   }
@@ -46,12 +46,12 @@ export class StandingUnits {
     else topics.delete(topic)
     if (topics.size > 0) this.#failing.set(partition, topics)
     else this.#failing.delete(partition)
-    this.#setStanding(partition, topics.size > 0)
+    this.#setUnitStopped(partition, topics.size > 0)
   }
 
   /**
-   * Returns why all units of this worker stand still. Empty while one of them does not, and while the worker
-   * has none.
+   * Returns why all units of this worker are stopped. Empty while one of them is not, and while the worker has
+   * none.
    */
   get stoppedBy(): string {
     const reasons = this.#owned.map((unit) => [...(this.#failing.get(unit)?.values() ?? [])])
@@ -65,14 +65,14 @@ export class StandingUnits {
    */
   assigned(units: readonly number[]): void {
     this.#owned = units
-    for (const unit of this.#failing.keys()) this.#setStanding(unit, true)
+    for (const unit of this.#failing.keys()) this.#setUnitStopped(unit, true)
   }
 
-  #setStanding(unit: number, isStanding: boolean): void {
+  #setUnitStopped(unit: number, isStopped: boolean): void {
     const { topics, tiers } = this.#options
     const { pipeline, consumer } = this.#parts()
-    pipeline?.setStanding(unit, isStanding)
+    pipeline?.setUnitStopped(unit, isStopped)
     for (const { topic } of groupSubscriptions(topics, tiers))
-      consumer?.setPartitionFull(topic, unit, isStanding, 'produce')
+      consumer?.setPartitionFull(topic, unit, isStopped, 'produce')
   }
 }

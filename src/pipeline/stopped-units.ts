@@ -1,13 +1,13 @@
 import type { Delivery } from './delivery.ts'
 
 /**
- * Holds the deliveries of units that stand still, since what becomes of them could not be written. Nothing of
- * such a unit is begun: an outage of ours must not use up a customer's tries.
+ * Holds the deliveries of stopped units. A unit is stopped while the outcome of its deliveries can't be
+ * written to Kafka. No attempt of such a unit begins: an outage of ours must not use up a customer's tries.
  */
-export class StandingUnits {
+export class StoppedUnits {
   readonly #deliveries = new Map<number, Delivery[]>()
 
-  /** Deliveries that stand still. */
+  /** The number of deliveries that are held. */
   get count(): number {
     let count = 0
     for (const deliveries of this.#deliveries.values()) count += deliveries.length
@@ -18,12 +18,12 @@ export class StandingUnits {
     return this.#deliveries.size > 0 && this.#deliveries.has(pending.record.partition)
   }
 
-  /** Takes a delivery whose unit stands still. Returns false where its unit doesn't. */
+  /** Holds the delivery if its unit is stopped. Returns false if it isn't. */
   hold(delivery: Delivery): boolean {
     if (this.#deliveries.size === 0) return false
     const deliveries = this.#deliveries.get(delivery.pending.record.partition)
     if (deliveries === undefined) return false
-    // Time in which nothing may be started is nobody's waiting.
+    // Time in which nothing may be started doesn't count as time in the queue.
     delivery.queuedAtMs = 0
     deliveries.push(delivery)
     return true
@@ -33,14 +33,14 @@ export class StandingUnits {
     if (!this.#deliveries.has(unit)) this.#deliveries.set(unit, [])
   }
 
-  /** Lets the unit go on. Returns its deliveries, in the order of their coming. */
+  /** Lets the unit go on. Returns its deliveries, in the order in which they came. */
   release(unit: number): readonly Delivery[] {
     const deliveries = this.#deliveries.get(unit) ?? []
     this.#deliveries.delete(unit)
     return deliveries
   }
 
-  /** Takes out those that are to go. */
+  /** Removes the deliveries that `isToGo` accepts, and returns them. */
   take(isToGo: (delivery: Delivery) => boolean): readonly Delivery[] {
     const taken: Delivery[] = []
     for (const [unit, deliveries] of this.#deliveries) {
