@@ -1,5 +1,5 @@
 import { duration, integer, optionalText, text } from './key.ts'
-import { SECOND, MINUTE } from './units.ts'
+import { SECOND, MINUTE } from './durations-and-sizes.ts'
 
 /** The settings of `sluice admin`. */
 export const adminKeys = {

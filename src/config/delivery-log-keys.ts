@@ -1,6 +1,6 @@
 import { boolean, bytes, duration, integer, optionalText, text } from './key.ts'
 import { isPlainUrl } from './plain-url.ts'
-import { SECOND, MINUTE, HOUR, KIB, MIB } from './units.ts'
+import { SECOND, MINUTE, HOUR, KIB, MIB } from './durations-and-sizes.ts'
 
 /**
  * The settings of the delivery log: what is written, its index, and the ClickHouse that can replace the

@@ -1,5 +1,5 @@
 import { boolean, bytes, cidrs, duration, integer, text } from './key.ts'
-import { SECOND, MINUTE, MIB } from './units.ts'
+import { SECOND, MINUTE, MIB } from './durations-and-sizes.ts'
 
 /** The settings of `sluice gateway`. */
 export const gatewayKeys = {

@@ -1,7 +1,7 @@
 import { isBroker } from './broker-name.ts'
 import { boolean, bytes, choice, duration, optionalText, text, texts } from './key.ts'
 import { isPlainUrl } from './plain-url.ts'
-import { SECOND, MINUTE, KIB, MIB } from './units.ts'
+import { SECOND, MINUTE, KIB, MIB } from './durations-and-sizes.ts'
 
 const defaultTopicPrefix = 'sluice.'
 /** The default group of the default prefix. It used to be the default of every prefix. */

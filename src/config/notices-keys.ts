@@ -1,5 +1,5 @@
 import { duration, integer, text } from './key.ts'
-import { SECOND, MINUTE, HOUR } from './units.ts'
+import { SECOND, MINUTE, HOUR } from './durations-and-sizes.ts'
 
 /** The settings of notices. */
 export const noticesKeys = {

@@ -18,7 +18,7 @@ import {
 import { noticesKeys } from './notices-keys.ts'
 import { isPlainUrl } from './plain-url.ts'
 import { topicsKeys } from './topics-keys.ts'
-import { SECOND, MINUTE, HOUR, KIB, MIB } from './units.ts'
+import { SECOND, MINUTE, HOUR, KIB, MIB } from './durations-and-sizes.ts'
 
 /**
  * Every key of the configuration. Its variable, its flag, the table in `docs/configuration.md` and the type

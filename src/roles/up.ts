@@ -19,7 +19,7 @@ import { openOwnTelemetry, type OwnTelemetry } from './telemetry.ts'
 import { createAdminMetrics } from '../telemetry/admin-metrics.ts'
 import { createGatewayMetrics } from '../telemetry/gateway-metrics.ts'
 import { createLogMetrics } from '../telemetry/log-metrics.ts'
-import { applyTopicTable } from './topic-commands.ts'
+import { applyTopicTable } from './topic-table.ts'
 import { startMember } from './worker.ts'
 
 export type UpOptions = {

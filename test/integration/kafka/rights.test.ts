@@ -6,7 +6,7 @@ import { type Right, rightsOf } from '../../../src/kafka/rights.ts'
 import { applyTopics } from '../../../src/kafka/topic-apply.ts'
 import { openKafka } from '../../../src/roles/ask-kafka.ts'
 import { topicLayout } from '../../../src/roles/settings.ts'
-import { applyTopicTable } from '../../../src/roles/topic-commands.ts'
+import { applyTopicTable } from '../../../src/roles/topic-table.ts'
 import { type AuthorizedKafka, startAuthorizedKafka } from '../../support/authorized-kafka.ts'
 import { until } from '../../support/until.ts'
 

@@ -5,7 +5,7 @@ import {
   listTopicTable,
   printFormats,
   printTopicTable,
-} from '../roles/topic-commands.ts'
+} from '../roles/topic-table.ts'
 import { growTopics } from '../roles/topics-grow.ts'
 import type { CommandTools, Flags } from './tools.ts'
 
