@@ -19,7 +19,7 @@ const parts: Readonly<Record<string, Folder>> = {
   },
   routing: { about: 'source and message → deliveries', imports: ['message'], isPure: true },
   retry: {
-    about: 'the ladder of waits, and what a delivery carries while it waits',
+    about: "the ladder of waits, and a delivery's state in the headers of its record",
     imports: ['message'],
     isPure: true,
   },

@@ -1,5 +1,5 @@
 import type { Message } from 'kafkajs'
-import { encodeCarried } from '../../src/retry/carried.ts'
+import { encodeRetryState } from '../../src/retry/retry-state.ts'
 import { idCharacters, idMarker, userIdOf } from '../support/messages.ts'
 import { destinationIdOf, sourceIdOf } from '../support/streams.ts'
 
@@ -30,7 +30,7 @@ export function parkedRecord(number: number, parking: Parking): Message {
     version: 1,
     context: {},
   }
-  const headers = encodeCarried({
+  const headers = encodeRetryState({
     sourceId: sourceIdOf(number % destinations),
     destinationId: destinationIdOf(number % destinations),
     messageId,

@@ -1,6 +1,6 @@
 import { identifyOf } from '../audience/made-message.ts'
 import { formatVersion } from '../audience/version.ts'
-import { type CarriedHeaders, encodeCarried } from '../retry/carried.ts'
+import { type RetryHeaders, encodeRetryState } from '../retry/retry-state.ts'
 import type { HeldState } from '../audience/states-page.ts'
 
 /** A record for the topic `replays`. */
@@ -9,7 +9,7 @@ export type ReplayRecord = {
   readonly partition: number
   readonly key: Buffer
   readonly value: Buffer
-  readonly headers: CarriedHeaders
+  readonly headers: RetryHeaders
 }
 
 /**
@@ -36,7 +36,7 @@ export function replayOf(
     partition: unit,
     key: Buffer.from(userId),
     value: body,
-    headers: encodeCarried({
+    headers: encodeRetryState({
       sourceId: spaceId,
       destinationId,
       messageId,

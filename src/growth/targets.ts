@@ -1,7 +1,7 @@
 import { parseSubject } from '../audience/state-record.ts'
 import { partitionOf } from '../message/partitioner.ts'
 import type { ReceivedHeaders } from '../message/record-headers.ts'
-import { decodeCarried } from '../retry/carried.ts'
+import { decodeRetryState } from '../retry/retry-state.ts'
 import type { Change } from './layout.ts'
 
 /** The partitions of copied records in the new layout. */
@@ -43,10 +43,10 @@ export function unitOfWaiting(
   partition: number,
   { to }: Change,
 ): number {
-  const decoded = decodeCarried(headers)
+  const decoded = decodeRetryState(headers)
   // The record isn't Sluice's. The unit that reads it reports that.
   if (!decoded.ok) return partition
-  const { property } = decoded.carried
+  const { property } = decoded.state
   if (property !== undefined) return partitionOf(property.userId, to.partitions)
   return key === null ? partition : partitionOf(key.toString(), to.partitions)
 }

@@ -48,7 +48,7 @@ function maxSourceBytes(maxMessageBytes: number): number {
  * Returns the largest record of the retry topics and the dead letters. Every message that Sluice takes has
  * room there.
  */
-export function maxCarriedBytes(maxMessageBytes: number): number {
+export function maxRetryRecordBytes(maxMessageBytes: number): number {
   return maxSourceBytes(maxMessageBytes) + headersBytes
 }
 
@@ -57,7 +57,7 @@ export function maxCarriedBytes(maxMessageBytes: number): number {
  * of its retries when an outage begins, and has to be there when the oldest record of `events` is read after
  * it. So this is at least a day longer than the retention of `events`, as time to catch up.
  */
-function carriedKeptMs(retryLimitMs: number): number {
+function retryKeptMs(retryLimitMs: number): number {
   return sourceKeptMs + Math.max(day, retryLimitMs)
 }
 
@@ -98,7 +98,7 @@ export type Topic = {
 const kafkaDefault = (): number => kafkaDefaultBytes
 const worker = ['worker', 'up'] as const
 const asSource = (): Keeping => ({ forMs: sourceKeptMs })
-const asCarried = ({ retryLimitMs }: KeptBy): Keeping => ({ forMs: carriedKeptMs(retryLimitMs) })
+const asRetry = ({ retryLimitMs }: KeptBy): Keeping => ({ forMs: retryKeptMs(retryLimitMs) })
 
 /**
  * The table of topics. Names (`topicNames`), layout (`topicTable`), the subscriptions of the group, the
@@ -145,7 +145,7 @@ export const topics = {
     purpose: 'what audiences and computed traits hold, and so what is to be delivered of them',
     key: 'a JSON list: user, space and property; or what a floor is of',
     kept: () => ({ latestOfKey: true, noneBeforeMs: sourceKeptMs, deletionsForMs: deletionsKeptMs }),
-    maxBytes: maxCarriedBytes,
+    maxBytes: maxRetryRecordBytes,
     readers: [...worker, 'log find', 'audience backfill'],
     writers: worker,
     subscription: { needsState: true },
@@ -155,8 +155,8 @@ export const topics = {
     name: 'retry.',
     purpose: 'deliveries to try again after',
     key: 'that of the record that it began with',
-    kept: asCarried,
-    maxBytes: maxCarriedBytes,
+    kept: asRetry,
+    maxBytes: maxRetryRecordBytes,
     readers: worker,
     writers: worker,
     subscription: { needsState: true },
@@ -167,8 +167,8 @@ export const topics = {
     name: 'replays',
     purpose: 'deliveries asked for again, by replay or backfill',
     key: 'that of the record that it began with',
-    kept: asCarried,
-    maxBytes: maxCarriedBytes,
+    kept: asRetry,
+    maxBytes: maxRetryRecordBytes,
     readers: worker,
     writers: [...worker, 'audience backfill'],
     subscription: { needsState: true },
@@ -179,7 +179,7 @@ export const topics = {
     purpose: 'what can not be delivered, with the reason',
     key: 'that of its record',
     kept: () => ({ forMs: 14 * day }),
-    maxBytes: maxCarriedBytes,
+    maxBytes: maxRetryRecordBytes,
     // A replay reads dead letters.
     readers: [...worker, 'replay', 'admin'],
     writers: worker,

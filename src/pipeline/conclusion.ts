@@ -38,7 +38,7 @@ export class Conclusion {
     }
     noteUnsent(delivery, results, omitted)
     const hookIds = idsOf(endpoint.hooks)
-    const decision = decide({ ladder, carried: delivery, hookIds, results, startedMs, nowMs: now() })
+    const decision = decide({ ladder, progress: delivery, hookIds, results, startedMs, nowMs: now() })
     if (decision.kind !== 'delivered') {
       parking.follow(delivery, decision, 'failed', last?.outcome)
       return

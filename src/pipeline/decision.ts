@@ -2,7 +2,7 @@ import type { TryClass } from '../delivery/breaker.ts'
 import type { Outcome } from '../delivery/outcome.ts'
 import { notBefore } from '../delivery/retry-after.ts'
 import type { Verdict } from '../delivery/verdict.ts'
-import type { Carried } from '../retry/carried.ts'
+import type { RetryState } from '../retry/retry-state.ts'
 import { type Ladder, lastTryAt, nextStep, startClock } from '../retry/ladder.ts'
 
 /**
@@ -17,11 +17,11 @@ export type Decision =
   | { kind: 'dead'; reason: 'failed_for_good' | 'expired'; next: Progress }
 
 /** The fields of a delivery that an attempt changes. */
-export type Progress = Pick<Carried, 'nextRung' | 'expiresAtMs' | 'failedHooks' | 'notBeforeMs'>
+export type Progress = Pick<RetryState, 'nextRung' | 'expiresAtMs' | 'failedHooks' | 'notBeforeMs'>
 
 export type AttemptReport = {
   ladder: Ladder
-  carried: Progress
+  progress: Progress
   /** All hooks of the destination, including those that this attempt left out. */
   hookIds: readonly string[]
   results: readonly HookResult[]
@@ -34,11 +34,11 @@ export type AttemptReport = {
  * is left out from now on. If no hook remains, or no rung of the ladder ends in time, the delivery is dead.
  */
 export function decide(report: AttemptReport): Decision {
-  const { ladder, carried, results, startedMs, nowMs } = report
+  const { ladder, progress, results, startedMs, nowMs } = report
   if (results.some(({ verdict }) => verdict.kind === 'delivered')) return { kind: 'delivered' }
-  const expiresAtMs = startClock(ladder, carried.expiresAtMs, startedMs)
-  const failedHooks = [...carried.failedHooks]
-  const notBeforeMs = new Map(carried.notBeforeMs)
+  const expiresAtMs = startClock(ladder, progress.expiresAtMs, startedMs)
+  const failedHooks = [...progress.failedHooks]
+  const notBeforeMs = new Map(progress.notBeforeMs)
   const latestMs = lastTryAt(ladder, expiresAtMs - ladder.limitMs)
   for (const { hookId, verdict } of results) {
     notBeforeMs.delete(hookId)
@@ -47,7 +47,7 @@ export function decide(report: AttemptReport): Decision {
       notBeforeMs.set(hookId, notBefore(nowMs, verdict.afterMs, latestMs))
     }
   }
-  const next: Progress = { nextRung: carried.nextRung, expiresAtMs, failedHooks, notBeforeMs }
+  const next: Progress = { nextRung: progress.nextRung, expiresAtMs, failedHooks, notBeforeMs }
   const remaining = report.hookIds.filter((hookId) => !failedHooks.includes(hookId))
   if (remaining.length === 0) return { kind: 'dead', reason: 'failed_for_good', next }
   return waitOn(ladder, next, remaining, nowMs)
@@ -55,19 +55,19 @@ export function decide(report: AttemptReport): Decision {
 
 /**
  * Returns the next rung for hooks that are still to be tried (at least one). Nothing was attempted since
- * `carried` was written.
+ * `progress` was written.
  */
 export function waitOn(
   ladder: Ladder,
-  carried: Progress,
+  progress: Progress,
   hookIds: readonly string[],
   nowMs: number,
 ): Exclude<Decision, { kind: 'delivered' }> {
-  const { nextRung, expiresAtMs, failedHooks, notBeforeMs } = carried
+  const { nextRung, expiresAtMs, failedHooks, notBeforeMs } = progress
   const earliestMs =
     notBeforeMs.size === 0 ? 0 : Math.min(...hookIds.map((hookId) => notBeforeMs.get(hookId) ?? 0))
   const step = nextStep(ladder, { rung: nextRung, nowMs, expiresAtMs, notBeforeMs: earliestMs })
-  if (step.kind === 'expired') return { kind: 'dead', reason: 'expired', next: carried }
+  if (step.kind === 'expired') return { kind: 'dead', reason: 'expired', next: progress }
   const next: Progress = { nextRung: step.rung + 1, expiresAtMs, failedHooks, notBeforeMs }
   return { kind: 'wait', waitMs: step.waitMs, next }
 }
@@ -81,11 +81,11 @@ export type TurnProgress = Progress & { readonly waits: number; readonly attempt
  */
 export function waitForTurn(
   ladder: Ladder,
-  carried: TurnProgress,
+  progress: TurnProgress,
   hookIds: readonly string[],
   nowMs: number,
 ): { kind: 'wait'; waitMs: number; waits: number } | { kind: 'expired' } {
-  const { nextRung, waits, expiresAtMs, failedHooks, notBeforeMs } = carried
+  const { nextRung, waits, expiresAtMs, failedHooks, notBeforeMs } = progress
   const rung = nextRung + waits
   const step = waitOn(ladder, { nextRung: rung, expiresAtMs, failedHooks, notBeforeMs }, hookIds, nowMs)
   if (step.kind === 'dead') return { kind: 'expired' }
@@ -103,14 +103,14 @@ const owedTries = 2
  */
 export function tryClassOf(
   ladder: Ladder,
-  carried: TurnProgress,
+  progress: TurnProgress,
   hookIds: readonly string[],
   nowMs: number,
 ): TryClass {
-  if (carried.expiresAtMs === 0) return 'first'
-  const isAtEnd = waitForTurn(ladder, carried, hookIds, nowMs).kind === 'expired'
-  if (carried.attempts === 0) return isAtEnd ? 'only' : 'first'
-  if (carried.attempts >= owedTries) return 'again'
+  if (progress.expiresAtMs === 0) return 'first'
+  const isAtEnd = waitForTurn(ladder, progress, hookIds, nowMs).kind === 'expired'
+  if (progress.attempts === 0) return isAtEnd ? 'only' : 'first'
+  if (progress.attempts >= owedTries) return 'again'
   return isAtEnd ? 'last' : 'between'
 }
 

@@ -1,12 +1,12 @@
 import type { EndpointHook } from '../delivery/endpoint.ts'
-import type { CarriedHeaders } from '../retry/carried.ts'
+import type { RetryHeaders } from '../retry/retry-state.ts'
 
 /** The trace of one delivery, until the delivery ends in this process. */
 export type DeliveryTrace = {
   /** The id of a trace that is recorded, for log lines. `undefined` if the trace isn't recorded. */
   readonly traceId: string | undefined
   /** The headers with which the reader of a retry topic or of the dead letters continues the trace. */
-  readonly headers: CarriedHeaders
+  readonly headers: RetryHeaders
   /**
    * Starts the trace of a request to a hook, just before it is made. Returns the headers to send in addition
    * to the hook's own: `headers`, and perhaps more.

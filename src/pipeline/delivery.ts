@@ -3,7 +3,7 @@ import type { Lane, LaneClass } from '../delivery/lane.ts'
 import type { Rate } from '../pacing/token-bucket.ts'
 import type { HeldRecord } from '../message/held-record.ts'
 import type { PropertyHeader } from '../message/property-header.ts'
-import type { Carried, Origin } from '../retry/carried.ts'
+import type { RetryState, Origin } from '../retry/retry-state.ts'
 import { clockEnd, type Ladder, startClock } from '../retry/ladder.ts'
 import type { Progress } from './decision.ts'
 import type { OrderingKey } from './ordering-keys.ts'
@@ -133,7 +133,7 @@ export class PendingRecord {
 export type LaneTerms = { cap: number; laneClass: LaneClass; rate: Rate | undefined }
 
 /** A delivery: one message on its way to one destination. */
-export class Delivery implements Carried {
+export class Delivery implements RetryState {
   readonly pending: PendingRecord
   readonly key: Buffer | null
   /** The bytes to send. */
@@ -185,7 +185,7 @@ export class Delivery implements Carried {
   trace: DeliveryTrace | undefined
 
   constructor(
-    carried: Carried,
+    state: RetryState,
     {
       pending,
       key,
@@ -199,27 +199,27 @@ export class Delivery implements Carried {
     this.laneCap = lane.cap
     this.laneClass = lane.laneClass
     this.laneRate = lane.rate
-    this.sourceId = carried.sourceId
-    this.destinationId = carried.destinationId
-    this.messageId = carried.messageId
-    this.kind = carried.kind
-    this.firstSeenMs = carried.firstSeenMs
-    this.origin = carried.origin
-    this.#nextRung = carried.nextRung
-    this.#waits = carried.waits ?? 0
-    this.#attempts = carried.attempts
-    this.#expiresAtMs = carried.expiresAtMs
-    this.failedHooks = carried.failedHooks
-    this.unsentHooks = carried.unsentHooks ?? none
-    this.notBeforeMs = carried.notBeforeMs
-    this.lastOutcome = carried.lastOutcome
-    this.property = carried.property
-    this.isUncertain = carried.isUncertain ?? false
+    this.sourceId = state.sourceId
+    this.destinationId = state.destinationId
+    this.messageId = state.messageId
+    this.kind = state.kind
+    this.firstSeenMs = state.firstSeenMs
+    this.origin = state.origin
+    this.#nextRung = state.nextRung
+    this.#waits = state.waits ?? 0
+    this.#attempts = state.attempts
+    this.#expiresAtMs = state.expiresAtMs
+    this.failedHooks = state.failedHooks
+    this.unsentHooks = state.unsentHooks ?? none
+    this.notBeforeMs = state.notBeforeMs
+    this.lastOutcome = state.lastOutcome
+    this.property = state.property
+    this.isUncertain = state.isUncertain ?? false
     // The record of a fresh message can't say that it is uncertain. Only a record of a retry topic or of
     // `replays` can.
     this.#isNewlyUncertain = this.isUncertain && lane.laneClass === 'fresh'
-    this.isDelivered = carried.isDelivered ?? false
-    this.replayJob = carried.replayJob ?? ''
+    this.isDelivered = state.isDelivered ?? false
+    this.replayJob = state.replayJob ?? ''
     this.orderingKey = undefined
     this.behind = undefined
     this.trace = undefined

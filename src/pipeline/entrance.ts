@@ -5,7 +5,7 @@ import type { LaneClass } from '../delivery/lane.ts'
 import { enter, type EnterResult } from '../message/enter.ts'
 import { type InternalFault, internalFault } from '../message/internal-fault.ts'
 import { headerText } from '../message/record-headers.ts'
-import { type Carried, decodeCarried, replayJobOf } from '../retry/carried.ts'
+import { type RetryState, decodeRetryState, replayJobOf } from '../retry/retry-state.ts'
 import { route } from '../routing/route.ts'
 import type { Account } from './account.ts'
 import { Delivery, type LaneTerms } from './delivery.ts'
@@ -32,7 +32,10 @@ export type Entered = { readonly delivery: Delivery; readonly destination: Desti
 type RoutedRecord = { readonly sourceId: string; readonly messageId: string; readonly record: HeldRecord }
 
 /** The fields that a delivery carries of its message. */
-type OwnMessage = Pick<Carried, 'sourceId' | 'messageId' | 'kind' | 'property' | 'isUncertain' | 'replayJob'>
+type OwnMessage = Pick<
+  RetryState,
+  'sourceId' | 'messageId' | 'kind' | 'property' | 'isUncertain' | 'replayJob'
+>
 
 type Routed = {
   readonly message: OwnMessage
@@ -85,9 +88,9 @@ export class Entrance {
     const key = content.key === null ? null : Buffer.from(content.key)
     const message: OwnMessage = { sourceId, messageId, kind, replayJob: replayJobOf(content.headers) }
     return destinations.map((destination) => {
-      const carried = freshOf(message, destination, record)
+      const state = freshOf(message, destination, record)
       const lane = this.#laneTerms(destination, 'fresh')
-      return { delivery: this.#deliveryOf(carried, { pending, key, body, lane }), destination }
+      return { delivery: this.#deliveryOf(state, { pending, key, body, lane }), destination }
     })
   }
 
@@ -144,18 +147,18 @@ export class Entrance {
    * Makes the delivery of a record of a retry topic that has come due, or of `replays`. `undefined`: the
    * record was refused.
    */
-  carried(record: HeldRecord, content: RecordContent): Delivery | undefined {
+  resume(record: HeldRecord, content: RecordContent): Delivery | undefined {
     const { key, value, headers } = content
-    const decoded = decodeCarried(headers)
+    const decoded = decodeRetryState(headers)
     if (!decoded.ok || value === null || value.length === 0) {
       const detail = decoded.ok ? 'the record has no value' : decoded.detail
       this.#refuse(record, content, 'bad_retry_headers', detail)
       return undefined
     }
-    const { carried } = decoded
+    const { state } = decoded
     const { account, catalog, ladder, now, topics } = this.#options
-    const destination = catalog().destinations.get(carried.destinationId)
-    const delivery = this.#deliveryOf(carried, {
+    const destination = catalog().destinations.get(state.destinationId)
+    const delivery = this.#deliveryOf(state, {
       pending: account.hold(record, 1, (key?.length ?? 0) + value.length),
       key: key === null ? null : Buffer.from(key),
       body: Buffer.from(value),
@@ -164,7 +167,7 @@ export class Entrance {
     // No record that Sluice wrote expires later than this. A record that claimed to would stay on the ladder
     // forever.
     delivery.limitClock(ladder, now())
-    if (carried.property !== undefined && record.mayHaveBegun === true) delivery.becomeUncertain()
+    if (state.property !== undefined && record.mayHaveBegun === true) delivery.becomeUncertain()
     return delivery
   }
 
@@ -258,8 +261,8 @@ export class Entrance {
     for (const one of marked) account.settleAfterNote(one, pending)
     return routed.map(({ message, body, destination }) => {
       const lane = this.#laneTerms(destination, 'fresh')
-      const carried = freshOf(message, destination, record)
-      return { delivery: this.#deliveryOf(carried, { pending, key, body, lane }), destination }
+      const state = freshOf(message, destination, record)
+      return { delivery: this.#deliveryOf(state, { pending, key, body, lane }), destination }
     })
   }
 
@@ -268,8 +271,8 @@ export class Entrance {
     return { cap: destination?.maxInFlight ?? 1, laneClass, rate }
   }
 
-  #deliveryOf(carried: Carried, begun: ConstructorParameters<typeof Delivery>[1]): Delivery {
-    const delivery = new Delivery(carried, begun)
+  #deliveryOf(state: RetryState, begun: ConstructorParameters<typeof Delivery>[1]): Delivery {
+    const delivery = new Delivery(state, begun)
     const { tracing } = this.#options
     if (tracing !== undefined) delivery.trace = tracing.begin(delivery)
     return delivery
@@ -277,7 +280,7 @@ export class Entrance {
 }
 
 /** Returns the fields of a delivery that has not been tried yet. */
-function freshOf(message: OwnMessage, { id }: DestinationDefinition, record: HeldRecord): Carried {
+function freshOf(message: OwnMessage, { id }: DestinationDefinition, record: HeldRecord): RetryState {
   return {
     ...message,
     destinationId: id,

@@ -1,6 +1,6 @@
 import type { HeldRecord, RecordContent } from '../message/held-record.ts'
 import type { ReceivedHeaders } from '../message/record-headers.ts'
-import { type CarriedHeaders, encodeCarried, salvageCarried } from '../retry/carried.ts'
+import { type RetryHeaders, encodeRetryState, salvageRetryHeaders } from '../retry/retry-state.ts'
 import { formatWait } from '../retry/duration.ts'
 import type { Account } from './account.ts'
 import type { BackfillNeeds } from './needs-backfill.ts'
@@ -18,7 +18,7 @@ type ExitsOptions = Pick<PipelineOptions, 'catalog' | 'topics' | 'observer' | 'o
 }
 
 /** Returns the headers of a refused record that its dead letter keeps. */
-export type KeepHeaders = (headers: ReceivedHeaders) => CarriedHeaders
+export type KeepHeaders = (headers: ReceivedHeaders) => RetryHeaders
 
 const tooLarge = {
   reason: 'record_too_large',
@@ -74,7 +74,7 @@ export class Exits {
     record: HeldRecord,
     { key, value, headers }: RecordContent,
     { reason, detail }: { readonly reason: DeadReason; readonly detail: string },
-    keep: KeepHeaders = record.topic === this.#options.topics.events ? keptOfEvent : keptOfCarried,
+    keep: KeepHeaders = record.topic === this.#options.topics.events ? keptOfEvent : keptOfRetry,
   ): PendingRecord {
     const { account, topics, observer, tracing } = this.#options
     observer.deadLettered(reason, detail, record, undefined)
@@ -116,10 +116,10 @@ export class Exits {
     }
     const content = { key: Buffer.from(userId), value: body, headers }
     const detail = `the catalog has no audience space ${quote(spaceId)}`
-    return this.refuse(record, content, { reason: 'unknown_source', detail }, salvageCarried)
+    return this.refuse(record, content, { reason: 'unknown_source', detail }, salvageRetryHeaders)
   }
 
-  async #produce(delivery: Delivery, topic: string, headers: CarriedHeaders): Promise<void> {
+  async #produce(delivery: Delivery, topic: string, headers: RetryHeaders): Promise<void> {
     const { account, backfillNeeds, observer, orderingKeys, topics } = this.#options
     const { pending, key, body } = delivery
     pending.begin()
@@ -154,13 +154,13 @@ export class Exits {
   }
 }
 
-function headersOf(delivery: Delivery): CarriedHeaders {
-  const carried = encodeCarried(delivery)
-  return delivery.trace === undefined ? carried : { ...carried, ...delivery.trace.headers }
+function headersOf(delivery: Delivery): RetryHeaders {
+  const headers = encodeRetryState(delivery)
+  return delivery.trace === undefined ? headers : { ...headers, ...delivery.trace.headers }
 }
 
-export function keptOfEvent(headers: ReceivedHeaders): CarriedHeaders {
-  const { 'source-id': sourceId } = salvageCarried(headers)
+export function keptOfEvent(headers: ReceivedHeaders): RetryHeaders {
+  const { 'source-id': sourceId } = salvageRetryHeaders(headers)
   return sourceId === undefined ? {} : { 'source-id': sourceId }
 }
 
@@ -168,8 +168,8 @@ export function keptOfEvent(headers: ReceivedHeaders): CarriedHeaders {
  * Returns the known headers of a record of a retry topic. The dead letter's own `origin` is that record, so
  * the `origin` in it is renamed.
  */
-function keptOfCarried(headers: ReceivedHeaders): CarriedHeaders {
-  const { origin, ...kept } = salvageCarried(headers)
+function keptOfRetry(headers: ReceivedHeaders): RetryHeaders {
+  const { origin, ...kept } = salvageRetryHeaders(headers)
   return origin === undefined ? kept : { ...kept, 'carried-origin': origin }
 }
 

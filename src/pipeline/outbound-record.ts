@@ -1,4 +1,4 @@
-import type { CarriedHeaders } from '../retry/carried.ts'
+import type { RetryHeaders } from '../retry/retry-state.ts'
 
 /** A record for a retry topic or the dead letters. */
 export type OutboundRecord = {
@@ -6,7 +6,7 @@ export type OutboundRecord = {
   readonly partition: number
   readonly key: Buffer | null
   readonly value: Buffer | null
-  readonly headers: CarriedHeaders
+  readonly headers: RetryHeaders
 }
 
 /**

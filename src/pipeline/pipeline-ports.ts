@@ -7,7 +7,7 @@ import type { DeadReason } from '../message/dead-letter-reasons.ts'
 import type { HeldRecord, RecordContent } from '../message/held-record.ts'
 import type { Judgement, WaitingDelivery } from '../message/judgement.ts'
 import type { PropertyHeader } from '../message/property-header.ts'
-import type { CarriedHeaders } from '../retry/carried.ts'
+import type { RetryHeaders } from '../retry/retry-state.ts'
 import type { Ladder } from '../retry/ladder.ts'
 import type { SkipReason } from '../routing/route.ts'
 import type { OmitReason } from './attempt.ts'
@@ -114,7 +114,7 @@ export type PipelineTracing = {
    * Returns the headers with which readers of another topic continue the trace of a record that has no
    * delivery.
    */
-  headersOf(record: HeldRecord): CarriedHeaders
+  headersOf(record: HeldRecord): RetryHeaders
 }
 
 export type PipelineOptions = {

@@ -153,7 +153,7 @@ class DeliveryPipeline implements Pipeline {
       this.#exits.refuse(record, content, { reason: 'unreadable_batch', detail: unreadable })
     else if (record.topic === this.#options.topics.events)
       this.#enqueueAll(this.#entrance.event(record, content))
-    else this.#acceptCarried(record, content)
+    else this.#acceptResumed(record, content)
   }
 
   acceptIdentify(record: HeldRecord, identify: IdentifyToDeliver): void {
@@ -237,8 +237,8 @@ class DeliveryPipeline implements Pipeline {
     for (const { delivery, destination } of entered) this.#enqueue(delivery, destination)
   }
 
-  #acceptCarried(record: HeldRecord, content: RecordContent): void {
-    const delivery = this.#entrance.carried(record, content)
+  #acceptResumed(record: HeldRecord, content: RecordContent): void {
+    const delivery = this.#entrance.resume(record, content)
     if (delivery === undefined) return
     const { property } = delivery
     if (!this.#judging.isNeededBy(delivery)) this.#enqueue(delivery, this.#destinationOf(delivery))

@@ -1,7 +1,7 @@
 import { enter } from '../message/enter.ts'
 import { madeMessageId } from '../message/entered.ts'
 import { headerText } from '../message/record-headers.ts'
-import { encodeCarried } from '../retry/carried.ts'
+import { encodeRetryState } from '../retry/retry-state.ts'
 import { route } from '../routing/route.ts'
 import { type Choice, type Chosen, isInTime, leaveOut, notAsked, type SourceRecord } from './chosen.ts'
 
@@ -31,7 +31,7 @@ export function chooseEvent(record: SourceRecord, choice: Choice): Chosen {
   if (selection.messageId !== undefined && message.messageId !== selection.messageId) return notAsked
   const { to, skipped } = route(message, [destination])
   if (to.length === 0) return leaveOut(skipped.destination_off > 0 ? 'destination_off' : 'filtered')
-  const headers = encodeCarried({
+  const headers = encodeRetryState({
     sourceId,
     destinationId,
     messageId: message.messageId,

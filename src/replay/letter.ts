@@ -1,6 +1,6 @@
 import { partitionOf } from '../message/partitioner.ts'
 import { headerText, parseOrigin } from '../message/record-headers.ts'
-import { decodeCarried, encodeCarried } from '../retry/carried.ts'
+import { decodeRetryState, encodeRetryState } from '../retry/retry-state.ts'
 import {
   type Choice,
   type Chosen,
@@ -23,13 +23,13 @@ export function chooseLetter(letter: SourceRecord, choice: Choice): Chosen {
   const { headers, value } = letter
   if (headerText(headers, 'value-omitted') !== undefined) return leaveOut('value_omitted')
   if (headerText(headers, 'destination-id') === undefined) return chooseUndelivered(letter, choice)
-  const decoded = decodeCarried(headers)
+  const decoded = decodeRetryState(headers)
   // A record that could not be read on a retry topic can't be read now either.
   if (!decoded.ok || value === null || value.length === 0) return leaveOut('not_replayable')
-  const destination = choice.catalog().destinations.get(decoded.carried.destinationId)
+  const destination = choice.catalog().destinations.get(decoded.state.destinationId)
   if (destination === undefined) return leaveOut('destination_removed')
   if (destination.state === 'off') return leaveOut('destination_off')
-  const { property } = decoded.carried
+  const { property } = decoded.state
   // Only the unit that has the user now knows newer values. The number of units may have grown.
   const partition =
     property === undefined ? letter.partition : partitionOf(property.userId, choice.partitions)
@@ -37,8 +37,8 @@ export function chooseLetter(letter: SourceRecord, choice: Choice): Chosen {
     { ...letter, partition },
     {
       topic: choice.topics.replays,
-      headers: encodeCarried({
-        ...decoded.carried,
+      headers: encodeRetryState({
+        ...decoded.state,
         nextRung: 0,
         waits: 0,
         attempts: 0,

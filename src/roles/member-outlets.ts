@@ -1,5 +1,5 @@
 import { type RecordProducer, startProducer } from '../kafka/producer.ts'
-import { maxCarriedBytes } from '../kafka/topic-list.ts'
+import { maxRetryRecordBytes } from '../kafka/topic-list.ts'
 import type { PipelineObserver } from '../pipeline/pipeline-ports.ts'
 import { createObserver } from '../telemetry/worker-observer.ts'
 import { askKafka } from './ask-kafka.ts'
@@ -24,7 +24,7 @@ export async function openOutlets(base: MemberBase, laidOut: LaidOut): Promise<M
     config,
     startProducer({
       kafka,
-      maxRecordBytes: maxCarriedBytes(config.message.maxBytes),
+      maxRecordBytes: maxRetryRecordBytes(config.message.maxBytes),
       ...laidOut,
       onFailed: () => metrics.produceFailures.inc(),
       onFailing: failingUnits.changed,

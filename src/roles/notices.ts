@@ -11,7 +11,7 @@ import {
   startProducer,
   whileAnyFails,
 } from '../kafka/producer.ts'
-import { maxCarriedBytes } from '../kafka/topic-list.ts'
+import { maxRetryRecordBytes } from '../kafka/topic-list.ts'
 import { within } from '../kafka/within.ts'
 import type { Terms } from '../notices/decider.ts'
 import { Notifier } from '../notices/notifier.ts'
@@ -118,7 +118,7 @@ export function openNotices(options: NoticesOptions): Notices {
 function openProducer({ config, kafka, log }: NoticesOptions): Promise<RecordProducer> {
   return startProducer({
     kafka,
-    maxRecordBytes: maxCarriedBytes(config.message.maxBytes),
+    maxRecordBytes: maxRetryRecordBytes(config.message.maxBytes),
     onFailing: whileAnyFails((isFailing, reason) => {
       if (isFailing) log.warn({ reason }, 'Kafka does not accept notices; deliveries go on without them')
       else log.info('Kafka accepts notices again')

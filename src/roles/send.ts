@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Config } from '../config/schema.ts'
 import type { createKafka } from '../kafka/client.ts'
 import { startProducer, whileAnyFails } from '../kafka/producer.ts'
-import { maxCarriedBytes } from '../kafka/topic-list.ts'
+import { maxRetryRecordBytes } from '../kafka/topic-list.ts'
 import { partitionKey } from '../message/partition-key.ts'
 import { validate } from '../message/validate.ts'
 import { askKafka, openKafka } from './ask-kafka.ts'
@@ -31,7 +31,7 @@ export async function sendMessages(
     config,
     startProducer({
       kafka: await openKafka(config, log, 'send'),
-      maxRecordBytes: maxCarriedBytes(config.message.maxBytes),
+      maxRecordBytes: maxRetryRecordBytes(config.message.maxBytes),
       onFailing: whileAnyFails((isFailing, reason) => {
         if (isFailing) log.warn({ reason }, 'Kafka does not accept the message yet, trying again')
       }),

@@ -2,7 +2,7 @@ import type { Config } from '../config/schema.ts'
 import type { createKafka } from '../kafka/client.ts'
 import { type OutboundRecord, startProducer, whileAnyFails } from '../kafka/producer.ts'
 import type { KafkaRole } from '../kafka/kafka-roles.ts'
-import { maxCarriedBytes } from '../kafka/topic-list.ts'
+import { maxRetryRecordBytes } from '../kafka/topic-list.ts'
 import { askKafka, openKafka } from './ask-kafka.ts'
 import { inTime } from './in-time.ts'
 import { StartError } from './start-error.ts'
@@ -34,7 +34,7 @@ export async function openWriter(
     config,
     startProducer({
       kafka: await openKafka(config, log, role),
-      maxRecordBytes: maxCarriedBytes(config.message.maxBytes),
+      maxRecordBytes: maxRetryRecordBytes(config.message.maxBytes),
       onFailing: whileAnyFails((isFailing, reason) =>
         say(isFailing ? `Kafka does not take the records yet: ${reason}` : 'Kafka takes the records again'),
       ),

@@ -12,7 +12,7 @@ import type { Outcome } from '../delivery/outcome.ts'
 import type { HookResult } from '../pipeline/decision.ts'
 import type { Delivery } from '../pipeline/delivery.ts'
 import type { DeliveryTrace } from '../pipeline/delivery-trace.ts'
-import type { CarriedHeaders } from '../retry/carried.ts'
+import type { RetryHeaders } from '../retry/retry-state.ts'
 import { headersOf, parentOf } from './carrier.ts'
 import { names } from './names.ts'
 
@@ -48,7 +48,7 @@ class PassedOn implements DeliveryTrace {
     this.#span = span
   }
 
-  get headers(): CarriedHeaders {
+  get headers(): RetryHeaders {
     return headersOf(trace.setSpan(ROOT_CONTEXT, this.#span))
   }
 
@@ -80,7 +80,7 @@ export class DeliverySpan implements DeliveryTrace {
     span.setAttributes(attributesOf(delivery, options.groupId))
   }
 
-  get headers(): CarriedHeaders {
+  get headers(): RetryHeaders {
     return headersOf(this.#context)
   }
 

@@ -1,5 +1,5 @@
 import { type Message, Partitioners } from 'kafkajs'
-import { encodeCarried } from '../../src/retry/carried.ts'
+import { encodeRetryState } from '../../src/retry/retry-state.ts'
 import { otherProgram } from './kafka.ts'
 import { until } from './until.ts'
 
@@ -53,7 +53,7 @@ export function letterOf(
       properties: {},
     }),
     headers: {
-      ...encodeCarried({
+      ...encodeRetryState({
         sourceId: 'shop',
         destinationId,
         messageId,

@@ -8,7 +8,7 @@ import {
 import { commitOf, placeOf } from '../../src/kafka/group-place.ts'
 import { commitAsNobody, readCommits } from '../../src/kafka/group-state.ts'
 import { partitionOf } from '../../src/message/partitioner.ts'
-import { encodeCarried } from '../../src/retry/carried.ts'
+import { encodeRetryState } from '../../src/retry/retry-state.ts'
 import { otherProgram, produce, readAll, type SeenRecord } from './kafka.ts'
 import type { Random } from './random.ts'
 
@@ -86,7 +86,7 @@ export async function fill(
 }
 
 function headersOf(userId: string, index: number, isProperty: boolean): Record<string, string> {
-  return encodeCarried({
+  return encodeRetryState({
     sourceId: 'space',
     destinationId: 'crm',
     messageId: `m-${index}`,

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { DeadReason } from '../../../src/message/dead-letter-reasons.ts'
-import { encodeCarried } from '../../../src/retry/carried.ts'
+import { encodeRetryState } from '../../../src/retry/retry-state.ts'
 import type { SeenRecord } from '../../support/kafka.ts'
 import { produceRaw, type RawRecord } from '../../support/raw-batch.ts'
 import { answer, type Receiver, startReceiver } from '../../support/receiver.ts'
@@ -250,7 +250,7 @@ describe('a batch', () => {
 })
 
 describe('on a retry topic', () => {
-  const sound = encodeCarried({
+  const sound = encodeRetryState({
     sourceId,
     destinationId: 'up',
     messageId: 'retried',

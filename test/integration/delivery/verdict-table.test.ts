@@ -403,7 +403,7 @@ async function expectOneAttempt(row: Row): Promise<void> {
 }
 
 /** What every record that goes on carries: the untouched message, and where it came from. */
-function expectCarried(record: SeenRecord | undefined, row: Row): void {
+function expectRetryState(record: SeenRecord | undefined, row: Row): void {
   const id = idOf(row)
   const event = events.find(({ headers }) => headers['source-id'] === id)
   expect(record).toMatchObject({
@@ -434,7 +434,7 @@ async function expectParked(row: RetriedRow): Promise<void> {
   const { tier = '1m', askedWaitMs = 0 } = row
   expect(whereabouts(row)).toEqual([tier])
   const record = recordOf(parked[tier], row)
-  expectCarried(record, row)
+  expectRetryState(record, row)
   expect(record?.headers['last-outcome']).toMatch(row.lastOutcome)
   expect(record?.headers).toMatchObject({ rung: tier === '1m' ? '1' : '2' })
   expect(record?.headers).not.toHaveProperty('failed-hooks')
@@ -454,7 +454,7 @@ async function expectFinal(row: FinalRow): Promise<void> {
   await expectOneAttempt(row)
   expect(whereabouts(row)).toEqual(['dead'])
   const record = recordOf(dead, row)
-  expectCarried(record, row)
+  expectRetryState(record, row)
   expect(record?.headers).toMatchObject({ reason: 'failed_for_good', 'failed-hooks': '["hook"]' })
   expect(record?.headers['last-outcome']).toMatch(row.lastOutcome)
   const labels = { verdict: 'dead_letter', destination: idOf(row) }

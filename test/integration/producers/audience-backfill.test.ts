@@ -8,7 +8,7 @@ import { encodeState, encodeSubject } from '../../../src/audience/state-record.t
 import { encodeMark } from '../../../src/backfill/marks.ts'
 import { encodePosition } from '../../../src/backfill/position.ts'
 import { partitionOf } from '../../../src/message/partitioner.ts'
-import { decodeCarried } from '../../../src/retry/carried.ts'
+import { decodeRetryState } from '../../../src/retry/retry-state.ts'
 import { createTopic, produce, randomPrefix, readAll, testKafka } from '../../support/kafka.ts'
 import { until } from '../../support/until.ts'
 import { runSluice, writeCatalog } from '../../support/worker-process.ts'
@@ -93,9 +93,9 @@ const missed = {
 async function replayed() {
   const records = await readAll(`${prefix}replays`)
   return records.map(({ partition, key, value, headers }) => {
-    const decoded = decodeCarried(headers)
+    const decoded = decodeRetryState(headers)
     if (!decoded.ok) throw new Error(decoded.detail)
-    const { destinationId, property, kind } = decoded.carried
+    const { destinationId, property, kind } = decoded.state
     const body: unknown = JSON.parse(value?.toString() ?? '')
     expect(property?.userId).toBe(key)
     expect(partition).toBe(partitionOf(key ?? '', partitions))

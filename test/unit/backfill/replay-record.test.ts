@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { identifyOf } from '../../../src/audience/made-message.ts'
 import { replayOf } from '../../../src/backfill/replay-record.ts'
-import { decodeCarried } from '../../../src/retry/carried.ts'
+import { decodeRetryState } from '../../../src/retry/retry-state.ts'
 
 const topics = { memberships: 'sluice.memberships', replays: 'sluice.replays' }
 
@@ -28,9 +28,9 @@ describe('a record of a backfill', () => {
       key: Buffer.from('Zoë'),
       value: body,
     })
-    expect(decodeCarried(record.headers)).toEqual({
+    expect(decodeRetryState(record.headers)).toEqual({
       ok: true,
-      carried: {
+      state: {
         sourceId: 'personas',
         destinationId: 'crm',
         messageId,

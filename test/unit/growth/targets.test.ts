@@ -4,7 +4,7 @@ import { encodeSubject, type Subject } from '../../../src/audience/state-record.
 import type { Change } from '../../../src/growth/layout.ts'
 import { unitOfWaiting, unitsOfState } from '../../../src/growth/targets.ts'
 import { partitionOf } from '../../../src/message/partitioner.ts'
-import { type Carried, encodeCarried } from '../../../src/retry/carried.ts'
+import { type RetryState, encodeRetryState } from '../../../src/retry/retry-state.ts'
 
 const change = fc
   .tuple(fc.integer({ min: 1, max: 40 }), fc.integer({ min: 1, max: 40 }))
@@ -54,7 +54,7 @@ test('a property goes to the unit of its user, and what nobody can read stays wh
   )
 })
 
-const carried: Carried = {
+const state: RetryState = {
   sourceId: 'space',
   destinationId: 'crm',
   messageId: 'm',
@@ -73,9 +73,9 @@ test('a retry that tells a property goes to its user’s unit, another one by it
   fc.assert(
     fc.property(change, userId, userId, (grown, user, key) => {
       const property = { userId: user, spaceId: 'space', property: 'p', since: '1.1.0.0' }
-      const own = { key: Buffer.from(key), headers: encodeCarried({ ...carried, property }) }
+      const own = { key: Buffer.from(key), headers: encodeRetryState({ ...state, property }) }
       expect(unitOfWaiting(own, 0, grown)).toBe(partitionOf(user, grown.to.partitions))
-      const other = { key: Buffer.from(key), headers: encodeCarried(carried) }
+      const other = { key: Buffer.from(key), headers: encodeRetryState(state) }
       expect(unitOfWaiting(other, 0, grown)).toBe(
         partitionOf(Buffer.from(key).toString(), grown.to.partitions),
       )

@@ -19,7 +19,7 @@ const record: HeldRecord = {
 }
 
 function deliveryOf(sourceId: string, destinationId: string): Delivery {
-  const carried = {
+  const state = {
     sourceId,
     destinationId,
     messageId: 'm',
@@ -35,7 +35,7 @@ function deliveryOf(sourceId: string, destinationId: string): Delivery {
   }
   const pending = new PendingRecord(record, 1, 0, { ended() {}, detached() {}, onlyNoted: () => false })
   const lane = { cap: 1, laneClass: 'fresh', rate: undefined } as const
-  return new Delivery(carried, { pending, key: null, body: Buffer.alloc(0), lane })
+  return new Delivery(state, { pending, key: null, body: Buffer.alloc(0), lane })
 }
 
 /** What one worker sees, on a clock that only the test moves. */

@@ -16,7 +16,7 @@ const t0 = 1_700_000_000_000
 
 function decideOn(
   outcomes: Record<string, Outcome>,
-  { carried = fresh, hookIds = Object.keys(outcomes), nowMs = t0 } = {},
+  { progress = fresh, hookIds = Object.keys(outcomes), nowMs = t0 } = {},
 ) {
   const results = Object.entries(outcomes).map(([hookId, outcome]) => ({
     hookId,
@@ -24,7 +24,7 @@ function decideOn(
     verdict: judge(outcome),
     mayHaveArrived: false,
   }))
-  return decide({ ladder, carried, hookIds, results, startedMs: t0, nowMs })
+  return decide({ ladder, progress, hookIds, results, startedMs: t0, nowMs })
 }
 
 const status = (code: number, retryAfterMs?: number): Outcome =>
@@ -47,8 +47,8 @@ describe('what follows from an attempt', () => {
   })
 
   test('when every hook has failed for good, the delivery is dead', () => {
-    const carried = { ...fresh, failedHooks: ['a'], expiresAtMs: t0 + hour }
-    expect(decideOn({ b: status(410) }, { carried, hookIds: ['a', 'b'] })).toMatchObject({
+    const progress = { ...fresh, failedHooks: ['a'], expiresAtMs: t0 + hour }
+    expect(decideOn({ b: status(410) }, { progress, hookIds: ['a', 'b'] })).toMatchObject({
       kind: 'dead',
       reason: 'failed_for_good',
     })
@@ -56,8 +56,8 @@ describe('what follows from an attempt', () => {
 
   test('the four hours begin with the first attempt', () => {
     expect(decideOn({ a: status(500) })).toMatchObject({ next: { expiresAtMs: t0 + 4 * hour } })
-    const carried = { ...fresh, expiresAtMs: t0 + 1 }
-    expect(decideOn({ a: status(500) }, { carried })).toMatchObject({ kind: 'dead', reason: 'expired' })
+    const progress = { ...fresh, expiresAtMs: t0 + 1 }
+    expect(decideOn({ a: status(500) }, { progress })).toMatchObject({ kind: 'dead', reason: 'expired' })
   })
 
   test('a Retry-After holds for the hook that gave it, and no longer than to the last try', () => {

@@ -5,7 +5,7 @@ import type { DestinationDefinition } from '../../../src/delivery/endpoint.ts'
 import { defaultLimits, type MessageLimits } from '../../../src/message/limits.ts'
 import type { OutboundRecord } from '../../../src/pipeline/outbound-record.ts'
 import { createPipeline } from '../../../src/pipeline/pipeline.ts'
-import { encodeCarried } from '../../../src/retry/carried.ts'
+import { encodeRetryState } from '../../../src/retry/retry-state.ts'
 import { until } from '../../support/until.ts'
 
 /** Where records go that no request is made for. Kafka is played by a function that says what it takes. */
@@ -117,7 +117,7 @@ async function given(
 const headers = { 'source-id': 'shop' }
 const page = Buffer.from('{"type":"page","userId":"u"}')
 const key = Buffer.from('u')
-const carriedHeaders = encodeCarried({
+const retryHeaders = encodeRetryState({
   sourceId: 'shop',
   destinationId: 'crm',
   messageId: 'm',
@@ -261,7 +261,7 @@ describe('a delivery that its retry topic has no room for', () => {
 })
 
 function retried(content: Partial<RecordContent>, options: Parameters<typeof given>[1] = {}) {
-  return given({ key, value: page, headers: carriedHeaders, ...content }, { topic: 'retry.1m', ...options })
+  return given({ key, value: page, headers: retryHeaders, ...content }, { topic: 'retry.1m', ...options })
 }
 
 describe('a record of a retry topic', () => {
@@ -276,8 +276,8 @@ describe('a record of a retry topic', () => {
   })
 
   test('with damaged headers is a dead letter that keeps those that can be read', async () => {
-    const { letter } = await retried({ headers: { ...carriedHeaders, rung: 'x', attempts: null } })
-    const { rung: _rung, attempts: _attempts, origin, 'first-seen': _first, ...rest } = carriedHeaders
+    const { letter } = await retried({ headers: { ...retryHeaders, rung: 'x', attempts: null } })
+    const { rung: _rung, attempts: _attempts, origin, 'first-seen': _first, ...rest } = retryHeaders
     expect(letter).toMatchObject({
       key,
       value: page,
@@ -294,7 +294,7 @@ describe('a record of a retry topic', () => {
 
   test('never goes on for longer than the ladder, whatever it says', async () => {
     const { letter } = await retried(
-      { headers: { ...carriedHeaders, 'expires-at': String(Number.MAX_SAFE_INTEGER) } },
+      { headers: { ...retryHeaders, 'expires-at': String(Number.MAX_SAFE_INTEGER) } },
       { state: 'off' },
     )
     expect(letter.headers).toMatchObject({

@@ -5,7 +5,7 @@ import { defaultLimits } from '../../../src/message/limits.ts'
 import { createPipeline } from '../../../src/pipeline/pipeline.ts'
 import type { RepeatFilter } from '../../../src/pipeline/pipeline-ports.ts'
 import { Repeats } from '../../../src/repeats/repeats.ts'
-import { encodeCarried } from '../../../src/retry/carried.ts'
+import { encodeRetryState } from '../../../src/retry/retry-state.ts'
 import { until } from '../../support/until.ts'
 
 /** What the pipeline asks of the filter, and does with its answers. All that is routed is parked: nothing is sent. */
@@ -158,7 +158,7 @@ test('what goes to nobody is not remembered: it may be sent again', async () => 
 })
 
 test('a record of a retry topic is no repeat of the message that it carries', async () => {
-  const carried = encodeCarried({
+  const headers = encodeRetryState({
     sourceId: 'shop',
     destinationId: 'crm',
     messageId: 'a',
@@ -174,7 +174,7 @@ test('a record of a retry topic is no repeat of the message that it carries', as
   })
   const message = { ...page, messageId: 'a' }
   await take([message])
-  await take([message, message], { topic: 'retry.1m', headers: carried })
+  await take([message, message], { topic: 'retry.1m', headers })
   expect(written).toHaveLength(3)
   expect(asked).toEqual(['a'])
 })

@@ -4,7 +4,7 @@ import { partitionOf } from '../../../src/message/partitioner.ts'
 import type { Choice, Chosen, SourceRecord } from '../../../src/replay/chosen.ts'
 import { chooseEvent } from '../../../src/replay/event.ts'
 import { chooseLetter } from '../../../src/replay/letter.ts'
-import { decodeCarried, encodeCarried } from '../../../src/retry/carried.ts'
+import { decodeRetryState, encodeRetryState } from '../../../src/retry/retry-state.ts'
 
 const topics = {
   events: 's.events',
@@ -30,7 +30,7 @@ function choiceOf(selection: Choice['selection']): Choice {
   return { selection, jobId: 'job-1', topics, catalog: () => catalog, limits: defaultLimits, partitions: 6 }
 }
 
-const carried = {
+const state = {
   sourceId: 'shop',
   destinationId: 'crm',
   messageId: 'm-1',
@@ -56,7 +56,7 @@ function letter(headers: Record<string, string> = {}, given: Partial<SourceRecor
     timestampMs: 5_000,
     key: Buffer.from('u1'),
     value: Buffer.from('{"type":"identify"}'),
-    headers: { ...encodeCarried(carried), reason: 'expired', detail: 'd', ...headers },
+    headers: { ...encodeRetryState(state), reason: 'expired', detail: 'd', ...headers },
     ...given,
   }
 }
@@ -71,10 +71,10 @@ describe('a dead letter of a delivery', () => {
     const record = sent(chooseLetter(letter(), choiceOf({ from: 'dead-letters' })))
     expect(record).toMatchObject({ topic: 's.replays', key: Buffer.from('u1') })
     expect(record.value?.toString()).toBe('{"type":"identify"}')
-    expect(decodeCarried(record.headers)).toEqual({
+    expect(decodeRetryState(record.headers)).toEqual({
       ok: true,
-      carried: {
-        ...carried,
+      state: {
+        ...state,
         nextRung: 0,
         waits: 0,
         attempts: 0,
@@ -148,9 +148,9 @@ function event(message: object, sourceId = 'shop'): SourceRecord {
 }
 
 test('a value of an audience goes to the unit that has its user now, and another message to where it was', () => {
-  const { property: _none, ...plain } = carried
-  const partitions = [carried, plain].map((given) => {
-    const headers = { ...encodeCarried(given), reason: 'expired' }
+  const { property: _none, ...plain } = state
+  const partitions = [state, plain].map((given) => {
+    const headers = { ...encodeRetryState(given), reason: 'expired' }
     return sent(chooseLetter(letter({}, { headers }), choiceOf({ from: 'dead-letters' }))).partition
   })
   expect(partitions).toEqual([partitionOf('u1', 6), 3])
@@ -193,9 +193,9 @@ describe('an event', () => {
   test('goes to the one destination, in canonical form, with the time that it was taken at', () => {
     const record = sent(chooseEvent(event({ messageId: 'm-1' }), toCrm))
     expect(record).toMatchObject({ topic: 's.replays', partition: 3 })
-    expect(decodeCarried(record.headers)).toMatchObject({
+    expect(decodeRetryState(record.headers)).toMatchObject({
       ok: true,
-      carried: {
+      state: {
         sourceId: 'shop',
         destinationId: 'crm',
         messageId: 'm-1',

@@ -1,6 +1,11 @@
 import { expect, test } from 'vitest'
 import { waitOn } from '../../src/pipeline/decision.ts'
-import { type Carried, decodeCarried, encodeCarried, salvageCarried } from '../../src/retry/carried.ts'
+import {
+  type RetryState,
+  decodeRetryState,
+  encodeRetryState,
+  salvageRetryHeaders,
+} from '../../src/retry/retry-state.ts'
 import { fuzz, fuzzTimeoutMs } from '../support/fuzz.ts'
 import { damage, isUnpolluted, timeOf } from '../support/mutation.ts'
 import { Random } from '../support/random.ts'
@@ -14,7 +19,7 @@ function id(random: Random): string {
   return `h${Array.from({ length: random.below(random.pick([4, 100])) }, () => word[random.below(word.length)]).join('')}`
 }
 
-function carried(random: Random): Carried {
+function state(random: Random): RetryState {
   const count = () =>
     random.pick([
       0,
@@ -44,7 +49,7 @@ function carried(random: Random): Carried {
 }
 
 /** Ids of any code units, up to the longest that JSON makes the most of. */
-function property(random: Random): NonNullable<Carried['property']> {
+function property(random: Random): NonNullable<RetryState['property']> {
   const name = () => {
     const unit = () => random.pick([random.below(128), random.below(0x10000), 0xd800, 0x01])
     return String.fromCharCode(...Array.from({ length: 1 + random.below(random.pick([8, 1_000])) }, unit))
@@ -52,7 +57,7 @@ function property(random: Random): NonNullable<Carried['property']> {
   return { userId: name(), spaceId: id(random), property: name(), since: `${random.below(2 ** 31)}/1/2/3` }
 }
 
-type Received = NonNullable<Parameters<typeof decodeCarried>[0]>
+type Received = NonNullable<Parameters<typeof decodeRetryState>[0]>
 
 const oddities = [
   '',
@@ -111,8 +116,8 @@ function damagedHeaders(random: Random, sound: Record<string, string>): Received
 }
 
 const known = Object.keys(
-  encodeCarried({
-    ...carried(new Random(1)),
+  encodeRetryState({
+    ...state(new Random(1)),
     failedHooks: ['a'],
     notBeforeMs: new Map([['a', 1]]),
     lastOutcome: 'timeout',
@@ -135,28 +140,28 @@ test(
     await fuzz(({ seed, numRuns }) => {
       const random = new Random(seed)
       for (let run = 0; run < numRuns; run++) {
-        const sent = carried(random)
-        const sound = encodeCarried(sent)
+        const sent = state(random)
+        const sound = encodeRetryState(sent)
         expect(sizeOf(sound)).toBeLessThan((headersBytes * 3) / 4)
-        const read = decodeCarried(sound)
-        expect(read.ok && encodeCarried(read.carried)).toEqual(sound)
+        const read = decodeRetryState(sound)
+        expect(read.ok && encodeRetryState(read.state)).toEqual(sound)
 
         const headers = damagedHeaders(random, sound)
-        const decoded = decodeCarried(headers)
-        expect(timeOf(() => decodeCarried(headers), mostMs)).toBeLessThanOrEqual(mostMs)
+        const decoded = decodeRetryState(headers)
+        expect(timeOf(() => decodeRetryState(headers), mostMs)).toBeLessThanOrEqual(mostMs)
         seen[decoded.ok ? 'ok' : 'refused']++
         if (decoded.ok) {
-          const again = encodeCarried(decoded.carried)
+          const again = encodeRetryState(decoded.state)
           expect(sizeOf(again)).toBeLessThan(headersBytes)
-          const second = decodeCarried(again)
-          expect(second.ok && encodeCarried(second.carried)).toEqual(again)
-          const goOn = () => waitOn(ladder, decoded.carried, ['hook'], 1_700_000_000_000)
+          const second = decodeRetryState(again)
+          expect(second.ok && encodeRetryState(second.state)).toEqual(again)
+          const goOn = () => waitOn(ladder, decoded.state, ['hook'], 1_700_000_000_000)
           expect(timeOf(goOn, mostMs)).toBeLessThanOrEqual(mostMs)
         } else {
           expect(decoded.detail).toMatch(/^headers: [^\n]+$/)
           expect(decoded.detail.length).toBeLessThan(1_000)
         }
-        const kept = salvageCarried(headers)
+        const kept = salvageRetryHeaders(headers)
         expect(sizeOf(kept)).toBeLessThan(headersBytes)
         for (const name of Object.keys(kept)) expect(known).toContain(name)
       }

@@ -9,15 +9,14 @@ import {
   type ReceivedHeaders,
 } from '../message/record-headers.ts'
 
-/**
- * The data that a delivery carries from topic to topic while it waits: the headers of records in `retry.*`
- * and `dead-letters`. The message itself is the record's value, and is unchanged.
- */
-
 /** The record with which a delivery began. */
 export type Origin = OriginPlace
 
-export type Carried = {
+/**
+ * The state of a delivery between its attempts. Records of `retry.*`, `replays` and `dead-letters` have it in
+ * their headers. The message itself is the record's value, and is unchanged.
+ */
+export type RetryState = {
   sourceId: string
   destinationId: string
   messageId: string
@@ -60,7 +59,8 @@ export type Carried = {
   replayJob?: string
 }
 
-export type CarriedHeaders = Record<string, string>
+/** The record headers that tell a `RetryState`. */
+export type RetryHeaders = Record<string, string>
 
 const maxTextBytes = 1024
 const maxListBytes = 16 * 1024
@@ -79,7 +79,7 @@ const maxListed = 125
 const hookId = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/
 
 /**
- * The headers that `encodeCarried` may write, each with its limit in bytes of UTF-8. Together they stay
+ * The headers that `encodeRetryState` may write, each with its limit in bytes of UTF-8. Together they stay
  * within the room that retry topics have for headers.
  */
 const headerLimits: readonly (readonly [name: string, maxBytes: number])[] = [
@@ -105,34 +105,34 @@ const headerLimits: readonly (readonly [name: string, maxBytes: number])[] = [
   ['replay-job', maxReplayJobBytes],
 ]
 
-export function encodeCarried(carried: Carried): CarriedHeaders {
-  const { origin, property } = carried
-  const headers: CarriedHeaders = {
-    'source-id': carried.sourceId,
-    'destination-id': carried.destinationId,
-    'message-id': carried.messageId,
-    'message-type': carried.kind,
-    rung: String(carried.nextRung),
-    attempts: String(carried.attempts),
+export function encodeRetryState(state: RetryState): RetryHeaders {
+  const { origin, property } = state
+  const headers: RetryHeaders = {
+    'source-id': state.sourceId,
+    'destination-id': state.destinationId,
+    'message-id': state.messageId,
+    'message-type': state.kind,
+    rung: String(state.nextRung),
+    attempts: String(state.attempts),
     // A producer can date its record before 1970. A negative number couldn't be read as a count.
-    'first-seen': String(Math.max(0, carried.firstSeenMs)),
-    'expires-at': String(carried.expiresAtMs),
+    'first-seen': String(Math.max(0, state.firstSeenMs)),
+    'expires-at': String(state.expiresAtMs),
     origin: `${origin.topic}/${origin.partition}/${origin.offset}`,
   }
-  if ((carried.waits ?? 0) > 0) headers['waits'] = String(carried.waits)
-  if (carried.failedHooks.length > 0) headers['failed-hooks'] = JSON.stringify(carried.failedHooks)
-  const { unsentHooks = [] } = carried
+  if ((state.waits ?? 0) > 0) headers['waits'] = String(state.waits)
+  if (state.failedHooks.length > 0) headers['failed-hooks'] = JSON.stringify(state.failedHooks)
+  const { unsentHooks = [] } = state
   if (unsentHooks.length > 0) headers['unsent-hooks'] = JSON.stringify(unsentHooks)
-  if (carried.notBeforeMs.size > 0) headers['not-before'] = JSON.stringify([...carried.notBeforeMs])
-  if (carried.lastOutcome !== '') headers['last-outcome'] = carried.lastOutcome.slice(0, maxOutcomeCharacters)
+  if (state.notBeforeMs.size > 0) headers['not-before'] = JSON.stringify([...state.notBeforeMs])
+  if (state.lastOutcome !== '') headers['last-outcome'] = state.lastOutcome.slice(0, maxOutcomeCharacters)
   if (property !== undefined) {
     // JSON keeps every id intact: half a surrogate pair has no UTF-8.
     headers['property'] = JSON.stringify([property.userId, property.spaceId, property.property])
     headers['since'] = property.since
   }
-  if (carried.isUncertain === true) headers['uncertain'] = isTrue
-  if (carried.isDelivered === true) headers['delivered'] = isTrue
-  if (isReplayJob(carried.replayJob)) headers['replay-job'] = carried.replayJob
+  if (state.isUncertain === true) headers['uncertain'] = isTrue
+  if (state.isDelivered === true) headers['delivered'] = isTrue
+  if (isReplayJob(state.replayJob)) headers['replay-job'] = state.replayJob
   return headers
 }
 
@@ -141,13 +141,13 @@ const isTrue = '1'
 /** Limit in characters. In bytes it is at most three times as much. */
 const maxOutcomeCharacters = 300
 
-export type Decoded = { ok: true; carried: Carried } | { ok: false; detail: string }
+export type Decoded = { ok: true; state: RetryState } | { ok: false; detail: string }
 
 /**
- * Reads the headers that `encodeCarried` wrote. If somebody else wrote the record, or it was damaged, the
+ * Reads the headers that `encodeRetryState` wrote. If somebody else wrote the record, or it was damaged, the
  * result lists the faults. Never throws, whatever the headers are. A result can always be encoded again.
  */
-export function decodeCarried(headers: ReceivedHeaders): Decoded {
+export function decodeRetryState(headers: ReceivedHeaders): Decoded {
   const faults: string[] = []
   for (const [name, maxBytes] of headerLimits) {
     if (isLonger(headerValue(headers, name), maxBytes))
@@ -162,7 +162,7 @@ export function decodeCarried(headers: ReceivedHeaders): Decoded {
   }
   const text = (name: string): string => read(name, (given) => given, '', '')
   const count = (name: string): number => read(name, parseWholeNumber, 0, 'is not a whole number')
-  const carried: Carried = {
+  const state: RetryState = {
     sourceId: text('source-id'),
     destinationId: text('destination-id'),
     messageId: text('message-id'),
@@ -182,7 +182,7 @@ export function decodeCarried(headers: ReceivedHeaders): Decoded {
     isDelivered: readFlag(headers, 'delivered', faults),
     replayJob: replayJobOf(headers),
   }
-  return faults.length === 0 ? { ok: true, carried } : refuse(faults)
+  return faults.length === 0 ? { ok: true, state } : refuse(faults)
 }
 
 const nowhere: Origin = { topic: '', partition: 0, offset: 0 }
@@ -194,8 +194,8 @@ function refuse(faults: readonly string[]): Decoded {
 /**
  * Returns the part of refused headers that a dead letter can keep: the known headers, each cut to its limit.
  */
-export function salvageCarried(headers: ReceivedHeaders): CarriedHeaders {
-  const kept: CarriedHeaders = {}
+export function salvageRetryHeaders(headers: ReceivedHeaders): RetryHeaders {
+  const kept: RetryHeaders = {}
   for (const [name, maxBytes] of headerLimits) {
     const text = headerText(headers, name)
     if (text !== undefined) kept[name] = cut(text, maxBytes)

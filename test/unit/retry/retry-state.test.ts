@@ -2,14 +2,14 @@ import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { headerText } from '../../../src/message/record-headers.ts'
 import {
-  type Carried,
-  decodeCarried,
-  encodeCarried,
+  type RetryState,
+  decodeRetryState,
+  encodeRetryState,
   replayJobOf,
-  salvageCarried,
-} from '../../../src/retry/carried.ts'
+  salvageRetryHeaders,
+} from '../../../src/retry/retry-state.ts'
 
-const carried: Carried = {
+const state: RetryState = {
   sourceId: 'shop',
   destinationId: 'crm',
   messageId: 'm-1',
@@ -29,7 +29,7 @@ const carried: Carried = {
   isDelivered: true,
   replayJob: '20260723-101500-3f9a2c',
 }
-const good = encodeCarried(carried)
+const good = encodeRetryState(state)
 const names = Object.keys(good)
 const optional = new Set([
   'failed-hooks',
@@ -44,13 +44,13 @@ const optional = new Set([
   'replay-job',
 ])
 const required = names.filter((name) => !optional.has(name))
-/** What the topics have room for: `maxCarriedBytes`. */
+/** What the topics have room for: `maxRetryRecordBytes`. */
 const headersBytes = 64 * 1024
 
-type Headers = Parameters<typeof decodeCarried>[0]
+type Headers = Parameters<typeof decodeRetryState>[0]
 
 function detailOf(headers: Headers): string {
-  const decoded = decodeCarried(headers)
+  const decoded = decodeRetryState(headers)
   return decoded.ok ? '' : decoded.detail
 }
 
@@ -65,7 +65,7 @@ const id = fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/)
 const count = fc.maxSafeNat()
 /** Halves of surrogate pairs and control characters too. */
 const anyId = fc.string({ unit: 'binary', minLength: 1, maxLength: 100 })
-const anyCarried: fc.Arbitrary<Carried> = fc.record({
+const anyRetryState: fc.Arbitrary<RetryState> = fc.record({
   sourceId: id,
   destinationId: id,
   messageId: fc.string({ unit: 'grapheme', maxLength: 100 }),
@@ -96,13 +96,13 @@ const anyCarried: fc.Arbitrary<Carried> = fc.record({
 
 test('what was written is read, as text or as bytes', () => {
   fc.assert(
-    fc.property(anyCarried, fc.boolean(), (sent, isBytes) => {
-      const headers = encodeCarried(sent)
+    fc.property(anyRetryState, fc.boolean(), (sent, isBytes) => {
+      const headers = encodeRetryState(sent)
       const received = Object.entries(headers).map(([name, text]) => [
         name,
         isBytes ? Buffer.from(text) : text,
       ])
-      expect(decodeCarried(Object.fromEntries(received))).toEqual({ ok: true, carried: sent })
+      expect(decodeRetryState(Object.fromEntries(received))).toEqual({ ok: true, state: sent })
     }),
     { numRuns: 2_000 },
   )
@@ -111,8 +111,8 @@ test('what was written is read, as text or as bytes', () => {
 test('the largest that can be carried has room in a topic', () => {
   const longId = 'i'.repeat(100)
   const ids = Array.from({ length: 125 }, (_, index) => `${index}`.padStart(100, 'h'))
-  const largest = encodeCarried({
-    ...carried,
+  const largest = encodeRetryState({
+    ...state,
     sourceId: longId,
     destinationId: longId,
     messageId: '😀'.repeat(100),
@@ -138,9 +138,9 @@ test('the largest that can be carried has room in a topic', () => {
 })
 
 test('a record from before 1970 can be carried', () => {
-  expect(decodeCarried(encodeCarried({ ...carried, firstSeenMs: -1 }))).toMatchObject({
+  expect(decodeRetryState(encodeRetryState({ ...state, firstSeenMs: -1 }))).toMatchObject({
     ok: true,
-    carried: { firstSeenMs: 0 },
+    state: { firstSeenMs: 0 },
   })
 })
 
@@ -263,18 +263,18 @@ describe('what a dead letter keeps of headers that can not be read', () => {
       origin: ['a/1/2', 'b/1/2'],
     }
     const { attempts: _attempts, ...rest } = good
-    expect(salvageCarried(received)).toEqual({ ...rest, rung: '\ufffd', origin: 'a/1/2' })
+    expect(salvageRetryHeaders(received)).toEqual({ ...rest, rung: '\ufffd', origin: 'a/1/2' })
   })
 
   test('has room in a topic, however long they are', () => {
     const received = Object.fromEntries(names.map((name) => [name, Buffer.alloc(300_000, 0xff)]))
-    expect(sizeOf(salvageCarried(received))).toBeLessThan(headersBytes)
+    expect(sizeOf(salvageRetryHeaders(received))).toBeLessThan(headersBytes)
     const cut = Object.fromEntries(names.map((name) => [name, '漢'.repeat(100_000)]))
-    expect(sizeOf(salvageCarried(cut))).toBeLessThan(headersBytes)
+    expect(sizeOf(salvageRetryHeaders(cut))).toBeLessThan(headersBytes)
   })
 
   test('is nothing of none', () => {
-    expect(salvageCarried(undefined)).toEqual({})
+    expect(salvageRetryHeaders(undefined)).toEqual({})
   })
 })
 
