@@ -141,10 +141,10 @@ export type GroupConsumer = {
    */
   checkInTouch(): boolean
   /**
-   * True while partitions wait because requests that this process's killed predecessor made may still be in
+   * True while partitions wait, since requests of the killed process that this one replaces may still be in
    * flight.
    */
-  readonly isResting: boolean
+  readonly isWaitingForPredecessor: boolean
   /** The reasons why partitions aren't read, and the members that shouldn't be in the group, in words. */
   readonly obstacles: readonly string[]
   /** The number of this member's partitions that can't be read now, by topic. */

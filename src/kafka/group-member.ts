@@ -7,7 +7,7 @@ import type { ConsumerOptions, GroupConsumer, RecordContent } from './consumer.t
 import { Coordinator } from './coordinator.ts'
 import { type FeedOptions, Gate, longestWaitMs } from './feed.ts'
 import { createFetcher, type Fetcher, logLostRecords, logOtherLog } from './fetcher.ts'
-import { FormerSelf } from './former-self.ts'
+import { Predecessor } from './predecessor.ts'
 import { GroupWatch } from './group-watch.ts'
 import { Handover } from './handover.ts'
 import { LostPartitions } from './lost-partitions.ts'
@@ -35,7 +35,7 @@ export class GroupMember implements GroupConsumer {
   readonly #units: UnitTenures
   readonly #owned: OwnedPartitions
   readonly #lostPartitions: LostPartitions
-  readonly #formerSelf: FormerSelf
+  readonly #predecessor: Predecessor
   readonly #committer: Committer
   readonly #gate = new Gate()
   /** The number of joins. Work started in an earlier one must not touch the partitions of this one. */
@@ -49,7 +49,7 @@ export class GroupMember implements GroupConsumer {
     this.#options = options
     this.#owned = new OwnedPartitions(options.topics)
     this.#lostPartitions = new LostPartitions(handoverMs)
-    this.#formerSelf = new FormerSelf({ instanceId, settleMs: handoverMs, log })
+    this.#predecessor = new Predecessor({ instanceId, settleMs: handoverMs, log })
     this.#view = createClusterView({ kafka, topics, partitions, log })
     this.#fetcher = createFetcher({
       view: this.#view,
@@ -161,7 +161,7 @@ export class GroupMember implements GroupConsumer {
   /** Returns true if this process, or its predecessor, may have requests in flight for the partition. */
   #isBusyHere(partition: Partition, stored: StoredCommit): boolean {
     if (this.#lostPartitions.has(partition.topic, partition.id)) return true
-    return this.#joins === 1 && this.#formerSelf.mayHaveOut(partition, stored)
+    return this.#joins === 1 && this.#predecessor.mayHaveInFlight(partition, stored)
   }
 
   async start(): Promise<void> {
@@ -170,8 +170,8 @@ export class GroupMember implements GroupConsumer {
     this.#committer.start()
   }
 
-  get isResting(): boolean {
-    return this.#formerSelf.isResting
+  get isWaitingForPredecessor(): boolean {
+    return this.#predecessor.isAwaited
   }
 
   checkInTouch(): boolean {

@@ -22,15 +22,15 @@ export type WorkerState = {
  * does not.
  */
 export function workerObstacles(
-  member: Pick<GroupConsumer, 'preparing' | 'isResting' | 'isJoined' | 'obstacles'>,
+  member: Pick<GroupConsumer, 'preparing' | 'isWaitingForPredecessor' | 'isJoined' | 'obstacles'>,
   state: WorkerState,
   { stoppedBy }: { readonly stoppedBy: string },
 ): readonly string[] {
   const reasons: string[] = []
   if (state.isStopping) reasons.push('stopping')
   if (member.preparing.length > 0) reasons.push(`the state of ${member.preparing.length} units is being read`)
-  else if (member.isResting)
-    reasons.push('waiting for the end of what this worker had in flight when it was killed')
+  else if (member.isWaitingForPredecessor)
+    reasons.push('waiting until no request of the killed process that this one replaces can be in flight')
   else if (!member.isJoined) reasons.push('not joined to the consumer group')
   reasons.push(...member.obstacles)
   const unwritable = state.stalledBy === '' ? stoppedBy : state.stalledBy

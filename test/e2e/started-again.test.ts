@@ -6,11 +6,11 @@ import { newIds, type Scene, setShopScene } from './scene.ts'
 
 /** Longer than any of the tests: who waits for a session fails. */
 const sessionTimeout = '2m'
-/** For requests of a former self: the delivery's timeout and 3 s. */
+/** For requests of the killed process: the delivery's timeout and 3 s. */
 const variables = { SLUICE_KAFKA_SESSION_TIMEOUT: sessionTimeout, SLUICE_DELIVERY_TIMEOUT: '2s' }
 const settleMs = 5_000
 
-const resting = 'requests of this worker from before it was killed may still be in flight'
+const resting = 'requests of the killed process that this one replaces may still be in flight'
 const removal = 'removed a former process of this worker from the group'
 
 let receiver: CountingReceiver
@@ -74,7 +74,7 @@ describe('a worker with an instance id that was killed and is started again', ()
     await until('it rests', () => linesOf(again, resting).length > 0)
     const readiness = await fetch(`http://127.0.0.1:${again.httpPort}/readyz`)
     expect(await readiness.text()).toBe(
-      'waiting for the end of what this worker had in flight when it was killed\n',
+      'waiting until no request of the killed process that this one replaces can be in flight\n',
     )
     const before = linesOf(other, 'attempt').length
     await own.send('shop', newIds(60))
@@ -85,7 +85,7 @@ describe('a worker with an instance id that was killed and is started again', ()
     expect(await receiver.count('/others')).toMatchObject({ requests: 120, distinct: 120 })
   })
 
-  test('lets the requests of its former self come to an end first', async () => {
+  test('lets the requests of the process that it replaces come to an end first', async () => {
     const count = 12
     await receiver.behave('/slow', { delayMs: 1_500 })
     const own = await setShopScene(receiver.url('/slow'), variables)

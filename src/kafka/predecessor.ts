@@ -1,7 +1,7 @@
 import type { Partition } from './partition.ts'
 import type { StoredCommit } from './stored-commit.ts'
 
-export type FormerSelfOptions = {
+export type PredecessorOptions = {
   /**
    * The id of a static member. Absent if the member isn't static: the group gives the partitions of a killed
    * process to others when its session is over.
@@ -21,31 +21,31 @@ export type FormerSelfOptions = {
  * If a newer value were sent meanwhile, an older one could overtake it. The time counts from the start of
  * this process, which is after the death of its predecessor.
  */
-export class FormerSelf {
-  readonly #options: FormerSelfOptions
-  readonly #resting = new Set<Partition>()
+export class Predecessor {
+  readonly #options: PredecessorOptions
+  readonly #waiting = new Set<Partition>()
 
-  constructor(options: FormerSelfOptions) {
+  constructor(options: PredecessorOptions) {
     this.#options = options
   }
 
   /** True while some partitions wait for the predecessor's requests. */
-  get isResting(): boolean {
-    return [...this.#resting].some(({ isWaiting, isLost }) => isWaiting && !isLost)
+  get isAwaited(): boolean {
+    return [...this.#waiting].some(({ isWaiting, isLost }) => isWaiting && !isLost)
   }
 
   /**
    * Returns true if the predecessor, or an earlier owner, may have requests in flight for the partition. If
    * so, the partition counts as waiting for them. `stored`: a commit without the final mark.
    */
-  mayHaveOut(partition: Partition, { offset }: StoredCommit): boolean {
+  mayHaveInFlight(partition: Partition, { offset }: StoredCommit): boolean {
     const { instanceId, settleMs, log } = this.#options
     if (instanceId === undefined || offset < 0 || process.uptime() * 1000 >= settleMs) return false
-    if (this.#resting.size === 0) log.info({ instanceId }, resting)
-    this.#resting.add(partition)
+    if (this.#waiting.size === 0) log.info({ instanceId }, waiting)
+    this.#waiting.add(partition)
     return true
   }
 }
 
-const resting =
-  'requests of this worker from before it was killed may still be in flight: its partitions wait until they are over'
+const waiting =
+  'requests of the killed process that this one replaces may still be in flight: partitions wait until they are over'
