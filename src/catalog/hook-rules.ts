@@ -78,7 +78,7 @@ function spellingBreaches(text: string): readonly Breach[] {
 }
 
 /**
- * Ports of services that aren't HTTP and obey commands in lines of text, such as mail and IRC. A POST to one
+ * Ports of services that are not HTTP and take commands as lines of text, such as mail and IRC. A POST to one
  * of them is an attack or a mistake. Source: the "bad ports" of WHATWG Fetch, which browsers and `fetch`
  * refuse too.
  */

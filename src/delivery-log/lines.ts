@@ -46,12 +46,12 @@ function resultOf(record: LogRecord): string {
 export function timelineOf(records: readonly LogRecord[]): string[] {
   const byDestination = Map.groupBy(records, ({ destination }) => destination)
   return [...byDestination].flatMap(([destination, ofIt]) => [
-    `${destination === '' ? 'no destination' : plain(destination)}: ${toldState(ofIt)}`,
+    `${destination === '' ? 'no destination' : plain(destination)}: ${stateText(ofIt)}`,
     ...ofIt.flatMap((record) => [timelineLine(record), ...answerLines(record)]).map((line) => `  ${line}`),
   ])
 }
 
-function toldState(records: readonly LogRecord[]): string {
+function stateText(records: readonly LogRecord[]): string {
   const { state, dueMs } = deliveryStateOf(records)
   if (state === 'waiting') return `waits until ${timeOf(dueMs)}`
   return state === 'under_way' ? 'under way' : state

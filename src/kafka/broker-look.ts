@@ -71,7 +71,7 @@ export async function lookAtBroker(
     const topics = knows(keys.metadata, tellingMetadata) ? await askTopics(broker, asked.topics) : new Map()
     const group =
       asked.groupId !== undefined && knows(keys.describeGroups, tellingDescribeGroups)
-        ? await askGroup(cluster, broker, asked.groupId).catch(untoldWhileAway)
+        ? await askGroup(cluster, broker, asked.groupId).catch(unreportedWhileAway)
         : 'unreported'
     return { problem, caution: versionCaution(versions), topics, group }
   } finally {
@@ -83,7 +83,7 @@ export async function lookAtBroker(
  * Returns `unreported` for an error of kafkajs: the coordinator may be moving to another broker, and a member
  * that joins waits for it. Throws any other error.
  */
-function untoldWhileAway(error: unknown): Allowed {
+function unreportedWhileAway(error: unknown): Allowed {
   if (error instanceof kafkajs.KafkaJSError) return 'unreported'
   throw error
 }

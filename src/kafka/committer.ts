@@ -12,7 +12,7 @@ export type CommitterOptions = {
   readonly lostPartitions: LostPartitions
   readonly everyMs: number
   /** True when the member starts nothing more. */
-  readonly isQuiet: () => boolean
+  readonly isStopping: () => boolean
   /** Called when all news are committed. Lost partitions with nothing left to commit have left by then. */
   readonly onCommitted: () => void
   /** Called when a commit was refused, or got no answer. */
@@ -88,14 +88,14 @@ export class Committer {
   }
 
   async #commitNews(): Promise<void> {
-    const { commits, membership, owned, lostPartitions, isQuiet, onCommitted } = this.#options
+    const { commits, membership, owned, lostPartitions, isStopping, onCommitted } = this.#options
     const lost = await lostPartitions.stillCommittable((partitions) => commits.read(partitions))
     const isAgain = this.#commitAgainAtMs > 0 && Date.now() >= this.#commitAgainAtMs
     if (isAgain) this.#commitAgainAtMs = 0
     // No `await` may stand between here and the sending, so that the standings that are sent are the present
     // ones.
     const news = [...owned.begun, ...lost]
-      .map((partition) => ({ partition, standing: partition.standing(isQuiet()) }))
+      .map((partition) => ({ partition, standing: partition.standing(isStopping()) }))
       .filter(({ partition, standing }) => isAgain || partition.isNews(standing))
     if (news.length > 0) await this.send(news)
     // Without news, everything is committed, as long as the group knows this member.

@@ -13,11 +13,11 @@ export class Gate {
   /** True while nothing was heard from the group for a session. */
   isSilent = false
   /** True once the member starts nothing more. */
-  isQuiet = false
+  isStopping = false
   isCongested = false
 
   get isShut(): boolean {
-    return this.isFull || this.isSilent || this.isQuiet
+    return this.isFull || this.isSilent || this.isStopping
   }
 }
 

@@ -97,7 +97,7 @@ export class GroupMember implements GroupConsumer {
       owned: this.#owned,
       lostPartitions: this.#lostPartitions,
       everyMs: commitIntervalMs,
-      isQuiet: () => this.#gate.isQuiet,
+      isStopping: () => this.#gate.isStopping,
       onCommitted: () => {
         this.#releaseUnits()
         this.#applyPauses()
@@ -142,7 +142,7 @@ export class GroupMember implements GroupConsumer {
       owned: () => this.#owned.all,
       joins: () => this.#joins,
       mayBegin: () => !this.#membership.isJoining,
-      isQuiet: () => this.#gate.isQuiet,
+      isStopping: () => this.#gate.isStopping,
       isBusyHere: (partition, stored) => this.#isBusyHere(partition, stored),
       readClaims: () => this.#watch.claims(),
       readStored: (waiting) => this.#commits.read(waiting),
@@ -240,7 +240,7 @@ export class GroupMember implements GroupConsumer {
   }
 
   quiesce(): void {
-    this.#gate.isQuiet = true
+    this.#gate.isStopping = true
     this.#applyPauses()
   }
 

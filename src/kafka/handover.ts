@@ -33,7 +33,7 @@ export type HandoverOptions = {
    */
   readonly mayBegin: () => boolean
   /** True when no further partition may begin, since the member stops. */
-  readonly isQuiet: () => boolean
+  readonly isStopping: () => boolean
   /**
    * Returns true if this member, or the killed process that it replaces, may have requests in flight for the
    * partition.
@@ -89,7 +89,7 @@ export class Handover {
     busyOf: (claim: Claim) => readonly number[],
     begin: (ready: readonly Ready[]) => Promise<void>,
   ): Promise<void> {
-    const { handoverMs, readStored, readClaims, isBusyHere, joins, isQuiet } = this.#options
+    const { handoverMs, readStored, readClaims, isBusyHere, joins, isStopping } = this.#options
     const join = joins()
     return takeOver({
       partitions,
@@ -101,7 +101,7 @@ export class Handover {
       },
       isBusyHere,
       begin,
-      isOver: () => join !== joins() || isQuiet(),
+      isOver: () => join !== joins() || isStopping(),
       onTrouble: (error) =>
         this.#options.log.warn({ err: error }, 'taking over partitions failed, trying again'),
     })
@@ -133,10 +133,10 @@ export class Handover {
    * this member owns the unit.
    */
   async beginPrepared(unit: number): Promise<void> {
-    const { units, isQuiet, log } = this.#options
+    const { units, isStopping, log } = this.#options
     if (this.#beginning.has(unit)) return
     this.#beginning.add(unit)
-    for (let pauseMs = lookAgainMs; units.isPrepared(unit) && !isQuiet();) {
+    for (let pauseMs = lookAgainMs; units.isPrepared(unit) && !isStopping();) {
       const due = this.#dueOf(unit)
       if (due.length === 0) break
       try {
@@ -171,7 +171,7 @@ export class Handover {
   }
 
   async #begin(ready: readonly Ready[]): Promise<void> {
-    const { joins, isQuiet, view, commit, onBegun, log } = this.#options
+    const { joins, isStopping, view, commit, onBegun, log } = this.#options
     const join = joins()
     const locations = await locate(view, ready.map(placeOf))
     // Without this refresh, the view would notice only with its next periodic one, half a minute later.
@@ -185,7 +185,7 @@ export class Handover {
       return [{ partition: one.partition, standing: one.partition.standing(false), feed, one, location }]
     })
     const refused = await commit(begun)
-    if (join !== joins() || isQuiet()) return
+    if (join !== joins() || isStopping()) return
     this.#checkMayBegin()
     for (const { partition, feed, one, location } of begun) {
       if (refused.has(partition)) continue

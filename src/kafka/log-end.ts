@@ -17,7 +17,7 @@ export class LogEnd {
   }
 
   /** Notes where the log ended, by the broker's answer to a request that was sent at `askedAtMs`. */
-  told(offset: number, askedAtMs: number): void {
+  reported(offset: number, askedAtMs: number): void {
     this.reachesTo(offset)
     this.#asked = { offset, atMs: askedAtMs }
   }

@@ -9,16 +9,16 @@ export class LoginError extends Error {
  * often enough.
  */
 export class ReportedTroubles {
-  readonly #tell: (message: string) => void
+  readonly #log: (message: string) => void
   #last: string | undefined
-  #toldMs = -Infinity
+  #loggedMs = -Infinity
 
   /**
-   * Creates it. `tell` writes to the log: each new trouble at once, a repeated one no more than once a
+   * Creates it. `log` writes a line: each new trouble at once, a repeated one no more than once a
    * minute.
    */
-  constructor(tell: (message: string) => void) {
-    this.#tell = tell
+  constructor(log: (message: string) => void) {
+    this.#log = log
   }
 
   get last(): string | undefined {
@@ -28,9 +28,9 @@ export class ReportedTroubles {
   take(message: string): void {
     const isNew = message !== this.#last
     this.#last = message
-    if (!isNew && performance.now() - this.#toldMs < repeatedAfterMs) return
-    this.#toldMs = performance.now()
-    this.#tell(message)
+    if (!isNew && performance.now() - this.#loggedMs < repeatedAfterMs) return
+    this.#loggedMs = performance.now()
+    this.#log(message)
   }
 }
 

@@ -355,7 +355,7 @@ export class Partition {
 
   /** Notes where the log ended, by the broker's answer to a request that was sent at `askedAtMs`. */
   endsAt(offset: number, askedAtMs: number): void {
-    this.#end.told(offset, askedAtMs)
+    this.#end.reported(offset, askedAtMs)
   }
 
   /**

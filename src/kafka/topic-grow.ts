@@ -46,18 +46,18 @@ export function makeCopies(
       admin,
       definitions.map(({ topic }) => topic),
     )
-    return timesUntold(admin, definitions)
+    return withoutOwnTimes(admin, definitions)
   })
 }
 
 /** Returns the topics whose records may not keep their times, by the cluster's present settings. */
-async function timesUntold(admin: Admin, definitions: readonly TopicDefinition[]): Promise<Refusal[]> {
+async function withoutOwnTimes(admin: Admin, definitions: readonly TopicDefinition[]): Promise<Refusal[]> {
   const refusals: Refusal[] = []
   for (const { topic } of definitions) {
     const reported = await readSettings(admin, topic)
     const value = typeof reported === 'string' ? reported : reported.get(timeType)?.value
     if (value !== 'CreateTime')
-      refusals.push({ topic, problem: `does not have ${timeType}=CreateTime (${value ?? 'not told'})` })
+      refusals.push({ topic, problem: `does not have ${timeType}=CreateTime (${value ?? 'not reported'})` })
   }
   return refusals
 }

@@ -115,7 +115,7 @@ const toLook = fc.tuple(member, fc.boolean(), fate).map(([pick, isGroupSilent, b
   step(
     `may begin? ${isGroupSilent ? 'the group says nothing' : 'the group says who is busy'}; commit ${becomes}`,
     pick,
-    ({ members }) => members.filter(({ holding, isQuiet }) => holding?.isBegun === false && !isQuiet),
+    ({ members }) => members.filter(({ holding, isStopping }) => holding?.isBegun === false && !isStopping),
     (group, by) => group.look(by, isGroupSilent, becomes),
   ),
 )
@@ -143,9 +143,9 @@ const toQuiesce = member.map((pick) =>
   step(
     'quiesce',
     pick,
-    ({ members }) => members.filter(({ isQuiet }) => !isQuiet),
+    ({ members }) => members.filter(({ isStopping }) => !isStopping),
     (_, which) => {
-      which.isQuiet = true
+      which.isStopping = true
     },
   ),
 )
@@ -197,8 +197,8 @@ function checkAll(group: SimulatedGroup): void {
     const tracked = new Set([...(each.holding === undefined ? [] : [each.holding]), ...each.leaving])
     for (const holding of each.holdings) {
       if (holding.epoch === 0 || (!tracked.has(holding) && holding.out.size === 0)) continue
-      checkHolding(group, holding, each.isQuiet)
-      if (tracked.has(holding) && holding.isBegun) checkNews(group, holding, each.isQuiet)
+      checkHolding(group, holding, each.isStopping)
+      if (tracked.has(holding) && holding.isBegun) checkNews(group, holding, each.isStopping)
     }
   }
 }

@@ -103,7 +103,7 @@ export class Member {
   /** Of its last join; 0 before the first. */
   generation = 0
   isPaused = false
-  isQuiet = false
+  isStopping = false
   fetchPosition = 0
   takeoverEndsMs = 0
 
@@ -120,12 +120,12 @@ export class Member {
   }
 
   get mayFetch(): boolean {
-    return this.holding !== undefined && !this.isQuiet && !this.holding.partition.wantsPause
+    return this.holding !== undefined && !this.isStopping && !this.holding.partition.wantsPause
   }
 
   /** Nothing new is begun for these: their records may be given back. */
   get endingHoldings(): Holding[] {
-    return this.holdings.filter(({ partition }) => partition.isLost || this.isQuiet)
+    return this.holdings.filter(({ partition }) => partition.isLost || this.isStopping)
   }
 }
 
@@ -305,7 +305,7 @@ export class SimulatedGroup {
     }
     const begun = member.holding?.isBegun === true ? [member.holding] : []
     const news = [...begun, ...member.leaving]
-      .map((holding) => ({ holding, standing: holding.partition.standing(member.isQuiet) }))
+      .map((holding) => ({ holding, standing: holding.partition.standing(member.isStopping) }))
       .filter(({ holding, standing }) => holding.partition.isNews(standing))
     const isTaken = news.every(({ holding, standing }) => this.#send(member, holding, standing, fate))
     if (!isTaken) return
@@ -319,7 +319,7 @@ export class SimulatedGroup {
     if (!this.isInGroup(member)) this.seen.add('a commit of a former generation was refused')
     if (!this.isInGroup(member) || fate === 'refused') return false
     this.stored = holding.partition.commitOf(standing)
-    this.commits.push({ holding, ...holding.expected(member.isQuiet) })
+    this.commits.push({ holding, ...holding.expected(member.isStopping) })
     if (!holding.isBegun) this.seen.add('an owner began')
     else if (holding.partition.isLost) this.seen.add('a former owner made a commit')
     if (fate === 'answer lost') return false
