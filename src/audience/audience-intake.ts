@@ -135,7 +135,7 @@ export class AudienceIntake {
 
   #moveChange(from: AudienceUnit, record: HeldRecord, content: RecordContent, change: Change): void {
     const { ports } = this.#options
-    const { userId, spaceId } = change.subject
+    const { userId, spaceId } = change.stateKey
     const { unit } = change
     const onMoved = (): void => ports.observer.changed('moved', spaceId)
     const intake = from.changeIntake

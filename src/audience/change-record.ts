@@ -12,7 +12,7 @@ import { type AudienceRefusal, faultOf, refusal } from './refusal.ts'
 import { readJson } from './record-json.ts'
 import { readTime } from './record-time.ts'
 import { propertyName } from './property-name.ts'
-import type { PropertySubject } from './property-state.ts'
+import type { PropertyStateKey } from './property-state.ts'
 import type { Version } from './version.ts'
 
 /** The place at which a record of `audience-changes` was read, and the space that it belongs to. */
@@ -28,7 +28,7 @@ export type ChangePlace = {
 
 /** A new value of one property of one user, or a confirmation of the present one. */
 export type Change = {
-  readonly subject: PropertySubject
+  readonly stateKey: PropertyStateKey
   readonly kind: 'audience' | 'trait'
   readonly id: string
   readonly name: string
@@ -137,7 +137,7 @@ function readOne(
     ok: true,
     kind: 'change',
     change: {
-      subject: { kind: 'property', userId, spaceId, property },
+      stateKey: { kind: 'property', userId, spaceId, property },
       kind,
       id,
       name,

@@ -1,5 +1,5 @@
 import type { Entry } from './entry.ts'
-import type { Subject } from './state-record.ts'
+import type { StateKey } from './state-record.ts'
 import type { Version } from './version.ts'
 
 /** The end of a write. `given_back`: the unit has been left, and the result is unknown. */
@@ -16,7 +16,7 @@ export type KeyWaiter = {
 }
 
 export type Write = {
-  readonly subject: Subject
+  readonly stateKey: StateKey
   readonly key: string
   /** The entry to write. Its offset is not known yet. */
   readonly entry: Entry

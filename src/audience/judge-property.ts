@@ -2,7 +2,7 @@ import type { Judgement } from '../message/judgement.ts'
 import type { PropertyHeader } from '../message/property-header.ts'
 import { type Entry, isReportedBefore, type PropertyEntry, reportedAnew } from './entry.ts'
 import { deleteOf, identifyOf } from './made-message.ts'
-import type { PropertySubject } from './property-state.ts'
+import type { PropertyStateKey } from './property-state.ts'
 import type { DeletionFloor } from './state-record.ts'
 import { compareVersions, formatVersion, parseVersion } from './version.ts'
 
@@ -25,7 +25,7 @@ export function judgeProperty(
   { userId, spaceId, property, since }: PropertyHeader,
   { held, floor, isUncertain }: KnownOfProperty,
 ): Judgement {
-  const subject: PropertySubject = { kind: 'property', userId, spaceId, property }
+  const stateKey: PropertyStateKey = { kind: 'property', userId, spaceId, property }
   const reported = parseVersion(since)
   if (reported === undefined) return { kind: 'send' }
   const upToMs = floor?.kind === 'deletion' ? floor.state.requestedAtMs : -Infinity
@@ -33,23 +33,23 @@ export function judgeProperty(
   if (floor?.kind === 'deletion' && reported.atMs <= upToMs) {
     if (!isUncertain) return { kind: 'suppressed' }
     // The server may have acted on the Identify after the `delete`.
-    if (alive === undefined) return deleteAfter(subject, floor.state, since)
-    return sendCurrent(subject, isReportedBefore(alive, upToMs) ? reportedAnew(alive) : alive)
+    if (alive === undefined) return deleteAfter(stateKey, floor.state, since)
+    return sendCurrent(stateKey, isReportedBefore(alive, upToMs) ? reportedAnew(alive) : alive)
   }
   if (alive === undefined) return { kind: 'send' }
   const order = compareVersions(reported, alive.state.since)
   if (order === 0 || compareVersions(reported, alive.state.version) > 0) return { kind: 'send' }
   // Another owner sent this value between two versions with the present value. Perhaps nobody has sent the
   // later of these two yet.
-  if (order > 0) return sendCurrent(subject, reportedAnew(alive))
-  return isUncertain ? sendCurrent(subject, alive) : { kind: 'superseded' }
+  if (order > 0) return sendCurrent(stateKey, reportedAnew(alive))
+  return isUncertain ? sendCurrent(stateKey, alive) : { kind: 'superseded' }
 }
 
-function deleteAfter({ userId, spaceId }: PropertySubject, floor: DeletionFloor, since: string): Judgement {
+function deleteAfter({ userId, spaceId }: PropertyStateKey, floor: DeletionFloor, since: string): Judgement {
   const { messageId, body } = deleteOf({ userId, sourceId: spaceId }, floor)
   return { kind: 'send_current', messageId, body, since }
 }
 
-function sendCurrent(subject: PropertySubject, { state }: PropertyEntry): Judgement {
-  return { kind: 'send_current', ...identifyOf(subject, state), since: formatVersion(state.since) }
+function sendCurrent(stateKey: PropertyStateKey, { state }: PropertyEntry): Judgement {
+  return { kind: 'send_current', ...identifyOf(stateKey, state), since: formatVersion(state.since) }
 }

@@ -12,10 +12,10 @@ import {
 import { Flight, type KeyWaiter, type Write } from './flight.ts'
 import type { KeyFilter } from './key-filter.ts'
 import { Overwritten } from './overwritten.ts'
-import type { PropertySubject } from './property-state.ts'
-import { encodeSubject, type Subject } from './state-record.ts'
+import type { PropertyStateKey } from './property-state.ts'
+import { encodeStateKey, type StateKey } from './state-record.ts'
 import type { StateStore, StoreOperation } from './store.ts'
-import { deletionKeyOf, subjectKey } from './store-keys.ts'
+import { deletionKeyOf, storeKeyOf } from './store-keys.ts'
 import { UnstoredEntries } from './unstored-entries.ts'
 import { laterOf, type Version } from './version.ts'
 
@@ -34,7 +34,7 @@ export type LedgerOptions = {
   readonly meta: (position: number) => StoreOperation
   readonly onTrouble: (error: unknown) => void
   /** Called when a state was written for a user who may have been deleted while the write was under way. */
-  readonly onSuspect: (subject: PropertySubject) => void
+  readonly onSuspect: (stateKey: PropertyStateKey) => void
   /** Called when a write has ended, so that there may be room for another. */
   readonly onLanded: () => void
 }
@@ -199,9 +199,9 @@ export class Ledger {
    * Writes again what a key holds. Needed when an older record stands after it in the log, since compaction
    * would keep the older one, or when receivers may have got another value since. The key must be free.
    */
-  writeAgain(key: string, subject: Subject, held: Entry, why: RewriteReason, waiting: KeyWaiter): void {
+  writeAgain(key: string, stateKey: StateKey, held: Entry, why: RewriteReason, waiting: KeyWaiter): void {
     const { olderAt, unreported, unreportedAt } = why
-    const flight = new Flight({ subject, key, ...again(held, unreported), held, onEnd: () => undefined })
+    const flight = new Flight({ stateKey, key, ...again(held, unreported), held, onEnd: () => undefined })
     flight.wait(waiting)
     flight.isRepair = true
     if (olderAt !== -1) this.olderThan(flight, olderAt)
@@ -214,7 +214,7 @@ export class Ledger {
     const { syncFloors } = this.#options
     return syncFloors.size === 0
       ? undefined
-      : syncFloors.get(subjectKey({ kind: 'sync', spaceId, audienceId }))
+      : syncFloors.get(storeKeyOf({ kind: 'sync', spaceId, audienceId }))
   }
 
   /** Resolves once fewer than `below` writes are in flight. */
@@ -267,7 +267,7 @@ export class Ledger {
     const { unit, writeState, onTrouble } = this.#options
     const record = {
       partition: unit,
-      key: encodeSubject(write.subject),
+      key: encodeStateKey(write.stateKey),
       value: recordValueOf(write.entry, write.isEmitting),
     }
     writeState(record).then(
@@ -320,8 +320,8 @@ export class Ledger {
    * value was sent later.
    */
   #putInOrder(flight: Flight, best: Entry, olderAt: number, onEnd: Write['onEnd']): void {
-    const { subject, key } = flight.write
-    const next = new Flight({ subject, key, ...again(best, flight.unreported), held: best, onEnd })
+    const { stateKey, key } = flight.write
+    const next = new Flight({ stateKey, key, ...again(best, flight.unreported), held: best, onEnd })
     next.waiting = flight.waiting
     next.blocked = flight.blocked
     next.unreported = flight.unreported
@@ -357,10 +357,10 @@ export class Ledger {
     }
   }
 
-  #suspect({ subject, entry }: Write): void {
+  #suspect({ stateKey, entry }: Write): void {
     const { deletions, onSuspect } = this.#options
-    if (deletions.isEmpty || subject.kind !== 'property' || entry.kind !== 'property') return
-    if (deletions.mayHold(deletionKeyOf(subject))) onSuspect(subject)
+    if (deletions.isEmpty || stateKey.kind !== 'property' || entry.kind !== 'property') return
+    if (deletions.mayHold(deletionKeyOf(stateKey))) onSuspect(stateKey)
   }
 }
 

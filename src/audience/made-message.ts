@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { formatTimestamp } from '../message/timestamp.ts'
-import type { PropertyState, PropertySubject } from './property-state.ts'
-import type { DeletionFloor, DeletionSubject } from './state-record.ts'
+import type { PropertyState, PropertyStateKey } from './property-state.ts'
+import type { DeletionFloor, DeletionStateKey } from './state-record.ts'
 import { formatVersion } from './version.ts'
 
 /**
@@ -16,7 +16,7 @@ export type MadeMessage = { messageId: string; body: Buffer }
  * `messageId`.
  */
 export function identifyOf(
-  { userId, spaceId, property }: PropertySubject,
+  { userId, spaceId, property }: PropertyStateKey,
   state: PropertyState,
 ): MadeMessage {
   const { kind, id, value, since } = state
@@ -47,7 +47,7 @@ const sourceMarkCharacters = 12
  * have the same id, and another source has another id.
  */
 export function deleteOf(
-  { userId, sourceId }: Pick<DeletionSubject, 'userId' | 'sourceId'>,
+  { userId, sourceId }: Pick<DeletionStateKey, 'userId' | 'sourceId'>,
   { requestId, requestedAtMs }: Pick<DeletionFloor, 'requestId' | 'requestedAtMs'>,
 ): MadeDelete {
   const source = JSON.stringify(sourceId)

@@ -1,7 +1,7 @@
 import type { Version } from './version.ts'
 
-/** A property of one user in one space. */
-export type PropertySubject = {
+/** Names one property of one user in one space. */
+export type PropertyStateKey = {
   readonly kind: 'property'
   readonly userId: string
   readonly spaceId: string

@@ -1,8 +1,8 @@
 import { partitionOf } from '../message/partitioner.ts'
 import { type Entry, isDead, isReportedBefore, reportedAnew } from './entry.ts'
 import type { Reading } from './reading.ts'
-import type { PropertySubject } from './property-state.ts'
-import { deletionKeyOf, knownPropertiesPrefix, knownPropertyOf, rangeOf, subjectKey } from './store-keys.ts'
+import type { PropertyStateKey } from './property-state.ts'
+import { deletionKeyOf, knownPropertiesPrefix, knownPropertyOf, rangeOf, storeKeyOf } from './store-keys.ts'
 import type { Purge, UnitContext } from './unit-context.ts'
 
 /** The most properties of one user that are purged in one turn. */
@@ -17,12 +17,12 @@ export class Purges {
   }
 
   /** Asks the reading for the keys that `carryOut` looks at. */
-  want({ deletionKey, subjects }: Purge, reading: Reading): void {
+  want({ deletionKey, stateKeys }: Purge, reading: Reading): void {
     reading.want(deletionKey)
-    for (const subject of subjects) reading.want(subjectKey(subject))
+    for (const stateKey of stateKeys) reading.want(storeKeyOf(stateKey))
   }
 
-  carryOut({ deletionKey, subjects, deadAt, done }: Purge, reading: Reading): void {
+  carryOut({ deletionKey, stateKeys, deadAt, done }: Purge, reading: Reading): void {
     const floor = reading.acknowledged(deletionKey)
     if (floor?.kind !== 'deletion') {
       done()
@@ -34,25 +34,25 @@ export class Purges {
       left--
       if (left === 0) done()
     }
-    for (const subject of subjects) {
+    for (const stateKey of stateKeys) {
       left++
-      this.#purgeOne(subject, { upToMs, deadAt, onEnd: ended }, reading)
+      this.#purgeOne(stateKey, { upToMs, deadAt, onEnd: ended }, reading)
     }
     ended()
   }
 
   #purgeOne(
-    subject: PropertySubject,
+    stateKey: PropertyStateKey,
     { upToMs, deadAt, onEnd }: { upToMs: number; deadAt: number; onEnd: () => void },
     reading: Reading,
   ): void {
     const { ledger } = this.#context
-    const key = subjectKey(subject)
+    const key = storeKeyOf(stateKey)
     const erase = (held: Entry | undefined): void => {
       const entry =
-        held === undefined && deadAt === -1 ? undefined : this.#replacementOf(subject, held, upToMs)
+        held === undefined && deadAt === -1 ? undefined : this.#replacementOf(stateKey, held, upToMs)
       if (entry === undefined) onEnd()
-      else ledger.launch({ subject, key, entry, isEmitting: entry.kind === 'property', held, onEnd })
+      else ledger.launch({ stateKey, key, entry, isEmitting: entry.kind === 'property', held, onEnd })
     }
     const flight = ledger.flightOf(key)
     if (flight === undefined) erase(reading.entry(key))
@@ -60,7 +60,7 @@ export class Purges {
   }
 
   /** Returns the entry that replaces the held one of a deleted user; `undefined`: leave the held one. */
-  #replacementOf({ spaceId }: PropertySubject, held: Entry | undefined, upToMs: number): Entry | undefined {
+  #replacementOf({ spaceId }: PropertyStateKey, held: Entry | undefined, upToMs: number): Entry | undefined {
     if (held?.kind !== 'property') return { kind: 'gone', upToMs, offset: -1 }
     const { state } = held
     // This is a newer version of a value that was sent before the deletion. The `delete` takes the value from
@@ -96,15 +96,15 @@ export class Purges {
         entries.length > 0;
         entries = await known.next(mostAtOnce)
       ) {
-        const subjects: PropertySubject[] = []
+        const stateKeys: PropertyStateKey[] = []
         for (const [key] of entries) {
           const { property } = knownPropertyOf(key)
           if (property === lastProperty) continue
           lastProperty = property
-          subjects.push({ kind: 'property', userId, spaceId, property })
+          stateKeys.push({ kind: 'property', userId, spaceId, property })
         }
         if (isEnding()) return false
-        await this.#purged(subjects, deletionKeyOf({ userId, spaceId }))
+        await this.#purged(stateKeys, deletionKeyOf({ userId, spaceId }))
       }
     } finally {
       await known.close()
@@ -112,9 +112,9 @@ export class Purges {
     return !isEnding()
   }
 
-  #purged(subjects: readonly PropertySubject[], deletionKey: string): Promise<void> {
+  #purged(stateKeys: readonly PropertyStateKey[], deletionKey: string): Promise<void> {
     return new Promise<void>((done) => {
-      this.#context.enqueuePurge({ deletionKey, subjects, deadAt: -1, done })
+      this.#context.enqueuePurge({ deletionKey, stateKeys, deadAt: -1, done })
     })
   }
 }

@@ -1,7 +1,7 @@
 import type { Entry } from './entry.ts'
 import type { KeyFilter } from './key-filter.ts'
 import type { Ledger } from './ledger.ts'
-import type { PropertySubject } from './property-state.ts'
+import type { PropertyStateKey } from './property-state.ts'
 import type { StateStore } from './store.ts'
 import { deletionKeyOf } from './store-keys.ts'
 
@@ -41,9 +41,9 @@ export class Reading {
   }
 
   /** Asks for the deletion floor of a user, if there may be one. */
-  wantFloor(subject: Pick<PropertySubject, 'userId' | 'spaceId'>): void {
+  wantFloor(stateKey: Pick<PropertyStateKey, 'userId' | 'spaceId'>): void {
     if (this.#deletions.isEmpty) return
-    const key = deletionKeyOf(subject)
+    const key = deletionKeyOf(stateKey)
     if (this.#deletions.mayHold(key)) this.want(key)
   }
 
@@ -73,9 +73,9 @@ export class Reading {
    * Returns the time up to which a user's data in a space is deleted, in epoch milliseconds; -Infinity if
    * nothing is. Call `wantFloor` before.
    */
-  deletedUpToMs(subject: Pick<PropertySubject, 'userId' | 'spaceId'>): number {
+  deletedUpToMs(stateKey: Pick<PropertyStateKey, 'userId' | 'spaceId'>): number {
     if (this.#deletions.isEmpty) return -Infinity
-    const floor = this.entry(deletionKeyOf(subject))
+    const floor = this.entry(deletionKeyOf(stateKey))
     return floor?.kind === 'deletion' ? floor.state.requestedAtMs : -Infinity
   }
 

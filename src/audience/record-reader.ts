@@ -1,4 +1,4 @@
-import type { PropertyState, PropertySubject } from './property-state.ts'
+import type { PropertyState, PropertyStateKey } from './property-state.ts'
 import { compareVersions, type Version, versionOf } from './version.ts'
 
 /**
@@ -9,7 +9,7 @@ import { compareVersions, type Version, versionOf } from './version.ts'
 
 /** The audience or trait that a record belongs to. */
 type Named = Pick<PropertyState, 'kind' | 'id' | 'name'>
-type SpaceProperty = Pick<PropertySubject, 'spaceId' | 'property'>
+type SpaceProperty = Pick<PropertyStateKey, 'spaceId' | 'property'>
 
 /** A part that many records have in common, and its bytes. */
 type Spelled<T> = { readonly bytes: Buffer; readonly said: T }
@@ -28,9 +28,9 @@ function tailOf({ spaceId, property }: SpaceProperty): string {
 export function readAsWritten(
   key: Buffer,
   value: Buffer,
-): { subject: PropertySubject; state: PropertyState; isSilent: boolean } | undefined {
-  const subject = readKey(key)
-  if (subject === undefined) return undefined
+): { stateKey: PropertyStateKey; state: PropertyState; isSilent: boolean } | undefined {
+  const stateKey = readKey(key)
+  if (stateKey === undefined) return undefined
   const head = heads.at(value, 0, headEnd)
   if (head === undefined) return undefined
   const bytes = new ByteReader(value, head.bytes.length)
@@ -45,14 +45,14 @@ export function readAsWritten(
   if (!bytes.skip(words.end) || bytes.at !== value.length) return undefined
   const { kind, id, name } = head.said
   const state: PropertyState = { kind, id, name, value: isMember ? 'true' : 'false', version, since }
-  return { subject, state, isSilent }
+  return { stateKey, state, isSilent }
 }
 
 /**
  * Remembers how a parsed record begins and ends, so that records with the same beginning and end need no
  * parser. Only for audiences: values of traits may be any JSON.
  */
-export function remember({ spaceId, property }: PropertySubject, { kind, id, name }: PropertyState): void {
+export function remember({ spaceId, property }: PropertyStateKey, { kind, id, name }: PropertyState): void {
   if (kind !== 'audience') return
   tails.add(tailOf({ spaceId, property }), { spaceId, property })
   heads.add(headOf({ kind, id, name }), { kind, id, name })
@@ -96,7 +96,7 @@ function tailEnd(key: Buffer): number {
   return key.length
 }
 
-function readKey(key: Buffer): PropertySubject | undefined {
+function readKey(key: Buffer): PropertyStateKey | undefined {
   if (!holds(key, 0, words.list)) return undefined
   const start = words.list.length
   let end = start

@@ -4,7 +4,7 @@ import { KeyFilter } from './key-filter.ts'
 import type { LoggedState } from './audience-ports.ts'
 import { decodeState, type StateRecord } from './state-record.ts'
 import type { StateStore, StoreOperation } from './store.ts'
-import { anyDeletion, deletionKeyOf, knownPropertyKey, subjectKey } from './store-keys.ts'
+import { anyDeletion, deletionKeyOf, knownPropertyKey, storeKeyOf } from './store-keys.ts'
 import type { RewriteReason } from './ledger.ts'
 import { laterOf } from './version.ts'
 
@@ -103,12 +103,12 @@ class Restoring {
       const decoded = decodeState(key, value)
       if (!decoded.ok) continue
       const { record } = decoded
-      const { subject } = record
-      const storeKey = subjectKey(subject)
-      if (subject.kind === 'deletion') deletions.add(storeKey)
+      const { stateKey } = record
+      const storeKey = storeKeyOf(stateKey)
+      if (stateKey.kind === 'deletion') deletions.add(storeKey)
       this.#addKnownProperty(record, operations)
-      const mayBeDeleted = subject.kind === 'property' && !deletions.isEmpty
-      const deletionKey = mayBeDeleted ? deletionKeyOf(subject) : undefined
+      const mayBeDeleted = stateKey.kind === 'property' && !deletions.isEmpty
+      const deletionKey = mayBeDeleted ? deletionKeyOf(stateKey) : undefined
       const mayBeHeld = this.#seen === undefined || this.#seen.add(storeKey)
       taken.push({ key: storeKey, deletionKey, offset, record, mayBeHeld })
     }
@@ -180,9 +180,9 @@ class Restoring {
     this.outOfOrder.set(key, { olderAt, unreported, unreportedAt, blockedAt })
   }
 
-  #addKnownProperty({ subject, state }: StateRecord, operations: StoreOperation[]): void {
-    if (subject.kind !== 'property' || state === null || !('id' in state)) return
-    const { spaceId, property } = subject
+  #addKnownProperty({ stateKey, state }: StateRecord, operations: StoreOperation[]): void {
+    if (stateKey.kind !== 'property' || state === null || !('id' in state)) return
+    const { spaceId, property } = stateKey
     const { id } = state
     const last = this.#lastKnown
     if (last?.property === property && last.id === id && last.spaceId === spaceId) return
@@ -204,11 +204,11 @@ const maxKnownProperties = 10_000
 
 /** Returns the entry for a record of the log at its offset. */
 export function entryOf(record: StateRecord, offset: number, deletedUpToMs: number): Entry {
-  const { subject, state } = record
+  const { stateKey, state } = record
   if (state === null) {
     // The floor that caused the tombstone isn't kept: the floor of a later request replaces it, and says
     // nothing about the time between the two.
-    const upToMs = subject.kind === 'property' && deletedUpToMs > -Infinity ? deletedUpToMs : Infinity
+    const upToMs = stateKey.kind === 'property' && deletedUpToMs > -Infinity ? deletedUpToMs : Infinity
     return { kind: 'gone', upToMs, offset }
   }
   if ('requestId' in state) return { kind: 'deletion', state, offset }

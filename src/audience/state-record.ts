@@ -1,6 +1,6 @@
 import { isFilled } from '../message/json-values.ts'
 import { parseJson } from '../message/json.ts'
-import type { PropertyState, PropertySubject } from './property-state.ts'
+import type { PropertyState, PropertyStateKey } from './property-state.ts'
 import { headOf, readAsWritten, remember } from './record-reader.ts'
 import { compareVersions, type Version, versionOf } from './version.ts'
 
@@ -11,15 +11,15 @@ import { compareVersions, type Version, versionOf } from './version.ts'
  * - `[null, spaceId, audienceId]`: the last sync of an audience that was applied to the unit.
  */
 
-export type DeletionSubject = {
+export type DeletionStateKey = {
   readonly kind: 'deletion'
   readonly userId: string
   readonly sourceId: string
 }
-export type SyncSubject = { readonly kind: 'sync'; readonly spaceId: string; readonly audienceId: string }
+export type SyncStateKey = { readonly kind: 'sync'; readonly spaceId: string; readonly audienceId: string }
 
-/** The thing that a record describes, by its key. */
-export type Subject = PropertySubject | DeletionSubject | SyncSubject
+/** The key of a record of `memberships`. */
+export type StateKey = PropertyStateKey | DeletionStateKey | SyncStateKey
 
 /** Returns true for a member of an audience, and for a computed trait that has a value. */
 export function isPresent({ kind, value }: Pick<PropertyState, 'kind' | 'value'>): boolean {
@@ -39,20 +39,20 @@ export type DeletionFloor = {
 export type SyncFloor = { readonly version: Version; readonly syncId: string }
 
 export type StateRecord =
-  | { readonly subject: PropertySubject; readonly state: PropertyState; readonly isSilent: boolean }
+  | { readonly stateKey: PropertyStateKey; readonly state: PropertyState; readonly isSilent: boolean }
   /** A tombstone. */
-  | { readonly subject: Subject; readonly state: null }
-  | { readonly subject: DeletionSubject; readonly state: DeletionFloor }
-  | { readonly subject: SyncSubject; readonly state: SyncFloor }
+  | { readonly stateKey: StateKey; readonly state: null }
+  | { readonly stateKey: DeletionStateKey; readonly state: DeletionFloor }
+  | { readonly stateKey: SyncStateKey; readonly state: SyncFloor }
 
-export function encodeSubject(subject: Subject): Buffer {
-  switch (subject.kind) {
+export function encodeStateKey(stateKey: StateKey): Buffer {
+  switch (stateKey.kind) {
     case 'property':
-      return Buffer.from(JSON.stringify([subject.userId, subject.spaceId, subject.property]))
+      return Buffer.from(JSON.stringify([stateKey.userId, stateKey.spaceId, stateKey.property]))
     case 'deletion':
-      return Buffer.from(JSON.stringify([subject.userId, subject.sourceId]))
+      return Buffer.from(JSON.stringify([stateKey.userId, stateKey.sourceId]))
     case 'sync':
-      return Buffer.from(JSON.stringify([null, subject.spaceId, subject.audienceId]))
+      return Buffer.from(JSON.stringify([null, stateKey.spaceId, stateKey.audienceId]))
   }
 }
 
@@ -86,18 +86,18 @@ export function decodeState(key: Buffer | null, value: Buffer | null): DecodedSt
 }
 
 function parseState(key: Buffer | null, value: Buffer | null): DecodedState {
-  const subject = key === null ? undefined : parseSubject(key)
-  if (subject === undefined) return { ok: false, fault: 'the key is none of a state' }
-  if (value === null) return { ok: true, record: { subject, state: null } }
+  const stateKey = key === null ? undefined : parseStateKey(key)
+  if (stateKey === undefined) return { ok: false, fault: 'the key is none of a state' }
+  if (value === null) return { ok: true, record: { stateKey, state: null } }
   const parsed = parseJson(value.toString())
-  const record = parsed.ok ? recordOf(subject, parsed.value) : undefined
+  const record = parsed.ok ? recordOf(stateKey, parsed.value) : undefined
   if (record === undefined) return { ok: false, fault: 'the value is none of its key' }
-  if ('isSilent' in record) remember(record.subject, record.state)
+  if ('isSilent' in record) remember(record.stateKey, record.state)
   return { ok: true, record }
 }
 
-/** Reads the subject of a record from its key; `undefined` if the key isn't Sluice's. Never throws. */
-export function parseSubject(key: Buffer): Subject | undefined {
+/** Reads the key of a record; `undefined` if the key isn't Sluice's. Never throws. */
+export function parseStateKey(key: Buffer): StateKey | undefined {
   const parsed = parseJson(key.toString())
   if (!parsed.ok || !Array.isArray(parsed.value)) return undefined
   const [first, second, third, ...rest]: unknown[] = parsed.value
@@ -110,20 +110,20 @@ export function parseSubject(key: Buffer): Subject | undefined {
   return isFilled(first) ? { kind: 'property', userId: first, spaceId: second, property: third } : undefined
 }
 
-function recordOf(subject: Subject, value: unknown): StateRecord | undefined {
+function recordOf(stateKey: StateKey, value: unknown): StateRecord | undefined {
   if (!isObject(value)) return undefined
-  switch (subject.kind) {
+  switch (stateKey.kind) {
     case 'property': {
       const state = propertyStateOf(value)
-      return state === undefined ? undefined : { subject, state, isSilent: value['quiet'] === true }
+      return state === undefined ? undefined : { stateKey, state, isSilent: value['quiet'] === true }
     }
     case 'deletion': {
       const state = deletionFloorOf(value)
-      return state === undefined ? undefined : { subject, state }
+      return state === undefined ? undefined : { stateKey, state }
     }
     case 'sync': {
       const state = syncFloorOf(value)
-      return state === undefined ? undefined : { subject, state }
+      return state === undefined ? undefined : { stateKey, state }
     }
   }
 }

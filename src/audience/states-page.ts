@@ -1,8 +1,8 @@
 import { decodeEntry } from './entry.ts'
-import type { PropertyState, PropertySubject } from './property-state.ts'
+import type { PropertyState, PropertyStateKey } from './property-state.ts'
 import { isPresent } from './state-record.ts'
 import type { StateStore } from './store.ts'
-import { rangeOf, statesPrefix, subjectKey, subjectOf } from './store-keys.ts'
+import { rangeOf, statesPrefix, storeKeyOf, stateKeyOf } from './store-keys.ts'
 
 /** The place of a state among the states of its space, which are ordered by property and then by user. */
 export type StatePlace = readonly [property: string, userId: string]
@@ -25,7 +25,7 @@ export type StatesPage = {
 }
 
 export type HeldState = {
-  readonly subject: PropertySubject
+  readonly stateKey: PropertyStateKey
   readonly state: PropertyState
   /** The offset of the state's record in `memberships`. */
   readonly offset: number
@@ -53,17 +53,17 @@ export async function readStates(
 
 /** Returns the lowest key above that of the state, whether such a state exists or not. */
 function keyBehind(spaceId: string, [property, userId]: StatePlace): string {
-  return `${subjectKey({ kind: 'property', spaceId, property, userId })}\0`
+  return `${storeKeyOf({ kind: 'property', spaceId, property, userId })}\0`
 }
 
 function heldStateOf(key: string, text: string): HeldState | undefined {
-  const subject = subjectOf(key)
+  const stateKey = stateKeyOf(key)
   const entry = decodeEntry(text)
-  if (subject?.kind !== 'property' || entry.kind !== 'property') return undefined
-  return { subject, state: entry.state, offset: entry.offset }
+  if (stateKey?.kind !== 'property' || entry.kind !== 'property') return undefined
+  return { stateKey, state: entry.state, offset: entry.offset }
 }
 
 function lastOf(entries: readonly (readonly [key: string, value: string])[]): StatePlace | null {
-  const subject = subjectOf(entries.at(-1)?.[0] ?? '')
-  return subject?.kind === 'property' ? [subject.property, subject.userId] : null
+  const stateKey = stateKeyOf(entries.at(-1)?.[0] ?? '')
+  return stateKey?.kind === 'property' ? [stateKey.property, stateKey.userId] : null
 }

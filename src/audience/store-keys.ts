@@ -1,5 +1,5 @@
-import type { PropertySubject } from './property-state.ts'
-import type { DeletionSubject, Subject, SyncSubject } from './state-record.ts'
+import type { PropertyStateKey } from './property-state.ts'
+import type { DeletionStateKey, StateKey, SyncStateKey } from './state-record.ts'
 
 /**
  * Keys of a unit's store. Ids are escaped for two reasons. A character that no escaped id contains can then
@@ -78,33 +78,34 @@ export function deletionPrefix(sourceId: string): string {
   return `d${escapeId(sourceId)}${parted}`
 }
 
-export function subjectKey(subject: Subject): string {
-  switch (subject.kind) {
+/** Returns the key in the store for the key of a record. */
+export function storeKeyOf(stateKey: StateKey): string {
+  switch (stateKey.kind) {
     case 'property':
-      return propertyPrefix(subject.spaceId, subject.property) + escapeId(subject.userId)
+      return propertyPrefix(stateKey.spaceId, stateKey.property) + escapeId(stateKey.userId)
     case 'deletion':
-      return deletionPrefix(subject.sourceId) + escapeId(subject.userId)
+      return deletionPrefix(stateKey.sourceId) + escapeId(stateKey.userId)
     case 'sync':
-      return `f${escapeId(subject.spaceId)}${parted}${escapeId(subject.audienceId)}`
+      return `f${escapeId(stateKey.spaceId)}${parted}${escapeId(stateKey.audienceId)}`
   }
 }
 
 /** Returns the key of the deletion floor that covers a property. */
-export function deletionKeyOf({ userId, spaceId }: Pick<PropertySubject, 'userId' | 'spaceId'>): string {
+export function deletionKeyOf({ userId, spaceId }: Pick<PropertyStateKey, 'userId' | 'spaceId'>): string {
   return deletionPrefix(spaceId) + escapeId(userId)
 }
 
-/** Returns the subject of a key that `subjectKey` made. */
-export function subjectOf(key: string): Subject | undefined {
+/** Returns the key of the record that a key of `storeKeyOf` stands for. */
+export function stateKeyOf(key: string): StateKey | undefined {
   const parts = key.slice(1).split(parted).map(unescapeId)
   const [first = '', second = '', third = ''] = parts
   switch (key[0]) {
     case 's':
-      return { kind: 'property', spaceId: first, property: second, userId: third } satisfies PropertySubject
+      return { kind: 'property', spaceId: first, property: second, userId: third } satisfies PropertyStateKey
     case 'd':
-      return { kind: 'deletion', sourceId: first, userId: second } satisfies DeletionSubject
+      return { kind: 'deletion', sourceId: first, userId: second } satisfies DeletionStateKey
     case 'f':
-      return { kind: 'sync', spaceId: first, audienceId: second } satisfies SyncSubject
+      return { kind: 'sync', spaceId: first, audienceId: second } satisfies SyncStateKey
     default:
       return undefined
   }

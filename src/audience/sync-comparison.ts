@@ -13,7 +13,7 @@ import {
   knownPropertyOf,
   propertyPrefix,
   rangeOf,
-  subjectKey,
+  storeKeyOf,
   unescapeId,
 } from './store-keys.ts'
 import type { Version } from './version.ts'
@@ -135,12 +135,12 @@ export class SyncComparison {
         state === undefined
           ? { kind: 'gone', upToMs: deletedUpToMs, offset: -1 }
           : { kind: 'property', state, offset: -1 }
-      const subject = { kind: 'property', userId: unescapeId(user), spaceId, property } as const
-      const key = subjectKey(subject)
+      const stateKey = { kind: 'property', userId: unescapeId(user), spaceId, property } as const
+      const key = storeKeyOf(stateKey)
       writes.left++
       const launch = (now: ReturnType<Ledger['held']>): void =>
         ledger.launch({
-          subject,
+          stateKey,
           key,
           entry,
           isEmitting: state !== undefined,

@@ -10,7 +10,7 @@ import { inWords, type OpenSync, partFault } from './open-sync.ts'
 import { Staging } from './staging.ts'
 import type { SyncFloor } from './state-record.ts'
 import type { StateStore } from './store.ts'
-import { endedSyncKey, escapeId, subjectKey } from './store-keys.ts'
+import { endedSyncKey, escapeId, storeKeyOf } from './store-keys.ts'
 import { SyncCleanup } from './sync-cleanup.ts'
 import { SyncComparison } from './sync-comparison.ts'
 import { compareVersions, type Version } from './version.ts'
@@ -174,7 +174,7 @@ export class Syncs {
 
   async #floorOf({ spaceId, audienceId }: Part): Promise<SyncFloor | undefined> {
     const { store, ledger } = this.#options
-    const key = subjectKey({ kind: 'sync', spaceId, audienceId })
+    const key = storeKeyOf({ kind: 'sync', spaceId, audienceId })
     const [stored] = await store.getMany([key])
     const entry = ledger.held(key, stored)
     return entry?.kind === 'sync' ? entry.state : undefined
@@ -269,14 +269,14 @@ export class Syncs {
   async #writeFloor({ part, version }: OpenSync): Promise<boolean> {
     const { ledger, store } = this.#options
     const { spaceId, audienceId, syncId } = part
-    const subject = { kind: 'sync', spaceId, audienceId } as const
-    const key = subjectKey(subject)
+    const stateKey = { kind: 'sync', spaceId, audienceId } as const
+    const key = storeKeyOf(stateKey)
     const [stored] = await store.getMany([key])
     const state: SyncFloor = { version, syncId }
     return new Promise((resolve) => {
       const launch = (held: ReturnType<Ledger['held']>): void =>
         ledger.launch({
-          subject,
+          stateKey,
           key,
           entry: { kind: 'sync', state, offset: -1 },
           isEmitting: false,

@@ -7,7 +7,7 @@ import { TopicIntake } from './topic-intake.ts'
 import type { Flight, KeyWaiter, WriteEnd } from './flight.ts'
 import type { ChangeOutcome } from './audience-ports.ts'
 import { type Reading, unread } from './reading.ts'
-import { subjectKey } from './store-keys.ts'
+import { storeKeyOf } from './store-keys.ts'
 import type { UnitContext } from './unit-context.ts'
 import { compareVersions } from './version.ts'
 
@@ -66,7 +66,7 @@ export class UnitChanges {
       content,
       bytes,
       change,
-      key: subjectKey(change.subject),
+      key: storeKeyOf(change.stateKey),
       place: unread,
       deletedUpToMs: -Infinity,
       syncedAt: undefined,
@@ -94,7 +94,7 @@ export class UnitChanges {
       this.#waiting.shift()
       taken.push(item)
       item.place = reading.add(item.key)
-      reading.wantFloor(item.change.subject)
+      reading.wantFloor(item.change.stateKey)
       if (taken.length === most) break
     }
     return taken
@@ -126,7 +126,7 @@ export class UnitChanges {
       this.#giveBack(item)
       return
     }
-    item.deletedUpToMs = reading.deletedUpToMs(change.subject)
+    item.deletedUpToMs = reading.deletedUpToMs(change.stateKey)
     const flight = ledger.flightOf(key)
     const stored = reading.at(item.place)
     if (flight === undefined && item.deletedUpToMs === -Infinity) {
@@ -137,7 +137,7 @@ export class UnitChanges {
       }
     }
     if (change.kind === 'audience') {
-      item.syncedAt = syncFloors.get(this.#syncKeyOf(change.subject.spaceId, change.id))
+      item.syncedAt = syncFloors.get(this.#syncKeyOf(change.stateKey.spaceId, change.id))
     }
     if (flight === undefined) this.#apply(item, ledger.held(key, stored))
     else this.#await(flight, item)
@@ -161,7 +161,7 @@ export class UnitChanges {
    */
   #syncKeyOf(spaceId: string, audienceId: string): string {
     if (this.#lastSync.audienceId !== audienceId || this.#lastSync.spaceId !== spaceId)
-      this.#lastSync = { spaceId, audienceId, key: subjectKey({ kind: 'sync', spaceId, audienceId }) }
+      this.#lastSync = { spaceId, audienceId, key: storeKeyOf({ kind: 'sync', spaceId, audienceId }) }
     return this.#lastSync.key
   }
 
@@ -198,7 +198,7 @@ export class UnitChanges {
     // For most users the property belongs to no other audience.
     const ownerSyncedAt =
       held !== undefined && held.id !== change.id
-        ? ledger.syncedAt(change.subject.spaceId, held.id)
+        ? ledger.syncedAt(change.stateKey.spaceId, held.id)
         : undefined
     const decision = decideChange(change, { held, deletedUpToMs, syncedAt, ownerSyncedAt })
     switch (decision.kind) {
@@ -217,7 +217,7 @@ export class UnitChanges {
       case 'write':
         item.content = undefined
         ledger.launch({
-          subject: change.subject,
+          stateKey: change.stateKey,
           key,
           entry: { kind: 'property', state: decision.state, offset: -1 },
           isEmitting: decision.isEmitting,
@@ -245,7 +245,7 @@ export class UnitChanges {
   #drop(item: ChangeItem, outcome: ChangeOutcome): void {
     this.intake.remove(item.bytes)
     item.record.settle()
-    this.#context.ports.observer.changed(outcome, item.change.subject.spaceId)
+    this.#context.ports.observer.changed(outcome, item.change.stateKey.spaceId)
   }
 
   #giveBack({ record, bytes }: ChangeItem | PartItem): void {

@@ -3,7 +3,7 @@ import type { Checkpoint } from './checkpoint.ts'
 import type { KeyFilter } from './key-filter.ts'
 import type { Ledger } from './ledger.ts'
 import type { AudiencePorts } from './audience-ports.ts'
-import type { PropertySubject } from './property-state.ts'
+import type { PropertyStateKey } from './property-state.ts'
 import type { StateStore } from './store.ts'
 import type { Version } from './version.ts'
 
@@ -13,7 +13,7 @@ import type { Version } from './version.ts'
  */
 export type Purge = {
   readonly deletionKey: string
-  readonly subjects: readonly PropertySubject[]
+  readonly stateKeys: readonly PropertyStateKey[]
   /** The offset at which a state to be erased was read; -1 if none was read. */
   readonly deadAt: number
   readonly done: () => void

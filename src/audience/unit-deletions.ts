@@ -7,11 +7,11 @@ import { TopicIntake } from './topic-intake.ts'
 import type { Purges } from './purges.ts'
 import {
   type DeletionFloor,
-  type DeletionSubject,
+  type DeletionStateKey,
   encodeDeletionFloor,
-  encodeSubject,
+  encodeStateKey,
 } from './state-record.ts'
-import { subjectKey } from './store-keys.ts'
+import { storeKeyOf } from './store-keys.ts'
 import type { UnitContext } from './unit-context.ts'
 
 type Item = {
@@ -84,33 +84,34 @@ export class UnitDeletions {
     const { ports, readAcknowledged, isEnding } = this.#context
     const { requestId, requestedAtMs, userId } = request
     const { partition, offset } = request.origin ?? record
-    const subjects = request.sources.map((sourceId): DeletionSubject => ({
+    const stateKeys = request.sources.map((sourceId): DeletionStateKey => ({
       kind: 'deletion',
       userId,
       sourceId,
     }))
-    const floors = await readAcknowledged(subjects.map(subjectKey))
+    const floors = await readAcknowledged(stateKeys.map(storeKeyOf))
     if (isEnding()) return
     const floor: DeletionFloor = { requestedAtMs, requestId, partition, offset }
-    const toTell: DeletionSubject[] = []
-    for (const [index, subject] of subjects.entries()) {
+    const toTell: DeletionStateKey[] = []
+    for (const [index, stateKey] of stateKeys.entries()) {
       const held = floors[index]
       const known = held?.kind === 'deletion' ? held.state : undefined
       if (known?.requestId === requestId && !isOf(known, record, request)) continue
-      toTell.push(subject)
-      if (known === undefined || known.requestedAtMs < requestedAtMs) await this.#writeFloors(subject, floor)
-      const isPurged = await this.#purges.purgeUser(userId, subject.sourceId)
+      toTell.push(stateKey)
+      if (known === undefined || known.requestedAtMs < requestedAtMs) await this.#writeFloors(stateKey, floor)
+      const isPurged = await this.#purges.purgeUser(userId, stateKey.sourceId)
       if (!isPurged) return
     }
     if (item.isOver) return
     item.isOver = true
     if (toTell.length === 0) record.settle()
-    else ports.deliverDelete(record, { userId, deletes: toTell.map((subject) => deleteOf(subject, request)) })
+    else
+      ports.deliverDelete(record, { userId, deletes: toTell.map((stateKey) => deleteOf(stateKey, request)) })
   }
 
-  async #writeFloors(subject: DeletionSubject, floor: DeletionFloor): Promise<void> {
+  async #writeFloors(stateKey: DeletionStateKey, floor: DeletionFloor): Promise<void> {
     const { unit, partitions, ports, readAcknowledged, isEnding } = this.#context
-    const key = encodeSubject(subject)
+    const key = encodeStateKey(stateKey)
     const value = encodeDeletionFloor(floor)
     const others = Array.from({ length: partitions }, (_, partition) => partition).filter(
       (one) => one !== unit,
@@ -119,17 +120,17 @@ export class UnitDeletions {
       const some = others.slice(at, at + writesAtOnce)
       await Promise.all(some.map((partition) => ports.writeState({ partition, key, value })))
     }
-    const [held] = await readAcknowledged([subjectKey(subject)])
-    if (!isEnding()) await this.#writeOwnFloor(subject, floor, held)
+    const [held] = await readAcknowledged([storeKeyOf(stateKey)])
+    if (!isEnding()) await this.#writeOwnFloor(stateKey, floor, held)
   }
 
-  #writeOwnFloor(subject: DeletionSubject, floor: DeletionFloor, held: Entry | undefined): Promise<void> {
+  #writeOwnFloor(stateKey: DeletionStateKey, floor: DeletionFloor, held: Entry | undefined): Promise<void> {
     const { ledger } = this.#context
-    const key = subjectKey(subject)
+    const key = storeKeyOf(stateKey)
     return new Promise<void>((resolve) => {
       const launch = (now: Entry | undefined): void =>
         ledger.launch({
-          subject,
+          stateKey,
           key,
           entry: { kind: 'deletion', state: floor, offset: -1 },
           isEmitting: false,

@@ -6,9 +6,9 @@ import type { KeyWaiter } from './flight.ts'
 import type { Purges } from './purges.ts'
 import { type Reading, sameAsRead, unread } from './reading.ts'
 import { type RepairNeeded, entryOf } from './restore.ts'
-import type { PropertyState, PropertySubject } from './property-state.ts'
-import type { DeletionSubject, StateRecord } from './state-record.ts'
-import { deletionKeyOf, subjectKey, subjectOf } from './store-keys.ts'
+import type { PropertyState, PropertyStateKey } from './property-state.ts'
+import type { DeletionStateKey, StateRecord } from './state-record.ts'
+import { deletionKeyOf, storeKeyOf, stateKeyOf } from './store-keys.ts'
 import type { UnitContext } from './unit-context.ts'
 import { compareVersions, endOf, formatVersion, laterOf, type Version } from './version.ts'
 
@@ -51,7 +51,7 @@ export class UnitStates {
   /** Adds a record to the intake count, and returns the item to queue for a turn. */
   accept(record: HeldRecord, state: StateRecord, bytes: number): StateItem {
     this.#intake.add(record.topic, bytes)
-    return { kind: 'state', record, bytes, state, key: subjectKey(state.subject), place: unread }
+    return { kind: 'state', record, bytes, state, key: storeKeyOf(state.stateKey), place: unread }
   }
 
   giveBack({ record, bytes }: StateItem): void {
@@ -72,8 +72,8 @@ export class UnitStates {
       return
     }
     item.place = reading.add(item.key)
-    const { subject } = item.state
-    if (subject.kind === 'property') reading.wantFloor(subject)
+    const { stateKey } = item.state
+    if (stateKey.kind === 'property') reading.wantFloor(stateKey)
   }
 
   /**
@@ -111,13 +111,13 @@ export class UnitStates {
       ledger.read(offset)
       return
     }
-    const { subject } = read
-    const deletedUpToMs = subject.kind === 'property' ? reading.deletedUpToMs(subject) : -Infinity
+    const { stateKey } = read
+    const deletedUpToMs = stateKey.kind === 'property' ? reading.deletedUpToMs(stateKey) : -Infinity
     const incoming = entryOf(read, offset, deletedUpToMs)
     const held = this.#heldOf(item, incoming, reading)
-    if (subject.kind === 'property' && isDead(incoming, deletedUpToMs)) {
+    if (stateKey.kind === 'property' && isDead(incoming, deletedUpToMs)) {
       if (held === undefined || isDead(held, deletedUpToMs)) {
-        this.#erase(subject, key, record, read)
+        this.#erase(stateKey, key, record, read)
         ledger.read(offset)
         return
       }
@@ -154,7 +154,7 @@ export class UnitStates {
         unreported,
         unreportedAt: reportedBetween?.offset ?? offset,
       }
-      if (flight === undefined) ledger.writeAgain(key, read.subject, best, why, waiting)
+      if (flight === undefined) ledger.writeAgain(key, read.stateKey, best, why, waiting)
       else flight.wait(waiting)
       ledger.read(offset)
       return
@@ -168,14 +168,14 @@ export class UnitStates {
     const { ledger } = this.#context
     const { olderAt, unreported, unreportedAt, blockedAt } = repair
     const held = reading.acknowledged(key)
-    const subject = subjectOf(key)
+    const stateKey = stateKeyOf(key)
     const flight = ledger.flightOf(key)
     if (flight !== undefined) {
       if (olderAt !== -1) ledger.olderThan(flight, olderAt)
       if (unreported !== undefined) ledger.mustReport(flight, unreported, unreportedAt)
-    } else if (held !== undefined && subject !== undefined) {
+    } else if (held !== undefined && stateKey !== undefined) {
       const needsRepair = held.offset < olderAt || isUnreported(held, unreported)
-      if (needsRepair) ledger.writeAgain(key, subject, held, repair, nobody)
+      if (needsRepair) ledger.writeAgain(key, stateKey, held, repair, nobody)
     }
     ledger.unblock(blockedAt)
   }
@@ -183,13 +183,13 @@ export class UnitStates {
   /**
    * Erases a state of a deleted user that was read after the deletion. The state is neither kept nor sent.
    */
-  #erase(subject: PropertySubject, key: string, record: HeldRecord, read: StateRecord): void {
+  #erase(stateKey: PropertyStateKey, key: string, record: HeldRecord, read: StateRecord): void {
     const { ledger, enqueuePurge, isEnding } = this.#context
     const flight = ledger.flightOf(key)
     if (flight !== undefined) ledger.olderThan(flight, record.offset)
     enqueuePurge({
-      deletionKey: deletionKeyOf(subject),
-      subjects: [subject],
+      deletionKey: deletionKeyOf(stateKey),
+      stateKeys: [stateKey],
       deadAt: record.offset,
       done: () => (isEnding() ? record.giveBack() : this.#endErased(record, read)),
     })
@@ -213,8 +213,8 @@ export class UnitStates {
    * have been sent.
    */
   #end(record: HeldRecord, read: StateRecord, now: Entry | undefined): void {
-    if (read.subject.kind === 'deletion' && read.state !== null) {
-      const purging = this.#purgeFor(record, read.subject).finally(() => this.#purging.delete(purging))
+    if (read.stateKey.kind === 'deletion' && read.state !== null) {
+      const purging = this.#purgeFor(record, read.stateKey).finally(() => this.#purging.delete(purging))
       this.#purging.add(purging)
       return
     }
@@ -231,8 +231,8 @@ export class UnitStates {
     this.#deliver(record, read, isSuperseded)
   }
 
-  #deliver(record: HeldRecord, { subject, state }: PropertyRecord, isSuperseded: boolean): void {
-    const { userId, spaceId, property } = subject
+  #deliver(record: HeldRecord, { stateKey, state }: PropertyRecord, isSuperseded: boolean): void {
+    const { userId, spaceId, property } = stateKey
     const since = formatVersion(state.since)
     this.#context.ports.deliver(record, {
       kind: 'identify',
@@ -240,12 +240,12 @@ export class UnitStates {
       spaceId,
       property,
       since,
-      ...identifyOf(subject, state),
+      ...identifyOf(stateKey, state),
       isSuperseded,
     })
   }
 
-  async #purgeFor(record: HeldRecord, { userId, sourceId }: DeletionSubject): Promise<void> {
+  async #purgeFor(record: HeldRecord, { userId, sourceId }: DeletionStateKey): Promise<void> {
     try {
       const isDone = await this.#purges.purgeUser(userId, sourceId)
       if (isDone) record.settle()

@@ -17,7 +17,7 @@ import type { RepairNeeded } from './restore.ts'
 import type { StateRecord } from './state-record.ts'
 import { readStates, type StatesPage, type StatesQuery } from './states-page.ts'
 import type { StateStore, StoreOperation } from './store.ts'
-import { deletionKeyOf, subjectKey } from './store-keys.ts'
+import { deletionKeyOf, storeKeyOf } from './store-keys.ts'
 import { Syncs } from './syncs.ts'
 import { type ChangeItem, type PartItem, UnitChanges } from './unit-changes.ts'
 import type { Purge, UnitContext } from './unit-context.ts'
@@ -125,9 +125,9 @@ export class AudienceUnit {
       onTrouble,
       writeState: (record) => ports.writeState(record),
       // The state that was written may be older than a deletion floor that arrived during the write.
-      onSuspect: (subject) => {
-        const deletionKey = deletionKeyOf(subject)
-        const purge = { deletionKey, subjects: [subject], deadAt: -1, done: () => undefined }
+      onSuspect: (stateKey) => {
+        const deletionKey = deletionKeyOf(stateKey)
+        const purge = { deletionKey, stateKeys: [stateKey], deadAt: -1, done: () => undefined }
         this.#enqueue({ kind: 'purge', purge })
       },
       onLanded: () => {
@@ -170,7 +170,7 @@ export class AudienceUnit {
   /** Judges an Identify that waited. */
   async judgeProperty(judged: PropertyHeader, isUncertain: boolean): Promise<Judgement> {
     const { userId, spaceId, property } = judged
-    const key = subjectKey({ kind: 'property', userId, spaceId, property })
+    const key = storeKeyOf({ kind: 'property', userId, spaceId, property })
     const [held, floor] = await this.#readAcknowledged([key, deletionKeyOf(judged)])
     return judgeProperty(judged, { held, floor, isUncertain })
   }
@@ -178,7 +178,7 @@ export class AudienceUnit {
   /** Returns true if what a source sent of a user at that time has been deleted since. */
   async isDeleted(userId: string, sourceId: string, atMs: number): Promise<boolean> {
     if (!this.mayBeDeleted(userId, sourceId)) return false
-    const [floor] = await this.#readAcknowledged([subjectKey({ kind: 'deletion', userId, sourceId })])
+    const [floor] = await this.#readAcknowledged([storeKeyOf({ kind: 'deletion', userId, sourceId })])
     return floor?.kind === 'deletion' && atMs <= floor.state.requestedAtMs
   }
 

@@ -2,7 +2,7 @@ import type { Checkpoint } from './checkpoint.ts'
 import { encodeEntry, type Entry } from './entry.ts'
 import type { KeyFilter } from './key-filter.ts'
 import type { StateStore, StoreOperation } from './store.ts'
-import { knownPropertyKey, parted, subjectOf } from './store-keys.ts'
+import { knownPropertyKey, parted, stateKeyOf } from './store-keys.ts'
 import type { Version } from './version.ts'
 
 export type UnstoredEntriesOptions = {
@@ -185,7 +185,7 @@ const maxKnownProperties = 10_000
 const positionsUnstored = 10_000
 
 function knownKeyOf(key: string, id: string): string {
-  const subject = subjectOf(key)
-  if (subject?.kind !== 'property') throw new Error('a property is held under a key of something else')
-  return knownPropertyKey(subject.spaceId, subject.property, id)
+  const stateKey = stateKeyOf(key)
+  if (stateKey?.kind !== 'property') throw new Error('a property is held under a key of something else')
+  return knownPropertyKey(stateKey.spaceId, stateKey.property, id)
 }

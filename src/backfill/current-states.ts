@@ -43,8 +43,8 @@ export class CurrentStates {
   add({ offset, key, value, timestampMs }: LoggedRecord): void {
     const decoded = decodeState(key, value)
     // The record isn't Sluice's, or isn't of a property.
-    if (!decoded.ok || decoded.record.subject.kind !== 'property') return
-    const { userId, spaceId, property } = decoded.record.subject
+    if (!decoded.ok || decoded.record.stateKey.kind !== 'property') return
+    const { userId, spaceId, property } = decoded.record.stateKey
     const isAsked = this.#filter.property === undefined || this.#filter.property === property
     if (spaceId !== this.#filter.spaceId || !isAsked) return
     // The key is spelled here, so that it is the same for the same property, whoever wrote the record.
@@ -76,13 +76,13 @@ export class CurrentStates {
       return
     }
     const decoded = decodeState(Buffer.from(key), Buffer.from(value))
-    if (!decoded.ok || decoded.record.subject.kind !== 'property') return
-    // Subject and state are both of a property, or neither is. The type of the pair doesn't say so of each.
-    const { subject, state } = decoded.record
+    if (!decoded.ok || decoded.record.stateKey.kind !== 'property') return
+    // Key and state are both of a property, or neither is. The type of the pair doesn't say so of each.
+    const { stateKey, state } = decoded.record
     if (state === null || !('since' in state)) return
     const held = current.get(key)
     if (held !== undefined && compareVersions(held.state.version, state.version) > 0) return
-    current.set(key, { subject, state, offset, timestampMs })
+    current.set(key, { stateKey, state, offset, timestampMs })
   }
 
   #isMeant({ state }: CurrentState): boolean {

@@ -18,7 +18,7 @@ export type ReplayRecord = {
  * has no attempts. The worker drops it if the user was deleted or a newer value was routed meanwhile.
  */
 export function replayOf(
-  { subject, state, offset, timestampMs }: HeldState & { readonly timestampMs: number },
+  { stateKey, state, offset, timestampMs }: HeldState & { readonly timestampMs: number },
   {
     unit,
     destinationId,
@@ -29,8 +29,8 @@ export function replayOf(
     topics: { readonly memberships: string; readonly replays: string }
   },
 ): ReplayRecord {
-  const { userId, spaceId, property } = subject
-  const { messageId, body } = identifyOf(subject, state)
+  const { userId, spaceId, property } = stateKey
+  const { messageId, body } = identifyOf(stateKey, state)
   return {
     topic: topics.replays,
     partition: unit,

@@ -22,10 +22,10 @@ export class SyncFloors {
   take(unit: number, key: Buffer | null, value: Buffer | null): void {
     if (key === null || !key.subarray(0, syncKeyBegins.length).equals(syncKeyBegins)) return
     const decoded = decodeState(key, value)
-    if (!decoded.ok || decoded.record.subject.kind !== 'sync') return
-    const { subject, state } = decoded.record
+    if (!decoded.ok || decoded.record.stateKey.kind !== 'sync') return
+    const { stateKey, state } = decoded.record
     const name = key.toString()
-    const audience = this.#audiences.get(name) ?? { ...subject, floors: new Map<number, SyncFloor>() }
+    const audience = this.#audiences.get(name) ?? { ...stateKey, floors: new Map<number, SyncFloor>() }
     this.#audiences.set(name, audience)
     const held = audience.floors.get(unit)
     if (state === null) audience.floors.delete(unit)
@@ -48,7 +48,7 @@ export class SyncFloors {
   }
 }
 
-/** The beginning of the keys that `encodeSubject` writes for syncs. */
+/** The beginning of the keys that `encodeStateKey` writes for syncs. */
 const syncKeyBegins = Buffer.from('[null,')
 
 function isSame(a: SyncFloor | undefined, b: SyncFloor): boolean {

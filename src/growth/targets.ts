@@ -1,4 +1,4 @@
-import { parseSubject } from '../audience/state-record.ts'
+import { parseStateKey } from '../audience/state-record.ts'
 import { partitionOf } from '../message/partitioner.ts'
 import type { ReceivedHeaders } from '../message/record-headers.ts'
 import { decodeRetryState } from '../retry/retry-state.ts'
@@ -13,19 +13,19 @@ import type { Change } from './layout.ts'
  * so that it stays in order with the user's states.
  */
 export function unitsOfState(key: Buffer | null, partition: number, { from, to }: Change): readonly number[] {
-  const subject = key === null ? undefined : parseSubject(key)
-  switch (subject?.kind) {
+  const stateKey = key === null ? undefined : parseStateKey(key)
+  switch (stateKey?.kind) {
     case undefined:
       // The record isn't Sluice's. The unit that reads it reports that.
       return [partition]
     case 'property':
-      return [partitionOf(subject.userId, to.partitions)]
+      return [partitionOf(stateKey.userId, to.partitions)]
     case 'sync':
       return [...heirsOf(partition, from.partitions, to.partitions)]
     case 'deletion': {
-      const own = partitionOf(subject.userId, to.partitions)
+      const own = partitionOf(stateKey.userId, to.partitions)
       const others = [...heirsOf(partition, from.partitions, to.partitions)].filter((unit) => unit !== own)
-      return partitionOf(subject.userId, from.partitions) === partition ? [...others, own] : others
+      return partitionOf(stateKey.userId, from.partitions) === partition ? [...others, own] : others
     }
   }
 }

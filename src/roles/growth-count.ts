@@ -1,5 +1,5 @@
 import { KeyFilter } from '../audience/key-filter.ts'
-import { parseSubject } from '../audience/state-record.ts'
+import { parseStateKey } from '../audience/state-record.ts'
 import type { Change } from '../growth/layout.ts'
 import type { TopicCount } from '../growth/plan.ts'
 import { mayBeSyncPart } from '../growth/sync-part.ts'
@@ -33,8 +33,8 @@ export async function countStates(
       tally.records += copies
       tally.bytes += copies * bytesOf(record)
       floors.take(log.partition, record.key, record.value)
-      const subject = record.key === null ? undefined : parseSubject(record.key)
-      if (subject?.kind === 'property' && !seen.add(subject.userId)) tally.users++
+      const stateKey = record.key === null ? undefined : parseStateKey(record.key)
+      if (stateKey?.kind === 'property' && !seen.add(stateKey.userId)) tally.users++
     })
     tally.waiting += openOf(log)
   }

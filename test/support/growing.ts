@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { parseSubject } from '../../src/audience/state-record.ts'
+import { parseStateKey } from '../../src/audience/state-record.ts'
 import { partitionOf } from '../../src/message/partitioner.ts'
 import { setScene } from '../e2e/scene.ts'
 import { readAll } from './kafka.ts'
@@ -43,7 +43,7 @@ export async function growUntilBegun({ prefix, variables }: Installed): Promise<
 const identityOf = ({ key, value, timestamp, isSettled }: Standing): string =>
   JSON.stringify([key, String(value), timestamp, isSettled])
 
-const kindOf = ({ key }: Standing) => parseSubject(Buffer.from(key ?? ''))?.kind
+const kindOf = ({ key }: Standing) => parseStateKey(Buffer.from(key ?? ''))?.kind
 
 const properties = (all: readonly Standing[]) => all.filter((record) => kindOf(record) === 'property')
 

@@ -1,9 +1,9 @@
 import {
   encodeDeletionFloor,
   encodeState,
-  encodeSubject,
+  encodeStateKey,
   encodeSyncFloor,
-  type Subject,
+  type StateKey,
 } from '../../src/audience/state-record.ts'
 import { commitOf, placeOf } from '../../src/kafka/group-place.ts'
 import { commitAsNobody, readCommits } from '../../src/kafka/group-state.ts'
@@ -37,16 +37,16 @@ export async function fill(
   const units = Array.from({ length: partitions }, (_, unit) => unit)
   const names = Array.from({ length: users }, (_, index) => `user-${index}`)
   const stateOf = (user: string, atMs: number): { partition: number; key: string; value: string } => {
-    const subject: Subject = { kind: 'property', userId: user, spaceId: 'space', property: 'plan' }
+    const stateKey: StateKey = { kind: 'property', userId: user, spaceId: 'space', property: 'plan' }
     const partition = partitionOf(user, partitions)
     const version = { atMs, isNative: true, partition, offset: 0 }
     const state = { kind: 'trait', id: 't', name: 'Plan', value: `${atMs}`, version, since: version } as const
-    return { partition, key: String(encodeSubject(subject)), value: String(encodeState(state, false)) }
+    return { partition, key: String(encodeStateKey(stateKey)), value: String(encodeState(state, false)) }
   }
   const floors = names.slice(0, 5).flatMap((user) =>
     units.map((partition) => ({
       partition,
-      key: String(encodeSubject({ kind: 'deletion', userId: user, sourceId: 'space' })),
+      key: String(encodeStateKey({ kind: 'deletion', userId: user, sourceId: 'space' })),
       value: String(encodeDeletionFloor({ requestedAtMs: 1, requestId: 'r', partition: 0, offset: 0 })),
     })),
   )
@@ -54,7 +54,7 @@ export async function fill(
     .filter((unit) => !withoutSync.includes(unit))
     .map((partition) => ({
       partition,
-      key: String(encodeSubject({ kind: 'sync', spaceId: 'space', audienceId: 'vips' })),
+      key: String(encodeStateKey({ kind: 'sync', spaceId: 'space', audienceId: 'vips' })),
       value: String(
         encodeSyncFloor({
           version: { atMs: snapshotAtMs, isNative: true, partition, offset: 0 },

@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { encodeState, encodeSubject } from '../../../src/audience/state-record.ts'
+import { encodeState, encodeStateKey } from '../../../src/audience/state-record.ts'
 import { encodeMark } from '../../../src/backfill/marks.ts'
 import { encodePosition } from '../../../src/backfill/position.ts'
 import { partitionOf } from '../../../src/message/partitioner.ts'
@@ -69,7 +69,7 @@ function membership({
 }: Held) {
   return {
     partition: partitionOf(userId, partitions),
-    key: encodeSubject({ kind: 'property', userId, spaceId, property: `property_${id}` }),
+    key: encodeStateKey({ kind: 'property', userId, spaceId, property: `property_${id}` }),
     value: encodeState(
       {
         kind: 'audience',

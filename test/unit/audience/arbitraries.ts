@@ -1,5 +1,5 @@
 import * as fc from 'fast-check'
-import type { PropertyState, PropertySubject } from '../../../src/audience/property-state.ts'
+import type { PropertyState, PropertyStateKey } from '../../../src/audience/property-state.ts'
 import { laterOf, type Version } from '../../../src/audience/version.ts'
 
 /** Ids as producers may send them: also with half a surrogate pair, and with what parts our keys. */
@@ -47,7 +47,7 @@ const jsonText = fc
   .oneof(fc.jsonValue(), fc.constantFrom({ ['__proto__']: 1 }, 'a;b', 1e21, -0, null))
   .map((value) => JSON.stringify(JSON.parse(JSON.stringify(value))))
 
-export const subject: fc.Arbitrary<PropertySubject> = fc.record({
+export const stateKey: fc.Arbitrary<PropertyStateKey> = fc.record({
   kind: fc.constant('property' as const),
   userId: id,
   spaceId: id,

@@ -88,7 +88,7 @@ describe('a change', () => {
       ok: true,
       kind: 'change',
       change: {
-        subject: { kind: 'property', userId, spaceId: 'space', property: 'big_spenders_30days' },
+        stateKey: { kind: 'property', userId, spaceId: 'space', property: 'big_spenders_30days' },
         kind: 'audience',
         id: 'a1',
         name: 'Big spenders 30days',
@@ -202,7 +202,7 @@ describe('a change', () => {
     const text = `{"type":"trait","traitId":"t","traitName":"x","traitKey":"__proto__","userId":"${userId}","value":{"__proto__":{"a":1}},"changedAt":"2025-12-31T00:00:00Z"}`
     const result = read(text)
     expect(result.ok && result.kind === 'change' && result.change.value).toBe('{"__proto__":{"a":1}}')
-    expect(result.ok && result.kind === 'change' && result.change.subject.property).toBe('__proto__')
+    expect(result.ok && result.kind === 'change' && result.change.stateKey.property).toBe('__proto__')
   })
 })
 

@@ -15,13 +15,13 @@ import {
   decodeState,
   encodeDeletionFloor,
   encodeState,
-  encodeSubject,
+  encodeStateKey,
   encodeSyncFloor,
 } from '../../../src/audience/state-record.ts'
 import { MAX_MESSAGE_ID_CHARACTERS } from '../../../src/message/message-schemas.ts'
-import { escapeId, subjectKey, subjectOf, unescapeId } from '../../../src/audience/store-keys.ts'
+import { escapeId, storeKeyOf, stateKeyOf, unescapeId } from '../../../src/audience/store-keys.ts'
 import { compareVersions, formatVersion, parseVersion } from '../../../src/audience/version.ts'
-import { id, state, subject, version } from './arbitraries.ts'
+import { id, state, stateKey, version } from './arbitraries.ts'
 
 const runs = { numRuns: 1_000 }
 const firstVersion = { atMs: 1, isNative: true, partition: 0, offset: 0 }
@@ -91,14 +91,14 @@ describe('versions', () => {
 describe('records of memberships', () => {
   test('a state is read as it was written', () => {
     fc.assert(
-      fc.property(subject, state, fc.boolean(), (of, held, isSilent) => {
-        expect(decodeState(encodeSubject(of), encodeState(held, isSilent))).toEqual({
+      fc.property(stateKey, state, fc.boolean(), (of, held, isSilent) => {
+        expect(decodeState(encodeStateKey(of), encodeState(held, isSilent))).toEqual({
           ok: true,
-          record: { subject: of, state: held, isSilent },
+          record: { stateKey: of, state: held, isSilent },
         })
-        expect(decodeState(encodeSubject(of), null)).toEqual({
+        expect(decodeState(encodeStateKey(of), null)).toEqual({
           ok: true,
-          record: { subject: of, state: null },
+          record: { stateKey: of, state: null },
         })
       }),
       runs,
@@ -110,15 +110,15 @@ describe('records of memberships', () => {
       fc.property(id, id, version, (first, second, at) => {
         const deletion = { kind: 'deletion', userId: first, sourceId: second } as const
         const floor = { requestedAtMs: at.atMs, requestId: first, partition: at.partition, offset: at.offset }
-        expect(decodeState(encodeSubject(deletion), encodeDeletionFloor(floor))).toEqual({
+        expect(decodeState(encodeStateKey(deletion), encodeDeletionFloor(floor))).toEqual({
           ok: true,
-          record: { subject: deletion, state: floor },
+          record: { stateKey: deletion, state: floor },
         })
         const sync = { kind: 'sync', spaceId: first, audienceId: second } as const
         const applied = { version: at, syncId: second }
-        expect(decodeState(encodeSubject(sync), encodeSyncFloor(applied))).toEqual({
+        expect(decodeState(encodeStateKey(sync), encodeSyncFloor(applied))).toEqual({
           ok: true,
-          record: { subject: sync, state: applied },
+          record: { stateKey: sync, state: applied },
         })
       }),
       runs,
@@ -129,7 +129,7 @@ describe('records of memberships', () => {
     const bytes = fc.oneof(
       fc.uint8Array({ maxLength: 60 }).map((array) => Buffer.from(array)),
       fc.json().map((text) => Buffer.from(text)),
-      subject.map(encodeSubject),
+      stateKey.map(encodeStateKey),
     )
     fc.assert(
       fc.property(bytes, bytes, (key, value) => {
@@ -144,14 +144,14 @@ describe('records of memberships', () => {
 describe('keys of the store', () => {
   test('are told apart, and lead back to what they are of', () => {
     const any = fc.oneof(
-      subject,
+      stateKey,
       fc.record({ kind: fc.constant('deletion' as const), userId: id, sourceId: id }),
       fc.record({ kind: fc.constant('sync' as const), spaceId: id, audienceId: id }),
     )
     fc.assert(
       fc.property(any, (of) => {
-        expect(subjectOf(subjectKey(of))).toEqual(of)
-        expect(Buffer.from(subjectKey(of)).toString()).toBe(subjectKey(of))
+        expect(stateKeyOf(storeKeyOf(of))).toEqual(of)
+        expect(Buffer.from(storeKeyOf(of)).toString()).toBe(storeKeyOf(of))
       }),
       runs,
     )
@@ -249,7 +249,7 @@ describe('what the store holds', () => {
 describe('messages', () => {
   test('an Identify is canonical, whatever is in it', () => {
     fc.assert(
-      fc.property(subject, state, (of, held) => {
+      fc.property(stateKey, state, (of, held) => {
         const { body, messageId } = identifyOf(of, held)
         const text = body.toString()
         expect(JSON.stringify(JSON.parse(text))).toBe(text)
@@ -271,7 +271,7 @@ describe('messages', () => {
 
   test('the same value has the same messageId, another one has another', () => {
     fc.assert(
-      fc.property(subject, state, version, (of, held, at) => {
+      fc.property(stateKey, state, version, (of, held, at) => {
         const { messageId } = identifyOf(of, held)
         expect(identifyOf(of, { ...held, version: at }).messageId).toBe(messageId)
         const isSame = compareVersions(at, held.since) === 0

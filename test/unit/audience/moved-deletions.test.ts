@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest'
-import { encodeDeletionFloor, encodeSubject } from '../../../src/audience/state-record.ts'
+import { encodeDeletionFloor, encodeStateKey } from '../../../src/audience/state-record.ts'
 import { iso, partitions, SimulatedLog, SimulatedOwner, topics, usersOf } from './simulated-log.ts'
 
 const [ann = ''] = usersOf(0, 1)
@@ -64,9 +64,9 @@ test('a request in the wrong partition is moved to the unit of the user: nothing
 
 test('a request that was moved is told of though the unit that it was in has written its floors, and once more where it is moved twice', async () => {
   const { log, owner } = await open()
-  const subject = { kind: 'deletion', userId: ann, sourceId: 'space' } as const
+  const stateKey = { kind: 'deletion', userId: ann, sourceId: 'space' } as const
   const floor = { requestedAtMs: log.nowMs, requestId: 'r1', partition: 1, offset: 0 }
-  log.append(topics.states, 0, { key: encodeSubject(subject), value: encodeDeletionFloor(floor) })
+  log.append(topics.states, 0, { key: encodeStateKey(stateKey), value: encodeDeletionFloor(floor) })
   owner.deliver(topics.states, 0)
   await owner.landAll()
   remove(log, 1)

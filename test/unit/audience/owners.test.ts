@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { isMemberText } from '../../../src/audience/entry.ts'
 import type { PropertyState } from '../../../src/audience/property-state.ts'
-import { encodeState, encodeSubject } from '../../../src/audience/state-record.ts'
+import { encodeState, encodeStateKey } from '../../../src/audience/state-record.ts'
 import { metaKey, propertyPrefix } from '../../../src/audience/store-keys.ts'
 import { parseVersion, type Version } from '../../../src/audience/version.ts'
 import {
@@ -19,7 +19,7 @@ import {
 
 const [ann = '', bob = ''] = usersOf(0, 2)
 const spaceId = 'space'
-const subject = { kind: 'property', userId: ann, spaceId, property: 'lions' } as const
+const stateKey = { kind: 'property', userId: ann, spaceId, property: 'lions' } as const
 const owners: SimulatedOwner[] = []
 
 afterEach(() => {
@@ -86,7 +86,7 @@ function foreign(log: SimulatedLog, { member, agoMs, since }: Sent & { since?: V
     since: since ?? version,
   }
   const value = encodeState(state, since !== undefined)
-  return log.append(topics.states, 0, { key: encodeSubject(subject), value })
+  return log.append(topics.states, 0, { key: encodeStateKey(stateKey), value })
 }
 
 async function run(owner: SimulatedOwner): Promise<void> {

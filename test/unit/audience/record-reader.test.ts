@@ -1,8 +1,8 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { readAsWritten, remember } from '../../../src/audience/record-reader.ts'
-import { decodeState, encodeState, encodeSubject } from '../../../src/audience/state-record.ts'
-import { state, subject, version } from './arbitraries.ts'
+import { decodeState, encodeState, encodeStateKey } from '../../../src/audience/state-record.ts'
+import { state, stateKey, version } from './arbitraries.ts'
 
 const runs = { numRuns: 2_000 }
 const space = Buffer.from(' ')
@@ -24,12 +24,12 @@ function edited(bytes: Buffer, [how, where, byte]: Edit): Buffer {
 describe('records that are spelled as they are written here', () => {
   test('are read without a parser once one like them was parsed', () => {
     fc.assert(
-      fc.property(subject, ofAudience, version, fc.boolean(), (of, held, at, isSilent) => {
+      fc.property(stateKey, ofAudience, version, fc.boolean(), (of, held, at, isSilent) => {
         remember(of, held)
         const plain = { ...of, userId: '0ü' }
         const next = { ...held, value: 'false', version: at, since: at }
-        expect(readAsWritten(encodeSubject(plain), encodeState(next, isSilent))).toEqual({
-          subject: plain,
+        expect(readAsWritten(encodeStateKey(plain), encodeState(next, isSilent))).toEqual({
+          stateKey: plain,
           state: next,
           isSilent,
         })
@@ -43,12 +43,12 @@ describe('records that are spelled as they are written here', () => {
     const of = { kind: 'property', userId: 'ann', spaceId: 'never', property: 'seen' } as const
     const held = { kind: 'trait', id: 't', name: 'T', value: 'true', version: at, since: at } as const
     remember(of, held)
-    expect(readAsWritten(encodeSubject(of), encodeState(held, true))).toBeUndefined()
+    expect(readAsWritten(encodeStateKey(of), encodeState(held, true))).toBeUndefined()
     const other = { ...held, kind: 'audience' } as const
     remember({ ...of, property: 'other' }, other)
-    expect(readAsWritten(encodeSubject(of), encodeState(other, true))).toBeUndefined()
+    expect(readAsWritten(encodeStateKey(of), encodeState(other, true))).toBeUndefined()
     remember(of, other)
-    expect(readAsWritten(encodeSubject(of), encodeState(other, true))?.state).toEqual(other)
+    expect(readAsWritten(encodeStateKey(of), encodeState(other, true))?.state).toEqual(other)
   })
 
   test('say what the parser says, whatever becomes of one of their bytes, or is added', () => {
@@ -57,14 +57,14 @@ describe('records that are spelled as they are written here', () => {
     const edit = fc.tuple(fc.constantFrom('set', 'insert', 'remove'), place, byte)
     fc.assert(
       fc.property(
-        subject,
+        stateKey,
         ofAudience,
         fc.boolean(),
         edit,
         fc.boolean(),
         (of, held, isSilent, one, isOfKey) => {
           remember(of, held)
-          const [key, value] = [encodeSubject(of), encodeState(held, isSilent)]
+          const [key, value] = [encodeStateKey(of), encodeState(held, isSilent)]
           const [k, v] = isOfKey ? [edited(key, one), value] : [key, edited(value, one)]
           expect(decodeState(k, v)).toEqual(parsed(k, v))
         },

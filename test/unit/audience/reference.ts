@@ -150,12 +150,12 @@ export function lastStates(log: SimulatedLog, unit: number): Map<string, Held> {
   for (const { key, value } of log.records(topics.states, unit)) {
     const decoded = decodeState(key, value)
     if (!decoded.ok) throw new Error(decoded.fault)
-    const { subject, state } = decoded.record
-    if (subject.kind !== 'property') continue
-    const property = keyOf(subject.userId, subject.property)
+    const { stateKey, state } = decoded.record
+    if (stateKey.kind !== 'property') continue
+    const property = keyOf(stateKey.userId, stateKey.property)
     if (state === null || !('since' in state)) last.delete(names.get(property) ?? '')
     else {
-      const name = keyOf(subject.userId, state.id)
+      const name = keyOf(stateKey.userId, state.id)
       names.set(property, name)
       last.set(name, { value: state.value, version: state.version })
     }

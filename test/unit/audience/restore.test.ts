@@ -8,10 +8,10 @@ import { restore } from '../../../src/audience/restore.ts'
 import {
   encodeDeletionFloor,
   encodeState,
-  encodeSubject,
+  encodeStateKey,
   type StateRecord,
 } from '../../../src/audience/state-record.ts'
-import { subjectKey } from '../../../src/audience/store-keys.ts'
+import { storeKeyOf } from '../../../src/audience/store-keys.ts'
 import { type Disks, MemoryStores } from './memory-stores.ts'
 
 const few = fc.nat({ max: 2 })
@@ -20,25 +20,25 @@ const record: fc.Arbitrary<StateRecord> = fc
   .tuple(few, few, fc.nat({ max: 5 }), fc.constantFrom('state', 'silent', 'state', 'tombstone', 'floor'))
   .map(([user, audience, atMs, what]) => {
     const userId = `user-${user}`
-    const subject = { kind: 'property', userId, spaceId: 'space', property: `p${audience}` } as const
+    const stateKey = { kind: 'property', userId, spaceId: 'space', property: `p${audience}` } as const
     const version = { atMs, isNative: true, partition: 0, offset: atMs }
     switch (what) {
       case 'floor':
         return {
-          subject: { kind: 'deletion', userId, sourceId: 'space' },
+          stateKey: { kind: 'deletion', userId, sourceId: 'space' },
           state: { requestedAtMs: atMs, requestId: 'r', partition: 0, offset: 0 },
         }
       case 'tombstone':
-        return { subject, state: null }
+        return { stateKey, state: null }
       default: {
         const named = { kind: 'audience', id: `a${audience}`, name: 'A', value: 'true' } as const
-        return { subject, state: { ...named, version, since: version }, isSilent: what === 'silent' }
+        return { stateKey, state: { ...named, version, since: version }, isSilent: what === 'silent' }
       }
     }
   })
 
 function loggedOf(one: StateRecord, offset: number): LoggedState {
-  const key = encodeSubject(one.subject)
+  const key = encodeStateKey(one.stateKey)
   if (one.state === null) return { offset, key, value: null }
   if ('requestId' in one.state) return { offset, key, value: encodeDeletionFloor(one.state) }
   if ('syncId' in one.state) throw new Error('none was made')
@@ -84,9 +84,9 @@ describe('restoring', () => {
           const batches = groups.map((group) => group.map((one) => loggedOf(one, offset++)))
           const best = new Map<string, number>()
           const last = new Map<string, number>()
-          for (const { subject, state } of groups.flat()) {
+          for (const { stateKey, state } of groups.flat()) {
             if (state === null || !('id' in state)) continue
-            const key = subjectKey(subject)
+            const key = storeKeyOf(stateKey)
             best.set(key, Math.max(best.get(key) ?? 0, state.version.atMs))
             last.set(key, state.version.atMs)
           }

@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import * as fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { encodeEntry } from '../../../src/audience/entry.ts'
-import type { PropertySubject } from '../../../src/audience/property-state.ts'
+import type { PropertyStateKey } from '../../../src/audience/property-state.ts'
 import { readStates, type StatePlace } from '../../../src/audience/states-page.ts'
 import { levelStores, type StateStore } from '../../../src/audience/store.ts'
-import { subjectKey } from '../../../src/audience/store-keys.ts'
+import { storeKeyOf } from '../../../src/audience/store-keys.ts'
 
 /** The pages of a unit's states, on a real store. */
 
@@ -26,17 +26,17 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-type Held = { subject: PropertySubject; kind: 'audience' | 'trait'; value: string }
+type Held = { stateKey: PropertyStateKey; kind: 'audience' | 'trait'; value: string }
 
-async function put({ subject, kind, value }: Held): Promise<void> {
+async function put({ stateKey, kind, value }: Held): Promise<void> {
   const version = { atMs: 1, isNative: true, partition: 0, offset: 2 }
   const state = { kind, id: 'id', name: 'name', value, version, since: version } as const
   const text = encodeEntry({ kind: 'property', state, offset: 7 }) ?? ''
-  await store.write([{ type: 'put', key: subjectKey(subject), value: text }])
+  await store.write([{ type: 'put', key: storeKeyOf(stateKey), value: text }])
 }
 
 function held(userId: string, property: string, value: string, kind: Held['kind'] = 'audience'): Held {
-  return { subject: { kind: 'property', spaceId: 'space', userId, property }, kind, value }
+  return { stateKey: { kind: 'property', spaceId: 'space', userId, property }, kind, value }
 }
 
 /** Page by page. */
@@ -48,9 +48,9 @@ async function readAll(
   let after: StatePlace | null = null
   do {
     const page = await readStates(store, { spaceId, after, count, withLeft })
-    for (const { subject, state, offset } of page.states) {
+    for (const { stateKey, state, offset } of page.states) {
       expect(offset).toBe(7)
-      found.push(JSON.stringify([subject.spaceId, subject.property, subject.userId, state.value]))
+      found.push(JSON.stringify([stateKey.spaceId, stateKey.property, stateKey.userId, state.value]))
     }
     after = page.last
   } while (after !== null)
@@ -74,8 +74,8 @@ describe('pages of states', () => {
           for (const [key] of await keysOf()) await store.write([{ type: 'del', key }])
           for (const [property, userId] of ours) await put(held(userId, property, 'true'))
           for (const [property, userId] of others) {
-            const subject = { kind: 'property', spaceId: 'space2', property, userId } as const
-            await put({ subject, kind: 'audience', value: 'true' })
+            const stateKey = { kind: 'property', spaceId: 'space2', property, userId } as const
+            await put({ stateKey, kind: 'audience', value: 'true' })
           }
           const found = await readAll('space', { count, withLeft: false })
           const expected = ours.map(([property, userId]) =>

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { isMemberText } from '../../../src/audience/entry.ts'
-import type { PropertySubject } from '../../../src/audience/property-state.ts'
-import { encodeDeletionFloor, encodeState, encodeSubject } from '../../../src/audience/state-record.ts'
+import type { PropertyStateKey } from '../../../src/audience/property-state.ts'
+import { encodeDeletionFloor, encodeState, encodeStateKey } from '../../../src/audience/state-record.ts'
 import { levelStores, type StateStore, type Stores } from '../../../src/audience/store.ts'
 import { metaKey, propertyPrefix, rangeOf } from '../../../src/audience/store-keys.ts'
 import { until } from '../../support/until.ts'
@@ -58,7 +58,7 @@ async function run(owner: SimulatedOwner): Promise<void> {
   })
 }
 
-function subjectOf(userId: string): PropertySubject {
+function stateKeyOf(userId: string): PropertyStateKey {
   return { kind: 'property', userId, spaceId: 'space', property: 'lions' }
 }
 
@@ -66,7 +66,7 @@ function subjectOf(userId: string): PropertySubject {
 function writeState(log: SimulatedLog, user: string, atMs: number): void {
   const version = { atMs, isNative: true, partition: 0, offset: 0 }
   const state = { kind: 'audience', id: 'a1', name: 'Lions', value: 'true', version, since: version } as const
-  log.append(topics.states, 0, { key: encodeSubject(subjectOf(user)), value: encodeState(state, false) })
+  log.append(topics.states, 0, { key: encodeStateKey(stateKeyOf(user)), value: encodeState(state, false) })
 }
 
 /** What the store of the first unit says, once it is closed: how far it is, and who is a member. */
@@ -209,9 +209,9 @@ describe('a restore', () => {
   test('keeps what stands behind a tombstone whose floor was compacted away', async () => {
     const log = new SimulatedLog()
     // Deleted twice, the second time after the tombstone was written: of the floors the last is left.
-    log.append(topics.states, 0, { key: encodeSubject(subjectOf(ann)) })
+    log.append(topics.states, 0, { key: encodeStateKey(stateKeyOf(ann)) })
     log.append(topics.states, 0, {
-      key: encodeSubject({ kind: 'deletion', userId: ann, sourceId: 'space' }),
+      key: encodeStateKey({ kind: 'deletion', userId: ann, sourceId: 'space' }),
       value: encodeDeletionFloor({
         requestedAtMs: log.nowMs - 500,
         requestId: 'r2',
@@ -229,7 +229,7 @@ describe('a restore', () => {
     const log = new SimulatedLog()
     writeState(log, ann, log.nowMs - 100)
     writeState(log, bob, log.nowMs - 100)
-    log.append(topics.states, 0, { key: encodeSubject(subjectOf(ann)) })
+    log.append(topics.states, 0, { key: encodeStateKey(stateKeyOf(ann)) })
     const owner = await open(log)
     await owner.units.stop()
     expect(await onDisk()).toEqual({ position: 3, members: [bob] })

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { decodeEntry } from '../../../src/audience/entry.ts'
-import { subjectOf } from '../../../src/audience/store-keys.ts'
+import { stateKeyOf } from '../../../src/audience/store-keys.ts'
 import { parseVersion } from '../../../src/audience/version.ts'
 import { type Held, isOutOfTime, lastStates, referenceOf } from './reference.ts'
 import { partitionOf } from '../../../src/message/partitioner.ts'
@@ -311,12 +311,12 @@ const deletions = [
 function storedStates({ log }: World, machine: number, where: number): Map<string, Held> {
   const stored = new Map<string, Held>()
   for (const [key, text] of log.disks.get(`machine-${machine}/unit-${where}`) ?? []) {
-    const subject = subjectOf(key)
-    if (!key.startsWith('s') || subject?.kind !== 'property') continue
+    const stateKey = stateKeyOf(key)
+    if (!key.startsWith('s') || stateKey?.kind !== 'property') continue
     const entry = decodeEntry(text.toString())
     if (entry.kind !== 'property') continue
     const { id, value, version } = entry.state
-    stored.set(`${subject.userId}/${id}`, { value, version })
+    stored.set(`${stateKey.userId}/${id}`, { value, version })
   }
   return stored
 }

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
-import { decodeState, encodeState, encodeSubject } from '../../../src/audience/state-record.ts'
+import { decodeState, encodeState, encodeStateKey } from '../../../src/audience/state-record.ts'
 import { metaKey } from '../../../src/audience/store-keys.ts'
 import { until } from '../../support/until.ts'
 import { iso, partitions, SimulatedLog, SimulatedOwner, topics, turns, usersOf } from './simulated-log.ts'
@@ -344,7 +344,7 @@ describe('the state', () => {
 
   test('a newer version that another owner writes is taken over and sent', async () => {
     const { log, owner } = await open()
-    const subject = { kind: 'property', userId: ann, spaceId: 'space', property: 'lions' } as const
+    const stateKey = { kind: 'property', userId: ann, spaceId: 'space', property: 'lions' } as const
     const version = { atMs: log.nowMs, isNative: true, partition: 0, offset: 9 }
     const state = {
       kind: 'audience',
@@ -354,7 +354,7 @@ describe('the state', () => {
       version,
       since: version,
     } as const
-    log.append(topics.states, 0, { key: encodeSubject(subject), value: encodeState(state, false) })
+    log.append(topics.states, 0, { key: encodeStateKey(stateKey), value: encodeState(state, false) })
     await run(owner)
     change(log, { agoMs: 5 })
     await run(owner)

@@ -52,7 +52,7 @@ class Member {
   readonly machine: number
   /** Retry records that it was given. */
   readonly taken = new Set<LogRecord>()
-  /** The origin of the last value of a subject that it has taken as the newest. */
+  /** The origin of the last value of a state key that it has taken as the newest. */
   readonly newest = new Map<string, number>()
   /** Once it owns the units no more: what of `memberships` is from there on it doesn't deliver. */
   seenBelow: ReadonlyMap<string, number> | undefined
@@ -390,9 +390,9 @@ export class WholeWorld {
         const isBehind = this.#behind.has(`${to} ${spaceOf(audience)}`)
         this.seen.add(isBehind ? 'a destination is behind' : 'a destination is where it should be')
         for (const userId of this.users) {
-          const subject = subjectOf({ to, userId, spaceId: spaceOf(audience) })
-          const [applied, want] = [this.#applied.get(subject), wanted.get(`${userId}/${audience}`)]
-          if (!isBehind && applied !== want) wrong.push(`${subject}: ${applied}, not ${want}`)
+          const stateKey = stateKeyOf({ to, userId, spaceId: spaceOf(audience) })
+          const [applied, want] = [this.#applied.get(stateKey), wanted.get(`${userId}/${audience}`)]
+          if (!isBehind && applied !== want) wrong.push(`${stateKey}: ${applied}, not ${want}`)
         }
       }
     }
@@ -411,7 +411,7 @@ export class WholeWorld {
   }
 
   #apply(sent: Sent): void {
-    this.#applied.set(subjectOf(sent), sent.value)
+    this.#applied.set(stateKeyOf(sent), sent.value)
   }
 
   /** Its last retry: what it has under way elsewhere can't be later than now. */
@@ -515,7 +515,7 @@ export class WholeWorld {
     this.#origins.set(identify.body, originMs)
     for (const to of this.destinationIds) {
       if (member === this.member) this.#reopen(originMs, to)
-      if (!identify.isSuperseded) member.newest.set(subjectOf({ to, ...identify }), originMs)
+      if (!identify.isSuperseded) member.newest.set(stateKeyOf({ to, ...identify }), originMs)
     }
     member.pipeline.acceptIdentify(record, identify)
   }
@@ -573,8 +573,8 @@ export class WholeWorld {
     if (originMs === undefined) throw new Error('nobody knows where this comes from')
     const heirMs = member === this.member ? originMs : this.#heirOf(originMs, to)
     const sent: Sent = { to, ...readIdentify(body), originMs: heirMs }
-    const isBusy = this.#requestsOf(member).some((one) => subjectOf(one) === subjectOf(sent))
-    if (isBusy) this.#faults.push(`two under way: ${subjectOf(sent)}`)
+    const isBusy = this.#requestsOf(member).some((one) => stateKeyOf(one) === stateKeyOf(sent))
+    if (isBusy) this.#faults.push(`two under way: ${stateKeyOf(sent)}`)
     const isSpent = member !== this.member && this.#ended.has(`${heirMs} ${to}`)
     this.requests.push({ ...sent, member, exchange, isSpent })
   }
@@ -596,7 +596,7 @@ export class WholeWorld {
       return
     }
     this.seen.add('a newer one took the place of one that waited')
-    const heirMs = member.newest.get(subjectOf({ to: destinationId, ...property }))
+    const heirMs = member.newest.get(stateKeyOf({ to: destinationId, ...property }))
     if (heirMs !== undefined) this.#passOn(firstSeenMs, destinationId, heirMs)
   }
 
@@ -628,7 +628,7 @@ function spaceOf(audience: string): string {
   return `space-${audience}`
 }
 
-function subjectOf({ to, userId, spaceId }: Pick<Sent, 'to' | 'userId' | 'spaceId'>): string {
+function stateKeyOf({ to, userId, spaceId }: Pick<Sent, 'to' | 'userId' | 'spaceId'>): string {
   return `${to} ${userId} ${spaceId}`
 }
 

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { encodeDeletionFloor, encodeState, encodeSubject } from '../../../src/audience/state-record.ts'
+import { encodeDeletionFloor, encodeState, encodeStateKey } from '../../../src/audience/state-record.ts'
 import { CurrentStates, type StateFilter } from '../../../src/backfill/current-states.ts'
 
 const everything: StateFilter = { spaceId: 's1', audienceId: undefined, property: undefined, withLeft: true }
@@ -41,7 +41,7 @@ const entry: fc.Arbitrary<Entry> = fc
 const versionAt = (atMs: number) => ({ atMs, isNative: true, partition: 0, offset: 1 })
 
 function recordOf({ userId, property, spaceId, kind, id, value, atMs }: Entry, offset: number) {
-  const key = encodeSubject({ kind: 'property', userId, spaceId, property })
+  const key = encodeStateKey({ kind: 'property', userId, spaceId, property })
   const version = versionAt(atMs)
   const state = { kind, id, name: 'n', version, since: versionAt(0) }
   return {
@@ -143,13 +143,13 @@ describe('the current states of a unit', () => {
       { offset: 0, key: Buffer.from('x'), value: Buffer.from('y'), timestampMs: 0 },
       {
         offset: 1,
-        key: encodeSubject({ kind: 'deletion', userId: 'u', sourceId: 's1' }),
+        key: encodeStateKey({ kind: 'deletion', userId: 'u', sourceId: 's1' }),
         value: encodeDeletionFloor({ requestedAtMs: 1, requestId: 'r', partition: 0, offset: 0 }),
         timestampMs: 0,
       },
       {
         offset: 2,
-        key: encodeSubject({ kind: 'property', userId: 'u', spaceId: 's1', property: 'p' }),
+        key: encodeStateKey({ kind: 'property', userId: 'u', spaceId: 's1', property: 'p' }),
         value: Buffer.from('{'),
         timestampMs: 0,
       },

@@ -176,8 +176,8 @@ class Worker {
   async #send(_connection: Connection, states: readonly HeldState[]): Promise<void> {
     await new Promise<void>((resolve) => this.#waiting.push(resolve))
     if (this.#isKilled) return new Promise<never>(() => undefined)
-    for (const { subject, state, offset } of states)
-      this.#world.replays.push({ userId: subject.userId, at: offset, isMember: state.value === 'true' })
+    for (const { stateKey, state, offset } of states)
+      this.#world.replays.push({ userId: stateKey.userId, at: offset, isMember: state.value === 'true' })
     return this.#answer(undefined)
   }
 }
@@ -185,7 +185,7 @@ class Worker {
 function heldState([userId, { isMember, at }]: [string, Value]): HeldState {
   const version = { atMs: at, isNative: true, partition: 0, offset: at }
   return {
-    subject: { kind: 'property', userId, spaceId, property: 'vip' },
+    stateKey: { kind: 'property', userId, spaceId, property: 'vip' },
     state: { kind: 'audience', id: 'a', name: 'a', value: String(isMember), version, since: version },
     offset: at,
   }

@@ -28,7 +28,7 @@ const anyMark: fc.Arbitrary<Mark> = fc.oneof(
 )
 
 /** What a mark is about. */
-function subjectOf(mark: Mark): unknown {
+function stateKeyOf(mark: Mark): unknown {
   return { ...mark, standing: undefined, upTo: undefined }
 }
 
@@ -46,7 +46,7 @@ describe('a mark', () => {
   test('has a key that no other kind, destination or space has', () => {
     fc.assert(
       fc.property(anyMark, anyMark, (one, other) => {
-        const isSame = isDeepStrictEqual(subjectOf(one), subjectOf(other))
+        const isSame = isDeepStrictEqual(stateKeyOf(one), stateKeyOf(other))
         expect(encodeMark(one).key.equals(encodeMark(other).key)).toBe(isSame)
       }),
       { numRuns: 1_000 },

@@ -6,7 +6,7 @@ import { decodeRetryState } from '../../../src/retry/retry-state.ts'
 const topics = { memberships: 'sluice.memberships', replays: 'sluice.replays' }
 
 describe('a record of a backfill', () => {
-  const subject = { kind: 'property', userId: 'Zoë', spaceId: 'personas', property: '__proto__' } as const
+  const stateKey = { kind: 'property', userId: 'Zoë', spaceId: 'personas', property: '__proto__' } as const
   const state = {
     kind: 'audience',
     id: 'aud_1',
@@ -16,12 +16,12 @@ describe('a record of a backfill', () => {
     since: { atMs: 7, isNative: false, partition: 2, offset: 5 },
   } as const
   const record = replayOf(
-    { subject, state, offset: 77, timestampMs: 1_234 },
+    { stateKey, state, offset: 77, timestampMs: 1_234 },
     { unit: 3, destinationId: 'crm', topics },
   )
 
   test('is the Identify of its state, for one destination, as one that waits', () => {
-    const { messageId, body } = identifyOf(subject, state)
+    const { messageId, body } = identifyOf(stateKey, state)
     expect(record).toMatchObject({
       topic: 'sluice.replays',
       partition: 3,

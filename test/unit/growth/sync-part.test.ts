@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { encodeSubject, encodeSyncFloor } from '../../../src/audience/state-record.ts'
+import { encodeStateKey, encodeSyncFloor } from '../../../src/audience/state-record.ts'
 import { SyncFloors } from '../../../src/growth/merged-sync-floors.ts'
 import { mayBeSyncPart } from '../../../src/growth/sync-part.ts'
 
@@ -21,7 +21,7 @@ test('an audience is uneven where units have another last sync, or none', () => 
   const take = (unit: number, audienceId: string, atMs: number): void =>
     floors.take(
       unit,
-      encodeSubject({ kind: 'sync', spaceId: 's', audienceId }),
+      encodeStateKey({ kind: 'sync', spaceId: 's', audienceId }),
       encodeSyncFloor({
         version: { atMs, isNative: true, partition: unit, offset: unit },
         syncId: `sync-${atMs}`,

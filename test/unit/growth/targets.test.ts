@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { encodeSubject, type Subject } from '../../../src/audience/state-record.ts'
+import { encodeStateKey, type StateKey } from '../../../src/audience/state-record.ts'
 import type { Change } from '../../../src/growth/layout.ts'
 import { unitOfWaiting, unitsOfState } from '../../../src/growth/targets.ts'
 import { partitionOf } from '../../../src/message/partitioner.ts'
@@ -15,8 +15,8 @@ const change = fc
 const userId = fc.string({ minLength: 1, maxLength: 12 })
 
 /** The units that get a copy, of a record that each unit of before has. */
-function heirs(subject: Subject, grown: Change): number[] {
-  const key = encodeSubject(subject)
+function heirs(stateKey: StateKey, grown: Change): number[] {
+  const key = encodeStateKey(stateKey)
   return Array.from({ length: grown.from.partitions }, (_, unit) => unitsOfState(key, unit, grown))
     .flat()
     .toSorted((a, b) => a - b)
@@ -36,7 +36,7 @@ test('what every unit has of its own, every new unit gets once', () => {
 test('the floor of a deleted user comes to the user’s own unit from where the states of the user are', () => {
   fc.assert(
     fc.property(change, userId, (grown, user) => {
-      const key = encodeSubject({ kind: 'deletion', userId: user, sourceId: 'space' })
+      const key = encodeStateKey({ kind: 'deletion', userId: user, sourceId: 'space' })
       const home = partitionOf(user, grown.from.partitions)
       expect(unitsOfState(key, home, grown)).toContain(partitionOf(user, grown.to.partitions))
     }),
@@ -46,7 +46,7 @@ test('the floor of a deleted user comes to the user’s own unit from where the 
 test('a property goes to the unit of its user, and what nobody can read stays where it is', () => {
   fc.assert(
     fc.property(change, userId, (grown, user) => {
-      const key = encodeSubject({ kind: 'property', userId: user, spaceId: 'space', property: 'p' })
+      const key = encodeStateKey({ kind: 'property', userId: user, spaceId: 'space', property: 'p' })
       expect(unitsOfState(key, 0, grown)).toEqual([partitionOf(user, grown.to.partitions)])
       expect(unitsOfState(Buffer.from('{'), 0, grown)).toEqual([0])
       expect(unitsOfState(null, 0, grown)).toEqual([0])

@@ -61,7 +61,7 @@ export class Owner {
   readonly pipeline: Pipeline
   /** Records that it was given. */
   readonly taken = new Set<string>()
-  /** First records of what it has taken and is at, by `subjectOf`, in their order. */
+  /** First records of what it has taken and is at, by `stateKeyOf`, in their order. */
   readonly fresh = new Map<string, string[]>()
   /** The unit is another's: what is under way comes to its end. */
   isLeaving = false
@@ -93,7 +93,7 @@ export class SimulatedUnit {
   readonly state = new Map<string, number>()
   readonly log: Logged[] = []
   readonly parked: Parked[] = []
-  /** The last value that each customer applied, by `subjectOf`. */
+  /** The last value that each customer applied, by `stateKeyOf`. */
   readonly applied = new Map<string, number>()
   readonly behind = new Set<string>()
   requests: Request[] = []
@@ -187,8 +187,8 @@ export class SimulatedUnit {
     if (isSuperseded) this.seen.add('a superseded one may have been begun')
     else {
       for (const to of this.destinationIds) {
-        const subject = subjectOf(to, user)
-        this.owner.fresh.set(subject, [...(this.owner.fresh.get(subject) ?? []), id])
+        const stateKey = stateKeyOf(to, user)
+        this.owner.fresh.set(stateKey, [...(this.owner.fresh.get(stateKey) ?? []), id])
       }
     }
     this.owner.pipeline.acceptIdentify(record, {
@@ -345,11 +345,11 @@ export class SimulatedUnit {
     const wrong: string[] = []
     for (const user of this.users) {
       for (const to of this.destinationIds) {
-        const subject = subjectOf(to, user)
-        const [applied, present] = [this.applied.get(subject), this.state.get(user)]
-        const isBehind = this.behind.has(subject)
+        const stateKey = stateKeyOf(to, user)
+        const [applied, present] = [this.applied.get(stateKey), this.state.get(user)]
+        const isBehind = this.behind.has(stateKey)
         this.seen.add(isBehind ? 'a destination is behind' : 'a destination is where it should be')
-        if (!isBehind && applied !== present) wrong.push(`${subject}: ${applied}, not ${present}`)
+        if (!isBehind && applied !== present) wrong.push(`${stateKey}: ${applied}, not ${present}`)
       }
     }
     return wrong
@@ -412,7 +412,7 @@ export class SimulatedUnit {
     }
     this.seen.add('a newer one took the place of one that waited')
     // Only one that was just taken, or waits since, takes the place of another.
-    const heir = owner.fresh.get(subjectOf(destinationId, user))?.at(-1) ?? ''
+    const heir = owner.fresh.get(stateKeyOf(destinationId, user))?.at(-1) ?? ''
     const isIts = (one: Late): boolean => one.origin === origin && one.to === destinationId
     this.late = this.late.map((one) => (isIts(one) ? { ...one, origin: heir } : one))
     this.requests = this.requests.map((one) =>
@@ -424,8 +424,8 @@ export class SimulatedUnit {
   #forgetFresh({ fresh }: Owner, { body, destinationId, laneClass }: Delivery): void {
     if (laneClass !== 'fresh') return
     const { origin, user } = sentOf(body)
-    const subject = subjectOf(destinationId, user)
-    fresh.set(subject, fresh.get(subject)?.filter((id) => id !== origin) ?? [])
+    const stateKey = stateKeyOf(destinationId, user)
+    fresh.set(stateKey, fresh.get(stateKey)?.filter((id) => id !== origin) ?? [])
   }
 
   /** It can't be later than now: what one delivery has under way elsewhere happens too. */
@@ -441,7 +441,7 @@ export class SimulatedUnit {
   }
 
   #apply({ to, user, value }: Late): void {
-    this.applied.set(subjectOf(to, user), value)
+    this.applied.set(stateKeyOf(to, user), value)
   }
 
   #newOwner(): Owner {
@@ -461,7 +461,7 @@ export class SimulatedUnit {
           const isBusy = this.requests.some(
             (one) => one.owner === owner && one.to === to && one.user === sent.user,
           )
-          if (isBusy) this.#faults.push(`two under way: ${subjectOf(to, sent.user)}`)
+          if (isBusy) this.#faults.push(`two under way: ${stateKeyOf(to, sent.user)}`)
           this.requests.push({ ...sent, owner, to, exchange, isSpent: false })
         },
         async close() {},
@@ -511,7 +511,7 @@ export class SimulatedUnit {
           this.questions.push({ owner, waiting, asked: this.#judge(waiting), answer })
         }),
       needsBackfill: (to, spaceId) => {
-        if (!owner.isDead) this.behind.add(subjectOf(to, spaceId.replace('space-', '')))
+        if (!owner.isDead) this.behind.add(stateKeyOf(to, spaceId.replace('space-', '')))
       },
       now: () => this.#nowMs,
     })
@@ -534,7 +534,7 @@ export class SimulatedUnit {
   }
 }
 
-function subjectOf(to: string, user: string): string {
+function stateKeyOf(to: string, user: string): string {
   return `${to} ${user}`
 }
 
