@@ -114,7 +114,9 @@ function versionFor(
   )
 }
 
-/** Sends a request. Cuts a connection that closes or gives no answer in time: all its requests are rejected. */
+/**
+ * Sends a request. Cuts a connection that closes or gives no answer in time: all its requests are rejected.
+ */
 async function send<T>(broker: WireBroker, protocol: Protocol<T>, mostMs: number | undefined): Promise<T> {
   const connection = await broker.connectionPool.getConnectionByRequest(protocol)
   const sent = connection.send(protocol)

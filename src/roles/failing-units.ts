@@ -50,8 +50,8 @@ export class FailingUnits {
   }
 
   /**
-   * Returns why all units of this worker are stopped. Empty while one of them is not, and while the worker has
-   * none.
+   * Returns why all units of this worker are stopped. Empty while one of them is not, and while the worker
+   * has none.
    */
   get stoppedBy(): string {
     const reasons = this.#owned.map((unit) => [...(this.#failing.get(unit)?.values() ?? [])])

@@ -148,7 +148,7 @@ export async function startMember(options: WorkerOptions): Promise<Member> {
     tiers: tiers.map(({ topic }) => topic),
     laidOut,
     collect: () => showMember(metrics, shown),
-    notReady: () => workerObstacles(consumer, stalls, base.standing),
+    notReady: () => workerObstacles(consumer, stalls, base.failingUnits),
   }
 }
 

@@ -1,31 +1,31 @@
 import { beforeEach, expect, test } from 'vitest'
 import { topicNames } from '../../../src/kafka/topics.ts'
 import { workerObstacles } from '../../../src/roles/readiness.ts'
-import { StandingUnits } from '../../../src/roles/standing-units.ts'
+import { FailingUnits } from '../../../src/roles/failing-units.ts'
 
 const topics = topicNames({ prefix: '', generation: 1 })
 const log = { info: () => undefined, warn: () => undefined }
 
-let standing: StandingUnits
+let failingUnits: FailingUnits
 
 beforeEach(() => {
-  standing = new StandingUnits({ log, topics, tiers: [] }, () => ({
+  failingUnits = new FailingUnits({ log, topics, tiers: [] }, () => ({
     pipeline: undefined,
     consumer: undefined,
   }))
 })
 
 function change(topic: string, partition: number, isFailing: boolean): void {
-  standing.changed({ topic, partition, reason: `${topic}/${partition} has no leader` }, isFailing)
+  failingUnits.changed({ topic, partition, reason: `${topic}/${partition} has no leader` }, isFailing)
 }
 
 function obstacles(stalledBy = ''): readonly string[] {
-  const member = { preparing: [], isResting: false, isJoined: true, obstacles: [] }
-  return workerObstacles(member, { isStopping: false, stalledBy, unreachableBy: '' }, standing)
+  const member = { preparing: [], isWaitingForPredecessor: false, isJoined: true, obstacles: [] }
+  return workerObstacles(member, { isStopping: false, stalledBy, unreachableBy: '' }, failingUnits)
 }
 
 test('a worker whose units all stand still is not ready, and says why', () => {
-  standing.assigned([1, 4])
+  failingUnits.assigned([1, 4])
   change('retry.1m', 1, true)
   change('retry.1h', 1, true)
   expect(obstacles()).toEqual([])
@@ -41,16 +41,16 @@ test('units of others, and topics that stop no unit, are no reason', () => {
   change('retry.1m', 1, true)
   change('backfills', 0, true)
   expect(obstacles()).toEqual([])
-  standing.assigned([0])
+  failingUnits.assigned([0])
   expect(obstacles()).toEqual([])
-  standing.assigned([1])
+  failingUnits.assigned([1])
   expect(obstacles()).toHaveLength(1)
-  standing.assigned([0, 1])
+  failingUnits.assigned([0, 1])
   expect(obstacles()).toEqual([])
 })
 
 test('while Kafka takes nothing at all, that is the one reason', () => {
-  standing.assigned([1])
+  failingUnits.assigned([1])
   change('retry.1m', 1, true)
   expect(obstacles('no broker answers')).toEqual(['Kafka does not take what is produced: no broker answers'])
 })
