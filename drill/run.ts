@@ -306,9 +306,7 @@ async function gather({
     happened,
     backwardCommits: sampling.backwardCommits,
     mishaps,
-    ownFaults: logs
-      .filter(({ msg }) => /a fault of Sluice|this is a bug/.test(msg))
-      .map((line) => JSON.stringify(line)),
+    ownFaults: logs.filter(({ msg }) => /a fault of Sluice/.test(msg)).map((line) => JSON.stringify(line)),
     lagLeft,
   }
 }

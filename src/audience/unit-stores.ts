@@ -48,7 +48,7 @@ type Meta = {
 const format = 1
 /** The most that this machine's clock may have been set back since the store was written, in milliseconds. */
 const mostAheadMs = 5 * 60_000
-const madeAnew = 'its log was cut or made anew'
+const madeAnew = 'its log was truncated or recreated'
 
 /** Opens the stores of units, and holds each one until its unit takes it over. */
 export class UnitStores {
@@ -143,7 +143,7 @@ export class UnitStores {
     if (meta.position > end || meta.position < start) return madeAnew
     const ageMs = ports.now() - meta.atMs
     if (ageMs > trustedForMs) return 'it is too old'
-    if (ageMs < -mostAheadMs) return 'it is of a time to come'
+    if (ageMs < -mostAheadMs) return 'its checkpoint is in the future'
     // The first records of a log may be compacted away. Then the log is read once more, without need.
     const firstMs = await ports.firstStateMs(unit)
     return firstMs !== undefined && firstMs > meta.atMs ? madeAnew : undefined

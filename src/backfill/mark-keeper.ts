@@ -109,7 +109,7 @@ export class MarkKeeper {
     const telling = this.#options.write(encodeMark(mark)).then((result) => {
       this.#telling.delete(telling)
       if (result === 'refused')
-        throw new Error('the topic backfills does not even accept a small record: see its max.message.bytes')
+        throw new Error('the topic backfills does not accept even a small record: see its max.message.bytes')
       this.#marks.take(mark, result.offset)
       return result.offset
     })

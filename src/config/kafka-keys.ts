@@ -71,7 +71,7 @@ export const kafkaKeys = {
     values: ['earliest', 'stop'],
     default: 'earliest',
     description:
-      'What a worker does when the log of a partition is not the one that it has read: the topic was made again or restored, or its leader was elected without ' +
+      'What a worker does when the log of a partition is not the one that it has read: the topic was recreated or restored, or its leader was elected without ' +
       'all records. `earliest`: it reads on from where the logs part, or from the beginning where that is not known. Messages that are delivered twice have ' +
       'the same messageId. `stop`: it stops reading and is not ready. Set the offsets of the group, and restart it.',
   }),

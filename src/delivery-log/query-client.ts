@@ -57,7 +57,7 @@ async function post(
   } catch (cause) {
     const why = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause
     const reason = why instanceof Error ? why.message : String(why)
-    throw new QueryFailedError(`The index at ${url.origin} can not be asked: ${reason}.`, { cause })
+    throw new QueryFailedError(`The index at ${url.origin} can not be queried: ${reason}.`, { cause })
   }
 }
 

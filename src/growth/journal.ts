@@ -105,7 +105,7 @@ export function faultOf(growth: Growth | undefined, configured: Layout): string 
  * layout they have.
  */
 export function underWay({ state, from, to }: Growth): string {
-  const again = `run \`sluice topics grow ${to.partitions}\` again until it ends, it goes on where it was`
+  const again = `run \`sluice topics grow ${to.partitions}\` again until it ends: it continues where it stopped`
   const back =
     state === 'copying' ? `, or \`sluice topics grow --abandon\` to stay at ${from.partitions}` : ''
   return `This installation is being grown from ${from.partitions} to ${to.partitions} partitions: ${again}${back}.`

@@ -74,5 +74,5 @@ const idsFrom = 10
  */
 export function versionCaution(known: KnownVersions): string | undefined {
   if ((known.get(3)?.highest ?? 0) >= idsFrom) return undefined
-  return 'this Kafka reports no topic ids: a topic that is deleted and made again under its name is noticed by its offsets alone, so stop the workers before you do that'
+  return 'this Kafka reports no topic ids: a topic that is deleted and recreated under its name is noticed by its offsets alone, so stop the workers before you do that'
 }

@@ -177,7 +177,7 @@ class BrokersView implements ClusterView {
     this.#hasFailed = true
     this.#options.log.warn(
       { err: error },
-      'no broker answers which broker leads which partition: going on with the last known leaders, and asking again',
+      'no broker reports the leaders of partitions: using the last known ones, trying again',
     )
   }
 
@@ -199,7 +199,7 @@ class BrokersView implements ClusterView {
       if (partitions <= expected || this.#grown.get(topic) === partitions) continue
       this.#grown.set(topic, partitions)
       const message =
-        'a topic has more partitions than topics.partitions: what producers write to those beyond is NOT read, until the setting and all other topics have as many'
+        'a topic has more partitions than topics.partitions: records in the partitions beyond are NOT read until topics.partitions and all other topics have as many'
       log.error({ topic, partitions, expected }, message)
     }
   }

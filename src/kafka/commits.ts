@@ -183,6 +183,6 @@ const ofPartition: ReadonlySet<number> = new Set([
 ])
 
 const commitRefused =
-  'the broker refuses the commits of this partition, which will be delivered again by its next owner'
+  'the broker refuses the commits of this partition: its next owner will deliver again what was settled since the last commit'
 const metadataTooLarge =
-  'the broker takes shorter commits only: what is settled above a record that is not will be delivered again after a restart; raise its offset.metadata.max.bytes to 4096'
+  'the broker accepts only shorter commits: after a restart, what was settled ahead of an unsettled record is delivered again; raise its offset.metadata.max.bytes to 4096'

@@ -275,7 +275,7 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
   sayDamaged(nextOffset: number): void {
     const { topic, partition, position: from } = this
     const message =
-      'a batch is damaged at the broker: its records are handed on as one that can not be read; check the disk of the broker, and its replicas'
+      'a batch is damaged at the broker: its records count as one that can not be read; check the disk of the broker, and the replicas'
     this.#owner.log.error({ topic, partition, from, to: nextOffset }, message)
   }
 

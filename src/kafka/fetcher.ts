@@ -63,7 +63,7 @@ export function logLostRecords(
 export function logOtherLog(log: Pick<FetcherLog, 'error'>, fields: object): void {
   log.error(
     fields,
-    'the log of a partition is not the one that was read before: its topic was made anew or restored, or records were lost with a broker; kafka.onTruncation says what is done',
+    'the log of a partition is not the one that was read before: its topic was recreated or restored, or a broker lost records; kafka.onTruncation decides what follows',
   )
 }
 

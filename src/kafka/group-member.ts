@@ -103,7 +103,7 @@ export class GroupMember implements GroupConsumer {
         this.#applyPauses()
       },
       onFailed: () => onCommitFailed?.(),
-      onTrouble: (error) => log.warn({ err: error }, 'a request to Kafka failed, trying again'),
+      onTrouble: (error) => log.warn({ err: error }, 'committing offsets failed, trying again'),
     })
   }
 
@@ -190,7 +190,9 @@ export class GroupMember implements GroupConsumer {
     const stopped = this.#owned.all.filter(({ isStopped }) => isStopped)
     return [
       ...(foreign.length > 0
-        ? [`others with ${foreign.join(', ')} are in the consumer group ${this.#options.groupId}`]
+        ? [
+            `members that read other topics (${foreign.join(', ')}) are in the consumer group ${this.#options.groupId}`,
+          ]
         : []),
       ...stopped.flatMap(({ trouble }) => (trouble === undefined ? [] : [trouble])),
     ]

@@ -144,4 +144,4 @@ export class GroupWatch {
 const stable = 'Stable'
 
 const foreignSubscription =
-  'workers of another installation are in this consumer group: give each installation a kafka.groupId of its own, or partitions of both are begun late after each change of the other'
+  'workers of another installation are in this consumer group: give each installation its own kafka.groupId; until then each change of one delays the partitions of the other'

@@ -142,7 +142,7 @@ export class Handover {
       try {
         await this.#beginNow(due)
       } catch (error) {
-        log.warn({ err: error }, 'a request to Kafka failed, trying again')
+        log.warn({ err: error, unit }, 'taking over the partitions of a unit failed, trying again')
         pauseMs = longestPauseMs
       }
       if (due.some(({ isWaiting }) => isWaiting)) await delay(pauseMs)
@@ -258,7 +258,7 @@ export class Handover {
       const { topic, id } = partition
       this.#options.log.warn(
         { topic, partition: id, trouble },
-        'a partition can not be begun now, trying again',
+        'a partition can not be read yet, trying again',
       )
     }
     partition.cannotBegin(trouble)

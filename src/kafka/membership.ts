@@ -185,7 +185,7 @@ export class Membership {
       try {
         this.#state = 'joining'
         this.#joinAgain = Promise.withResolvers<void>()
-        if (this.#identity !== undefined) this.#options.log.info({}, 'joining the group again')
+        if (this.#identity !== undefined) this.#options.log.info({}, 'rejoining the group')
         await this.#join()
         failures = 0
         // The connection isn't needed until the next join.

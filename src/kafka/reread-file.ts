@@ -42,7 +42,7 @@ export class RereadFile {
     } catch (cause) {
       const problem = `${setting}: ${path} can not be used (${reasonOf(cause)})`
       if (this.#good === undefined) throw new LoginError(problem, { cause })
-      if (!this.#isKept) onKept(`${problem}: what it held before stays in force`)
+      if (!this.#isKept) onKept(`${problem}: the content read before stays in force`)
       this.#isKept = true
       return this.#good
     }

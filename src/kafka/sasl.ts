@@ -116,7 +116,7 @@ function sharedTokens(key: readonly unknown[], ask: () => Promise<Token>, onKept
   if (existing !== undefined) return existing
   const tokens = new Tokens({
     ask,
-    onKept: (reason) => onKept(`${reason}; the token before stays in use until it ends`),
+    onKept: (reason) => onKept(`${reason}; the previous token stays in use until it expires`),
     now: Date.now,
   })
   shared.set(name, tokens)

@@ -82,7 +82,7 @@ class TlsContext {
       // This happens while a new certificate is there already, and its key isn't yet.
       const problem = `kafka.certFile (SLUICE_KAFKA_CERT_FILE) and kafka.keyFile (SLUICE_KAFKA_KEY_FILE) do not belong together (${cause instanceof Error ? cause.message : String(cause)})`
       if (this.#made === undefined) throw new LoginError(problem, { cause })
-      this.#onKept(`${problem}: those before stay in force`)
+      this.#onKept(`${problem}: the files read before stay in force`)
       return this.#made.context
     }
   }

@@ -145,6 +145,6 @@ const noTags = Buffer.from([0])
 
 /** Removes the header of an answer, which here has only tagged fields. No broker sends any. */
 function behindTags(bytes: Buffer): Buffer {
-  if (bytes[0] !== 0) throw new Error('the header of an answer has fields that nobody knows')
+  if (bytes[0] !== 0) throw new Error('the header of an answer has unknown fields')
   return bytes.subarray(1)
 }

@@ -12,7 +12,7 @@ export function internalFault(error: unknown): InternalFault {
   return {
     ok: false,
     reason: 'internal_error',
-    detail: `a fault of Sluice, please report it with the record: ${name} ${place}`,
+    detail: `a fault of Sluice: please report it with the record: ${name} ${place}`,
   }
 }
 

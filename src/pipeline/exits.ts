@@ -146,7 +146,7 @@ export class Exits {
       if (await this.#isTaken(form)) return
     }
     // To go on would lose the record. The check of the topics at the next start reports what is wrong.
-    throw new Error(`${letter.topic} does not even accept a small record: see its max.message.bytes`)
+    throw new Error(`${letter.topic} does not accept even a small record: see its max.message.bytes`)
   }
 
   async #isTaken(record: OutboundRecord): Promise<boolean> {

@@ -62,7 +62,7 @@ function deeds(desk: ReplayDesk, log: Log): Pick<AdminCalls, Deeds> {
   function wish(state: 'run' | 'stop') {
     return ({ params, token }: AdminRequest): Promise<AdminAnswer> => {
       const { replay = '' } = params
-      log.info({ replay, by: token.name, state }, 'a replay is to be stopped, or to go on')
+      log.info({ replay, by: token.name, state }, 'a replay was asked to stop or to resume')
       return asked(log, desk.wish(replay, state, token.name), (job) =>
         job.ok ? done(jobData(job.value)) : refused(job),
       )
@@ -78,7 +78,7 @@ function deeds(desk: ReplayDesk, log: Log): Pick<AdminCalls, Deeds> {
       const { selection, perSecond = defaultPerSecond } = orderOf(body)
       return counts.counted(selection, async (preview) => {
         if (preview.isComplete && preview.tally.records === 0) return problem('conflict', nothingMatches)
-        log.info({ by: token.name, perSecond, ...selectionData(preview.selection) }, 'a replay is asked for')
+        log.info({ by: token.name, perSecond, ...selectionData(preview.selection) }, 'a replay was requested')
         const created = desk.create(preview, { perSecond, by: token.name })
         return asked(
           log,
@@ -126,7 +126,7 @@ const nothingMatches = 'Nothing matches: ask for a preview, which says what is l
 const unavailable = 'Kafka does not answer, or not in time: try again; the log of sluice admin says why.'
 
 const mayBeCreated =
-  'Kafka did not answer in time, and may have the replay all the same: list the replays before you ask for it again.'
+  'Kafka did not answer in time, and may have stored the replay: list the replays before you ask again.'
 
 /**
  * Answers with what comes of `work`. The desk rejects where Kafka doesn't answer; an error of the language is

@@ -34,7 +34,7 @@ export async function openTokens(
       if (next !== said)
         log.error(
           { file: path, problem: next },
-          'the file of tokens can not be used: those before stay in force',
+          'the token file can not be used: the tokens read before stay in force',
         )
       said = next
       return
@@ -43,8 +43,8 @@ export async function openTokens(
     if (next.version === version) return
     tokens = next.tokens
     version = next.version
-    if (tokens.length > 0) log.info({ file: path, tokens: tokens.length }, 'the file of tokens has changed')
-    else log.error({ file: path }, 'the file of tokens has no token any more: nobody is let in')
+    if (tokens.length > 0) log.info({ file: path, tokens: tokens.length }, 'the token file has changed')
+    else log.error({ file: path }, 'the token file has no tokens: every request is refused')
   }
 
   const timer = setInterval(() => void look(), lookEveryMs)

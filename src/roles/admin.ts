@@ -88,7 +88,7 @@ export async function startAdminPart({
     requestTimeoutMs: config.admin.requestTimeoutMs,
     onAnswered(call, status, by) {
       metrics.requests.inc({ call, status: String(status) })
-      if (status === 403) log.warn({ call, by }, 'a token has too few rights for what it was used for')
+      if (status === 403) log.warn({ call, by }, 'a request was refused: its token lacks the right')
     },
     onFault(error) {
       metrics.faults.inc()

@@ -74,7 +74,7 @@ export function openBackfillMarks({
         if (!stopping.signal.aborted)
           log.warn(
             { err: error },
-            'the topic of backfills can not be read: it is unknown which destinations need a backfill',
+            'the topic backfills can not be read: it is unknown which destinations need a backfill',
           )
       })
       await delay(marksReadEveryMs, undefined, { signal: stopping.signal }).catch(() => undefined)

@@ -36,8 +36,8 @@ export class FailingUnits {
 
   readonly changed = ({ topic, partition, reason }: FailingPartition, isFailing: boolean): void => {
     const { log, topics: names } = this.#options
-    if (isFailing) log.warn({ topic, partition, reason }, 'a partition does not take what is written to it')
-    else log.info({ topic, partition }, 'the partition takes what is written to it again')
+    if (isFailing) log.warn({ topic, partition, reason }, 'Kafka does not accept records for this partition')
+    else log.info({ topic, partition }, 'Kafka accepts records for this partition again')
     // Only retry topics and dead letters stop a unit: without them the outcome of a delivery can't be
     // written.
     if (topic !== names.deadLetters && !topic.startsWith(names.retryPrefix)) return

@@ -87,7 +87,7 @@ export async function refuseImpossible(kafka: Kafka, config: Config, growth: Gro
   const foreign = await askKafka(config, existingOf(kafka, copies))
   if (foreign.length > 0)
     throw new StartError(
-      `These topics are there already, and no growth that is known has made them: ${foreign.join(', ')}. See what they are, and delete them.`,
+      `These topics are there already, and no growth that is known has made them: ${foreign.join(', ')}. Find out what made them, and delete them.`,
     )
   const { partitions } = growth.to
   const refusals: readonly Refusal[] = [

@@ -108,7 +108,7 @@ export class KeptIndex {
       this.#pauseMs = Math.min(2 * pauseMs, longestPauseMs)
       log.warn(
         { reason: this.#trouble, againMs: pauseMs },
-        'the index of the delivery log can not be written: it is tried again, and the topic keeps the log meanwhile',
+        'the index of the delivery log can not be written: trying again; the topic keeps the records meanwhile',
       )
       await delay(pauseMs, undefined, { signal }).catch(() => undefined)
       if (signal.aborted) return

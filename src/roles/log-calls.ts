@@ -70,8 +70,8 @@ export function logCalls(options: LogCallsOptions): { readonly calls: LogCalls; 
 
 const badRequest = (detail: string): Promise<AdminAnswer> => Promise.resolve(problem('bad_request', detail))
 const unknownMessage =
-  'The log has nothing of this message: it is not there yet, too old, or one of many successes that others stand for.'
-const badCursor = 'cursor: it is of no page of this log. Give one that an answer had, or none.'
+  'The log has nothing of this message: it is not written yet, too old, or a success that was sampled out.'
+const badCursor = 'cursor: this log gave no such cursor. Pass one from an answer, or none.'
 const busy = `${questionsAtOnce} questions to the delivery log are under way: try again when one of them is done, or ask for less time.`
 
 /** Asks the index, a few questions at a time. */
@@ -94,7 +94,7 @@ class LogDesk {
       if (error instanceof BadCursorError) return problem('bad_request', badCursor)
       // The server answers this as an internal error, and logs it.
       if (isQueryFault(error)) throw error
-      this.#options.log.warn({ err: error }, 'the delivery log can not be asked')
+      this.#options.log.warn({ err: error }, 'the delivery log can not be queried')
       return problem('log_unavailable', error instanceof Error ? error.message : String(error))
     } finally {
       this.#underWay--

@@ -33,7 +33,7 @@ export async function findMessage(
     const lines = isJson
       ? []
       : [
-          `The log has nothing of the message ${plain(messageId)}: it is not there yet, too old, or one of many successes that others stand for.`,
+          `The log has nothing of the message ${plain(messageId)}: it is not written yet, too old, or a success that was sampled out.`,
         ]
     return { lines, isFound: false }
   }

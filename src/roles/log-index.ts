@@ -122,7 +122,8 @@ function readInto(indexing: Indexing, { config, kafka, log }: LogIndexOptions): 
   return tail
 }
 
-const otherLog = 'the topic attempts was made again or cut: what it has now is indexed beside what it had'
+const otherLog =
+  'the topic attempts was recreated or truncated: its present records are indexed beside the earlier ones'
 
 async function startFiles(
   config: Config,

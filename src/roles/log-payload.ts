@@ -32,7 +32,7 @@ export async function readPayload(value: Buffer | null, options: PayloadOptions)
   const payload = plain.toString('utf8')
   const found = messageIdIn(payload)
   if (found === undefined || found === messageId) return { payload, note: undefined }
-  return unread('another message is in its place: the topic was made again, or its partition cut')
+  return unread('another message is in its place: the topic was recreated, or its partition truncated')
 }
 
 function unread(note: string): ReadPayload {

@@ -52,8 +52,7 @@ export async function searchLog(
       return { lines: [...rows, ...more], isFound: records.length > 0 }
     }
     const more = next === undefined ? [] : [`More with --cursor ${next}`]
-    const lines =
-      records.length === 0 ? ['The log has nothing of the kind.'] : [recordHeading, ...rows, ...more]
+    const lines = records.length === 0 ? ['The log has no such entries.'] : [recordHeading, ...rows, ...more]
     return { lines, isFound: records.length > 0 }
   })
 }
@@ -64,7 +63,7 @@ export async function logStats(config: Config, flags: SearchFlags, isJson: boole
   return withQuery(config, async (query) => {
     const all = minutesOf(await query.counts(filter), await query.percentiles(filter))
     if (isJson) return { lines: all.map((minute) => JSON.stringify(minute)), isFound: all.length > 0 }
-    if (all.length === 0) return { lines: ['The log has nothing of the kind.'], isFound: false }
+    if (all.length === 0) return { lines: ['The log has no such entries.'], isFound: false }
     return { lines: [statsHeading, ...all.map(statsLine)], isFound: true }
   })
 }
@@ -84,7 +83,7 @@ export async function withQuery<T>(config: Config, ask: (query: LogQuery) => Pro
     return await ask(query)
   } catch (cause) {
     if (cause instanceof BadCursorError)
-      throw new StartError('--cursor: it is of no page of this log.', { cause })
+      throw new StartError('--cursor: this log gave no such cursor.', { cause })
     if (cause instanceof QueryTooLongError) throw new StartError(`${cause.message}.`, { cause })
     if (cause instanceof Error && cause.name === 'QueryFailedError') {
       const settings =

@@ -86,7 +86,7 @@ export function openNotices(options: NoticesOptions): Notices {
     read: (from) => reader.read({ topic: topics.notices, partition: 0, from, stallTimeoutMs }),
     async write(record) {
       const result = await produce({ ...record, topic: topics.notices, partition: 0, headers: {} })
-      if (result === 'refused') throw new Error(`${topics.notices} takes not even a small record`)
+      if (result === 'refused') throw new Error(`${topics.notices} does not accept even a small record`)
     },
     async send({ key, text }) {
       const headers = { 'source-id': sourceId }

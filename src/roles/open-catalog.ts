@@ -35,7 +35,7 @@ export async function openCatalog(options: OpenCatalogOptions): Promise<CatalogF
     },
     onRefused(faults) {
       metrics.catalogRefused.set(1)
-      log.error({ faults }, 'the catalog file has faults: the version before it stays in force')
+      log.error({ faults }, 'the catalog file has faults: the previous version stays in force')
     },
   })
   showCatalog(metrics, file.current())

@@ -34,7 +34,7 @@ export function workerObstacles(
   else if (!member.isJoined) reasons.push('not joined to the consumer group')
   reasons.push(...member.obstacles)
   const unwritable = state.stalledBy === '' ? stoppedBy : state.stalledBy
-  if (unwritable !== '') reasons.push(`Kafka does not take what is produced: ${unwritable}`)
+  if (unwritable !== '') reasons.push(`Kafka does not accept writes: ${unwritable}`)
   if (state.unreachableBy !== '') reasons.push(`the proxy can not be used: ${state.unreachableBy}`)
   return reasons
 }
@@ -46,7 +46,7 @@ export function workerObstacles(
 export function gatewayObstacles(isStopping: boolean, unavailable: string | undefined): readonly string[] {
   const reasons: string[] = []
   if (isStopping) reasons.push('stopping')
-  if (unavailable !== undefined) reasons.push(`Kafka does not take messages: ${unavailable}`)
+  if (unavailable !== undefined) reasons.push(`Kafka does not accept messages: ${unavailable}`)
   return reasons
 }
 

@@ -98,7 +98,7 @@ export async function openReplayDesk({
   return new Desk({ config, kafka, catalog, reading, jobs, stops: [reader, writer] })
 }
 
-const advice = () => 'Nothing was changed, or look with `sluice replay list` whether it was.'
+const advice = () => 'See with `sluice replay list` whether it was changed all the same.'
 
 type Deed = Pick<AuditEntry, 'action' | 'by' | 'detail' | 'records'> & { readonly job: string }
 

@@ -47,7 +47,8 @@ export async function openReplays({
           producer.produce({ ...record, topic: topics.replayJobs, partition: 0, headers: {} }),
         ),
       )
-      if (results.includes('refused')) throw new Error(`${topics.replayJobs} takes not even a small record`)
+      if (results.includes('refused'))
+        throw new Error(`${topics.replayJobs} does not accept even a small record`)
     },
   })
   const runner = new ReplayRunner({

@@ -52,7 +52,7 @@ export async function sendMessages(
     const results = await inTime(
       sent,
       takeTimeoutMs,
-      () => `Kafka took nothing in ${takeTimeoutMs} ms: does ${events} exist? (sluice topics apply)`,
+      () => `Kafka accepted nothing in ${takeTimeoutMs} ms: does ${events} exist? (sluice topics apply)`,
     )
     if (results.includes('refused')) throw new StartError('A message is too large for the topic.')
     return messages.map(({ messageId }) => `sent ${messageId}`)
@@ -68,7 +68,7 @@ function readMessage(line: string, where: string): { key: string; text: string; 
     value = JSON.parse(line)
   } catch (error) {
     throw new StartError(
-      `${where}this is not JSON: ${error instanceof Error ? error.message : String(error)}`,
+      `${where}the message is not JSON: ${error instanceof Error ? error.message : String(error)}`,
     )
   }
   const validated = validate(value)

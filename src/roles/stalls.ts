@@ -44,7 +44,7 @@ export class Stalls implements WorkerState {
     this.#isSilent = isSilent
     this.#report()
     if (isSilent) this.#log.warn(outOfTouch)
-    else this.#log.info('the consumer group is heard of again')
+    else this.#log.info('the group coordinator answers again')
   }
 
   #report(): void {
@@ -53,4 +53,4 @@ export class Stalls implements WorkerState {
 }
 
 const outOfTouch =
-  'nothing was heard of the consumer group for a session: nothing is begun until it is, since others may have the partitions of this worker'
+  'the group coordinator has not answered for a session: this worker starts nothing until it does, since others may own its partitions'

@@ -100,7 +100,7 @@ async function askAgain(work: () => Promise<string[]>): Promise<string[]> {
     return await work()
   } catch (cause) {
     if (!(cause instanceof Error) || cause instanceof StartError) throw cause
-    throw new StartError(`${cause.message}. Run the command again: it goes on where it was.`, { cause })
+    throw new StartError(`${cause.message}. Run the command again: it continues where it stopped.`, { cause })
   }
 }
 
@@ -177,7 +177,7 @@ function done({ from, to }: Growth): string[] {
   return [
     `grown      from ${from.partitions} to ${to.partitions} partitions`,
     `next       ${settingsOf(to)} for workers, gateways and commands, and start the workers`,
-    'then       `sluice topics grow --clean` removes the topics of before; until then they stay, and take their room',
+    'then       `sluice topics grow --clean` removes the topics of the previous layout; until then they take disk space',
   ]
 }
 

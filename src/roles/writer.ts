@@ -36,7 +36,9 @@ export async function openWriter(
       kafka: await openKafka(config, log, role),
       maxRecordBytes: maxRetryRecordBytes(config.message.maxBytes),
       onFailing: whileAnyFails((isFailing, reason) =>
-        say(isFailing ? `Kafka does not take the records yet: ${reason}` : 'Kafka takes the records again'),
+        say(
+          isFailing ? `Kafka does not accept the records yet: ${reason}` : 'Kafka accepts the records again',
+        ),
       ),
     }),
   )
@@ -46,7 +48,7 @@ export async function openWriter(
       const results = await inTime(
         Promise.all(records.map((record) => producer.produce(record))),
         takeTimeoutMs,
-        () => `Kafka took nothing in ${takeTimeoutMs / 1000} s (topic ${topic}). ${advice()}`,
+        () => `Kafka accepted nothing in ${takeTimeoutMs / 1000} s (topic ${topic}). ${advice()}`,
       )
       if (results.includes('refused')) {
         throw new StartError(

@@ -41,7 +41,7 @@ export function createFirstSyncObserver({
       )
     },
     failed(error) {
-      log.warn({ err: error }, 'first syncs of destinations that were connected later fail, trying again')
+      log.warn({ err: error }, 'first syncs fail, trying again')
     },
   }
 }

@@ -74,7 +74,7 @@ export function createGatewayObserver({
     },
     failed(error) {
       metrics.faults.inc()
-      log.error({ err: error }, 'a request failed: this is a bug')
+      log.error({ err: error }, 'a request failed by a fault of Sluice: please report it')
     },
   }
 }

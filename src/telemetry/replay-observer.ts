@@ -29,13 +29,17 @@ export function createReplayObserver({
     ended({ order }, how, { records, leftOut }) {
       const line = { replay: order.id, sent: records, leftOut }
       if (how === 'over') log.info(line, 'the replay is done')
-      else log.info(line, 'the replay is stopped, or goes on elsewhere: `sluice replay show` tells')
+      else
+        log.info(
+          line,
+          'this worker no longer runs the replay: it was stopped, or another worker continues it; see `sluice replay show`',
+        )
     },
     failed(id, error) {
       metrics.replayFailures.inc()
       log.warn(
         { err: error, ...(id !== undefined && { replay: id }) },
-        'replays do not go on, since Kafka does not answer: it is tried again',
+        'replays wait, since Kafka does not answer: trying again',
       )
     },
   }

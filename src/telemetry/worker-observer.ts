@@ -142,7 +142,7 @@ export function createObserver({
     },
     failed(error: unknown) {
       metrics.faults.inc()
-      log.error({ err: error }, 'a fault of Sluice, please report it')
+      log.error({ err: error }, 'a fault of Sluice: please report it')
     },
     flush() {
       attemptLog.flush()

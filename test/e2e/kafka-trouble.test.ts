@@ -140,7 +140,7 @@ describe.each([
       },
       { timeoutMs: 10_000 },
     )
-    expect(text).toMatch(/Kafka does not take what is produced|not joined/)
+    expect(text).toMatch(/Kafka does not accept writes|not joined/)
   })
 
   test.concurrent('a worker tries nothing', async () => {

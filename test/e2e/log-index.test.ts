@@ -140,7 +140,7 @@ test.each(['log serve', 'up'])(
     const ids = newIds(20)
     await scene.send('shop', ids)
     await until('it says so', () =>
-      index.log.some(({ msg }) => msg.includes('can not be written: it is tried again')),
+      index.log.some(({ msg }) => msg.includes('can not be written: trying again')),
     )
     const later = newIds(20)
     await scene.send('shop', later)

@@ -151,10 +151,10 @@ describe('the probes', () => {
     const requests = async () => (await receiver.count('/slow')).requests
     await until('all are in flight', async () => (await requests()) === count)
     await former.kill()
-    const rejoins = linesOf(first, 'joining the group again').length
+    const rejoins = linesOf(first, 'rejoining the group').length
     const next = await startSluice(own.variables, { isUnready: true })
     onTestFinished(() => next.kill())
-    await until('it joins again', () => linesOf(first, 'joining the group again').length > rejoins)
+    await until('it joins again', () => linesOf(first, 'rejoining the group').length > rejoins)
     await until('what it has delivered meanwhile is committed', async () => {
       const attempts = linesOf(first, 'attempt').length
       return attempts > 0 && (await own.lag()) === count - attempts

@@ -78,7 +78,7 @@ async function failing({ workers }: Pick<Scene, 'workers'>): Promise<number> {
   return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0)
 }
 
-const aboutWrites = 'a partition does not take what is written to it'
+const aboutWrites = 'Kafka does not accept records for this partition'
 
 function said({ workers }: Scene, place: { topic: string; partition: number }): number {
   return workers.flatMap((worker) => troubleOf(worker, { ...place, msg: aboutWrites })).length

@@ -204,7 +204,7 @@ describe('between a worker and Kafka', () => {
         ),
         faultHolds(holdsMs),
       ])
-      expect(text).toMatch(/Kafka does not take what is produced|not joined/)
+      expect(text).toMatch(/Kafka does not accept writes|not joined/)
       expect(begun.worker.isRunning).toBe(true)
       await proxy.heal()
       await expectAll(begun)

@@ -148,14 +148,14 @@ class Inserting implements Indexing {
         if (this.#trouble === undefined)
           log.warn(
             { reason },
-            'the delivery log can not be inserted: it is tried again, and the topic keeps it meanwhile',
+            'ClickHouse does not accept the delivery log: trying again; the topic keeps the records meanwhile',
           )
         this.#trouble = reason
         await delay(pauseMs, undefined, { signal }).catch(() => undefined)
         if (signal.aborted) return
       }
     }
-    if (this.#trouble !== undefined) log.info({}, 'the delivery log is inserted again')
+    if (this.#trouble !== undefined) log.info({}, 'ClickHouse accepts the delivery log again')
     this.#trouble = undefined
     this.#heldBytes -= batch.bytes
     onIndexed({ rows: batch.rows.rows, unreadable: batch.unreadable, expired: batch.expired })

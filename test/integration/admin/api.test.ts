@@ -193,7 +193,9 @@ test('what is no JSON is refused as that', async () => {
 test('a token that is taken out of the file is refused within seconds, and a broken file changes nothing', async () => {
   const before = readFileSync(tokens.file, 'utf8')
   writeFileSync(tokens.file, 'nonsense')
-  await until('that is said', () => admin.log.some(({ msg }) => msg.includes('those before stay in force')))
+  await until('that is said', () =>
+    admin.log.some(({ msg }) => msg.includes('the tokens read before stay in force')),
+  )
   expect((await call('GET', '/v1/health', { token: tokens.read })).status).toBe(200)
   writeFileSync(
     tokens.file,

@@ -92,7 +92,7 @@ test.each([
   {
     what: 'can not reach it',
     variables: { SLUICE_INDEX_URL: 'http://127.0.0.1:1' },
-    says: 'can not be asked',
+    says: 'can not be queried',
   },
   {
     what: 'can not read its token',

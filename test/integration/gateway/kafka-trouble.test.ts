@@ -84,7 +84,7 @@ describe.each([
       },
       { timeoutMs: 10_000 },
     )
-    expect(text).toContain('Kafka does not take messages')
+    expect(text).toContain('Kafka does not accept messages')
     const startMs = performance.now()
     const reply = await gateway.post('/v1/track', message, basic('KEY'))
     expect(performance.now() - startMs).toBeLessThan(slowestMs)

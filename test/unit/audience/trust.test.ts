@@ -184,7 +184,10 @@ describe('a store', () => {
     anew.nowMs = log.nowMs + 1_000
     for (const user of [cid, dan, cid]) writeState(anew, user, anew.nowMs)
     const next = await open(anew)
-    expect(next.restored[0]).toMatchObject({ records: 3, mistrust: 'its log was cut or made anew' })
+    expect(next.restored[0]).toMatchObject({
+      records: 3,
+      mistrust: 'its log was truncated or recreated',
+    })
     await next.units.stop()
     expect(await onDisk()).toEqual({ position: 3, members: [cid, dan].toSorted() })
   })
@@ -201,7 +204,7 @@ describe('a store', () => {
     await soon.units.stop()
     log.nowMs -= 3_600_000
     const next = await open(log)
-    expect(next.restored[0]).toMatchObject({ records: 1, mistrust: 'it is of a time to come' })
+    expect(next.restored[0]).toMatchObject({ records: 1, mistrust: 'its checkpoint is in the future' })
   })
 })
 

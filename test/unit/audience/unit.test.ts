@@ -441,8 +441,8 @@ describe('the state', () => {
     expect(late.restored[0]).toMatchObject({ records: 1, mistrust: 'it is too old' })
     await late.units.stop()
     log.records(topics.states, 0).length = 0
-    const cut = (await open(log)).owner
-    expect(cut.restored[0]).toMatchObject({ records: 0, mistrust: 'its log was cut or made anew' })
+    const mistrust = 'its log was truncated or recreated'
+    expect((await open(log)).owner.restored[0]).toMatchObject({ records: 0, mistrust })
   })
 })
 

@@ -31,7 +31,7 @@ test('a worker whose units all stand still is not ready, and says why', () => {
   expect(obstacles()).toEqual([])
   change('dead-letters', 4, true)
   expect(obstacles()).toEqual([
-    'Kafka does not take what is produced: retry.1m/1 has no leader; retry.1h/1 has no leader; dead-letters/4 has no leader',
+    'Kafka does not accept writes: retry.1m/1 has no leader; retry.1h/1 has no leader; dead-letters/4 has no leader',
   ])
   change('dead-letters', 4, false)
   expect(obstacles()).toEqual([])
@@ -52,5 +52,5 @@ test('units of others, and topics that stop no unit, are no reason', () => {
 test('while Kafka takes nothing at all, that is the one reason', () => {
   failingUnits.assigned([1])
   change('retry.1m', 1, true)
-  expect(obstacles('no broker answers')).toEqual(['Kafka does not take what is produced: no broker answers'])
+  expect(obstacles('no broker answers')).toEqual(['Kafka does not accept writes: no broker answers'])
 })

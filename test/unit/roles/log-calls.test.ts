@@ -28,7 +28,7 @@ function askedOf(query: LogQuery) {
 test('an index that can not be read is said to be unavailable', async () => {
   const { answer, warnings } = askedOf(failing(new Error('disk I/O error')))
   expect(await answer).toMatchObject({ status: 503, body: { detail: 'disk I/O error' } })
-  expect(warnings).toEqual(['the delivery log can not be asked'])
+  expect(warnings).toEqual(['the delivery log can not be queried'])
 })
 
 test.each([

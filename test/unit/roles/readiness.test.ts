@@ -13,7 +13,7 @@ function workerWith(...reasons: string[]) {
 
 test('a process is ready while nothing is in its way', async () => {
   const metrics = createGatewayMetrics()
-  showReady(metrics, 'gateway', ['Kafka does not take messages: no leader'])
+  showReady(metrics, 'gateway', ['Kafka does not accept messages: no leader'])
   expect((await metrics.ready.get()).values).toMatchObject([{ value: 0, labels: { role: 'gateway' } }])
   showReady(metrics, 'gateway', [])
   expect((await metrics.ready.get()).values).toMatchObject([{ value: 1, labels: { role: 'gateway' } }])
