@@ -1,6 +1,4 @@
 import { Option } from 'commander'
-import { startAdmin } from '../roles/admin.ts'
-import { newToken } from '../roles/admin-tokens.ts'
 import { runRole } from './run-role.ts'
 import type { CommandTools, Flags } from './tools.ts'
 
@@ -9,7 +7,10 @@ export function addAdminCommands({ command, configOf }: CommandTools): void {
   const shown = { adminPort: '--port' }
   const about = 'answer the HTTP API of replays and of who did what; docs/admin-api.md'
   const admin = command('admin', about, { shown }).action((flags: Flags) =>
-    runRole(startAdmin, configOf(flags).config),
+    runRole(
+      async (options) => (await import('../roles/admin.ts')).startAdmin(options),
+      configOf(flags).config,
+    ),
   )
   admin
     .command('token')
@@ -22,7 +23,8 @@ export function addAdminCommands({ command, configOf }: CommandTools): void {
         .choices(['read', 'operate', 'admin'])
         .makeOptionMandatory(),
     )
-    .action(({ name, right }: Flags) => {
+    .action(async ({ name, right }: Flags) => {
+      const { newToken } = await import('../roles/admin-tokens.ts')
       for (const line of newToken(String(name), String(right))) process.stdout.write(`${line}\n`)
     })
 }

@@ -1,7 +1,4 @@
 import { type Command, Option } from 'commander'
-import { backfill } from '../roles/audience-backfill.ts'
-import { syncAudience } from '../roles/audience-sync.ts'
-import { changeAudience } from '../roles/change-audience.ts'
 import { type CommandTools, type Flags, textOf } from './tools.ts'
 
 /** Adds `sluice audience …`. */
@@ -43,8 +40,8 @@ In NDJSON a line is a user id ("u1") or an object ({"userId":"u1"}). All of the 
 first user is sent, in flat memory, with a copy in the folder for temporary files (TMPDIR).`,
     )
     .action((file: string, { space, audience: id, name, key, ...flags }: Flags) =>
-      once(flags, (config, log) =>
-        syncAudience(
+      once(flags, async (config, log) =>
+        (await import('../roles/audience-sync.ts')).syncAudience(
           config,
           log,
           {
@@ -91,8 +88,8 @@ Examples:
 A line of standard input is a change as schemas/audience-change.schema.json has it. All changes are checked before the first is sent.`,
     )
     .action(({ space, ...flags }: Flags) =>
-      once(flags, (config, log) =>
-        changeAudience(
+      once(flags, async (config, log) =>
+        (await import('../roles/change-audience.ts')).changeAudience(
           config,
           log,
           {
@@ -140,8 +137,8 @@ Examples:
 The values are delivered after everything else. Values that change meanwhile are delivered by themselves, and win.`,
     )
     .action(({ space, destination, ...flags }: Flags) =>
-      once(flags, (config, log) =>
-        backfill(
+      once(flags, async (config, log) =>
+        (await import('../roles/audience-backfill.ts')).backfill(
           config,
           log,
           {

@@ -2,18 +2,8 @@ import { once as onceEmitted } from 'node:events'
 import { type Command, Option } from 'commander'
 import type { Logger } from 'pino'
 import type { Config } from '../config/schema.ts'
-import { applyClickHouseTables, printClickHouseTables } from '../roles/log-clickhouse.ts'
-import { findMessage } from '../roles/log-find.ts'
-import {
-  logKinds,
-  logOutcomes,
-  logStats,
-  type SearchFlags,
-  searchLog,
-  type CommandOutput,
-} from '../roles/log-search.ts'
-import { startLogServe } from '../roles/log-serve.ts'
-import { tailLog } from '../roles/log-tail.ts'
+import { logKinds, logOutcomes } from '../roles/command-choices.ts'
+import type { CommandOutput, SearchFlags } from '../roles/log-search.ts'
 import { runRole } from './run-role.ts'
 import { type CommandTools, type Flags, textOf } from './tools.ts'
 
@@ -36,7 +26,12 @@ export function addLogCommands(tools: CommandTools): void {
   command('serve', 'index the topic attempts, and answer what the other commands ask', {
     parent,
     shown: { indexFolder: '--folder', indexPort: '--port' },
-  }).action((flags: Flags) => runRole(startLogServe, configOf(flags).config))
+  }).action((flags: Flags) =>
+    runRole(
+      async (options) => (await import('../roles/log-serve.ts')).startLogServe(options),
+      configOf(flags).config,
+    ),
+  )
   addTail(parent, tools)
   addFind(parent, tools)
   addSearch(parent, tools)
@@ -55,6 +50,7 @@ function addTail(parent: Command, { command, once }: CommandTools): void {
       const ending = new AbortController()
       for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => ending.abort())
       await once(flags, async (config, log) => {
+        const { tailLog } = await import('../roles/log-tail.ts')
         await tailLog(config, log, {
           destination: textOf(destination),
           onlyFailed: failed === true,
@@ -79,8 +75,12 @@ function addFind(parent: Command, tools: CommandTools): void {
     .option('--json', 'a JSON object a line: each record, then what Kafka has')
     .addHelpText('after', exitCodes)
     .action((messageId: string, { payload, json, ...flags }: Flags) =>
-      tell(tools, flags, (config, log) =>
-        findMessage(config, log, { messageId, withPayload: payload !== false, isJson: json === true }),
+      tell(tools, flags, async (config, log) =>
+        (await import('../roles/log-find.ts')).findMessage(config, log, {
+          messageId,
+          withPayload: payload !== false,
+          isJson: json === true,
+        }),
       ),
     )
 }
@@ -92,8 +92,8 @@ function addSearch(parent: Command, tools: CommandTools): void {
     .option('--json', 'a JSON object a line; the last one has the cursor where there is more')
     .addHelpText('after', searchExamples + exitCodes)
     .action(({ limit, cursor, json, ...flags }: Flags) =>
-      tell(tools, flags, (config) =>
-        searchLog(config, searchFlags(flags), {
+      tell(tools, flags, async (config) =>
+        (await import('../roles/log-search.ts')).searchLog(config, searchFlags(flags), {
           limit: String(limit),
           cursor: textOf(cursor),
           isJson: json === true,
@@ -108,7 +108,9 @@ function addStats(parent: Command, tools: CommandTools): void {
     .option('--json', 'a JSON object a minute')
     .addHelpText('after', exitCodes)
     .action(({ json, ...flags }: Flags) =>
-      tell(tools, flags, (config) => logStats(config, searchFlags(flags), json === true)),
+      tell(tools, flags, async (config) =>
+        (await import('../roles/log-search.ts')).logStats(config, searchFlags(flags), json === true),
+      ),
     )
 }
 
@@ -123,9 +125,10 @@ Examples:
   sluice log ddl --apply --clickhouse-url https://clickhouse:8443`,
     )
     .action(({ apply, ...flags }: Flags) =>
-      once(flags, async (config, log) =>
-        apply === true ? applyClickHouseTables(config, log) : printClickHouseTables(config),
-      ),
+      once(flags, async (config, log) => {
+        const { applyClickHouseTables, printClickHouseTables } = await import('../roles/log-clickhouse.ts')
+        return apply === true ? applyClickHouseTables(config, log) : printClickHouseTables(config)
+      }),
     )
 }
 

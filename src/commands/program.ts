@@ -12,7 +12,10 @@ import { addSendCommand } from './send-command.ts'
 import { createTools, type Surroundings, writeError } from './tools.ts'
 import { addTopicCommands } from './topic-commands.ts'
 
-/** Runs the command that the arguments of the process name, and sets the exit code where it fails. */
+/**
+ * Runs the command that the arguments of the process name, and sets the exit code where it fails. Commands
+ * import their role in their action: help, and completion at each Tab, load none of them.
+ */
 export async function runCommand(surroundings: Surroundings): Promise<void> {
   const program = createProgram()
   const tools = createTools(program, surroundings)

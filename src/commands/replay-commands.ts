@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { listReplays, replay, type ReplayLookup, showReplay, requestReplay } from '../roles/replay.ts'
+import type * as replays from '../roles/replay.ts'
 import { type CommandTools, type Flags, textOf } from './tools.ts'
 
 const times = 'ISO 8601; a date alone is its midnight in UTC'
@@ -12,13 +12,17 @@ export function addReplayCommands(tools: CommandTools): void {
   addLetters(tools, parent)
   addEvents(tools, parent)
   const add = lookupsOf(tools, parent)
-  add('list', 'list the replays of the last 90 days, newest first', (run, _id, how) => listReplays(run, how))
-  add('show <replay>', 'show a replay: how far it is, and who did what', showReplay)
-  add('stop <replay>', 'stop a replay; whoever wants can resume it', (run, id, how) =>
-    requestReplay(run, id, 'stop', how),
+  add('list', 'list the replays of the last 90 days, newest first', async (run, _id, how) =>
+    (await load()).listReplays(run, how),
   )
-  add('resume <replay>', 'let a stopped replay go on where it was', (run, id, how) =>
-    requestReplay(run, id, 'run', how),
+  add('show <replay>', 'show a replay: how far it is, and who did what', async (run, id, how) =>
+    (await load()).showReplay(run, id, how),
+  )
+  add('stop <replay>', 'stop a replay; whoever wants can resume it', async (run, id, how) =>
+    (await load()).requestReplay(run, id, 'stop', how),
+  )
+  add('resume <replay>', 'let a stopped replay go on where it was', async (run, id, how) =>
+    (await load()).requestReplay(run, id, 'run', how),
   )
 }
 
@@ -71,8 +75,8 @@ function replayCommand(
     .option('--by <name>', 'who asks, for the audit trail (default: the user of this machine)')
     .option('--json', 'print JSON, one object a line')
     .action((flags: Flags) =>
-      once(flags, (config, log) =>
-        replay(
+      once(flags, async (config, log) =>
+        (await load()).replay(
           { config, log, screen },
           {
             from,
@@ -93,7 +97,15 @@ function replayCommand(
     )
 }
 
-type Lookup = (run: Parameters<typeof listReplays>[0], id: string, how: ReplayLookup) => Promise<string[]>
+type Lookup = (
+  run: Parameters<typeof replays.listReplays>[0],
+  id: string,
+  how: replays.ReplayLookup,
+) => Promise<string[]>
+
+function load(): Promise<typeof replays> {
+  return import('../roles/replay.ts')
+}
 
 /** Returns a function that adds a command about existing replays. */
 function lookupsOf(

@@ -1,9 +1,5 @@
 import { Option } from 'commander'
-import { startForkedWorker } from '../roles/forked-worker.ts'
-import { startGateway } from '../roles/gateway.ts'
-import { processCount, startProcesses } from '../roles/processes.ts'
-import { startUp } from '../roles/up.ts'
-import { startWorker } from '../roles/worker.ts'
+import { processCount } from '../roles/process-count.ts'
 import { runRole } from './run-role.ts'
 import { type CommandTools, type Flags, writeError } from './tools.ts'
 
@@ -14,12 +10,20 @@ export function addRoleCommands(tools: CommandTools): void {
     'up',
     'run everything in one process; without configured brokers, with a Kafka for development',
   ).action((flags: Flags) =>
-    runRole((options) => startUp({ ...options, say: writeError }), configOf(flags).config),
+    runRole(
+      async (options) => (await import('../roles/up.ts')).startUp({ ...options, say: writeError }),
+      configOf(flags).config,
+    ),
   )
   addWorker(tools)
   command('gateway', "accept messages over HTTP from Segment's clients, and write them to Kafka", {
     shown: { gatewayPort: '--port' },
-  }).action((flags: Flags) => runRole(startGateway, configOf(flags).config))
+  }).action((flags: Flags) =>
+    runRole(
+      async (options) => (await import('../roles/gateway.ts')).startGateway(options),
+      configOf(flags).config,
+    ),
+  )
 }
 
 function addWorker({ command, configOf }: CommandTools): void {
@@ -31,9 +35,19 @@ function addWorker({ command, configOf }: CommandTools): void {
       const { config } = configOf(flags)
       if (processNumber !== undefined) {
         const processOf = { number: Number(processNumber), count: processCount(config) }
-        return runRole((options) => startForkedWorker({ ...options, processOf }), config, processOf.number)
+        return runRole(
+          async (options) =>
+            (await import('../roles/forked-worker.ts')).startForkedWorker({ ...options, processOf }),
+          config,
+          processOf.number,
+        )
       }
-      if (processCount(config) > 1) return runRole(startProcesses, config, 'primary')
-      return runRole(startWorker, config)
+      if (processCount(config) > 1)
+        return runRole(
+          async (options) => (await import('../roles/processes.ts')).startProcesses(options),
+          config,
+          'primary',
+        )
+      return runRole(async (options) => (await import('../roles/worker.ts')).startWorker(options), config)
     })
 }

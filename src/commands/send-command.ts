@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs'
-import { sendMessages } from '../roles/send.ts'
 import type { CommandTools, Flags } from './tools.ts'
 
 /** Adds `sluice send`. */
@@ -15,8 +14,11 @@ Examples:
   sluice send --source shop < messages.ndjson`,
     )
     .action((message: string | undefined, { source, ...flags }: Flags) =>
-      once(flags, (config, log) =>
-        sendMessages(config, log, { sourceId: String(source), lines: readLines(message) }),
+      once(flags, async (config, log) =>
+        (await import('../roles/send.ts')).sendMessages(config, log, {
+          sourceId: String(source),
+          lines: readLines(message),
+        }),
       ),
     )
 }

@@ -1,12 +1,6 @@
 import { type Command, Option } from 'commander'
-import {
-  applyTopicTable,
-  checkTopicTable,
-  listTopicTable,
-  printFormats,
-  printTopicTable,
-} from '../roles/topic-table.ts'
-import { growTopics } from '../roles/topics-grow.ts'
+import { printFormats } from '../roles/command-choices.ts'
+import type * as topicTable from '../roles/topic-table.ts'
 import type { CommandTools, Flags } from './tools.ts'
 
 /** Adds `sluice topics …`. */
@@ -14,14 +8,14 @@ export function addTopicCommands(tools: CommandTools): void {
   const { program, command, once } = tools
   const parent = program.command('topics').description('create, check and list the topics')
   command('apply', 'create missing topics and correct settings', { parent }).action((flags: Flags) =>
-    once(flags, applyTopicTable),
+    once(flags, async (config, log) => (await load()).applyTopicTable(config, log)),
   )
   command('check', 'compare the topics with what Sluice needs; exit code 1 if they differ', {
     parent,
-  }).action((flags: Flags) => once(flags, checkTopicTable))
+  }).action((flags: Flags) => once(flags, async (config, log) => (await load()).checkTopicTable(config, log)))
   addGrow(tools, parent)
   command('list', 'show the topics and their purposes', { parent }).action((flags: Flags) =>
-    once(flags, async (config) => listTopicTable(config)),
+    once(flags, async (config) => (await load()).listTopicTable(config)),
   )
   addPrint(tools, parent)
 }
@@ -51,8 +45,8 @@ Examples:
 docs/growing.md tells what it does, and what upstream has to know.`,
     )
     .action((partitions: string | undefined, flags: Flags) =>
-      once(flags, (config, log) =>
-        growTopics(
+      once(flags, async (config, log) =>
+        (await import('../roles/topics-grow.ts')).growTopics(
           config,
           log,
           {
@@ -76,7 +70,11 @@ function addPrint({ command, once }: CommandTools, parent: Command): void {
     .action((flags: Flags) =>
       once(flags, async (config) => {
         const format = printFormats.find((known) => known === flags['format']) ?? 'kafka-topics'
-        return printTopicTable(config, format, String(flags['strimziCluster']))
+        return (await load()).printTopicTable(config, format, String(flags['strimziCluster']))
       }),
     )
+}
+
+function load(): Promise<typeof topicTable> {
+  return import('../roles/topic-table.ts')
 }

@@ -1,6 +1,6 @@
 import process from 'node:process'
 import { snapshotMetrics } from '../telemetry/add-up.ts'
-import { type Answers, isQuestion, type Report } from './process-link.ts'
+import { type Answers, isQuestion, tell } from './process-link.ts'
 import { showReady } from './readiness.ts'
 import { StartError } from './start-error.ts'
 import { type Member, startMember, type WorkerOptions } from './worker.ts'
@@ -36,28 +36,4 @@ async function answerTo(member: Member, ask: keyof Answers): Promise<Answers[key
     case 'notReady':
       return member.notReady()
   }
-}
-
-/** Sends the primary the reason why this process ends. Returns false when the primary is gone. */
-export async function sendFailure(error: unknown): Promise<boolean> {
-  const { message, stack = '' } = error instanceof Error ? error : new Error(String(error))
-  const failure = { message, stack, isStartError: error instanceof StartError }
-  return tell({ tell: 'failed', failure })
-}
-
-/** How long a report may take. A primary that reads nothing must not keep this process from ending. */
-const tellWithinMs = 500
-
-/** Sends a report to the primary. Returns false when that failed. Never throws. */
-function tell(report: Report): Promise<boolean> {
-  const { promise, resolve } = Promise.withResolvers<boolean>()
-  if (process.send === undefined) resolve(false)
-  else {
-    const timer = setTimeout(resolve, tellWithinMs, false)
-    process.send(report, undefined, undefined, (error) => {
-      clearTimeout(timer)
-      resolve(error === null)
-    })
-  }
-  return promise
 }

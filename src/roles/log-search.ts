@@ -12,8 +12,6 @@ import { parseTimestamp } from '../message/timestamp.ts'
 import { hashedUser, openLogQuery } from './open-log-query.ts'
 import { StartError } from './start-error.ts'
 
-export { logKinds, logOutcomes }
-
 /** The flags of a search, as they were written on the command line. */
 export type SearchFlags = {
   readonly since: string | undefined

@@ -1,4 +1,6 @@
+import process from 'node:process'
 import type { MetricsSnapshot } from '../telemetry/add-up.ts'
+import { StartError } from './start-error.ts'
 
 /** The messages between the processes of a worker. Both ends run the same version of this program. */
 
@@ -30,4 +32,28 @@ export function isQuestion(message: unknown): message is Question {
 
 export function isReport(message: unknown): message is Report {
   return typeof message === 'object' && message !== null && 'tell' in message
+}
+
+/** Sends the primary the reason why this process ends. Returns false when the primary is gone. */
+export async function sendFailure(error: unknown): Promise<boolean> {
+  const { message, stack = '' } = error instanceof Error ? error : new Error(String(error))
+  const failure = { message, stack, isStartError: error instanceof StartError }
+  return tell({ tell: 'failed', failure })
+}
+
+/** How long a report may take. A primary that reads nothing must not keep this process from ending. */
+const tellWithinMs = 500
+
+/** Sends a report to the primary. Returns false when that failed. Never throws. */
+export function tell(report: Report): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>()
+  if (process.send === undefined) resolve(false)
+  else {
+    const timer = setTimeout(resolve, tellWithinMs, false)
+    process.send(report, undefined, undefined, (error) => {
+      clearTimeout(timer)
+      resolve(error === null)
+    })
+  }
+  return promise
 }

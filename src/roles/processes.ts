@@ -1,4 +1,3 @@
-import { availableParallelism } from 'node:os'
 import type { Logger } from 'pino'
 import type { Config } from '../config/schema.ts'
 import { addUpMetrics } from '../telemetry/add-up.ts'
@@ -8,16 +7,9 @@ import { refuseFaultyCatalog } from './open-catalog.ts'
 import { type Parts, unwindMs } from './parts.ts'
 import { StartError } from './start-error.ts'
 import { openTelemetry, starting } from './telemetry.ts'
+import { processCount } from './process-count.ts'
 import { flushMs } from './tracing.ts'
 import { type Ending, WorkerProcess } from './worker-process.ts'
-
-/**
- * Returns how many processes `sluice worker` runs. `auto` respects CPU affinity and the container's quota.
- */
-export function processCount({ worker, topics }: Config): number {
-  if (worker.processes !== 'auto') return worker.processes
-  return Math.min(availableParallelism(), topics.partitions)
-}
 
 export type ProcessesOptions = {
   config: Config

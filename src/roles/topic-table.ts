@@ -2,15 +2,13 @@ import type { Config } from '../config/schema.ts'
 import type { createKafka } from '../kafka/client.ts'
 import { applyTopics } from '../kafka/topic-apply.ts'
 import { checkTopics } from '../kafka/topic-check.ts'
-import { type PrintFormat, printFormats, printTopics } from '../kafka/topic-print.ts'
+import { type PrintFormat, printTopics } from '../kafka/topic-print.ts'
 import { topicTable } from '../kafka/topics.ts'
 import { askKafka, openKafka } from './ask-kafka.ts'
 import { refuseOtherLayout } from './growth-journal.ts'
 import { topicLayout } from './settings.ts'
 import { StartError } from './start-error.ts'
 import { describeTopicFaults, judgeFaults } from './topic-layout.ts'
-
-export { printFormats }
 
 type Log = Parameters<typeof createKafka>[1]
 
