@@ -25,7 +25,7 @@ while (Date.now() < endMs && process.exitCode === undefined) {
     ['vitest', 'run', '--project', 'unit', '--bail', '1', ...files],
     {
       cwd: root,
-      env: { ...process.env, SLUICE_TEST_SEED: String(seed) },
+      env: { AUDIENCE_RUNS: '1000', WHOLE_RUNS: '1000', ...process.env, SLUICE_TEST_SEED: String(seed) },
       stdio: ['ignore', 'inherit', 'inherit'],
     },
   )

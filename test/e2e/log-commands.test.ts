@@ -1,6 +1,16 @@
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
-import { afterEach, beforeEach, expect, inject, onTestFinished, test } from 'vitest'
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  inject,
+  onTestFinished,
+  test,
+} from 'vitest'
 import { otherProgram, produce } from '../support/kafka.ts'
 import { blockOf, stateOf } from '../support/log-blocks.ts'
 import { until } from '../support/until.ts'
@@ -12,109 +22,110 @@ const userKey = 'a key of more than sixteen characters'
 
 let scene: LogScene
 
-beforeEach(async () => {
+const setLog = async () => {
   scene = await setLogScene({ SLUICE_ATTEMPTS_USER_KEY: userKey })
-})
-
-afterEach(() => scene.end())
+}
 
 const log = (args: readonly string[], variables: Record<string, string> = {}): Promise<Ended> =>
   runToEnd(['log', ...args], { ...scene.variables, ...variables })
 
-/** A message of which the index has both deliveries. */
-async function delivered(index: SluiceProcess): Promise<string> {
+describe('of a message of which the index has both deliveries', () => {
   const [id = ''] = newIds(1)
-  await scene.send('shop', [id])
-  await until('it is indexed', async () => (await index.metric('sluice_log_indexed_total')) >= 3)
-  return id
-}
+  let index: SluiceProcess
 
-test('find shows the life of a message and what it said; by the files, or by HTTP', async () => {
-  await scene.start('worker')
-  const index = await scene.start('log serve')
-  const id = await delivered(index)
-  const url = { SLUICE_INDEX_URL: `http://127.0.0.1:${index.queryPort}` }
-  for (const variables of [{}, url]) {
-    const { code, stdout } = await log(['find', id], variables)
-    expect(code).toBe(0)
-    expect(stdout).toContain(`Message ${id}: track of source shop`)
-    expect(stdout).toContain(`"event":"Order Completed"`)
-    expect(stdout).toMatch(/crm: delivered\n {2}\S+ {2}attempted {3}200 in [\d.]+ ms {2}main, try 1\n/)
-    expect(stdout).toMatch(/bad: dead\n.*400 in .*\n.*dead {8}failed_for_good {2}try 1\n/)
-  }
-})
-
-test('find says where Kafka no longer has the message', async () => {
-  const origin = { originTopic: `${scene.prefix}events`, originPartition: 0, originOffset: 0 }
-  const state = stateOf({ messageId: 'gone', ...origin })
-  await produce(`${scene.prefix}attempts`, [{ key: '0', value: blockOf([state]), partition: 0 }])
-  await produce(`${scene.prefix}events`, [{ key: 'k', value: '{}', partition: 0 }])
-  const admin = otherProgram().admin()
-  await admin.connect()
-  // Without it the client knows nothing of the topic.
-  await admin.fetchTopicOffsets(`${scene.prefix}events`)
-  const partitions = [{ partition: 0, offset: '1' }]
-  await admin.deleteTopicRecords({ topic: `${scene.prefix}events`, partitions })
-  await admin.disconnect()
-  const index = await scene.start('log serve')
-  await until('it is indexed', async () => (await index.metric('sluice_log_indexed_total')) === 1)
-  expect((await log(['find', 'gone'])).stdout).toContain('events/0/0: Kafka no longer has it')
-})
-
-test('search finds by user, destination and failure, and says with its exit code that there is nothing', async () => {
-  await scene.start('worker')
-  const id = await delivered(await scene.start('log serve'))
-  const json = async (...args: string[]) => {
-    const { code, stdout } = await log(['search', '--json', ...args])
-    const lines = stdout.split('\n').filter((line) => line !== '')
-    return { code, ids: lines.map((line) => String(JSON.parse(line).messageId)) }
-  }
-  expect(await json('--user', `user-${id}`)).toEqual({ code: 0, ids: [id, id, id] })
-  expect(await json('--destination', 'crm')).toEqual({ code: 0, ids: [id] })
-  expect(await json('--failed')).toEqual({ code: 0, ids: [id, id] })
-  expect(await json('--destination', 'nobody')).toEqual({ code: 3, ids: [] })
-  expect((await log(['search', '--kind', 'lost'])).code).toBe(2)
-  const table = await log(['search', '--destination', 'crm'])
-  expect(table.stdout).toMatch(/^time .*\n\S+ +crm +attempted +200 in/)
-})
-
-test('a search by user says what to set where there is no key', async () => {
-  await scene.start('log serve')
-  const { code, stderr } = await log(['search', '--user', 'u1'], { SLUICE_ATTEMPTS_USER_KEY: '' })
-  expect([code, stderr]).toEqual([1, expect.stringContaining('SLUICE_ATTEMPTS_USER_KEY')])
-})
-
-test('stats count by the minute', async () => {
-  await scene.start('worker')
-  await delivered(await scene.start('log serve'))
-  const { stdout } = await log(['stats', '--json'])
-  const minutes = stdout.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]))
-  const sum = (name: string) => minutes.reduce((total, minute) => total + Number(minute[name]), 0)
-  expect([sum('succeeded'), sum('failed'), sum('dead')]).toEqual([1, 1, 1])
-})
-
-test('tail follows the topic without an index, and ends with Ctrl-C', async () => {
-  const args = [inject('program'), 'log', 'tail', '--failed', '--destination', 'bad', '--json']
-  const child = spawn(process.execPath, args, { env: { PATH: process.env['PATH'], ...scene.variables } })
-  onTestFinished(() => void child.kill('SIGKILL'))
-  const lines: string[] = []
-  createInterface({ input: child.stdout }).on('line', (line) => lines.push(line))
-  const state = { destination: 'bad', verdict: 3, status: 400, isEnd: false }
-  let count = 0
-  await until('it follows', async () => {
-    const states = [stateOf({ messageId: `m${count++}`, ...state }), stateOf({ messageId: 'fine' })]
-    await produce(`${scene.prefix}attempts`, [{ key: '0', value: blockOf(states) }])
-    return lines.length > 0
+  beforeAll(async () => {
+    await setLog()
+    await scene.start('worker')
+    index = await scene.start('log serve')
+    await scene.send('shop', [id])
+    await until('it is indexed', async () => (await index.metric('sluice_log_indexed_total')) >= 3)
   })
-  expect(JSON.parse(lines[0] ?? '')).toMatchObject({ destination: 'bad', kind: 'attempted', status: 400 })
-  const ended = new Promise((resolve) => child.once('exit', resolve))
-  child.kill('SIGINT')
-  expect(await ended).toBe(0)
+  afterAll(() => scene.end())
+
+  test('find shows the life of a message and what it said; by the files, or by HTTP', async () => {
+    const url = { SLUICE_INDEX_URL: `http://127.0.0.1:${index.queryPort}` }
+    for (const variables of [{}, url]) {
+      const { code, stdout } = await log(['find', id], variables)
+      expect(code).toBe(0)
+      expect(stdout).toContain(`Message ${id}: track of source shop`)
+      expect(stdout).toContain(`"event":"Order Completed"`)
+      expect(stdout).toMatch(/crm: delivered\n {2}\S+ {2}attempted {3}200 in [\d.]+ ms {2}main, try 1\n/)
+      expect(stdout).toMatch(/bad: dead\n.*400 in .*\n.*dead {8}failed_for_good {2}try 1\n/)
+    }
+  })
+
+  test('search finds by user, destination and failure, and says with its exit code that there is nothing', async () => {
+    const json = async (...args: string[]) => {
+      const { code, stdout } = await log(['search', '--json', ...args])
+      const lines = stdout.split('\n').filter((line) => line !== '')
+      return { code, ids: lines.map((line) => String(JSON.parse(line).messageId)) }
+    }
+    expect(await json('--user', `user-${id}`)).toEqual({ code: 0, ids: [id, id, id] })
+    expect(await json('--destination', 'crm')).toEqual({ code: 0, ids: [id] })
+    expect(await json('--failed')).toEqual({ code: 0, ids: [id, id] })
+    expect(await json('--destination', 'nobody')).toEqual({ code: 3, ids: [] })
+    expect((await log(['search', '--kind', 'lost'])).code).toBe(2)
+    const table = await log(['search', '--destination', 'crm'])
+    expect(table.stdout).toMatch(/^time .*\n\S+ +crm +attempted +200 in/)
+  })
+
+  test('a search by user says what to set where there is no key', async () => {
+    const { code, stderr } = await log(['search', '--user', 'u1'], { SLUICE_ATTEMPTS_USER_KEY: '' })
+    expect([code, stderr]).toEqual([1, expect.stringContaining('SLUICE_ATTEMPTS_USER_KEY')])
+  })
+
+  test('stats count by the minute', async () => {
+    const { stdout } = await log(['stats', '--json'])
+    const minutes = stdout.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]))
+    const sum = (name: string) => minutes.reduce((total, minute) => total + Number(minute[name]), 0)
+    expect([sum('succeeded'), sum('failed'), sum('dead')]).toEqual([1, 1, 1])
+  })
 })
 
-test('without an index the commands say how to get one', async () => {
-  const { code, stderr } = await log(['find', 'm'])
-  expect([code, stderr]).toEqual([1, expect.stringContaining('run `sluice log serve`')])
+describe('without a worker', () => {
+  beforeEach(setLog)
+  afterEach(() => scene.end())
+
+  test('find says where Kafka no longer has the message', async () => {
+    const origin = { originTopic: `${scene.prefix}events`, originPartition: 0, originOffset: 0 }
+    const state = stateOf({ messageId: 'gone', ...origin })
+    await produce(`${scene.prefix}attempts`, [{ key: '0', value: blockOf([state]), partition: 0 }])
+    await produce(`${scene.prefix}events`, [{ key: 'k', value: '{}', partition: 0 }])
+    const admin = otherProgram().admin()
+    await admin.connect()
+    // Without it the client knows nothing of the topic.
+    await admin.fetchTopicOffsets(`${scene.prefix}events`)
+    const partitions = [{ partition: 0, offset: '1' }]
+    await admin.deleteTopicRecords({ topic: `${scene.prefix}events`, partitions })
+    await admin.disconnect()
+    const index = await scene.start('log serve')
+    await until('it is indexed', async () => (await index.metric('sluice_log_indexed_total')) === 1)
+    expect((await log(['find', 'gone'])).stdout).toContain('events/0/0: Kafka no longer has it')
+  })
+
+  test('tail follows the topic without an index, and ends with Ctrl-C', async () => {
+    const args = [inject('program'), 'log', 'tail', '--failed', '--destination', 'bad', '--json']
+    const child = spawn(process.execPath, args, { env: { PATH: process.env['PATH'], ...scene.variables } })
+    onTestFinished(() => void child.kill('SIGKILL'))
+    const lines: string[] = []
+    createInterface({ input: child.stdout }).on('line', (line) => lines.push(line))
+    const state = { destination: 'bad', verdict: 3, status: 400, isEnd: false }
+    let count = 0
+    await until('it follows', async () => {
+      const states = [stateOf({ messageId: `m${count++}`, ...state }), stateOf({ messageId: 'fine' })]
+      await produce(`${scene.prefix}attempts`, [{ key: '0', value: blockOf(states) }])
+      return lines.length > 0
+    })
+    expect(JSON.parse(lines[0] ?? '')).toMatchObject({ destination: 'bad', kind: 'attempted', status: 400 })
+    const ended = new Promise((resolve) => child.once('exit', resolve))
+    child.kill('SIGINT')
+    expect(await ended).toBe(0)
+  })
+
+  test('without an index the commands say how to get one', async () => {
+    const { code, stderr } = await log(['find', 'm'])
+    expect([code, stderr]).toEqual([1, expect.stringContaining('run `sluice log serve`')])
+  })
 })
 
 test.each(['bash', 'zsh', 'fish'])('there is a script by which %s completes', async (shell) => {

@@ -9,15 +9,16 @@ const partitions = 6
 let variables: Record<string, string> = {}
 let topic = ''
 
-beforeEach(async () => {
+beforeEach(() => {
   const prefix = randomPrefix()
   topic = `${prefix}audience-changes`
   variables = {
     SLUICE_KAFKA_BROKERS: testKafka().join(','),
     SLUICE_KAFKA_TOPIC_PREFIX: prefix,
   }
-  await createTopic(topic, { partitions })
 })
+
+const makeTopic = () => createTopic(topic, { partitions })
 
 const change = (...args: readonly string[]): string[] => [
   'audience',
@@ -40,6 +41,7 @@ async function changesWritten(): Promise<unknown[]> {
 
 describe('a change', () => {
   test('of an audience is written as the flags say', async () => {
+    await makeTopic()
     const args = change(
       ...audience,
       '--user',
@@ -64,6 +66,7 @@ describe('a change', () => {
   })
 
   test('of a computed trait takes any JSON, and is of now', async () => {
+    await makeTopic()
     const trait = ['--trait', 'trait_1', '--name', 'Plan', '--key', 'plan']
     await runSluice(change(...trait, '--user', 'u1', '--value', '{"a":[1,null,"ü"]}'), variables)
     const [written] = await changesWritten()
@@ -135,6 +138,8 @@ const byUser = (changes: readonly unknown[], userId: string): unknown[] =>
   )
 
 describe('changes on standard input', () => {
+  beforeEach(makeTopic)
+
   test('are written in their order, each to the partition of its user', async () => {
     const users = Array.from({ length: 3_000 }, (_, user) => `user-${user % 1_000}`)
     const input = users.map((userId, index) => line(userId, { member: index % 2 === 0 })).join('\n')

@@ -415,7 +415,7 @@ test.each([
           world.zombie?.kill(() => false)
         }
       }),
-      { numRuns: Number(process.env['AUDIENCE_RUNS'] ?? 1_000) },
+      { numRuns: Number(process.env['AUDIENCE_RUNS'] ?? 300) },
     )
     expect(applied).toBeGreaterThan(50)
   },
