@@ -129,9 +129,9 @@ export type AudiencePorts = {
   /** Stops or starts fetching of one partition. Records that are already fetched still arrive. */
   setUnitFull(topic: string, unit: number, isFull: boolean): void
   /**
-   * Returns when `audience-changes` of the unit was last known to have no record beyond those that were
-   * handed over here, in epoch milliseconds by this machine's clock; 0 while unknown. That is the time at
-   * which a fetch began that found no record.
+   * Returns the last time at which all records of the unit's `audience-changes` had been handed over here. In
+   * epoch milliseconds by this machine's clock; 0 while unknown. It is the start of a fetch that found no
+   * record.
    */
   endSeenMs(unit: number): number
   /** Ends the program, because the state can't be kept any more. */

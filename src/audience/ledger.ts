@@ -196,8 +196,8 @@ export class Ledger {
   }
 
   /**
-   * Writes again what a key holds. Needed when an older record stands after it in the log, since compaction
-   * would keep the older one, or when receivers may have got another value since. The key must be free.
+   * Writes the entry of a key again. Needed in two cases: an older record comes after it in the log, so that
+   * compaction would keep the older one, or receivers may have got another value since. The key must be free.
    */
   writeAgain(key: string, stateKey: StateKey, held: Entry, why: RewriteReason, waiting: KeyWaiter): void {
     const { olderAt, unreported, unreportedAt } = why

@@ -9,8 +9,8 @@ import type { Change } from './layout.ts'
 /**
  * Returns the partitions that get a copy of a record of `memberships` that was in `partition`. A property
  * goes to the unit of its user. The last sync of an audience goes to every new unit whose number has the same
- * remainder. So does a deletion floor, except that the user's new unit gets it only from the user's old unit,
- * so that it stays in order with the user's states.
+ * remainder. A deletion floor goes to the same units, with one exception: the user's new unit gets it only
+ * from the user's old unit, so that it stays in order with the user's states.
  */
 export function unitsOfState(key: Buffer | null, partition: number, { from, to }: Change): readonly number[] {
   const stateKey = key === null ? undefined : parseStateKey(key)

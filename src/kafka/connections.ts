@@ -42,14 +42,14 @@ const drainMs = 2_000
 const graceMs = 1_000
 
 /**
- * Makes the connections that a cluster of kafkajs opens end for good when they end. kafkajs uses a closed
- * connection again, and three things go wrong then:
+ * Replaces each connection of a kafkajs cluster that has ended by a new one. kafkajs would use the old one
+ * again, and three things would go wrong:
  *
- * - Bytes of an answer that was cut off stay in its buffer, and the answers of the next socket are misread.
- * - A connection that closes waits for its answers for ever, and takes new requests meanwhile. When it closes
- *   after all, it closes the socket that was opened in between, and looks no longer for requests that are
- *   late. Such a request never ends.
- * - It opens a socket for each request that comes while it connects, and forgets all but the last.
+ * - Bytes of a truncated answer stay in its buffer, so the answers of the next socket are misread.
+ * - While it closes, it waits for its answers without a limit, and accepts new requests. When it has closed,
+ *   it closes the socket that was opened meanwhile, and no longer checks for late requests. Such a request
+ *   never ends.
+ * - While it connects, it opens a socket for each request that comes, and forgets all but the last.
  *
  * So each connect gets a new connection, callers that come together share it, and what ends rejects its
  * requests.

@@ -108,9 +108,9 @@ export type ConsumerOptions = {
    */
   prepare?: (unit: number) => Promise<void>
   /**
-   * Called once after `prepare`, when the unit is lost and finished (nothing of it in flight, the last commit
-   * made), when `handoverMs` has passed since the loss, or when the member stops. `prepare` may still be
-   * running, and should then end. The unit is prepared again only after both promises have settled.
+   * Called once after `prepare`, when the first of these happens: the unit is lost, has nothing in flight and
+   * is committed; `handoverMs` has passed since its loss; the member stops. `prepare` may still be running,
+   * and should then end. The unit is prepared again only after both promises have settled.
    */
   released?: (unit: number) => void | Promise<void>
   /** Called when records were deleted before they were settled. `count` is approximate. */
@@ -160,7 +160,7 @@ export type GroupConsumer = {
   readonly lastCommitMs: number
   /** Stops and starts fetching. The member stays in the group. */
   setFull(isFull: boolean): void
-  /** Stops and starts fetching from partitions that are behind. The others go on. */
+  /** Stops and starts fetching from the partitions that are behind, and from no others. */
   setCongested(isCongested: boolean): void
   /**
    * Stops and starts fetching from one partition. Records that were fetched already still come. Ignores a
@@ -169,8 +169,8 @@ export type GroupConsumer = {
    */
   setPartitionFull(topic: string, id: number, isFull: boolean, holder?: string): void
   /**
-   * Returns the time when a partition of this member was last known to have no record beyond those taken, in
-   * epoch milliseconds. 0 while that isn't known. The end of the log is looked up every few seconds.
+   * Returns the last time at which all records of a partition of this member had been taken, in epoch
+   * milliseconds. 0 while that isn't known. The end of the log is looked up every few seconds.
    */
   endSeenMs(topic: string, id: number): number
   /** Takes no further record. Records taken before can still settle and be committed. */

@@ -86,9 +86,10 @@ export function longestWaitMs(feeds: Iterable<Feed>): number {
 }
 
 /**
- * What a fetch brings of a partition that is read as records come. Twice what it brings of a tier, whose
- * records behind the head are fetched again each time that the head is looked at: large batches of producers
- * come with those of other partitions then, and a delivery costs a few per cent less CPU.
+ * The most bytes that a fetch brings of a partition that is read as records come. It is twice the limit of a
+ * tier, whose records behind the head are fetched again each time that the head is looked at. With this limit
+ * large batches of producers come together with those of other partitions, and a delivery costs a few per
+ * cent less CPU.
  */
 const liveFetchBytes = 128 * 1024
 

@@ -12,9 +12,9 @@ export function noteRetry(kafka: Kafka, retry: RetryOptions): void {
 }
 
 /**
- * Makes an admin client that leaves errors with their partition or topic. The one of `kafka.admin()` fails as
- * a whole while any partition of the cluster has no leader, even one of a topic that nobody asked about: no
- * role could start then.
+ * Makes an admin client that leaves errors with their partition or topic. That of `kafka.admin()` fails as
+ * a whole while any partition of the cluster has no leader, even of a topic that nobody asked about. No role
+ * could start then.
  *
  * `fetchTopicMetadata` reports a topic that the broker does not know with no partitions, and a partition
  * without a leader with the leader -1.

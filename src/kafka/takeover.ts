@@ -37,9 +37,9 @@ const lookLessOften = 1.5
 const longestPauseMs = 1_000
 
 /**
- * Begins each partition once its previous owner has finished with it. That is so if the last commit has the
- * final mark, if there is no commit, if no living member has requests in flight for the partition, or if
- * `handoverMs` is over.
+ * Begins each partition once its previous owner has finished with it. One of these shows that it has: the
+ * last commit has the final mark, there is no commit, no living member has requests in flight for the
+ * partition, or `handoverMs` is over.
  */
 export async function takeOver(takeover: Takeover): Promise<void> {
   const { handoverMs, readBusyUnits, readStored, isBusyHere, begin, isOver, onTrouble } = takeover

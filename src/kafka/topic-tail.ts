@@ -32,8 +32,8 @@ export type TopicTail = {
   /** The reason why nothing is read, in words; `undefined` while all partitions are read. */
   readonly trouble: string | undefined
   /**
-   * The age of the last record read, in milliseconds, of the partition that is furthest behind. 0 if
-   * everything is read, and -1 while that isn't known.
+   * The age of the last record that was read from the partition that is furthest behind, in milliseconds. 0
+   * if everything is read, and -1 while that isn't known.
    */
   readonly behindMs: number
   stop(): Promise<void>

@@ -7,8 +7,7 @@ export type WaitingDelivery = {
   /** The time when its message was first appended, in epoch milliseconds. */
   readonly firstSeenMs: number
   /**
-   * The property that the delivery tells, if it is an Identify of one property, and the version of the value
-   * that it tells.
+   * The property of an Identify that has one, and the version of the value in it.
    */
   readonly property?: PropertyHeader | undefined
   readonly body: Buffer

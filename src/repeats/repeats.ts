@@ -50,9 +50,9 @@ export class Repeats {
   }
 
   /**
-   * Returns true for a repeat: the same source has sent the same id in a record of the same partition, with a
-   * lower offset, within the window, since the worker has the unit. Otherwise remembers the message. A record
-   * that comes again is no repeat of itself.
+   * Returns true for a repeat: within the window, and since this worker owns the unit, the same source has
+   * sent the same id in an earlier record of the same partition. Otherwise remembers the message. A record
+   * that is read again is no repeat of itself.
    */
   isRepeat({ partition, offset, timestampMs }: Arrival, sourceId: string, messageId: string): boolean {
     const isTaken = this.#fingerprint.take(this.#tenureOf(partition), this.#numberOf(sourceId), messageId)

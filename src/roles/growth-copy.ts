@@ -45,9 +45,9 @@ export class GrowthCopy {
   }
 
   /**
-   * Copies one part of `memberships`: first the records that the group has settled, in a second call
-   * (`isOpen`) the rest, so that the group's position lies between the two. `above`: where the part begins in
-   * each partition of the copy.
+   * Copies one part of `memberships`. The first call copies the records that the group has settled, the
+   * second (`isOpen`) the rest, so that the group's position lies between the two. `above`: where the part
+   * begins in each partition of the copy.
    */
   async states(
     source: readonly SourcePartition[],

@@ -35,7 +35,7 @@ type GroupLagOptions = {
 }
 
 /**
- * Shows the lag of the whole group as the brokers have it, also while no worker runs and nobody else would. A
+ * Shows the lag of the whole group by the figures of the brokers, so that it is known while no worker runs. A
  * topic without a readable partition has no series. What can't be read is logged once, until all of it can be
  * read again.
  */

@@ -18,8 +18,8 @@ export type WorkerState = {
 }
 
 /**
- * Returns why a worker is not ready. `stoppedBy`: why all of its units stand still; empty while one of them
- * does not.
+ * Returns why a worker is not ready. `stoppedBy`: why all of its units are stopped; empty while one of them
+ * is not.
  */
 export function workerObstacles(
   member: Pick<GroupConsumer, 'preparing' | 'isWaitingForPredecessor' | 'isJoined' | 'obstacles'>,
