@@ -60,22 +60,25 @@ function scripted(
   answerAt: (position: number, count: number) => Answer,
 ): Scripted {
   const starts = [...log.starts]
+  const connection = {
+    async send(fetch: Request) {
+      const position = await offsetOf(fetch)
+      script.asked.push(position)
+      const answer = answerAt(position, script.asked.length)
+      if (typeof answer === 'object' && 'error' in answer) throw answer.error
+      return answerOf(answer)
+    },
+  }
   const broker = {
     versions: { 1: { minVersion: 4, maxVersion: 11 } },
-    connectionPool: {
-      async send(fetch: Request) {
-        const position = await offsetOf(fetch)
-        script.asked.push(position)
-        const answer = answerAt(position, script.asked.length)
-        if (typeof answer === 'object' && 'error' in answer) throw answer.error
-        return answerOf(answer)
-      },
-    },
+    connectionPool: { getConnectionByRequest: async () => connection },
   }
   const topicMetadata = [
     { topic: where.topic, topicErrorCode: 0, partitionMetadata: [{ partitionId: 0, leader: 1 }] },
   ]
   const cluster = {
+    // The script's broker stands for its connections.
+    connectionPoolBuilder: { build: () => Promise.reject(new Error('the script connects to nothing')) },
     brokerPool: { metadata: { topicMetadata } },
     connect: nothing,
     addTargetTopic: nothing,
