@@ -154,25 +154,6 @@ test('a broker that dies at its start is an error with its last words', async ()
   await expect(startKafka({ ways: ['java'], heapMb: 1 })).rejects.toThrow(/did not start.*heap/is)
 })
 
-test('three brokers keep three copies, and serve with one of them dead and back', async () => {
-  const { brokers, nodes = [] } = await start({ count: 3 })
-  await onCluster(brokers, (admin) =>
-    admin.createTopics({ topics: [{ topic: 'copied' }], waitForLeaders: true }),
-  )
-  const { topics } = await onCluster(brokers, (admin) => admin.fetchTopicMetadata({ topics: ['copied'] }))
-  expect(topics[0]?.partitions[0]?.replicas).toHaveLength(3)
-
-  const [first, second] = nodes
-  await first?.kill('SIGKILL')
-  expect(first?.pid).toBeUndefined()
-  await until('the second broker lists two', async () => {
-    const { brokers: present } = await askMetadata(`127.0.0.1:${second?.port}`, 1_000)
-    return present.length === 2
-  })
-  await first?.start()
-  expect((await askMetadata(brokers[0] ?? '', 1_000)).brokers).toHaveLength(3)
-})
-
 test('a broker and its temporary data go when the process that started it is killed with SIGKILL', async () => {
   const folder = await temporaryFolder()
   const kafkaModule = JSON.stringify(new URL('../../../src/development/kafka.ts', import.meta.url).href)
