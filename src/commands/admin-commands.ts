@@ -16,7 +16,7 @@ export function addAdminCommands({ command, configOf }: CommandTools): void {
     .command('token')
     .description('make tokens for it')
     .command('create')
-    .description('print a new token, and the line of the file of tokens that lets it in')
+    .description('print a new token, and its line for the token file')
     .requiredOption('--name <name>', 'who it is for: the audit trail has it')
     .addOption(
       new Option('--right <right>', 'what it may do')

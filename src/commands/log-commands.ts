@@ -8,7 +8,7 @@ import { runRole } from './run-role.ts'
 import { type CommandTools, type Flags, textOf } from './tools.ts'
 
 const exitCodes = `
-Exit codes: 0 found, 3 the log has nothing of the kind, 1 it can not be asked, 2 wrong use.`
+Exit codes: 0 found, 3 the log has no such entries, 1 it can not be queried, 2 wrong use.`
 
 const searchExamples = `
 Examples:

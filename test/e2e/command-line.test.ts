@@ -283,7 +283,7 @@ describe('send', () => {
   })
 
   test.concurrent.each([
-    ['no JSON', '{"type":', 'this is not JSON'],
+    ['no JSON', '{"type":', 'the message is not JSON'],
     ['an unknown type', '{"type":"tracks","userId":"u1"}', 'Set type to one of'],
     ['nobody named', '{"type":"track","event":"Sent"}', 'userId'],
   ])('refuses %s with one clear line', async (_fault, message, expected) => {
@@ -303,7 +303,7 @@ describe('send', () => {
       expectedCode: 1,
       input: '{"type":"track","userId":"u1","event":"Sent"}\n{oops}\n',
     })
-    expect(stderr).toContain('line 2: this is not JSON')
+    expect(stderr).toContain('line 2: the message is not JSON')
     expect(await readAll(`${scene.prefix}events`)).toEqual([])
     scene.close()
   })

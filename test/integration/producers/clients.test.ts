@@ -173,7 +173,7 @@ describe.each(clients)('$name, set as the page says', ({ run: produce }) => {
       expect(headers).toEqual({ 'source-id': 'personas' })
       expect(read({ partition, offset, value })).toMatchObject({
         ok: true,
-        change: { subject: { userId: key, property: 'big_spenders' }, value: 'true', unit: partition },
+        change: { stateKey: { userId: key, property: 'big_spenders' }, value: 'true', unit: partition },
       })
       const change: unknown = JSON.parse(value?.toString() ?? '')
       expect(check.Check(change)).toBe(true)
