@@ -199,7 +199,11 @@ export class Ledger {
    * Writes the entry of a key again. Needed in two cases: an older record comes after it in the log, so that
    * compaction would keep the older one, or receivers may have got another value since. The key must be free.
    */
-  writeAgain(key: string, stateKey: StateKey, held: Entry, why: RewriteReason, waiting: KeyWaiter): void {
+  writeAgain(
+    { key, stateKey, held }: { key: string; stateKey: StateKey; held: Entry },
+    why: RewriteReason,
+    waiting: KeyWaiter,
+  ): void {
     const { olderAt, unreported, unreportedAt } = why
     const flight = new Flight({ stateKey, key, ...again(held, unreported), held, onEnd: () => undefined })
     flight.wait(waiting)

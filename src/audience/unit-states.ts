@@ -154,7 +154,7 @@ export class UnitStates {
         unreported,
         unreportedAt: reportedBetween?.offset ?? offset,
       }
-      if (flight === undefined) ledger.writeAgain(key, read.stateKey, best, why, waiting)
+      if (flight === undefined) ledger.writeAgain({ key, stateKey: read.stateKey, held: best }, why, waiting)
       else flight.wait(waiting)
       ledger.read(offset)
       return
@@ -175,7 +175,7 @@ export class UnitStates {
       if (unreported !== undefined) ledger.mustReport(flight, unreported, unreportedAt)
     } else if (held !== undefined && stateKey !== undefined) {
       const needsRepair = held.offset < olderAt || isUnreported(held, unreported)
-      if (needsRepair) ledger.writeAgain(key, stateKey, held, repair, nobody)
+      if (needsRepair) ledger.writeAgain({ key, stateKey, held }, repair, nobody)
     }
     ledger.unblock(blockedAt)
   }

@@ -20,6 +20,14 @@ export type FaultSink = {
   has(path: Path): boolean
 }
 
+/** What the rules of a catalog are checked with, and where the faults go. */
+type Check = {
+  readonly faults: FaultSink
+  readonly variables: Variables
+  /** Absent where hosts aren't checked. */
+  readonly policy: AddressPolicy | undefined
+}
+
 /**
  * Checks the rules that the schema can't express: unique ids and write keys, sources that exist, URLs,
  * headers and variables. It accepts data of any shape, so that these faults are listed together with those of
@@ -31,8 +39,9 @@ export function checkRules(
   variables: Variables,
   policy: AddressPolicy | undefined,
 ): void {
+  const check: Check = { faults, variables, policy }
   const catalog = recordOf(root)
-  const sourceIds = checkSources(catalog['sources'], faults, variables)
+  const sourceIds = checkSources(catalog['sources'], check)
   checkUnique(
     recordsOf(catalog['destinations']).map(([index, { id }]) => [['destinations', index, 'id'], id]),
     'is the id of another destination',
@@ -43,8 +52,8 @@ export function checkRules(
     if (Array.isArray(catalog['sources'])) {
       checkKnown([...path, 'sources'], listOf(destination['sources']), sourceIds, faults)
     }
-    checkSigning(path, destination, faults, variables)
-    checkHooks([...path, 'hooks'], recordsOf(destination['hooks']), faults, variables, policy)
+    checkSigning(path, destination, check)
+    checkHooks([...path, 'hooks'], recordsOf(destination['hooks']), check)
   }
 }
 
@@ -55,7 +64,8 @@ function recordsOf(value: unknown): readonly Entry[] {
   return listOf(value).map((item, index): Entry => [index, recordOf(item)])
 }
 
-function checkSources(value: unknown, faults: FaultSink, variables: Variables): ReadonlySet<string> {
+function checkSources(value: unknown, check: Check): ReadonlySet<string> {
+  const { faults } = check
   const sources = recordsOf(value)
   const ids = sources.map(([index, { id }]): [Path, unknown] => [['sources', index, 'id'], id])
   checkUnique(ids, 'is the id of another source', faults)
@@ -67,7 +77,7 @@ function checkSources(value: unknown, faults: FaultSink, variables: Variables): 
   for (const [index, source] of sources) {
     for (const [at, key] of listOf(source['serverKeys']).entries()) {
       const path = ['sources', index, 'serverKeys', at]
-      checkFilledIn(path, key, (secret) => serverKeyBreach(secret, isPublic), faults, variables)
+      checkFilledIn(path, key, (secret) => serverKeyBreach(secret, isPublic), check)
     }
   }
   return new Set(ids.map(([, id]) => id).filter(isString))
@@ -117,19 +127,15 @@ function checkKnown(
 }
 
 /** Checks the secrets with which a destination signs: that each can be used, and that each has a use. */
-function checkSigning(
-  path: Path,
-  destination: Readonly<Record<string, unknown>>,
-  faults: FaultSink,
-  variables: Variables,
-): void {
+function checkSigning(path: Path, destination: Readonly<Record<string, unknown>>, check: Check): void {
+  const { faults } = check
   const { sharedSecret, nextSharedSecret, signing } = destination
   const isStandard = recordOf(signing)['standardWebhooks'] === true
   const rule = (secret: string) =>
     secretBreach(secret) ?? (isStandard ? standardSecretBreach(secret) : undefined)
   const nextPath = [...path, 'nextSharedSecret']
-  const current = checkFilledIn([...path, 'sharedSecret'], sharedSecret, rule, faults, variables)
-  const next = checkFilledIn(nextPath, nextSharedSecret, rule, faults, variables)
+  const current = checkFilledIn([...path, 'sharedSecret'], sharedSecret, rule, check)
+  const next = checkFilledIn(nextPath, nextSharedSecret, rule, check)
 
   if (isStandard && sharedSecret === undefined) {
     faults.add([...path, 'signing', 'standardWebhooks'], {
@@ -153,13 +159,8 @@ function checkSigning(
   }
 }
 
-function checkHooks(
-  path: Path,
-  hooks: readonly Entry[],
-  faults: FaultSink,
-  variables: Variables,
-  policy: AddressPolicy | undefined,
-): void {
+function checkHooks(path: Path, hooks: readonly Entry[], check: Check): void {
+  const { faults, policy } = check
   const ids = new Map<string, string>()
   for (const [index, hook] of hooks) {
     const urlPath = [...path, index, 'url']
@@ -167,7 +168,7 @@ function checkHooks(
     for (const breach of url?.ok === false ? url.breaches : []) faults.add(urlPath, breach)
     const refused = url?.ok === true && policy !== undefined ? hostBreach(url.origin, policy) : undefined
     if (refused !== undefined) faults.add(urlPath, refused)
-    checkHeaders([...path, index, 'headers'], hook['headers'], faults, variables)
+    checkHeaders([...path, index, 'headers'], hook['headers'], check)
 
     const id = isString(hook['id']) ? hook['id'] : url?.ok === true ? hookIdOf(url.url) : undefined
     if (id === undefined) continue
@@ -184,7 +185,8 @@ function checkHooks(
   }
 }
 
-function checkHeaders(path: Path, value: unknown, faults: FaultSink, variables: Variables): void {
+function checkHeaders(path: Path, value: unknown, check: Check): void {
+  const { faults } = check
   const headers: [string, string][] = []
   const names = new Set<string>()
   for (const [name, text] of Object.entries(recordOf(value))) {
@@ -198,7 +200,7 @@ function checkHeaders(path: Path, value: unknown, faults: FaultSink, variables: 
       })
     }
     names.add(name.toLowerCase())
-    const filled = checkFilledIn(at, text, headerValueBreach, faults, variables)
+    const filled = checkFilledIn(at, text, headerValueBreach, check)
     if (filled !== undefined) headers.push([name, filled])
   }
   const breach = faults.has(path) ? undefined : headersBreach(headers)
@@ -209,8 +211,7 @@ function checkFilledIn(
   path: Path,
   text: unknown,
   rule: (value: string) => Breach | undefined,
-  faults: FaultSink,
-  variables: Variables,
+  { faults, variables }: Check,
 ): string | undefined {
   if (!isString(text)) return undefined
   const filled = fillIn(text, variables)

@@ -146,6 +146,36 @@ class Session {
   }
 }
 
+/** The present session. It opens with the first reading, and closes with the last unless `keepsOpen`. */
+class Sessions {
+  readonly #kafka: Kafka
+  readonly #keepsOpen: boolean
+  #present: Session | undefined
+
+  constructor(kafka: Kafka, keepsOpen: boolean) {
+    this.#kafka = kafka
+    this.#keepsOpen = keepsOpen
+  }
+
+  /** Lends the session to a reading, which gives it back by `release`. */
+  take(): Session {
+    this.#present ??= new Session(this.#kafka, this.#keepsOpen ? 1 : 0)
+    this.#present.users++
+    return this.#present
+  }
+
+  async release(session: Session): Promise<void> {
+    session.users--
+    if (session.users > 0) return
+    if (this.#present === session) this.#present = undefined
+    await session.opened.close()
+  }
+
+  async close(): Promise<void> {
+    await this.#present?.opened.close()
+  }
+}
+
 export type ReaderOptions = {
   /**
    * The number of partitions that are read at a time, each with two fetches in memory. The others wait for
@@ -171,72 +201,54 @@ export function createPartitionReader(
 ): PartitionReader {
   const stopping = new AbortController()
   const turns = new Turns(atATime)
-  let session: Session | undefined
+  const sessions = new Sessions(kafka, keepsOpen)
 
-  /** Returns the connections that all readings of the moment share. Opens them if there are none. */
-  function open(): Session {
-    session ??= new Session(kafka, keepsOpen ? 1 : 0)
-    session.users++
-    return session
+  function logOf(
+    { opened, inTurn }: Session,
+    {
+      topic,
+      partition,
+      stallTimeoutMs = defaultStallTimeoutMs,
+      onUnreadable,
+    }: Where & Pick<ReadOptions, 'onUnreadable'>,
+    signal: AbortSignal,
+  ): LogReader {
+    return new LogReader(opened, {
+      inTurn,
+      topic,
+      partition,
+      stallTimeoutMs,
+      fetchBytes,
+      signal,
+      onUnreadable,
+    })
   }
 
   /** Lets `work` read a partition, and keeps the connections open meanwhile. */
-  async function reading<T>(
-    { topic, partition, signal, stallTimeoutMs = defaultStallTimeoutMs }: Where,
-    work: (log: LogReader) => Promise<T>,
-  ): Promise<T> {
-    const used = open()
-    const { inTurn, opened } = used
+  async function reading<T>(where: Where, work: (log: LogReader) => Promise<T>): Promise<T> {
+    const session = sessions.take()
     try {
-      return await work(
-        new LogReader(opened, {
-          inTurn,
-          topic,
-          partition,
-          stallTimeoutMs,
-          fetchBytes,
-          signal: signalOf(signal),
-        }),
-      )
+      return await work(logOf(session, where, signalOf(where.signal)))
     } finally {
-      await close(used)
+      await sessions.release(session)
     }
-  }
-
-  async function close(used: Session): Promise<void> {
-    used.users--
-    if (used.users > 0) return
-    if (session === used) session = undefined
-    await used.opened.close()
   }
 
   function signalOf(signal: AbortSignal | undefined): AbortSignal {
     return signal === undefined ? stopping.signal : AbortSignal.any([signal, stopping.signal])
   }
 
-  async function* readAs<T>(
-    { topic, partition, from, signal, stallTimeoutMs = defaultStallTimeoutMs, onUnreadable }: ReadOptions,
-    take: Take<T>,
-  ): AsyncGenerator<readonly T[], void> {
+  async function* readAs<T>(options: ReadOptions, take: Take<T>): AsyncGenerator<readonly T[], void> {
     const done = new AbortController()
-    const until = AbortSignal.any([signalOf(signal), done.signal])
+    const until = AbortSignal.any([signalOf(options.signal), done.signal])
     await turns.take(until)
-    const used = open()
+    const session = sessions.take()
     try {
-      const log = new LogReader(used.opened, {
-        inTurn: used.inTurn,
-        topic,
-        partition,
-        stallTimeoutMs,
-        fetchBytes,
-        signal: until,
-        onUnreadable,
-      })
-      yield* log.read(from, take)
+      yield* logOf(session, options, until).read(options.from, take)
     } finally {
       done.abort(new Error('the reading is over'))
       turns.end()
-      await close(used)
+      await sessions.release(session)
     }
   }
 
@@ -247,7 +259,7 @@ export function createPartitionReader(
     piece: ({ from, to, ...where }) => reading(where, (log) => log.piece(from, to, whole)),
     async stop() {
       stopping.abort(new Error('the reader is stopped'))
-      await session?.opened.close()
+      await sessions.close()
     },
   }
 }

@@ -49,7 +49,7 @@ export async function openKafka(
     throw new StartError(problem(cause.message), { cause })
   }
   const impatient = clientOf(settings, log, 'impatient', troubles)
-  await askKafka(config, refuseUnfitBroker(impatient, config, role, settings, log))
+  await askKafka(config, refuseUnfitBroker(impatient, config, { role, settings }, log))
   return clientOf(settings, log)
 }
 

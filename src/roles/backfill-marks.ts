@@ -3,6 +3,7 @@ import type { Logger } from 'pino'
 import { MarkKeeper } from '../backfill/mark-keeper.ts'
 import { type Connection, marksReadEveryMs } from '../backfill/marks.ts'
 import type { createKafka } from '../kafka/client.ts'
+import { OneAtATime } from '../kafka/one-at-a-time.ts'
 import { createPartitionReader } from '../kafka/partition-reader.ts'
 import type { RecordProducer } from '../kafka/producer.ts'
 import { within } from '../kafka/within.ts'
@@ -52,40 +53,12 @@ export function openBackfillMarks({
     write: (record) => producer.produceAt({ ...record, topic, partition: 0, headers: {} }),
     onMark: (destination, space) => log.warn({ destination, space }, 'the destination needs a backfill'),
   })
-
-  let reading = Promise.resolve()
-  let next: Promise<void> | undefined
-
-  /** Reads the log. Reads run one after the other. Calls during a read share the next one. */
-  function read(): Promise<void> {
-    next ??= reading
-      .catch(() => undefined)
-      .then(() => {
-        next = undefined
-        reading = keeper.update()
-        return reading
-      })
-    return next
-  }
-
-  async function follow(): Promise<void> {
-    while (!stopping.signal.aborted) {
-      await read().catch((error: unknown) => {
-        if (!stopping.signal.aborted)
-          log.warn(
-            { err: error },
-            'the topic backfills can not be read: it is unknown which destinations need a backfill',
-          )
-      })
-      await delay(marksReadEveryMs, undefined, { signal: stopping.signal }).catch(() => undefined)
-    }
-  }
-
-  const following = follow()
+  const reads = new OneAtATime(() => keeper.update())
+  const following = follow(reads, log, stopping.signal)
 
   async function finish(): Promise<void> {
     await following
-    if (keeper.hasMissed) await read()
+    if (keeper.hasMissed) await reads.run()
     await keeper.written()
   }
 
@@ -95,7 +68,7 @@ export function openBackfillMarks({
       return keeper.needingBackfill
     },
     keeper,
-    read,
+    read: () => reads.run(),
     async stop() {
       stopping.abort()
       const over = finish()
@@ -105,5 +78,19 @@ export function openBackfillMarks({
       // Closing the connections to a broker that hangs would hang as well, so it isn't awaited.
       void reader.stop()
     },
+  }
+}
+
+/** Reads the marks again and again, until the signal fires. */
+async function follow(reads: OneAtATime, log: Logger, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    await reads.run().catch((error: unknown) => {
+      if (!signal.aborted)
+        log.warn(
+          { err: error },
+          'the topic backfills can not be read: it is unknown which destinations need a backfill',
+        )
+    })
+    await delay(marksReadEveryMs, undefined, { signal }).catch(() => undefined)
   }
 }

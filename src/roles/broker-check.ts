@@ -15,8 +15,7 @@ import { StartError } from './start-error.ts'
 export async function refuseUnfitBroker(
   kafka: ReturnType<typeof createKafka>,
   config: Config,
-  role: KafkaRole,
-  settings: KafkaSettings,
+  { role, settings }: { readonly role: KafkaRole; readonly settings: KafkaSettings },
   log: Record<'debug' | 'warn', (fields: object, message: string) => void>,
 ): Promise<void> {
   const layout = topicLayout(config)

@@ -168,7 +168,10 @@ async function run(given: Given, growth: Growth, producer: CopyProducer): Promis
     readCopied: () => readCopied(given, growth.from, growth.waiting, growth.groupId),
     refuseMembers: () => refuseMembers(kafka, config, growth.groupId),
     refuseLackingRights: () =>
-      askKafka(config, refuseUnfitBroker(kafka, config, 'topics grow', kafkaSettings(config), log)),
+      askKafka(
+        config,
+        refuseUnfitBroker(kafka, config, { role: 'topics grow', settings: kafkaSettings(config) }, log),
+      ),
   }).go()
   return done(grown)
 }

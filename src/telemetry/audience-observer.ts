@@ -32,16 +32,7 @@ export function createAudienceObserver({
 }): AudienceObserver {
   const { audienceChanges, audienceSyncs, audienceSynced, restoreSeconds, deliveries, perDestination } =
     metrics
-  const ofChanges = (outcome: ChangeOutcome): CountedSeries => audienceChanges.series({ outcome })
-  const changes: Readonly<Record<ChangeOutcome, CountedSeries>> = {
-    changed: ofChanges('changed'),
-    confirmed: ofChanges('confirmed'),
-    repeated: ofChanges('repeated'),
-    outdated: ofChanges('outdated'),
-    deleted: ofChanges('deleted'),
-    moved: ofChanges('moved'),
-    space_disabled: ofChanges('space_disabled'),
-  }
+  const changes = changeSeries(audienceChanges)
   // Creates the series with 0, since an alert needs a series even before the first event.
   for (const outcome of syncOutcomes) audienceSyncs.inc({ outcome }, 0)
   for (const outcome of ['joined', 'left', 'unchanged']) audienceSynced.inc({ outcome }, 0)
@@ -78,5 +69,20 @@ export function createAudienceObserver({
     notSent(why) {
       undelivered(why).inc()
     },
+  }
+}
+
+function changeSeries(
+  audienceChanges: WorkerMetrics['audienceChanges'],
+): Readonly<Record<ChangeOutcome, CountedSeries>> {
+  const of = (outcome: ChangeOutcome): CountedSeries => audienceChanges.series({ outcome })
+  return {
+    changed: of('changed'),
+    confirmed: of('confirmed'),
+    repeated: of('repeated'),
+    outdated: of('outdated'),
+    deleted: of('deleted'),
+    moved: of('moved'),
+    space_disabled: of('space_disabled'),
   }
 }

@@ -38,66 +38,52 @@ export function createObserver({
   timeoutMs: number
   retryLimitMs: number
 }): PipelineObserver & { flush(): void } {
+  const attemptLog = createAttemptLog({ log, logAttempts, timeoutMs })
+  const countAttempt = attemptCounter(metrics)
+  const omissions = new PacedLines<OmissionLine>({
+    write: (line) => log.warn(line, omissionMessage),
+    everyMs: omissionEveryMs,
+  })
+  return {
+    ...observeRecords(metrics, log),
+    ...observeDeliveries(metrics, log, retryLimitMs),
+    attempted(delivery, result, durationMs) {
+      countAttempt(delivery, result, durationMs)
+      attemptLog.add(delivery, result, durationMs)
+    },
+    omitted: omissionObserver(metrics, omissions),
+    flush() {
+      attemptLog.flush()
+      omissions.flush()
+    },
+  }
+}
+
+type Observed<K extends keyof PipelineObserver> = Pick<PipelineObserver, K>
+
+/** Observes the first tries and the ends of deliveries, and their moves to retry topics. */
+function observeDeliveries(
+  metrics: WorkerMetrics,
+  log: Logger,
+  retryLimitMs: number,
+): Observed<'firstTried' | 'delivered' | 'parked' | 'deadLettered' | 'dropped'> {
   const { perDestination } = metrics
-  const attemptSeries = memo((outcome: OutcomeKind) => ({
-    seconds: metrics.attemptSeconds.series({ outcome }),
-    counted: memo((statusClass: StatusClass) =>
-      memo((verdict: VerdictKind) =>
-        memo((destination: string) =>
-          metrics.attempts.series({
-            outcome,
-            status_class: statusClass,
-            verdict,
-            ...(perDestination && { destination }),
-          }),
-        ),
-      ),
-    ),
-  }))
   const deliveries = memo((verdict: 'delivered' | 'dead_letter' | DropReason) =>
     memo((destination: string) =>
       metrics.deliveries.series({ verdict, ...(perDestination && { destination }) }),
     ),
   )
   const delivered = deliveries('delivered')
-  const attemptLog = createAttemptLog({ log, logAttempts, timeoutMs })
-  // Creates the series with 0, so that the first omission shows as a rise.
-  if (!perDestination) for (const reason of omitReasons) metrics.hooksOmitted.inc({ reason }, 0)
-  const omissions = new PacedLines<OmissionLine>({
-    write: (line) => log.warn(line, omissionMessage),
-    everyMs: omissionEveryMs,
-  })
   const deliverySeconds = metrics.deliverySeconds.series({})
   const firstTrySeconds = firstTrySeries(metrics)
   const retryLimitUsed = metrics.retryLimitUsed.series({})
-  const repeatsDropped = metrics.repeatsDropped.series({})
-
-  function attempted(delivery: Delivery, result: HookResult, durationMs: number): void {
-    const { outcome, verdict } = result
-    // When the proxy fails nothing is sent, so it isn't an attempt. The proxy's own metrics count it.
-    if (outcome.kind !== 'proxy') {
-      const series = attemptSeries(outcome.kind)
-      series.seconds.observe(durationMs / 1000)
-      series
-        .counted(statusClassOf(outcome))(verdict.kind)(perDestination ? delivery.destinationId : '')
-        .inc()
-    }
-    attemptLog.add(delivery, result, durationMs)
-  }
-
   return {
-    attempted,
     firstTried({ firstSeenMs }, way) {
       firstTrySeconds[way].observe(Math.max(0, Date.now() - firstSeenMs) / 1000)
     },
     delivered(delivery) {
       delivered(perDestination ? delivery.destinationId : '').inc()
       deliverySeconds.observe(Math.max(0, Date.now() - delivery.firstSeenMs) / 1000)
-    },
-    omitted({ destinationId, messageId }: Delivery, hook: string, why: OmitReason) {
-      metrics.hooksOmitted.inc({ reason: why, ...(perDestination && { destination: destinationId, hook }) })
-      const line = { destination: destinationId, hook, reason: why, messageId }
-      omissions.add(JSON.stringify([why, destinationId, hook]), line)
     },
     parked({ expiresAtMs }: Delivery, why: ParkReason, waitMs: number) {
       metrics.parked.inc({ tier: formatWait(waitMs), reason: why })
@@ -123,11 +109,21 @@ export function createObserver({
         'dead letter',
       )
     },
-    notRouted(reason: NotRoutedReason) {
-      metrics.notRouted.inc({ reason })
-    },
     dropped({ destinationId }: Delivery, why: DropReason) {
       deliveries(why)(perDestination ? destinationId : '').inc()
+    },
+  }
+}
+
+/** Observes the records from which no delivery, or nothing at all, is made. */
+function observeRecords(
+  metrics: WorkerMetrics,
+  log: Logger,
+): Observed<'notRouted' | 'unknownSource' | 'repeated' | 'failed'> {
+  const repeatsDropped = metrics.repeatsDropped.series({})
+  return {
+    notRouted(reason: NotRoutedReason) {
+      metrics.notRouted.inc({ reason })
     },
     unknownSource(source: string, { topic, partition, offset }: HeldRecord) {
       metrics.notRouted.inc({ reason: 'unknown_source' })
@@ -144,10 +140,50 @@ export function createObserver({
       metrics.faults.inc()
       log.error({ err: error }, 'a fault of Sluice: please report it')
     },
-    flush() {
-      attemptLog.flush()
-      omissions.flush()
-    },
+  }
+}
+
+/** Returns a function that counts an attempt and observes its duration. It looks up each series once. */
+function attemptCounter(
+  metrics: WorkerMetrics,
+): (delivery: Delivery, result: HookResult, durationMs: number) => void {
+  const { perDestination } = metrics
+  const attemptSeries = memo((outcome: OutcomeKind) => ({
+    seconds: metrics.attemptSeconds.series({ outcome }),
+    counted: memo((statusClass: StatusClass) =>
+      memo((verdict: VerdictKind) =>
+        memo((destination: string) =>
+          metrics.attempts.series({
+            outcome,
+            status_class: statusClass,
+            verdict,
+            ...(perDestination && { destination }),
+          }),
+        ),
+      ),
+    ),
+  }))
+  return ({ destinationId }, { outcome, verdict }, durationMs) => {
+    // When the proxy fails nothing is sent, so it isn't an attempt. The proxy's own metrics count it.
+    if (outcome.kind === 'proxy') return
+    const series = attemptSeries(outcome.kind)
+    series.seconds.observe(durationMs / 1000)
+    series
+      .counted(statusClassOf(outcome))(verdict.kind)(perDestination ? destinationId : '')
+      .inc()
+  }
+}
+
+function omissionObserver(
+  { hooksOmitted, perDestination }: WorkerMetrics,
+  omissions: PacedLines<OmissionLine>,
+): PipelineObserver['omitted'] {
+  // Creates the series with 0, so that the first omission shows as a rise.
+  if (!perDestination) for (const reason of omitReasons) hooksOmitted.inc({ reason }, 0)
+  return ({ destinationId, messageId }, hook, why) => {
+    hooksOmitted.inc({ reason: why, ...(perDestination && { destination: destinationId, hook }) })
+    const line = { destination: destinationId, hook, reason: why, messageId }
+    omissions.add(JSON.stringify([why, destinationId, hook]), line)
   }
 }
 
