@@ -15,8 +15,15 @@ const orNull = (schema: object): object => ({ anyOf: [schema, { type: 'null' }] 
 const text = orNull({ type: 'string' })
 
 const filterProperties = {
-  from: { ...given, description: 'ISO 8601, UTC without a zone: from then on; default: an hour ago.' },
-  to: { ...given, description: 'The same: before then; default: now.' },
+  from: {
+    ...given,
+    description:
+      'The beginning of the time range, included: ISO 8601, UTC without a zone. Default: an hour ago.',
+  },
+  to: {
+    ...given,
+    description: 'The end of the time range, excluded: ISO 8601, UTC without a zone. Default: now.',
+  },
   destination: name,
   hook: { ...name, description: 'The id of a URL of a destination.' },
   source: name,
@@ -24,26 +31,27 @@ const filterProperties = {
   user: {
     ...name,
     description:
-      'The id of a user: `userId`, else `anonymousId`. The log has users by a keyed hash alone, and `sluice admin` needs `attempts.userKey` for it.',
+      'The id of a user: `userId`, else `anonymousId`. The log has only a keyed hash of it, for which `sluice admin` needs `attempts.userKey`.',
   },
   kinds: { type: 'array', items: { enum: [...logKinds] }, minItems: 1, maxItems: logKinds.length },
   outcome: { enum: logOutcomes.slice(1) },
   status: { type: 'integer', minimum: 100, maximum: 599 },
-  reason: { ...name, description: 'Why it was parked, is dead, was left out or filtered.' },
-  replay: { ...name, description: 'The id of the replay that it came by.' },
+  reason: { ...name, description: 'Why the delivery was parked, dead, left out or filtered.' },
+  replay: { ...name, description: 'The id of the replay that sent the message again.' },
   isFailed: {
     type: 'boolean',
-    description: 'True: only attempts that did not deliver, and deliveries that are dead.',
+    description: 'True: only failed attempts and dead letters.',
   },
 }
 
 const recordProperties = {
   at: time,
   kind: { enum: [...logKinds] },
-  isEnd: { type: 'boolean', description: 'The delivery has come to its end with it.' },
+  isEnd: { type: 'boolean', description: 'Whether this is the end of the delivery.' },
   weight: {
     ...count,
-    description: 'How many deliveries it stands for: not all that succeed have their own.',
+    description:
+      'The number of deliveries that the record stands for: not every success has a record of its own.',
   },
   destination: text,
   hook: text,
@@ -54,20 +62,20 @@ const recordProperties = {
     type: 'object',
     required: ['topic', 'partition', 'offset'],
     properties: { topic: { type: 'string' }, partition: count, offset: count },
-    description: 'The record that has the message, as long as Kafka keeps it.',
+    description: 'The record of Kafka that has the message, as long as Kafka keeps it.',
   },
-  attempt: { ...count, description: 'Which try; 0 before the first.' },
+  attempt: { ...count, description: 'The number of the try; 0 before the first.' },
   verdict: orNull({ enum: logVerdicts.slice(1) }),
   outcome: orNull({ enum: logOutcomes.slice(1) }),
   status: orNull({ type: 'integer' }),
   durationMs: orNull({ type: 'number', minimum: 0 }),
   reason: text,
-  error: { ...text, description: 'A code, such as ECONNREFUSED.' },
-  dueAt: { ...orNull(time), description: 'When one that was parked is due.' },
+  error: { ...text, description: 'An error code, such as ECONNREFUSED.' },
+  dueAt: { ...orNull(time), description: 'When the parked delivery is due.' },
   firstSeenAt: time,
   user: { ...text, description: 'A keyed hash of the user; null without a key.' },
   replay: text,
-  answer: { ...text, description: 'The beginning of a failed answer, where `attempts.answers` keeps it.' },
+  answer: { ...text, description: 'The beginning of a failed answer, if `attempts.answers` is on.' },
 }
 const recordSchema = {
   type: 'object',
@@ -79,9 +87,9 @@ const deliverySchema = {
   type: 'object',
   required: ['destination', 'state', 'dueAt', 'records'],
   properties: {
-    destination: { ...text, description: 'null: it never came to one.' },
+    destination: { ...text, description: 'null: there was no attempt.' },
     state: { enum: [...deliveryStates] },
-    dueAt: { ...orNull(time), description: 'When it is tried again, where it waits for that.' },
+    dueAt: { ...orNull(time), description: 'When the delivery is tried again; null if it does not wait.' },
     records: { type: 'array', items: recordSchema, description: 'Oldest first.' },
   },
 }
@@ -147,7 +155,7 @@ export const logRoutes: readonly AdminRoute[] = [
     method: 'GET',
     path: '/v1/log',
     right: 'read',
-    summary: 'What the delivery log reaches back to, and how far its index is',
+    summary: 'How far back the delivery log reaches, and how far its index is',
     description:
       'Of the index that this process asks (`index.url`, else `clickhouse.url`, else `index.folder`).',
     status: 200,
@@ -161,7 +169,8 @@ export const logRoutes: readonly AdminRoute[] = [
           records: count,
           behindMs: {
             ...orNull({ type: 'number', minimum: 0 }),
-            description: 'How old is what is indexed now; 0: all is. null: that is not known, or not yet.',
+            description:
+              'The age of the records that are indexed now; 0: all records are indexed. null: not known, or not yet.',
           },
         },
       },
@@ -176,11 +185,11 @@ export const logRoutes: readonly AdminRoute[] = [
     right: 'read',
     summary: 'What became of a message',
     description:
-      'Each of its deliveries from its first state to its last. What it said is not in the log: `origin` tells which record of Kafka has it, and `sluice log find` shows it.',
+      'Each delivery of the message, from its first state to its last. The log does not have the content of the message: `origin` names the record of Kafka that has it, and `sluice log find` shows it.',
     params: {
       message: {
         schema: { type: 'string', minLength: 1, maxLength: 1_000 },
-        description: 'Its `messageId`. Of one with slashes that a proxy does not let through, search.',
+        description: 'The `messageId`. If it has slashes, which some proxies refuse, use the search instead.',
         example: 'order-4711',
       },
     },
@@ -208,7 +217,7 @@ export const logRoutes: readonly AdminRoute[] = [
     right: 'read',
     summary: 'Search the delivery log, newest first',
     description:
-      'All that is given must hold. With the `cursor` of a page, and everything else as it was, the next one comes; where `from` was left out, give that of the answer.',
+      'All given conditions must hold. To get the next page, repeat the request with the `cursor` of this page; if `from` was left out, add the `from` of the answer.',
     body: {
       schema: {
         type: 'object',
@@ -230,7 +239,7 @@ export const logRoutes: readonly AdminRoute[] = [
           from: time,
           to: time,
           records: { type: 'array', items: recordSchema },
-          cursor: { ...text, description: 'Where the next page begins; null behind the last one.' },
+          cursor: { ...text, description: 'The beginning of the next page; null after the last one.' },
         },
       },
       example: { ...range, records: [record], cursor: 'NDk1NjI5LjExNA' },
@@ -244,7 +253,7 @@ export const logRoutes: readonly AdminRoute[] = [
     right: 'read',
     summary: 'Count deliveries and their durations by the minute',
     description:
-      'Of states that fulfil all that is given, ascending; minutes without any are left out. By the weights of the records: all deliveries count, also those without a record of their own.',
+      'Of the states that fulfil all given conditions, in ascending order; minutes without any are left out. Records count with their weights, so deliveries without a record of their own are counted too.',
     body: {
       schema: { type: 'object', additionalProperties: false, properties: filterProperties },
       example: { destination: 'erp', ...range },

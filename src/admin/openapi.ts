@@ -19,7 +19,7 @@ export function adminOpenApi(): object {
       title: 'Sluice admin',
       version: '1',
       description:
-        'The delivery log, replays, and who did what. Every call needs a bearer token with the right that it names. What is not done is answered with a problem detail (RFC 9457), whose `detail` says what to do.',
+        'The delivery log, replays, and who did what. Every call needs a bearer token with the right that it names. A refused or failed call is answered with a problem detail (RFC 9457), whose `detail` says what to do.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/', description: 'Where this document is served.' }],
@@ -108,15 +108,15 @@ function problemAnswer(code: ProblemCode): object {
 }
 
 const exampleDetails: Readonly<Record<ProblemCode, string>> = {
-  bad_request: "body must have required property 'of': /openapi.json has what is taken.",
+  bad_request: "body must have required property 'of': see /openapi.json.",
   no_token: 'Send a token that the file of admin.tokensFile has: Authorization: Bearer sluice_…',
   not_allowed: 'This needs the right operate, and the token has read: take another token.',
   not_found: 'There is no replay "x": list those that there are. They are known for 90 days.',
   conflict: `The replay 20260723-151500-3f9a2c is done: ask for a new one.`,
   too_large: 'Send a body of at most 64 KiB.',
   unknown_type: 'Send JSON, with Content-Type: application/json.',
-  busy: 'Too much is asked for at once: try again when some of it is done.',
-  internal: 'This is a bug: the log of sluice admin has it, please report it.',
+  busy: 'Too many requests are under way: try again when some of them are done.',
+  internal: 'A fault of Sluice: the log of sluice admin has it, please report it.',
   unavailable: 'Kafka does not answer, or not in time: try again; the log of sluice admin says why.',
   log_unavailable:
     'There is no index of the delivery log in .sluice/log/sluice.attempts: run `sluice log serve`, and set index.folder (SLUICE_INDEX_FOLDER) to its folder, or index.url (SLUICE_INDEX_URL) to where it answers.',

@@ -3,14 +3,14 @@ export const problems = {
   bad_request: [400, 'The request can not be read'],
   no_token: [401, 'A token is needed'],
   not_allowed: [403, 'The token has too few rights'],
-  not_found: [404, 'There is no such thing'],
+  not_found: [404, 'Not found'],
   conflict: [409, 'Not as things are'],
   too_large: [413, 'The body is too large'],
   unknown_type: [415, 'The body is no JSON'],
   busy: [429, 'Too much at once'],
   internal: [500, 'A fault of Sluice'],
   unavailable: [503, 'Kafka does not answer'],
-  log_unavailable: [503, 'The delivery log can not be asked'],
+  log_unavailable: [503, 'The delivery log can not be queried'],
 } as const satisfies Record<string, readonly [status: number, title: string]>
 
 export type ProblemCode = keyof typeof problems

@@ -19,13 +19,18 @@ const selectionSchema = {
     of: { enum: ['dead-letters', 'events'] },
     destination: {
       ...name,
-      description: 'Of dead letters: those of this one. Events need it: it gets them.',
+      description:
+        'For dead letters: only those of this destination. For events, required: the destination that gets them.',
     },
     source: name,
-    reason: { ...name, description: 'Of dead letters: why they died.' },
+    reason: { ...name, description: 'For dead letters: only those with this reason.' },
     messageId: name,
-    from: { ...time, description: 'When the event was taken, or the dead letter became one: from then on.' },
-    to: { ...time, description: 'The same: before then.' },
+    from: {
+      ...time,
+      description:
+        'The beginning of the time range, included. It is about the time at which the event was taken, or at which the delivery became a dead letter.',
+    },
+    to: { ...time, description: 'The end of that time range, excluded.' },
   },
 }
 
@@ -38,7 +43,7 @@ const tallySchema = {
     leftOut: {
       type: 'object',
       additionalProperties: count,
-      description: 'What is not sent again, by reason.',
+      description: 'The records that are not sent again, by reason.',
     },
   },
 }
@@ -49,7 +54,7 @@ const previewSchema = {
   properties: {
     selection: selectionSchema,
     counted: tallySchema,
-    isComplete: { type: 'boolean', description: 'False: there was no time to look at all of it.' },
+    isComplete: { type: 'boolean', description: 'False: the time was too short to look at all records.' },
   },
 }
 
@@ -70,25 +75,28 @@ const replaySchema = {
   properties: {
     id: name,
     state: { enum: ['waiting', 'running', 'stopped', 'done'] },
-    detail: { type: 'string', description: 'Why it was stopped, where nobody wanted that.' },
+    detail: { type: 'string', description: 'Why the replay stopped, if nobody asked for that.' },
     selection: selectionSchema,
     perSecond: { type: 'integer', minimum: 1 },
     createdBy: { type: 'string' },
     createdAt: { type: 'string', format: 'date-time' },
-    counted: { anyOf: [tallySchema, { type: 'null' }], description: 'null: there was no time to count all.' },
+    counted: {
+      anyOf: [tallySchema, { type: 'null' }],
+      description: 'null: the time was too short to count all records.',
+    },
     sent: tallySchema,
     read: {
       type: 'object',
       required: ['offsets', 'of'],
       properties: { offsets: count, of: count },
-      description: 'How much of the topic was looked at.',
+      description: 'The share of the topic that was looked at.',
     },
     secondsLeft: { anyOf: [count, { type: 'null' }] },
     owner: {
       anyOf: [{ type: 'string' }, { type: 'null' }],
-      description: 'The worker that has it, or had it last.',
+      description: 'The worker that runs the replay, or ran it last.',
     },
-    owners: { ...count, description: 'How many workers have had it.' },
+    owners: { ...count, description: 'The number of workers that have run the replay.' },
     notedAt: { anyOf: [{ type: 'string', format: 'date-time' }, { type: 'null' }] },
   },
 }
@@ -152,7 +160,7 @@ const ofReplay = {
 const limited = {
   limit: {
     schema: { type: 'string', pattern: '^([1-9][0-9]{0,2}|1000)$' },
-    description: 'At most so many, 1 to 1000; default 100.',
+    description: 'The most entries of an answer, 1 to 1000; default 100.',
     example: '100',
   },
 } as const
@@ -210,7 +218,7 @@ export const adminRoutes: readonly AdminRoute[] = [
     right: 'operate',
     summary: 'Send again',
     description:
-      'Counts as a preview does, and has the workers send it again. Where there is no time to count all of it the replay is made all the same, and `counted` is null.',
+      'Counts as a preview does, and then makes the workers send the records again. If the time is too short to count all records, the replay is created nevertheless, and `counted` is null.',
     body: {
       schema: {
         type: 'object',
@@ -264,7 +272,7 @@ export const adminRoutes: readonly AdminRoute[] = [
     path: '/v1/replays/{replay}',
     right: 'read',
     summary: 'How far a replay is',
-    description: 'As its owner noted it last: four times a second while it sends.',
+    description: 'As its owner noted it last. The owner notes it four times a second while it sends.',
     params: ofReplay,
     status: 200,
     answer: { schema: replaySchema, example: replayExample },
@@ -276,7 +284,7 @@ export const adminRoutes: readonly AdminRoute[] = [
     path: '/v1/replays/{replay}/stop',
     right: 'operate',
     summary: 'Stop a replay',
-    description: 'Its owner stops within two seconds. What it has written by then is delivered.',
+    description: 'Its owner stops within two seconds. Records that it has written by then are delivered.',
     params: ofReplay,
     status: 200,
     answer: { schema: replaySchema, example: { ...replayExample, state: 'stopped' } },

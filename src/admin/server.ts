@@ -148,8 +148,7 @@ class Server implements AdminServer {
   }
 
   #answerOf(error: FastifyError): AdminAnswer {
-    if (error.validation !== undefined)
-      return problem('bad_request', `${error.message}: /openapi.json has what is taken.`)
+    if (error.validation !== undefined) return problem('bad_request', `${error.message}: see /openapi.json.`)
     switch (error.statusCode) {
       case 413:
         return problem('too_large', `Send a body of at most ${maxBodyBytes / 1024} KiB.`)
@@ -159,7 +158,7 @@ class Server implements AdminServer {
         return problem('bad_request', 'Send a body that is one JSON value, as /openapi.json has it.')
       default:
         this.#options.onFault(error)
-        return problem('internal', 'This is a bug: the log of sluice admin has it, please report it.')
+        return problem('internal', 'A fault of Sluice: the log of sluice admin has it, please report it.')
     }
   }
 }
@@ -187,5 +186,5 @@ const noToken = problem(
 )
 const unknownPath = problem(
   'not_found',
-  'There is nothing at this path, or not by this method: /openapi.json has what there is.',
+  'There is nothing at this path, or not by this method: see /openapi.json.',
 )

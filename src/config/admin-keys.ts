@@ -16,7 +16,7 @@ export const adminKeys = {
   }),
   tokensFile: optionalText({
     description:
-      'A file with who may use the admin API: a name, a right (read, operate or admin) and a hash a line, as `sluice admin token create` prints. Read again when it changes. Without it `sluice admin` does not start.',
+      'The file of the tokens that may use the admin API. Each line has a name, a right (read, operate or admin) and a hash, as `sluice admin token create` prints it. Read again when it changes. Without it `sluice admin` does not start.',
   }),
   requestTimeout: duration({
     default: 30 * SECOND,

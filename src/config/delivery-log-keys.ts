@@ -56,17 +56,18 @@ export const deliveryLogKeys = {
     host: text({
       default: '127.0.0.1',
       description:
-        'The address that the index is asked at. If other machines can reach the address, `index.token` is required.',
+        'The address that the index listens on. If other machines can reach the address, `index.token` is required.',
     }),
     port: integer({
       default: 9410,
       min: 0,
       max: 65_535,
-      description: 'The port that the index is asked at; 0 picks a free one.',
+      description: 'The port that the index listens on; 0 picks a free one.',
     }),
     url: optionalText({
       shape: { accepts: isPlainUrl, expected: 'http://host:port/path or https://…, without a login' },
-      description: 'Where the `sluice log` commands ask an index that runs, such as `http://127.0.0.1:9410`.',
+      description:
+        'The URL of a running index that the `sluice log` commands ask, such as `http://127.0.0.1:9410`.',
     }),
     token: optionalText({
       isSecret: true,
@@ -79,7 +80,7 @@ export const deliveryLogKeys = {
     url: optionalText({
       shape: { accepts: isPlainUrl, expected: 'http://host:port/path or https://…, without a login' },
       description:
-        'The HTTP interface of a ClickHouse that keeps the delivery log in the place of `index.folder`, such as `https://clickhouse:8443`. `sluice log ddl` prints its tables (docs/delivery-log.md). `index.url`, where it is set, is asked first.',
+        'The HTTP interface of a ClickHouse that keeps the delivery log in the place of `index.folder`, such as `https://clickhouse:8443`. `sluice log ddl` prints its tables (docs/delivery-log.md). If `index.url` is set, it is asked first.',
     }),
     user: text({ default: 'default', description: 'The user to log in to it as.' }),
     password: optionalText({ isSecret: true, description: 'The password of that user.' }),
@@ -103,7 +104,7 @@ export const deliveryLogKeys = {
       default: 30 * SECOND,
       min: SECOND,
       max: 10 * MINUTE,
-      description: 'How long it may take to answer a query or to take rows.',
+      description: 'How long ClickHouse may take to answer a query or to accept rows.',
     }),
   },
 } as const
