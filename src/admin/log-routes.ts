@@ -87,7 +87,7 @@ const deliverySchema = {
   type: 'object',
   required: ['destination', 'state', 'dueAt', 'records'],
   properties: {
-    destination: { ...text, description: 'null: there was no attempt.' },
+    destination: { ...text, description: 'null: the message came to no destination.' },
     state: { enum: [...deliveryStates] },
     dueAt: { ...orNull(time), description: 'When the delivery is tried again; null if it does not wait.' },
     records: { type: 'array', items: recordSchema, description: 'Oldest first.' },
