@@ -32,7 +32,10 @@ const parts: Readonly<Record<string, Folder>> = {
     about: 'one table of settings; the one reader of the environment',
     imports: ['catalog', 'retry'],
   },
-  catalog: { about: 'sources and destinations: a file, its rules, and a live view', imports: ['address'] },
+  catalog: {
+    about: 'sources and destinations: a file, its rules, and a live view',
+    imports: ['address', 'message', 'retry'],
+  },
   delivery: {
     about: 'lanes, breakers, connections, deadlines, names, proxy, signatures, verdicts',
     imports: ['address', 'catalog', 'pacing', 'queues'],

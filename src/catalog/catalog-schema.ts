@@ -1,4 +1,5 @@
 import { Type, type Static } from 'typebox'
+import { timestampPattern } from '../message/timestamp.ts'
 import { maxHeaderBytes, maxHeaders, maxUrlCharacters } from './hook-rules.ts'
 
 const id = (description: string) =>
@@ -123,8 +124,16 @@ const destination = Type.Object(
         minLength: 1,
         maxLength: 1024,
         description:
-          'The secret that is to replace sharedSecret. Until it is written there, webhook-signature carries the signatures of both, X-Signature that of sharedSecret. Only with signing.standardWebhooks.',
+          'The secret that is to replace sharedSecret. Until it is written there, webhook-signature carries the signatures of both, X-Signature that of sharedSecret. Only with signing.standardWebhooks or sharedSecretEndsAt.',
         examples: ['${CATALOG_CRM_NEXT_SECRET}'],
+      }),
+    ),
+    sharedSecretEndsAt: Type.Optional(
+      Type.String({
+        pattern: timestampPattern,
+        description:
+          'The time from which sharedSecret signs no more, and nextSharedSecret signs alone: ISO 8601; without a zone it is UTC, a date alone is its midnight.',
+        examples: ['2026-09-30T12:00:00Z'],
       }),
     ),
     signing: Type.Optional(

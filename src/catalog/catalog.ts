@@ -64,9 +64,14 @@ export type Destination = {
   readonly sharedSecret: string | undefined
   /**
    * A second secret that signs beside `sharedSecret` while the receiver changes to it; only with
-   * `standardWebhooks`. It must never be logged.
+   * `standardWebhooks` or `sharedSecretEndsAtMs`. It must never be logged.
    */
   readonly nextSharedSecret: string | undefined
+  /**
+   * The time from which `nextSharedSecret` signs alone, in epoch milliseconds; only with a
+   * `nextSharedSecret`.
+   */
+  readonly sharedSecretEndsAtMs?: number | undefined
   /**
    * True if requests carry the headers of Standard Webhooks beside `X-Signature`; only with a `sharedSecret`.
    */

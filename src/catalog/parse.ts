@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { createAddressPolicy } from '../address/policy.ts'
+import { parseTimestamp } from '../message/timestamp.ts'
 import { createCatalog, type Catalog, type Destination, type Hook, type Source } from './catalog.ts'
 import { checkDefinition } from './definition.ts'
 import { formatPath, type Fault, type Path } from './fault.ts'
@@ -87,6 +88,8 @@ function build(definition: CatalogDefinition, variables: Variables, text: string
       sharedSecret: rest.sharedSecret === undefined ? undefined : filledIn(rest.sharedSecret, variables),
       nextSharedSecret:
         rest.nextSharedSecret === undefined ? undefined : filledIn(rest.nextSharedSecret, variables),
+      sharedSecretEndsAtMs:
+        rest.sharedSecretEndsAt === undefined ? undefined : parseTimestamp(rest.sharedSecretEndsAt),
       standardWebhooks: signing?.standardWebhooks ?? false,
       strategy,
       maxInFlight: maxInFlight ?? 64,

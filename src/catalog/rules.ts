@@ -10,7 +10,7 @@ import {
 } from './hook-rules.ts'
 import { hostBreach } from './host-rules.ts'
 import { isString, listOf, recordOf } from './plain-data.ts'
-import { secretBreach, standardSecretBreach } from './secret-rules.ts'
+import { secretBreach, secretEndBreach, standardSecretBreach } from './secret-rules.ts'
 import { fillIn, type Variables } from './variables.ts'
 
 /** The receiver of the faults that `checkRules` finds. */
@@ -129,7 +129,7 @@ function checkKnown(
 /** Checks the secrets with which a destination signs: that each can be used, and that each has a use. */
 function checkSigning(path: Path, destination: Readonly<Record<string, unknown>>, check: Check): void {
   const { faults } = check
-  const { sharedSecret, nextSharedSecret, signing } = destination
+  const { sharedSecret, nextSharedSecret, sharedSecretEndsAt, signing } = destination
   const isStandard = recordOf(signing)['standardWebhooks'] === true
   const rule = (secret: string) =>
     secretBreach(secret) ?? (isStandard ? standardSecretBreach(secret) : undefined)
@@ -143,13 +143,17 @@ function checkSigning(path: Path, destination: Readonly<Record<string, unknown>>
       advice: 'add sharedSecret: ${CATALOG_NAME}',
     })
   }
+  const endPath = [...path, 'sharedSecretEndsAt']
+  const endBreach = faults.has(endPath) ? undefined : secretEndBreach(destination)
+  if (endBreach !== undefined) faults.add(endPath, endBreach)
   if (nextSharedSecret === undefined) return
   if (sharedSecret === undefined) {
     faults.add(nextPath, { problem: 'is set without a sharedSecret', advice: 'write it as sharedSecret' })
-  } else if (!isStandard) {
+  } else if (!isStandard && sharedSecretEndsAt === undefined) {
     faults.add(nextPath, {
       problem: 'has no use: X-Signature is made with sharedSecret alone',
-      advice: 'add signing: { standardWebhooks: true }, which signs with both, or remove it',
+      advice:
+        'add signing: { standardWebhooks: true }, which signs with both, or sharedSecretEndsAt, or remove it',
     })
   } else if (next !== undefined && next === current) {
     faults.add(nextPath, {

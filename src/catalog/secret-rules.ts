@@ -1,4 +1,6 @@
+import { parseTimestamp } from '../message/timestamp.ts'
 import type { Breach } from './hook-rules.ts'
+import { isString } from './plain-data.ts'
 
 /** The rules of a destination's secrets. Pure. */
 
@@ -32,5 +34,30 @@ export function standardSecretBreach(secret: string): Breach | undefined {
   return {
     problem: 'begins with whsec_, and what follows is not base64',
     advice: 'write whsec_ and a key as `openssl rand -base64 32` gives it, or a secret that begins otherwise',
+  }
+}
+
+/**
+ * Checks the end of a destination's `sharedSecret`: it must be a time, and another secret must sign after it.
+ */
+export function secretEndBreach({
+  sharedSecret,
+  nextSharedSecret,
+  sharedSecretEndsAt,
+}: Readonly<Record<string, unknown>>): Breach | undefined {
+  if (!isString(sharedSecretEndsAt)) return undefined
+  if (parseTimestamp(sharedSecretEndsAt) === undefined) {
+    return {
+      problem: 'is a time that does not exist',
+      advice: 'write ISO 8601, such as 2026-01-31T12:00:00Z',
+    }
+  }
+  if (sharedSecret === undefined) {
+    return { problem: 'is set without a sharedSecret', advice: 'remove it' }
+  }
+  if (nextSharedSecret !== undefined) return undefined
+  return {
+    problem: 'leaves nothing to sign with after it',
+    advice: 'add nextSharedSecret: ${CATALOG_NAME}, or remove it',
   }
 }

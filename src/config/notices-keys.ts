@@ -34,6 +34,13 @@ export const noticesKeys = {
       description:
         'How many dead letters of a destination within `notices.window` make a notice. 0: there is no such notice.',
     }),
+    secretEnding: duration({
+      default: 7 * 24 * HOUR,
+      min: SECOND,
+      max: 90 * 24 * HOUR,
+      description:
+        'How long before the end of a secret (`sharedSecretEndsAt` in the catalog) Sluice sends a notice about it.',
+    }),
     paced: integer({
       default: 1_000,
       min: 0,

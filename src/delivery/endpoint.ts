@@ -20,8 +20,10 @@ export type DestinationDefinition = {
   readonly id: string
   readonly state: 'on' | 'off' | 'paused'
   readonly sharedSecret: string | undefined
-  /** Set only with `standardWebhooks`. */
+  /** Set only with `standardWebhooks` or `sharedSecretEndsAtMs`. */
   readonly nextSharedSecret: string | undefined
+  /** The time from which `nextSharedSecret` signs alone, in epoch milliseconds. */
+  readonly sharedSecretEndsAtMs?: number | undefined
   /** True only with a `sharedSecret`. */
   readonly standardWebhooks: boolean
   readonly strategy: 'all' | 'failover'

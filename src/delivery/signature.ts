@@ -9,6 +9,11 @@ export type Signing = {
    * The secret that will replace `sharedSecret`. It signs too, where the format has room for two signatures.
    */
   readonly nextSharedSecret: string | undefined
+  /**
+   * The time from which `nextSharedSecret` signs alone, in epoch milliseconds. `undefined`: `sharedSecret`
+   * has no end.
+   */
+  readonly sharedSecretEndsAtMs?: number | undefined
   /** True if the headers of Standard Webhooks are sent in addition to `X-Signature`. */
   readonly standardWebhooks: boolean
 }
@@ -39,11 +44,20 @@ const scratch = Buffer.alloc(16 * 1024)
  * `X-Signature` is the hex HMAC-SHA1 of the exact bytes sent, keyed with the UTF-8 bytes of `sharedSecret`.
  * Standard Webhooks' `webhook-signature` (v1) is the base64 HMAC-SHA256 of id, timestamp and those bytes.
  * `standardKeyOf` makes its key from the secret. With a second secret it has a second signature after a
- * space.
+ * space. From `sharedSecretEndsAtMs` on, the second secret makes both headers alone.
  *
  * Throws if the secrets break the catalog's rules.
  */
-export function createSigner({ sharedSecret, nextSharedSecret, standardWebhooks }: Signing): Signer {
+export function createSigner(signing: Signing): Signer {
+  const { nextSharedSecret, sharedSecretEndsAtMs } = signing
+  const before = signerOf(signing)
+  if (nextSharedSecret === undefined || sharedSecretEndsAtMs === undefined) return before
+  const after = signerOf({ ...signing, sharedSecret: nextSharedSecret, nextSharedSecret: undefined })
+  return (message, nowMs) => (nowMs < sharedSecretEndsAtMs ? before : after)(message, nowMs)
+}
+
+/** Creates a signer whose secrets have no end. */
+function signerOf({ sharedSecret, nextSharedSecret, standardWebhooks }: Signing): Signer {
   const ownHmac = new Hmac('sha1', Buffer.from(sharedSecret, 'utf8'), 'hex')
   if (!standardWebhooks) {
     return ({ body }) => ['X-Signature', ownHmac.of(lay(body), bodyStart, body.length)]

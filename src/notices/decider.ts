@@ -14,6 +14,8 @@ export type Terms = {
   readonly staleMs: number
   /** Time that a hook must work without a reported failure before it counts as recovered. */
   readonly wellMs: number
+  /** Time before the end of a secret at which there is a notice about it. */
+  readonly secretEndingMs: number
 }
 
 /** The present situation, in addition to the reports. */
@@ -24,6 +26,8 @@ export type Situation = {
   readonly isKnown: (destinationId: string, hookId?: string) => boolean
   /** Destinations of the catalog that need a backfill, each with its space. */
   readonly behind: readonly { readonly destinationId: string; readonly spaceId: string }[]
+  /** Destinations of the catalog whose secret has an end. */
+  readonly secrets: readonly { readonly destinationId: string; readonly endsAtMs: number }[]
 }
 
 export type Decided = {
@@ -75,6 +79,7 @@ export class Decider {
       ...begun.notices,
       ...counted,
       ...this.#behind(board, situation),
+      ...secretsEnding(board, situation, this.#terms),
     ]
     return {
       notices: notices.slice(0, mostAtOnce),
@@ -196,6 +201,20 @@ export class Decider {
     const key = toldKey('needs_backfill', notice.destinationId, notice.spaceId)
     return !isNew && !this.#behindSince.has(key) && nowMs - notice.atMs >= windowMs
   }
+}
+
+/** Decides about secrets that end soon. There is one notice about each end. */
+function secretsEnding(
+  board: Board,
+  { nowMs, secrets }: Situation,
+  { secretEndingMs }: Terms,
+): readonly Notice[] {
+  return secrets.flatMap(({ destinationId, endsAtMs }): readonly Notice[] => {
+    const told = board.told(toldKey('secret_ending', destinationId))?.notice
+    const isTold = told?.kind === 'secret_ending' && told.endsAtMs === endsAtMs
+    if (isTold || nowMs >= endsAtMs || nowMs < endsAtMs - secretEndingMs) return []
+    return [{ kind: 'secret_ending', destinationId, endsAtMs, atMs: nowMs }]
+  })
 }
 
 /**

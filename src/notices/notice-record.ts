@@ -78,6 +78,12 @@ const noticeSchema = Type.Union([
     spaceId: Type.String(),
     atMs: Type.Number(),
   }),
+  Type.Object({
+    kind: Type.Literal('secret_ending'),
+    destinationId: Type.String(),
+    endsAtMs: Type.Number(),
+    atMs: Type.Number(),
+  }),
 ])
 const toldSchema = Type.Object({ notice: noticeSchema, isSent: Type.Boolean() })
 

@@ -16,6 +16,13 @@ export type Notice =
       readonly spaceId: string
       readonly atMs: number
     }
+  /** `endsAtMs`: the time from which the destination's `sharedSecret` signs no more. */
+  | {
+      readonly kind: 'secret_ending'
+      readonly destinationId: string
+      readonly endsAtMs: number
+      readonly atMs: number
+    }
 
 type OfHook = {
   readonly destinationId: string
@@ -41,6 +48,7 @@ export const noticeKinds: readonly NoticeKind[] = [
   'paced',
   'dead_letters',
   'needs_backfill',
+  'secret_ending',
 ]
 
 /**
@@ -59,6 +67,7 @@ export function subjectOf(notice: Notice): string {
       return notice.spaceId
     case 'paced':
     case 'dead_letters':
+    case 'secret_ending':
       return ''
   }
 }
@@ -99,6 +108,8 @@ export function eventOf(kind: NoticeKind): string {
       return 'Dead Letters Exceeded'
     case 'needs_backfill':
       return 'Backfill Needed'
+    case 'secret_ending':
+      return 'Secret Ending'
   }
 }
 
@@ -120,6 +131,8 @@ function propertiesOf(notice: Notice): object {
     }
     case 'needs_backfill':
       return { space: notice.spaceId }
+    case 'secret_ending':
+      return { endsAt: timeOf(notice.endsAtMs) }
   }
 }
 
@@ -136,6 +149,8 @@ function adviceOf(notice: Notice): string {
       return `See why with: sluice log search --destination ${destinationId} --failed. Mend that, then send them again: sluice replay dead-letters --destination ${destinationId}`
     case 'needs_backfill':
       return `Once the destination works, send it the present values: sluice audience backfill --space ${notice.spaceId} --destination ${destinationId} --with-left`
+    case 'secret_ending':
+      return 'Let each receiver verify with the new secret too (nextSharedSecret in the catalog): from endsAt on, Sluice signs with that one alone. Afterwards drop the old one at the receivers, write the new one as sharedSecret, and remove nextSharedSecret and sharedSecretEndsAt.'
   }
 }
 
@@ -144,10 +159,24 @@ function adviceOf(notice: Notice): string {
  * itself, recognize a repeat by it.
  */
 function idOf(notice: Notice): string {
-  const { kind, destinationId, atMs } = notice
-  const episodeMs = kind === 'failing' || kind === 'recovered' ? notice.sinceMs : atMs
-  const what = JSON.stringify([kind, destinationId, subjectOf(notice), episodeMs])
+  const { kind, destinationId } = notice
+  const what = JSON.stringify([kind, destinationId, subjectOf(notice), episodeOf(notice)])
   return `notice-${createHash('sha256').update(what).digest('hex').slice(0, 32)}`
+}
+
+/** Returns the time by which two notices of a kind about the same subject differ. */
+function episodeOf(notice: Notice): number {
+  switch (notice.kind) {
+    case 'failing':
+    case 'recovered':
+      return notice.sinceMs
+    case 'secret_ending':
+      return notice.endsAtMs
+    case 'paced':
+    case 'dead_letters':
+    case 'needs_backfill':
+      return notice.atMs
+  }
 }
 
 export function sumOf(counts: Readonly<Record<string, number>>): number {

@@ -134,6 +134,7 @@ function termsOf({ notices, kafka }: Config, everyMs: number): Terms {
     // A process that hangs for less than its session still counts as running.
     staleMs: Math.max(leastStaleMs, kafka.sessionTimeoutMs + 3 * everyMs),
     wellMs: 2 * everyMs,
+    secretEndingMs: notices.secretEndingMs,
   }
 }
 
@@ -158,6 +159,9 @@ function situationOf(
       ({ destinationId, spaceId }) =>
         sources.get(spaceId)?.kind === 'audiences' &&
         destinations.get(destinationId)?.sources.includes(spaceId) === true,
+    ),
+    secrets: [...destinations.values()].flatMap(({ id, sharedSecretEndsAtMs }) =>
+      sharedSecretEndsAtMs === undefined ? [] : [{ destinationId: id, endsAtMs: sharedSecretEndsAtMs }],
     ),
   }
 }

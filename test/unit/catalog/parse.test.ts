@@ -325,7 +325,7 @@ describe('parseCatalog', () => {
     [
       'a next secret that signs nothing',
       withDestination('sharedSecret: a', 'nextSharedSecret: b'),
-      ':7:23: destinations[0].nextSharedSecret: has no use: X-Signature is made with sharedSecret alone; add signing: { standardWebhooks: true }, which signs with both, or remove it',
+      ':7:23: destinations[0].nextSharedSecret: has no use: X-Signature is made with sharedSecret alone; add signing: { standardWebhooks: true }, which signs with both, or sharedSecretEndsAt, or remove it',
     ],
     [
       'a next secret that is the same',

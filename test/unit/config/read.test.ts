@@ -101,13 +101,7 @@ describe('readConfig', () => {
         proxy: undefined,
         traceparent: false,
       },
-      breaker: {
-        failurePercent: 50,
-        minResults: 10,
-        windowMs: 10_000,
-        openForMs: 5_000,
-        maxOpenForMs: 60_000,
-      },
+      breaker: { failurePercent: 50, minResults: 10, windowMs: 10_000, openForMs: 5_000, maxOpenForMs: 6e4 },
       http: { host: '0.0.0.0', port: 9400 },
       shutdown: { timeoutMs: 10_000 },
       log: { level: 'info', attempts: true },
@@ -137,7 +131,14 @@ describe('readConfig', () => {
         caFile: undefined,
         timeoutMs: 30_000,
       },
-      notices: { source: 'sluice', failingAfterMs: 3e5, windowMs: 3_600_000, deadLetters: 10, paced: 1e3 },
+      notices: {
+        source: 'sluice',
+        failingAfterMs: 3e5,
+        windowMs: 3_600_000,
+        deadLetters: 10,
+        secretEndingMs: 604_800_000,
+        paced: 1e3,
+      },
       metrics: { perDestination: false },
     })
   })

@@ -29,7 +29,7 @@ describe('the configuration table', () => {
   })
 
   it('gives secrets no flag', () => {
-    expect(configFlags().some(({ flags }) => /(password|secret)(?!-file)/.test(flags))).toBe(false)
+    expect(configFlags().some(({ flags }) => /(password|secret)(?!-file|-ending)/.test(flags))).toBe(false)
     expect(configFlags()).toHaveLength(configKeys.filter(({ key }) => !key.isSecret).length)
   })
 

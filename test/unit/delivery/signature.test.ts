@@ -137,6 +137,18 @@ describe('Standard Webhooks', () => {
     expect(between['webhook-id']).toBe(after['webhook-id'])
   })
 
+  test.each([true, false])(
+    'from the end of the first secret on, the second signs alone: %s',
+    (standardWebhooks) => {
+      const signing = { standardWebhooks, sharedSecret: 'now', nextSharedSecret: 'next' }
+      const headersAt = (nowMs: number, more: Partial<Signing> = { sharedSecretEndsAtMs: 5_000 }) =>
+        headersOf({ ...signing, ...more }, { body: '{"a":1}', nowMs })
+      expect(headersAt(4_999)).toEqual(headersAt(4_999, {}))
+      const alone = { sharedSecret: 'next', nextSharedSecret: undefined }
+      for (const nowMs of [5_000, 5_001, 1e12]) expect(headersAt(nowMs)).toEqual(headersAt(nowMs, alone))
+    },
+  )
+
   test('is what HMAC-SHA256 gives for any keys, id, time and body', () => {
     const key = fc
       .uint8Array({ minLength: 1, maxLength: 150, size: 'max' })

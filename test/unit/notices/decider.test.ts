@@ -14,6 +14,7 @@ const terms: Terms = {
   least: { paced: 100, dead_letters: 10 },
   staleMs: 75 * second,
   wellMs: 30 * second,
+  secretEndingMs: 7 * 24 * hour,
 }
 const nothing: Report = { failing: [], answered: [], counts: [] }
 const main = { destinationId: 'crm', hookId: 'main' }
@@ -24,6 +25,7 @@ class World {
   board = new Board()
   decider = new Decider(terms)
   behind: Situation['behind'] = []
+  secrets: Situation['secrets'] = []
   known = new Set(['crm', 'crm/main', 'crm/other', 'erp', 'erp/main'])
   coalesced = 0
 
@@ -47,6 +49,7 @@ class World {
     const { notices, forgotten, coalesced } = this.decider.decide(this.board, {
       nowMs: this.nowMs,
       behind: this.behind,
+      secrets: this.secrets,
       isKnown: (destinationId, hookId) =>
         this.known.has(hookId === undefined ? destinationId : `${destinationId}/${hookId}`),
     })
@@ -331,5 +334,36 @@ describe('a destination that needs a backfill', () => {
     world.look(2)
     world.behind = behind
     expect(world.look(400)).toEqual([])
+  })
+})
+
+describe('a secret that has an end', () => {
+  const endsAtMs = 500 * hour
+  const told = { kind: 'secret_ending', destinationId: 'crm', endsAtMs }
+
+  function worldAt(nowMs: number): World {
+    const world = new World()
+    world.nowMs = nowMs
+    world.secrets = [{ destinationId: 'crm', endsAtMs }]
+    return world
+  }
+
+  test('is told once in the week before, whoever decides', () => {
+    const world = worldAt(endsAtMs - 7 * 24 * hour - 31 * second)
+    expect(world.look(2)).toEqual([])
+    expect(world.look(3)).toMatchObject([told])
+    world.decider = new Decider(terms)
+    expect(world.look(3)).toEqual([])
+  })
+
+  test('is told at once where the end is nearer than that, and again when the end is moved', () => {
+    const world = worldAt(endsAtMs - hour)
+    expect(world.look(3)).toMatchObject([told])
+    world.secrets = [{ destinationId: 'crm', endsAtMs: endsAtMs + hour }]
+    expect(world.look(3)).toMatchObject([{ ...told, endsAtMs: endsAtMs + hour }])
+  })
+
+  test('is not told once it has ended', () => {
+    expect(worldAt(endsAtMs).look(3)).toEqual([])
   })
 })

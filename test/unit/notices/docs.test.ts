@@ -16,6 +16,7 @@ const notices: readonly Notice[] = [
   { kind: 'dead_letters', ...counted, counts: { failed_for_good: 11, expired: 1 } },
   { kind: 'paced', ...counted, counts: { overflow: 940, not_before: 60 } },
   { kind: 'needs_backfill', destinationId: 'crm', spaceId: 'personas', atMs },
+  { kind: 'secret_ending', destinationId: 'crm', endsAtMs: Date.parse('2026-07-30T12:00:00.000Z'), atMs },
 ]
 
 /** What a receiver gets. */
