@@ -34,6 +34,8 @@ export type AdminCall =
   | 'search_log'
   | 'count_log'
   | 'show_log'
+  | 'list_paused'
+  | 'resume_destination'
   | 'list_audit'
 
 /** A parameter. All values of a path or a query are text. */

@@ -1,3 +1,4 @@
+import { destinationRoutes } from './destination-routes.ts'
 import { logRoutes } from './log-routes.ts'
 import type { AdminRoute } from './admin-route.ts'
 
@@ -109,15 +110,21 @@ const auditSchema = {
       type: 'array',
       items: {
         type: 'object',
-        required: ['at', 'by', 'action', 'replay', 'records', 'detail'],
+        required: ['at', 'by', 'action', 'replay', 'destination', 'records', 'detail'],
         properties: {
           at: { type: 'string', format: 'date-time' },
           by: {
             type: 'string',
             description: 'The name of a token, a user of the command line, or a worker.',
           },
-          action: { enum: ['created', 'begun', 'taken_over', 'stopped', 'resumed', 'done'] },
+          action: {
+            enum: ['created', 'begun', 'taken_over', 'stopped', 'resumed', 'done', 'destination_resumed'],
+          },
           replay: { anyOf: [{ type: 'string' }, { type: 'null' }] },
+          destination: {
+            anyOf: [{ type: 'string' }, { type: 'null' }],
+            description: 'The destination that was resumed.',
+          },
           records: { anyOf: [count, { type: 'null' }] },
           detail: { type: 'string' },
         },
@@ -303,6 +310,7 @@ export const adminRoutes: readonly AdminRoute[] = [
     problems: ['not_found', 'conflict'],
   },
   ...logRoutes,
+  ...destinationRoutes,
   {
     call: 'list_audit',
     method: 'GET',
@@ -321,6 +329,7 @@ export const adminRoutes: readonly AdminRoute[] = [
             by: 'ann',
             action: 'created',
             replay: id,
+            destination: null,
             records: 27_778,
             detail: 'dead letters of destination erp',
           },

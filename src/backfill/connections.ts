@@ -9,7 +9,7 @@ export type Connections = {
   >
 }
 
-type DestinationState = 'on' | 'off' | 'paused'
+type DestinationState = 'on' | 'off' | 'paused' | 'auto_paused'
 
 /**
  * The state of the connection between a destination and a space in the catalog. `off`: one of the two is

@@ -46,7 +46,7 @@ export function firstSyncStep(situation: FirstSyncSituation): FirstSyncStep {
     case 'syncing':
       if (connectionState === 'off') return 'part'
       if (!isWanted) return 'leave_out'
-      return connectionState === 'paused' ? 'wait' : 'go_on'
+      return connectionState === 'on' ? 'go_on' : 'wait'
     case 'told':
       // The destination misses changes before all units have sent it everything. All units start over
       // together, which makes up for these changes too.

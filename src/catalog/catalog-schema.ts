@@ -1,5 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { timestampPattern } from '../message/timestamp.ts'
+import { autoPauseExpected, autoPausePattern } from './auto-pause.ts'
 import { maxHeaderBytes, maxHeaders, maxUrlCharacters } from './hook-rules.ts'
 
 const id = (description: string) =>
@@ -192,6 +193,13 @@ const destination = Type.Object(
           examples: [{ perSecond: 50 }],
         },
       ),
+    ),
+    autoPause: Type.Optional(
+      Type.String({
+        pattern: autoPausePattern,
+        description: `How long all of its URLs must fail before Sluice pauses it: off, or ${autoPauseExpected}. Absent: as notices.autoPause says.`,
+        examples: ['120h', 'off'],
+      }),
     ),
     hooks: Type.Array(hook, {
       minItems: 1,

@@ -5,9 +5,10 @@ export type SourceKind = 'events' | 'audiences'
 
 /**
  * The state of a destination. `off`: nothing is routed to it. `paused`: its deliveries are parked, and made
- * when it is `on` again.
+ * when it is `on` again. `auto_paused`: the catalog has it `on`, and Sluice has paused it since its URLs fail
+ * for too long; its deliveries end as dead letters.
  */
-export type DestinationState = 'on' | 'off' | 'paused'
+export type DestinationState = 'on' | 'off' | 'paused' | 'auto_paused'
 
 /**
  * The order of requests. `all`: the first attempt goes to every hook at once. `failover`: it goes to one hook
@@ -83,6 +84,11 @@ export type Destination = {
   readonly maxInFlightSick?: number | undefined
   /** Limit on attempts a second over all workers, and on attempts at once after a pause. */
   readonly rateLimit: { readonly perSecond: number; readonly burst: number } | undefined
+  /**
+   * How long its URLs may fail before Sluice pauses it, in milliseconds. 0: it never does. `undefined`: as
+   * the setting says.
+   */
+  readonly autoPauseMs?: number | undefined
   /** The hooks, one to five. */
   readonly hooks: readonly Hook[]
 }

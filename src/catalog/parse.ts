@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { createAddressPolicy } from '../address/policy.ts'
 import { parseTimestamp } from '../message/timestamp.ts'
+import { readAutoPause } from './auto-pause.ts'
 import { createCatalog, type Catalog, type Destination, type Hook, type Source } from './catalog.ts'
 import { checkDefinition } from './definition.ts'
 import { formatPath, type Fault, type Path } from './fault.ts'
@@ -98,6 +99,7 @@ function build(definition: CatalogDefinition, variables: Variables, text: string
         perSecond: rateLimit.perSecond,
         burst: rateLimit.burst ?? Math.max(1, Math.ceil(rateLimit.perSecond)),
       },
+      autoPauseMs: rest.autoPause === undefined ? undefined : readAutoPause(rest.autoPause),
       hooks: rest.hooks.map((hook) => buildHook(hook, variables)),
     }),
   )

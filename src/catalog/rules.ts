@@ -1,4 +1,5 @@
 import type { AddressPolicy } from '../address/policy.ts'
+import { autoPauseBreach } from './auto-pause.ts'
 import type { Path } from './fault.ts'
 import {
   headerNameBreach,
@@ -53,6 +54,9 @@ export function checkRules(
       checkKnown([...path, 'sources'], listOf(destination['sources']), sourceIds, faults)
     }
     checkSigning(path, destination, check)
+    const autoPausePath = [...path, 'autoPause']
+    const tooLong = faults.has(autoPausePath) ? undefined : autoPauseBreach(destination['autoPause'])
+    if (tooLong !== undefined) faults.add(autoPausePath, tooLong)
     checkHooks([...path, 'hooks'], recordsOf(destination['hooks']), check)
   }
 }

@@ -5,6 +5,7 @@ import { buildInfo, describeBuild } from '../telemetry/build-info.ts'
 import { addAdminCommands } from './admin-commands.ts'
 import { addAudienceCommands } from './audience-commands.ts'
 import { addConfigCommand } from './config-command.ts'
+import { addDestinationCommands } from './destination-commands.ts'
 import { addLogCommands } from './log-commands.ts'
 import { addReplayCommands } from './replay-commands.ts'
 import { addRoleCommands } from './role-commands.ts'
@@ -26,6 +27,7 @@ export async function runCommand(surroundings: Surroundings): Promise<void> {
   addSendCommand(tools)
   addAudienceCommands(tools)
   addReplayCommands(tools)
+  addDestinationCommands(tools)
   addAdminCommands(tools)
   addConfigCommand(tools)
   completion(program, { completionCommandName: 'completion' })

@@ -154,6 +154,17 @@ export function duration(options: Common<number> & { min: number; max: number })
   )
 }
 
+/** Makes a key for a duration, or `off`. The value is in milliseconds; 0: off. */
+export function durationOrOff(options: Common<number> & { min: number; max: number }): Key<number, 'Ms'> {
+  const plain = duration(options)
+  return {
+    ...plain,
+    expected: `off or ${plain.expected}`,
+    parse: (given) => (given === 'off' ? { value: 0 } : plain.parse(given)),
+    format: (value) => (value === 0 ? 'off' : plain.format(value)),
+  }
+}
+
 /** The text for no wait. `parseWait` doesn't accept it, because a retry tier always has a wait. */
 const noTime = '0s'
 

@@ -1,4 +1,5 @@
-import { duration, integer, text } from './key.ts'
+import { autoPauseLimits } from '../catalog/auto-pause.ts'
+import { duration, durationOrOff, integer, text } from './key.ts'
 import { SECOND, MINUTE, HOUR } from './durations-and-sizes.ts'
 
 /** The settings of notices. */
@@ -33,6 +34,12 @@ export const noticesKeys = {
       max: 1_000_000_000,
       description:
         'How many dead letters of a destination within `notices.window` make a notice. 0: there is no such notice.',
+    }),
+    autoPause: durationOrOff({
+      default: 0,
+      ...autoPauseLimits,
+      description:
+        'How long all URLs of a destination must fail before Sluice pauses it, until somebody resumes it: days, such as `120h`. `autoPause` of a destination in the catalog goes before it.',
     }),
     secretEnding: duration({
       default: 7 * 24 * HOUR,

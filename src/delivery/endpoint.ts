@@ -18,7 +18,7 @@ export type HookDefinition = {
 /** The part of a destination that delivery needs. */
 export type DestinationDefinition = {
   readonly id: string
-  readonly state: 'on' | 'off' | 'paused'
+  readonly state: 'on' | 'off' | 'paused' | 'auto_paused'
   readonly sharedSecret: string | undefined
   /** Set only with `standardWebhooks` or `sharedSecretEndsAtMs`. */
   readonly nextSharedSecret: string | undefined

@@ -16,6 +16,7 @@ export const kafkaRoles = [
   'log tail',
   'log find',
   'replay',
+  'destinations',
   'admin',
 ] as const
 export type KafkaRole = (typeof kafkaRoles)[number]

@@ -46,6 +46,7 @@ const needsOf: Readonly<Record<Exclude<KafkaRole, Growing>, Needs>> = {
   'log find': {},
   'audience backfill': {},
   replay: {},
+  destinations: {},
   admin: {},
 }
 
@@ -75,7 +76,8 @@ export function rightsOf(role: KafkaRole, scope: RightsScope): Right[] {
     // ALTER_CONFIGS includes reading the settings.
     if (withSettings && (settings === 'all' || (settings === 'used' && access.length > 0)))
       operations.push(creates ? 'ALTER_CONFIGS' : 'DESCRIBE_CONFIGS')
-    const optional = isOptional && !creates && role === 'worker' ? ({ isOptional } as const) : undefined
+    const startsWithout = role === 'worker' || role === 'admin'
+    const optional = isOptional && !creates && startsWithout ? ({ isOptional } as const) : undefined
     return operations.map((operation) => ({ resource: 'Topic', name: topic, operation, ...optional }))
   })
   return isMember ? [...rights, { resource: 'Group', name: groupId, operation: 'READ' }] : rights
@@ -182,6 +184,7 @@ const headings: Readonly<Record<KafkaRole, string>> = {
   'log tail': '`sluice log tail`',
   'log find': '`sluice log find`, for payloads',
   replay: '`sluice replay`',
+  destinations: '`sluice destinations`',
   admin: '`sluice admin`',
 }
 

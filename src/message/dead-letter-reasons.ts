@@ -82,6 +82,7 @@ type DeliveryReason =
   | 'expired_untried'
   | 'destination_removed'
   | 'destination_off'
+  | 'auto_paused'
   | 'bad_retry_headers'
 
 /** The reason why a record or a delivery ended in the dead letters. */

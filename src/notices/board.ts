@@ -1,8 +1,13 @@
 import { sumOf, type Notice } from './notice.ts'
 import { decodeRecord, type FailingHook, type Report, type Told } from './notice-record.ts'
+import { PauseBook } from './pause-book.ts'
 
 /** A record of the topic `notices`. */
-export type NoticeRecord = { readonly key: Buffer; readonly value: Buffer | null }
+export type NoticeRecord = {
+  readonly offset: number
+  readonly key: Buffer
+  readonly value: Buffer | null
+}
 
 /** Counts of a destination since its last notice. */
 export type Tally = { readonly sinceMs: number; readonly counts: Readonly<Record<string, number>> }
@@ -23,11 +28,21 @@ export class Board {
     dead_letters: new Map(),
   }
 
+  readonly pauses = new PauseBook()
+  #position = 0
+
+  /** The offset before which all records were read. */
+  get position(): number {
+    return this.#position
+  }
+
   /** Takes a record. `seenMs`: when the record came about, by the clock of this process. */
-  take({ key, value }: NoticeRecord, seenMs: number): void {
+  take({ offset, key, value }: NoticeRecord, seenMs: number): void {
+    this.#position = offset + 1
     const record = decodeRecord(key, value)
     if (record === undefined) return
-    if (record.kind === 'told') this.#takeTold(record.key, record.told)
+    if (record.kind === 'pause') this.pauses.take(record.record, { offset, seenMs })
+    else if (record.kind === 'told') this.#takeTold(record.key, record.told)
     else if (record.report === undefined) this.#reports.delete(record.reporter)
     else this.#takeReport(record.reporter, record.report, seenMs)
   }
@@ -60,6 +75,7 @@ export class Board {
     for (const hook of answered) {
       const key = hookKey(hook)
       this.#answered.set(key, Math.max(hook.atMs, this.#answered.get(key) ?? 0))
+      this.pauses.answered(hook.destinationId, seenMs)
     }
     for (const counted of counts)
       for (const kind of countedKinds) this.#count(kind, counted.destinationId, counted[kind], seenMs)

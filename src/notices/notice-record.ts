@@ -1,6 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { type Notice, type NoticeKind, noticeKinds, subjectOf } from './notice.ts'
+import { decodePause, type PauseRecord } from './pause-record.ts'
 
 /**
  * The records of the topic `notices`, whose keys are JSON lists:
@@ -10,6 +11,8 @@ import { type Notice, type NoticeKind, noticeKinds, subjectOf } from './notice.t
  * - `["told", KIND, DESTINATION, SUBJECT]`: the last notice of a kind. A process writes it before it sends
  *   the notice and again afterwards. After a crash, the next process sends every notice whose second record
  *   is missing.
+ *
+ * `pause-record.ts` has those about pauses.
  */
 
 const failingHook = Type.Object({
@@ -84,6 +87,20 @@ const noticeSchema = Type.Union([
     endsAtMs: Type.Number(),
     atMs: Type.Number(),
   }),
+  Type.Object({
+    kind: Type.Literal('auto_paused'),
+    destinationId: Type.String(),
+    sinceMs: Type.Number(),
+    atMs: Type.Number(),
+    lastOutcome: Type.String(),
+  }),
+  Type.Object({
+    kind: Type.Literal('resumed'),
+    destinationId: Type.String(),
+    sinceMs: Type.Number(),
+    atMs: Type.Number(),
+    cause: Type.Union([Type.Literal('asked'), Type.Literal('catalog')]),
+  }),
 ])
 const toldSchema = Type.Object({ notice: noticeSchema, isSent: Type.Boolean() })
 
@@ -93,6 +110,7 @@ export type Told = { readonly notice: Notice; readonly isSent: boolean }
 export type LogRecord =
   | { readonly kind: 'report'; readonly reporter: string; readonly report: Report | undefined }
   | { readonly kind: 'told'; readonly key: string; readonly told: Told | undefined }
+  | { readonly kind: 'pause'; readonly record: PauseRecord }
 
 type Encoded = { readonly key: Buffer; readonly value: Buffer | null }
 
@@ -136,7 +154,8 @@ export function decodeRecord(key: Buffer, value: Buffer | null): LogRecord | und
     return { kind: 'report', reporter: name, report: checkReport.Check(content) ? content : undefined }
   if (what === 'told' && isKind(name) && names.length === 4)
     return { kind: 'told', key: text, told: checkTold.Check(content) ? content : undefined }
-  return undefined
+  const record = decodePause(names, content)
+  return record && { kind: 'pause', record }
 }
 
 function isKind(name: unknown): boolean {

@@ -23,6 +23,24 @@ export type Notice =
       readonly endsAtMs: number
       readonly atMs: number
     }
+  /** `sinceMs`: when all URLs of the destination had begun to fail. */
+  | {
+      readonly kind: 'auto_paused'
+      readonly destinationId: string
+      readonly sinceMs: number
+      readonly atMs: number
+      readonly lastOutcome: string
+    }
+  /**
+   * `sinceMs`: when the destination was paused. `cause`: who ended that, somebody or an edit of the catalog.
+   */
+  | {
+      readonly kind: 'resumed'
+      readonly destinationId: string
+      readonly sinceMs: number
+      readonly atMs: number
+      readonly cause: 'asked' | 'catalog'
+    }
 
 type OfHook = {
   readonly destinationId: string
@@ -49,6 +67,8 @@ export const noticeKinds: readonly NoticeKind[] = [
   'dead_letters',
   'needs_backfill',
   'secret_ending',
+  'auto_paused',
+  'resumed',
 ]
 
 /**
@@ -68,6 +88,8 @@ export function subjectOf(notice: Notice): string {
     case 'paced':
     case 'dead_letters':
     case 'secret_ending':
+    case 'auto_paused':
+    case 'resumed':
       return ''
   }
 }
@@ -110,6 +132,10 @@ export function eventOf(kind: NoticeKind): string {
       return 'Backfill Needed'
     case 'secret_ending':
       return 'Secret Ending'
+    case 'auto_paused':
+      return 'Destination Paused'
+    case 'resumed':
+      return 'Destination Resumed'
   }
 }
 
@@ -133,6 +159,13 @@ function propertiesOf(notice: Notice): object {
       return { space: notice.spaceId }
     case 'secret_ending':
       return { endsAt: timeOf(notice.endsAtMs) }
+    case 'auto_paused':
+      return { since: timeOf(notice.sinceMs), lastOutcome: notice.lastOutcome }
+    case 'resumed': {
+      const { sinceMs, atMs, cause } = notice
+      const pausedForSeconds = Math.round(Math.max(0, atMs - sinceMs) / 1_000)
+      return { since: timeOf(sinceMs), until: timeOf(atMs), pausedForSeconds, cause }
+    }
   }
 }
 
@@ -151,6 +184,10 @@ function adviceOf(notice: Notice): string {
       return `Once the destination works, send it the present values: sluice audience backfill --space ${notice.spaceId} --destination ${destinationId} --with-left`
     case 'secret_ending':
       return 'Let each receiver verify with the new secret too (nextSharedSecret in the catalog): from endsAt on, Sluice signs with that one alone. Afterwards drop the old one at the receivers, write the new one as sharedSecret, and remove nextSharedSecret and sharedSecretEndsAt.'
+    case 'auto_paused':
+      return `Nothing is sent any more: each message becomes a dead letter. Mend the endpoint; then: sluice destinations resume ${destinationId}; then send what was kept: sluice replay dead-letters --destination ${destinationId} --reason auto_paused`
+    case 'resumed':
+      return `New messages are sent again. Send those that became dead letters meanwhile: sluice replay dead-letters --destination ${destinationId} --reason auto_paused --from ${timeOf(notice.sinceMs)}`
   }
 }
 
@@ -169,12 +206,14 @@ function episodeOf(notice: Notice): number {
   switch (notice.kind) {
     case 'failing':
     case 'recovered':
+    case 'resumed':
       return notice.sinceMs
     case 'secret_ending':
       return notice.endsAtMs
     case 'paced':
     case 'dead_letters':
     case 'needs_backfill':
+    case 'auto_paused':
       return notice.atMs
   }
 }

@@ -1,9 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { OpenHook } from '../pipeline/pipeline-ports.ts'
-import { Board } from './board.ts'
+import { Board, type HookName } from './board.ts'
 import { Decider, type Situation, type Terms, toldHooks } from './decider.ts'
 import { messageOf, type Notice, type NoticeKind, type NoticeMessage } from './notice.ts'
 import { encodeForgotten, encodeReport, encodeTold, type Report } from './notice-record.ts'
+import { noticesOfPauses, PauseDecider, type PauseSituation, type PauseTerms } from './pause-decider.ts'
+import { encodePause, type Pause, type PauseRecord } from './pause-record.ts'
 import type { Watch } from './watch.ts'
 
 /** A record of the topic `notices`, as it is read. */
@@ -39,13 +41,26 @@ export type NotifierOptions = {
   readonly isOwner: () => boolean
   readonly situation: () => Omit<Situation, 'nowMs'>
   readonly nameOf: (destinationId: string) => string
+  readonly pauses: PausesPort
   readonly observer: NotifierObserver
   /** Returns epoch milliseconds. */
   readonly now: () => number
 }
 
+/** What the notifier needs to pause destinations whose URLs fail for too long. */
+export type PausesPort = {
+  readonly terms: PauseTerms
+  /** Returns true if there are destinations that may be paused. */
+  readonly isOn: () => boolean
+  readonly situation: () => Omit<PauseSituation, 'nowMs'>
+  /** Takes the pauses that have not ended, by destination, after each reading of the topic. */
+  readonly take: (paused: ReadonlyMap<string, Pause>) => void
+}
+
 export type NotifierObserver = {
   sent(notice: Notice): void
+  /** Called when this process has decided that a destination is paused, or that its pause is over. */
+  paused(record: PauseRecord & { readonly kind: 'paused' | 'resumed' }): void
   dropped(kind: NoticeKind, why: 'coalesced' | 'refused', count: number): void
   /** Called when a look failed. The notifier tries again. `isNew`: the previous look succeeded. */
   failed(error: unknown, isNew: boolean): void
@@ -58,14 +73,14 @@ const goneAfterMs = 3_600_000
 
 /**
  * Reports the failing hooks that this process sees. If it owns the unit that decides, it also decides about
- * notices for all processes. A notice is written to the topic `notices`, sent, and written as sent. The next
- * owner of the unit continues there, with the same `messageId`.
+ * notices and pauses for all processes. A notice is written to the topic `notices`, sent, and written as
+ * sent. The next owner of the unit continues there, with the same `messageId`.
  */
 export class Notifier {
   readonly #options: NotifierOptions
   readonly #board = new Board()
   #decider: Decider
-  #position = 0
+  #pauseDecider: PauseDecider
   /** True once the topic was read to its end. Records before that are as old as their timestamps. */
   #hasCaughtUp = false
   #hasReported = false
@@ -77,12 +92,14 @@ export class Notifier {
   constructor(options: NotifierOptions) {
     this.#options = options
     this.#decider = new Decider(options.terms)
+    this.#pauseDecider = new PauseDecider(options.pauses.terms)
     this.#loop = this.#run()
   }
 
   /** Starts to decide, because this process has the unit that does so. */
   acquire(): void {
     this.#decider = new Decider(this.#options.terms)
+    this.#pauseDecider = new PauseDecider(this.#options.pauses.terms)
     this.#isDeciding = true
   }
 
@@ -115,14 +132,36 @@ export class Notifier {
   }
 
   async #look(): Promise<void> {
-    const { watch, isWanted } = this.#options
-    const isOn = isWanted()
+    const { watch, isWanted, pauses } = this.#options
+    const isOn = isWanted() || pauses.isOn()
     watch.isOn = isOn
-    if (!isOn) return
+    if (!isOn) {
+      // What is read later may have been written long before.
+      this.#hasCaughtUp = false
+      return
+    }
     await this.#read()
-    watch.follow(toldHooks(this.#board))
+    pauses.take(this.#board.pauses.paused)
+    watch.follow([...toldHooks(this.#board), ...this.#timedHooks()])
     await this.#report()
-    if (this.#mayDecide()) await this.#decide()
+    if (!this.#mayDecide()) return
+    await this.#forgetSilent()
+    if (isWanted()) await this.#decide()
+    await this.#decidePauses()
+  }
+
+  async #forgetSilent(): Promise<void> {
+    const { now, write, terms } = this.#options
+    for (const reporter of this.#board.silent(now() - Math.max(goneAfterMs, terms.staleMs)))
+      await write(encodeReport(reporter, undefined))
+  }
+
+  /** Returns the hooks of destinations whose failures are timed: an answer of one of them ends that. */
+  #timedHooks(): readonly HookName[] {
+    const { destinationOf } = this.#options.pauses.situation()
+    return [...this.#board.pauses.timed].flatMap((destinationId) =>
+      (destinationOf(destinationId)?.hookIds ?? []).map((hookId) => ({ destinationId, hookId })),
+    )
   }
 
   #mayDecide(): boolean {
@@ -131,11 +170,9 @@ export class Notifier {
 
   async #read(): Promise<void> {
     const { read, now } = this.#options
-    for await (const records of read(this.#position)) {
-      for (const record of records) {
+    for await (const records of read(this.#board.position)) {
+      for (const record of records)
         this.#board.take(record, this.#hasCaughtUp ? now() : Math.min(record.timestampMs, now()))
-        this.#position = record.offset + 1
-      }
     }
     this.#hasCaughtUp = true
   }
@@ -154,7 +191,7 @@ export class Notifier {
   }
 
   async #decide(): Promise<void> {
-    const { situation, now, write, observer, terms } = this.#options
+    const { situation, now, write, observer } = this.#options
     for (const notice of this.#board.unsent()) await this.#send(notice)
     const { notices, forgotten, coalesced } = this.#decider.decide(this.#board, {
       ...situation(),
@@ -162,11 +199,26 @@ export class Notifier {
     })
     if (coalesced > 0) observer.dropped('failing', 'coalesced', coalesced)
     for (const key of forgotten) await write(encodeForgotten(key))
-    for (const reporter of this.#board.silent(now() - Math.max(goneAfterMs, terms.staleMs)))
-      await write(encodeReport(reporter, undefined))
+    await this.#tell(notices)
+  }
+
+  async #decidePauses(): Promise<void> {
+    const { pauses, isWanted, now, write, observer } = this.#options
+    const { notices, over } = noticesOfPauses(this.#board, isWanted())
+    await this.#tell(notices)
+    const decided = this.#pauseDecider.decide(this.#board, { ...pauses.situation(), nowMs: now() })
+    for (const record of [...over, ...decided]) {
+      if (!this.#mayDecide()) return
+      await write(encodePause(record))
+      const { kind, content } = record
+      if (kind !== 'clock' && content !== undefined) observer.paused(record)
+    }
+  }
+
+  async #tell(notices: readonly Notice[]): Promise<void> {
     for (const notice of notices) {
       if (!this.#mayDecide()) return
-      await write(encodeTold({ notice, isSent: false }))
+      await this.#options.write(encodeTold({ notice, isSent: false }))
       await this.#send(notice)
     }
   }

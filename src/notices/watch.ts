@@ -26,7 +26,7 @@ const quietMs = 65 * 60_000
  */
 const mostOfEach = 500
 
-/** A hook that has failed, or that has a `failing` notice. */
+/** A hook that has failed, or that is followed. */
 type Watched = {
   /** Number of failures since the last success. */
   failures: number
@@ -35,7 +35,7 @@ type Watched = {
   lastOutcome: Outcome | undefined
   /** The time when the hook last accepted a request. 0 after it was reported, and before it happened. */
   answeredMs: number
-  isTold: boolean
+  isFollowed: boolean
 }
 
 type Counts = { readonly paced: Map<string, number>; readonly deadLetters: Map<string, number> }
@@ -61,7 +61,8 @@ export class Watch {
       if (this.#isLookedAt(delivery) && isPaced(why)) count(this.#countsOf(delivery).paced, why)
     },
     deadLettered: (reason, _detail, _where, delivery) => {
-      if (delivery !== undefined && this.#isLookedAt(delivery))
+      // The pause has a notice of its own.
+      if (reason !== 'auto_paused' && delivery !== undefined && this.#isLookedAt(delivery))
         count(this.#countsOf(delivery).deadLetters, reason)
     },
   }
@@ -77,11 +78,13 @@ export class Watch {
     this.#counts.clear()
   }
 
-  /** Sets the hooks with a `failing` notice, whose successes are then reported. */
-  follow(told: readonly { readonly destinationId: string; readonly hookId: string }[]): void {
+  /**
+   * Sets the hooks whose successes are reported: those with a `failing` notice, or whose failures are timed.
+   */
+  follow(hooks: readonly { readonly destinationId: string; readonly hookId: string }[]): void {
     for (const ofDestination of this.#hooks.values())
-      for (const watched of ofDestination.values()) watched.isTold = false
-    for (const { destinationId, hookId } of told) this.#watchedOf(destinationId, hookId).isTold = true
+      for (const watched of ofDestination.values()) watched.isFollowed = false
+    for (const { destinationId, hookId } of hooks) this.#watchedOf(destinationId, hookId).isFollowed = true
   }
 
   /** Returns the report, and starts the next one. `open`: the hooks whose breakers are open. */
@@ -96,7 +99,7 @@ export class Watch {
         const openMs = openForMs.get(keyOf(hook)) ?? 0
         const sinceMs = this.#failingSince(watched, openMs, nowMs)
         if (sinceMs !== undefined) failing.push({ ...hook, sinceMs, ...lastOf(watched) })
-        if (watched.isTold && watched.answeredMs > 0) answered.push({ ...hook, atMs: watched.answeredMs })
+        if (watched.isFollowed && watched.answeredMs > 0) answered.push({ ...hook, atMs: watched.answeredMs })
         watched.answeredMs = 0
         if (isForgotten(watched, openMs, nowMs)) ofDestination.delete(hookId)
       }
@@ -161,7 +164,7 @@ export class Watch {
         lastFailedMs: 0,
         lastOutcome: undefined,
         answeredMs: 0,
-        isTold: false,
+        isFollowed: false,
       }
       ofDestination.set(hookId, watched)
     }
@@ -218,8 +221,12 @@ function lastOf({ lastFailedMs, lastOutcome }: Watched): Pick<FailingHook, 'last
 
 const mostCharacters = 200
 
-function isForgotten({ failures, lastFailedMs, isTold }: Watched, openMs: number, nowMs: number): boolean {
-  if (isTold) return false
+function isForgotten(
+  { failures, lastFailedMs, isFollowed }: Watched,
+  openMs: number,
+  nowMs: number,
+): boolean {
+  if (isFollowed) return false
   return (failures === 0 && openMs === 0) || nowMs - lastFailedMs >= quietMs
 }
 

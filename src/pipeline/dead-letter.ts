@@ -26,6 +26,11 @@ export function describeDeath(
   }
 }
 
+/** Describes why a delivery to a destination that Sluice has paused ends, and what to do. */
+export function describeAutoPause(destinationId: string): string {
+  return `Sluice has paused the destination, since all its URLs have failed for too long (notices.autoPause). Mend the endpoint; then: sluice destinations resume ${destinationId}; then send it again: sluice replay dead-letters --destination ${destinationId} --reason auto_paused`
+}
+
 const endpointAdvice = 'Mend the endpoint, which must answer 2xx in time; then send it again.'
 
 function adviceOf(last: Outcome | undefined): string {

@@ -6,6 +6,7 @@ import { createLanes, type Lanes } from '../delivery/lanes.ts'
 import { Account } from './account.ts'
 import { hasNoChance, type PlanOptions } from './attempt-plan.ts'
 import { Conclusion } from './conclusion.ts'
+import { describeAutoPause } from './dead-letter.ts'
 import type { Delivery } from './delivery.ts'
 import { Entrance, type Entered } from './entrance.ts'
 import { Exits, keptOfEvent } from './exits.ts'
@@ -275,6 +276,8 @@ class DeliveryPipeline implements Pipeline {
       this.#exits.deadLetter(delivery, 'destination_removed', 'the catalog has no such destination')
     else if (destination.state === 'off')
       this.#exits.deadLetter(delivery, 'destination_off', 'the destination is off')
+    else if (destination.state === 'auto_paused')
+      this.#exits.deadLetter(delivery, 'auto_paused', describeAutoPause(destination.id))
     else if (destination.state === 'paused') this.#parking.park(delivery, 'paused')
     else {
       const endpoint = this.#endpoints.of(destination)

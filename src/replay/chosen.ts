@@ -32,6 +32,7 @@ export type ReplayedRecord = {
  *   again, or overwrite newer values.
  * - `unreadable`: no message can be made from the record.
  * - `destination_off`, `destination_removed`, `source_unknown`, `source_off`: by the present catalog.
+ * - `auto_paused`: Sluice has paused the destination. It would be a dead letter again.
  * - `filtered`: the message's `integrations` leave webhooks out.
  * - `too_large`: no topic accepts the record.
  */
@@ -41,6 +42,7 @@ export const leftOutReasons = [
   'unreadable',
   'destination_off',
   'destination_removed',
+  'auto_paused',
   'source_unknown',
   'source_off',
   'filtered',
@@ -59,7 +61,11 @@ export type ReplayCatalog = {
   readonly sources: ReadonlyMap<string, { readonly enabled: boolean; readonly kind?: 'events' | 'audiences' }>
   readonly destinations: ReadonlyMap<
     string,
-    { readonly id: string; readonly state: 'on' | 'off' | 'paused'; readonly sources: readonly string[] }
+    {
+      readonly id: string
+      readonly state: 'on' | 'off' | 'paused' | 'auto_paused'
+      readonly sources: readonly string[]
+    }
   >
 }
 

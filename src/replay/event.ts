@@ -25,6 +25,7 @@ export function chooseEvent(record: SourceRecord, choice: Choice): Chosen {
   if (!mayHaveId(record, origin, selection.messageId)) return notAsked
   if (record.unreadable !== undefined) return leaveOut('unreadable')
   if (sources.get(sourceId)?.enabled !== true) return leaveOut('source_off')
+  if (destination.state === 'auto_paused') return leaveOut('auto_paused')
   const entered = enter(value, { ...origin, timestampMs }, limits)
   if (!entered.ok) return leaveOut('unreadable')
   const { message } = entered

@@ -144,22 +144,18 @@ export class JobRun {
   }
 
   /**
-   * Counts a record that is left out. If the destination is off or removed, every later record would be left
-   * out too. So the replay is stopped, and somebody has to decide first.
+   * Counts a record that is left out. If the destination is off, removed or paused by Sluice, every later
+   * record would be left out too. So the replay is stopped, and somebody has to decide first.
    */
   async #leaveOut(why: LeftOutReason): Promise<void> {
     const { destinationId } = this.#options.job.order.selection
-    const isForAll = why === 'destination_off' || why === 'destination_removed'
-    if (destinationId === undefined || !isForAll) {
+    const problem = destinationId === undefined ? undefined : problemFor(destinationId, why)
+    if (problem === undefined) {
       this.#sum.leaveOut(why)
       return
     }
     await this.#flush()
-    await this.#stopSince(
-      why === 'destination_off'
-        ? `the destination ${destinationId} is off: switch it on, and resume the replay`
-        : `the catalog has no destination ${destinationId}: put it back, and resume the replay`,
-    )
+    await this.#stopSince(problem)
     throw new Left()
   }
 
@@ -245,3 +241,17 @@ export class JobRun {
 
 /** The error that ends a run because the replay was stopped or belongs to another owner. */
 class Left extends Error {}
+
+/** Returns why nothing can be sent to a destination, and what to do; `undefined` if other records can. */
+function problemFor(destinationId: string, why: LeftOutReason): string | undefined {
+  switch (why) {
+    case 'destination_off':
+      return `the destination ${destinationId} is off: switch it on, and resume the replay`
+    case 'destination_removed':
+      return `the catalog has no destination ${destinationId}: put it back, and resume the replay`
+    case 'auto_paused':
+      return `Sluice has paused the destination ${destinationId}: resume that first (sluice destinations resume ${destinationId}), and then the replay`
+    default:
+      return undefined
+  }
+}

@@ -59,13 +59,23 @@ export type AuditEntry = {
   readonly action: AuditAction
   /** The replay that the entry is about; `undefined` if there is none. */
   readonly job?: string | undefined
+  /** The destination that the entry is about; `undefined` if there is none. */
+  readonly destination?: string | undefined
   /** Number of records that were counted, or sent so far. */
   readonly records?: number | undefined
   /** A description of the action. */
   readonly detail: string
 }
 
-export const auditActions = ['created', 'begun', 'taken_over', 'stopped', 'resumed', 'done'] as const
+export const auditActions = [
+  'created',
+  'begun',
+  'taken_over',
+  'stopped',
+  'resumed',
+  'done',
+  'destination_resumed',
+] as const
 export type AuditAction = (typeof auditActions)[number]
 
 export type JobRecord =
@@ -205,10 +215,18 @@ function readTally(given: unknown): Tally | undefined {
 }
 
 function readAudit(fields: Fields): AuditEntry | undefined {
-  const { atMs, by, job, records, detail } = fields
+  const { atMs, by, job, destination, records, detail } = fields
   const action = auditActions.find((known) => known === fields['action'])
   if (!isCount(atMs) || !isText(by) || action === undefined || !isText(detail)) return undefined
-  return { atMs, by, action, job: textOf(job), records: numberOf(records), detail }
+  return {
+    atMs,
+    by,
+    action,
+    job: textOf(job),
+    destination: textOf(destination),
+    records: numberOf(records),
+    detail,
+  }
 }
 
 function asJson(value: unknown): Buffer {

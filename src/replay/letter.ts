@@ -29,6 +29,7 @@ export function chooseLetter(letter: SourceRecord, choice: Choice): Chosen {
   const destination = choice.catalog().destinations.get(decoded.state.destinationId)
   if (destination === undefined) return leaveOut('destination_removed')
   if (destination.state === 'off') return leaveOut('destination_off')
+  if (destination.state === 'auto_paused') return leaveOut('auto_paused')
   const { property } = decoded.state
   // Only the unit that has the user now knows newer values. The number of units may have grown.
   const partition =

@@ -20,7 +20,7 @@ const countWithinMs = 20_000
 const countsAtOnce = 2
 const defaultLimit = 100
 
-type Log = Pick<Logger, 'info' | 'warn'>
+export type Log = Pick<Logger, 'info' | 'warn'>
 
 /**
  * Creates the handlers of the calls about replays. When Kafka fails they answer with a problem instead of
@@ -132,7 +132,7 @@ const mayBeCreated =
  * Answers with what comes of `work`. The desk rejects where Kafka doesn't answer; an error of the language is
  * a fault of Sluice, and rejects here.
  */
-async function asked<T>(
+export async function asked<T>(
   log: Log,
   work: Promise<T>,
   answer: (value: T) => AdminAnswer,
@@ -148,7 +148,7 @@ async function asked<T>(
   }
 }
 
-function refused({ kind, problem: detail }: DeskRefusal): AdminAnswer {
+export function refused({ kind, problem: detail }: DeskRefusal): AdminAnswer {
   switch (kind) {
     case 'notFound':
       return problem('not_found', detail)

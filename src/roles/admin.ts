@@ -11,10 +11,12 @@ import { buildInfo } from '../telemetry/build-info.ts'
 import { replayCalls } from './admin-calls.ts'
 import { openTokens } from './admin-tokens.ts'
 import { showCertificateExpiry } from './certificate-expiry.ts'
+import { destinationCalls } from './destination-calls.ts'
 import { type Listening, listening } from './listening.ts'
 import { logCalls } from './log-calls.ts'
 import { openCatalog } from './open-catalog.ts'
 import type { Parts } from './parts.ts'
+import { openPauseDesk } from './pause-desk.ts'
 import { openReplayDesk } from './replay-desk.ts'
 import { showReady } from './readiness.ts'
 import { openOwnTelemetry } from './telemetry.ts'
@@ -80,10 +82,16 @@ export async function startAdminPart({
 }): Promise<{ port: number; notReady(): readonly string[] }> {
   const desk = await openReplayDesk({ config, log, role, catalog, say: (line) => log.warn(line) })
   parts.defer(() => within(leaveMs, desk.stop()))
+  const pauseDesk = await openPauseDesk({ config, log, role, say: (line) => log.warn(line) })
+  parts.defer(() => within(leaveMs, pauseDesk.stop()))
   const deliveryLog = logCalls({ config, log, query: logQuery })
   parts.defer(() => deliveryLog.close())
   const server = createAdminServer({
-    calls: { ...replayCalls(desk, log), ...deliveryLog.calls },
+    calls: {
+      ...replayCalls(desk, log),
+      ...destinationCalls(pauseDesk, config, log),
+      ...deliveryLog.calls,
+    },
     tokens,
     requestTimeoutMs: config.admin.requestTimeoutMs,
     onAnswered(call, status, by) {

@@ -33,7 +33,7 @@ export async function refuseUnfitBroker(
   for (const { operation, name } of lacking.filter(({ isOptional }) => isOptional === true))
     log.warn(
       { operation, topic: name },
-      'this principal lacks a right on a topic that deliveries do not need: without it the delivery log is not written (attempts), or there are no notices (notices)',
+      'this principal lacks a right on a topic that deliveries do not need: without it the delivery log is not written (attempts), or there are no notices and no pauses (notices)',
     )
   if (missing.length > 0) throw new StartError(describe(missing, role, settings))
   if (look.topics.size === 0) log.debug({}, 'this Kafka does not tell which rights its clients have')

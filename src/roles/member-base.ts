@@ -6,6 +6,7 @@ import type { createKafka } from '../kafka/client.ts'
 import type { GroupConsumer } from '../kafka/consumer.ts'
 import type { Pipeline } from '../pipeline/pipeline-ports.ts'
 import type { WorkerMetrics } from '../telemetry/worker-metrics.ts'
+import type { AutoPauses } from './auto-pauses.ts'
 import type { Ending } from './member-shutdown.ts'
 import type { Parts } from './parts.ts'
 import type { Stalls } from './stalls.ts'
@@ -31,4 +32,5 @@ export type MemberBase = {
   readonly failingUnits: FailingUnits
   readonly ending: Ending
   readonly later: LaterParts
+  readonly pauses: AutoPauses
 }

@@ -14,7 +14,7 @@ import {
 import { maxRetryRecordBytes } from '../kafka/topic-list.ts'
 import { within } from '../kafka/within.ts'
 import type { Terms } from '../notices/decider.ts'
-import { Notifier } from '../notices/notifier.ts'
+import { Notifier, type PausesPort } from '../notices/notifier.ts'
 import { Watch } from '../notices/watch.ts'
 import type { Pipeline, PipelineObserver } from '../pipeline/pipeline-ports.ts'
 import type { WorkerMetrics } from '../telemetry/worker-metrics.ts'
@@ -32,6 +32,7 @@ export type NoticesOptions = {
   pipeline: () => Pick<Pipeline, 'openHooks'> | undefined
   consumer: () => Pick<GroupConsumer, 'lastCommitMs'> | undefined
   marks: Pick<BackfillMarks, 'behind'>
+  pauses: Omit<PausesPort, 'terms'>
 }
 
 export type Notices = {
@@ -62,7 +63,7 @@ export function openNotices(options: NoticesOptions): Notices {
   const { config, kafka, catalog, log } = options
   const topics = topicNames(config)
   const sourceId = config.notices.source
-  const everyMs = Math.min(mostEveryMs, config.notices.failingAfterMs / looksToFail)
+  const everyMs = lookEveryMs(config)
   const reader = createPartitionReader(kafka, { keepsOpen: true })
   const stopping = new AbortController()
   let producer: Promise<RecordProducer> | undefined
@@ -99,6 +100,7 @@ export function openNotices(options: NoticesOptions): Notices {
     isOwner: () => Date.now() - (options.consumer()?.lastCommitMs ?? 0) < config.kafka.sessionTimeoutMs,
     situation: () => situationOf(catalog(), options.marks),
     nameOf: (id) => catalog().destinations.get(id)?.name ?? id,
+    pauses: pausesOf(options, termsOf(config, everyMs)),
     observer: createNoticeObserver({ metrics: options.metrics, log }),
     now: Date.now,
   })
@@ -113,6 +115,11 @@ export function openNotices(options: NoticesOptions): Notices {
       await within(stopWithinMs, Promise.all([reader.stop(), opened?.stop(), notifier.stop()]))
     },
   }
+}
+
+/** Returns the time between two looks at the topic `notices`, in milliseconds. */
+export function lookEveryMs({ notices }: Config): number {
+  return Math.min(mostEveryMs, notices.failingAfterMs / looksToFail)
 }
 
 function openProducer({ config, kafka, log }: NoticesOptions): Promise<RecordProducer> {
@@ -135,6 +142,15 @@ function termsOf({ notices, kafka }: Config, everyMs: number): Terms {
     staleMs: Math.max(leastStaleMs, kafka.sessionTimeoutMs + 3 * everyMs),
     wellMs: 2 * everyMs,
     secretEndingMs: notices.secretEndingMs,
+  }
+}
+
+function pausesOf({ config, pauses }: NoticesOptions, { staleMs }: Terms): PausesPort {
+  return {
+    terms: { staleMs, steadyMs: config.notices.failingAfterMs },
+    isOn: () => pauses.isOn(),
+    situation: () => pauses.situation(),
+    take: (paused) => pauses.take(paused),
   }
 }
 

@@ -7,14 +7,20 @@ import type { KafkaRole } from '../kafka/kafka-roles.ts'
 import { countPartitions } from '../kafka/topic-partitions.ts'
 import type { ReplayCatalog } from '../replay/chosen.ts'
 import { count } from '../replay/count.ts'
-import type { AuditEntry, JobOrder, JobRecord, OffsetRange } from '../replay/job.ts'
+import type { AuditEntry, JobOrder, OffsetRange } from '../replay/job.ts'
 import type { JobLog } from '../replay/job-log.ts'
 import { type Job, stateOf } from '../replay/jobs.ts'
 import { passed } from '../replay/pieces.ts'
 import { describeSelection, faultsOf, type Selection } from '../replay/selection.ts'
 import type { Tally } from '../replay/replay-tally.ts'
 import { askKafka, openKafka } from './ask-kafka.ts'
-import { type KafkaClient, openJobLog, openReplayReading, type ReplayReading } from './replay-jobs.ts'
+import {
+  auditRecord,
+  type KafkaClient,
+  openJobLog,
+  openReplayReading,
+  type ReplayReading,
+} from './replay-jobs.ts'
 import { topicNames } from './settings.ts'
 import { StartError } from './start-error.ts'
 import { openWriter } from './writer.ts'
@@ -100,8 +106,6 @@ export async function openReplayDesk({
 
 const advice = () => 'See with `sluice replay list` whether it was changed all the same.'
 
-type Deed = Pick<AuditEntry, 'action' | 'by' | 'detail' | 'records'> & { readonly job: string }
-
 type DeskParts = {
   readonly config: Config
   readonly kafka: KafkaClient
@@ -152,7 +156,7 @@ class Desk implements ReplayDesk {
     const detail = describeSelection(selection)
     await jobs.write(
       { kind: 'order', order },
-      auditOf({ action: 'created', job: order.id, by, detail, records: counted?.records }),
+      auditRecord({ action: 'created', job: order.id, by, detail, records: counted?.records }),
     )
     await jobs.update()
     return jobs.jobs.get(order.id) ?? { order, wish: { state: 'run', by, atMs }, progress: undefined }
@@ -183,7 +187,7 @@ class Desk implements ReplayDesk {
     const records = found.value.progress?.done.records
     await this.#parts.jobs.write(
       { kind: 'wish', id, wish: { state, by, atMs: Date.now() } },
-      auditOf({ action, job: id, by, detail: 'as asked', records }),
+      auditRecord({ action, job: id, by, detail: 'as asked', records }),
     )
     return this.show(id)
   }
@@ -199,12 +203,6 @@ class Desk implements ReplayDesk {
     reading.stop()
     await Promise.all(stops.map((part) => part.stop()))
   }
-}
-
-function auditOf(deed: Deed): JobRecord {
-  const atMs = Date.now()
-  const key = `${atMs}-${deed.job}-${deed.action}-${randomBytes(3).toString('hex')}`
-  return { kind: 'audit', key, entry: { atMs, ...deed } }
 }
 
 /** Returns why a selection would send nothing, or would send to nobody; `undefined` if it is fine. */

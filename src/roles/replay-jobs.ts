@@ -9,6 +9,7 @@ import type { Decoder } from '../registry/decoder.ts'
 import { magicByte } from '../registry/frame.ts'
 import type { Choice, Chosen, SourceRecord } from '../replay/chosen.ts'
 import { chooseEvent } from '../replay/event.ts'
+import type { AuditEntry, JobRecord } from '../replay/job.ts'
 import { JobLog, type JobLogOptions } from '../replay/job-log.ts'
 import { chooseLetter } from '../replay/letter.ts'
 import type { Pieces } from '../replay/pieces.ts'
@@ -98,6 +99,14 @@ async function plainOf(decoder: Decoder, record: SourceRecord): Promise<SourceRe
     if (decoded instanceof Promise) await decoded
     else return decoded.ok ? { ...record, value: decoded.value } : { ...record, unreadable: decoded.detail }
   }
+}
+
+/** Returns the record of the audit trail of an action that is done now. */
+export function auditRecord(deed: Omit<AuditEntry, 'atMs'>): JobRecord {
+  const atMs = Date.now()
+  const about = deed.job ?? deed.destination ?? ''
+  const key = `${atMs}-${about}-${deed.action}-${randomBytes(3).toString('hex')}`
+  return { kind: 'audit', key, entry: { atMs, ...deed } }
 }
 
 /** Returns a name for this process as the owner of replays. No other process has the same. */

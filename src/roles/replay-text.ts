@@ -15,6 +15,7 @@ const meanings: Readonly<Record<LeftOutReason, string>> = {
   unreadable: 'can not be read as a message',
   destination_off: 'are for a destination that is off',
   destination_removed: 'are for a destination that the catalog does not have',
+  auto_paused: 'are for a destination that Sluice has paused: resume it first',
   source_unknown: 'are from a source that the catalog does not have',
   source_off: 'are from a source that is disabled',
   filtered: 'want no webhooks, by their integrations',
@@ -150,12 +151,13 @@ function ordinal(count: number): string {
   return count === 1 ? 'first' : `${count}.`
 }
 
-export function auditData({ atMs, by, action, job, records, detail }: AuditEntry) {
+export function auditData({ atMs, by, action, job, destination, records, detail }: AuditEntry) {
   return {
     at: new Date(atMs).toISOString(),
     by,
     action,
     replay: job ?? null,
+    destination: destination ?? null,
     records: records ?? null,
     detail,
   }

@@ -202,7 +202,7 @@ function timeOf(flag: string, given: string | undefined): number | undefined {
 }
 
 /** Returns the name of the user for the audit trail. */
-function whoIsThis(): string {
+export function whoIsThis(): string {
   try {
     return `${userInfo().username}@${hostname()}`
   } catch {

@@ -26,6 +26,10 @@ export class Stalls implements WorkerState {
     return this.#unreachableBy
   }
 
+  get isStalled(): boolean {
+    return this.#stalledBy !== '' || this.#unreachableBy !== '' || this.#isSilent
+  }
+
   setUnwritable(isUnwritable: boolean, reason: string): void {
     this.#stalledBy = isUnwritable ? reason : ''
     this.#report()
@@ -48,7 +52,7 @@ export class Stalls implements WorkerState {
   }
 
   #report(): void {
-    this.#setStalled(this.#stalledBy !== '' || this.#unreachableBy !== '' || this.#isSilent)
+    this.#setStalled(this.isStalled)
   }
 }
 

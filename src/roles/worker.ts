@@ -10,10 +10,12 @@ import type { Pipeline } from '../pipeline/pipeline-ports.ts'
 import { Repeats } from '../repeats/repeats.ts'
 import { buildInfo } from '../telemetry/build-info.ts'
 import type { CommonMetrics } from '../telemetry/common-metrics.ts'
+import { showDestinations } from '../telemetry/show-catalog.ts'
 import { createWorkerMetrics, type WorkerMetrics } from '../telemetry/worker-metrics.ts'
 import type { Tracing } from '../tracing/start.ts'
 import type { WorkerTracing } from '../tracing/worker-tracing.ts'
 import { askKafka, openKafka } from './ask-kafka.ts'
+import { AutoPauses } from './auto-pauses.ts'
 import { bulkheadOf } from './bulkhead-limits.ts'
 import { tuneGarbageCollector } from './garbage-collector.ts'
 import { refuseOtherLayout } from './growth-journal.ts'
@@ -167,7 +169,7 @@ async function openBase(options: WorkerOptions): Promise<OpenedBase> {
       log,
       allowAddresses: config.delivery.allowAddresses,
       counts: 'destinations',
-      onReplaced: () => later.firstSyncs?.catalogChanged(),
+      onReplaced: () => catalogChanged(),
     }),
   )
   const kafka = await openKafka(config, log, 'worker')
@@ -176,13 +178,37 @@ async function openBase(options: WorkerOptions): Promise<OpenedBase> {
   const { retryPrefix } = topicNames(config)
   const tiers = await askKafka(config, tiersToConsume(kafka, ladderOf(config), retryPrefix, log))
   const stalls = new Stalls(log, (isStalled) => later.pipeline?.setStalled(isStalled))
+  const pauses = new AutoPauses({
+    config,
+    log,
+    file,
+    isStalled: () => stalls.isStalled,
+    onChange: () => catalogChanged(),
+  })
+  function catalogChanged(): void {
+    showDestinations(metrics, pauses.catalog)
+    later.firstSyncs?.catalogChanged()
+  }
   const failingUnits = new FailingUnits({ log, topics: topicNames(config), tiers }, () => ({
     pipeline: later.pipeline,
     consumer: later.consumer,
   }))
   const ending = new Ending(config.shutdown.timeoutMs)
-  const catalog = (): Catalog => file.current()
-  const shared = { config, log, parts, onFatal, metrics, catalog, kafka, stalls, failingUnits, ending, later }
+  const catalog = (): Catalog => pauses.catalog
+  const shared = {
+    config,
+    log,
+    parts,
+    onFatal,
+    metrics,
+    catalog,
+    kafka,
+    stalls,
+    failingUnits,
+    ending,
+    later,
+    pauses,
+  }
   return { ...shared, tracing, laidOut, formerPartitions, tiers }
 }
 

@@ -2,9 +2,9 @@ import type { MessageKind } from '../message/message-schemas.ts'
 
 /**
  * The part of a destination that routing needs. Messages are routed to a `paused` destination too: its
- * deliveries are parked until it resumes.
+ * deliveries are parked until it resumes. Those to an `auto_paused` one end as dead letters.
  */
-export type Routable = { id: string; state: 'on' | 'off' | 'paused' }
+export type Routable = { id: string; state: 'on' | 'off' | 'paused' | 'auto_paused' }
 
 /** The part of a message that routing needs. */
 export type Routed = {

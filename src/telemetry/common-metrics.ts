@@ -46,7 +46,7 @@ export function createCommonMetrics(registry: Registry) {
     }),
     destinations: new Gauge({
       name: 'sluice_catalog_destinations',
-      help: 'Destinations of the catalog in force, by state: on, paused or off.',
+      help: 'Destinations of the catalog in force, by state: on, paused, auto_paused (by Sluice, since its URLs have failed for notices.autoPause; workers know) or off.',
       labelNames: ['state'],
       aggregator: 'max',
       registers,

@@ -5,7 +5,7 @@ export function noticeMetrics(registers: Registry[]) {
   return {
     noticesSent: new Counter({
       name: 'sluice_notices_sent_total',
-      help: 'Notices about destinations that were written to events, by kind: failing, recovered, paced, dead_letters, needs_backfill or secret_ending.',
+      help: 'Notices about destinations that were written to events, by kind: failing, recovered, paced, dead_letters, needs_backfill, secret_ending, auto_paused or resumed.',
       labelNames: ['kind'],
       registers,
     }),

@@ -18,6 +18,14 @@ export function createNoticeObserver({
       metrics.noticesSent.inc({ kind: notice.kind })
       log.info({ notice }, 'a notice is sent')
     },
+    paused({ kind, destinationId: destination, content }) {
+      if (kind === 'paused')
+        log.warn(
+          { destination, ...content },
+          'a destination is paused, since all its URLs have failed for too long: its messages become dead letters until sluice destinations resume',
+        )
+      else log.info({ destination, ...content }, 'a destination is not paused any more')
+    },
     dropped(kind, reason, count) {
       metrics.noticesDropped.inc({ reason }, count)
       if (reason === 'refused')
@@ -28,7 +36,7 @@ export function createNoticeObserver({
       if (!isNew) return
       log.warn(
         { err: error },
-        'no notices are made, since the topic notices can not be used: if it does not exist, run sluice topics apply',
+        'no notices are made and no destination is paused, since the topic notices can not be used: if it does not exist, run sluice topics apply',
       )
     },
     recovered: () => log.info('notices are made again'),

@@ -10,6 +10,7 @@ import { topicLayout } from '../../src/roles/settings.ts'
 import { type AdminTokens, makeTokens } from '../support/admin.ts'
 import { type AuthorizedKafka, startAuthorizedKafka } from '../support/authorized-kafka.ts'
 import { readAll } from '../support/kafka.ts'
+import { writePause } from '../support/pauses.ts'
 import { answer, inTurn, type Receiver, startReceiver } from '../support/receiver.ts'
 import { until } from '../support/until.ts'
 import {
@@ -31,6 +32,7 @@ const roles = [
   'audience change',
   'audience backfill',
   'replay',
+  'destinations',
   'log serve',
   'admin',
 ] as const satisfies readonly KafkaRole[]
@@ -131,6 +133,8 @@ function command(role: Role): string[] {
       return ['audience', 'backfill', '--space', 'personas', '--destination', 'vips']
     case 'replay':
       return ['replay', 'dead-letters', '--destination', 'gone']
+    case 'destinations':
+      return ['destinations', 'paused']
     case 'worker':
     case 'gateway':
     case 'topics apply':
@@ -183,6 +187,12 @@ test('each role does its work with exactly the rights of docs/acls.md', async ()
     expect((await run('replay')).stdout).toContain('done')
     expect(receiver.requestsTo('/gone').length).toBeGreaterThan(goneBefore)
 
+    const notices = { prefix: 'sluice.', brokers: [kafka.direct] }
+    await writePause('crm', notices)
+    expect((await run('destinations')).stdout).toContain('crm  paused at')
+    await runSluice(['destinations', 'resume', 'crm', '--detach'], variables('destinations'))
+    await writePause('vips', notices)
+
     const url = { SLUICE_INDEX_URL: `http://127.0.0.1:${index.queryPort}` }
     const admin = await startSluice({ ...variables('admin'), ...url }, { role: 'admin' })
     processes.push(admin)
@@ -192,6 +202,7 @@ test('each role does its work with exactly the rights of docs/acls.md', async ()
     const sent = Object(await made.json()).counted.records
     const crmBefore = receiver.requestsTo('/crm').length
     await until('it is replayed', () => receiver.requestsTo('/crm').length >= crmBefore + sent)
+    expect((await ask(admin, '/v1/destinations/vips/resume')).status).toBe(200)
     const found = await ask(admin, '/v1/log/search', {
       replay: made.headers.get('location')?.split('/').at(-1),
     })
@@ -207,11 +218,15 @@ test('each role does its work with exactly the rights of docs/acls.md', async ()
   }
 })
 
-function ask({ adminPort }: SluiceProcess, path: string, body: object): Promise<Response> {
-  return fetch(`http://127.0.0.1:${adminPort}${path}`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${tokens.operate}`, 'content-type': 'application/json' },
+function ask({ adminPort }: SluiceProcess, path: string, body?: object): Promise<Response> {
+  const json = body && {
+    headers: { 'content-type': 'application/json' },
     body: JSON.stringify(body),
+  }
+  return fetch(`http://127.0.0.1:${adminPort}${path}`, {
+    ...json,
+    method: 'POST',
+    headers: { ...json?.headers, authorization: `Bearer ${tokens.operate}` },
   })
 }
 

@@ -8,6 +8,7 @@ import { adminRoutes } from '../../../src/admin/routes.ts'
 import { type Scene, setScene } from '../../e2e/scene.ts'
 import { type AdminTokens, makeTokens } from '../../support/admin.ts'
 import { letterOf, writeLetters } from '../../support/dead-letters.ts'
+import { writePause } from '../../support/pauses.ts'
 import { until } from '../../support/until.ts'
 import { runToEnd, type SluiceProcess, startSluice } from '../../support/worker-process.ts'
 
@@ -148,6 +149,30 @@ test('replays are counted, asked for, listed, stopped and resumed, and who did i
   ])
 })
 
+test('destinations that Sluice has paused are listed and resumed, and who did it is told', async () => {
+  const { sinceMs, atMs } = await writePause('erp', scene)
+  const paused = {
+    destination: 'erp',
+    since: new Date(sinceMs).toISOString(),
+    pausedAt: new Date(atMs).toISOString(),
+    lastOutcome: 'timeout',
+  }
+  const list = async () => (await call('GET', '/v1/destinations/paused', { token: tokens.read })).json
+  expect(await list()).toEqual({ destinations: [paused] })
+  const path = '/v1/destinations/erp/resume'
+  const resumed = await call('POST', path, { token: tokens.operate })
+  expect(resumed).toMatchObject({
+    status: 200,
+    json: { ...paused, resumedBy: 'operate-er', workersKnowWithinSeconds: 16 },
+  })
+  expect(await list()).toEqual({ destinations: [] })
+  expect(await call('POST', path, { token: tokens.operate })).toMatchObject({ status: 409 })
+  const audit = await call('GET', '/v1/audit?limit=1', { token: tokens.admin })
+  expect(audit.json['entries']).toMatchObject([
+    { by: 'operate-er', action: 'destination_resumed', destination: 'erp', replay: null },
+  ])
+})
+
 test.each([
   ['POST', '/v1/replays/preview', '{', 400],
   ['POST', '/v1/replays/preview', { of: 'nothing' }, 400],
@@ -164,6 +189,7 @@ test.each([
   ['GET', '/v1/replays?limit=5&limit=6', undefined, 400],
   ['GET', '/v1/replays/nobody', undefined, 404],
   ['POST', '/v1/replays/nobody/stop', undefined, 404],
+  ['POST', '/v1/destinations/nobody/resume', undefined, 409],
   ['GET', '/v1/nothing', undefined, 404],
   ['DELETE', '/v1/replays', undefined, 404],
   ['GET', '/v1/replays/%ff', undefined, 404],

@@ -10,12 +10,13 @@ const parted: Standing = { kind: 'parted' }
 const leftOut: Standing = { kind: 'left_out' }
 const joints: readonly ConnectionState[] = ['none', 'on', 'paused', 'off']
 
-/** By connectionState: none, on, paused, off. */
+/** By connectionState: none, on, paused, off, if no others are given. */
 function steps(
   standing: Standing | undefined,
   { isTracked = true, isComplete = false, isWanted = true } = {},
+  connections = joints,
 ): unknown[] {
-  return joints.map((connectionState) =>
+  return connections.map((connectionState) =>
     firstSyncStep({ connectionState, standing, isTracked, isComplete: () => isComplete, isWanted }),
   )
 }
@@ -49,6 +50,11 @@ describe('a connection', () => {
   test('that is switched off before all units have told it all begins anew in each of them', () => {
     expect(steps(told)).toEqual(['part', 'nothing', 'nothing', 'part'])
     expect(steps(syncing)).toEqual(['part', 'go_on', 'wait', 'part'])
+  })
+
+  test('waits while Sluice has paused the destination, as while the catalog has', () => {
+    for (const standing of [{ kind: 'new' }, told, syncing, parted] as const)
+      expect(steps(standing, {}, ['auto_paused'])).toEqual(steps(standing, {}, ['paused']))
   })
 
   test('that is back is told of those who have left too', () => {

@@ -136,6 +136,7 @@ describe('readConfig', () => {
         failingAfterMs: 3e5,
         windowMs: 3_600_000,
         deadLetters: 10,
+        autoPauseMs: 0,
         secretEndingMs: 604_800_000,
         paced: 1e3,
       },

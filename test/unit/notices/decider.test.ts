@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { Board } from '../../../src/notices/board.ts'
+import { Board, type NoticeRecord } from '../../../src/notices/board.ts'
 import { Decider, type Situation, type Terms } from '../../../src/notices/decider.ts'
 import type { Notice } from '../../../src/notices/notice.ts'
 import { encodeForgotten, encodeReport, encodeTold, type Report } from '../../../src/notices/notice-record.ts'
@@ -33,8 +33,12 @@ class World {
     this.nowMs += ms
   }
 
+  take(record: Omit<NoticeRecord, 'offset'>): void {
+    this.board.take({ ...record, offset: this.board.position }, this.nowMs)
+  }
+
   report(worker: string, report: Partial<Report>): void {
-    this.board.take(encodeReport(worker, { ...nothing, ...report }), this.nowMs)
+    this.take(encodeReport(worker, { ...nothing, ...report }))
   }
 
   fails(worker: string, sinceMs: number, lastOutcome = 'status 500', hook = main): void {
@@ -54,10 +58,10 @@ class World {
         this.known.has(hookId === undefined ? destinationId : `${destinationId}/${hookId}`),
     })
     this.coalesced += coalesced
-    for (const key of forgotten) this.board.take(encodeForgotten(key), this.nowMs)
+    for (const key of forgotten) this.take(encodeForgotten(key))
     for (const notice of notices) {
-      this.board.take(encodeTold({ notice, isSent: false }), this.nowMs)
-      this.board.take(encodeTold({ notice, isSent: true }), this.nowMs)
+      this.take(encodeTold({ notice, isSent: false }))
+      this.take(encodeTold({ notice, isSent: true }))
     }
     return notices
   }
@@ -265,7 +269,7 @@ describe('dead letters of a destination', () => {
       atMs: world.nowMs,
       counts: { expired: 12 },
     } as const
-    world.board.take(encodeTold({ notice, isSent: true }), world.nowMs)
+    world.take(encodeTold({ notice, isSent: true }))
     expect(world.board.tallies('dead_letters').size).toBe(0)
   })
 

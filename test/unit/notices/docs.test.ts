@@ -8,6 +8,7 @@ const page = readFileSync(join(import.meta.dirname, '../../../docs/notices.md'),
 
 const atMs = Date.parse('2026-07-23T14:05:12.000Z')
 const sinceMs = Date.parse('2026-07-23T14:00:03.000Z')
+const day = 24 * 3_600_000
 const hook = { destinationId: 'crm', hookId: 'main', sinceMs }
 const counted = { destinationId: 'crm', sinceMs, atMs }
 const notices: readonly Notice[] = [
@@ -17,6 +18,8 @@ const notices: readonly Notice[] = [
   { kind: 'paced', ...counted, counts: { overflow: 940, not_before: 60 } },
   { kind: 'needs_backfill', destinationId: 'crm', spaceId: 'personas', atMs },
   { kind: 'secret_ending', destinationId: 'crm', endsAtMs: Date.parse('2026-07-30T12:00:00.000Z'), atMs },
+  { kind: 'auto_paused', destinationId: 'crm', sinceMs, atMs: sinceMs + 5 * day, lastOutcome: 'timeout' },
+  { kind: 'resumed', destinationId: 'crm', sinceMs, atMs: sinceMs + day, cause: 'asked' },
 ]
 
 /** What a receiver gets. */

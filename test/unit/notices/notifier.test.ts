@@ -1,6 +1,11 @@
 import { expect, onTestFinished, test } from 'vitest'
 import type { NoticeMessage } from '../../../src/notices/notice.ts'
-import { Notifier, type NotifierOptions, type ReadRecord } from '../../../src/notices/notifier.ts'
+import {
+  Notifier,
+  type NotifierOptions,
+  type PausesPort,
+  type ReadRecord,
+} from '../../../src/notices/notifier.ts'
 import { encodeReport } from '../../../src/notices/notice-record.ts'
 import { Watch } from '../../../src/notices/watch.ts'
 import { until } from '../../support/until.ts'
@@ -43,7 +48,13 @@ function start(log: Log, reporter: string, options: Partial<NotifierOptions> = {
     isOwner: () => true,
     situation: () => ({ isKnown: () => true, behind: [], secrets: [] }),
     nameOf: (id) => id.toUpperCase(),
-    observer: { sent() {}, dropped() {}, failed() {}, recovered() {} },
+    pauses: {
+      terms: { staleMs: 60_000, steadyMs: 10 },
+      isOn: () => false,
+      situation: () => ({ isSound: true, destinationOf: () => undefined }),
+      take() {},
+    },
+    observer: { sent() {}, paused() {}, dropped() {}, failed() {}, recovered() {} },
     now: Date.now,
     ...options,
   })
@@ -140,6 +151,7 @@ test('a topic that can not be used is said once, and when it works again', async
     },
     observer: {
       sent() {},
+      paused() {},
       dropped() {},
       failed: (_error, isNew) => isNew && said.push('failed'),
       recovered: () => said.push('works'),
@@ -148,4 +160,72 @@ test('a topic that can not be used is said once, and when it works again', async
   notifier.acquire()
   await until('it works again', () => said.includes('works'))
   expect(said).toEqual(['failed', 'works'])
+})
+
+/** What a notifier needs where pauses are on for every destination. */
+function pausing(take: PausesPort['take']): PausesPort {
+  const crm = { state: 'on', hookIds: ['main'], urls: 'u', autoPauseMs: 50 } as const
+  return {
+    terms: { staleMs: 60_000, steadyMs: 10 },
+    isOn: () => true,
+    situation: () => ({ isSound: true, destinationOf: () => crm }),
+    take,
+  }
+}
+
+test('where nobody wants notices, and pauses are on, a destination is paused at all workers and nothing is sent', async () => {
+  const log = new Log()
+  const paused = { w1: '', w2: '' }
+  const told: string[] = []
+  const decider = start(log, 'w1', {
+    isWanted: () => false,
+    pauses: pausing((all) => void (paused.w1 = [...all.keys()].join())),
+    observer: {
+      sent() {},
+      paused: ({ kind, destinationId }) => told.push(`${kind} ${destinationId}`),
+      dropped() {},
+      failed() {},
+      recovered() {},
+    },
+  })
+  decider.acquire()
+  start(log, 'w2', {
+    isWanted: () => false,
+    pauses: pausing((all) => void (paused.w2 = [...all.keys()].join())),
+  })
+  await until('both have it paused', () => {
+    failing(log)
+    return paused.w1 === 'crm' && paused.w2 === 'crm'
+  })
+  await settled(log)
+  expect(told).toEqual(['paused crm'])
+  expect(log.sent).toEqual([])
+})
+
+test('a pause is told by the worker that decides, once', async () => {
+  const log = new Log()
+  start(log, 'w1', { pauses: pausing(() => undefined) }).acquire()
+  const eventsOf = () => log.sent.map(({ text }): string => JSON.parse(text).event)
+  await until('it is told', () => {
+    failing(log)
+    return eventsOf().includes('Destination Paused')
+  })
+  await settled(log)
+  expect(eventsOf()).toEqual(['Endpoint Failing', 'Destination Paused'])
+})
+
+test('a success of a URL whose failures are timed is followed, although nobody was told that it fails', async () => {
+  const log = new Log()
+  const followed: (readonly object[])[] = []
+  const watch = new Watch({ sourceId: 'sluice', failingAfterMs: 1_000, now: Date.now })
+  const follow = watch.follow.bind(watch)
+  watch.follow = (hooks) => {
+    followed.push(hooks)
+    follow(hooks)
+  }
+  const pauses = { ...pausing(() => undefined), terms: { staleMs: 60_000, steadyMs: 60_000 } }
+  start(log, 'w1', { isWanted: () => false, watch, pauses }).acquire()
+  failing(log)
+  await until('it is followed', () => followed.at(-1)?.length === 1)
+  expect(followed.at(-1)).toEqual([{ destinationId: 'crm', hookId: 'main' }])
 })

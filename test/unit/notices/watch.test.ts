@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import type { DeadReason } from '../../../src/message/dead-letter-reasons.ts'
 import type { HeldRecord } from '../../../src/message/held-record.ts'
 import type { Outcome } from '../../../src/delivery/outcome.ts'
 import { judge } from '../../../src/delivery/verdict.ts'
@@ -51,7 +52,8 @@ function startWatch() {
       const result = { hookId: 'main', outcome, verdict: judge(outcome), mayHaveArrived: false }
       observer.attempted(deliveryOf(source, destination), result, 1)
     },
-    dies: (source = 'shop') => observer.deadLettered('expired', '', record, deliveryOf(source, 'crm')),
+    dies: (source = 'shop', reason: DeadReason = 'expired') =>
+      observer.deadLettered(reason, '', record, deliveryOf(source, 'crm')),
     parks: (why: Parameters<typeof observer.parked>[1]) =>
       observer.parked(deliveryOf('shop', 'crm'), why, minute),
   }
@@ -141,6 +143,12 @@ test('a success is reported of a hook that is said to fail, and of no other', ()
   watch.follow([])
   attempt(well)
   expect(watch.take([]).answered).toEqual([])
+})
+
+test('dead letters of a pause are not counted: the pause has its own notice', () => {
+  const { watch, dies } = startWatch()
+  dies('shop', 'auto_paused')
+  expect(watch.take([]).counts).toEqual([])
 })
 
 test('dead letters and deliveries that are put off are counted by reason, each once', () => {

@@ -23,6 +23,7 @@ const catalog: ReturnType<Choice['catalog']> = {
     ['crm', { id: 'crm', state: 'on', sources: ['shop', 'closed'] }],
     ['away', { id: 'away', state: 'off', sources: ['shop'] }],
     ['waits', { id: 'waits', state: 'paused', sources: ['shop'] }],
+    ['failing', { id: 'failing', state: 'auto_paused', sources: ['shop'] }],
   ]),
 }
 
@@ -112,6 +113,7 @@ describe('a dead letter of a delivery', () => {
   test.each([
     ['destination_removed', letter({ 'destination-id': 'gone' })],
     ['destination_off', letter({ 'destination-id': 'away' })],
+    ['auto_paused', letter({ 'destination-id': 'failing' })],
     ['value_omitted', letter({ 'value-omitted': 'too large' }, { value: null })],
     ['not_replayable', letter({ attempts: 'many' })],
     ['unreadable', letter({}, { unreadable: 'damaged' })],
@@ -229,6 +231,7 @@ describe('an event', () => {
     ['unreadable', event({ type: 'nonsense' }), toCrm],
     ['filtered', event({ integrations: { All: false } }), toCrm],
     ['destination_off', event({}), choiceOf({ from: 'events', destinationId: 'away' })],
+    ['auto_paused', event({}), choiceOf({ from: 'events', destinationId: 'failing' })],
     ['destination_removed', event({}), choiceOf({ from: 'events', destinationId: 'gone' })],
   ])('is not sent: %s', (why, given, choice) => {
     const chosen = chooseEvent(given, choice)

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { createWorkerMetrics } from '../../../src/telemetry/worker-metrics.ts'
-import { showCatalog } from '../../../src/telemetry/show-catalog.ts'
+import { showCatalog, showDestinations } from '../../../src/telemetry/show-catalog.ts'
 
-const destinations = (...states: ('on' | 'paused' | 'off')[]) =>
+const destinations = (...states: ('on' | 'paused' | 'auto_paused' | 'off')[]) =>
   new Map(states.map((state, place) => [String(place), { state }]))
 
 test('only the version in force is shown, and its destinations by state, also those of which there is none', async () => {
@@ -16,8 +16,20 @@ test('only the version in force is shown, and its destinations by state, also th
   expect(Object.fromEntries(states.map(({ labels, value }) => [labels.state, value]))).toEqual({
     on: 0,
     paused: 1,
+    auto_paused: 0,
     off: 0,
   })
   const { values: refused } = await metrics.catalogRefused.get()
   expect(refused[0]?.value).toBe(0)
+})
+
+test('a pause shows in the states alone: a file that was refused stays so', async () => {
+  const metrics = createWorkerMetrics({ perDestination: false })
+  showCatalog(metrics, { version: 'aaaaaaaaaaaa', destinations: destinations('on', 'on') })
+  metrics.catalogRefused.set(1)
+  showDestinations(metrics, { destinations: destinations('on', 'auto_paused') })
+  const { values: states } = await metrics.destinations.get()
+  expect(states.map(({ labels, value }) => [labels.state, value])).toContainEqual(['auto_paused', 1])
+  const { values: refused } = await metrics.catalogRefused.get()
+  expect(refused[0]?.value).toBe(1)
 })

@@ -1,0 +1,69 @@
+import { createHash } from 'node:crypto'
+import { formatWait, parseWait } from '../retry/duration.ts'
+import { type Catalog, createCatalog, type Destination } from './catalog.ts'
+import type { Breach } from './hook-rules.ts'
+import { isString } from './plain-data.ts'
+
+/** When Sluice may pause a destination whose URLs fail, and what the catalog is then. Pure. */
+
+/** The word for a destination that Sluice never pauses. */
+const neverPaused = 'off'
+/** The limits of the time that all URLs must have failed, in milliseconds. */
+export const autoPauseLimits = { min: 1_000, max: 90 * 24 * 3_600_000 } as const
+export const autoPauseExpected = `a duration from ${formatWait(autoPauseLimits.min)} to ${formatWait(autoPauseLimits.max)}, such as 120h`
+export const autoPausePattern = '^(?:off|[1-9][0-9]{0,8}(?:ms|s|m|h))$'
+
+/** Reads the time of a text that fits `autoPausePattern`, in milliseconds. 0: off. */
+export function readAutoPause(text: string): number {
+  return parseWait(text) ?? 0
+}
+
+/** Checks the limits of an `autoPause` in the catalog. The schema checks how it is written. */
+export function autoPauseBreach(given: unknown): Breach | undefined {
+  if (!isString(given) || given === neverPaused) return undefined
+  const ms = readAutoPause(given)
+  if (ms >= autoPauseLimits.min && ms <= autoPauseLimits.max) return undefined
+  return { problem: 'is out of range', advice: `write off, or ${autoPauseExpected}` }
+}
+
+/** The settings that hold where a destination has none of its own. */
+export type AutoPauseTerms = {
+  /**
+   * How long all URLs of a destination must fail before Sluice pauses it, in milliseconds. 0: it never does.
+   */
+  readonly autoPauseMs: number
+  /** The id of the source of notices. Its destinations are never paused. */
+  readonly noticesSource: string
+}
+
+/**
+ * Returns how long all URLs of a destination must fail before Sluice pauses it, in milliseconds. 0: it never
+ * does. Those who are to hear of a pause are never paused.
+ */
+export function autoPauseMsOf(
+  { autoPauseMs, sources }: Pick<Destination, 'autoPauseMs' | 'sources'>,
+  terms: AutoPauseTerms,
+): number {
+  return sources.includes(terms.noticesSource) ? 0 : (autoPauseMs ?? terms.autoPauseMs)
+}
+
+/** Returns a text that differs when the URLs of a destination do. It shows none of them. */
+export function urlsDigestOf({ hooks }: Pick<Destination, 'hooks'>): string {
+  const urls = hooks.map(({ url }) => url).toSorted()
+  return createHash('sha256').update(JSON.stringify(urls)).digest('hex').slice(0, 16)
+}
+
+/**
+ * Returns the catalog in which the destinations for which `isPaused` returns true are `auto_paused`. What the
+ * catalog itself has `off` or `paused` stays so. Returns the given catalog if nothing differs.
+ */
+export function withAutoPaused(catalog: Catalog, isPaused: (destination: Destination) => boolean): Catalog {
+  const destinations = [...catalog.destinations.values()].map((destination): Destination =>
+    destination.state === 'on' && isPaused(destination)
+      ? { ...destination, state: 'auto_paused' }
+      : destination,
+  )
+  if (destinations.every((destination) => destination === catalog.destinations.get(destination.id)))
+    return catalog
+  return createCatalog([...catalog.sources.values()], destinations, catalog.version)
+}

@@ -1,0 +1,93 @@
+import type { FailureClock, Pause, PauseRecord, Resumption } from './pause-record.ts'
+
+/** Where and when a record was read. `seenMs`: when it came about, by the clock of this process. */
+export type Seen = { readonly offset: number; readonly seenMs: number }
+
+/** A failure clock as it was read. `answeredMs`: when a URL was last reported to have accepted a request. */
+export type SeenClock = FailureClock & { readonly seenMs: number; readonly answeredMs: number }
+
+/** The end of pauses as it was read. */
+export type SeenResumption = Resumption & Seen
+
+/** What the topic `notices` says of pauses, as far as it was read. It is the same in every process. */
+export class PauseBook {
+  readonly #clocks = new Map<string, SeenClock>()
+  readonly #pauses = new Map<string, Pause>()
+  readonly #resumptions = new Map<string, SeenResumption>()
+
+  take(record: PauseRecord, seen: Seen): void {
+    const { destinationId } = record
+    switch (record.kind) {
+      case 'clock':
+        this.#takeClock(destinationId, record.content, seen)
+        return
+      case 'paused':
+        set(this.#pauses, destinationId, record.content)
+        return
+      case 'resumed':
+        set(this.#resumptions, destinationId, record.content && { ...record.content, ...seen })
+    }
+  }
+
+  #takeClock(destinationId: string, clock: FailureClock | undefined, { seenMs }: Seen): void {
+    // The clock may have been written again before its writer had read of an answer.
+    const answeredMs = this.#clocks.get(destinationId)?.answeredMs ?? 0
+    set(this.#clocks, destinationId, clock && { ...clock, seenMs, answeredMs })
+  }
+
+  /** Takes the report that a URL of a destination has accepted a request. */
+  answered(destinationId: string, seenMs: number): void {
+    const clock = this.#clocks.get(destinationId)
+    if (clock !== undefined) this.#clocks.set(destinationId, { ...clock, answeredMs: seenMs })
+  }
+
+  clock(destinationId: string): SeenClock | undefined {
+    return this.#clocks.get(destinationId)
+  }
+
+  resumption(destinationId: string): SeenResumption | undefined {
+    return this.#resumptions.get(destinationId)
+  }
+
+  /** Returns the last pause of a destination, also one that has ended. */
+  lastPause(destinationId: string): Pause | undefined {
+    return this.#pauses.get(destinationId)
+  }
+
+  /**
+   * Returns the pause of a destination that has not ended. A pause whose decider had not read the last
+   * resumption counts as ended: somebody wants the destination to go on, and knows more than that decider.
+   */
+  pauseOf(destinationId: string): Pause | undefined {
+    const pause = this.#pauses.get(destinationId)
+    const endedAt = this.#resumptions.get(destinationId)?.offset ?? -1
+    return pause !== undefined && pause.readTo > endedAt ? pause : undefined
+  }
+
+  /** The pauses that have not ended, by destination. */
+  get paused(): ReadonlyMap<string, Pause> {
+    const pauses = [...this.#pauses.keys()].map((id) => [id, this.pauseOf(id)] as const)
+    return new Map(pauses.flatMap(([id, pause]) => (pause === undefined ? [] : [[id, pause]])))
+  }
+
+  /** The destinations whose URLs are timed. */
+  get timed(): Iterable<string> {
+    return this.#clocks.keys()
+  }
+
+  /** All records of the topic that are about pauses, by kind and destination. */
+  get known(): readonly Known[] {
+    return [
+      ...[...this.#clocks.keys()].map((destinationId): Known => ({ kind: 'clock', destinationId })),
+      ...[...this.#pauses.keys()].map((destinationId): Known => ({ kind: 'paused', destinationId })),
+      ...[...this.#resumptions.keys()].map((destinationId): Known => ({ kind: 'resumed', destinationId })),
+    ]
+  }
+}
+
+type Known = Pick<PauseRecord, 'kind' | 'destinationId'>
+
+function set<T>(map: Map<string, T>, key: string, value: T | undefined): void {
+  if (value === undefined) map.delete(key)
+  else map.set(key, value)
+}

@@ -1,0 +1,202 @@
+import { type Board, hookKey, type SeenHook } from './board.ts'
+import type { Notice } from './notice.ts'
+import { toldKey } from './notice-record.ts'
+import type { SeenClock } from './pause-book.ts'
+import type { PauseRecord } from './pause-record.ts'
+
+/** A destination of the catalog, as far as it concerns pauses. */
+export type PausableDestination = {
+  readonly state: 'on' | 'off' | 'paused' | 'auto_paused'
+  readonly hookIds: readonly string[]
+  /** The digest of the URLs: another one if they are others. */
+  readonly urls: string
+  /** How long all URLs must fail before a pause, in milliseconds. 0: there is never one. */
+  readonly autoPauseMs: number
+}
+
+export type PauseTerms = {
+  /** Age from which a report no longer counts, in milliseconds. */
+  readonly staleMs: number
+  /** How long a decider must have decided, without a gap, before it pauses anything, in milliseconds. */
+  readonly steadyMs: number
+}
+
+export type PauseSituation = {
+  /** The present time, in epoch milliseconds. */
+  readonly nowMs: number
+  /** False while Sluice, Kafka or the catalog is in trouble. No failure counts meanwhile. */
+  readonly isSound: boolean
+  /** Returns a destination; `undefined` if the catalog doesn't have it. */
+  readonly destinationOf: (destinationId: string) => PausableDestination | undefined
+}
+
+/**
+ * Age from which a failure clock is void, in milliseconds. Nobody has watched the URLs meanwhile, and they
+ * may have worked.
+ */
+const clockKeptMs = 3_600_000
+/** Age at which a failure clock is written again, in milliseconds. */
+const clockRenewedMs = clockKeptMs / 4
+/** Limit on records at once. The others wait for the next time. */
+const mostAtOnce = 200
+
+/**
+ * Decides which destinations are paused, and when a pause is over. All that it decides is in the topic
+ * `notices` before it counts, so the next decider goes on there.
+ *
+ * Failures are timed by the clock of the process that decides. So a wrong clock of another process pauses
+ * nothing.
+ */
+export class PauseDecider {
+  readonly #terms: PauseTerms
+  /** Since when this process decides without a gap and without trouble. */
+  #steadySinceMs: number | undefined
+  #decidedMs = Number.NEGATIVE_INFINITY
+
+  constructor(terms: PauseTerms) {
+    this.#terms = terms
+  }
+
+  /** Returns the records to write, the pauses and their ends first. */
+  decide(board: Board, situation: PauseSituation): readonly PauseRecord[] {
+    const { nowMs, isSound, destinationOf } = situation
+    const isGap = nowMs - this.#decidedMs > this.#terms.staleMs
+    this.#decidedMs = nowMs
+    if (!isSound) this.#steadySinceMs = undefined
+    else if (isGap || this.#steadySinceMs === undefined) this.#steadySinceMs = nowMs
+    const failing = board.failing(nowMs - this.#terms.staleMs)
+    const { known } = board.pauses
+    const ids = new Set([...failing.values(), ...known].map(({ destinationId }) => destinationId))
+    const removed = known.flatMap(({ kind, destinationId }): readonly PauseRecord[] =>
+      destinationOf(destinationId) === undefined ? [{ kind, destinationId, content: undefined }] : [],
+    )
+    const decided = [...ids].flatMap((destinationId): readonly PauseRecord[] => {
+      const destination = destinationOf(destinationId)
+      if (destination === undefined) return []
+      const hooks = destination.hookIds.map((hookId) => failing.get(hookKey({ destinationId, hookId })))
+      const failures = hooks.every((hook) => hook !== undefined) ? hooks : undefined
+      const record = this.#about({ ...destination, destinationId, failures, board, nowMs, isSound })
+      return record === undefined ? [] : [record]
+    })
+    const [clocks, first] = [decided.filter(isClock), decided.filter((record) => !isClock(record))]
+    return [...first, ...removed, ...clocks].slice(0, mostAtOnce)
+  }
+
+  #about(subject: Subject): PauseRecord | undefined {
+    const { destinationId, state, urls, autoPauseMs, board, nowMs, isSound } = subject
+    const pause = board.pauses.pauseOf(destinationId)
+    if (pause !== undefined && (autoPauseMs === 0 || pause.urls !== urls)) {
+      const content = { atMs: nowMs, by: 'the catalog', cause: 'catalog' } as const
+      return { kind: 'resumed', destinationId, content }
+    }
+    const isTried = state !== 'off' && state !== 'paused'
+    if (pause === undefined && autoPauseMs > 0 && isTried)
+      return isSound ? this.#aboutClock(subject) : undefined
+    const isTimed = board.pauses.clock(destinationId) !== undefined
+    return isTimed ? { kind: 'clock', destinationId, content: undefined } : undefined
+  }
+
+  /** Decides about a destination that may be paused, and is not. */
+  #aboutClock({
+    destinationId,
+    urls,
+    autoPauseMs,
+    failures,
+    board,
+    nowMs,
+  }: Subject): PauseRecord | undefined {
+    const timed = (since: number): PauseRecord => ({
+      kind: 'clock',
+      destinationId,
+      content: { sinceMs: since, urls },
+    })
+    const clock = board.pauses.clock(destinationId)
+    const resumedMs = board.pauses.resumption(destinationId)?.seenMs ?? 0
+    if (clock === undefined || isVoid(clock, { nowMs, resumedMs, urls })) {
+      const haveFailedSince = failures?.every(({ lastFailedMs }) => lastFailedMs > resumedMs) === true
+      return haveFailedSince ? timed(nowMs) : undefined
+    }
+    const { sinceMs, answeredMs, seenMs } = clock
+    if (answeredMs > sinceMs)
+      return failures === undefined ? { kind: 'clock', destinationId, content: undefined } : timed(answeredMs)
+    if (nowMs - sinceMs >= autoPauseMs && this.#isSure(failures, nowMs)) {
+      const lastOutcome = lastOutcomeOf(failures)
+      const content = { sinceMs, atMs: nowMs, urls, lastOutcome, readTo: board.position }
+      return { kind: 'paused', destinationId, content }
+    }
+    return nowMs - seenMs < clockRenewedMs ? undefined : timed(sinceMs)
+  }
+
+  /**
+   * Returns true if all hooks fail, and this process has decided steadily for long enough to have seen that.
+   * What failed in a trouble of ours, or before it, proves nothing.
+   */
+  #isSure(failures: Subject['failures'], nowMs: number): failures is readonly SeenHook[] {
+    const sinceMs = this.#steadySinceMs
+    return (
+      sinceMs !== undefined &&
+      nowMs - sinceMs >= this.#terms.steadyMs &&
+      failures?.every(({ lastFailedMs }) => lastFailedMs >= sinceMs) === true
+    )
+  }
+}
+
+/** A destination, and what is known of it. `failures`: its hooks, if all of them fail. */
+type Subject = PausableDestination &
+  Pick<PauseSituation, 'nowMs' | 'isSound'> & {
+    readonly destinationId: string
+    readonly failures: readonly SeenHook[] | undefined
+    readonly board: Board
+  }
+
+/**
+ * Returns true if a clock says nothing: it is old, of other URLs, or from before the end of the last pause.
+ */
+function isVoid(
+  clock: SeenClock,
+  { nowMs, resumedMs, urls }: { readonly nowMs: number; readonly resumedMs: number; readonly urls: string },
+): boolean {
+  return nowMs - clock.seenMs > clockKeptMs || clock.sinceMs <= resumedMs || clock.urls !== urls
+}
+
+function isClock({ kind }: PauseRecord): boolean {
+  return kind === 'clock'
+}
+
+function lastOutcomeOf(failures: readonly SeenHook[]): string {
+  const [last] = failures.toSorted((one, other) => other.lastFailedMs - one.lastFailedMs)
+  return last?.lastOutcome ?? ''
+}
+
+/**
+ * Returns the notices about pauses and their ends that nobody was sent yet, and the records of pauses that
+ * are of no more use. Without `isWanted` nobody gets notices.
+ */
+export function noticesOfPauses(
+  board: Board,
+  isWanted: boolean,
+): { readonly notices: readonly Notice[]; readonly over: readonly PauseRecord[] } {
+  const notices: Notice[] = []
+  const over: PauseRecord[] = []
+  for (const { kind, destinationId } of board.pauses.known) {
+    if (kind !== 'paused') continue
+    const pause = board.pauses.lastPause(destinationId)
+    const resumption = board.pauses.resumption(destinationId)
+    if (pause === undefined) continue
+    const { sinceMs, atMs, lastOutcome } = pause
+    const told = board.told(toldKey('auto_paused', destinationId))?.notice
+    const isTold = told?.kind === 'auto_paused' && told.atMs === atMs
+    if (board.pauses.pauseOf(destinationId) !== undefined || resumption === undefined) {
+      if (isWanted && !isTold)
+        notices.push({ kind: 'auto_paused', destinationId, sinceMs, atMs, lastOutcome })
+      continue
+    }
+    const end = board.told(toldKey('resumed', destinationId))?.notice
+    const isEndTold = end?.kind === 'resumed' && end.sinceMs === atMs
+    if (isWanted && isTold && !isEndTold) {
+      const { cause } = resumption
+      notices.push({ kind: 'resumed', destinationId, sinceMs: atMs, atMs: resumption.atMs, cause })
+    } else over.push({ kind: 'paused', destinationId, content: undefined })
+  }
+  return { notices, over }
+}

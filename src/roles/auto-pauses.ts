@@ -1,0 +1,98 @@
+import type { Logger } from 'pino'
+import { autoPauseMsOf, type AutoPauseTerms, urlsDigestOf, withAutoPaused } from '../catalog/auto-pause.ts'
+import type { Catalog, Destination } from '../catalog/catalog.ts'
+import type { CatalogFile } from '../catalog/file.ts'
+import type { Config } from '../config/schema.ts'
+import type { PausesPort } from '../notices/notifier.ts'
+import type { PausableDestination, PauseSituation } from '../notices/pause-decider.ts'
+import type { Pause } from '../notices/pause-record.ts'
+
+export type AutoPausesOptions = {
+  readonly config: Config
+  readonly log: Pick<Logger, 'info'>
+  readonly file: Pick<CatalogFile, 'current' | 'refused'>
+  /** Returns true if no delivery is begun at present, since Kafka or the proxy is in trouble. */
+  readonly isStalled: () => boolean
+  /** Called when other destinations are paused than before. */
+  readonly onChange: () => void
+}
+
+/** A catalog in force, and the catalog of the file that it was made from. */
+type View = { readonly read: Catalog; readonly catalog: Catalog; readonly isOn: boolean }
+
+/**
+ * The destinations that Sluice has paused, and the catalog in which they are so. A process that has not read
+ * of a pause yet goes on trying.
+ */
+export class AutoPauses implements Omit<PausesPort, 'terms'> {
+  readonly #options: AutoPausesOptions
+  readonly #terms: AutoPauseTerms
+  #paused: ReadonlyMap<string, Pause> = new Map()
+  #view: View | undefined
+
+  constructor(options: AutoPausesOptions) {
+    this.#options = options
+    const { autoPauseMs, source: noticesSource } = options.config.notices
+    this.#terms = { autoPauseMs, noticesSource }
+  }
+
+  /** The catalog in force. It is the same object until the file or the pauses change. */
+  get catalog(): Catalog {
+    return this.#current().catalog
+  }
+
+  isOn(): boolean {
+    return this.#current().isOn
+  }
+
+  situation(): Omit<PauseSituation, 'nowMs'> {
+    const { file, isStalled } = this.#options
+    const { destinations } = this.catalog
+    return {
+      isSound: file.refused() === undefined && !isStalled(),
+      destinationOf: (id) => {
+        const destination = destinations.get(id)
+        return destination && this.#pausable(destination)
+      },
+    }
+  }
+
+  /** Takes the pauses that have not ended, by destination. */
+  take(paused: ReadonlyMap<string, Pause>): void {
+    const before = this.#paused
+    this.#paused = paused
+    const isSame =
+      before.size === paused.size && [...paused].every(([id, { atMs }]) => before.get(id)?.atMs === atMs)
+    if (isSame) return
+    this.#view = undefined
+    this.#options.log.info({ destinations: [...paused.keys()] }, 'other destinations are paused than before')
+    this.#options.onChange()
+  }
+
+  #current(): View {
+    const read = this.#options.file.current()
+    if (this.#view?.read === read) return this.#view
+    const catalog = withAutoPaused(read, (destination) => this.#isPaused(destination))
+    const isOn = [...read.destinations.values()].some(
+      (destination) => autoPauseMsOf(destination, this.#terms) > 0,
+    )
+    this.#view = { read, catalog, isOn }
+    return this.#view
+  }
+
+  #isPaused(destination: Destination): boolean {
+    const pause = this.#paused.get(destination.id)
+    if (pause === undefined) return false
+    const { urls, autoPauseMs } = this.#pausable(destination)
+    return pause.urls === urls && autoPauseMs > 0
+  }
+
+  #pausable(destination: Destination): PausableDestination {
+    return {
+      state: destination.state,
+      hookIds: destination.hooks.map(({ id }) => id),
+      urls: urlsDigestOf(destination),
+      autoPauseMs: autoPauseMsOf(destination, this.#terms),
+    }
+  }
+}

@@ -1,0 +1,111 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Logger } from 'pino'
+import type { Config } from '../config/schema.ts'
+import {
+  knownWithinMs,
+  openPauseDesk,
+  type PauseDesk,
+  type PausedDestination,
+  type ResumedDestination,
+} from './pause-desk.ts'
+import { counted, type Screen } from './progress.ts'
+import type { DeskAnswer } from './replay-desk.ts'
+import { whoIsThis } from './replay.ts'
+import { kafkaSettings } from './settings.ts'
+import { StartError } from './start-error.ts'
+
+type Run = { config: Config; log: Logger; screen: Screen }
+
+/** Lists the destinations that Sluice has paused, in lines. */
+export function listPaused(run: Run, { asJson }: { asJson: boolean }): Promise<string[]> {
+  return atDesk(run, async (desk) => {
+    const paused = valueOf(await desk.paused())
+    if (asJson) return paused.map((one) => JSON.stringify(pausedData(one)))
+    if (paused.length === 0) return ['Sluice has paused no destination']
+    return paused.map(({ destinationId, pause: { atMs, sinceMs, lastOutcome } }) =>
+      [destinationId, `paused at ${timeOf(atMs)}`, `fails since ${timeOf(sinceMs)}`, lastOutcome].join('  '),
+    )
+  })
+}
+
+export type ResumeCommand = {
+  destinationId: string | undefined
+  /** True if all destinations that are paused are meant. */
+  isForAll: boolean
+  by: string | undefined
+  /** True if the command ends without waiting until all workers know. */
+  isDetached: boolean
+  asJson: boolean
+}
+
+/** Resumes destinations, and waits until all workers know it. */
+export async function resumeDestinations(run: Run, command: ResumeCommand): Promise<string[]> {
+  const { destinationId, isForAll, isDetached, asJson } = command
+  if ((destinationId === undefined) !== isForAll)
+    throw new StartError('Name a destination, or give --all for all that Sluice has paused.')
+  return atDesk(run, async (desk) => {
+    const ids = destinationId === undefined ? idsOf(valueOf(await desk.paused())) : [destinationId]
+    const by = command.by ?? whoIsThis()
+    const resumed: ResumedDestination[] = []
+    for (const id of ids) resumed.push(valueOf(await desk.resume(id, by)))
+    const withinMs = knownWithinMs(run.config)
+    if (!isDetached && resumed.length > 0) {
+      run.screen.write(
+        `${counted(resumed.length, 'destination')} resumed: waiting ${Math.ceil(withinMs / 1_000)} s until all workers know it\n`,
+      )
+      await delay(withinMs)
+    }
+    if (asJson) return resumed.map((one) => JSON.stringify(resumedData(one, run.config)))
+    if (resumed.length === 0) return ['Sluice has paused no destination']
+    return resumed.flatMap(({ destinationId: id, pause: { atMs } }) => [
+      `${id}  resumed`,
+      `  send what it missed: sluice replay dead-letters --destination ${id} --reason auto_paused --from ${timeOf(atMs)}`,
+    ])
+  })
+}
+
+/** Returns a paused destination as the HTTP API and `--json` show it. */
+export function pausedData({ destinationId, pause: { sinceMs, atMs, lastOutcome } }: PausedDestination) {
+  return { destination: destinationId, since: timeOf(sinceMs), pausedAt: timeOf(atMs), lastOutcome }
+}
+
+/** Returns a resumed destination as the HTTP API and `--json` show it. */
+export function resumedData(resumed: ResumedDestination, config: Config) {
+  return {
+    ...pausedData(resumed),
+    resumedAt: timeOf(resumed.atMs),
+    resumedBy: resumed.by,
+    workersKnowWithinSeconds: Math.ceil(knownWithinMs(config) / 1_000),
+  }
+}
+
+async function atDesk(
+  { config, log, screen }: Run,
+  work: (desk: PauseDesk) => Promise<string[]>,
+): Promise<string[]> {
+  kafkaSettings(config)
+  const desk = await openPauseDesk({
+    config,
+    log,
+    role: 'destinations',
+    say: (line) => screen.write(`${line}\n`),
+  })
+  try {
+    return await work(desk)
+  } finally {
+    await desk.stop()
+  }
+}
+
+function idsOf(paused: readonly PausedDestination[]): string[] {
+  return paused.map(({ destinationId }) => destinationId)
+}
+
+function valueOf<T>(answer: DeskAnswer<T>): T {
+  if (answer.ok) return answer.value
+  throw new StartError(answer.problem)
+}
+
+function timeOf(ms: number): string {
+  return new Date(ms).toISOString()
+}

@@ -1,0 +1,137 @@
+import type { Logger } from 'pino'
+import type { Config } from '../config/schema.ts'
+import type { KafkaRole } from '../kafka/kafka-roles.ts'
+import { createPartitionReader, type PartitionReader } from '../kafka/partition-reader.ts'
+import { countPartitions } from '../kafka/topic-partitions.ts'
+import { Board } from '../notices/board.ts'
+import { encodePause, type Pause } from '../notices/pause-record.ts'
+import { encodeJobRecord } from '../replay/job.ts'
+import { openKafka } from './ask-kafka.ts'
+import { lookEveryMs } from './notices.ts'
+import { auditRecord, type KafkaClient } from './replay-jobs.ts'
+import type { DeskAnswer, DeskRefusal } from './replay-desk.ts'
+import { topicNames } from './settings.ts'
+import { openWriter, type Writer } from './writer.ts'
+
+/** A destination that Sluice has paused. */
+export type PausedDestination = { readonly destinationId: string; readonly pause: Pause }
+
+/** A destination that was paused until now. */
+export type ResumedDestination = PausedDestination & { readonly atMs: number; readonly by: string }
+
+/**
+ * The desk where destinations that Sluice has paused are looked up and resumed. Workers pause them. Methods
+ * reject when Kafka doesn't answer.
+ */
+export type PauseDesk = {
+  paused(): Promise<DeskAnswer<readonly PausedDestination[]>>
+  resume(destinationId: string, by: string): Promise<DeskAnswer<ResumedDestination>>
+  stop(): Promise<void>
+}
+
+/** The time after which every worker knows of a resumption, in milliseconds. */
+export function knownWithinMs(config: Config): number {
+  return lookEveryMs(config) + readMs
+}
+
+/** Time for reading the topic, in milliseconds. */
+const readMs = 1_000
+const stallTimeoutMs = 10_000
+
+export async function openPauseDesk({
+  config,
+  log,
+  role,
+  say,
+}: {
+  config: Config
+  log: Logger
+  role: KafkaRole
+  /** Called when Kafka doesn't take a record. */
+  say: (line: string) => void
+}): Promise<PauseDesk> {
+  const kafka = await openKafka(config, log, role)
+  const writer = await openWriter(config, log, role, say)
+  const reader = createPartitionReader(kafka, { keepsOpen: true })
+  return new Desk({ config, kafka, reader, writer })
+}
+
+type DeskParts = {
+  readonly config: Config
+  readonly kafka: KafkaClient
+  readonly reader: PartitionReader
+  readonly writer: Writer
+}
+
+class Desk implements PauseDesk {
+  readonly #parts: DeskParts
+  readonly #board = new Board()
+  #hasTopic = false
+  #reading: Promise<DeskRefusal | undefined> = Promise.resolve(undefined)
+
+  constructor(parts: DeskParts) {
+    this.#parts = parts
+  }
+
+  async paused(): Promise<DeskAnswer<readonly PausedDestination[]>> {
+    const refusal = await this.#update()
+    if (refusal !== undefined) return refusal
+    const value = [...this.#board.pauses.paused].map(([destinationId, pause]) => ({ destinationId, pause }))
+    return { ok: true, value }
+  }
+
+  async resume(destinationId: string, by: string): Promise<DeskAnswer<ResumedDestination>> {
+    const refusal = await this.#update()
+    if (refusal !== undefined) return refusal
+    const pause = this.#board.pauses.pauseOf(destinationId)
+    if (pause === undefined) return { ok: false, kind: 'conflict', problem: notPaused(destinationId) }
+    const { config, writer } = this.#parts
+    const topics = topicNames(config)
+    const atMs = Date.now()
+    const resumed = encodePause({ kind: 'resumed', destinationId, content: { atMs, by, cause: 'asked' } })
+    const detail = `paused since ${new Date(pause.atMs).toISOString()}`
+    const audited = auditRecord({ action: 'destination_resumed', destination: destinationId, by, detail })
+    const place = { partition: 0, headers: {} }
+    await writer.write(
+      [
+        { ...resumed, ...place, topic: topics.notices },
+        { ...encodeJobRecord(audited), ...place, topic: topics.replayJobs },
+      ],
+      () => 'Look with `sluice destinations paused` whether it was resumed.',
+    )
+    return { ok: true, value: { destinationId, pause, atMs, by } }
+  }
+
+  async stop(): Promise<void> {
+    const { reader, writer } = this.#parts
+    await Promise.all([reader.stop(), writer.stop()])
+  }
+
+  /** Reads the topic up to its end. Reads run one after the other. */
+  #update(): Promise<DeskRefusal | undefined> {
+    this.#reading = this.#reading.catch(() => undefined).then(() => this.#read())
+    return this.#reading
+  }
+
+  async #read(): Promise<DeskRefusal | undefined> {
+    const { config, kafka, reader } = this.#parts
+    const topic = topicNames(config).notices
+    this.#hasTopic ||= (await countPartitions(kafka, topic)) !== undefined
+    if (!this.#hasTopic) {
+      const problem = `${topic} does not exist: \`sluice topics apply\` creates it. Without it Sluice pauses nothing.`
+      return { ok: false, kind: 'conflict', problem }
+    }
+    for await (const records of reader.read({
+      topic,
+      partition: 0,
+      from: this.#board.position,
+      stallTimeoutMs,
+    }))
+      for (const record of records) this.#board.take(record, Math.min(record.timestampMs, Date.now()))
+    return undefined
+  }
+}
+
+function notPaused(destinationId: string): string {
+  return `Sluice has not paused the destination ${JSON.stringify(destinationId)}: list those that it has paused. One that the catalog pauses is resumed there, by its state.`
+}

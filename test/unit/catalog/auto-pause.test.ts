@@ -1,0 +1,100 @@
+import { describe, expect, test } from 'vitest'
+import { autoPauseMsOf, urlsDigestOf, withAutoPaused } from '../../../src/catalog/auto-pause.ts'
+import type { Catalog, Destination } from '../../../src/catalog/catalog.ts'
+import { formatFault } from '../../../src/catalog/fault.ts'
+import { type ParsedCatalog, parseCatalog } from '../../../src/catalog/parse.ts'
+
+const hook = 'https://example.com/hook'
+
+/** Reads a catalog with destinations that have these lines, by id. */
+function read(destinations: Readonly<Record<string, readonly string[]>>): ParsedCatalog {
+  const lines = Object.entries(destinations).flatMap(([id, own]) => [
+    `  - id: ${id}`,
+    ...own.map((line) => `    ${line}`),
+  ])
+  const text = ['sources: [{ id: shop }, { id: sluice }]', 'destinations:', ...lines].join('\n')
+  return parseCatalog(text, { file: 'catalog.yaml' })
+}
+
+function catalogOf(destinations: Parameters<typeof read>[0]): Catalog {
+  const parsed = read(destinations)
+  if (!parsed.ok) throw new Error(parsed.faults.map(formatFault).join('\n'))
+  return parsed.catalog
+}
+
+function destinationOf(...lines: readonly string[]): Destination {
+  const own = ['sources: [shop]', `hooks: [{ url: ${hook} }]`, ...lines]
+  const destination = catalogOf({ crm: own }).destinations.get('crm')
+  if (destination === undefined) throw new Error('no destination')
+  return destination
+}
+
+describe('the time after which a destination is paused', () => {
+  const terms = { autoPauseMs: 1_000, noticesSource: 'sluice' }
+
+  test.each([
+    [[], 1_000],
+    [['autoPause: 120h'], 432_000_000],
+    [['autoPause: off'], 0],
+  ])('with %o is %i ms', (lines, ms) => {
+    expect(autoPauseMsOf(destinationOf(...lines), terms)).toBe(ms)
+  })
+
+  test('is none where the destination gets the notices', () => {
+    const own = ['sources: [shop, sluice]', `hooks: [{ url: ${hook} }]`, 'autoPause: 120h']
+    const ops = catalogOf({ ops: own }).destinations.get('ops')
+    expect(ops && autoPauseMsOf(ops, terms)).toBe(0)
+  })
+
+  test.each([
+    ['autoPause: 5 days', 'is not written as it has to be; write it so: how long all of its URLs must fail'],
+    ['autoPause: 5', 'must be text, and is'],
+    ['autoPause: 500ms', 'is out of range; write off, or a duration from 1s to 2160h, such as 120h'],
+    ['autoPause: 9000h', 'is out of range; write off, or a duration from 1s to 2160h, such as 120h'],
+  ])('is refused: %s', (line, fault) => {
+    const parsed = read({ crm: ['sources: [shop]', `hooks: [{ url: ${hook} }]`, line] })
+    const faults = parsed.ok ? [] : parsed.faults.map(formatFault)
+    expect(faults).toHaveLength(1)
+    expect(faults[0]).toContain(`destinations[0].autoPause: ${fault}`)
+  })
+})
+
+function stateOf({ id, state }: Destination): readonly string[] {
+  return [id, state]
+}
+
+describe('the catalog in which destinations are paused', () => {
+  const on = ['sources: [shop]', `hooks: [{ url: ${hook} }]`]
+  const catalog = catalogOf({ crm: on, erp: on, away: [...on, 'state: off'], rest: [...on, 'state: paused'] })
+
+  test('is the same object where none is', () => {
+    expect(withAutoPaused(catalog, () => false)).toBe(catalog)
+    expect(withAutoPaused(catalog, ({ id }) => id === 'away' || id === 'rest')).toBe(catalog)
+  })
+
+  test('has all else as it was, and what the catalog has off or paused too', () => {
+    const paused = withAutoPaused(catalog, ({ id }) => id !== 'erp')
+    const states = [
+      ['crm', 'auto_paused'],
+      ['erp', 'on'],
+      ['away', 'off'],
+      ['rest', 'paused'],
+    ]
+    expect([...paused.destinations.values()].map(stateOf)).toEqual(states)
+    expect(paused.destinationsBySource.get('shop')?.map(stateOf)).toEqual(states)
+    expect(paused.destinations.get('erp')).toBe(catalog.destinations.get('erp'))
+    expect(paused.version).toBe(catalog.version)
+  })
+})
+
+function digestOf(hooks: string, ...more: readonly string[]): string | undefined {
+  const crm = catalogOf({ crm: ['sources: [shop]', `hooks: [${hooks}]`, ...more] }).destinations.get('crm')
+  return crm && urlsDigestOf(crm)
+}
+
+test('the digest of the URLs differs when a URL does, and not by their order or anything else', () => {
+  const [one, two] = ['{ url: http://a.example }', '{ url: http://b.example }']
+  expect(digestOf(`${one}, ${two}`)).toBe(digestOf(`${two}, ${one}`, 'maxInFlight: 1'))
+  expect(digestOf(one)).not.toBe(digestOf(two))
+  expect(digestOf(one)).not.toBe(digestOf(`${one}, ${two}`))
+})
