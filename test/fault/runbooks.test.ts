@@ -11,6 +11,7 @@ import { startUp, type Up } from '../e2e/up-process.ts'
 import { createAuthority } from '../support/certificates.ts'
 import { writeKafkaScripts } from '../support/kafka-scripts.ts'
 import { type Kubernetes, startKubernetes } from '../support/kubernetes.ts'
+import { writePause } from '../support/pauses.ts'
 import { createRelease } from '../support/release.ts'
 import { blocksOf, readRunbook, runbooks } from '../support/runbooks.ts'
 import { type RunningRegistry, startSchemaRegistry } from '../support/schema-registry.ts'
@@ -52,6 +53,7 @@ beforeAll(async () => {
   writeCommand('kubectl', `exec '${kubernetes.program}' "$@"`)
   env['KUBECONFIG'] = kubernetes.kubeconfig
   await makeDeadLetter()
+  await writePause('crm', { prefix: 'sluice.', brokers: [up.broker] })
 }, 75 * 60_000)
 
 afterAll(async () => {
