@@ -207,10 +207,12 @@ test('what Kafka does not take is not committed, so that a crash loses nothing',
   await receiver.stop()
 })
 
+/** Resolves once the broker takes no records of the topic any more: it answers before that. */
 async function deleteTopic(topic: string): Promise<void> {
   const admin = otherProgram().admin()
   await admin.connect()
   await admin.deleteTopics({ topics: [topic] })
+  await until('the topic is gone', async () => !(await admin.listTopics()).includes(topic))
   await admin.disconnect()
 }
 
