@@ -38,9 +38,9 @@ export type ReadyMessage = {
   readonly kind: TrackingKind
   /** The key of its record. */
   readonly key: string
-  /** The value of its record, written by JSON.stringify. */
-  readonly text: string
-  /** The bytes of `text` in UTF-8. */
+  /** The value of its record, as JSON.stringify writes it; bytes are UTF-8. */
+  readonly value: string | Buffer
+  /** The length of the value in UTF-8. */
   readonly bytes: number
   /** The `messageId` that the client gave. `undefined` when the gateway made one. */
   readonly givenId: string | undefined
@@ -75,7 +75,7 @@ export function checkItem(item: unknown, surroundings: ItemContext): CheckedItem
   const { text, bytes } = written
   if (bytes > maxMessageBytes && isTooLarge(item, bytes)) return leaveOut('message_too_large')
   if (bytes > limits.maxBytes) return leaveOut('body_too_large')
-  return { ok: true, kind, key, text, bytes, givenId: givenId(item) }
+  return { ok: true, kind, key, value: text, bytes, givenId: givenId(item) }
 }
 
 type LeftOut = { readonly ok: false; readonly reason: LeftOutReason }

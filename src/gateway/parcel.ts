@@ -4,7 +4,8 @@ import type { Occasion } from './clock.ts'
 export type OutgoingRecord = {
   readonly partition: number
   readonly key: string
-  readonly value: string
+  /** Bytes are UTF-8. */
+  readonly value: string | Buffer
   readonly headers: Readonly<Record<string, string>>
   /** The size of the whole record, by `recordBytes`. */
   readonly bytes: number

@@ -34,6 +34,11 @@ const maxReadBytes = 8 * 1_024 * 1_024
 const freePieces = 4_096
 const leastPieceBytes = 32
 const firstBytes = 4 * 1_024
+/**
+ * A body gets memory for all that its head announces once this part of it has come. Memory that is announced
+ * costs a client nothing, so what is held must not be many times what came.
+ */
+const leastShare = 1 / 4
 
 /**
  * The treatment of a body: it is kept, refused for a reason that the head shows, or discarded because nobody
@@ -66,7 +71,8 @@ export class Receiver {
    * or the answer that refuses it. `done` gets a `RefusedBody` when the end won't come, or isn't waited for.
    */
   receive(request: IncomingMessage, reception: Reception, done: Done): void {
-    const body = new IncomingBody(reception, (bytes) => this.#charge(bytes))
+    const announced = Number(request.headers['content-length'] ?? 0)
+    const body = new IncomingBody(reception, announced, (bytes) => this.#charge(bytes))
     const leave = (): void => {
       request.off('data', take).off('end', end).off('error', breakOff).off('close', breakOff)
     }
@@ -101,11 +107,13 @@ export class Receiver {
 type Done = (refusal: RefusedBody | null, received?: Received) => void
 
 /**
- * Holds one body while it arrives. Bodies arrive in pieces of any size. They are copied together at once, so
- * that the memory held is what is charged.
+ * Holds one body while it arrives. Bodies arrive in pieces of any size. More than one piece are copied
+ * together at once, so that the memory held is what is charged.
  */
 class IncomingBody {
   readonly #reception: Reception
+  /** The length that the head announces; 0 if it announces none. */
+  readonly #announced: number
   /** Charges bytes that are held from now on; a negative number releases them. */
   readonly #charge: (bytes: number) => boolean
   #held: Buffer = nothing
@@ -115,8 +123,9 @@ class IncomingBody {
   #isKept: boolean
   #refusal: Answer | undefined
 
-  constructor(reception: Reception, charge: (bytes: number) => boolean) {
+  constructor(reception: Reception, announced: number, charge: (bytes: number) => boolean) {
     this.#reception = reception
+    this.#announced = announced
     this.#charge = charge
     this.#isKept = reception === 'keep'
     this.#refusal = typeof reception === 'string' ? undefined : reception
@@ -167,6 +176,12 @@ class IncomingBody {
 
   #keep(chunk: Buffer): void {
     const needed = this.#length + chunk.length
+    // A body in one piece is held as it came: Node gives each piece memory of its own.
+    if (needed === this.#announced && this.#length === 0 && this.#charge(needed)) {
+      this.#held = chunk
+      this.#length = needed
+      return
+    }
     if (needed > this.#held.length && !this.#grow(needed)) {
       this.#refuse(tooMuchReceived())
       return
@@ -176,7 +191,9 @@ class IncomingBody {
   }
 
   #grow(needed: number): boolean {
-    const bytes = Math.min(maxBatchBytes, Math.max(firstBytes, 2 * this.#held.length, needed))
+    const isNear = needed >= this.#announced * leastShare
+    const wanted = isNear && needed <= this.#announced ? this.#announced : 2 * this.#held.length
+    const bytes = Math.min(maxBatchBytes, Math.max(firstBytes, wanted, needed))
     if (!this.#charge(bytes - this.#held.length)) return false
     const larger = Buffer.allocUnsafeSlow(bytes)
     this.#held.copy(larger, 0, 0, this.#length)

@@ -1,6 +1,7 @@
 import type { MessageLimits } from '../message/limits.ts'
 import { measureStructure, type Measured } from '../message/structure.ts'
 import { isJsonObject, type JsonObject } from './body.ts'
+import { SharedBytes } from './shared-bytes.ts'
 
 /** An object written as JSON. */
 export type WrittenObject = {
@@ -12,7 +13,14 @@ export type WrittenObject = {
 }
 
 /** The place of a member in the text, from its key to the end of its value, with its bytes and keys. */
-type Member = { readonly start: number; readonly end: number; readonly bytes: number; readonly keys: number }
+type Member = {
+  readonly start: number
+  readonly end: number
+  /** The place of the member in the text's bytes. */
+  readonly byteStart: number
+  readonly bytes: number
+  readonly keys: number
+}
 
 /**
  * An object that a batch states for all of its messages (`context` or `integrations`). It is checked and
@@ -23,6 +31,7 @@ export class SharedObject {
   readonly #value: JsonObject
   readonly #written: WrittenObject
   #members: ReadonlyMap<string, Member> | undefined
+  #asBytes: SharedBytes | undefined
   /** The fault of the object. With it, no message of the batch can be written. */
   readonly fault: Extract<Measured, { ok: false }>['fault'] | undefined
 
@@ -37,6 +46,22 @@ export class SharedObject {
 
   get bytes(): number {
     return this.#written.bytes
+  }
+
+  /** The number of keys, including those of nested objects. */
+  get keys(): number {
+    return this.#written.keys
+  }
+
+  /** The object in the form in which it is merged with bytes. */
+  get asBytes(): SharedBytes {
+    this.#asBytes ??= new SharedBytes(
+      this.#written.text,
+      [...this.#allMembers].map(([name, { byteStart, bytes }]) => {
+        return { name, start: byteStart, end: byteStart + bytes }
+      }),
+    )
+    return this.#asBytes
   }
 
   /**
@@ -75,19 +100,26 @@ export class SharedObject {
   }
 
   #memberOf(name: string): Member | undefined {
+    return this.#allMembers.get(name)
+  }
+
+  get #allMembers(): ReadonlyMap<string, Member> {
     this.#members ??= membersOf(this.#value)
-    return this.#members.get(name)
+    return this.#members
   }
 }
 
 function membersOf(value: JsonObject): ReadonlyMap<string, Member> {
   const members = new Map<string, Member>()
   let start = 1
+  let byteStart = 1
   for (const [name, field] of Object.entries(value)) {
     const text = memberText(name, field)
     const end = start + text.length
-    members.set(name, { start, end, bytes: Buffer.byteLength(text), keys: 1 + keysOf(field) })
+    const bytes = Buffer.byteLength(text)
+    members.set(name, { start, end, byteStart, bytes, keys: 1 + keysOf(field) })
     start = end + 1
+    byteStart += bytes + 1
   }
   return members
 }

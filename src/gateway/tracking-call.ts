@@ -1,9 +1,13 @@
 import type { MessageLimits } from '../message/limits.ts'
+import type { AddressContexts } from './address-contexts.ts'
 import type { Answer } from './answer.ts'
 import { type AcceptedBody, isJsonObject, type JsonObject } from './body.ts'
 import { arrivalAt, occasionOf } from './clock.ts'
 import type { ItemContext, TrackingKind } from './item.ts'
+import type { Items } from './items.ts'
+import { ParsedItems } from './parsed-items.ts'
 import { maxBatchMessages, maxMessageBytes } from './request-limits.ts'
+import type { ScannedBody } from './scan-body.ts'
 import { SharedObject } from './shared.ts'
 import { contextTooLarge, notAList, notObjects, tooManyMessages } from './tracking-refusals.ts'
 
@@ -14,27 +18,41 @@ export type Call = TrackingKind | 'batch'
 
 export type ReadCall = {
   readonly ok: true
-  readonly items: readonly unknown[]
+  readonly items: Items
   readonly surroundings: ItemContext
-} & Pick<AcceptedBody, 'spoiled' | 'lostDigits'>
+  /** How many whole numbers beyond 2^53 lost digits. */
+  readonly lostDigits: number
+}
+
+/** What reading a call needs beside it. */
+export type CallSetting = {
+  readonly limits: MessageLimits
+  /** Returns milliseconds since 1970. */
+  readonly now: () => number
+  readonly addressContexts: AddressContexts
+}
 
 /** Reads the messages of a call, and the values that they share. A missing `batch` is an empty one. */
 export function readCall(
   call: Call,
-  { body, spoiled, lostDigits }: AcceptedBody,
+  read: AcceptedBody | ScannedBody,
   ip: string | undefined,
-  { limits, now }: { readonly limits: MessageLimits; readonly now: () => number },
+  { limits, now, addressContexts }: CallSetting,
 ): ReadCall | { readonly ok: false; readonly answer: Answer } {
+  const { body, lostDigits } = read
+  const itemsOf = (values: readonly unknown[]): Items =>
+    'items' in read ? read.items : new ParsedItems(values, read.spoiled)
   const arrival = arrivalAt(now())
   if (call !== 'batch') {
     // A single message has its own `sentAt`.
-    const context = sharedOf(withIp(undefined, ip), limits)
+    const context = ip === undefined ? undefined : addressContexts.of(ip)
     const own = { ...occasionOf(undefined, arrival), context, integrations: undefined }
-    return { ok: true, items: [body], spoiled, lostDigits, surroundings: { ...own, kind: call, limits } }
+    return { ok: true, items: itemsOf([body]), lostDigits, surroundings: { ...own, kind: call, limits } }
   }
   const { batch = [], context, integrations, sentAt } = body
-  const items: unknown = batch ?? []
-  if (!Array.isArray(items)) return { ok: false, answer: notAList }
+  const values: unknown = batch ?? []
+  if (!Array.isArray(values)) return { ok: false, answer: notAList }
+  const items = itemsOf(values)
   if (items.length > maxBatchMessages) return { ok: false, answer: tooManyMessages }
   if (!isObjectOrAbsent(context) || !isObjectOrAbsent(integrations)) return { ok: false, answer: notObjects }
   const shared = {
@@ -45,7 +63,6 @@ export function readCall(
   return {
     ok: true,
     items,
-    spoiled,
     lostDigits,
     surroundings: { ...occasionOf(sentAt, arrival), ...shared, kind: undefined, limits },
   }

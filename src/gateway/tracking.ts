@@ -1,18 +1,22 @@
 import type { Source } from '../catalog/catalog.ts'
 import type { MessageLimits } from '../message/limits.ts'
 import { partitionOf } from '../message/partitioner.ts'
+import { AddressContexts } from './address-contexts.ts'
 import { type Answer, success } from './answer.ts'
 import { serviceUnavailable } from './service-unavailable.ts'
 import { inflateBody, readInflated } from './body.ts'
-import { checkItem, type ItemContext, type ReadyMessage } from './item.ts'
+import type { Occasion } from './clock.ts'
+import type { CheckedItem, ReadyMessage } from './item.ts'
+import type { Items } from './items.ts'
 import { maxBatchBytes, maxCompleteBatchBytes, maxMessageBytes } from './request-limits.ts'
 import type { GatewayObserver } from './gateway-events.ts'
 import type { Outbox } from './outbox.ts'
 import { type Parcel, recordBytes } from './parcel.ts'
+import { scanBatch, scanSingle } from './scan-body.ts'
 import type { Sources } from './sources.ts'
 import { MessageOutcomes } from './message-outcomes.ts'
 import type { RequestTrace, SendTrace } from './request-tracing.ts'
-import { type Call, type ReadCall, readCall } from './tracking-call.ts'
+import { type Call, type CallSetting, type ReadCall, readCall } from './tracking-call.ts'
 import {
   beyondLimits,
   contextTooLarge,
@@ -66,9 +70,12 @@ class TrackingCalls implements Tracking {
   readonly #observer: GatewayObserver
   /** The headers by source. All records of a source share one object. */
   readonly #headers = new Map<string, Readonly<Record<string, string>>>()
+  readonly #setting: CallSetting
 
   constructor(options: TrackingOptions) {
     this.#options = options
+    const { limits, now } = options
+    this.#setting = { limits, now, addressContexts: new AddressContexts(limits) }
     this.#sources = options.sources
     this.#outbox = options.outbox
     this.#observer = options.observer
@@ -89,7 +96,7 @@ class TrackingCalls implements Tracking {
    */
   #pack(
     source: Source,
-    { items, spoiled, lostDigits, surroundings }: ReadCall,
+    { items, lostDigits, surroundings }: ReadCall,
     sending: SendTrace | undefined,
   ): Packed {
     const outcomes = new MessageOutcomes()
@@ -99,23 +106,23 @@ class TrackingCalls implements Tracking {
     const own = this.#headersOf(source)
     const all = sending === undefined ? own : { ...own, ...sending.headers }
     let written = 0
-    for (const [index, item] of items.entries()) {
-      const checked = spoiled.has(index) ? notJson : checkItem(item, surroundings)
+    for (let index = 0; index < items.length; index++) {
+      const checked = items.check(index, surroundings)
       if (!checked.ok) {
-        outcomes.leaveOut(checked.reason, index, item)
+        outcomes.leaveOut(checked.reason, index, items.valueAt(index))
         continue
       }
       outcomes.take(checked.kind)
       written += checked.bytes
       if (written > maxCompleteBatchBytes) return { ok: false, answer: contextTooLarge }
-      if (isInFlight(parcel, checked, item, surroundings)) {
+      if (isInFlight(parcel, checked, (occasion) => items.check(index, { ...surroundings, ...occasion }))) {
         outcomes.coalesced++
         continue
       }
-      const { key, text, bytes, givenId } = checked
+      const { key, value, bytes, givenId } = checked
       const partition = partitionOf(key, this.#options.partitions)
       const size = recordBytes(key, bytes) + (sending?.bytes ?? 0)
-      parcel.add({ partition, key, value: text, headers: all, bytes: size }, givenId)
+      parcel.add({ partition, key, value, headers: all, bytes: size }, givenId)
     }
     return { ok: true, parcel, outcomes, sending }
   }
@@ -167,9 +174,11 @@ class TrackingCalls implements Tracking {
     return unknownWriteKey
   }
 
-  #leaveOutAll(source: Source, items: readonly unknown[]): Answer {
+  #leaveOutAll(source: Source, items: Items): Answer {
     const outcomes = new MessageOutcomes()
-    for (const [index, item] of items.entries()) outcomes.leaveOut('source_disabled', index, item)
+    for (let index = 0; index < items.length; index++) {
+      outcomes.leaveOut('source_disabled', index, items.valueAt(index))
+    }
     outcomes.tell(this.#observer, source.id)
     return outcomes.answer()
   }
@@ -209,11 +218,13 @@ class TrackingCalls implements Tracking {
     const ofHead = this.#sources.withWriteKey(keysOf(authorization))
     const refusedByText = ofHead === undefined ? this.#refusalByText(inflated.bytes) : undefined
     if (refusedByText !== undefined) return refusedByText
-    const read = readInflated(inflated.bytes, { isBatch })
+    const { limits } = this.#options
+    const scanned = isBatch ? scanBatch(inflated.bytes, limits) : scanSingle(inflated.bytes, limits)
+    const read = scanned ?? readInflated(inflated.bytes, { isBatch })
     if (!read.ok) return unreadable(read.fault, call)
     const source = ofHead ?? this.#sources.withWriteKey(keysOf(undefined, read.body['writeKey']))
     if (source === undefined) return this.#refuseUnknown()
-    const called = readCall(call, read, ip, this.#options)
+    const called = readCall(call, read, ip, this.#setting)
     return called.ok ? this.#accept(source, called, trace) : called.answer
   }
 }
@@ -234,17 +245,19 @@ type Packed = PackedCall | { readonly ok: false; readonly answer: Answer }
 function isInFlight(
   parcel: Parcel,
   { givenId }: ReadyMessage,
-  item: unknown,
-  surroundings: ItemContext,
+  checkWith: (occasion: Occasion) => CheckedItem,
 ): boolean {
   const part = givenId === undefined ? undefined : parcel.flights.get(givenId)
   const other = part?.records[part.ids.indexOf(givenId)]
   if (part === undefined || other === undefined) return false
-  const again = checkItem(item, { ...surroundings, ...part.occasion })
-  if (!again.ok || again.text !== other.value) return false
+  const again = checkWith(part.occasion)
+  if (!again.ok || !isSameText(again.value, other.value)) return false
   parcel.joined.add(part)
   return true
 }
 
-/** The outcome for a message that contained NaN or Infinity. */
-const notJson = { ok: false, reason: 'not_json' } as const
+function isSameText(one: string | Buffer, other: string | Buffer): boolean {
+  return typeof one === 'string' && typeof other === 'string'
+    ? one === other
+    : Buffer.from(one).equals(Buffer.from(other))
+}

@@ -27,6 +27,7 @@ export class Unanswered {
       isNew = true
     }
     if (!isNew) return
+    detach(part)
     this.#kept.push({ part, untilMs: this.#now() + keptMs })
     this.#bytes += part.bytes
     this.forget()
@@ -43,5 +44,15 @@ export class Unanswered {
         if (id !== undefined && part.flights.get(id) === part) part.flights.delete(id)
       }
     }
+  }
+}
+
+/**
+ * Gives the values of a part memory of their own. Small buffers share memory, and one that is kept would keep
+ * all of it.
+ */
+function detach({ records }: Part): void {
+  for (const [index, record] of records.entries()) {
+    if (typeof record.value !== 'string') records[index] = { ...record, value: record.value.toString() }
   }
 }

@@ -148,6 +148,8 @@ export function writeProduceRequest(request: ProduceRequest): Buffer {
 class Sizes {
   readonly #found: number[] = []
   #next = 0
+  #lastHeaders: WrittenRecord['headers']
+  #lastHeadersBytes = headersBytes(undefined)
 
   /** Returns the bytes of the records of a batch. */
   measure(records: readonly WrittenRecord[]): number {
@@ -161,7 +163,7 @@ class Sizes {
         varintBytes(offsetDelta++) +
         dataBytes(keyBytes) +
         dataBytes(valueBytes) +
-        headersBytes(headers)
+        this.#headersBytes(headers)
       this.#found.push(body, keyBytes, valueBytes)
       sum += varintBytes(body) + body
     }
@@ -171,12 +173,25 @@ class Sizes {
   take(): number {
     return this.#found[this.#next++] ?? 0
   }
+
+  /** Measures headers once that one record after the other has. */
+  #headersBytes(headers: WrittenRecord['headers']): number {
+    if (headers !== this.#lastHeaders) {
+      this.#lastHeaders = headers
+      this.#lastHeadersBytes = headersBytes(headers)
+    }
+    return this.#lastHeadersBytes
+  }
 }
 
 class Writer {
   readonly #bytes: Buffer
   readonly #sizes: Sizes
   #at = 0
+  /** The headers that were written last, and their place. */
+  #lastHeaders: WrittenRecord['headers']
+  #headersStart = 0
+  #headersEnd = 0
 
   constructor(length: number, sizes: Sizes) {
     this.#bytes = Buffer.allocUnsafe(length)
@@ -239,6 +254,25 @@ class Writer {
     this.#varint(offsetDelta)
     this.#data(key, this.#sizes.take())
     this.#data(value, this.#sizes.take())
+    this.#writeHeaders(headers)
+  }
+
+  /** Writes headers. Those that one record after the other has are copied from the one before. */
+  #writeHeaders(headers: WrittenRecord['headers']): void {
+    const start = this.#at
+    if (this.#headersEnd > 0 && headers === this.#lastHeaders) {
+      for (let from = this.#headersStart; from < this.#headersEnd; from++) {
+        this.#bytes[this.#at++] = this.#bytes[from] ?? 0
+      }
+      return
+    }
+    this.#newHeaders(headers)
+    this.#lastHeaders = headers
+    this.#headersStart = start
+    this.#headersEnd = this.#at
+  }
+
+  #newHeaders(headers: WrittenRecord['headers']): void {
     const names = headers === undefined ? [] : Object.keys(headers)
     let count = 0
     for (const name of names) count += countOf(headers?.[name])

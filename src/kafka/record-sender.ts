@@ -7,7 +7,7 @@ import { within } from './within.ts'
 /** A record whose partition is known. Strings are written as UTF-8. */
 export type PlacedRecord = {
   readonly key: string
-  readonly value: string
+  readonly value: string | Buffer
   readonly headers: Readonly<Record<string, string>>
 }
 

@@ -50,10 +50,12 @@ export function parseTimestamp(text: string): number | undefined {
 }
 
 /**
- * The minute that was written last, and its text. Messages come in the order of their time, so most share it.
+ * The minutes that were written last, each in the place of its number modulo `keptMinutes`, and their texts.
+ * Messages come in the order of their time, so most share a minute, and so do the times of their arrival.
  */
-let writtenMinuteMs = Number.NaN
-let writtenMinute = ''
+const keptMinutes = 64
+const writtenMinutes = new Float64Array(keptMinutes).fill(Number.NaN)
+const minuteTexts: string[] = Array.from({ length: keptMinutes }, () => '')
 
 const secondTexts = Array.from({ length: 60 }, (_, second) => `${String(second).padStart(2, '0')}.`)
 const milliTexts = Array.from({ length: 1_000 }, (_, milli) => `${String(milli).padStart(3, '0')}Z`)
@@ -65,13 +67,15 @@ const milliTexts = Array.from({ length: 1_000 }, (_, milli) => `${String(milli).
 export function formatTimestamp(ms: number): string | undefined {
   if (!isWritable(ms)) return undefined
   const wholeMs = Math.trunc(ms)
-  const minuteMs = Math.floor(wholeMs / MINUTE_MS) * MINUTE_MS
-  if (minuteMs !== writtenMinuteMs) {
-    writtenMinute = new Date(minuteMs).toISOString().slice(0, 17)
-    writtenMinuteMs = minuteMs
+  const minute = Math.floor(wholeMs / MINUTE_MS)
+  const minuteMs = minute * MINUTE_MS
+  const place = Math.abs(minute % keptMinutes)
+  if (writtenMinutes[place] !== minute) {
+    minuteTexts[place] = new Date(minuteMs).toISOString().slice(0, 17)
+    writtenMinutes[place] = minute
   }
   const restMs = wholeMs - minuteMs
-  return `${writtenMinute}${secondTexts[Math.floor(restMs / 1_000)]}${milliTexts[restMs % 1_000]}`
+  return `${minuteTexts[place]}${secondTexts[Math.floor(restMs / 1_000)]}${milliTexts[restMs % 1_000]}`
 }
 
 /** Returns true if a text that `parseTimestamp` has read is spelled as `formatTimestamp` would spell it. */

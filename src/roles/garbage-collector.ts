@@ -40,11 +40,19 @@ export const semiSpaceFlag = `--max-semi-space-size=${youngMb}`
  */
 export function tuneGarbageCollector(): Part {
   setFlagsFromString(flags.join(' '))
-  Buffer.poolSize = sharedBufferBytes
+  limitSharedBuffers()
   limitYoungGrowth()
   const observer = new PerformanceObserver(limitYoungGrowth)
   observer.observe({ entryTypes: ['gc'] })
   return { stop: () => observer.disconnect() }
+}
+
+/**
+ * Limits the memory that small buffers share, for a process in which some of them wait for long. Call it
+ * before anything else.
+ */
+export function limitSharedBuffers(): void {
+  Buffer.poolSize = sharedBufferBytes
 }
 
 /**

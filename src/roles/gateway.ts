@@ -17,6 +17,7 @@ import { createGatewayMetrics, type GatewayMetrics } from '../telemetry/gateway-
 import { createGatewayObserver } from '../telemetry/gateway-observer.ts'
 import { askKafka, clientOf, openKafka } from './ask-kafka.ts'
 import { showCertificateExpiry } from './certificate-expiry.ts'
+import { limitSharedBuffers } from './garbage-collector.ts'
 import { openGroupLag } from './lag-gauges.ts'
 import { type Listening, listening } from './listening.ts'
 import { openCatalog } from './open-catalog.ts'
@@ -52,6 +53,7 @@ export type GatewayPart = {
 
 /** Starts the gateway in a process of its own, with its metrics and probes. */
 export async function startGateway({ config, log, parts }: GatewayOptions): Promise<void> {
+  limitSharedBuffers()
   const telemetry = await openOwnTelemetry({ config, parts })
   const metrics = createGatewayMetrics()
   const { version, commit } = buildInfo()

@@ -23,7 +23,7 @@ class HeldSender implements ProduceSender {
     this.batches.push({ produces, route, onSettled })
   }
 
-  recordsOf(index: number): string[] {
+  recordsOf(index: number): OutgoingRecord['value'][] {
     return (this.batches[index]?.produces ?? []).flatMap(({ records }) => records.map(({ value }) => value))
   }
 
@@ -377,7 +377,7 @@ describe('whatever becomes of the produces', () => {
           const index = [...open][pick % Math.max(1, open.size)]
           if (index === undefined) return
           open.delete(index)
-          if (outcome === ok) for (const value of sender.recordsOf(index)) acknowledged.add(value)
+          if (outcome === ok) for (const value of sender.recordsOf(index)) acknowledged.add(String(value))
           await sender.settle(index, outcome)
         }
         for (const next of steps) {

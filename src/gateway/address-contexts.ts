@@ -1,0 +1,26 @@
+import type { MessageLimits } from '../message/limits.ts'
+import { SharedObject } from './shared.ts'
+
+/** The most addresses whose context is kept. When there are more, all are forgotten. */
+const mostKept = 1_000
+
+/**
+ * The contexts that have nothing but the address of a request. Making one costs as much as a small message.
+ */
+export class AddressContexts {
+  readonly #limits: MessageLimits
+  readonly #kept = new Map<string, SharedObject>()
+
+  constructor(limits: MessageLimits) {
+    this.#limits = limits
+  }
+
+  of(ip: string): SharedObject {
+    const kept = this.#kept.get(ip)
+    if (kept !== undefined) return kept
+    if (this.#kept.size === mostKept) this.#kept.clear()
+    const made = new SharedObject({ ip }, this.#limits)
+    this.#kept.set(ip, made)
+    return made
+  }
+}

@@ -1,0 +1,68 @@
+import {
+  backslash,
+  closeBrace,
+  closeBracket,
+  comma,
+  openBrace,
+  openBracket,
+  quote,
+} from '../message/canonical-scan.ts'
+
+/** Goes over JSON bytes without checking them. What it skips has to be parsed before anybody relies on it. */
+
+/** Returns the place of the next byte that isn't JSON's white space. */
+export function skipSpace(bytes: Buffer, start: number): number {
+  let at = start
+  for (
+    let byte = bytes[at];
+    byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
+    byte = bytes[at]
+  )
+    at++
+  return at
+}
+
+/**
+ * Returns the place after the closing quote of the string that begins at `start`, or the end of the bytes.
+ */
+export function skipString(bytes: Buffer, start: number): number {
+  for (let at = start + 1; at < bytes.length; at++) {
+    const byte = bytes[at]
+    if (byte === quote) return at + 1
+    if (byte === backslash) at++
+  }
+  return bytes.length
+}
+
+/** Returns the place after the value that begins at `start`, if the bytes are JSON. Reads each byte once. */
+export function skipValue(bytes: Buffer, start: number): number {
+  let open = 0
+  let at = start
+  while (at < bytes.length) {
+    switch (bytes[at]) {
+      case quote:
+        at = skipString(bytes, at)
+        if (open === 0) return at
+        break
+      case openBracket:
+      case openBrace:
+        open++
+        at++
+        break
+      case closeBracket:
+      case closeBrace:
+        // The value was a number or a word, and is in this container.
+        if (open === 0) return at
+        at++
+        if (--open === 0) return at
+        break
+      case comma:
+        if (open === 0) return at
+        at++
+        break
+      default:
+        at++
+    }
+  }
+  return at
+}

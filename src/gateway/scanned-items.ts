@@ -1,0 +1,79 @@
+import type { FieldPlaces } from '../message/field-places.ts'
+import { parseJson } from '../message/json.ts'
+import { CanonicalItems } from './canonical-item.ts'
+import { type CheckedItem, checkItem, type ItemContext } from './item.ts'
+import type { Items } from './items.ts'
+
+/**
+ * The messages of a request whose places in its body are known. Those whose spelling is canonical were
+ * scanned, and are parsed only if their bytes don't settle what becomes of them. The others were parsed.
+ */
+export class ScannedItems implements Items {
+  readonly #bytes: Buffer
+  readonly #places: FieldPlaces
+  /** For each message: the places of its first byte, and after its last. */
+  readonly #ranges: number[] = []
+  /** The messages that are parsed. */
+  readonly #parsed = new Map<number, unknown>()
+  readonly #generation: number
+  #completing: { readonly surroundings: ItemContext; readonly items: CanonicalItems } | undefined
+
+  /**
+   * `places`: have the fields of each message that is scanned, and an object without fields for each other.
+   */
+  constructor(bytes: Buffer, places: FieldPlaces) {
+    this.#bytes = bytes
+    this.#places = places
+    this.#generation = places.generation
+  }
+
+  get length(): number {
+    return this.#ranges.length / 2
+  }
+
+  /** Adds a message that was scanned. */
+  addScanned(start: number, end: number): void {
+    this.#ranges.push(start, end)
+  }
+
+  /** Adds a message that was parsed. */
+  addParsed(start: number, end: number, value: unknown): void {
+    this.#parsed.set(this.length, value)
+    this.#ranges.push(start, end)
+  }
+
+  check(index: number, surroundings: ItemContext): CheckedItem {
+    const short = this.#parsed.has(index) ? undefined : this.#complete(index, surroundings)
+    return short ?? checkItem(this.valueAt(index), surroundings)
+  }
+
+  valueAt(index: number): unknown {
+    if (this.#parsed.has(index)) return this.#parsed.get(index)
+    const parsed = parseJson(this.#bytes.toString('utf8', this.#startOf(index), this.#endOf(index)))
+    const value = parsed.ok ? parsed.value : undefined
+    this.#parsed.set(index, value)
+    return value
+  }
+
+  #complete(index: number, surroundings: ItemContext): CheckedItem | undefined {
+    if (this.#completing?.surroundings !== surroundings) {
+      this.#completing = { surroundings, items: new CanonicalItems(surroundings) }
+    }
+    if (this.#places.generation !== this.#generation) throw new Error('another body was scanned meanwhile')
+    this.#places.select(index)
+    return this.#completing.items.complete({
+      bytes: this.#bytes,
+      start: this.#startOf(index),
+      end: this.#endOf(index),
+      places: this.#places,
+    })
+  }
+
+  #startOf(index: number): number {
+    return this.#ranges[2 * index] ?? 0
+  }
+
+  #endOf(index: number): number {
+    return this.#ranges[2 * index + 1] ?? 0
+  }
+}

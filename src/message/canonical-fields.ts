@@ -1,0 +1,80 @@
+import { isDigit, minus } from './canonical-number.ts'
+import { FieldPlaces } from './field-places.ts'
+import { attributesFields, MAX_MESSAGE_ID_CHARACTERS } from './message-schemas.ts'
+
+/** The fields of a message that are read by their bytes: their numbers in `FieldPlaces`. */
+export const Field = {
+  // Nested fields come first: the gateway merges them with those of a batch.
+  context: 0,
+  integrations: 1,
+  type: 2,
+  version: 3,
+  messageId: 4,
+  userId: 5,
+  anonymousId: 6,
+  timestamp: 7,
+  event: 8,
+  groupId: 9,
+  properties: 10,
+  traits: 11,
+  originalTimestamp: 12,
+  sentAt: 13,
+  receivedAt: 14,
+  writeKey: 15,
+} as const
+const names = Object.keys(Field)
+
+/**
+ * Returns places for the fields of messages. With `nested`, those of the members of `context` and
+ * `integrations` too.
+ */
+export function messagePlaces({ nested }: { nested: boolean }): FieldPlaces {
+  return new FieldPlaces(names, nested ? 2 : 0)
+}
+
+/** The kinds of message whose rules need no more than a look at single fields. */
+export const plainKinds = ['identify', 'track', 'page', 'screen', 'group'] as const
+export type PlainKind = (typeof plainKinds)[number]
+
+/** The number of the field that holds the attributes of a kind. */
+export const attributesOf: Readonly<Record<PlainKind, number>> = {
+  identify: Field[attributesFields.identify],
+  track: Field[attributesFields.track],
+  page: Field[attributesFields.page],
+  screen: Field[attributesFields.screen],
+  group: Field[attributesFields.group],
+}
+
+const kinds: ReadonlySet<string | undefined> = new Set(plainKinds)
+
+export function isPlainKind(type: string | undefined): type is PlainKind {
+  return kinds.has(type)
+}
+
+/**
+ * Returns true if a message has what the event schema demands of its kind, apart from its time. A few valid
+ * messages fail this check too.
+ */
+export function isSound(places: FieldPlaces, kind: PlainKind): boolean {
+  return (
+    (places.isFilled(Field.userId) || places.isFilled(Field.anonymousId)) &&
+    places.mayBeText(Field.userId) &&
+    places.mayBeText(Field.anonymousId) &&
+    (kind !== 'track' || places.isFilled(Field.event)) &&
+    (kind !== 'group' || places.isFilled(Field.groupId)) &&
+    places.mayBeObject(Field.properties) &&
+    places.mayBeObject(Field.traits) &&
+    places.mayBeObject(Field.integrations) &&
+    (!places.has(Field.context) || places.isObject(Field.context)) &&
+    (!places.has(Field.version) || isNumber(places.firstByte(Field.version)))
+  )
+}
+
+/** Returns true if a text is a `messageId` that counts as one. */
+export function isMessageId(text: string | undefined): text is string {
+  return text !== undefined && text !== '' && text.length <= MAX_MESSAGE_ID_CHARACTERS
+}
+
+function isNumber(first: number | undefined): boolean {
+  return first === minus || isDigit(first)
+}

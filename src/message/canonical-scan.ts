@@ -1,0 +1,177 @@
+import { endOfNumber, invalid, isDigit, minus } from './canonical-number.ts'
+import type { FieldPlaces } from './field-places.ts'
+import type { MessageLimits } from './limits.ts'
+
+/** A scan over JSON bytes that finds out whether JSON.stringify would spell them so. */
+
+export const quote = 0x22
+export const comma = 0x2c
+export const colon = 0x3a
+export const openBracket = 0x5b
+export const backslash = 0x5c
+export const closeBracket = 0x5d
+export const openBrace = 0x7b
+export const closeBrace = 0x7d
+
+// One object is scanned at a time, and the state of the scan is kept in these variables. An object for each
+// scan would double the cost.
+/** Hashes of the keys of all objects that are open, the innermost object's last. */
+const openKeys = new Int32Array(256)
+let openKeyCount = 0
+let keyHash = 0
+let keysLeft = 0
+
+/** Limit on nesting. Deeper messages take the long way, which doesn't use the engine's stack. */
+const mostLevels = 64
+
+/**
+ * 1 for each byte that stands for itself in a string. Valid sequences of bytes above ASCII were checked
+ * before.
+ */
+const plain = Uint8Array.from({ length: 256 }, (_, byte) =>
+  byte >= 0x20 && byte !== quote && byte !== backslash ? 1 : 0,
+)
+/**
+ * 1 for each byte that may follow a backslash. `\/` and `\u` are left out, because they have another
+ * spelling.
+ */
+const escapable = Uint8Array.from({ length: 256 }, (_, byte) =>
+  '"\\bfnrt'.includes(String.fromCharCode(byte)) ? 1 : 0,
+)
+const literals = ['true', 'false', 'null'].map((text) => Buffer.from(text))
+
+/**
+ * Parameters of FNV-1a with 32 bits. An object two of whose keys have the same hash isn't taken for
+ * canonical.
+ */
+const hashSeed = 0x811c9dc5 | 0
+const hashFactor = 0x01000193
+
+/** Returns the hash by which the scan knows a key. */
+export function hashOf(name: string): number {
+  return Buffer.from(name).reduce((hash, byte) => Math.imul(hash ^ byte, hashFactor), hashSeed)
+}
+
+/**
+ * Scans the object that begins at `start`, and notes the places of its fields. Returns the place after it,
+ * or `invalid` if its spelling isn't canonical for sure, if it is empty, or if it is over the limits. The
+ * bytes must be UTF-8. The object itself is the first level.
+ */
+export function scanObject(
+  bytes: Buffer,
+  start: number,
+  places: FieldPlaces,
+  { maxDepth, maxKeys }: Pick<MessageLimits, 'maxDepth' | 'maxKeys'>,
+): number {
+  if (bytes[start] !== openBrace || bytes[start + 1] === closeBrace) return invalid
+  openKeyCount = 0
+  keysLeft = maxKeys
+  const levels = Math.min(maxDepth, mostLevels) - 1
+  for (let at = start + 1; ;) {
+    const valueAt = endOfKey(bytes, at, 0)
+    if (valueAt === invalid) return invalid
+    // The name is between the quotes; a colon follows the second.
+    const field = places.fieldOf(keyHash, at + 1, valueAt - 2)
+    const isNested = places.isNested(field)
+    if (isNested) places.beginMembers(field)
+    const end = isNested ? endOfNested(bytes, valueAt, levels, places) : endOfValue(bytes, valueAt, levels)
+    if (end === invalid) return invalid
+    if (isNested) places.endMembers(field)
+    places.note(field, at, valueAt, end)
+    if (bytes[end] === closeBrace) {
+      places.keys = maxKeys - keysLeft
+      return end + 1
+    }
+    if (bytes[end] !== comma) return invalid
+    at = end + 1
+  }
+}
+
+export function isAt(bytes: Buffer, start: number, end: number, sought: Buffer): boolean {
+  if (end - start !== sought.length) return false
+  for (let i = 0; i < sought.length; i++) if (bytes[start + i] !== sought[i]) return false
+  return true
+}
+
+/**
+ * Returns the place after the value that begins at `at`, or `invalid`. So do the functions `endOf…` below.
+ */
+function endOfValue(bytes: Buffer, at: number, levels: number): number {
+  const first = bytes[at]
+  if (first === quote) return endOfString(bytes, at + 1)
+  if (first === openBrace) return levels <= 0 ? invalid : endOfObject(bytes, at + 1, levels - 1, undefined)
+  if (first === openBracket) return levels <= 0 ? invalid : endOfArray(bytes, at + 1, levels - 1)
+  if (first === minus || isDigit(first)) return endOfNumber(bytes, at)
+  for (const literal of literals) {
+    if (isAt(bytes, at, at + literal.length, literal)) return at + literal.length
+  }
+  return invalid
+}
+
+/** Scans a value, and notes the places of its members if it is an object. */
+function endOfNested(bytes: Buffer, at: number, levels: number, places: FieldPlaces): number {
+  if (bytes[at] !== openBrace) return endOfValue(bytes, at, levels)
+  return levels <= 0 ? invalid : endOfObject(bytes, at + 1, levels - 1, places)
+}
+
+/** `noting`: notes the members of this object. */
+function endOfObject(bytes: Buffer, start: number, levels: number, noting: FieldPlaces | undefined): number {
+  if (bytes[start] === closeBrace) return start + 1
+  const firstKey = openKeyCount
+  for (let at = start; ;) {
+    const valueAt = endOfKey(bytes, at, firstKey)
+    if (valueAt === invalid) return invalid
+    const hash = keyHash
+    const end = endOfValue(bytes, valueAt, levels)
+    if (end === invalid) return invalid
+    noting?.noteMember(hash, at, end)
+    if (bytes[end] === closeBrace) {
+      openKeyCount = firstKey
+      return end + 1
+    }
+    if (bytes[end] !== comma) return invalid
+    at = end + 1
+  }
+}
+
+function endOfArray(bytes: Buffer, start: number, levels: number): number {
+  if (bytes[start] === closeBracket) return start + 1
+  for (let at = start; ;) {
+    const end = endOfValue(bytes, at, levels)
+    if (end === invalid) return invalid
+    if (bytes[end] === closeBracket) return end + 1
+    if (bytes[end] !== comma) return invalid
+    at = end + 1
+  }
+}
+
+/**
+ * Returns the place after the colon of a key. A key that repeats another of its object is invalid: JSON.parse
+ * lets the last one count, in the place of the first. A key that begins with a digit is invalid too:
+ * JSON.parse puts integer keys first, in numeric order.
+ */
+function endOfKey(bytes: Buffer, start: number, firstKey: number): number {
+  if (bytes[start] !== quote || isDigit(bytes[start + 1]) || keysLeft <= 0) return invalid
+  keysLeft--
+  let at = start + 1
+  let hash = hashSeed
+  for (let byte = bytes[at] ?? quote; plain[byte] === 1; byte = bytes[at] ?? quote) {
+    hash = Math.imul(hash ^ byte, hashFactor)
+    at++
+  }
+  if (bytes[at] !== quote || bytes[at + 1] !== colon || openKeyCount === openKeys.length) return invalid
+  for (let key = firstKey; key < openKeyCount; key++) if (openKeys[key] === hash) return invalid
+  openKeys[openKeyCount++] = hash
+  keyHash = hash
+  return at + 2
+}
+
+function endOfString(bytes: Buffer, start: number): number {
+  let at = start
+  for (;;) {
+    while (at < bytes.length && plain[bytes[at] ?? 0] === 1) at++
+    if (bytes[at] === quote) return at + 1
+    if (bytes[at] !== backslash || escapable[bytes[at + 1] ?? 0] !== 1) return invalid
+    at += 2
+  }
+}

@@ -1,0 +1,201 @@
+import { hashOf, isAt, openBrace, quote } from './canonical-scan.ts'
+
+/** The number of a field that isn't known, and the place of one that isn't there. */
+export const absent = -1
+
+const firstOfNull = 0x6e
+/** The numbers that are kept for a field: where its key, its value and its end are. */
+const perField = 3
+/** The numbers that are kept for a member of a nested field: the hash of its key, its start and its end. */
+const perMember = 3
+
+/**
+ * The places of known fields in objects that `scanObject` has gone through, as indexes in their bytes. Keeps
+ * those of many objects in one array. All questions are about the object that was begun or selected last.
+ */
+export class FieldPlaces {
+  readonly #byHash: ReadonlyMap<number, { readonly field: number; readonly name: Buffer }>
+  readonly #nested: number
+  readonly #perObject: number
+  #bytes: Buffer = nothing
+  /** For each object: its number of keys, the places of its fields, and its ranges of `#members`. */
+  #notes: Int32Array<ArrayBuffer>
+  #base = 0
+  #count = 0
+  #members = new Int32Array(32 * perMember)
+  #memberCount = 0
+
+  /** Changes each time that all objects are forgotten. */
+  generation = 0
+
+  /**
+   * `names`: the known fields; their indexes are their numbers. Of the first `nested` ones, the members are
+   * noted too.
+   */
+  constructor(names: readonly string[], nested: number) {
+    this.#byHash = new Map(names.map((name, field) => [hashOf(name), { field, name: Buffer.from(name) }]))
+    this.#nested = nested
+    this.#perObject = 1 + perField * names.length + 2 * nested
+    this.#notes = new Int32Array(this.#perObject)
+  }
+
+  /** Forgets all objects. The next ones are in `bytes`. */
+  reset(bytes: Buffer = nothing): void {
+    this.generation++
+    this.#bytes = bytes
+    this.#count = 0
+    this.#memberCount = 0
+  }
+
+  /** Begins the next object, of which nothing is known yet. */
+  begin(): void {
+    this.select(this.#count++)
+    const end = this.#base + this.#perObject
+    if (end > this.#notes.length) this.#notes = grown(this.#notes)
+    this.#notes.fill(absent, this.#base, end)
+  }
+
+  /** Turns to an object by its number. */
+  select(object: number): void {
+    this.#base = object * this.#perObject
+  }
+
+  /** Returns the number of the field whose name is between two places; `absent` if it isn't known. */
+  fieldOf(hash: number, start: number, end: number): number {
+    const known = this.#byHash.get(hash)
+    return known !== undefined && isAt(this.#bytes, start, end, known.name) ? known.field : absent
+  }
+
+  isNested(field: number): boolean {
+    return field !== absent && field < this.#nested
+  }
+
+  /** Notes the places of a field: of its key's first quote, of its value, and after its value. */
+  note(field: number, keyStart: number, start: number, end: number): void {
+    if (field === absent) return
+    const at = this.#base + 1 + perField * field
+    this.#notes[at] = keyStart
+    this.#notes[at + 1] = start
+    this.#notes[at + 2] = end
+  }
+
+  /** Begins to note the members of a nested field. */
+  beginMembers(field: number): void {
+    this.#notes[this.#membersAt + 2 * field] = this.#memberCount
+  }
+
+  noteMember(hash: number, start: number, end: number): void {
+    const at = perMember * this.#memberCount++
+    if (at === this.#members.length) this.#members = grown(this.#members)
+    this.#members[at] = hash
+    this.#members[at + 1] = start
+    this.#members[at + 2] = end
+  }
+
+  endMembers(field: number): void {
+    this.#notes[this.#membersAt + 2 * field + 1] = this.#memberCount
+  }
+
+  // The members of a nested field are numbered from `firstMember` to before `endOfMembers`. These functions
+  // return what was noted of one.
+  firstMember(field: number): number {
+    return this.#notes[this.#membersAt + 2 * field] ?? absent
+  }
+
+  endOfMembers(field: number): number {
+    return this.#notes[this.#membersAt + 2 * field + 1] ?? absent
+  }
+
+  hashOfMember(member: number): number {
+    return this.#members[perMember * member] ?? 0
+  }
+
+  startOfMember(member: number): number {
+    return this.#members[perMember * member + 1] ?? absent
+  }
+
+  endOfMember(member: number): number {
+    return this.#members[perMember * member + 2] ?? absent
+  }
+
+  get #membersAt(): number {
+    return this.#base + this.#perObject - 2 * this.#nested
+  }
+
+  /** The keys of the object and of all objects in it. */
+  get keys(): number {
+    return this.#notes[this.#base] ?? absent
+  }
+
+  set keys(count: number) {
+    this.#notes[this.#base] = count
+  }
+
+  has(field: number): boolean {
+    return this.keyStartOf(field) !== absent
+  }
+
+  // These functions return the places of a field that is present.
+  keyStartOf(field: number): number {
+    return this.#notes[this.#base + 1 + perField * field] ?? absent
+  }
+
+  startOf(field: number): number {
+    return this.#notes[this.#base + 2 + perField * field] ?? absent
+  }
+
+  endOf(field: number): number {
+    return this.#notes[this.#base + 3 + perField * field] ?? absent
+  }
+
+  /** Returns the first byte of a field that is present. That byte identifies every kind of value. */
+  firstByte(field: number): number | undefined {
+    return this.#bytes[this.startOf(field)]
+  }
+
+  /** Returns a field's string, if it is a string without escapes. */
+  textOf(field: number): string | undefined {
+    if (!this.has(field) || this.firstByte(field) !== quote) return undefined
+    const text = this.#bytes.toString('utf8', this.startOf(field) + 1, this.endOf(field) - 1)
+    return text.includes('\\') ? undefined : text
+  }
+
+  /** Returns a field's value, `undefined` if it isn't there. */
+  valueOf(field: number): unknown {
+    if (!this.has(field)) return undefined
+    return JSON.parse(this.#bytes.toString('utf8', this.startOf(field), this.endOf(field)))
+  }
+
+  /** Returns true for a string that isn't empty. */
+  isFilled(field: number): boolean {
+    return (
+      this.has(field) && this.firstByte(field) === quote && this.#bytes[this.startOf(field) + 1] !== quote
+    )
+  }
+
+  isNull(field: number): boolean {
+    return this.has(field) && this.firstByte(field) === firstOfNull
+  }
+
+  isObject(field: number): boolean {
+    return this.has(field) && this.firstByte(field) === openBrace
+  }
+
+  /** Returns true unless the field has a value that is neither a string nor null. */
+  mayBeText(field: number): boolean {
+    return !this.has(field) || this.firstByte(field) === quote || this.isNull(field)
+  }
+
+  /** Returns true unless the field has a value that is neither an object nor null. */
+  mayBeObject(field: number): boolean {
+    return !this.has(field) || this.isObject(field) || this.isNull(field)
+  }
+}
+
+const nothing = Buffer.alloc(0)
+
+function grown(array: Int32Array): Int32Array<ArrayBuffer> {
+  const larger = new Int32Array(2 * array.length)
+  larger.set(array)
+  return larger
+}
