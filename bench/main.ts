@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util'
 import { type AudienceSettings, runAudienceBenchmark } from './audience/benchmark.ts'
+import { runConnectionsBenchmark } from './connections/benchmark.ts'
 import { runDestinationsBenchmark } from './destinations/benchmark.ts'
 import { runFloodBenchmark } from './flood/benchmark.ts'
 import { runGatewayBenchmark } from './gateway/benchmark.ts'
@@ -13,6 +14,7 @@ import { runRefusalsBenchmark } from './refusals/benchmark.ts'
 import { runScalingBenchmark } from './scaling/benchmark.ts'
 import { runSickBenchmark, type SickSettings } from './sick/benchmark.ts'
 import { runSoakBenchmark, type SoakSettings } from './soak/benchmark.ts'
+import { runStartBenchmark } from './start/benchmark.ts'
 import { BenchmarkFailure } from './support/failure.ts'
 import type { BenchmarkResult, Settings } from './support/settings.ts'
 import { runWorkerBenchmark } from './worker/benchmark.ts'
@@ -78,6 +80,13 @@ const benchmarks = new Map<string, Benchmark>([
       run: runScalingBenchmark,
     },
   ],
+  [
+    'start',
+    {
+      about: 'how long --help and a worker take until they are up, and the memory of a worker',
+      run: runStartBenchmark,
+    },
+  ],
   ['idle', { about: 'CPU of a worker that has nothing to do', run: runIdleBenchmark }],
   [
     'isolation',
@@ -97,6 +106,13 @@ const benchmarks = new Map<string, Benchmark>([
   [
     'destinations',
     { about: 'CPU a delivery with 10,000 destinations and with 10', run: runDestinationsBenchmark },
+  ],
+  [
+    'connections',
+    {
+      about: 'what opening a connection costs, with TLS sessions resumed and not, and a delivery over HTTP/2',
+      run: runConnectionsBenchmark,
+    },
   ],
   [
     'sick',
@@ -149,7 +165,7 @@ const usage = [
   '  --seconds N       isolation, flood, destinations, gateway (single calls), peers, idle, refusals: how long a run is',
   '                    measured (default 60, 60, 30, 30, 30, 20, 12)',
   '  --rate N          messages a second. isolation: the capacity, instead of measuring it; flood: to the others',
-  '                    (default 1000); destinations, peers: to all (default 2000);',
+  '                    (default 1000); destinations, peers, start: to all (default 2000);',
   '                    soak: to all (default 300); parked: how many come due (default 1000);',
   '                    refusals: requests of the flood (default 1000);',
   '                    sick: to each hook, for the scenes of that rate alone (5, 50, 500)',

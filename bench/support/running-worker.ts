@@ -17,10 +17,14 @@ export type RunningSender = {
 }
 
 /** `sluice worker`. */
-export type RunningWorker = RunningSender & { metrics(): Promise<string> }
+export type RunningWorker = RunningSender & {
+  metrics(): Promise<string>
+  /** From its start until it was ready. */
+  readonly readyMs: number
+}
 
 const readyTimeoutMs = 60_000
-const pollMs = 100
+const pollMs = 20
 const shownLines = 20
 
 /** Resolves once it is ready: it has joined its group. */
@@ -28,8 +32,11 @@ export async function startWorker(options: {
   outputFile: string
   variables: Record<string, string>
   nodeFlags: readonly string[]
+  /** The program's entry: by default that of the sources. */
+  main?: string | undefined
 }): Promise<RunningWorker> {
-  const sender = startSender([...options.nodeFlags, sluiceMain, 'worker'], options)
+  const startedMs = performance.now()
+  const sender = startSender([...options.nodeFlags, options.main ?? sluiceMain, 'worker'], options)
   const failure = (problem: string): BenchmarkFailure => {
     const telling = sender
       .output()
@@ -50,7 +57,9 @@ export async function startWorker(options: {
     for (; port === undefined; port = portIn(sender.output())) await wait()
     const url = `http://127.0.0.1:${port}`
     while (!(await fetch(`${url}/readyz`)).ok) await wait()
+    const readyMs = performance.now() - startedMs
     return {
+      readyMs,
       cpuUs: () => cpuUsOf(sender.pid),
       metrics: async () => (await fetch(`${url}/metrics`)).text(),
       async stop() {

@@ -32,7 +32,8 @@ export type ScenePlan = {
 export type Scene = {
   /** Where the worker reads. */
   topic: string
-  startWorker(): Promise<RunningWorker>
+  /** `main`: the entry of another build of the program than its sources. */
+  startWorker(options?: { main?: string }): Promise<RunningWorker>
   /** Edits the catalog. */
   rewriteCatalog(fleet: Omit<Fleet, 'urlOf'>): void
 }
@@ -79,7 +80,7 @@ export async function openStage({
       await applyTopics(folder, variables)
       return {
         topic: `${prefix}events`,
-        startWorker: () => startWorker({ outputFile, variables, nodeFlags }),
+        startWorker: ({ main } = {}) => startWorker({ outputFile, variables, nodeFlags, main }),
         rewriteCatalog,
       }
     },

@@ -6,7 +6,6 @@ import { sendFailure } from '../roles/process-link.ts'
 import { Parts } from '../roles/parts.ts'
 import { stopRequested } from '../roles/shutdown.ts'
 import { StartError } from '../roles/start-error.ts'
-import { createLogger } from '../telemetry/logger.ts'
 
 /** A role. It resolves once it has started. */
 export type Role = (options: RoleOptions) => Promise<void>
@@ -35,6 +34,7 @@ export type ProcessPlace = 'primary' | number
  */
 export async function runRole(role: Role, config: Config, place?: ProcessPlace): Promise<never> {
   const isForked = typeof place === 'number'
+  const { createLogger } = await import('../telemetry/logger.ts')
   const logger = createLogger({ level: config.log.level, isShared: place !== undefined })
   const log = isForked ? logger.log.child({ process: place }) : logger.log
   const parts = new Parts()

@@ -6,7 +6,6 @@ import { type ReadConfig, readConfig } from '../config/read.ts'
 import type { Config } from '../config/schema.ts'
 import type { Screen } from '../roles/progress.ts'
 import { StartError } from '../roles/start-error.ts'
-import { createLogger } from '../telemetry/logger.ts'
 
 /** The options of a command line as commander gives them, by name. */
 export type Flags = Record<string, unknown>
@@ -74,6 +73,7 @@ function withSettings(made: Command, shown: Readonly<Record<string, string>>): C
 
 async function runOnce(config: Config, work: Work): Promise<void> {
   for (const warning of loginWarnings(config.kafka)) writeError(`sluice: warning: ${warning}`)
+  const { createLogger } = await import('../telemetry/logger.ts')
   const { log, flush } = createLogger({ level: 'error' })
   try {
     for (const line of await work(config, log)) process.stdout.write(`${line}\n`)

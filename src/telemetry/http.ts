@@ -1,4 +1,5 @@
-import { fastify, type FastifyReply } from 'fastify'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
 import { Registry } from 'prom-client'
 
 /** The functions that answer probes. Each may wait for other processes, but not for long. */
@@ -12,8 +13,17 @@ export type Probes = {
 }
 
 /**
+ * Longer than the interval of most scrapes, so that a scraper keeps its connection, and longer than the
+ * minute after which load balancers close theirs.
+ */
+const keepAliveMs = 72_000
+
+/**
  * Serves `/metrics`, `/livez` (200 while the event loop answers) and `/readyz` (200 while ready). Otherwise
- * each answers 503 with the reasons, one per line. `port` 0 picks a free one.
+ * each answers 503 with the reasons, one per line. `port` 0 picks a free one. `stop` closes connections that
+ * are in use as well.
+ *
+ * Uses `node:http` alone: for three routes, Fastify would take 60 ms of CPU to load in every worker.
  */
 export async function serveTelemetry({
   probes,
@@ -24,31 +34,62 @@ export async function serveTelemetry({
   host: string
   port: number
 }): Promise<{ port: number; stop(): Promise<void> }> {
-  const server = fastify({ logger: false, forceCloseConnections: true })
-  server.get('/metrics', async (_request, reply) => {
-    const scraped = await probes.metrics()
-    if (!scraped.ok) return refuse(reply, scraped.reasons)
-    return reply.type(Registry.PROMETHEUS_CONTENT_TYPE).send(scraped.text)
+  const server = createServer({ keepAliveTimeout: keepAliveMs }, (request, response) => {
+    void answerTo(probes, request.method, request.url).then(({ status, type, text }) => {
+      response.writeHead(status, { 'Content-Type': type, 'Content-Length': Buffer.byteLength(text) })
+      response.end(text)
+    })
   })
-  server.get('/livez', async (_request, reply) => {
-    const reasons = await probes.notLive()
-    return reasons.length === 0 ? reply.type('text/plain').send('live\n') : refuse(reply, reasons)
-  })
-  server.get('/readyz', async (_request, reply) => {
-    const reasons = await probes.notReady()
-    return reasons.length === 0 ? reply.type('text/plain').send('ready\n') : refuse(reply, reasons)
-  })
-  await server.listen({ host, port })
-  const address = server.server.address()
+  server.listen({ host, port })
+  await once(server, 'listening')
+  const address = server.address()
   return {
     port: typeof address === 'object' && address !== null ? address.port : port,
-    stop: () => server.close(),
+    async stop() {
+      const closed = once(server, 'close')
+      server.close()
+      server.closeAllConnections()
+      await closed
+    },
   }
 }
 
-function refuse(reply: FastifyReply, reasons: readonly string[]): FastifyReply {
-  return reply
-    .code(503)
-    .type('text/plain')
-    .send(`${reasons.join('\n')}\n`)
+type Answer = { status: number; type: string; text: string }
+
+/** Never rejects. */
+async function answerTo(
+  probes: Probes,
+  method: string | undefined,
+  url: string | undefined,
+): Promise<Answer> {
+  // Node leaves the body of an answer to HEAD out by itself.
+  if (method !== 'GET' && method !== 'HEAD') return plain(405, `${method} is no way to ask`)
+  try {
+    switch (url?.replace(/\?.*$/, '')) {
+      case '/metrics':
+        return await metricsOf(probes)
+      case '/livez':
+        return stateOf('live', await probes.notLive())
+      case '/readyz':
+        return stateOf('ready', await probes.notReady())
+      default:
+        return plain(404, 'there are /metrics, /livez and /readyz')
+    }
+  } catch (error) {
+    return plain(500, error instanceof Error ? error.message : String(error))
+  }
+}
+
+async function metricsOf(probes: Probes): Promise<Answer> {
+  const scraped = await probes.metrics()
+  if (!scraped.ok) return plain(503, ...scraped.reasons)
+  return { status: 200, type: Registry.PROMETHEUS_CONTENT_TYPE, text: scraped.text }
+}
+
+function stateOf(name: string, reasons: readonly string[]): Answer {
+  return reasons.length === 0 ? plain(200, name) : plain(503, ...reasons)
+}
+
+function plain(status: number, ...lines: readonly string[]): Answer {
+  return { status, type: 'text/plain', text: lines.map((line) => `${line}\n`).join('') }
 }

@@ -25,10 +25,10 @@ function loadedBy(args: readonly string[]): string[] {
 test.each([
   ['help', ['worker', '--help']],
   ['completion', ['complete', '--', 'log', 's']],
-])('%s loads no role, no Kafka client, no HTTP client or server, and no schemas', (_what, args) => {
+])('%s loads no role, no Kafka client, no HTTP client or server, no logger and no schemas', (_what, args) => {
   const loaded = loadedBy(args)
   expect(loaded).toContain('src/commands/role-commands.ts')
   const heavy =
-    /^(src\/(delivery|gateway|audience|pipeline)\/|src\/roles\/worker\.ts|(kafkajs|undici|fastify|typebox|yaml)\/)/
+    /^(src\/(delivery|gateway|audience|pipeline)\/|src\/roles\/worker\.ts|(kafkajs|undici|fastify|pino|typebox|yaml)\/)/
   expect(loaded.filter((file) => heavy.test(file))).toEqual([])
 })

@@ -1,0 +1,67 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { serveTelemetry } from '../../../src/telemetry/http.ts'
+
+let server: Awaited<ReturnType<typeof serveTelemetry>>
+let reasons: string[] = []
+
+beforeAll(async () => {
+  server = await serveTelemetry({
+    host: '127.0.0.1',
+    port: 0,
+    probes: {
+      metrics: async () => ({ ok: true, text: 'up 1\n' }),
+      notLive: () => Promise.reject(new Error('no answer')),
+      notReady: async () => reasons,
+    },
+  })
+})
+
+afterAll(() => server.stop())
+
+const ask = (path: string, method = 'GET') => fetch(`http://127.0.0.1:${server.port}${path}`, { method })
+
+describe('the port of metrics and probes', () => {
+  test('answers with the metrics in the format of Prometheus, whatever the query', async () => {
+    const response = await ask('/metrics?name[]=up')
+    expect(response.status).toBe(200)
+    expect(response.headers.get('content-type')).toContain('text/plain; version=0.0.4')
+    expect(await response.text()).toBe('up 1\n')
+  })
+
+  test('tells why it is not ready, a reason a line', async () => {
+    reasons = ['starting', 'no catalog']
+    const response = await ask('/readyz')
+    expect(response.status).toBe(503)
+    expect(await response.text()).toBe('starting\nno catalog\n')
+    reasons = []
+    expect(await (await ask('/readyz')).text()).toBe('ready\n')
+  })
+
+  test('answers HEAD without a body', async () => {
+    const response = await ask('/readyz', 'HEAD')
+    expect(response.status).toBe(200)
+    expect(await response.text()).toBe('')
+  })
+
+  test('answers 500 when a probe fails, 404 for other paths, and 405 to other methods', async () => {
+    expect((await ask('/livez')).status).toBe(500)
+    expect((await ask('/')).status).toBe(404)
+    expect((await ask('/readyz', 'POST')).status).toBe(405)
+  })
+
+  test('stops although a connection is open', async () => {
+    const other = await serveTelemetry({
+      host: '127.0.0.1',
+      port: 0,
+      probes: {
+        metrics: () => new Promise(() => undefined),
+        notLive: async () => [],
+        notReady: async () => [],
+      },
+    })
+    const answer = fetch(`http://127.0.0.1:${other.port}/metrics`)
+    expect(await (await fetch(`http://127.0.0.1:${other.port}/livez`)).text()).toBe('live\n')
+    const [answered] = await Promise.allSettled([answer, other.stop()])
+    expect(answered.status).toBe('rejected')
+  })
+})
