@@ -9,7 +9,7 @@ import { measureThroughput } from './throughput.ts'
 /**
  * The worker beside other ways to take events from Kafka and post them, each to the URL of its destination: a
  * naive program of franz-go and Go's own HTTP client, and Confluent's parallel consumer with Vert.x; and, as
- * what this stack costs at least, kafkajs with undici and nothing else, and undici alone. First what a
+ * what this stack costs at least, kafkajs with undici, without and with canonical JSON and a signature, and undici alone. First what a
  * delivery costs each, by turns on one preloaded topic; then what each keeps of the healthy traffic when a
  * tenth of all messages goes to a destination that never answers.
  */

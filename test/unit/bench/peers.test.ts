@@ -22,6 +22,7 @@ const cpuUs: Record<PeerName, number> = {
   worker: 90,
   'franz-go': 45,
   'parallel-consumer': 60,
+  signing: 40,
   floor: 30,
   dispatch: 20,
 }
