@@ -132,7 +132,7 @@ function cutAll({ pool }: ConnectionPool, reason: string): void {
 }
 
 /** Makes an error after which kafkajs looks for another broker, and its callers try again. */
-function errorOf({ host, port }: Connection, reason: string): Error {
+export function errorOf({ host, port }: Pick<Connection, 'host' | 'port'>, reason: string): Error {
   return new kafkajs.KafkaJSConnectionError(reason, { broker: `${host}:${port}` })
 }
 

@@ -1,4 +1,4 @@
-import { type Connection, cutOff } from './connections.ts'
+import { type Connection, cutOff, errorOf } from './connections.ts'
 import { within } from './within.ts'
 
 /**
@@ -10,29 +10,41 @@ export type WireBroker = {
   readonly versions: Readonly<Record<number, VersionRange>> | null
   readonly connectionPool: {
     /** Returns the connection for a request. Connects if there is none. */
-    getConnectionByRequest(protocol: Pick<Protocol<unknown>, 'request'>): Promise<WireConnection>
+    getConnectionByRequest(protocol: {
+      readonly request: { readonly apiKey: number }
+    }): Promise<WireConnection>
   }
 }
 
-type WireConnection = Connection & { send<T>(protocol: Protocol<T>): Promise<T> }
+/** The parts of a connection that requests use. */
+type WireConnection = Connection & {
+  readonly clientId: string
+  /** Null where nobody has to log in. */
+  readonly sasl: unknown
+  readonly requestQueue: {
+    push(request: {
+      readonly entry: Entry
+      readonly expectResponse: boolean
+      readonly requestTimeout: number | undefined
+      readonly sendRequest: () => void
+    }): void
+  }
+  isAuthenticated(): boolean
+  authenticate(): Promise<void>
+  nextCorrelationId(): number
+}
+
+/** A request that waits for its answer. `payload`: the answer behind its correlation id. */
+type Entry = {
+  readonly apiKey: number
+  readonly apiName: string
+  readonly apiVersion: number
+  readonly correlationId: number
+  readonly resolve: (answer: { readonly payload: Buffer }) => void
+  readonly reject: (error: Error) => void
+}
 
 type VersionRange = { readonly minVersion: number; readonly maxVersion: number }
-
-/** A request in the form that kafkajs needs: how to write it, and how to read its answer. */
-type Protocol<T> = {
-  readonly request: {
-    readonly apiKey: number
-    readonly apiVersion: number
-    readonly apiName: string
-    encode(): Promise<{ readonly buf: Buffer; readonly buffer: Buffer }>
-  }
-  readonly response: {
-    readonly decode: (bytes: Buffer) => Promise<T>
-    readonly parse: (answer: T) => Promise<T>
-  }
-  /** A timeout in milliseconds, which applies if it is longer than the client's own. */
-  readonly requestTimeout?: number | undefined
-}
 
 /** A request that Sluice writes itself. */
 export type WireRequest<T> = {
@@ -70,28 +82,21 @@ export class BrokerTooOldError extends Error {
  * the client's own timeout
  */
 export async function ask<T>(broker: WireBroker, request: WireRequest<T>, mostMs?: number): Promise<T> {
-  const { apiKey, apiName, flexibleFrom = Infinity, timeoutMs } = request
+  const { apiKey, apiName, flexibleFrom = Infinity } = request
   const apiVersion = versionFor(broker, request)
   const isFlexible = apiVersion >= flexibleFrom
-  const protocol: Protocol<T> = {
-    request: {
-      apiKey,
-      apiName,
-      apiVersion,
-      async encode() {
-        const body = request.write(apiVersion)
-        // A flexible header ends with its tagged fields, of which there are none.
-        const bytes = isFlexible ? Buffer.concat([noTags, body]) : body
-        return { buf: bytes, buffer: bytes }
-      },
-    },
-    response: {
-      decode: async (bytes) => request.read(isFlexible ? behindTags(bytes) : bytes, apiVersion),
-      parse: (answer) => Promise.resolve(answer),
-    },
-    requestTimeout: timeoutMs,
+  const connection = await broker.connectionPool.getConnectionByRequest({ request: { apiKey } })
+  const answered = send(connection, request, { apiVersion, isFlexible })
+  let payload: Buffer
+  try {
+    if (mostMs !== undefined && !(await within(mostMs, answered)))
+      throw new NoAnswerError(`the broker did not answer ${apiName} within ${mostMs} ms`)
+    payload = await answered
+  } catch (error) {
+    if (isDead(error)) cutOff(connection, `an earlier request had no answer: ${error.message}`)
+    throw error
   }
-  return send(broker, protocol, mostMs)
+  return request.read(isFlexible ? behindTags(payload) : payload, apiVersion)
 }
 
 /** Returns the highest version that both sides have. */
@@ -115,20 +120,65 @@ function versionFor(
 }
 
 /**
- * Sends a request. Cuts a connection that closes or gives no answer in time: all its requests are rejected.
+ * Sends a request, and returns the answer behind its correlation id. kafkajs' own way copies the body twice,
+ * each time into memory of up to twice its size.
  */
-async function send<T>(broker: WireBroker, protocol: Protocol<T>, mostMs: number | undefined): Promise<T> {
-  const connection = await broker.connectionPool.getConnectionByRequest(protocol)
-  const sent = connection.send(protocol)
-  try {
-    if (mostMs === undefined || (await within(mostMs, sent))) return await sent
-  } catch (error) {
-    if (isDead(error)) cutOff(connection, `an earlier request had no answer: ${error.message}`)
-    throw error
-  }
-  const late = `the broker did not answer ${protocol.request.apiName} within ${mostMs} ms`
-  cutOff(connection, late)
-  throw new Error(late)
+async function send<T>(
+  connection: WireConnection,
+  request: WireRequest<T>,
+  { apiVersion, isFlexible }: { readonly apiVersion: number; readonly isFlexible: boolean },
+): Promise<Buffer> {
+  if (connection.sasl !== null && !connection.isAuthenticated()) await connection.authenticate()
+  const { apiKey, apiName, timeoutMs } = request
+  const body = request.write(apiVersion)
+  const { promise, resolve, reject } = Promise.withResolvers<{ readonly payload: Buffer }>()
+  const { socket } = connection
+  if (socket === null || connection.connectionStatus !== 'connected')
+    throw errorOf(connection, 'the connection to the broker was closed')
+  const correlationId = connection.nextCorrelationId()
+  const entry = { apiKey, apiName, apiVersion, correlationId, resolve, reject }
+  const head = headOf(entry, { clientId: connection.clientId, bodyBytes: body.length, isFlexible })
+  connection.requestQueue.push({
+    entry,
+    expectResponse: true,
+    requestTimeout: timeoutMs,
+    sendRequest() {
+      socket.cork()
+      socket.write(head)
+      socket.write(body)
+      socket.uncork()
+    },
+  })
+  return (await promise).payload
+}
+
+/**
+ * Writes the length of a request, and its header in version 1, or 2 if it is flexible. Source: the Kafka
+ * protocol, request headers.
+ */
+function headOf(
+  { apiKey, apiVersion, correlationId }: Entry,
+  {
+    clientId,
+    bodyBytes,
+    isFlexible,
+  }: { readonly clientId: string; readonly bodyBytes: number; readonly isFlexible: boolean },
+): Buffer {
+  const name = Buffer.from(clientId)
+  // A flexible header ends with its tagged fields: a zero says that there are none.
+  const head = Buffer.alloc(14 + name.length + (isFlexible ? 1 : 0))
+  let at = head.writeInt32BE(head.length - 4 + bodyBytes)
+  at = head.writeInt16BE(apiKey, at)
+  at = head.writeInt16BE(apiVersion, at)
+  at = head.writeInt32BE(correlationId, at)
+  at = head.writeInt16BE(name.length, at)
+  name.copy(head, at)
+  return head
+}
+
+/** Reports that a connection gave no answer within a time that a caller set. */
+class NoAnswerError extends Error {
+  override readonly name = 'NoAnswerError'
 }
 
 /** Returns true if the connection is closed or gives no answer. kafkajs would go on using it. */
@@ -139,9 +189,8 @@ function isDead(error: unknown): error is Error {
 const deadConnection: ReadonlySet<string> = new Set([
   'KafkaJSConnectionClosedError',
   'KafkaJSRequestTimeoutError',
+  'NoAnswerError',
 ])
-
-const noTags = Buffer.from([0])
 
 /** Removes the header of an answer, which here has only tagged fields. No broker sends any. */
 function behindTags(bytes: Buffer): Buffer {

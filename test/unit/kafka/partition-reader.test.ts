@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Kafka } from 'kafkajs'
 import { describe, expect, test } from 'vitest'
 import { errorCodes } from '../../../src/kafka/error-codes.ts'
-import type { FetchAnswer } from '../../../src/kafka/fetch-message.ts'
+import { ByteWriter } from '../../../src/kafka/bytes.ts'
 import { createPartitionReader, type KeyedRecord } from '../../../src/kafka/partition-reader.ts'
 import { encodeBatch, encodeRecords } from '../../support/raw-batch.ts'
 
@@ -26,32 +26,30 @@ function batchAt(offset: number): Buffer {
   return encodeBatch(encodeRecords([{ key: `key-${offset}`, value: 'v' }]), { count: 1, baseOffset: offset })
 }
 
-function answerOf(answer: Exclude<Answer, { error: Error }>): Promise<FetchAnswer> {
-  if (answer === 'never') return new Promise(() => {})
-  const whole = { clientSideThrottleTime: 0, errorCode: 0, sessionId: 0 }
-  if (answer === 'nothing of the partition') return Promise.resolve({ ...whole, responses: [] })
+/** Writes the answer to a Fetch of version 11; `undefined` where none comes. */
+function answerOf(answer: Exclude<Answer, { error: Error }>): Buffer | undefined {
+  if (answer === 'never') return undefined
+  const whole = new ByteWriter().int32(0).int16(0).int32(0)
+  if (answer === 'nothing of the partition') return whole.int32(0).finished()
   const { offsets, readable, errorCode } = { offsets: [], readable: -1, errorCode: 0, ...answer }
-  const partition = {
-    partition: 0,
-    errorCode,
-    highWatermark: readable,
-    lastStableOffset: readable,
-    logStart: 0,
-    abortedTransactions: [],
-    recordSet: Buffer.concat(offsets.map(batchAt)),
-  }
-  return Promise.resolve({ ...whole, responses: [{ topicName: where.topic, partitions: [partition] }] })
+  const recordSet = Buffer.concat(offsets.map(batchAt))
+  const [noneAborted, noReplica] = [-1, -1]
+  whole.int32(1).string(where.topic).int32(1).int32(0).int16(errorCode)
+  whole.int64(readable).int64(readable).int64(0).int32(noneAborted).int32(noReplica).bytes(recordSet)
+  return whole.finished()
 }
 
 const nothing = () => Promise.resolve()
 
-type Request = { request: { encode(): Promise<{ buffer: Buffer }> } }
-
 /** The offset that a fetch of one partition asks for: behind its wait, its limits, its session, its topic and the epoch. */
-async function offsetOf({ request }: Request): Promise<number> {
-  const { buffer } = await request.encode()
+function offsetOf(body: Buffer): number {
   const behindTopic = 4 * 4 + 1 + 2 * 4 + 4 + 2 + where.topic.length
-  return Number(buffer.readBigInt64BE(behindTopic + 4 + 4 + 4))
+  return Number(body.readBigInt64BE(behindTopic + 4 + 4 + 4))
+}
+
+type Pushed = {
+  entry: { resolve(answer: { payload: Buffer }): void; reject(error: Error): void }
+  sendRequest: () => void
 }
 
 /** A client whose brokers answer by a script: the cluster is what kafkajs gives to assigners. */
@@ -60,13 +58,26 @@ function scripted(
   answerAt: (position: number, count: number) => Answer,
 ): Scripted {
   const starts = [...log.starts]
+  const written: Buffer[] = []
   const connection = {
-    async send(fetch: Request) {
-      const position = await offsetOf(fetch)
-      script.asked.push(position)
-      const answer = answerAt(position, script.asked.length)
-      if (typeof answer === 'object' && 'error' in answer) throw answer.error
-      return answerOf(answer)
+    clientId: 'sluice',
+    sasl: null,
+    connectionStatus: 'connected',
+    socket: { cork: nothing, uncork: nothing, write: (bytes: Buffer) => written.push(bytes) },
+    nextCorrelationId: () => script.asked.length,
+    requestQueue: {
+      push({ entry, sendRequest }: Pushed) {
+        sendRequest()
+        const position = offsetOf(written.at(-1) ?? Buffer.alloc(0))
+        script.asked.push(position)
+        const answer = answerAt(position, script.asked.length)
+        if (typeof answer === 'object' && 'error' in answer) {
+          entry.reject(answer.error)
+          return
+        }
+        const payload = answerOf(answer)
+        if (payload !== undefined) entry.resolve({ payload })
+      },
     },
   }
   const broker = {
