@@ -74,7 +74,7 @@ function tableOf(measured: Measured, setup: Setup): string {
     ...peerNames.map((name) => rowOf(labels[name], cellsOf(name, measured))),
     '',
     rowOf('worker / floor that signs', ratioCells('signing', measured)),
-    rowOf('worker / floor', ratioCells('floor', measured)),
+    rowOf('worker / bare floor', ratioCells('floor', measured)),
     rowOf('worker / franz-go', ratioCells('franz-go', measured)),
     rowOf('worker / parallel-consumer', ratioCells('parallel-consumer', measured)),
     '',

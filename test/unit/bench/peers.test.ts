@@ -86,8 +86,14 @@ describe('peers: the result', () => {
   })
 
   test('sets the CPU time of the worker against that of the others', () => {
-    expect(figures).toMatchObject({ floor_ratio: 3, franz_go_ratio: 2, parallel_consumer_ratio: 1.5 })
-    expect(rowOf('worker / floor')).toEqual(['3.00', '3.00'])
+    expect(figures).toMatchObject({
+      floor_ratio: 2.25,
+      bare_floor_ratio: 3,
+      franz_go_ratio: 2,
+      parallel_consumer_ratio: 1.5,
+    })
+    expect(rowOf('worker / floor that signs')).toEqual(['2.25', '2.25'])
+    expect(rowOf('worker / bare floor')).toEqual(['3.00', '3.00'])
   })
 
   test('has all that came of each pair', () => {
