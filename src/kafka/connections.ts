@@ -56,61 +56,122 @@ const graceMs = 1_000
  */
 export class Connections {
   readonly #build: ConnectionPoolBuilder['build']
-  /** Pools that have connected, and weren't closed since. */
-  readonly #used = new Set<ConnectionPool>()
+  /** Pools with a connection that is open, or that may open. */
+  readonly #used = new Set<GuardedPool>()
 
   constructor(builder: ConnectionPoolBuilder) {
     this.#build = builder.build.bind(builder)
-    builder.build = async (place) => this.#guard(await this.#build(place))
+    builder.build = async (place) => {
+      const pool = await this.#build(place)
+      const guarded = new GuardedPool(pool, this.#build, (isUsed) => {
+        if (isUsed) this.#used.add(guarded)
+        else this.#used.delete(guarded)
+      })
+      return pool
+    }
   }
 
-  /** Rejects all requests under way, and closes all connections at once. */
+  /** Rejects all requests under way, and closes all connections at once, also those that are being opened. */
   cut(reason: string): void {
-    for (const pool of this.#used) cutAll(pool, reason)
+    for (const pool of this.#used) pool.cut(reason)
     this.#used.clear()
   }
+}
 
-  #guard(pool: ConnectionPool): ConnectionPool {
-    const connecting = new Map<number, Promise<Connection>>()
-    pool.getConnection = async (index = 0) => {
-      const current = connectionOf(pool, index)
-      if (isOpen(current)) return current
-      let connected = connecting.get(index)
-      if (connected === undefined) {
-        connected = this.#connect(pool, index).finally(() => connecting.delete(index))
-        connecting.set(index, connected)
-      }
-      return connected
-    }
-    pool.destroy = async () => {
-      const due = pool.pool.filter(isOpen).map(({ requestQueue }) => requestQueue.waitForPendingRequests())
-      await within(drainMs, Promise.all(due))
-      this.#used.delete(pool)
-      cutAll(pool, 'the connection to the broker was closed')
-    }
-    return pool
+/** Replaces the connects and the closes of one pool of kafkajs. */
+class GuardedPool {
+  readonly #pool: ConnectionPool
+  readonly #build: ConnectionPoolBuilder['build']
+  readonly #onUse: (isUsed: boolean) => void
+  readonly #connecting = new Map<number, Promise<Connection>>()
+  /** Connections that wait for their last answers. They take no new requests. */
+  readonly #closing = new WeakSet<Connection>()
+  #cuts = 0
+
+  constructor(
+    pool: ConnectionPool,
+    build: ConnectionPoolBuilder['build'],
+    onUse: (isUsed: boolean) => void,
+  ) {
+    this.#pool = pool
+    this.#build = build
+    this.#onUse = onUse
+    pool.getConnection = (index = 0) => this.#connectionOf(index)
+    pool.destroy = () => this.#close()
   }
 
-  async #connect(pool: ConnectionPool, index: number): Promise<Connection> {
-    this.#used.add(pool)
-    const connection = await this.#unused(pool, index)
-    if (await within(connection.connectionTimeout + graceMs, connection.connect())) return connection
+  cut(reason: string): void {
+    this.#cuts++
+    for (const connection of this.#pool.pool) cutOff(connection, reason)
+  }
+
+  async #connectionOf(index: number): Promise<Connection> {
+    const current = connectionAt(this.#pool, index)
+    if (isOpen(current) && !this.#closing.has(current)) return current
+    let connected = this.#connecting.get(index)
+    if (connected === undefined) {
+      connected = this.#connect(index).finally(() => {
+        this.#connecting.delete(index)
+        this.#checkUse()
+      })
+      this.#connecting.set(index, connected)
+    }
+    return connected
+  }
+
+  /**
+   * Closes what is open at the call. A connection that is being opened stays: kafkajs closes a pool whenever
+   * one of its callers could not connect, and the next caller is connecting by then.
+   */
+  async #close(): Promise<void> {
+    const open = this.#pool.pool.filter(isOpen)
+    for (const connection of open) this.#closing.add(connection)
+    const due = open.map(({ requestQueue }) => requestQueue.waitForPendingRequests())
+    await within(drainMs, Promise.all(due))
+    for (const connection of open) cutOff(connection, wasClosed)
+    this.#checkUse()
+  }
+
+  #checkUse(): void {
+    this.#onUse(this.#connecting.size > 0 || this.#pool.pool.some(isOpen))
+  }
+
+  async #connect(index: number): Promise<Connection> {
+    const cuts = this.#cuts
+    this.#onUse(true)
+    const connection = await this.#unused(index)
+    if (cuts !== this.#cuts) throw errorOf(connection, wasClosed)
+    const connected = connection.connect()
+    const ended = Promise.race([connected, closeOf(connection)])
+    if (await within(connection.connectionTimeout + graceMs, ended)) return connection
     const late = 'the broker did not accept a connection in time'
     cutOff(connection, late)
     throw errorOf(connection, late)
   }
 
-  async #unused(pool: ConnectionPool, index: number): Promise<Connection> {
-    const before = connectionOf(pool, index)
+  async #unused(index: number): Promise<Connection> {
+    const before = connectionAt(this.#pool, index)
     if (before.socket === null) return before
-    cutOff(before, 'the connection to the broker was closed')
-    const { host, port, rack } = pool
-    const fresh = connectionOf(await this.#build({ host, port, rack }), index)
+    if (!this.#closing.has(before)) cutOff(before, wasClosed)
+    const { host, port, rack } = this.#pool
+    const fresh = connectionAt(await this.#build({ host, port, rack }), index)
     fresh.setVersions(before.versions)
     fresh.setSupportAuthenticationProtocol(before.getSupportAuthenticationProtocol())
-    pool.pool[index] = fresh
+    this.#pool.pool[index] = fresh
     return fresh
   }
+}
+
+const wasClosed = 'the connection to the broker was closed'
+
+/**
+ * Rejects when the socket of a connection is closed. kafkajs' own error says more, so it goes first: it comes
+ * in the same turn. kafkajs has none for a socket that ends before it is connected, or that is destroyed.
+ */
+function closeOf(connection: Connection): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    connection.socket?.once('close', () => setImmediate(() => reject(errorOf(connection, wasClosed))))
+  })
 }
 
 /** Rejects all requests of a connection, and closes it at once. Does nothing when it is closed already. */
@@ -127,16 +188,12 @@ function isOpen({ connectionStatus }: Connection): boolean {
   return connectionStatus === 'connected'
 }
 
-function cutAll({ pool }: ConnectionPool, reason: string): void {
-  for (const connection of pool) cutOff(connection, reason)
-}
-
 /** Makes an error after which kafkajs looks for another broker, and its callers try again. */
 export function errorOf({ host, port }: Pick<Connection, 'host' | 'port'>, reason: string): Error {
   return new kafkajs.KafkaJSConnectionError(reason, { broker: `${host}:${port}` })
 }
 
-function connectionOf({ pool }: ConnectionPool, index: number): Connection {
+function connectionAt({ pool }: ConnectionPool, index: number): Connection {
   const connection = pool[index]
   if (connection === undefined) throw new Error(`kafkajs has no connection ${index} to a broker`)
   return connection

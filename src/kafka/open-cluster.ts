@@ -36,7 +36,10 @@ export function openCluster(kafka: Kafka): OpenCluster {
   const connections = new Connections(connectionPoolBuilder)
   return {
     cluster,
-    close: () => consumer.disconnect().catch(() => undefined),
+    async close() {
+      await consumer.disconnect().catch(() => undefined)
+      connections.cut('the client was closed')
+    },
     cut: (reason) => connections.cut(reason),
   }
 }

@@ -28,6 +28,8 @@ export type CloudKafka = SingleBroker & {
   address: string
   manners: Manners
   requests: SeenRequest[]
+  /** The number of connections that are open. */
+  readonly openConnections: number
 }
 
 const apiKeys = { apiVersions: 18, createTopics: 19, describeConfigs: 32 } as const
@@ -45,6 +47,9 @@ export async function startCloudKafka({ version }: { version?: string } = {}): P
     address: `127.0.0.1:${front}`,
     manners: {},
     requests: [],
+    get openConnections() {
+      return sockets.size / 2
+    },
     async stop() {
       for (const socket of sockets) socket.destroy()
       server.close()

@@ -55,6 +55,12 @@ function askForEnds(): Promise<number> {
   return ask(broker, listOffsetsRequest(questions, 'end')).then(({ length }) => length)
 }
 
+/** kafkajs closes a pool when a caller could not connect. */
+function closable(one: WireBroker): { connectionPool: { destroy(): Promise<void> } } {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only the parts that requests use are declared
+  return one as unknown as { connectionPool: { destroy(): Promise<void> } }
+}
+
 /** The next answer to a ListOffsets is lost. */
 function loseNext(how: 'half' | 'all'): void {
   let isLost = false
@@ -96,6 +102,37 @@ describe('a connection that ends', () => {
     kafka.manners = {}
     expect(await askForEnds()).toBe(100)
   })
+})
+
+describe('a connection that is being opened', () => {
+  test('stays when another caller, who could not connect, closes the pool', async () => {
+    const { connectionPool } = closable(broker)
+    await connectionPool.destroy()
+    const asked = askForEnds()
+    await connectionPool.destroy()
+    expect(await asked).toBe(100)
+  })
+
+  test('is closed with the client, and its caller hears of it at once', async () => {
+    await closable(broker).connectionPool.destroy()
+    const startMs = performance.now()
+    const asked = askForEnds().catch(String)
+    opened.cut('enough')
+    expect(await asked).toContain('the connection to the broker was closed')
+    expect(performance.now() - startMs).toBeLessThan(500)
+    await until('no connection is open', () => kafka.openConnections === 0)
+  })
+})
+
+test('the close of a pool waits for the answers that come, and later requests get a connection of their own', async () => {
+  kafka.manners = { loses: () => 'a second' }
+  const [asked] = await untilAsked(askForEnds)
+  kafka.manners = {}
+  const closed = closable(broker).connectionPool.destroy()
+  expect(await askForEnds()).toBe(100)
+  await closed
+  expect(await asked).toBe(100)
+  expect(await askForEnds()).toBe(100)
 })
 
 /** Resolves once the broker has the request that comes next. */
