@@ -88,11 +88,7 @@ class GuardedPool {
   readonly #closing = new WeakSet<Connection>()
   #cuts = 0
 
-  constructor(
-    pool: ConnectionPool,
-    build: ConnectionPoolBuilder['build'],
-    onUse: (isUsed: boolean) => void,
-  ) {
+  constructor(pool: ConnectionPool, build: ConnectionPoolBuilder['build'], onUse: (isUsed: boolean) => void) {
     this.#pool = pool
     this.#build = build
     this.#onUse = onUse
