@@ -5,7 +5,8 @@ import { fastify } from 'fastify'
  * answers the same. Its port is on its standard output.
  */
 const server = fastify({ logger: false, bodyLimit: 512_000 })
-server.post('/v1/batch', (_request, reply) => reply.send({ success: true }))
+for (const path of ['/v1/batch', '/v1/track'])
+  server.post(path, (_request, reply) => reply.send({ success: true }))
 await server.listen({ host: '127.0.0.1', port: 0 })
 const address = server.server.address()
 console.log(`port ${typeof address === 'object' ? address?.port : ''}`)

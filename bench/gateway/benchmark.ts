@@ -14,7 +14,8 @@ const connections = 16
 /** Part of the messages that warm a server up; they are answered, and not measured. */
 const warmShare = 0.25
 const singlesPerSecond = 1_000
-const singleWarmS = 5
+/** The same for single calls, in seconds: a server has optimized its code by then. */
+const singleWarmS = 10
 /** A client that is later than this doesn't send what it is to send. */
 const maxLateMs = 10
 
@@ -29,7 +30,7 @@ type Latency = Sent & { cpuUs: number; othersShare: number }
 export async function runGatewayBenchmark(settings: Settings): Promise<BenchmarkResult> {
   const { runs = 3, messages = 400_000, seconds = 30, profileDir } = settings
   const measured: Record<ServerName, Measured[]> = { bare: [], gateway: [] }
-  const latencies: Latency[] = []
+  const singles: Record<ServerName, Latency[]> = { bare: [], gateway: [] }
   const setting = await openSetting({ profileDir, report: say })
   const clients = startClients()
   try {
@@ -39,11 +40,14 @@ export async function runGatewayBenchmark(settings: Settings): Promise<Benchmark
         measured[name].push(one)
         say(`run ${run}: ${name} ${describe(one)}`)
       }
-      const latency = await measureSingles(setting, clients, seconds)
-      latencies.push(latency)
-      say(
-        `run ${run}: single calls p50 ${latency.latencyMs.p50.toFixed(1)} ms, p99 ${latency.latencyMs.p99.toFixed(1)} ms`,
-      )
+      for (const name of ['bare', 'gateway'] as const) {
+        const one = await measureSingles(setting, clients, name, seconds)
+        singles[name].push(one)
+        const { p50, p99 } = one.latencyMs
+        say(
+          `run ${run}: ${name} single calls ${one.cpuUs.toFixed(0)} µs of CPU, p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms`,
+        )
+      }
     }
   } finally {
     await clients.stop()
@@ -55,11 +59,12 @@ export async function runGatewayBenchmark(settings: Settings): Promise<Benchmark
     gatewayUs: of('gateway', ({ cpuUs }) => cpuUs),
     gatewayPerS: of('gateway', ({ messagesPerS }) => messagesPerS),
     barePerS: of('bare', ({ messagesPerS }) => messagesPerS),
-    p50: median(latencies.map(({ latencyMs }) => latencyMs.p50)),
-    p99: median(latencies.map(({ latencyMs }) => latencyMs.p99)),
-    max: median(latencies.map(({ latencyMs }) => latencyMs.max)),
-    singleUs: median(latencies.map(({ cpuUs }) => cpuUs)),
-    othersShare: median([...measured.gateway, ...latencies].map(({ othersShare }) => othersShare)),
+    p50: median(singles.gateway.map(({ latencyMs }) => latencyMs.p50)),
+    p99: median(singles.gateway.map(({ latencyMs }) => latencyMs.p99)),
+    max: median(singles.gateway.map(({ latencyMs }) => latencyMs.max)),
+    singleUs: median(singles.gateway.map(({ cpuUs }) => cpuUs)),
+    bareSingleUs: median(singles.bare.map(({ cpuUs }) => cpuUs)),
+    othersShare: median([...measured.gateway, ...singles.gateway].map(({ othersShare }) => othersShare)),
   }
   return {
     table: tableOf(medians, { runs, messages, seconds }),
@@ -74,6 +79,7 @@ export async function runGatewayBenchmark(settings: Settings): Promise<Benchmark
       single_p99_ms: round(medians.p99, 1),
       single_max_ms: round(medians.max, 1),
       single_cpu_us: round(medians.singleUs, 0),
+      bare_single_cpu_us: round(medians.bareSingleUs, 0),
       others_share: round(medians.othersShare, 2),
       single_per_s: singlesPerSecond,
       batch_messages: batchMessages,
@@ -126,34 +132,42 @@ async function measureBatches(
   return { messagesPerS: (count / tookMs) * 1_000, cpuUs: used / count, othersShare: share }
 }
 
-async function measureSingles(setting: Setting, clients: Clients, seconds: number): Promise<Latency> {
-  const server = await setting.start('gateway')
+async function measureSingles(
+  setting: Setting,
+  clients: Clients,
+  name: ServerName,
+  seconds: number,
+): Promise<Latency> {
+  const server = await setting.start(name)
+  const send = (forS: number, onBegun: () => void): Promise<Sent> =>
+    clients.run(
+      {
+        kind: 'singles',
+        origin: server.origin,
+        perSecond: singlesPerSecond,
+        seconds: forS,
+        connections: 64,
+      },
+      onBegun,
+    )
+  const warm = await send(singleWarmS, () => {})
   let cpuUs = 0
   let othersShare = noShare
-  const sent = await clients.run(
-    {
-      kind: 'singles',
-      origin: server.origin,
-      perSecond: singlesPerSecond,
-      seconds: seconds + singleWarmS,
-      warmS: singleWarmS,
-      connections: 64,
-    },
-    () => {
-      cpuUs = server.cpuUs()
-      othersShare = watchOthers()
-    },
-  )
+  const sent = await send(seconds, () => {
+    cpuUs = server.cpuUs()
+    othersShare = watchOthers()
+  })
   const used = server.cpuUs() - cpuUs
   const share = othersShare()
   await server.stop()
-  if (sent.failed > 0) throw new BenchmarkFailure(`single calls: ${sent.failed} answers were not 200`)
+  const failed = warm.failed + sent.failed
+  if (failed > 0) throw new BenchmarkFailure(`single calls to ${name}: ${failed} answers were not 200`)
   if (sent.lateP99Ms > maxLateMs) {
     throw new BenchmarkFailure(
       `the clients could not keep their rate: p99 ${sent.lateP99Ms.toFixed(1)} ms late`,
     )
   }
-  return { ...sent, cpuUs: used / (singlesPerSecond * (seconds + singleWarmS)), othersShare: share }
+  return { ...sent, cpuUs: used / (singlesPerSecond * seconds), othersShare: share }
 }
 
 function describe({ messagesPerS, cpuUs, othersShare }: Measured): string {
@@ -169,11 +183,12 @@ type Medians = {
   p99: number
   max: number
   singleUs: number
+  bareSingleUs: number
   othersShare: number
 }
 
 function tableOf(
-  { bareUs, gatewayUs, gatewayPerS, barePerS, p50, p99, max, singleUs, othersShare }: Medians,
+  { bareUs, gatewayUs, gatewayPerS, barePerS, p50, p99, max, singleUs, bareSingleUs, othersShare }: Medians,
   { runs, messages, seconds }: { runs: number; messages: number; seconds: number },
 ): string {
   return [
@@ -188,6 +203,7 @@ function tableOf(
     '',
     `single /v1/track, ${singlesPerSecond} a second for ${seconds} s:`,
     rowOf('', ['p50 ms', 'p99 ms', 'max ms', 'CPU µs each']),
+    rowOf('Fastify, parse and drop', ['', '', '', bareSingleUs.toFixed(0)]),
     rowOf('sluice gateway', [p50.toFixed(1), p99.toFixed(1), max.toFixed(1), singleUs.toFixed(0)]),
   ].join('\n')
 }

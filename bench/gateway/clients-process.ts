@@ -11,13 +11,12 @@ export type Batches = {
   messages: number
 }
 
-/** Single calls at a fixed rate; what is before `warmS` doesn't count. */
+/** Single calls at a fixed rate. */
 export type Singles = {
   kind: 'singles'
   origin: string
   perSecond: number
   seconds: number
-  warmS: number
   connections: number
 }
 
