@@ -53,19 +53,7 @@ export async function runGatewayBenchmark(settings: Settings): Promise<Benchmark
     await clients.stop()
     await setting.close()
   }
-  const of = (name: ServerName, pick: (one: Measured) => number): number => median(measured[name].map(pick))
-  const medians = {
-    bareUs: of('bare', ({ cpuUs }) => cpuUs),
-    gatewayUs: of('gateway', ({ cpuUs }) => cpuUs),
-    gatewayPerS: of('gateway', ({ messagesPerS }) => messagesPerS),
-    barePerS: of('bare', ({ messagesPerS }) => messagesPerS),
-    p50: median(singles.gateway.map(({ latencyMs }) => latencyMs.p50)),
-    p99: median(singles.gateway.map(({ latencyMs }) => latencyMs.p99)),
-    max: median(singles.gateway.map(({ latencyMs }) => latencyMs.max)),
-    singleUs: median(singles.gateway.map(({ cpuUs }) => cpuUs)),
-    bareSingleUs: median(singles.bare.map(({ cpuUs }) => cpuUs)),
-    othersShare: median([...measured.gateway, ...singles.gateway].map(({ othersShare }) => othersShare)),
-  }
+  const medians = mediansOf(measured, singles)
   return {
     table: tableOf(medians, { runs, messages, seconds }),
     figures: {
@@ -89,6 +77,25 @@ export async function runGatewayBenchmark(settings: Settings): Promise<Benchmark
       messages,
       node: process.version,
     },
+  }
+}
+
+function mediansOf(
+  measured: Record<ServerName, Measured[]>,
+  singles: Record<ServerName, Latency[]>,
+): Medians {
+  const of = (name: ServerName, pick: (one: Measured) => number): number => median(measured[name].map(pick))
+  return {
+    bareUs: of('bare', ({ cpuUs }) => cpuUs),
+    gatewayUs: of('gateway', ({ cpuUs }) => cpuUs),
+    gatewayPerS: of('gateway', ({ messagesPerS }) => messagesPerS),
+    barePerS: of('bare', ({ messagesPerS }) => messagesPerS),
+    p50: median(singles.gateway.map(({ latencyMs }) => latencyMs.p50)),
+    p99: median(singles.gateway.map(({ latencyMs }) => latencyMs.p99)),
+    max: median(singles.gateway.map(({ latencyMs }) => latencyMs.max)),
+    singleUs: median(singles.gateway.map(({ cpuUs }) => cpuUs)),
+    bareSingleUs: median(singles.bare.map(({ cpuUs }) => cpuUs)),
+    othersShare: median([...measured.gateway, ...singles.gateway].map(({ othersShare }) => othersShare)),
   }
 }
 

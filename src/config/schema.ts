@@ -3,20 +3,10 @@ import { deliveryKeys } from './delivery-keys.ts'
 import { deliveryLogKeys } from './delivery-log-keys.ts'
 import { gatewayKeys } from './gateway-keys.ts'
 import { kafkaKeys } from './kafka-keys.ts'
-import {
-  boolean,
-  bytes,
-  choice,
-  duration,
-  durations,
-  integer,
-  integerOr,
-  optionalText,
-  text,
-  type Key,
-} from './key.ts'
+import { boolean, bytes, choice, duration, integer, integerOr, optionalText, text, type Key } from './key.ts'
 import { noticesKeys } from './notices-keys.ts'
 import { isPlainUrl } from './plain-url.ts'
+import { retryKeys } from './retry-keys.ts'
 import { topicsKeys } from './topics-keys.ts'
 import { SECOND, MINUTE, HOUR, KIB, MIB } from './durations-and-sizes.ts'
 
@@ -133,29 +123,7 @@ const configTable = {
         'How long the registry may take to answer. Partitions that need the answer wait, and Sluice asks again.',
     }),
   },
-  retry: {
-    ladder: durations({
-      default: [MINUTE, 10 * MINUTE, HOUR, HOUR, HOUR],
-      min: 100,
-      max: 24 * HOUR,
-      maxItems: 20,
-      description: 'How long to wait before each further try. Each distinct wait is a topic.',
-    }),
-    // oxlint-disable-next-line unicorn/no-thenable -- a key of the table; no function, so no await calls it
-    then: duration({
-      default: 10 * MINUTE,
-      min: 100,
-      max: 24 * HOUR,
-      description: 'The wait after the last step of the ladder, repeated as often as it fits.',
-    }),
-    limit: duration({
-      default: 4 * HOUR,
-      min: SECOND,
-      max: 48 * HOUR,
-      description:
-        'How long after the first attempt the last one may be due. Then the message becomes a dead letter. Beyond 24h the retry topics have to keep records for longer: run `sluice topics apply` after a change.',
-    }),
-  },
+  ...retryKeys,
   ...deliveryKeys,
   http: {
     host: text({

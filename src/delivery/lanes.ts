@@ -1,6 +1,6 @@
 import { type Rate, TokenBucket } from '../pacing/token-bucket.ts'
 import { Fifo } from '../queues/fifo.ts'
-import { Lane, type LaneClass } from './lane.ts'
+import { Lane, type LaneClass } from './lane-queue.ts'
 
 /**
  * Lanes, one for each destination, so that no destination can hurt another. Lanes that have work take turns.

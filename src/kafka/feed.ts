@@ -4,6 +4,7 @@ import type { Fetcher } from './fetcher.ts'
 import type { Partition } from './partition.ts'
 import type { Truncation } from './positions.ts'
 import type { FetchedRecord } from './record-batch.ts'
+import { RetryWait } from './retry-wait.ts'
 import type { KnownLog } from './stored-commit.ts'
 
 /** The switches that stop fetching from all partitions of a member, or from those that are behind. */
@@ -42,27 +43,9 @@ export type FeedStart = {
 }
 
 /**
- * The time between looks at the head of a busy waiting topic. Each look costs a fetch, and most of the
- * records that it brings aren't due yet.
- */
-const headPeriodMs = 500
-/**
  * A record that is taken this long after its append, or after it was due, shows that the worker is behind.
  */
 const lateAfterMs = 10_000
-
-/**
- * Returns when to look at a head again, in epoch milliseconds. A head that isn't due soon is looked at when
- * it is due, any other in the partition's turn. All partitions of a busy tier are due all the time: if one
- * fetch looked at all of them, everything else would wait for its end.
- */
-function lookAtMs({ turn }: Partition, dueMs: number): number {
-  const nowMs = Date.now()
-  if (dueMs - nowMs >= headPeriodMs) return dueMs
-  const turnMs = turn * headPeriodMs
-  const soonestMs = Math.max(dueMs, nowMs + headPeriodMs / 2)
-  return Math.ceil((soonestMs - turnMs) / headPeriodMs) * headPeriodMs + turnMs
-}
 
 /**
  * The time that a fetch waits at a broker that had nothing the last time, if no partition is about to be
@@ -77,10 +60,10 @@ const idleFetchWaitMs = 250
 export function longestWaitMs(feeds: Iterable<Feed>): number {
   const nowMs = Date.now()
   let soonestMs = nowMs + idleFetchWaitMs
-  for (const { isPaused, headDueMs, lookAtMs: nextLookMs } of feeds) {
+  for (const { isPaused, headDueMs, lookAtMs } of feeds) {
     if (!isPaused) continue
     if (headDueMs === 0) return fetchWaitMs
-    soonestMs = Math.min(soonestMs, nextLookMs)
+    soonestMs = Math.min(soonestMs, lookAtMs)
   }
   return Math.max(fetchWaitMs, Math.ceil(soonestMs - nowMs))
 }
@@ -101,12 +84,11 @@ export class Feed implements FetchListener, KnownLog {
   readonly #options: FeedOptions
   #start: FeedStart
   #handle: FetchHandle | undefined
-  #dueTimer: NodeJS.Timeout | undefined
+  /** The wait for the head of a retry topic. */
+  readonly #headWait = new RetryWait()
   #isPaused = false
   /** True when the last record was taken long after it was available or due: this partition has a backlog. */
   #isBehind = false
-  #headDueMs = 0
-  #lookAtMs = 0
 
   /** Prepares a feed, which reads nothing before `open`. */
   constructor(options: FeedOptions, start: FeedStart) {
@@ -138,12 +120,12 @@ export class Feed implements FetchListener, KnownLog {
 
   /** The time when the head of a retry topic is due, in epoch milliseconds. 0 while no head waits. */
   get headDueMs(): number {
-    return this.#headDueMs
+    return this.#headWait.dueMs
   }
 
   /** The time of the next look at that head, in epoch milliseconds. */
   get lookAtMs(): number {
-    return this.#lookAtMs
+    return this.#headWait.lookAtMs
   }
 
   open(): void {
@@ -163,7 +145,7 @@ export class Feed implements FetchListener, KnownLog {
   }
 
   close(): void {
-    clearTimeout(this.#dueTimer)
+    this.#headWait.close()
     this.#handle?.close()
   }
 
@@ -191,7 +173,7 @@ export class Feed implements FetchListener, KnownLog {
   get #wantsPause(): boolean {
     const { partition, gate } = this.#options
     const isHeld = gate.isShut || (gate.isCongested && this.#isBehind)
-    return isHeld || this.#headDueMs > 0 || partition.wantsPause
+    return isHeld || this.#headWait.dueMs > 0 || partition.wantsPause
   }
 
   batch({ from, records, nextOffset }: FetchedBatch): void {
@@ -246,14 +228,10 @@ export class Feed implements FetchListener, KnownLog {
    */
   #waitForHead(offset: number, dueMs: number): void {
     const { partition } = this.#options
-    this.#headDueMs = dueMs
-    this.#lookAtMs = lookAtMs(partition, dueMs)
+    this.#headWait.begin({ dueMs, turn: partition.turn }, () => {
+      if (!partition.isLost) this.applyPause()
+    })
     this.#handle?.seek(offset)
     this.applyPause()
-    this.#dueTimer = setTimeout(() => {
-      if (partition.isLost) return
-      this.#headDueMs = 0
-      this.applyPause()
-    }, this.#lookAtMs - Date.now())
   }
 }

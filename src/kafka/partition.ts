@@ -253,7 +253,7 @@ export class Partition {
   }
 
   /**
-   * Returns when a record may be taken, in epoch milliseconds: after its append, plus the wait of this topic.
+   * Returns when a record may be taken, in epoch milliseconds: its append time plus the wait of this topic.
    * An append time in the future comes from another clock, or from a producer that sets times itself. Such a
    * record waits from the time since which it is known to be in the log. So neither it nor the records after
    * it wait for longer than the topic says.

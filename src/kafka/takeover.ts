@@ -5,7 +5,10 @@ import { memoryOf, noCommit, type StoredCommit } from './stored-commit.ts'
 /** The parameters for taking over the partitions that a join has given to a member. */
 export type Takeover = {
   partitions: readonly Partition[]
-  /** The time that the previous owner may need to finish its requests in flight. */
+  /**
+   * The time that the previous owner may need to finish its requests in flight, in milliseconds:
+   * `delivery.timeout` and 3 s more, so 8 s by default.
+   */
   handoverMs: number
   /** Reads the group's commits, in the order of `partitions`. */
   readStored: (partitions: readonly Partition[]) => Promise<StoredCommit[]>

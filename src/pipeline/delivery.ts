@@ -1,5 +1,5 @@
 import type { Endpoint } from '../delivery/endpoint.ts'
-import type { Lane, LaneClass } from '../delivery/lane.ts'
+import type { Lane, LaneClass } from '../delivery/lane-queue.ts'
 import type { Rate } from '../pacing/token-bucket.ts'
 import type { HeldRecord } from '../message/held-record.ts'
 import type { PropertyHeader } from '../message/property-header.ts'

@@ -1,7 +1,7 @@
 import type { HeldRecord, RecordContent } from '../message/held-record.ts'
 import type { DestinationDefinition } from '../delivery/endpoint.ts'
 import type { GroupShare } from '../delivery/group-share.ts'
-import type { LaneClass } from '../delivery/lane.ts'
+import type { LaneClass } from '../delivery/lane-queue.ts'
 import { enter, type EnterResult } from '../message/enter.ts'
 import { type InternalFault, internalFault } from '../message/internal-fault.ts'
 import { headerText } from '../message/record-headers.ts'

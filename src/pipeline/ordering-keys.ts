@@ -1,4 +1,4 @@
-import type { LaneClass } from '../delivery/lane.ts'
+import type { LaneClass } from '../delivery/lane-queue.ts'
 import type { PropertyHeader } from '../message/property-header.ts'
 
 /**

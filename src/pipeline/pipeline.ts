@@ -6,7 +6,7 @@ import { createLanes, type Lanes } from '../delivery/lanes.ts'
 import { Account } from './account.ts'
 import { hasNoChance, type PlanOptions } from './attempt-plan.ts'
 import { Conclusion } from './conclusion.ts'
-import { describeAutoPause } from './dead-letter.ts'
+import { stateEffectOf } from './destination-state.ts'
 import type { Delivery } from './delivery.ts'
 import { Entrance, type Entered } from './entrance.ts'
 import { Exits, keptOfEvent } from './exits.ts'
@@ -271,16 +271,12 @@ class DeliveryPipeline implements Pipeline {
     })
   }
 
-  #enqueue(delivery: Delivery, destination: DestinationDefinition | undefined): void {
-    if (destination === undefined)
-      this.#exits.deadLetter(delivery, 'destination_removed', 'the catalog has no such destination')
-    else if (destination.state === 'off')
-      this.#exits.deadLetter(delivery, 'destination_off', 'the destination is off')
-    else if (destination.state === 'auto_paused')
-      this.#exits.deadLetter(delivery, 'auto_paused', describeAutoPause(destination.id))
-    else if (destination.state === 'paused') this.#parking.park(delivery, 'paused')
+  #enqueue(delivery: Delivery, of: DestinationDefinition | undefined): void {
+    const effect = stateEffectOf(of)
+    if (effect.kind === 'deadLetter') this.#exits.deadLetter(delivery, effect.reason, effect.detail)
+    else if (effect.kind === 'park') this.#parking.park(delivery, 'paused')
     else {
-      const endpoint = this.#endpoints.of(destination)
+      const endpoint = this.#endpoints.of(effect.destination)
       delivery.endpoint = endpoint
       delivery.seenIn = this.#options.catalog()
       if (hasNoChance(delivery, endpoint, this.#plan, this.#options.now()))

@@ -2,8 +2,8 @@
  * The retry ladder, which decides about the next wait and when to give up. Pure.
  *
  * A rung is a step of the ladder. A tier is a topic that holds the records of every rung with the same wait.
- * The default is `1m,10m,1h,1h,1h` and then `10m` as often as it fits into `4h`. With it, the last try is 3 h
- * 51 min after the first.
+ * The default (`src/config/retry-keys.ts`) is `1m,10m,1h,1h,1h`, and then `10m` as often as it fits into
+ * `4h`. With it, the last try is 3 h 51 min after the first.
  */
 
 /** A ladder. Rungs are counted from 0. A rung at or past `waitsMs.length` waits `thenMs`. */

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { afterEach, describe, expect, test } from 'vitest'
-import type { Lane, LaneClass } from '../../../src/delivery/lane.ts'
+import type { Lane, LaneClass } from '../../../src/delivery/lane-queue.ts'
 import { type LaneItem, createLanes, type Lanes, type LanesOptions } from '../../../src/delivery/lanes.ts'
 import type { Rate } from '../../../src/pacing/token-bucket.ts'
 import { until } from '../../support/until.ts'

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { LaneClass } from '../../../src/delivery/lane.ts'
+import type { LaneClass } from '../../../src/delivery/lane-queue.ts'
 import { type Sequenced, type OrderingKey, OrderingKeys } from '../../../src/pipeline/ordering-keys.ts'
 import type { PropertyHeader } from '../../../src/message/property-header.ts'
 

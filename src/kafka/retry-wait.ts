@@ -1,0 +1,57 @@
+/**
+ * The time between looks at the head of a busy retry topic. Each look costs a fetch, and most of the records
+ * that it brings aren't due yet.
+ */
+const headPeriodMs = 500
+
+/**
+ * The wait for the head of one partition of a retry topic. A record is due when the wait of its topic has
+ * passed since its append (`Partition.dueMsOf`). All records of a topic wait equally long, so they are due in
+ * the order of the log, and only the head has to be waited for.
+ */
+export class RetryWait {
+  #dueMs = 0
+  #lookAtMs = 0
+  #timer: NodeJS.Timeout | undefined
+
+  /** The time when the head is due, in epoch milliseconds. 0 while no head waits. */
+  get dueMs(): number {
+    return this.#dueMs
+  }
+
+  /** The time of the next look at the head, in epoch milliseconds. */
+  get lookAtMs(): number {
+    return this.#lookAtMs
+  }
+
+  /**
+   * Waits for a head that is due at `dueMs`, and then calls `onLook`. The head may still not be due by then.
+   *
+   * @param turn the partition's share of `headPeriodMs` at which its looks begin, from 0 to 1
+   */
+  begin({ dueMs, turn }: { readonly dueMs: number; readonly turn: number }, onLook: () => void): void {
+    this.#dueMs = dueMs
+    this.#lookAtMs = lookAtMs(turn, dueMs)
+    this.#timer = setTimeout(() => {
+      this.#dueMs = 0
+      onLook()
+    }, this.#lookAtMs - Date.now())
+  }
+
+  close(): void {
+    clearTimeout(this.#timer)
+  }
+}
+
+/**
+ * Returns when to look at a head again, in epoch milliseconds. A head that isn't due soon is looked at when
+ * it is due, any other in the partition's turn. All partitions of a busy tier are due all the time: if one
+ * fetch looked at all of them, everything else would wait for its end.
+ */
+function lookAtMs(turn: number, dueMs: number): number {
+  const nowMs = Date.now()
+  if (dueMs - nowMs >= headPeriodMs) return dueMs
+  const turnMs = turn * headPeriodMs
+  const soonestMs = Math.max(dueMs, nowMs + headPeriodMs / 2)
+  return Math.ceil((soonestMs - turnMs) / headPeriodMs) * headPeriodMs + turnMs
+}
