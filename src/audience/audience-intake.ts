@@ -93,8 +93,8 @@ export class AudienceIntake {
   }
 
   /**
-   * Returns the space of a change. `undefined` if there is no such space: then the record is already settled
-   * or refused.
+   * Returns the space of a change. `undefined` if the record is unreadable, or its space is unknown or
+   * disabled: then the record is already settled or refused.
    */
   #spaceOf(record: HeldRecord, content: RecordContent): string | undefined {
     const { ports } = this.#options

@@ -11,9 +11,9 @@ export type Identify = {
   readonly messageId: string
   readonly body: Buffer
   /**
-   * True if a newer value is already known. Only set on a record that a previous owner may have started: a
-   * request of that owner may still take effect late. So this Identify waits as an uncertain one, and is
-   * judged when it is due.
+   * True if a newer value is already known, and a previous owner may have started the record. A request of
+   * that owner may still take effect late. So this Identify waits as an uncertain one, and is judged when it
+   * is due.
    */
   readonly isSuperseded: boolean
 }
@@ -37,7 +37,10 @@ export type LoggedState = {
 
 export type SpaceStanding = 'enabled' | 'disabled' | 'unknown' | 'no_space'
 
-/** The outcome of a change. `changed` and `confirmed` (a newer version of the same value) wrote a record. */
+/**
+ * The outcome of a change. A record was written for `changed`, and for `confirmed` (a newer version of the
+ * same value).
+ */
 export type ChangeOutcome =
   | 'changed'
   | 'confirmed'
@@ -129,9 +132,9 @@ export type AudiencePorts = {
   /** Stops or starts fetching of one partition. Records that are already fetched still arrive. */
   setUnitFull(topic: string, unit: number, isFull: boolean): void
   /**
-   * Returns the last time at which all records of the unit's `audience-changes` had been handed over here. In
-   * epoch milliseconds by this machine's clock; 0 while unknown. It is the start of a fetch that found no
-   * record.
+   * Returns the start of the last fetch that found no record in the unit's `audience-changes`. All records
+   * from before that time have been handed over here. In epoch milliseconds by this machine's clock; 0 while
+   * unknown.
    */
   endSeenMs(unit: number): number
   /** Ends the program, because the state can't be kept any more. */

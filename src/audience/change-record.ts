@@ -61,8 +61,8 @@ export type ChangeRules = {
   readonly limits: MessageLimits
   readonly partitions: number
   /**
-   * The number of partitions before the last growth. A record that was in its user's partition then keeps the
-   * version that it had then.
+   * The number of partitions before the last growth. A record that was in its user's partition before the
+   * growth keeps its version.
    */
   readonly formerPartitions?: number | undefined
 }

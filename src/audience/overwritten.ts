@@ -13,8 +13,8 @@ export class Overwritten {
   #end: number
 
   /**
-   * @param from The offset from which on records are reported to `keep`. It knows nothing about records
-   * below.
+   * @param from The offset from which records are reported to `keep`. Nothing is known about the records
+   * below it.
    */
   constructor(from: number) {
     this.#from = from

@@ -78,8 +78,8 @@ export class Purges {
   }
 
   /**
-   * Purges everything that is held of a user in a space. Resolves with false if the unit was left before that
-   * was done.
+   * Purges everything that is held of a user in a space. Resolves with false if the unit was left before the
+   * purge was done.
    */
   async purgeUser(userId: string, spaceId: string): Promise<boolean> {
     const { unit, partitions, store, ledger, isEnding } = this.#context

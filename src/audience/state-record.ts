@@ -7,7 +7,8 @@ import { compareVersions, type Version, versionOf } from './version.ts'
 /**
  * The records of the topic `memberships`. Keys are JSON lists:
  * - `[userId, spaceId, property]`: the state of one property of one user; a null value is a tombstone of it,
- * - `[userId, sourceId]`: the time up to which nothing of that source may be kept of the user, or sent,
+ * - `[userId, sourceId]`: the time up to which the user's data of that source is deleted: no older value may
+ *   be kept or sent,
  * - `[null, spaceId, audienceId]`: the last sync of an audience that was applied to the unit.
  */
 
@@ -26,11 +27,13 @@ export function isPresent({ kind, value }: Pick<PropertyState, 'kind' | 'value'>
   return value !== (kind === 'audience' ? 'false' : 'null')
 }
 
-/** A deletion floor. No value as old as this, or older, is kept or sent. */
+/** A deletion floor. A value that isn't newer than `requestedAtMs` is neither kept nor sent. */
 export type DeletionFloor = {
   readonly requestedAtMs: number
   readonly requestId: string
-  /** The partition of the record of `deletions` that asked for it; `offset` is that record's offset. */
+  /**
+   * The partition of the record of `deletions` that asked for the deletion; `offset` is that record's offset.
+   */
   readonly partition: number
   readonly offset: number
 }
@@ -56,7 +59,10 @@ export function encodeStateKey(stateKey: StateKey): Buffer {
   }
 }
 
-/** Encodes a state. A silent record has a newer version of a value that receivers already got. */
+/**
+ * Encodes a state. `isSilent` means that receivers already got the value in an older version, so that no
+ * message is sent for this record.
+ */
 export function encodeState(state: PropertyState, isSilent: boolean): Buffer {
   const { value, version, since } = state
   return Buffer.from(

@@ -18,7 +18,7 @@ type Item = {
   readonly record: HeldRecord
   readonly request: PlacedDeletion
   readonly bytes: number
-  /** True once the record is settled, handed on or given back. */
+  /** True once the record is settled, given back, or handed to `deliverDelete`. */
   isOver: boolean
 }
 
@@ -77,7 +77,7 @@ export class UnitDeletions {
 
   /**
    * Carries out a request in three steps: floors, tombstones, messages. The floor is written to every unit,
-   * the user's own last, so that once this unit has it, all have.
+   * the user's own last, so that all units have the floor once this unit has it.
    */
   async #carryOut(item: Item): Promise<void> {
     const { record, request } = item

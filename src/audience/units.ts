@@ -53,7 +53,10 @@ export type AudienceUnits = {
    * isn't this member's.
    */
   statesOf(unit: number, query: StatesQuery): Promise<StatesPage | undefined>
-  /** Gives back the items of units that belong to another member, as far as they are not started yet. */
+  /**
+   * Gives back the items of units that belong to another member. Only items that are not started yet are
+   * given back.
+   */
   letGoAbandoned(): void
   stop(): Promise<void>
   /** The progress of each unit that is being restored. */
@@ -66,8 +69,8 @@ export function createAudienceUnits(options: AudienceOptions): AudienceUnits {
 
 const tickEveryMs = 1_000
 /**
- * The size of the filter of deletion floors: 128 KiB a unit. With 100,000 deleted users in a unit, one other
- * user in ten is looked up without need.
+ * The size of the filter of deletion floors: 128 KiB a unit. With 100,000 deleted users in a unit, one user
+ * in ten who isn't deleted is looked up in the store without need.
  */
 const deletionBits = 2 ** 20
 
