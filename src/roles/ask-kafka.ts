@@ -81,7 +81,10 @@ async function firstOf(all: readonly Promise<void>[]): Promise<void> {
   }
 }
 
-/** Awaits an answer of Kafka at the start. When the client has given up, the error says so in one line. */
+/**
+ * Awaits an answer of Kafka at the start. If the client has given up, throws a StartError that says so in one
+ * line.
+ */
 export async function askKafka<T>(config: Config, answer: Promise<T>): Promise<T> {
   try {
     return await answer

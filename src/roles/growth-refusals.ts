@@ -100,7 +100,7 @@ export async function refuseImpossible(kafka: Kafka, config: Config, growth: Gro
   if (refusals.length > 0) throw new StartError(describeRefusals(refusals))
 }
 
-/** Words what the brokers refuse. */
+/** Describes what the brokers refuse. */
 export function describeRefusals(refusals: readonly Refusal[]): string {
   const lines = refusals.map(({ topic, problem }) => `  ${topic} ${problem}`)
   return ['The cluster lacks what a growth needs:', ...lines].join('\n')

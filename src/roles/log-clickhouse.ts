@@ -47,7 +47,7 @@ export function printClickHouseTables(config: Config): readonly string[] {
   return ddl(tablesIn(config), config.attempts.retentionMs).map((statement) => `${statement};`)
 }
 
-/** Runs these statements. */
+/** Runs the statements that create the tables and set their retention. */
 export async function applyClickHouseTables(config: Config, log: Logger): Promise<readonly string[]> {
   const clickHouse = await connect(config, log)
   if (clickHouse === undefined) {
