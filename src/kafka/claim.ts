@@ -12,8 +12,8 @@ export type Claim = {
    */
   busy: readonly number[]
   /**
-   * The same as `busy`, counting only topics that need the state of their unit. A member may start those much
-   * later.
+   * The same as `busy`, counting only topics that need the state of their unit. A member may start those
+   * topics much later than the others.
    */
   busyWithState: readonly number[]
   /**

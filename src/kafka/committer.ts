@@ -13,7 +13,10 @@ export type CommitterOptions = {
   readonly everyMs: number
   /** True when the member starts nothing more. */
   readonly isStopping: () => boolean
-  /** Called when all news are committed. Lost partitions with nothing left to commit have left by then. */
+  /**
+   * Called when everything that has settled is committed. Lost partitions with nothing left to commit have
+   * been dropped by then.
+   */
   readonly onCommitted: () => void
   /** Called when a commit was refused, or got no answer. */
   readonly onFailed: () => void
@@ -22,12 +25,12 @@ export type CommitterOptions = {
 }
 
 /**
- * The time after a failed commit when all standings are committed once more. The commit that was given up may
- * still be under way to a broker that hangs, and could arrive after a newer one.
+ * The time between a failed commit and a repeated commit of all partitions. The failed commit may still be
+ * under way to a broker that hangs, and could arrive after a newer one.
  */
 const commitAgainMs = 15_000
 
-/** Commits the standings of a member's partitions. No other code commits offsets. */
+/** Commits what has settled in the partitions of a member. No other code commits offsets. */
 export class Committer {
   readonly #options: CommitterOptions
   readonly #committing = new OneAtATime(() => this.#commitNews())
@@ -53,13 +56,17 @@ export class Committer {
   }
 
   /**
-   * The time when all news were last known to be committed, in epoch milliseconds. 0 before the first time.
+   * The last time at which everything that had settled was known to be committed, in epoch milliseconds. 0
+   * before the first time.
    */
   get lastCommitMs(): number {
     return this.#lastCommitMs
   }
 
-  /** Commits all that the group doesn't know yet. Throws when the broker refuses or can't be reached. */
+  /**
+   * Commits everything that has settled since the last commit. Throws when the broker refuses or can't be
+   * reached.
+   */
   commit(): Promise<void> {
     return this.#committing.run()
   }
@@ -98,7 +105,7 @@ export class Committer {
       .map((partition) => ({ partition, standing: partition.standing(isStopping()) }))
       .filter(({ partition, standing }) => isAgain || partition.isNews(standing))
     if (news.length > 0) await this.send(news)
-    // Without news, everything is committed, as long as the group knows this member.
+    // If nothing new has settled, everything is committed, as long as the group knows this member.
     this.#lastCommitMs = Math.max(this.#lastCommitMs, membership.heardAtMs)
     lostPartitions.dropFinished()
     onCommitted()

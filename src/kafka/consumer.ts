@@ -4,8 +4,8 @@ import type { OnTruncation } from './handover.ts'
 import type { PartitionState } from './partition-state.ts'
 
 /**
- * A record on loan. The group doesn't commit past it before `settle` is called. The holder calls either
- * `settle` or `giveBack`, once.
+ * A record that is lent to the worker. The group doesn't commit past it before `settle` is called. The worker
+ * calls either `settle` or `giveBack`, once.
  */
 export type InboundRecord = {
   readonly topic: string
@@ -24,7 +24,7 @@ export type InboundRecord = {
   readonly isElsewhere: boolean
   /**
    * True when a previous owner that left without a final mark may have started the record. Always false for
-   * topics without `needsState`. For the others, true also if it isn't known.
+   * topics without `needsState`. For the other topics, also true if that isn't known.
    */
   readonly mayHaveBegun: boolean
   settle(): void
@@ -131,13 +131,14 @@ export type ConsumerOptions = {
 export type GroupConsumer = {
   /**
    * True while the group knows this member, and the member has started all partitions that it was given. A
-   * partition whose log has trouble doesn't count, unless it stands still because of another log.
+   * partition that can't be read doesn't count against this, unless it stands still because its log is
+   * another one.
    */
   readonly isJoined: boolean
   /**
-   * Returns true if the partitions are this member's by the clock. Returns false once nothing was heard from
-   * the group for a session, for example after the process was suspended. The member may start nothing then,
-   * because other members may have started the same records.
+   * Returns true if the clock shows that the partitions are still this member's. Returns false once nothing
+   * was heard from the group for a session timeout, for example after the process was suspended. The member
+   * may start nothing then, because other members may have started the same records.
    */
   checkInTouch(): boolean
   /**
@@ -164,8 +165,9 @@ export type GroupConsumer = {
   setCongested(isCongested: boolean): void
   /**
    * Stops and starts fetching from one partition. Records that were fetched already still come. Ignores a
-   * partition that isn't this member's, and forgets the setting when the partition is lost. The partition
-   * stays stopped as long as any holder wants it.
+   * partition that isn't this member's, and forgets the setting when the partition is lost. `holder` names
+   * the part of the worker that asks. The partition stays stopped until each part that stopped it has started
+   * it again.
    */
   setPartitionFull(topic: string, id: number, isFull: boolean, holder?: string): void
   /**

@@ -29,7 +29,10 @@ export type FeedOptions = {
   readonly onRecord: (partition: Partition, record: FetchedRecord, isLate: boolean) => void
   /** Called when `count` offsets were deleted before they were read. Some of them may have had no record. */
   readonly onLost: (partition: Partition, count: number) => void
-  /** Called when the log isn't the one that was read. This feed reads nothing more, and should be closed. */
+  /**
+   * Called when the log isn't the one that was read before. This feed reads nothing more, and should be
+   * closed.
+   */
   readonly onTruncated: (partition: Partition, truncation: Truncation) => void
 }
 
@@ -42,8 +45,8 @@ export type FeedStart = {
 }
 
 /**
- * The time between looks at the head of a busy waiting topic. Each look costs a fetch, and most of the
- * records that it brings aren't due yet.
+ * The time between looks at the head of a busy retry topic. Each look costs a fetch, and most of the records
+ * that it brings aren't due yet.
  */
 const headPeriodMs = 500
 /**
@@ -53,8 +56,8 @@ const lateAfterMs = 10_000
 
 /**
  * Returns when to look at a head again, in epoch milliseconds. A head that isn't due soon is looked at when
- * it is due, any other in the partition's turn. All partitions of a busy tier are due all the time: if one
- * fetch looked at all of them, everything else would wait for its end.
+ * it is due. Any other head is looked at in its partition's turn. All partitions of a busy tier are due all
+ * the time: if one fetch looked at all of them, everything else would wait for the end of that fetch.
  */
 function lookAtMs({ turn }: Partition, dueMs: number): number {
   const nowMs = Date.now()
@@ -72,7 +75,7 @@ const idleFetchWaitMs = 250
 
 /**
  * Returns the longest time that the next fetch may wait at a broker, in milliseconds. A partition that is
- * resumed during a fetch has to wait for its end.
+ * resumed during a fetch has to wait for the end of the fetch.
  */
 export function longestWaitMs(feeds: Iterable<Feed>): number {
   const nowMs = Date.now()
@@ -86,16 +89,16 @@ export function longestWaitMs(feeds: Iterable<Feed>): number {
 }
 
 /**
- * The most bytes that a fetch brings of a partition that is read as records come. It is twice the limit of a
- * tier, whose records behind the head are fetched again each time that the head is looked at. With this limit
- * large batches of producers come together with those of other partitions, and a delivery costs a few per
- * cent less CPU.
+ * The most bytes that a fetch brings of a partition whose records don't wait. It is twice the limit of a
+ * tier, whose records behind the head are fetched again each time that the head is looked at. With this
+ * limit, a fetch brings large batches of producers together with batches of other partitions, and a delivery
+ * costs a few per cent less CPU.
  */
 const liveFetchBytes = 128 * 1024
 
 /**
- * What is fetched of one partition that was begun, until it is lost. It owns the partition's pauses and
- * seeks, and its waits for a head.
+ * Fetches from one partition, from its start at this member until it is lost. Decides the partition's pauses
+ * and seeks, and its waits for a head.
  */
 export class Feed implements FetchListener, KnownLog {
   readonly #options: FeedOptions

@@ -45,8 +45,8 @@ export function createFetcher(options: FetcherOptions): Fetcher {
 }
 
 /**
- * Logs records that were deleted before they were read. Also used where a partition is started, which can
- * find the same.
+ * Logs records that were deleted before they were read. Also called when a partition is started, because
+ * records may have been deleted before that.
  */
 export function logLostRecords(
   log: Pick<FetcherLog, 'error'>,

@@ -129,7 +129,7 @@ export class Handover {
   }
 
   /**
-   * Begins the partitions of a prepared unit. Tries until all have begun, through rejoins, for as long as
+   * Begins the partitions of a prepared unit. Tries until all have begun, also after rejoins, for as long as
    * this member owns the unit.
    */
   async beginPrepared(unit: number): Promise<void> {
@@ -174,7 +174,8 @@ export class Handover {
     const { joins, isStopping, view, commit, onBegun, log } = this.#options
     const join = joins()
     const locations = await locate(view, ready.map(placeOf))
-    // Without this refresh, the view would notice only with its next periodic one, half a minute later.
+    // Without this refresh, the view would notice a change only with its next periodic refresh, half a minute
+    // later.
     if (locations.some(({ kind }) => kind === 'later')) void view.refresh()
     if (join !== joins()) return
     this.#checkMayBegin()
@@ -199,8 +200,8 @@ export class Handover {
   }
 
   /**
-   * Reports records that were lost, and a log that was replaced. Called once the partition has begun, since
-   * the attempts before may be several.
+   * Reports records that were lost, and a log that was replaced. Called once the partition has begun, because
+   * several attempts to begin it may fail before.
    */
   #tell(one: Ready, location: Location): void {
     const { onLost, onTruncated } = this.#options

@@ -23,9 +23,9 @@ export class LogEnd {
   }
 
   /**
-   * Returns the latest time of which it is known that every record in the log at that time was taken. In
-   * epoch milliseconds, 0 while unknown. All records before `top` are taken now; `undefined` if that isn't
-   * known.
+   * Returns the latest time for which it is known that every record that the log had then was taken. In epoch
+   * milliseconds, 0 while unknown. `top`: all records before this offset were taken; `undefined` if there is
+   * no such offset.
    */
   takenMs(top: number | undefined): number {
     if (top !== undefined && top >= this.#asked.offset) this.#takenMs = this.#asked.atMs

@@ -26,8 +26,8 @@ export class LostPartitions {
   }
 
   /**
-   * Adds a lost partition. It leaves once no request of this member is in flight for it, and the group knows
-   * that.
+   * Adds a lost partition. It is dropped once no request of this member is in flight for it, and the group
+   * knows that.
    */
   add(partition: Partition): void {
     this.#partitions.add(partition)
@@ -55,10 +55,7 @@ export class LostPartitions {
     })
   }
 
-  /**
-   * Drops the partitions that have nothing in flight, and nothing that the group doesn't know. Called after a
-   * commit.
-   */
+  /** Drops the partitions that have nothing in flight, and nothing left to commit. Called after a commit. */
   dropFinished(): void {
     for (const partition of this.#partitions) {
       if (!partition.isNews(partition.standing(false)) && partition.isIdle) this.#partitions.delete(partition)

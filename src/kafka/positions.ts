@@ -100,7 +100,8 @@ export function judgePlace({ offset, topicId, leaderEpoch = -1 }: LogPlace, log:
   if (offset < start) return { kind: 'retentionWon', from: offset, to: start }
   const reason = end < offset ? 'shorter' : 'diverged'
   if (epochEnd === undefined) return end < offset ? truncatedAt(start, reason) : { kind: 'goOn', offset }
-  // The log has nothing of the epoch in which the last record was read, so where the logs part isn't known.
+  // The log has no record of the epoch in which the last record was read, so it isn't known where the two
+  // logs part.
   if (epochEnd.leaderEpoch < leaderEpoch && (epochEnd.endOffset < 0 || epochEnd.endOffset >= offset))
     return truncatedAt(start, reason)
   if (epochEnd.endOffset < offset) return truncatedAt(epochEnd.endOffset, reason)
@@ -124,7 +125,7 @@ export function judgeSettled({ offset, leaderEpoch, settled }: LogPlace, log: Lo
   if (settled === undefined) return allKnown
   const { epochEnd, settledEpochEnd } = log
   if (settledEpochEnd !== undefined) {
-    // If the log has no record of that epoch at all, nobody knows how far it is the same.
+    // If the log has no record of that epoch at all, nobody knows up to where it is the same.
     const isThere = settledEpochEnd.leaderEpoch === settled.leaderEpoch
     const below = isThere ? settledEpochEnd.endOffset : offset
     return below > settled.last ? allKnown : { below, isCutOff: true }
@@ -168,8 +169,8 @@ function later(reason: string): Location {
 }
 
 /**
- * Locates the places of one broker. If the broker hangs, they are located later, so that they don't hold up
- * those of other brokers.
+ * Locates the places of one broker. If the broker hangs, its places are located later, so that they don't
+ * hold up the places of other brokers.
  */
 async function locateInTime(
   view: ClusterView,

@@ -1,6 +1,6 @@
 /**
- * Returns true if `work` resolves in time, and else false. `work` then goes on unobserved. Rejects if `work`
- * does.
+ * Returns true if `work` resolves in time. Otherwise returns false, and `work` goes on unobserved. Rejects if
+ * `work` does.
  */
 export async function within(timeoutMs: number, work: Promise<unknown>): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined
