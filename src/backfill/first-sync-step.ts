@@ -48,8 +48,8 @@ export function firstSyncStep(situation: FirstSyncSituation): FirstSyncStep {
       if (!isWanted) return 'leave_out'
       return connectionState === 'on' ? 'go_on' : 'wait'
     case 'told':
-      // The destination misses changes before all units have sent it everything. All units start over
-      // together, which makes up for these changes too.
+      // The destination was switched off before all units had sent it everything, and misses changes. All
+      // units start over together, which makes up for these changes too.
       return connectionState === 'off' && standing.upTo > 0 && !isComplete() ? 'part' : 'nothing'
     case 'left_out':
       return 'nothing'

@@ -11,7 +11,7 @@ import { isCount, isFilled, readStanding, type Standing } from './standing.ts'
  * - `[null, "tracked", unit]`: the unit's owners write standings from here on. A connection without a
  *   standing is new.
  *
- * Each of them has a key of its own, so that compaction leaves the last of each.
+ * Each of these records has a key of its own, so that compaction leaves the last one of each key.
  */
 export type Mark =
   | { readonly kind: 'missed'; readonly destinationId: string; readonly spaceId: string }
@@ -92,7 +92,7 @@ export function decodeMark(key: Buffer, value: Buffer | null): Mark | undefined 
 /** A destination, and a space that it is or was connected to. */
 export type Connection = { readonly destinationId: string; readonly spaceId: string }
 
-/** The records of a destination and a space. Only `Marks` changes it. */
+/** The records of a destination and a space. Only `Marks` changes this object. */
 export type Marked = Connection & {
   /** The standings, by unit, each with the offset of its record. */
   readonly units: Map<number, { readonly standing: Standing; readonly at: number }>

@@ -6,7 +6,7 @@ export type Standing =
   | { readonly kind: 'new' }
   /**
    * The destination has all values that the unit holds, and gets every change. `upTo`: the first sync made up
-   * for every mark in `backfills` with a lower offset. 0 if nothing was sent for it.
+   * for every mark in `backfills` with a lower offset. 0 if no first sync was needed.
    */
   | { readonly kind: 'told'; readonly upTo: number }
   /** A first sync is under way. */

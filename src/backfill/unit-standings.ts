@@ -83,8 +83,8 @@ export class UnitStandings {
   }
 
   /**
-   * Loads the standings of newly acquired units, then applies the versions of the catalog since. Resolves
-   * once Kafka has the results.
+   * Loads the standings of newly acquired units, then applies the versions of the catalog that came since.
+   * Resolves once Kafka has the results.
    */
   async learn(): Promise<void> {
     const news = [...this.#owned.values()].filter(({ standings }) => standings === undefined)
@@ -207,7 +207,7 @@ export class UnitStandings {
         onParted(connection, isConnected)
         return this.set(unit, connection, { kind: 'parted' })
       case 'leave_out':
-        // The mark comes first, because operators go by it.
+        // The mark comes first, because operators look at the marks.
         void marks.needsBackfill(connection.destinationId, connection.spaceId)
         onLeftOut(connection)
         return this.set(unit, connection, { kind: 'left_out' })
