@@ -31,8 +31,7 @@ export type JobRequest = {
 }
 
 /**
- * The progress of a replay. The records before `offsets` are in Kafka, and were so before the progress was
- * noted.
+ * The progress of a replay. The chosen records before `offsets` were in Kafka before the progress was noted.
  */
 export type JobProgress = {
   /**
@@ -40,7 +39,7 @@ export type JobProgress = {
    * still writes don't count.
    */
   readonly term: number
-  /** Number of notes that this owner wrote before. */
+  /** Number of notes that this owner wrote before this one. */
   readonly note: number
   /** The process that runs the replay. */
   readonly owner: string

@@ -94,8 +94,8 @@ export class Jobs {
 }
 
 /**
- * Returns true if a note replaces the known one. If two owners wrote the same term, the first to write has
- * it.
+ * Returns true if a note replaces the known one. If two owners wrote the same term, it belongs to the one
+ * whose note came first.
  */
 function isNewer(progress: JobProgress, known: JobProgress | undefined): boolean {
   if (known === undefined || progress.term > known.term) return true
