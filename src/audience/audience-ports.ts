@@ -132,9 +132,8 @@ export type AudiencePorts = {
   /** Stops or starts fetching of one partition. Records that are already fetched still arrive. */
   setUnitFull(topic: string, unit: number, isFull: boolean): void
   /**
-   * Returns the start of the last fetch that found no record in the unit's `audience-changes`. All records
-   * from before that time have been handed over here. In epoch milliseconds by this machine's clock; 0 while
-   * unknown.
+   * Returns the latest time for which it is known that all records that the unit's `audience-changes` had
+   * then were handed over here. In epoch milliseconds by this machine's clock; 0 while unknown.
    */
   endSeenMs(unit: number): number
   /** Ends the program, because the state can't be kept any more. */

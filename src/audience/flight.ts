@@ -44,7 +44,7 @@ export class Flight {
   /** True if the write brings no new value, and only makes the best entry the last record of its key. */
   isRepair = false
   waiting: KeyWaiter[] | undefined
-  /** Offsets that the checkpoint may not pass until the key is in order. */
+  /** Offsets that the checkpoint may not pass until the key needs no repair any more. */
   blocked: number[] | undefined
 
   constructor(write: Write) {

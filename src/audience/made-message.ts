@@ -32,7 +32,7 @@ export function identifyOf(
   return { messageId, body }
 }
 
-/** A `delete` of everything that one source sent of a user. */
+/** A `delete` of everything that one source sent about a user. */
 export type MadeDelete = MadeMessage & { readonly sourceId: string }
 
 /**

@@ -12,7 +12,7 @@ export type Misplaced = {
   readonly unit: number
   /** The space of a change; absent for a deletion. */
   readonly spaceId?: string
-  /** The intake of the record's topic in the unit that it came to. */
+  /** The intake of the record's topic in the unit to which the record came. */
   readonly intake: TopicIntake
   readonly onMoved?: () => void
 }

@@ -28,7 +28,9 @@ export class Reading {
     this.#deletions = deletions
   }
 
-  /** Asks for a key that mostly occurs once in a turn. Returns the place at which `at` finds it. */
+  /**
+   * Asks for a key that mostly occurs once in a turn. Returns the place at which `at` finds the key's text.
+   */
   add(key: string): number {
     return this.#keys.push(key) - 1
   }

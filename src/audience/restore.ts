@@ -15,7 +15,7 @@ export type RestoreOptions = {
   /** The records of `memberships` from the checkpoint's position to the end. */
   readonly records: AsyncIterable<readonly LoggedState[]>
   readonly checkpoint: Checkpoint
-  /** The keys of the store's deletion floors. The floors that are read are added. */
+  /** The keys of the store's deletion floors. Floors that are read from the log are added. */
   readonly deletions: KeyFilter
   /** Returns the operation that records the store's position. */
   readonly meta: (position: number) => StoreOperation

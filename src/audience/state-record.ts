@@ -85,7 +85,10 @@ function versionJson({ atMs, isNative, partition, offset }: Version): string {
 
 export type DecodedState = { ok: true; record: StateRecord } | { ok: false; fault: string }
 
-/** Decodes a record. Never throws, whatever the bytes are. A record that isn't Sluice's is a fault. */
+/**
+ * Decodes a record. Never throws, whatever the bytes are. For a record that Sluice didn't write, returns a
+ * fault.
+ */
 export function decodeState(key: Buffer | null, value: Buffer | null): DecodedState {
   const record = key === null || value === null ? undefined : readAsWritten(key, value)
   return record === undefined ? parseState(key, value) : { ok: true, record }

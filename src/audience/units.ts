@@ -32,7 +32,7 @@ export type AudienceUnits = {
    */
   release(unit: number): Promise<void>
   /**
-   * Takes a record of `audience-changes`, with its value as JSON. The record is settled, given back or handed
+   * Takes a record of `audience-changes`, with its value as JSON. The record is settled, given back or passed
    * on later.
    */
   acceptChange(record: HeldRecord, content: RecordContent): void
@@ -44,7 +44,7 @@ export type AudienceUnits = {
   /** Returns true if `judge` has to be asked about deliveries without a property. */
   hasDeletions(unit: number): boolean
   /**
-   * Returns true if something of a user may have been deleted in a space. The answer may wrongly be true, but
+   * Returns true if data of a user in a space may have been deleted. The answer may wrongly be true, but
    * never wrongly false.
    */
   mayBeDeleted(unit: number, userId: string, spaceId: string): boolean
