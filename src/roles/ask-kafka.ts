@@ -13,8 +13,8 @@ import { StartError } from './start-error.ts'
 type Log = Parameters<typeof createKafka>[1]
 
 /**
- * How long a broker may take to let a client in. A live one needs milliseconds. Logins whose tokens come from
- * a third party take longer.
+ * How long a broker may take to let a client in. A live broker needs milliseconds. Logins whose tokens come
+ * from a third party take longer.
  */
 const reachWithinMs = { alone: 2_500, withTokens: 10_000 }
 
@@ -72,7 +72,9 @@ export function clientOf(...given: Parameters<typeof createKafka>): ReturnType<t
   }
 }
 
-/** Resolves when one of the promises does. If all reject, rejects with the fault of the first in the list. */
+/**
+ * Resolves when one of the promises resolves. If all reject, rejects with the fault of the first in the list.
+ */
 async function firstOf(all: readonly Promise<void>[]): Promise<void> {
   try {
     await Promise.any(all)
@@ -98,7 +100,7 @@ function isOfKafka(error: unknown): error is Error {
   return error instanceof Error && error.name.startsWith('KafkaJS')
 }
 
-/** Words a failure to use Kafka. `trouble` names the setting to look at. */
+/** Describes a failure to use Kafka. `trouble` names the setting to look at. */
 function problemOf({ kafka }: Config, reason: string, trouble: string | undefined): string {
   const where = `Kafka at ${kafka.brokers.join(',')} can not be used`
   if (trouble !== undefined) return `${where}: ${trouble}.`

@@ -55,10 +55,10 @@ const readStallMs = 60_000
 
 /**
  * Writes the present values of a space's audiences and traits to `replays` for one destination, unit by unit,
- * within a rate. The worker delivers them after all else. Values that change meanwhile are delivered as
- * usual, and win. A backfill of the whole space takes down the mark that the destination needs a backfill,
- * for all values that it had missed when the backfill began. Deliveries of the backfill itself that fail mark
- * the destination again. Returns a summary in lines.
+ * within a rate. The worker delivers them after everything else. Values that change meanwhile are delivered
+ * as usual, and win. A backfill of the whole space takes down the mark that the destination needs a backfill,
+ * for all values that it had missed when the backfill began. If deliveries of the backfill itself fail, the
+ * destination is marked again. Returns a summary in lines.
  */
 export async function backfill(
   config: Config,

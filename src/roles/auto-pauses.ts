@@ -11,7 +11,7 @@ export type AutoPausesOptions = {
   readonly config: Config
   readonly log: Pick<Logger, 'info'>
   readonly file: Pick<CatalogFile, 'current' | 'refused'>
-  /** Returns true if no delivery is begun at present, since Kafka or the proxy is in trouble. */
+  /** Returns true if no delivery starts at present, because Kafka or the proxy is in trouble. */
   readonly isStalled: () => boolean
   /** Called when Sluice has paused other destinations than before. */
   readonly onChange: () => void

@@ -77,7 +77,7 @@ export function openBackfillMarks({
         .catch(() => undefined)
         .then(() => reader.stop())
       await within(stopWithinMs, over)
-      // Closing the connections to a broker that hangs would hang as well, so it isn't awaited.
+      // Closing the connections to a broker that hangs would hang as well, so the closing isn't awaited.
       void reader.stop()
     },
   }

@@ -148,8 +148,8 @@ export class GrowthCopy {
   }
 
   /**
-   * Returns the commits for the copy of a waiting topic: offset 0 with nothing settled, because only
-   * unsettled records were copied.
+   * Returns the commits for the copy of `replays` or of a retry topic: offset 0 with nothing settled, because
+   * only unsettled records were copied.
    */
   placesOfWaiting(source: readonly SourcePartition[], copy: string): GroupCommit[] {
     return numbers(this.#options.change.to.partitions).map((partition) =>

@@ -26,7 +26,7 @@ export type Replays = Pick<ReplayRunner, 'acquire' | 'release' | 'running' | 'st
 
 const stopWithinMs = 500
 
-/** Opens the replays of the units that this worker owns. Stop it before the producer. */
+/** Opens the replays of the units that this worker owns. Stop them before the producer. */
 export async function openReplays({
   config,
   metrics,

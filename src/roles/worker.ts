@@ -101,7 +101,7 @@ type OpenedBase = MemberBase & {
   readonly tiers: readonly RetryTier[]
 }
 
-/** The parts that deliveries come from, are written to, and are reported to. */
+/** The parts from which deliveries come, to which they are written, and to which they are reported. */
 type Joined = MemberOutlets &
   MemberStates & {
     readonly replays: Replays
