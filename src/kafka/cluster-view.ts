@@ -5,8 +5,8 @@ import { type Leader, TopicView } from './topic-view.ts'
 import type { WireBroker } from './wire.ts'
 
 /**
- * The leaders of partitions, as far as the brokers have reported them. Errors belong to their partition or
- * topic. Asking the brokers never creates a topic.
+ * The leaders of partitions, as far as the brokers have reported them. An error concerns only its own
+ * partition or topic. Asking the brokers never creates a topic.
  */
 export type ClusterView = {
   /** Resolves when the brokers have reported all topics once. Rejects when no broker can be reached. */

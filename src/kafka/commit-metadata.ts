@@ -114,7 +114,7 @@ function settledEpochOf(text: string): number | undefined {
 
 /**
  * Decodes the metadata of a commit. Returns `undefined` if it is damaged or another program wrote it. The
- * records above the watermark are then delivered again, which is allowed. Skipping them wouldn't be.
+ * records above the watermark are then delivered again, which is allowed. Skipping them wouldn't be allowed.
  */
 export function decodeCommitMetadata(position: number, metadata: string | null): CommitMemory | undefined {
   if (!metadata || metadata.length > maxCharacters) return undefined

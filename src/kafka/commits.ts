@@ -11,7 +11,7 @@ export type CommitsOptions = {
   readonly log: Record<'warn' | 'error', (fields: object, message: string) => void>
 }
 
-/** A partition to commit, with its present standing. */
+/** A partition to commit, and the state that the commit records. */
 export type News = { readonly partition: Partition; readonly standing: Standing }
 
 /**

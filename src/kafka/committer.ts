@@ -20,7 +20,7 @@ export type CommitterOptions = {
   readonly onCommitted: () => void
   /** Called when a commit was refused, or got no answer. */
   readonly onFailed: () => void
-  /** Called with the error of a commit that nobody waits for. It is tried again. */
+  /** Called with the error of a commit that nobody waits for. The commit is tried again. */
   readonly onTrouble: (error: unknown) => void
 }
 
@@ -76,7 +76,7 @@ export class Committer {
     this.commit().catch((error: unknown) => this.#options.onTrouble(error))
   }
 
-  /** Commits only the given standings. Returns the partitions whose commits were refused. */
+  /** Commits only the given states. Returns the partitions whose commits were refused. */
   async send(news: readonly News[]): Promise<ReadonlySet<Partition>> {
     const { commits, membership, onFailed } = this.#options
     const { identity } = membership
@@ -99,7 +99,7 @@ export class Committer {
     const lost = await lostPartitions.stillCommittable((partitions) => commits.read(partitions))
     const isAgain = this.#commitAgainAtMs > 0 && Date.now() >= this.#commitAgainAtMs
     if (isAgain) this.#commitAgainAtMs = 0
-    // No `await` may stand between here and the sending, so that the standings that are sent are the present
+    // No `await` may stand between here and the sending, so that the states that are sent are the present
     // ones.
     const news = [...owned.begun, ...lost]
       .map((partition) => ({ partition, standing: partition.standing(isStopping()) }))

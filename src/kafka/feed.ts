@@ -10,7 +10,7 @@ import type { KnownLog } from './stored-commit.ts'
 export class Gate {
   /** True while the buffer is full. */
   isFull = false
-  /** True while nothing was heard from the group for a session. */
+  /** True while nothing was heard from the group for a session timeout. */
   isSilent = false
   /** True once the member starts nothing more. */
   isStopping = false
@@ -118,7 +118,7 @@ export class Feed implements FetchListener, KnownLog {
   }
 
   /**
-   * Changes the offset that is read from. Call it before `open`. The offset is not before the one that the
+   * Changes the offset that is read from. Call it before `open`. It must not be before the offset that the
    * feed was made for.
    */
   startAt(offset: number): void {

@@ -85,7 +85,7 @@ export type FetchHandle = {
 
 /** The callbacks and lookups that a handle needs from its fetcher. */
 export type HandleOwner = {
-  /** Called when something may be read that couldn't be before. */
+  /** Called when a partition may be read that couldn't be read before. */
   wake(handle: PartitionHandle): void
   topicIdOf(topic: string): string | undefined
   closed(handle: PartitionHandle): void

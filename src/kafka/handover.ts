@@ -108,8 +108,8 @@ export class Handover {
   }
 
   /**
-   * Clears partitions that others have finished with. They begin as soon as the states of their units are
-   * ready.
+   * Marks partitions as cleared that their previous owners have finished with. They begin as soon as the
+   * states of their units are ready.
    */
   #clear(ready: readonly Ready[]): Promise<void> {
     for (const { partition, stored } of ready) partition.clear(stored)

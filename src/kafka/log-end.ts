@@ -33,8 +33,8 @@ export class LogEnd {
   }
 
   /**
-   * Returns since when the record is known to be in the log, in epoch milliseconds. Notes the same time for
-   * all other records that are in the log now.
+   * Returns the time since which the record at `offset` is known to be in the log, in epoch milliseconds.
+   * Notes the same time for all other records that are in the log now.
    */
   thereSinceMs(offset: number, nowMs: number): number {
     if (offset > this.#seen.offset) this.#seen = { offset: Math.max(offset, this.#offset - 1), atMs: nowMs }

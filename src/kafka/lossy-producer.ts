@@ -7,7 +7,7 @@ import { type ProducedRecords, ProduceLink } from './produce-link.ts'
 import type { WrittenRecord } from './produce-request.ts'
 import { within } from './within.ts'
 
-/** Writes records that may be lost. It never throws, and nobody waits for it. */
+/** A producer of records that may be lost. It never throws, and nobody waits for it. */
 export type LossyProducer = {
   /** True while the producer holds as many bytes as it may. */
   readonly isFull: boolean
@@ -172,7 +172,7 @@ class BoundedProducer implements LossyProducer {
 
   /**
    * Returns true if a line holds as many bytes as the producer still has room for. Applies while there are
-   * several leaders, so that one that hangs takes half of the room at most.
+   * several leaders, so that a leader that hangs takes half of the room at most.
    */
   #isOverShare(line: Line): boolean {
     return this.#lines.size > 1 && line.bytes >= this.#options.maxBytes - this.#heldBytes

@@ -38,8 +38,8 @@ export class LostPartitions {
   }
 
   /**
-   * Returns the partitions that this member may still commit, since their next owner has not begun. Drops the
-   * others.
+   * Returns the partitions that this member may still commit, since their next owner hasn't started them.
+   * Drops the others.
    */
   async stillCommittable(
     readStored: (partitions: readonly Partition[]) => Promise<StoredCommit[]>,

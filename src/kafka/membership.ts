@@ -45,7 +45,7 @@ export type MembershipOptions = {
   readonly onAssigned: (assigned: Assigned) => void
   /** Called when the group has expelled this member, which joins anew. Others may have its partitions. */
   readonly onExpelled: () => void
-  /** Called when nothing was heard of the group for a whole session, and when something is heard again. */
+  /** Called when nothing was heard of the group for a session timeout, and when something is heard again. */
   readonly onSilent: (isSilent: boolean) => void
   /** Called when this process can't be a member, whatever it tries. */
   readonly onFatal: (error: Error) => void
@@ -76,7 +76,7 @@ type State = 'out' | 'joining' | 'stable' | 'left'
 /**
  * The membership of this process in its group. This class joins, joins again whenever the group rebalances,
  * and sends a heartbeat every few seconds. It holds the member's id and generation. The listener decides what
- * an assignment means for partitions, and leaders that move are no concern of this class.
+ * an assignment means for partitions. This class doesn't deal with leaders that move.
  */
 export class Membership {
   readonly #options: MembershipOptions
@@ -118,19 +118,19 @@ export class Membership {
     return this.#state !== 'stable'
   }
 
-  /** True if the group knows this member, and the member has heard from it within the session. */
+  /** True if the group knows this member, and the member has heard from it within the session timeout. */
   get isMember(): boolean {
     return this.#identity !== undefined && this.#state !== 'left' && !this.isSilent
   }
 
-  /** True if nothing was heard for a whole session. The group may have gone on without the member. */
+  /** True if nothing was heard for a session timeout. The group may have gone on without the member. */
   get isSilent(): boolean {
     return Date.now() - this.#heardAtMs > this.#options.sessionTimeoutMs
   }
 
   /**
-   * Looks at the clock. Returns false once nothing was heard of the group for a session: other members may
-   * have been given its partitions. Calls `onSilent` before it returns.
+   * Looks at the clock. Returns false once nothing was heard of the group for a session timeout: other
+   * members may have been given its partitions. Calls `onSilent` before it returns.
    */
   checkInTouch(): boolean {
     this.#noticeSilence()

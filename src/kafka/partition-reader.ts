@@ -47,7 +47,7 @@ export type ReadOptions = {
 
 type Where = Pick<ReadOptions, 'topic' | 'partition' | 'signal' | 'stallTimeoutMs'>
 
-/** Reads partitions by itself, outside any consumer group. */
+/** A reader of partitions that is in no consumer group. */
 export type PartitionReader = {
   range(where: Where): Promise<LogRange>
   /**

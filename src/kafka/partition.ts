@@ -20,7 +20,7 @@ export type PartitionOptions = {
 
 /**
  * A partition that this member owns: what the member has taken, what it may commit, and why the partition
- * hasn't begun.
+ * isn't read yet.
  */
 export class Partition {
   readonly topic: string
@@ -86,8 +86,8 @@ export class Partition {
   }
 
   /**
-   * Returns true until `begun`, and nothing is fetched meanwhile. The previous owner may not have finished,
-   * or the state of the unit isn't ready.
+   * Returns true until `begun` is called. Nothing is fetched before, because the previous owner may not have
+   * finished, or the state of the unit isn't ready.
    */
   get isWaiting(): boolean {
     return this.#isWaiting
@@ -101,7 +101,7 @@ export class Partition {
     return this.#isCleared
   }
 
-  /** The offset below which a previous owner without a final mark may have begun unsettled records. */
+  /** The offset below which a previous owner without a final mark may have started unsettled records. */
   get begunBelow(): number {
     return this.#begunBelow
   }
@@ -138,7 +138,7 @@ export class Partition {
   }
 
   /**
-   * The reason why the partition hasn't begun or isn't read: the fault of its log, in words. `undefined`
+   * The reason why the partition isn't started or isn't read: the fault of its log, in words. `undefined`
    * while no fault is known.
    */
   get trouble(): string | undefined {
@@ -146,8 +146,8 @@ export class Partition {
   }
 
   /**
-   * Notes that the partition begins again with another log, which has other records from `offset` on. This
-   * was reported already.
+   * Notes that the partition begins again with another log, which has other records from `offset` on. The
+   * other log was reported already.
    */
   readsAnotherLog(offset: number): void {
     this.#knownBelow = offset
@@ -159,7 +159,7 @@ export class Partition {
     this.#trouble = trouble
   }
 
-  /** Notes that the partition isn't begun because it has another log than before. */
+  /** Notes that the partition isn't started, because it has another log than before. */
   standStill(why: string): void {
     this.#isStopped = true
     this.#trouble = why
@@ -355,7 +355,10 @@ export class Partition {
     this.#committed = standing
   }
 
-  /** Returns true if a later owner has begun. A commit of this owner would then set the group back. */
+  /**
+   * Returns true if a later owner has started the partition. A commit of this owner would then set the group
+   * back.
+   */
   isOvertaken(stored: StoredCommit | undefined): boolean {
     return stored !== undefined && (memoryOf(stored)?.epoch ?? 0) > this.#epoch
   }

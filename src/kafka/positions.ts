@@ -118,8 +118,8 @@ export type KnownSettled = {
 
 /**
  * Judges which records after a place are still those that are remembered as settled. Pure. The log may have
- * lost records after the place, and have others at their offsets now. Only for a place from which reading
- * continues.
+ * lost records after the place, and have others at their offsets now. Call it only for a place from which
+ * reading continues.
  */
 export function judgeSettled({ offset, leaderEpoch, settled }: LogPlace, log: LogFacts): KnownSettled {
   if (settled === undefined) return allKnown

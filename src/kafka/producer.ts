@@ -104,8 +104,8 @@ export async function startProducer(options: ProducerOptions): Promise<RecordPro
 }
 
 /**
- * Collects records while the batch before them is under way. It isn't idempotent. Each partition has one
- * produce under way at a time, so its records are written in the order in which they came. A lost
+ * Collects records while the batch before them is under way. The producer isn't idempotent. Each partition
+ * has one produce under way at a time, so its records are written in the order in which they came. A lost
  * acknowledgement writes a record twice, which is allowed.
  */
 class PartitionedProducer implements RecordProducer {

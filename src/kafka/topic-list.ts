@@ -38,7 +38,8 @@ const batchHeaderBytes = 12
 const headersBytes = 64 * kibi
 
 /**
- * Returns the largest record of `events`: the message that Sluice takes, and no less than Kafka's default.
+ * Returns the largest record of `events`: the largest message that Sluice takes, but no less than Kafka's
+ * default.
  */
 function maxSourceBytes(maxMessageBytes: number): number {
   return Math.max(kafkaDefaultBytes, maxMessageBytes + batchHeaderBytes)

@@ -25,7 +25,7 @@ export type TopicTailOptions = {
   readonly log: Record<'info' | 'warn' | 'error', (fields: object, message: string) => void>
 }
 
-/** Reads all partitions of a topic, outside any consumer group, until it is stopped. */
+/** A reader of all partitions of a topic, outside any consumer group. It reads until it is stopped. */
 export type TopicTail = {
   /** Pauses fetching while `isFull`. */
   setFull(isFull: boolean): void
