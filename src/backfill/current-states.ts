@@ -9,7 +9,7 @@ export type LoggedRecord = {
   readonly offset: number
   readonly key: Buffer
   readonly value: Buffer | null
-  /** The time at which the broker appended it, in epoch milliseconds. */
+  /** The time at which the broker appended the record, in epoch milliseconds. */
   readonly timestampMs: number
 }
 

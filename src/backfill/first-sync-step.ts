@@ -6,8 +6,10 @@ import type { Standing } from './standing.ts'
  * - `assume_told`: the connection is older than all records of standings, so take it for `told`.
  * - `note_new`: the connection is new. The destination gets changes from here on.
  * - `part`: the destination gets no changes from here on.
+ * - `leave_out`: first syncs are off. Mark the destination, and send it only changes.
+ * - `wait`: send no state before both the destination and the space are on.
  * - `sync`: send the destination all states of the unit, from the first.
- * - `go_on`: continue after the last state that was sent.
+ * - `go_on`: continue the first sync after the last state that was sent.
  */
 export type FirstSyncStep =
   | 'nothing'

@@ -2,7 +2,10 @@ import type { StatePlace } from '../audience/states-page.ts'
 
 /** The standing of a destination to one unit of a space. */
 export type Standing =
-  /** The connection is new. The destination gets changes, and the values from before are still to be sent. */
+  /**
+   * The connection is new. The destination gets changes, and the values from before the connection are still
+   * to be sent.
+   */
   | { readonly kind: 'new' }
   /**
    * The destination has all values that the unit holds, and gets every change. `upTo`: the first sync made up
