@@ -105,8 +105,8 @@ export function faultOf(growth: Growth | undefined, configured: Layout): string 
 }
 
 /**
- * Describes a growth that is under way and how to end it. Programs that only write syncs use it, whatever
- * layout they have.
+ * Describes a growth that is under way and how to end it. Commands that only write syncs show this text,
+ * whatever layout they are configured for.
  */
 export function underWay({ state, from, to }: Growth): string {
   const again = `run \`sluice topics grow ${to.partitions}\` again until it ends: it continues where it stopped`
