@@ -17,7 +17,8 @@ export type JobRunOptions = {
   /** Resolves once Kafka has the record. `refused`: no topic accepts it. */
   readonly produce: (record: ReplayedRecord) => Promise<'acknowledged' | 'refused'>
   /**
-   * Returns true if the group has heard from this process within its session. Then nobody else has its units.
+   * Returns true if the group has heard from this process within a session timeout. Then no other process has
+   * its units.
    */
   readonly isOwner: () => boolean
   /** Returns the number of records of the topic `replays` that aren't delivered yet. */

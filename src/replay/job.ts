@@ -35,8 +35,8 @@ export type JobRequest = {
  */
 export type JobProgress = {
   /**
-   * The number of the owner. Each owner has a higher one than its predecessors, so notes that a former owner
-   * still writes don't count.
+   * The number of the owner. Each owner has a higher number than its predecessors, so notes that a former
+   * owner still writes don't count.
    */
   readonly term: number
   /** Number of notes that this owner wrote before this one. */
