@@ -20,8 +20,9 @@ export type AudienceIntakeOptions = {
 }
 
 /**
- * Reads records of `audience-changes`, `memberships` and `deletions`. Hands each record to the unit that it
- * came to, or refuses it, or moves it to the unit of its user. Holds no state of its own.
+ * Reads records of `audience-changes`, `memberships` and `deletions`. Passes each record to the unit in whose
+ * partition it arrived, or refuses the record, or moves it to the unit of its user. Holds no state of its
+ * own.
  */
 export class AudienceIntake {
   readonly #options: AudienceIntakeOptions

@@ -85,7 +85,7 @@ export type RestoreProgress = {
 export type AudienceObserver = {
   changed(outcome: ChangeOutcome, spaceId: string): void
   synced(report: SyncReport): void
-  /** Called when all parts of the sync that have arrived go to the dead letters. */
+  /** Called when a sync is refused: all its parts that have arrived go to the dead letters. */
   syncRefused(
     sync: Pick<SyncReport, 'unit' | 'spaceId' | 'audienceId' | 'syncId'>,
     reason: AudienceDeadReason,
@@ -115,7 +115,7 @@ export type AudiencePorts = {
     readonly value: Buffer
     readonly headers: Readonly<Record<string, string>>
   }): Promise<'acknowledged' | 'refused'>
-  /** Reads the unit's `memberships` from an offset to the end as of the call. */
+  /** Reads the unit's `memberships` from an offset to the end that the log has at the time of the call. */
   readStates(unit: number, from: number): AsyncIterable<readonly LoggedState[]>
   /** Returns the first offset of the unit's `memberships` that still exists, and the one after the last. */
   rangeOfStates(unit: number): Promise<{ readonly start: number; readonly end: number }>
@@ -132,8 +132,9 @@ export type AudiencePorts = {
   /** Stops or starts fetching of one partition. Records that are already fetched still arrive. */
   setUnitFull(topic: string, unit: number, isFull: boolean): void
   /**
-   * Returns the latest time for which it is known that all records that the unit's `audience-changes` had
-   * then were handed over here. In epoch milliseconds by this machine's clock; 0 while unknown.
+   * Returns a time, in epoch milliseconds by this machine's clock: all records that the unit's
+   * `audience-changes` had at that time have been handed over here. It is the latest such time that is known;
+   * 0 while none is known.
    */
   endSeenMs(unit: number): number
   /** Ends the program, because the state can't be kept any more. */

@@ -6,7 +6,7 @@
 export class Checkpoint {
   /** The offset below which all records are known. */
   #position: number
-  /** Offsets above the position that are known by the acknowledgement of a write. */
+  /** Offsets above the position at which this unit's own writes were acknowledged. */
   readonly #above = new Set<number>()
   /**
    * Offsets that the checkpoint may not pass until a pending rewrite is done, with the number of rewrites
@@ -50,7 +50,7 @@ export class Checkpoint {
     this.#advance()
   }
 
-  /** Keeps the position at or below the offset until the rewrite that the record asks for is done. */
+  /** Keeps the position at or below the offset until the rewrite that the record makes necessary is done. */
   block(offset: number): void {
     this.#blocked.set(offset, (this.#blocked.get(offset) ?? 0) + 1)
   }

@@ -42,7 +42,7 @@ export type LedgerOptions = {
 /**
  * Holds what a unit knows beyond its store: acknowledged entries that aren't stored yet, and writes in
  * flight. A value counts only after Kafka has acknowledged it or the unit has read it back. The store is
- * written afterwards. Each write makes it complete up to one offset of the log.
+ * written afterwards. Each write to the store makes it complete up to one offset of the log.
  */
 export class Ledger {
   readonly #options: LedgerOptions
@@ -167,7 +167,7 @@ export class Ledger {
 
   /**
    * Notes that receivers may have got another value up to a version, as the record at `offset` shows. The
-   * checkpoint stays at that record until this is put right, so that a restart reads it again.
+   * checkpoint stays at that record until the value was sent again, so that a restart reads the record again.
    */
   mustReport(flight: Flight, upTo: Version, offset: number): void {
     flight.unreported = flight.unreported === undefined ? upTo : laterOf(flight.unreported, upTo)
@@ -199,8 +199,9 @@ export class Ledger {
   }
 
   /**
-   * Writes the entry of a key again. Needed in two cases: an older record comes after it in the log, so that
-   * compaction would keep the older one, or receivers may have got another value since. The key must be free.
+   * Writes the entry of a key again. Needed in two cases: an older record follows the entry's record in the
+   * log, so that compaction would keep the older one; or receivers may have got another value since. The key
+   * must be free.
    */
   writeAgain(
     { key, stateKey, held }: { key: string; stateKey: StateKey; held: Entry },

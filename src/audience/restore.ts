@@ -119,8 +119,8 @@ class Restoring {
   }
 
   /**
-   * Reads the entries to compare the records with. A key that is new in this batch, and occurs in it once, is
-   * not among them.
+   * Reads the entries to compare the records with. Leaves out keys that are new in this batch and occur in it
+   * once.
    */
   async #read(taken: readonly Taken[]): Promise<Map<string, Entry | undefined>> {
     const { store, deletions } = this.#options
@@ -210,7 +210,7 @@ export function entryOf(record: StateRecord, offset: number, deletedUpToMs: numb
   const { stateKey, state } = record
   if (state === null) {
     // The tombstone doesn't name the floor that caused it, and the floor of a later request may have replaced
-    // that one. So the present floor counts; without a floor, the time is unknown.
+    // that floor. So the present floor counts; without a floor, the time is unknown.
     const upToMs = stateKey.kind === 'property' && deletedUpToMs > -Infinity ? deletedUpToMs : Infinity
     return { kind: 'gone', upToMs, offset }
   }

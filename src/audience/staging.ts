@@ -8,7 +8,7 @@ import { parted, stagedPartKey, stagedRunKey } from './store-keys.ts'
  */
 export class Staging {
   readonly #store: StateStore
-  /** The number that distinguishes this sync from the others that are staged. */
+  /** The number that distinguishes this sync from the other staged syncs. */
   readonly #number: number
   #gathered: string[] = []
   /** The number of chunks of each run. */

@@ -38,7 +38,10 @@ export type DeletionFloor = {
   readonly offset: number
 }
 
-/** The floor of an applied sync. Every member that the audience had by then has at least this version. */
+/**
+ * The floor of an applied sync. Every user who was a member when the sync was applied has at least this
+ * version.
+ */
 export type SyncFloor = { readonly version: Version; readonly syncId: string }
 
 export type StateRecord =

@@ -303,7 +303,8 @@ export class Syncs {
   }
 
   /**
-   * Sends all parts that have arrived to the dead letters, and notes it, so that later parts are refused too.
+   * Sends all parts that have arrived to the dead letters, and notes the refusal, so that later parts are
+   * refused too.
    */
   async #refuse(sync: OpenSync, reason: AudienceDeadReason, detail: string): Promise<void> {
     const { store, ports, unit, onTrouble } = this.#options

@@ -145,8 +145,8 @@ export class UnitDeletions {
 }
 
 /**
- * Returns true if a floor was written for this very record: by this unit, or by the unit that the record came
- * to first. Otherwise the same request has arrived again.
+ * Returns true if a floor was written for this very record, by this unit or by the unit at which the record
+ * arrived first. Returns false if the same request has arrived again in another record.
  */
 function isOf(floor: DeletionFloor, record: HeldRecord, { origin }: PlacedDeletion): boolean {
   return [record, origin].some(

@@ -69,8 +69,8 @@ export class UnitStores {
   }
 
   /**
-   * Removes the spare stores of earlier processes that were killed. Only the first call does anything. A
-   * store that can't be removed is tried again at the next start of the process.
+   * Removes the spare stores of earlier processes that were killed. Only the first call does anything. If a
+   * store can't be removed, the next process tries again.
    */
   clear(): Promise<void> {
     return (this.#cleared ??= this.#removeSpares())

@@ -183,8 +183,8 @@ export class AudienceUnit {
   }
 
   /**
-   * Reads a page of states; `undefined` once the unit is being left. A walk that begins at the first state
-   * misses nothing that was acknowledged before the call.
+   * Reads a page of states; `undefined` once the unit is being left. A walk through the pages misses nothing
+   * that was acknowledged before the call that reads the first page.
    */
   async statesOf(query: StatesQuery): Promise<StatesPage | undefined> {
     if (this.#isEnding) return undefined

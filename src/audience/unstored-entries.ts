@@ -105,8 +105,8 @@ export class UnstoredEntries {
   }
 
   /**
-   * Stores the position if it is far ahead of the stored one. Otherwise the restore of a store without writes
-   * would begin ever further back.
+   * Stores the position if it is far ahead of the stored one. Otherwise, while no entry is written, a restore
+   * would have to read ever more of the log.
    */
   storeWhereFarBehind(): void {
     if (this.#options.checkpoint.position - this.#storedPosition >= positionsUnstored) this.#storeSoon()
