@@ -35,7 +35,7 @@ export async function openKafka(
       ? reachWithinMs.withTokens
       : reachWithinMs.alone
   const problem = (reason: string) => problemOf(config, reason, troubles.last)
-  // Tries all brokers at once, so that one that is down doesn't use up the time of the others.
+  // Tries all brokers at once, so that a broker that is down doesn't use up the time of the others.
   const reached = firstOf(
     settings.brokers.map((broker) =>
       reach(clientOf({ ...settings, brokers: [broker] }, log, 'impatient', troubles)),

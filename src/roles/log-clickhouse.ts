@@ -86,7 +86,7 @@ async function connect(config: Config, log?: Pick<Logger, 'warn'>): Promise<Clic
   }
 }
 
-/** Turns an error of ClickHouse into one that says what to do, if that is known. */
+/** Turns an error of ClickHouse into an error that says what to do, if there is known advice. */
 function startErrorOf(cause: unknown): unknown {
   if (cause instanceof QueryFailedError)
     return new StartError(

@@ -93,7 +93,7 @@ export async function startWorker(options: WorkerOptions): Promise<void> {
   options.log.info({ port: telemetry.port, tiers: member.tiers }, 'worker started')
 }
 
-/** The base of a member. It is opened before all parts that the member's shutdown treats specially. */
+/** The values and parts that a member opens first, and stops last. */
 type OpenedBase = MemberBase & {
   readonly tracing: Tracing | undefined
   readonly laidOut: LaidOut
