@@ -7,7 +7,7 @@ export type Claim = {
   /** The time when the member was given these units, in epoch milliseconds. 0: it owns nothing yet. */
   sinceMs: number
   /**
-   * Units for which the member may have requests in flight: those that it has started, and lost ones that it
+   * Units for which the member may have requests in flight: units that it has started, and lost units that it
    * hasn't finished.
    */
   busy: readonly number[]

@@ -135,9 +135,9 @@ export type ConsumerOptions = {
 
 export type GroupConsumer = {
   /**
-   * True while the group knows this member, and the member has started all partitions that it was given. A
-   * partition that can't be read doesn't count against this, unless it stands still because its log is
-   * another one.
+   * True while the group knows this member, and the member has started all partitions that it was given.
+   * Partitions that can't be read don't count against this, except for those that are stopped because their
+   * log is another one.
    */
   readonly isJoined: boolean
   /**

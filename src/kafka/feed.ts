@@ -50,7 +50,8 @@ export type FeedStart = {
  */
 const headPeriodMs = 500
 /**
- * A record that is taken this long after its append, or after it was due, shows that the worker is behind.
+ * The delay that shows that the worker is behind: from a record's append, or from the time when it was due,
+ * until the record is taken.
  */
 const lateAfterMs = 10_000
 
@@ -97,8 +98,8 @@ export function longestWaitMs(feeds: Iterable<Feed>): number {
 const liveFetchBytes = 128 * 1024
 
 /**
- * Fetches from one partition, from its start at this member until it is lost. Decides the partition's pauses
- * and seeks, and its waits for a head.
+ * Fetches from one partition, from the time when this member starts the partition until the member loses it.
+ * Decides the partition's pauses and seeks, and its waits for a head.
  */
 export class Feed implements FetchListener, KnownLog {
   readonly #options: FeedOptions

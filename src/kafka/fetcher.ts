@@ -59,7 +59,7 @@ export function logLostRecords(
   log.error({ topic, partition, from, to, lost: to - from }, message)
 }
 
-/** Logs that the log of a partition is another one than before, in which the old position means nothing. */
+/** Logs that a partition has another log than before, so that the old position means nothing in it. */
 export function logOtherLog(log: Pick<FetcherLog, 'error'>, fields: object): void {
   log.error(
     fields,

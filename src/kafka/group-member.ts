@@ -20,9 +20,7 @@ import type { Truncation } from './positions.ts'
 import type { StoredCommit } from './stored-commit.ts'
 import { UnitTenures } from './unit-tenures.ts'
 
-/**
- * The member of a group behind `GroupConsumer`, with the partitions that it owns and those that it leaves.
- */
+/** The member of a group behind `GroupConsumer`, with its partitions and those that it has lost. */
 export class GroupMember implements GroupConsumer {
   readonly #options: ConsumerOptions
   readonly #view: ClusterView

@@ -28,8 +28,8 @@ export type HandoverOptions = {
    */
   readonly joins: () => number
   /**
-   * False while a join is under way. A member that gets a partition in this join assumes that this member has
-   * nothing in flight beyond its claim.
+   * False while a join is under way. The other members assume that this member has nothing in flight beyond
+   * the claim that it sent with the join.
    */
   readonly mayBegin: () => boolean
   /** True when no further partition may begin, since the member stops. */
@@ -58,8 +58,8 @@ const lookLessOften = 1.5
 const longestPauseMs = 1_000
 
 /**
- * Begins the partitions that a join has given to this member, each once its previous owner has finished with
- * it.
+ * Begins the partitions that a join has given to this member. Each begins once its previous owner has
+ * finished with it.
  */
 export class Handover {
   readonly #options: HandoverOptions

@@ -23,9 +23,9 @@ export class LogEnd {
   }
 
   /**
-   * Returns the latest time for which it is known that every record that the log had then was taken. In epoch
-   * milliseconds, 0 while unknown. `top`: all records before this offset were taken; `undefined` if there is
-   * no such offset.
+   * Returns a time, in epoch milliseconds: every record that the log had at that time was taken. It is the
+   * latest such time that is known; 0 while none is known. `top`: all records before this offset were taken;
+   * `undefined` if there is no such offset.
    */
   takenMs(top: number | undefined): number {
     if (top !== undefined && top >= this.#asked.offset) this.#takenMs = this.#asked.atMs

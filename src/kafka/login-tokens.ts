@@ -18,7 +18,7 @@ const renewedBeforeShare = 0.2
  */
 const renewedBeforeMs = 15_000
 /**
- * The time before its end in which a token isn't used any more, because it may have ended when it arrives.
+ * A token isn't used any more when less than this time is left, because it may have ended when it arrives.
  */
 const sparedMs = 2_000
 

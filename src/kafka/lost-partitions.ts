@@ -1,7 +1,7 @@
 import type { Partition } from './partition.ts'
 import type { StoredCommit } from './stored-commit.ts'
 
-/** The time before the end of the handover time at which a lost partition is committed for the last time. */
+/** The time before the end of the handover time at which this member stops committing a lost partition. */
 const marginMs = 500
 
 /** The lost partitions whose deliveries in flight, or whose final commit, are not complete yet. */

@@ -127,7 +127,7 @@ export class Partition {
     return this.#isElsewhere
   }
 
-  /** True if it was reported that the partition has another log than the one that was read before. */
+  /** True if it was reported already that the partition has another log than before. */
   get isTruncationReported(): boolean {
     return this.#isTruncationReported
   }
@@ -369,9 +369,9 @@ export class Partition {
   }
 
   /**
-   * The latest time for which it is known that every record that the log had then was taken. In epoch
-   * milliseconds, 0 while unknown. The time doesn't move while `isFull`, since the part of the worker that is
-   * full may still have records to take.
+   * A time, in epoch milliseconds: every record that the log had at that time was taken. It is the latest
+   * known one; 0 while none is known. The time doesn't move while `isFull`, since the part of the worker that
+   * is full may still have records to take.
    */
   get endSeenMs(): number {
     const isTaking = !this.#isWaiting && !this.isFull

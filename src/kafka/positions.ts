@@ -26,8 +26,8 @@ export type LogPlace = {
   /** The topic's id in 22 characters; `undefined` if it isn't known. */
   readonly topicId?: string | undefined
   /**
-   * The offset of the last record from `offset` on that is remembered as settled, and its leader epoch, which
-   * is -1 if it isn't known.
+   * The offset of the last record that is remembered as settled, at `offset` or above, and the record's
+   * leader epoch (-1 if it isn't known).
    */
   readonly settled?: { readonly last: number; readonly leaderEpoch: number } | undefined
 }

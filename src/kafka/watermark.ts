@@ -2,7 +2,8 @@
  * The settled records of one partition, and so the offset that may be committed.
  *
  * Records settle out of order. The watermark is the first offset that isn't settled. The commit's metadata
- * (`commit-metadata.ts`) lists what is settled above it, so that the next owner doesn't repeat it.
+ * (`commit-metadata.ts`) lists the settled offsets above the watermark, so that the next owner doesn't repeat
+ * their records.
  *
  * Offsets are numbers: a partition would need 285,000 years at 1,000 records/s to pass 2^53.
  */
