@@ -65,9 +65,9 @@ export class FirstSyncs {
   }
 
   /**
-   * Takes a unit whose state is ready. Resolves once Kafka has the standings of destinations that, by the
-   * present catalog, don't get the unit's changes. If Kafka is slow, resolves after a second, and the
-   * standings are written soon after.
+   * Takes a unit whose state is ready. Resolves once Kafka has the standings of all destinations which don't
+   * get the unit's changes according to the present catalog. If Kafka is slow, resolves after a second, and
+   * the standings are written soon after.
    */
   async acquire(unit: number): Promise<void> {
     this.#standings.acquire(unit)
