@@ -27,7 +27,10 @@ export type JobRunOptions = {
   readonly signal: AbortSignal
 }
 
-/** The end of a run. `over`: the replay is complete. `left`: it was stopped, or belongs to another owner. */
+/**
+ * The end of a run. `over`: the replay is complete. `left`: the replay was stopped, or belongs to another
+ * owner.
+ */
 export type RunEnd = { readonly kind: 'over' | 'left'; readonly done: Tally }
 
 const batchesPerSecond = 4

@@ -29,7 +29,7 @@ export class Jobs {
   readonly #jobs = new Map<string, Job>()
   /**
    * Wishes and progress of jobs whose order isn't read yet. Compaction keeps an order where it was last
-   * written, so it can come after them.
+   * written, so an order can come after its wishes and progress.
    */
   readonly #loose = new Map<string, Partial<Known>>()
   readonly #audit: AuditEntry[] | undefined
