@@ -20,8 +20,9 @@ export type AudienceIntakeOptions = {
 }
 
 /**
- * Reads records of `audience-changes`, `memberships` and `deletions`. Hands each record to the unit that it
- * came to, or refuses it, or moves it to the unit of its user. Holds no state of its own.
+ * Reads records of `audience-changes`, `memberships` and `deletions`. Passes each record to the unit in whose
+ * partition it arrived, or refuses the record, or moves it to the unit of its user. Holds no state of its
+ * own.
  */
 export class AudienceIntake {
   readonly #options: AudienceIntakeOptions
@@ -93,8 +94,8 @@ export class AudienceIntake {
   }
 
   /**
-   * Returns the space of a change. `undefined` if there is no such space: then the record is already settled
-   * or refused.
+   * Returns the space of a change. `undefined` if the record is unreadable, or its space is unknown or
+   * disabled: then the record is already settled or refused.
    */
   #spaceOf(record: HeldRecord, content: RecordContent): string | undefined {
     const { ports } = this.#options

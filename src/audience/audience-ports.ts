@@ -11,9 +11,9 @@ export type Identify = {
   readonly messageId: string
   readonly body: Buffer
   /**
-   * True if a newer value is already known. Only set on a record that a previous owner may have started: a
-   * request of that owner may still take effect late. So this Identify waits as an uncertain one, and is
-   * judged when it is due.
+   * True if a newer value is already known, and a previous owner may have started the record. A request of
+   * that owner may still take effect late. So this Identify waits as an uncertain one, and is judged when it
+   * is due.
    */
   readonly isSuperseded: boolean
 }
@@ -37,7 +37,10 @@ export type LoggedState = {
 
 export type SpaceStanding = 'enabled' | 'disabled' | 'unknown' | 'no_space'
 
-/** The outcome of a change. `changed` and `confirmed` (a newer version of the same value) wrote a record. */
+/**
+ * The outcome of a change. A record was written for `changed`, and for `confirmed` (a newer version of the
+ * same value).
+ */
 export type ChangeOutcome =
   | 'changed'
   | 'confirmed'
@@ -82,7 +85,7 @@ export type RestoreProgress = {
 export type AudienceObserver = {
   changed(outcome: ChangeOutcome, spaceId: string): void
   synced(report: SyncReport): void
-  /** Called when all parts of the sync that have arrived go to the dead letters. */
+  /** Called when a sync is refused: all its parts that have arrived go to the dead letters. */
   syncRefused(
     sync: Pick<SyncReport, 'unit' | 'spaceId' | 'audienceId' | 'syncId'>,
     reason: AudienceDeadReason,
@@ -112,7 +115,7 @@ export type AudiencePorts = {
     readonly value: Buffer
     readonly headers: Readonly<Record<string, string>>
   }): Promise<'acknowledged' | 'refused'>
-  /** Reads the unit's `memberships` from an offset to the end as of the call. */
+  /** Reads the unit's `memberships` from an offset to the end that the log has at the time of the call. */
   readStates(unit: number, from: number): AsyncIterable<readonly LoggedState[]>
   /** Returns the first offset of the unit's `memberships` that still exists, and the one after the last. */
   rangeOfStates(unit: number): Promise<{ readonly start: number; readonly end: number }>
@@ -129,9 +132,9 @@ export type AudiencePorts = {
   /** Stops or starts fetching of one partition. Records that are already fetched still arrive. */
   setUnitFull(topic: string, unit: number, isFull: boolean): void
   /**
-   * Returns the last time at which all records of the unit's `audience-changes` had been handed over here. In
-   * epoch milliseconds by this machine's clock; 0 while unknown. It is the start of a fetch that found no
-   * record.
+   * Returns a time, in epoch milliseconds by this machine's clock: all records that the unit's
+   * `audience-changes` had at that time have been handed over here. It is the latest such time that is known;
+   * 0 while none is known.
    */
   endSeenMs(unit: number): number
   /** Ends the program, because the state can't be kept any more. */

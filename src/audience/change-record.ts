@@ -20,7 +20,7 @@ export type ChangePlace = {
   readonly spaceId: string
   readonly partition: number
   readonly offset: number
-  /** The time at which the broker appended it, in epoch milliseconds. */
+  /** The time at which the broker appended the record, in epoch milliseconds. */
   readonly timestampMs: number
   /** The partition and offset of the original record, if the change was moved here from another partition. */
   readonly origin: { readonly partition: number; readonly offset: number } | undefined
@@ -61,8 +61,8 @@ export type ChangeRules = {
   readonly limits: MessageLimits
   readonly partitions: number
   /**
-   * The number of partitions before the last growth. A record that was in its user's partition then keeps the
-   * version that it had then.
+   * The number of partitions before the last growth. A record that was in its user's partition before the
+   * growth keeps its version.
    */
   readonly formerPartitions?: number | undefined
 }
@@ -94,8 +94,7 @@ export function readChange(value: Uint8Array | null, place: ChangePlace, rules: 
     case 'trait': {
       if (!isTrait(given)) return badChange(traitCheck.Errors(given))
       const json = JSON.stringify(given.value)
-      // JSON.stringify writes an infinite number as null. So without a null in the text there is nothing to
-      // look for.
+      // JSON.stringify writes an infinite number as null. So a text without null has no infinite number.
       if (json.includes('null') && holdsInfinite(given.value)) {
         return refusal('number_out_of_range', 'Send numbers up to 1.7e308, and larger ones as strings.')
       }
@@ -171,7 +170,7 @@ function readPart(given: SyncPart, { spaceId, timestampMs }: ChangePlace): ReadC
   return { ok: true, kind: 'part', part: read }
 }
 
-/** The most parts of one sync in a partition. Each part is held until the sync is applied. */
+/** The most parts of one sync in a partition. Each part is kept until the sync is applied. */
 const maxParts = 100_000
 
 function badName(kind: 'audience' | 'trait'): AudienceRefusal {

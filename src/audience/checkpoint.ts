@@ -1,12 +1,12 @@
 /**
  * Tracks the offset of `memberships` up to which the store is complete. The unit reads the log in order, but
- * learns of its own writes by their acknowledgement, before it reads them. While the offsets of those writes
- * are consecutive, no other member has written in between.
+ * learns of its own writes by their acknowledgement, before it reads them. While the offsets of the unit's
+ * own writes are consecutive, no other member has written in between.
  */
 export class Checkpoint {
   /** The offset below which all records are known. */
   #position: number
-  /** Offsets above the position that are known by the acknowledgement of a write. */
+  /** Offsets above the position at which this unit's own writes were acknowledged. */
   readonly #above = new Set<number>()
   /**
    * Offsets that the checkpoint may not pass until a pending rewrite is done, with the number of rewrites
@@ -36,7 +36,8 @@ export class Checkpoint {
   /** Notes that this unit's own write at the offset was acknowledged. */
   wrote(offset: number): void {
     if (offset < this.#position) return
-    // A gap stays until the record that fills it is read. Offsets that don't fit in here are read later too.
+    // A gap stays until the record at its offset is read. An offset that doesn't fit into the set is passed
+    // when its record is read.
     if (this.#above.size < maxAbove) this.#above.add(offset)
     this.#advance()
   }
@@ -49,7 +50,7 @@ export class Checkpoint {
     this.#advance()
   }
 
-  /** Keeps the position at or below the offset until the rewrite that the record asks for is done. */
+  /** Keeps the position at or below the offset until the rewrite that the record makes necessary is done. */
   block(offset: number): void {
     this.#blocked.set(offset, (this.#blocked.get(offset) ?? 0) + 1)
   }

@@ -18,8 +18,8 @@ export type Known = {
 
 /**
  * Returns true if a property that belongs to another audience is free: the user is no member of that
- * audience, and its last sync is at least as new as that state. Without this rule, a new audience could never
- * take over the name of one that has ended.
+ * audience, and its last sync is at least as new as the user's state. Without this rule, a new audience could
+ * never take over the name of an audience that has ended.
  */
 function isGivenUp({ kind, value, version }: PropertyState, ownerSyncedAt: Version | undefined): boolean {
   if (kind !== 'audience' || value !== 'false' || ownerSyncedAt === undefined) return false

@@ -11,8 +11,8 @@ import { compareVersions, formatVersion, laterOf, type Version } from './version
 
 /**
  * The value of one key, with the offset of its record in `memberships` (-1 until Kafka acknowledges it).
- * `gone` is a tombstone for every value that isn't newer than `upToMs`. `Infinity` means that this time is no
- * longer known: then the tombstone covers every earlier record.
+ * `gone` is a tombstone for every value that isn't newer than `upToMs`. An `upToMs` of `Infinity` means that
+ * the time is no longer known: then the tombstone covers every earlier record.
  */
 export type Entry =
   | { readonly kind: 'property'; readonly state: PropertyState; readonly offset: number }
@@ -93,7 +93,7 @@ export function place(incoming: Entry, held: Entry | undefined): Placing {
 
 /**
  * Returns the higher entry, with the later `since` of the two if both say the same. Another owner may have
- * sent the same value again meanwhile: then that is when it was last sent.
+ * sent the same value again: then the later `since` says when the value was last sent.
  */
 function withSinceOf(higher: Entry, lower: Entry): Entry {
   if (higher.kind !== 'property' || lower.kind !== 'property') return higher
@@ -121,7 +121,7 @@ export function isUnreported(entry: Entry | undefined, upTo: Version | undefined
   return upTo !== undefined && entry?.kind === 'property' && compareVersions(entry.state.since, upTo) < 0
 }
 
-/** Returns true if a deletion up to that time, in epoch milliseconds, covers the entry. */
+/** Returns true if a deletion up to `deletedUpToMs`, in epoch milliseconds, covers the entry. */
 export function isDead(entry: Entry, deletedUpToMs: number): entry is PropertyEntry {
   return entry.kind === 'property' && entry.state.version.atMs <= deletedUpToMs
 }
@@ -136,8 +136,8 @@ export function isReportedBefore(entry: Entry, deletedUpToMs: number): boolean {
 }
 
 /**
- * Returns the entry with a `since` that makes it a new message. The record that is written for it must be
- * emitting.
+ * Returns the entry with a `since` that makes it a new message. Write its record with `isEmitting`, so that
+ * the message is sent.
  */
 export function reportedAnew(entry: PropertyEntry): PropertyEntry {
   return { ...entry, state: { ...entry.state, since: entry.state.version } }
@@ -156,7 +156,10 @@ function join(incoming: Entry, held: Entry): Entry {
   return offset === held.offset ? held : { ...held, offset }
 }
 
-/** Returns the value of the record for an entry. The record of a state is silent unless it `isEmitting`. */
+/**
+ * Returns the value of the record for an entry. `isEmitting` says whether receivers get a message when the
+ * record of a state is read; if not, the record says `"quiet":true`.
+ */
 export function recordValueOf(entry: Entry, isEmitting: boolean): Buffer | null {
   switch (entry.kind) {
     case 'property':
@@ -288,7 +291,7 @@ type ChangeClaim = Pick<PropertyState, 'kind' | 'id' | 'version'>
 
 /**
  * Compares the version of an encoded entry with that of a change, like `compareVersions`. `undefined` if the
- * entry isn't of the same audience or trait. For most changes the result is enough to finish them.
+ * entry isn't of the same audience or trait. Most changes need no more than this result.
  */
 export function compareStored(text: string, { kind, id, version }: ChangeClaim): number | undefined {
   const isAudience = kind === 'audience'

@@ -5,11 +5,11 @@ import type { Version } from './version.ts'
 /** The end of a write. `given_back`: the unit has been left, and the result is unknown. */
 export type WriteEnd = 'acknowledged' | 'refused' | 'given_back'
 
-/** A waiter for a key to be free. */
+/** A change or a record that waits until no write of its key is in flight. */
 export type KeyWaiter = {
   /**
-   * Called once the key is free, with its present entry. It may write the key again; then the waiters after
-   * this one go on waiting.
+   * Called once the key is free, with its present entry. This call may write the key again; then the waiters
+   * after this one go on waiting.
    */
   resume(held: Entry | undefined): void
   giveBack(): void
@@ -37,14 +37,14 @@ export class Flight {
    */
   olderAt = -1
   /**
-   * Receivers may have got another value with a version up to this one. If the value that wins isn't newer,
-   * it must be sent to receivers again.
+   * The version up to which receivers may have got another value. If the winning value isn't newer, it must
+   * be sent to receivers again.
    */
   unreported: Version | undefined
-  /** True if the write brings no new value, and only puts the log in order. */
+  /** True if the write brings no new value, and only makes the best entry the last record of its key. */
   isRepair = false
   waiting: KeyWaiter[] | undefined
-  /** Offsets that the checkpoint may not pass until the key is in order. */
+  /** Offsets that the checkpoint may not pass until the key needs no repair any more. */
   blocked: number[] | undefined
 
   constructor(write: Write) {

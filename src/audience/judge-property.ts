@@ -8,9 +8,9 @@ import { compareVersions, formatVersion, parseVersion } from './version.ts'
 
 /** The state of the property and of its user at the time of the judgement. */
 export type KnownOfProperty = {
-  /** The entry of the property that Kafka has. */
+  /** The entry of the property that Kafka has acknowledged. */
   readonly held: Entry | undefined
-  /** The entry of the user's deletion floor that Kafka has. */
+  /** The entry of the user's deletion floor that Kafka has acknowledged. */
   readonly floor: Entry | undefined
   /** True if a server may still act on an earlier attempt. */
   readonly isUncertain: boolean
@@ -39,8 +39,8 @@ export function judgeProperty(
   if (alive === undefined) return { kind: 'send' }
   const order = compareVersions(reported, alive.state.since)
   if (order === 0 || compareVersions(reported, alive.state.version) > 0) return { kind: 'send' }
-  // Another owner sent this value between two versions with the present value. Perhaps nobody has sent the
-  // later of these two yet.
+  // Another owner sent this value between two versions of the present value. Perhaps nobody has sent the
+  // later of the two versions yet.
   if (order > 0) return sendCurrent(stateKey, reportedAnew(alive))
   return isUncertain ? sendCurrent(stateKey, alive) : { kind: 'superseded' }
 }

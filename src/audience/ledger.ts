@@ -41,8 +41,8 @@ export type LedgerOptions = {
 
 /**
  * Holds what a unit knows beyond its store: acknowledged entries that aren't stored yet, and writes in
- * flight. A value counts only after Kafka has acknowledged it or the unit has read it back. The store
- * follows, and each write to it is complete up to one offset of the log.
+ * flight. A value counts only after Kafka has acknowledged it or the unit has read it back. The store is
+ * written afterwards. Each write to the store makes it complete up to one offset of the log.
  */
 export class Ledger {
   readonly #options: LedgerOptions
@@ -82,7 +82,7 @@ export class Ledger {
 
   /**
    * Returns the acknowledged entry of a key; `undefined` if there is none, or it is a tombstone. `stored` is
-   * the store's text when it was last read.
+   * the text of the key when the store was last read.
    */
   held(key: string, stored: string | undefined): Entry | undefined {
     const known = this.#unstored.get(key)
@@ -91,8 +91,8 @@ export class Ledger {
   }
 
   /**
-   * Returns what Kafka has of a key, even while a write of the key is in flight. `stored` is the store's text
-   * when it was last read.
+   * Returns the entry of a key that Kafka has acknowledged, even while a newer write of the key is in flight.
+   * `stored` is the text of the key when the store was last read.
    */
   acknowledged(key: string, stored: string | undefined): Entry | undefined {
     const flight = this.flightOf(key)
@@ -136,7 +136,10 @@ export class Ledger {
     this.#takeOff(new Flight(write))
   }
 
-  /** Takes in a record of the log that the group has read, in order. `held` is what the key has so far. */
+  /**
+   * Takes in a record of the log that the group has read. Call it in the order of the log. `held` is the
+   * entry of the key so far.
+   */
   adopt(key: string, incoming: Entry, held: Entry | undefined): Placing {
     const placing = place(incoming, held)
     this.#overwritten.keep(key, incoming.offset, held === undefined || held.offset === incoming.offset)
@@ -164,7 +167,7 @@ export class Ledger {
 
   /**
    * Notes that receivers may have got another value up to a version, as the record at `offset` shows. The
-   * checkpoint stays at that record until this is put right, so that a restart reads it again.
+   * checkpoint stays at that record until the value was sent again, so that a restart reads the record again.
    */
   mustReport(flight: Flight, upTo: Version, offset: number): void {
     flight.unreported = flight.unreported === undefined ? upTo : laterOf(flight.unreported, upTo)
@@ -172,8 +175,8 @@ export class Ledger {
   }
 
   /**
-   * Lets the store pass an offset that `restore` blocked: the key is in order, or a write in flight blocks
-   * the offset itself.
+   * Lets the checkpoint pass an offset that `restore` blocked. Call it when the key needs no repair any more,
+   * or when a write in flight blocks the offset itself.
    */
   unblock(offset: number): void {
     this.#options.checkpoint.unblock(offset)
@@ -196,8 +199,9 @@ export class Ledger {
   }
 
   /**
-   * Writes the entry of a key again. Needed in two cases: an older record comes after it in the log, so that
-   * compaction would keep the older one, or receivers may have got another value since. The key must be free.
+   * Writes the entry of a key again. Needed in two cases: an older record follows the entry's record in the
+   * log, so that compaction would keep the older one; or receivers may have got another value since. The key
+   * must be free.
    */
   writeAgain(
     { key, stateKey, held }: { key: string; stateKey: StateKey; held: Entry },
@@ -320,8 +324,8 @@ export class Ledger {
   }
 
   /**
-   * Writes the best entry again before any waiter gets the key. An older record got a higher offset, or its
-   * value was sent later.
+   * Writes the best entry again before any waiter gets the key. Needed if an older record got a higher
+   * offset, or an older value was sent later.
    */
   #putInOrder(flight: Flight, best: Entry, olderAt: number, onEnd: Write['onEnd']): void {
     const { stateKey, key } = flight.write

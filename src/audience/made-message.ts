@@ -6,8 +6,8 @@ import { formatVersion } from './version.ts'
 
 /**
  * A message that Sluice makes. `body` is canonical: equal to `JSON.stringify(JSON.parse(body))`. Names that
- * producers chose are only ever written as JSON. No object is made of them, so `__proto__` is a name like any
- * other.
+ * producers chose are only ever written as JSON. No object gets them as keys, so `__proto__` is a name like
+ * any other.
  */
 export type MadeMessage = { messageId: string; body: Buffer }
 
@@ -32,7 +32,7 @@ export function identifyOf(
   return { messageId, body }
 }
 
-/** A `delete` of everything that one source sent of a user. */
+/** A `delete` of everything that one source sent about a user. */
 export type MadeDelete = MadeMessage & { readonly sourceId: string }
 
 /**
@@ -63,7 +63,7 @@ export function deleteOf(
 
 /**
  * Formats a time. Times are checked when they arrive, but a state that another program wrote may still have
- * an invalid one.
+ * an invalid time.
  */
 function timestampOf(atMs: number): string {
   return formatTimestamp(atMs) ?? '1970-01-01T00:00:00.000Z'

@@ -12,14 +12,15 @@ export type Misplaced = {
   readonly unit: number
   /** The space of a change; absent for a deletion. */
   readonly spaceId?: string
-  /** The intake of the record's topic in the unit that it came to. */
+  /** The intake of the record's topic in the unit to which the record came. */
   readonly intake: TopicIntake
   readonly onMoved?: () => void
 }
 
 /**
- * Moves a record to the partition of its user, and keeps its original place in a header. Only there it is in
- * order with all other records of the user. Settles the record, or hands it on, once Kafka has answered.
+ * Moves a record to the partition of its user, and keeps its original place in a header. Only in that
+ * partition is the record in order with all others of the user. Settles or refuses the original record once
+ * Kafka has answered.
  */
 export async function moveToItsUnit(
   { record, content, userId, unit, spaceId, intake, onMoved }: Misplaced,

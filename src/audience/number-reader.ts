@@ -1,6 +1,6 @@
 /**
- * Reads whole numbers and the literals between them, from left to right. It cuts nothing out of the text,
- * since a restore reads millions of versions.
+ * Reads whole numbers and the literals between them, from left to right. It makes no substrings, because a
+ * restore reads millions of versions.
  */
 export class NumberReader {
   readonly #text: string
@@ -34,7 +34,7 @@ export class NumberReader {
     return isNegative ? -value : value
   }
 
-  /** Moves past `literal`. Returns false, and stays, if the text here is another one. */
+  /** Moves past `literal`. Returns false, and doesn't move, if the text at `at` is another one. */
   skip(literal: string): boolean {
     if (!this.#text.startsWith(literal, this.at)) return false
     this.at += literal.length

@@ -2,8 +2,8 @@ import { KeyFilter } from './key-filter.ts'
 
 /**
  * Remembers which keys have had more than one record. For any other key, the record just read is what the
- * store has, so the store need not be asked. The memory is constant: when the filter is full, it is cleared
- * and covers only later records.
+ * store has, so the store need not be asked. The filter's size is constant: when the filter is full, it is
+ * cleared, and then covers only later records.
  */
 export class Overwritten {
   #keys = new KeyFilter(filterBits)
@@ -13,8 +13,8 @@ export class Overwritten {
   #end: number
 
   /**
-   * @param from The offset from which on records are reported to `keep`. It knows nothing about records
-   * below.
+   * @param from The offset from which records are reported to `keep`. Nothing is known about the records
+   * below it.
    */
   constructor(from: number) {
     this.#from = from

@@ -59,7 +59,7 @@ export class Purges {
     else flight.wait({ resume: erase, giveBack: onEnd })
   }
 
-  /** Returns the entry that replaces the held one of a deleted user; `undefined`: leave the held one. */
+  /** Returns the entry that replaces the held one of a deleted user; `undefined`: the held entry stays. */
   #replacementOf({ spaceId }: PropertyStateKey, held: Entry | undefined, upToMs: number): Entry | undefined {
     if (held?.kind !== 'property') return { kind: 'gone', upToMs, offset: -1 }
     const { state } = held
@@ -78,8 +78,8 @@ export class Purges {
   }
 
   /**
-   * Purges everything that is held of a user in a space. Resolves with false if the unit was left before that
-   * was done.
+   * Purges everything that is held of a user in a space. Resolves with false if the unit was left before the
+   * purge was done.
    */
   async purgeUser(userId: string, spaceId: string): Promise<boolean> {
     const { unit, partitions, store, ledger, isEnding } = this.#context

@@ -28,7 +28,9 @@ export class Reading {
     this.#deletions = deletions
   }
 
-  /** Asks for a key that mostly occurs once in a turn. Returns the place at which `at` finds it. */
+  /**
+   * Asks for a key that mostly occurs once in a turn. Returns the place at which `at` finds the key's text.
+   */
   add(key: string): number {
     return this.#keys.push(key) - 1
   }
@@ -64,14 +66,17 @@ export class Reading {
     return this.#ledger.held(key, this.#textOf(key))
   }
 
-  /** Returns what Kafka has of a wanted key, even while a write of the key is in flight. */
+  /**
+   * Returns the entry of a wanted key that Kafka has acknowledged, even while a newer write of the key is in
+   * flight.
+   */
   acknowledged(key: string): Entry | undefined {
     return this.#ledger.acknowledged(key, this.#textOf(key))
   }
 
   /**
    * Returns the time up to which a user's data in a space is deleted, in epoch milliseconds; -Infinity if
-   * nothing is. Call `wantFloor` before.
+   * nothing is deleted. Call `wantFloor` first.
    */
   deletedUpToMs(stateKey: Pick<PropertyStateKey, 'userId' | 'spaceId'>): number {
     if (this.#deletions.isEmpty) return -Infinity

@@ -3,8 +3,8 @@ import { compareVersions, type Version, versionOf } from './version.ts'
 
 /**
  * Reads records of audiences in `memberships` that are spelled exactly as Sluice writes them, byte for byte.
- * That takes half of the time of a JSON parser, and a restore reads millions of them. Any other record is
- * left to the parser.
+ * That takes half of the time that a JSON parser needs, and a restore reads millions of records. Any other
+ * record is left to the parser.
  */
 
 /** The audience or trait that a record belongs to. */
@@ -150,7 +150,7 @@ class ByteReader {
     this.at = at
   }
 
-  /** Moves past a word. Returns false, and stays, if the bytes here are others. */
+  /** Moves past a word. Returns false, and doesn't move, if the bytes at `at` are others. */
   skip(word: Buffer): boolean {
     if (!holds(this.#bytes, this.at, word)) return false
     this.at += word.length
@@ -158,8 +158,8 @@ class ByteReader {
   }
 
   /**
-   * Reads a whole number as JSON spells it, and moves past it. Returns NaN, and stays, if there is none or it
-   * has more than 16 digits.
+   * Reads a whole number as JSON spells it, and moves past it. Returns NaN, and doesn't move, if there is no
+   * number or it has more than 16 digits.
    */
   number(): number {
     const bytes = this.#bytes

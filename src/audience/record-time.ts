@@ -5,8 +5,9 @@ import { type AudienceRefusal, refusal } from './refusal.ts'
 const mostAheadMs = 5 * 60_000
 
 /**
- * Reads a time of a record that an upstream program wrote. Refuses a time that is ahead of the broker's
- * clock, by which the record was appended: its value would win over every change until then. Never throws.
+ * Reads a time of a record that an upstream program wrote. Refuses a time that is more than `mostAheadMs`
+ * after `appendedMs`, which is the broker's time: the record's value would win over every change up to the
+ * given time. Never throws.
  */
 export function readTime(
   field: string,

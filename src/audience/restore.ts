@@ -15,7 +15,7 @@ export type RestoreOptions = {
   /** The records of `memberships` from the checkpoint's position to the end. */
   readonly records: AsyncIterable<readonly LoggedState[]>
   readonly checkpoint: Checkpoint
-  /** The keys of the store's deletion floors. The floors that are read are added. */
+  /** The keys of the store's deletion floors. Floors that are read from the log are added. */
   readonly deletions: KeyFilter
   /** Returns the operation that records the store's position. */
   readonly meta: (position: number) => StoreOperation
@@ -46,7 +46,8 @@ export async function restore(options: RestoreOptions): Promise<Map<string, Repa
 export type RepairNeeded = RewriteReason & { readonly blockedAt: number }
 
 /**
- * The size of the filter of seen keys. With a million keys, one new key in eight is looked up without need.
+ * The size of the filter of seen keys. With a million keys, one new key in eight is looked up in the store
+ * without need.
  */
 const seenBits = 2 ** 23
 const mostAtOnce = 2_000
@@ -62,7 +63,9 @@ type Taken = {
 
 class Restoring {
   readonly #options: RestoreOptions
-  /** The keys that were written to a store that was empty at first. No other key need be looked up. */
+  /**
+   * The keys that were written so far, if the store was empty at first. Then no other key need be looked up.
+   */
   readonly #seen: KeyFilter | undefined
   readonly #knownProperties = new Set<string>()
   #lastKnown: { spaceId: string; property: string; id: string } | undefined
@@ -116,8 +119,8 @@ class Restoring {
   }
 
   /**
-   * Reads the entries to compare the records with. Keys that occur for the first time, in this batch, are not
-   * among them.
+   * Reads the entries to compare the records with. Leaves out keys that are new in this batch and occur in it
+   * once.
    */
   async #read(taken: readonly Taken[]): Promise<Map<string, Entry | undefined>> {
     const { store, deletions } = this.#options
@@ -146,8 +149,8 @@ class Restoring {
     const entry = entryOf(record, offset, deletedUpToMs)
     const isDead = entry.kind === 'property' && entry.state.version.atMs <= deletedUpToMs
     const held = entries.get(key)
-    // The state was deleted, and was written late. Whoever reads the record in the group writes a tombstone
-    // after it.
+    // The state was written after its user was deleted. The owner that reads the record in the group writes a
+    // tombstone after it.
     if (isDead && held === undefined) return
     const { best, isKnown, isOutOfOrder, reportedBetween } = place(entry, held)
     if (!isKnown) {
@@ -206,8 +209,8 @@ const maxKnownProperties = 10_000
 export function entryOf(record: StateRecord, offset: number, deletedUpToMs: number): Entry {
   const { stateKey, state } = record
   if (state === null) {
-    // The floor that caused the tombstone isn't kept: the floor of a later request replaces it, and says
-    // nothing about the time between the two.
+    // The tombstone doesn't name the floor that caused it, and the floor of a later request may have replaced
+    // that floor. So the present floor counts; without a floor, the time is unknown.
     const upToMs = stateKey.kind === 'property' && deletedUpToMs > -Infinity ? deletedUpToMs : Infinity
     return { kind: 'gone', upToMs, offset }
   }

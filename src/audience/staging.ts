@@ -8,7 +8,7 @@ import { parted, stagedPartKey, stagedRunKey } from './store-keys.ts'
  */
 export class Staging {
   readonly #store: StateStore
-  /** The number that distinguishes this sync from the others that are staged. */
+  /** The number that distinguishes this sync from the other staged syncs. */
   readonly #number: number
   #gathered: string[] = []
   /** The number of chunks of each run. */
@@ -117,9 +117,12 @@ export class Staging {
   }
 }
 
-/** The users in memory before they are sorted. A sync of ten million users in one unit makes 1,200 runs. */
+/**
+ * The number of users of a run, which are sorted in memory. A sync of ten million users in one unit makes
+ * 1,200 runs.
+ */
 const usersOfRun = 8_192
-/** The users in one chunk. While the runs are merged, one chunk of each run is in memory. */
+/** The number of users in one chunk. While the runs are merged, one chunk of each run is in memory. */
 const usersOfChunk = 256
 /** Returns the next users of a run, ascending; an empty list at its end. */
 type ChunkReader = () => Promise<readonly string[]>

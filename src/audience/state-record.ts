@@ -7,7 +7,8 @@ import { compareVersions, type Version, versionOf } from './version.ts'
 /**
  * The records of the topic `memberships`. Keys are JSON lists:
  * - `[userId, spaceId, property]`: the state of one property of one user; a null value is a tombstone of it,
- * - `[userId, sourceId]`: the time up to which nothing of that source may be kept of the user, or sent,
+ * - `[userId, sourceId]`: the time up to which the user's data of that source is deleted: no older value may
+ *   be kept or sent,
  * - `[null, spaceId, audienceId]`: the last sync of an audience that was applied to the unit.
  */
 
@@ -26,16 +27,21 @@ export function isPresent({ kind, value }: Pick<PropertyState, 'kind' | 'value'>
   return value !== (kind === 'audience' ? 'false' : 'null')
 }
 
-/** A deletion floor. No value as old as this, or older, is kept or sent. */
+/** A deletion floor. A value that isn't newer than `requestedAtMs` is neither kept nor sent. */
 export type DeletionFloor = {
   readonly requestedAtMs: number
   readonly requestId: string
-  /** The partition of the record of `deletions` that asked for it; `offset` is that record's offset. */
+  /**
+   * The partition of the record of `deletions` that asked for the deletion; `offset` is that record's offset.
+   */
   readonly partition: number
   readonly offset: number
 }
 
-/** The floor of an applied sync. Every member that the audience had by then has at least this version. */
+/**
+ * The floor of an applied sync. Every user who was a member when the sync was applied has at least this
+ * version.
+ */
 export type SyncFloor = { readonly version: Version; readonly syncId: string }
 
 export type StateRecord =
@@ -56,7 +62,10 @@ export function encodeStateKey(stateKey: StateKey): Buffer {
   }
 }
 
-/** Encodes a state. A silent record has a newer version of a value that receivers already got. */
+/**
+ * Encodes a state. `isSilent` means that receivers already got the value in an older version, so that no
+ * message is sent for this record.
+ */
 export function encodeState(state: PropertyState, isSilent: boolean): Buffer {
   const { value, version, since } = state
   return Buffer.from(
@@ -79,7 +88,10 @@ function versionJson({ atMs, isNative, partition, offset }: Version): string {
 
 export type DecodedState = { ok: true; record: StateRecord } | { ok: false; fault: string }
 
-/** Decodes a record. Never throws, whatever the bytes are. A record that isn't Sluice's is a fault. */
+/**
+ * Decodes a record. Never throws, whatever the bytes are. For a record that Sluice didn't write, returns a
+ * fault.
+ */
 export function decodeState(key: Buffer | null, value: Buffer | null): DecodedState {
   const record = key === null || value === null ? undefined : readAsWritten(key, value)
   return record === undefined ? parseState(key, value) : { ok: true, record }

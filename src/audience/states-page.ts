@@ -18,7 +18,7 @@ export type StatesQuery = {
 }
 
 export type StatesPage = {
-  /** The states that were looked at and that the query asks for. */
+  /** The states that were looked at, without those that the query leaves out. */
   readonly states: readonly HeldState[]
   /** The last state that was looked at; `null`: there are no more. */
   readonly last: StatePlace | null
@@ -33,7 +33,7 @@ export type HeldState = {
 
 /**
  * Reads a page of states that begins after `after`. Keeps nothing between two calls, so a page may or may not
- * show writes made meanwhile.
+ * show writes that were made between the calls.
  */
 export async function readStates(
   store: StateStore,

@@ -4,8 +4,8 @@ import type { DeletionStateKey, StateKey, SyncStateKey } from './state-record.ts
 /**
  * Keys of a unit's store. Ids are escaped for two reasons. A character that no escaped id contains can then
  * separate them. And the order of the keys' bytes (UTF-8, as in LevelDB) is then the order in which
- * JavaScript compares ids (UTF-16), because a sync walks through both side by side. Half a surrogate pair,
- * which has no UTF-8, keeps its meaning too.
+ * JavaScript compares ids (UTF-16). A sync needs that, because it walks through keys and ids side by side.
+ * Half a surrogate pair, which UTF-8 can't encode, isn't lost either.
  */
 
 /** The separator of ids. No escaped id contains it. */

@@ -25,8 +25,9 @@ export type StateStore = {
   write(operations: readonly StoreOperation[]): Promise<void>
   range(range: { from: string; to: string }): RangeReader
   /**
-   * Frees the space of entries that were removed from a range. Until then they may stay on the disk, and in
-   * memory, for good. Only one store is compacted at a time, and a store that is closed meanwhile is skipped.
+   * Frees the space of entries that were removed from a range. Without this call the entries may stay on the
+   * disk, and in memory, for good. Only one store is compacted at a time, and a store that is closed
+   * meanwhile is skipped.
    */
   compact(range: { from: string; to: string }): Promise<void>
   close(): Promise<void>
@@ -47,8 +48,8 @@ const storeSizes = {
   cacheSize: 1024 ** 2,
   writeBufferSize: 2 * 1024 ** 2,
   maxOpenFiles: 100,
-  // The files are mapped into memory, where they count as the process's own. Compressed, they are a third of
-  // the size, and comparing costs the same.
+  // The files are mapped into memory, and count as memory of the process. Compressed, they are a third of the
+  // size, and comparing keys costs the same.
   compression: true,
 } as const
 

@@ -22,7 +22,7 @@ const endedKeptMs = 8 * 86_400_000
  */
 const mostRemovedBytes = 2 * 1024 ** 2
 
-/** Removes the remains of a sync that has ended: its parts, and what was staged of it. */
+/** Removes the remains of a sync that has ended: its parts and its staged users. */
 export class SyncCleanup {
   readonly #options: SyncCleanupOptions
   /** Bytes of parts that were removed since the last compaction. */
@@ -83,9 +83,9 @@ export class SyncCleanup {
   }
 
   /**
-   * Compacts the range of staged data once enough was removed. That data lies among the first keys, where
-   * only the next sync writes, so the store would keep it until then. It is twice the size of the states of
-   * the same users. After small syncs the work isn't worth it each time.
+   * Compacts the range of staged data once enough was removed. Staged data has keys of its own, to which only
+   * syncs write, so LevelDB would keep the removed data until the next sync. Staged data is twice the size of
+   * the states of the same users. A compaction after each small sync isn't worth the work.
    */
   #giveRoomBack(removedBytes: number): void {
     this.#removedBytes += removedBytes

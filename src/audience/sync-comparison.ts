@@ -41,8 +41,8 @@ export class SyncComparison {
   }
 
   /**
-   * Returns true if, for some user of the sync, the property belongs to another audience or trait. Mostly
-   * nobody else ever wrote the property.
+   * Returns true if the property of some user of the sync belongs to another audience or trait. Mostly no
+   * other audience or trait ever wrote the property, and no user has to be looked at.
    */
   async isTakenByOther(sync: OpenSync): Promise<boolean> {
     const { store } = this.#options
@@ -66,7 +66,7 @@ export class SyncComparison {
 
   /**
    * Returns true if users of this unit are members under another property, for example because the audience
-   * was renamed without a key. The sync could not say that they have left.
+   * was renamed without a key. The sync could not say that these users have left.
    */
   async isRenamed(sync: OpenSync): Promise<boolean> {
     const { store, ledger } = this.#options
@@ -98,8 +98,8 @@ export class SyncComparison {
   }
 
   /**
-   * Writes the differences between the sync and the state. `undefined`: the unit was left before everything
-   * was written.
+   * Writes the differences between the sync and the state. Resolves with `undefined` if the unit was left
+   * before everything was written.
    */
   async writeDifferences(
     sync: OpenSync,
@@ -160,8 +160,8 @@ export class SyncComparison {
   }
 
   /**
-   * Walks through the users of the sync and those who have the property, in one order. Returns false if the
-   * unit was left before the end. `stored` is the state as text.
+   * Walks through the users of the sync and the users who have the property, side by side in the order of
+   * their keys. Returns false if the unit was left before the end. `stored` is the state as text.
    */
   async #walk(
     sync: OpenSync,

@@ -67,7 +67,10 @@ export class Syncs {
     return this.#open.size > 0
   }
 
-  /** Takes a part. Applies the sync if the part completes it. No change is decided meanwhile. */
+  /**
+   * Takes a part. Applies the sync if the part completes it. No change is decided before the promise has
+   * resolved.
+   */
   async take(record: HeldRecord, content: RecordContent, part: Part): Promise<void> {
     const mark = endedSyncKey(part)
     const sync = this.#open.get(mark) ?? (await this.#begin(mark, record, content, part))
@@ -263,7 +266,7 @@ export class Syncs {
   }
 
   /**
-   * Writes the floor of the sync: from now on nothing older counts for its audience. Resolves with false if
+   * Writes the floor of the sync: from now on, no older value counts for its audience. Resolves with false if
    * the unit was left.
    */
   async #writeFloor({ part, version }: OpenSync): Promise<boolean> {
@@ -300,7 +303,8 @@ export class Syncs {
   }
 
   /**
-   * Sends all parts that have arrived to the dead letters, and notes it, so that later parts are refused too.
+   * Sends all parts that have arrived to the dead letters, and notes the refusal, so that later parts are
+   * refused too.
    */
   async #refuse(sync: OpenSync, reason: AudienceDeadReason, detail: string): Promise<void> {
     const { store, ports, unit, onTrouble } = this.#options

@@ -1,6 +1,6 @@
 /**
- * Counts the records of one topic that wait in a unit. Past its limit, fetching stops until half of them are
- * done.
+ * Counts the records of one topic that wait in a unit. At the limit, fetching of the topic stops until no
+ * more than half of the limit waits.
  */
 export class TopicIntake {
   readonly #setFull: (topic: string, isFull: boolean) => void

@@ -85,8 +85,8 @@ export class UnitChanges {
   }
 
   /**
-   * Takes changes, at most `most`, up to the next part of a sync, which is taken alone. Asks the reading for
-   * the keys that `decide` looks at.
+   * Takes at most `most` changes, and stops before the next part of a sync, which `takePart` takes alone.
+   * Asks the reading for the keys that `decide` looks at.
    */
   take(reading: Reading, most: number): ChangeItem[] {
     const taken: ChangeItem[] = []

@@ -36,8 +36,8 @@ export type UnitContext = {
   /** Queues a purge for a later turn. */
   readonly enqueuePurge: (purge: Purge) => void
   /**
-   * Reads what Kafka has of these keys, in a later turn. Resolves with `undefined` for each key once the unit
-   * is being left.
+   * Reads the entries of these keys that Kafka has acknowledged, in a later turn. Resolves with `undefined`
+   * for each key once the unit is being left.
    */
   readonly readAcknowledged: (keys: readonly string[]) => Promise<readonly (Entry | undefined)[]>
   /** Ends the program, because the state can't be kept. */

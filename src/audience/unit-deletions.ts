@@ -18,7 +18,7 @@ type Item = {
   readonly record: HeldRecord
   readonly request: PlacedDeletion
   readonly bytes: number
-  /** True once the record is settled, handed on or given back. */
+  /** True once the record is settled, given back, or handed to `deliverDelete`. */
   isOver: boolean
 }
 
@@ -77,7 +77,7 @@ export class UnitDeletions {
 
   /**
    * Carries out a request in three steps: floors, tombstones, messages. The floor is written to every unit,
-   * the user's own last, so that once this unit has it, all have.
+   * the user's own last, so that all units have the floor once this unit has it.
    */
   async #carryOut(item: Item): Promise<void> {
     const { record, request } = item
@@ -145,8 +145,8 @@ export class UnitDeletions {
 }
 
 /**
- * Returns true if a floor was written for this very record: by this unit, or by the unit that the record came
- * to first. Otherwise the same request has arrived again.
+ * Returns true if a floor was written for this very record, by this unit or by the unit at which the record
+ * arrived first. Returns false if the same request has arrived again in another record.
  */
 function isOf(floor: DeletionFloor, record: HeldRecord, { origin }: PlacedDeletion): boolean {
   return [record, origin].some(

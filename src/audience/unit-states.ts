@@ -25,7 +25,7 @@ export type StateItem = {
 
 type PropertyRecord = Extract<StateRecord, { isSilent: boolean }>
 
-/** A waiter for writes that nobody waits for. */
+/** A waiter that does nothing, for writes whose end concerns nobody. */
 const nobody: KeyWaiter = { resume: () => undefined, giveBack: () => undefined }
 
 /**
@@ -77,8 +77,8 @@ export class UnitStates {
   }
 
   /**
-   * Returns true if this unit wrote the silent record and its write was acknowledged. Then there is nothing
-   * to learn from it, and nothing to send.
+   * Returns true if no message has to be sent for the record (`isSilent`), and this unit knows it already,
+   * because the unit's own write was acknowledged. Then the record needs no work.
    */
   #isTakenIn({ record, state }: StateItem): boolean {
     const { checkpoint, deletions } = this.#context
@@ -163,7 +163,10 @@ export class UnitStates {
     this.#end(record, read, best)
   }
 
-  /** Repairs a key that `restore` found to need it. Call it once the key is read. */
+  /**
+   * Writes a key again if it still needs the repair that `restore` found. Call it once the reading has the
+   * key.
+   */
   putInOrder(key: string, repair: RepairNeeded, reading: Reading): void {
     const { ledger } = this.#context
     const { olderAt, unreported, unreportedAt, blockedAt } = repair
@@ -196,8 +199,9 @@ export class UnitStates {
   }
 
   /**
-   * Settles an erased state. If a previous owner may have sent it just before the `delete`, it is delivered
-   * once more, so that another `delete` follows it.
+   * Settles the record of an erased state. A previous owner may have sent the state just before the `delete`:
+   * then the record is handed over as a superseded Identify. When that Identify is due, another `delete` is
+   * sent in its place.
    */
   #endErased(record: HeldRecord, read: StateRecord): void {
     if ('isSilent' in read && !read.isSilent && record.mayHaveBegun === true) {
@@ -209,7 +213,7 @@ export class UnitStates {
   }
 
   /**
-   * Finishes a record once its state is in order. `now` is the entry that holds by then: newer values may
+   * Finishes a record once its state is in order. `now` is the entry of the key by then: newer values may
    * have been sent.
    */
   #end(record: HeldRecord, read: StateRecord, now: Entry | undefined): void {
@@ -256,7 +260,7 @@ export class UnitStates {
   }
 }
 
-/** Returns true if a state is no longer sent because another one holds. */
+/** Returns true if a state is no longer sent because the present state `now` replaces it. */
 function supersedes(now: PropertyState, state: PropertyState): boolean {
   if (compareVersions(now.since, state.since) > 0) return true
   return compareVersions(now.version, state.version) > 0 && !saysSame(now, state)

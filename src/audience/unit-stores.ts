@@ -16,7 +16,7 @@ export type UnitStoresOptions = {
   readonly logId: string
   /**
    * The age up to which a store is trusted: `delete.retention.ms`, for which Kafka keeps tombstones. An older
-   * store may have missed some.
+   * store may have missed tombstones.
    */
   readonly trustedForMs: number
   readonly ports: Pick<AudiencePorts, 'firstStateMs' | 'now'>
@@ -69,8 +69,8 @@ export class UnitStores {
   }
 
   /**
-   * Removes, at the first call, the spare stores of earlier processes that were killed. A store that can't be
-   * removed is tried again at the next start.
+   * Removes the spare stores of earlier processes that were killed. Only the first call does anything. If a
+   * store can't be removed, the next process tries again.
    */
   clear(): Promise<void> {
     return (this.#cleared ??= this.#removeSpares())
@@ -193,5 +193,5 @@ export async function clearStaged(store: StateStore): Promise<void> {
   }
 }
 
-/** The entries that are removed at once. They are few, since each may be a whole part. */
+/** The number of entries that are removed at once. It is small, because each entry may be a whole part. */
 const staged = 8

@@ -56,8 +56,8 @@ type InboxItem =
 const mostAtOnce = 1_000
 const mostInFlight = 2_000
 /**
- * The most entries of other owners that are kept in memory during a sync. Past this the inbox waits for the
- * end of the sync.
+ * The most entries of other owners that are kept in memory during a sync. Beyond this number, the inbox waits
+ * for the end of the sync.
  */
 const mostForeign = 10_000
 const endWithinMs = 5_000
@@ -175,7 +175,7 @@ export class AudienceUnit {
     return judgeProperty(judged, { held, floor, isUncertain })
   }
 
-  /** Returns true if what a source sent of a user at that time has been deleted since. */
+  /** Returns true if a deletion covers what a source sent about a user at `atMs`, in epoch milliseconds. */
   async isDeleted(userId: string, sourceId: string, atMs: number): Promise<boolean> {
     if (!this.mayBeDeleted(userId, sourceId)) return false
     const [floor] = await this.#readAcknowledged([storeKeyOf({ kind: 'deletion', userId, sourceId })])
@@ -183,8 +183,8 @@ export class AudienceUnit {
   }
 
   /**
-   * Reads a page of states; `undefined` once the unit is being left. A walk that begins at the first state
-   * misses nothing that was acknowledged before the call.
+   * Reads a page of states; `undefined` once the unit is being left. A walk through the pages misses nothing
+   * that was acknowledged before the call that reads the first page.
    */
   async statesOf(query: StatesQuery): Promise<StatesPage | undefined> {
     if (this.#isEnding) return undefined

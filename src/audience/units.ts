@@ -32,7 +32,7 @@ export type AudienceUnits = {
    */
   release(unit: number): Promise<void>
   /**
-   * Takes a record of `audience-changes`, with its value as JSON. The record is settled, given back or handed
+   * Takes a record of `audience-changes`, with its value as JSON. The record is settled, given back or passed
    * on later.
    */
   acceptChange(record: HeldRecord, content: RecordContent): void
@@ -44,7 +44,7 @@ export type AudienceUnits = {
   /** Returns true if `judge` has to be asked about deliveries without a property. */
   hasDeletions(unit: number): boolean
   /**
-   * Returns true if something of a user may have been deleted in a space. The answer may wrongly be true, but
+   * Returns true if data of a user in a space may have been deleted. The answer may wrongly be true, but
    * never wrongly false.
    */
   mayBeDeleted(unit: number, userId: string, spaceId: string): boolean
@@ -53,7 +53,10 @@ export type AudienceUnits = {
    * isn't this member's.
    */
   statesOf(unit: number, query: StatesQuery): Promise<StatesPage | undefined>
-  /** Gives back the items of units that belong to another member, as far as they are not started yet. */
+  /**
+   * Gives back the items of units that belong to another member. Only items that are not started yet are
+   * given back.
+   */
   letGoAbandoned(): void
   stop(): Promise<void>
   /** The progress of each unit that is being restored. */
@@ -66,8 +69,8 @@ export function createAudienceUnits(options: AudienceOptions): AudienceUnits {
 
 const tickEveryMs = 1_000
 /**
- * The size of the filter of deletion floors: 128 KiB a unit. With 100,000 deleted users in a unit, one other
- * user in ten is looked up without need.
+ * The size of the filter of deletion floors: 128 KiB a unit. With 100,000 deleted users in a unit, one user
+ * in ten who isn't deleted is looked up in the store without need.
  */
 const deletionBits = 2 ** 20
 

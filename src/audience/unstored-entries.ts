@@ -16,8 +16,8 @@ export type UnstoredEntriesOptions = {
 }
 
 /**
- * Keeps the entries that Kafka has acknowledged and the store lacks, and stores them. Each write to the store
- * is complete up to one offset of the log.
+ * Keeps the entries that Kafka has acknowledged and the store lacks, and stores them. After each write, the
+ * store is complete up to one offset of the log.
  */
 export class UnstoredEntries {
   readonly #options: UnstoredEntriesOptions
@@ -36,8 +36,8 @@ export class UnstoredEntries {
   #storingTask: Promise<void> | undefined
   #storedPosition: number
   /**
-   * True once a write to the store has failed. The store then lacks something, and must not record a position
-   * after it.
+   * True once a write to the store has failed. The store then lacks entries, and must not record a position
+   * beyond them.
    */
   #isBroken = false
   readonly #knownProperties = new Set<string>()
@@ -52,7 +52,7 @@ export class UnstoredEntries {
     return this.#foreign?.size ?? 0
   }
 
-  /** True if anything is known beyond the store. Mostly nothing is while no value changes. */
+  /** True if anything is known beyond the store. Mostly false while no value changes. */
   get #isAhead(): boolean {
     return this.#fresh.size + this.#storing.size + this.#lingering.size + this.foreignCount > 0
   }
@@ -105,8 +105,8 @@ export class UnstoredEntries {
   }
 
   /**
-   * Stores the position if it is far ahead of the stored one. Otherwise the restore of a store without writes
-   * would begin ever further back.
+   * Stores the position if it is far ahead of the stored one. Otherwise, while no entry is written, a restore
+   * would have to read ever more of the log.
    */
   storeWhereFarBehind(): void {
     if (this.#options.checkpoint.position - this.#storedPosition >= positionsUnstored) this.#storeSoon()

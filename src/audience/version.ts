@@ -9,8 +9,8 @@ export type Version = {
   /** `changedAt` or `snapshotAt`, in epoch milliseconds. */
   readonly atMs: number
   /**
-   * True if the record was in the user's own partition. At the same time, such a version is higher than one
-   * from another partition.
+   * True if the record was in the user's own partition. Of two versions with the same `atMs`, the one from
+   * the user's own partition is higher.
    */
   readonly isNative: boolean
   readonly partition: number

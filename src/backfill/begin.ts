@@ -4,9 +4,9 @@ import { marksReadEveryMs } from './marks.ts'
 const marksSlackMs = 2_000
 
 /**
- * Starts to send a destination everything that it may have missed of a space. From here on, workers mark
- * newly missed values again. Returns the offset of `backfills` below which every mark is made up for by
- * values that are read from now on.
+ * Notes that a destination will be sent everything that it may have missed of a space. From here on, workers
+ * mark newly missed values again. Returns an offset of `backfills`: the values that are read from now on make
+ * up for every mark below it.
  */
 export async function beginToFill({
   tellBegun,
@@ -23,7 +23,8 @@ export async function beginToFill({
   signal?: AbortSignal
 }): Promise<number> {
   await tellBegun()
-  // Workers may still mark values that were missed shortly before. These marks are made up for as well.
+  // Workers may still mark values that were missed shortly before. The backfill makes up for these marks as
+  // well.
   if (await needsBackfill()) await delay(marksReadEveryMs + marksSlackMs, undefined, { signal })
   return end()
 }

@@ -9,7 +9,7 @@ export type LoggedRecord = {
   readonly offset: number
   readonly key: Buffer
   readonly value: Buffer | null
-  /** The time at which the broker appended it, in epoch milliseconds. */
+  /** The time at which the broker appended the record, in epoch milliseconds. */
   readonly timestampMs: number
 }
 
@@ -28,7 +28,7 @@ export type StateFilter = {
 /**
  * Finds the states that a unit holds at the end of its log. A log has several records of a property,
  * including those that repeat its value with a newer version. The records are compared on disk, bucket by
- * bucket, so memory is flat.
+ * bucket, so the memory used doesn't grow with the log.
  */
 export class CurrentStates {
   static readonly buckets = 64
@@ -77,7 +77,7 @@ export class CurrentStates {
     }
     const decoded = decodeState(Buffer.from(key), Buffer.from(value))
     if (!decoded.ok || decoded.record.stateKey.kind !== 'property') return
-    // Key and state are both of a property, or neither is. The type of the pair doesn't say so of each.
+    // Key and state are both of a property, or neither is. The type says so only of the pair.
     const { stateKey, state } = decoded.record
     if (state === null || !('since' in state)) return
     const held = current.get(key)

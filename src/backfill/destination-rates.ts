@@ -27,7 +27,7 @@ export class DestinationRates {
     return perSecond * (Math.max(1, ownUnits()) / partitions)
   }
 
-  /** Returns 0 if the destination may be sent something now, or else in how many milliseconds it may. */
+  /** Returns the milliseconds until the destination may be sent something; 0 if it may be now. */
   waitMs(destinationId: string, nowMs: number): number {
     return this.#bucketOf(destinationId).take(nowMs, 0)
   }

@@ -59,8 +59,8 @@ export class FirstSyncJob {
   }
 
   /**
-   * The offset of `backfills` below which the job makes up for all marks; `undefined` while that is being
-   * found out.
+   * The offset of `backfills` below which the job makes up for all marks; `undefined` while the job is being
+   * prepared.
    */
   get upTo(): number | undefined {
     return this.#upTo
@@ -112,8 +112,8 @@ export class FirstSyncJob {
   }
 
   /**
-   * Sends the next batch of states, from one unit. `upTo` is the offset below which that makes up for all
-   * marks.
+   * Sends the next batch of states, from one unit. `upTo` is the offset of `backfills` below which the job
+   * makes up for all marks.
    */
   async tellSome({ unit, withLeft }: JobUnit, upTo: number): Promise<void> {
     const { standings, rates } = this.#options

@@ -4,7 +4,7 @@ import type { MarkKeeper } from './mark-keeper.ts'
 import type { Connection } from './marks.ts'
 
 export type FirstSyncOptions = {
-  /** False if first syncs are off: a connection that is made later is then marked, and left out. */
+  /** False if first syncs are off. A destination that is connected later is then marked, and left out. */
   readonly isWanted: boolean
   /** The limit on Identifies a second for one destination, by all workers together. */
   readonly perSecond: number
@@ -45,8 +45,8 @@ export type FirstSyncObserver = {
 }
 
 /**
- * The progress of one connection, for the units of this worker. `waiting`: until both the destination and the
- * space are on.
+ * The progress of one connection, for the units of this worker. `waiting`: the first sync starts once both
+ * the destination and the space are on.
  */
 export type FirstSyncProgress = Connection & {
   readonly state: 'waiting' | 'under_way'

@@ -6,8 +6,10 @@ import type { Standing } from './standing.ts'
  * - `assume_told`: the connection is older than all records of standings, so take it for `told`.
  * - `note_new`: the connection is new. The destination gets changes from here on.
  * - `part`: the destination gets no changes from here on.
+ * - `leave_out`: first syncs are off. Mark the destination, and send it only changes.
+ * - `wait`: send no state before both the destination and the space are on.
  * - `sync`: send the destination all states of the unit, from the first.
- * - `go_on`: continue after the last state that was sent.
+ * - `go_on`: continue the first sync after the last state that was sent.
  */
 export type FirstSyncStep =
   | 'nothing'
@@ -48,8 +50,8 @@ export function firstSyncStep(situation: FirstSyncSituation): FirstSyncStep {
       if (!isWanted) return 'leave_out'
       return connectionState === 'on' ? 'go_on' : 'wait'
     case 'told':
-      // The destination misses changes before all units have sent it everything. All units start over
-      // together, which makes up for these changes too.
+      // The destination was switched off before all units had sent it everything, and misses changes. All
+      // units start over together, which makes up for these changes too.
       return connectionState === 'off' && standing.upTo > 0 && !isComplete() ? 'part' : 'nothing'
     case 'left_out':
       return 'nothing'

@@ -65,9 +65,9 @@ export class FirstSyncs {
   }
 
   /**
-   * Takes a unit whose state is ready. Resolves once Kafka has the standings of destinations that, by the
-   * present catalog, don't get the unit's changes. If Kafka is slow, resolves after a second, and the
-   * standings are written soon after.
+   * Takes a unit whose state is ready. Resolves once Kafka has the standings of all destinations which don't
+   * get the unit's changes according to the present catalog. If Kafka is slow, resolves after a second, and
+   * the standings are written soon after.
    */
   async acquire(unit: number): Promise<void> {
     this.#standings.acquire(unit)
@@ -117,7 +117,7 @@ export class FirstSyncs {
     while (!this.#stopping.signal.aborted) await this.#rest(await this.#turn())
   }
 
-  /** Does what is due, and returns how long there is nothing more to do, in milliseconds. */
+  /** Does the work that is due, and returns the time until there is more, in milliseconds. */
   async #turn(): Promise<number> {
     this.#isRoused = false
     try {
@@ -204,7 +204,7 @@ export class FirstSyncs {
     this.#rouse()
   }
 
-  /** Does one piece of work and returns 0, or returns how long there is none, in milliseconds. */
+  /** Does one piece of work and returns 0. If none is due, returns the time until one is, in milliseconds. */
   async #work(): Promise<number> {
     const nowMs = performance.now()
     let waitMs = Infinity

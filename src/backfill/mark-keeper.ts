@@ -11,7 +11,7 @@ import {
 export type MarkKeeperOptions = {
   /** The number of units. */
   readonly partitions: number
-  /** Reads the records of `backfills` from an offset to the end as of the call. */
+  /** Reads the records of `backfills` from an offset to the end that the log has at the time of the call. */
   readonly read: (
     from: number,
   ) => AsyncIterable<

@@ -3,7 +3,7 @@ import { isCount, isFilled, readStanding, type Standing } from './standing.ts'
 /**
  * The records of the topic `backfills`. They say what destinations have been sent of a space, and which ones
  * have missed a value and need a backfill. Keys are JSON lists:
- * - `[destinationId, spaceId]`: the destination missed a value, shortly before this was written;
+ * - `[destinationId, spaceId]`: the destination missed a value, shortly before the record was written;
  * - `[destinationId, spaceId, "begun"]`: a backfill of the whole space begins. Workers mark values that are
  *   missed from here on again, since the backfill may have read past them;
  * - `[destinationId, spaceId, "filled"]`: a backfill has made up for all marks at offsets below `upTo`;
@@ -11,7 +11,7 @@ import { isCount, isFilled, readStanding, type Standing } from './standing.ts'
  * - `[null, "tracked", unit]`: the unit's owners write standings from here on. A connection without a
  *   standing is new.
  *
- * Each of them has a key of its own, so that compaction leaves the last of each.
+ * Each of these records has a key of its own, so that compaction leaves the last one of each key.
  */
 export type Mark =
   | { readonly kind: 'missed'; readonly destinationId: string; readonly spaceId: string }
@@ -92,7 +92,7 @@ export function decodeMark(key: Buffer, value: Buffer | null): Mark | undefined 
 /** A destination, and a space that it is or was connected to. */
 export type Connection = { readonly destinationId: string; readonly spaceId: string }
 
-/** The records of a destination and a space. Only `Marks` changes it. */
+/** The records of a destination and a space. Only `Marks` changes this object. */
 export type Marked = Connection & {
   /** The standings, by unit, each with the offset of its record. */
   readonly units: Map<number, { readonly standing: Standing; readonly at: number }>
@@ -198,8 +198,8 @@ export function needsBackfill({ missedAt, filledUpTo }: Marked): boolean {
 }
 
 /**
- * Returns true if the log already has a mark that covers a value missed now: no backfill that has begun since
- * can remove it.
+ * Returns true if the log already has a mark that covers a value missed now: no backfill that was started
+ * since can remove it.
  */
 export function isReported({ missedAt, begunAt, filledUpTo }: Marked): boolean {
   return missedAt >= filledUpTo && missedAt > begunAt

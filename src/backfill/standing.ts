@@ -2,11 +2,14 @@ import type { StatePlace } from '../audience/states-page.ts'
 
 /** The standing of a destination to one unit of a space. */
 export type Standing =
-  /** The connection is new. The destination gets changes, and the values from before are still to be sent. */
+  /**
+   * The connection is new. The destination gets changes, and the values from before the connection are still
+   * to be sent.
+   */
   | { readonly kind: 'new' }
   /**
    * The destination has all values that the unit holds, and gets every change. `upTo`: the first sync made up
-   * for every mark in `backfills` with a lower offset. 0 if nothing was sent for it.
+   * for every mark in `backfills` with a lower offset. 0 if no first sync was needed.
    */
   | { readonly kind: 'told'; readonly upTo: number }
   /** A first sync is under way. */

@@ -5,7 +5,7 @@ import type { Connection } from './marks.ts'
 import type { Standing } from './standing.ts'
 
 export type UnitStandingsOptions = {
-  /** False if first syncs are off: a connection that is made later is then marked, and left out. */
+  /** False if first syncs are off. A destination that is connected later is then marked, and left out. */
   readonly isWanted: boolean
   /** Returns the catalog in force. */
   readonly catalog: () => Connections
@@ -83,8 +83,8 @@ export class UnitStandings {
   }
 
   /**
-   * Loads the standings of newly acquired units, then applies the versions of the catalog since. Resolves
-   * once Kafka has the results.
+   * Loads the standings of newly acquired units, then applies the versions of the catalog that came since.
+   * Resolves once Kafka has the results.
    */
   async learn(): Promise<void> {
     const news = [...this.#owned.values()].filter(({ standings }) => standings === undefined)
@@ -139,8 +139,8 @@ export class UnitStandings {
   }
 
   /**
-   * Sets a standing in a unit of this worker. Without `isNoted`, it is written only with a later one, or when
-   * the unit is left.
+   * Sets a standing in a unit of this worker. Without `isNoted`, the standing isn't written now: a later one
+   * is written in its place, at the latest when the unit is left.
    */
   set(unit: number, connection: Connection, standing: Standing, isNoted = true): Promise<unknown> {
     const { destinationId, spaceId } = connection
@@ -207,7 +207,7 @@ export class UnitStandings {
         onParted(connection, isConnected)
         return this.set(unit, connection, { kind: 'parted' })
       case 'leave_out':
-        // The mark comes first, because operators go by it.
+        // The mark comes first, because operators look at the marks.
         void marks.needsBackfill(connection.destinationId, connection.spaceId)
         onLeftOut(connection)
         return this.set(unit, connection, { kind: 'left_out' })

@@ -6,16 +6,17 @@ import type { Change, Layout } from './layout.ts'
  * leaves the last one.
  *
  * - `copying`: the topics that only Sluice writes are being copied to new ones. The old topics are unchanged.
- * - `switching`: from here on the new layout holds. Whoever runs the command does the remaining steps.
+ * - `switching`: from here on the new layout is in force. The next run of the command does the remaining
+ *   steps.
  * - `grown`: the new layout is complete.
- * - `abandoned`: the old layout holds.
+ * - `abandoned`: the old layout is in force.
  */
 export type Growth = Change & {
   readonly state: 'copying' | 'switching' | 'grown' | 'abandoned'
   readonly groupId: string
   /**
    * The digest of the copied topics' contents and of the group's commits for them, when the growth began.
-   * Neither may change while it runs.
+   * Neither may change while the growth runs.
    */
   readonly digest: string
   /** The topics that are copied in the order of their records' times, by the end of their names. */
@@ -87,7 +88,10 @@ export function nextGeneration(growth: Growth | undefined, current: number): num
   return Math.max(current, growth?.from.generation ?? 0, growth?.to.generation ?? 0) + 1
 }
 
-/** Returns why nothing may run with the configured layout, and what to do; `undefined` if it may. */
+/**
+ * Returns why nothing may run with the configured layout, and what to do; `undefined` if roles and commands
+ * may run.
+ */
 export function faultOf(growth: Growth | undefined, configured: Layout): string | undefined {
   switch (growth?.state) {
     case 'copying':
@@ -101,8 +105,8 @@ export function faultOf(growth: Growth | undefined, configured: Layout): string 
 }
 
 /**
- * Describes a growth that is under way and how to end it. Programs that only write syncs use it, whatever
- * layout they have.
+ * Describes a growth that is under way and how to end it. Commands that only write syncs show this text,
+ * whatever layout they are configured for.
  */
 export function underWay({ state, from, to }: Growth): string {
   const again = `run \`sluice topics grow ${to.partitions}\` again until it ends: it continues where it stopped`

@@ -13,7 +13,7 @@ type Audience = { spaceId: string; audienceId: string; floors: Map<number, SyncF
 
 /**
  * Collects the last sync of each audience, by the units that have applied it. Users who come together in a
- * new unit have one floor there. So the last sync must be the same for all of them.
+ * new unit share one floor there. So the last sync must be the same in all old units.
  */
 export class SyncFloors {
   readonly #audiences = new Map<string, Audience>()

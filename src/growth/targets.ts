@@ -8,9 +8,10 @@ import type { Change } from './layout.ts'
 
 /**
  * Returns the partitions that get a copy of a record of `memberships` that was in `partition`. A property
- * goes to the unit of its user. The last sync of an audience goes to every new unit whose number has the same
- * remainder. A deletion floor goes to the same units, with one exception: the user's new unit gets it only
- * from the user's old unit, so that it stays in order with the user's states.
+ * goes to the unit of its user. The last sync of an audience goes to every new unit whose number is
+ * `partition` plus a multiple of the old number of units. A deletion floor goes to the same units, with one
+ * exception: the user's new unit gets it only from the user's old unit, so that it stays in order with the
+ * user's states.
  */
 export function unitsOfState(key: Buffer | null, partition: number, { from, to }: Change): readonly number[] {
   const stateKey = key === null ? undefined : parseStateKey(key)
@@ -36,7 +37,8 @@ function* heirsOf(unit: number, from: number, to: number): IterableIterator<numb
 
 /**
  * Returns the partition for a record of a retry topic or of `replays` that was in `partition`. A delivery
- * with a property goes to the unit of its user, which judges it. Others stay together by their keys.
+ * with a property goes to the unit of its user, which judges it. Other deliveries are placed by their keys,
+ * so those of one user stay together.
  */
 export function unitOfWaiting(
   { key, headers }: { readonly key: Buffer | null; readonly headers: ReceivedHeaders },

@@ -2,11 +2,11 @@ import type { Assignment, Subscription } from './claim.ts'
 import { assignSticky } from './sticky.ts'
 
 /**
- * Assigns partitions to the members of a group. Pure. The assignment goes by units, sticky and balanced:
- * partition i of every topic goes to the same member, so one worker owns everything that concerns a user.
- * Only members that subscribe to a topic get its partitions: while workers with a changed ladder are rolled
- * out, some members have other topics. The assignment doesn't look at which partitions exist: the owner of a
- * partition that can't be read now waits for it.
+ * Assigns partitions to the members of a group. Pure. The assignment is sticky and balanced, and assigns
+ * whole units: partition i of every topic goes to the same member, so one worker owns everything that
+ * concerns a user. Only members that subscribe to a topic get its partitions: while workers with a changed
+ * ladder are rolled out, some members have other topics. The assignment doesn't look at which partitions
+ * exist: the owner of a partition that can't be read now waits for it.
  */
 
 export type Subscriber = Subscription & { readonly memberId: string }

@@ -80,8 +80,8 @@ export async function lookAtBroker(
 }
 
 /**
- * Returns `unreported` for an error of kafkajs: the coordinator may be moving to another broker, and a member
- * that joins waits for it. Throws any other error.
+ * Returns `unreported` for an error of kafkajs: the coordinator may be moving to another broker. A member
+ * that joins waits for the coordinator. Throws any other error.
  */
 function unreportedWhileAway(error: unknown): Allowed {
   if (error instanceof kafkajs.KafkaJSError) return 'unreported'

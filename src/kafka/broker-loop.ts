@@ -8,7 +8,7 @@ import { withoutAborted } from './transactions.ts'
 import { ask } from './wire.ts'
 
 /**
- * A fetch waits at the broker until it has `minFetchBytes`, but no longer than `fetchWaitMs`. The reason: a
+ * A fetch waits until the broker has `minFetchBytes` for it, but no longer than `fetchWaitMs`. The reason: a
  * fetch that brings a handful of records costs as much as one that brings hundreds. `fetchWaitMs` is also the
  * longest that a resumed partition waits.
  */
@@ -16,9 +16,9 @@ const minFetchBytes = 16 * 1024
 export const fetchWaitMs = 25
 const maxFetchBytes = 10 * 1024 ** 2
 /**
- * The most bytes of one partition in a fetch, not much more than is worth a request. Whatever is fetched
- * while the buffer is full is fetched again later. So are the records after the head of a waiting topic, each
- * time that the worker looks at the head.
+ * The most bytes of one partition in a fetch: not much more than makes a request worthwhile. The limit is low
+ * because some records are fetched more than once: those that arrive while the buffer is full, and those
+ * after the head of a waiting topic, each time that the worker looks at the head.
  */
 const maxBytesPerPartition = 64 * 1024
 const minBackoffMs = 100
@@ -101,7 +101,7 @@ export class BrokerLoop {
   }
 
   /**
-   * Returns the time until a partition may be asked for again. `undefined` when the loop rests until it is
+   * Returns the time until the loop may ask for a partition again. `undefined` if the loop rests until it is
    * woken.
    */
   #restMs(): number | undefined {

@@ -12,10 +12,10 @@ type Spoken = {
 }
 
 /**
- * What a broker has to know: the versions that the requests of this folder are written in. The lowest are
- * those without which a promise is not kept: record batches with headers (Produce 3, Fetch 4), no topic made
- * by asking for it (Metadata 4), commits that keep their time (OffsetCommit 3), a member that sets how long a
- * rebalance may take (JoinGroup 2).
+ * The versions of requests that a broker has to know. The requests of this folder are written in these
+ * versions. Below the lowest one of a request, Sluice couldn't keep a promise: record batches with headers
+ * (Produce 3, Fetch 4), no topic that a request for metadata creates (Metadata 4), commits that keep their
+ * time (OffsetCommit 3), a member that sets how long a rebalance may take (JoinGroup 2).
  */
 export const spoken: readonly Spoken[] = [
   { apiKey: 0, name: 'Produce', lowest: 3, highest: 7 },
@@ -36,7 +36,7 @@ export const spoken: readonly Spoken[] = [
 export const supportedKafka = { oldest: '3.3', newest: '4.3' } as const
 
 /**
- * Returns, as one line, why Sluice can't work with a broker of these versions. `undefined` if it can.
+ * Returns why Sluice can't work with a broker of these versions, in one line. `undefined` if it can.
  * `hasInstanceId`: the worker joins its group as a static member.
  */
 export function versionProblem(known: KnownVersions, hasInstanceId = false): string | undefined {
@@ -69,8 +69,8 @@ function faultOf(
 const idsFrom = 10
 
 /**
- * Returns, as one line, which facts such a broker can't report, and the consequence. `undefined` if it
- * reports all.
+ * Returns which facts a broker of these versions can't report, and the consequence, in one line. `undefined`
+ * if it reports everything.
  */
 export function versionCaution(known: KnownVersions): string | undefined {
   if ((known.get(3)?.highest ?? 0) >= idsFrom) return undefined

@@ -7,13 +7,13 @@ export type Claim = {
   /** The time when the member was given these units, in epoch milliseconds. 0: it owns nothing yet. */
   sinceMs: number
   /**
-   * Units for which the member may have requests in flight: those that it has started, and lost ones that it
+   * Units for which the member may have requests in flight: units that it has started, and lost units that it
    * hasn't finished.
    */
   busy: readonly number[]
   /**
-   * The same as `busy`, counting only topics that need the state of their unit. A member may start those much
-   * later.
+   * The same as `busy`, counting only topics that need the state of their unit. A member may start those
+   * topics much later than the others.
    */
   busyWithState: readonly number[]
   /**

@@ -5,8 +5,8 @@ import { type Leader, TopicView } from './topic-view.ts'
 import type { WireBroker } from './wire.ts'
 
 /**
- * The leaders of partitions, as far as the brokers have reported them. Errors belong to their partition or
- * topic. Looking never creates a topic.
+ * The leaders of partitions, as far as the brokers have reported them. An error concerns only its own
+ * partition or topic. Asking the brokers never creates a topic.
  */
 export type ClusterView = {
   /** Resolves when the brokers have reported all topics once. Rejects when no broker can be reached. */
@@ -36,7 +36,10 @@ export type ClusterView = {
    * rejects.
    */
   refresh(): Promise<void>
-  /** Calls `listener` after each answer that has changed something. Returns a function that ends this. */
+  /**
+   * Calls `listener` after each answer that has changed something. Returns a function that removes the
+   * listener.
+   */
   onChange(listener: () => void): () => void
   /** Ends any request under way, and closes the connections. Never rejects. */
   close(): Promise<void>
@@ -51,7 +54,7 @@ export type ClusterViewOptions = {
    */
   readonly partitions?: number | undefined
   readonly log: Record<'warn' | 'error', (fields: object, message: string) => void>
-  /** The time between requests that nobody has asked for, in milliseconds. */
+  /** The interval at which the brokers are asked even without a call of `refresh`, in milliseconds. */
   readonly refreshEveryMs?: number
 }
 
@@ -61,7 +64,7 @@ const minPauseMs = 100
 const maxIdlePauseMs = 1_000
 const maxFailedPauseMs = 5_000
 /**
- * The time without a request after which pauses start short again: whatever caused the earlier ones is over.
+ * The time without a request after which pauses start short again: whatever caused the long pauses is over.
  */
 const restMs = 10_000
 

@@ -9,11 +9,11 @@
  *
  * Format 2 has a further field between header and bitmap, six bytes, big-endian: `begunBelow`.
  *
- * After the base64 comes a `=`, then the topic's id at that time, in 22 characters, and the low half of its
- * CRC-32 in hexadecimal. If the id isn't known, `-` stands for both. After another `=` comes the leader epoch
- * of the last record of the bitmap, in decimal, then a `.` and the low half of the CRC-32 of the epoch. A
- * version that doesn't know one of these parts reads no further than the `=` before it. At the first `=`,
- * base64 ends.
+ * After the base64 comes a `=`, then the topic's id at the time of the commit, in 22 characters, and the low
+ * half of its CRC-32 in hexadecimal. If the id isn't known, `-` stands for both. After another `=` comes the
+ * leader epoch of the last record of the bitmap, in decimal, then a `.` and the low half of the CRC-32 of the
+ * epoch. A version of Sluice that doesn't know one of these parts reads no further than the `=` before it. At
+ * the first `=`, base64 ends.
  */
 import { crc32 } from 'node:zlib'
 
@@ -27,8 +27,8 @@ const topicIdCharacters = 22
 const checkCharacters = 4
 const epochCharacters = 10
 /**
- * The most characters of base64, which is all that earlier versions read. A multiple of four that leaves room
- * for the parts after it.
+ * The most characters of base64, which is all that earlier versions read. It is a multiple of four, and
+ * leaves room for the parts after the base64.
  */
 const maxBase64 =
   4 * Math.floor((maxCharacters - topicIdCharacters - epochCharacters - 2 * checkCharacters - 3) / 4)
@@ -114,7 +114,7 @@ function settledEpochOf(text: string): number | undefined {
 
 /**
  * Decodes the metadata of a commit. Returns `undefined` if it is damaged or another program wrote it. The
- * records above the watermark are then delivered again, which is allowed. Skipping them wouldn't be.
+ * records above the watermark are then delivered again, which is allowed. Skipping them wouldn't be allowed.
  */
 export function decodeCommitMetadata(position: number, metadata: string | null): CommitMemory | undefined {
   if (!metadata || metadata.length > maxCharacters) return undefined

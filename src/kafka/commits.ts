@@ -11,7 +11,7 @@ export type CommitsOptions = {
   readonly log: Record<'warn' | 'error', (fields: object, message: string) => void>
 }
 
-/** A partition to commit, with its present standing. */
+/** A partition to commit, and the state that the commit records. */
 export type News = { readonly partition: Partition; readonly standing: Standing }
 
 /**
@@ -22,7 +22,10 @@ const firstRequestBytes = 400_000
 const leastRequestBytes = 20_000
 const entryBytes = 80
 const mostPartitionsPerFetch = 2_000
-/** If the broker refuses metadata of no more remembered offsets than this, none are remembered any more. */
+/**
+ * The fewest remembered offsets that are tried. If the broker refuses metadata of that size, no offset is
+ * remembered any more.
+ */
 const leastMemory = 512
 
 /**
@@ -67,7 +70,7 @@ export class Commits {
   }
 
   /**
-   * Commits as the member `identity`. Notes on each partition whose commit was accepted what was committed.
+   * Commits as the member `identity`. Tells each partition whose commit was accepted what was committed.
    * Returns the partitions whose commits were refused for a reason of their own, and logs each. Throws if the
    * coordinator refuses the member. Commits that were accepted before then stay accepted.
    */
@@ -140,8 +143,8 @@ export class Commits {
   }
 
   /**
-   * Makes requests or metadata smaller if the broker found them too large. Returns the error codes of commits
-   * that may be accepted when they are sent again.
+   * Makes later requests or their metadata smaller if the broker found them too large. Returns the error
+   * codes of commits that may be accepted when they are sent again.
    */
   #makeSmaller(answers: readonly { code: number }[]): ReadonlySet<number> {
     const { log } = this.#options

@@ -13,21 +13,24 @@ export type CommitterOptions = {
   readonly everyMs: number
   /** True when the member starts nothing more. */
   readonly isStopping: () => boolean
-  /** Called when all news are committed. Lost partitions with nothing left to commit have left by then. */
+  /**
+   * Called when everything that has settled is committed. Lost partitions with nothing left to commit have
+   * been dropped by then.
+   */
   readonly onCommitted: () => void
   /** Called when a commit was refused, or got no answer. */
   readonly onFailed: () => void
-  /** Called with the error of a commit that nobody waits for. It is tried again. */
+  /** Called with the error of a commit that nobody waits for. The commit is tried again. */
   readonly onTrouble: (error: unknown) => void
 }
 
 /**
- * The time after a failed commit when all standings are committed once more. The commit that was given up may
- * still be under way to a broker that hangs, and could arrive after a newer one.
+ * The time between a failed commit and a repeated commit of all partitions. The failed commit may still be
+ * under way to a broker that hangs, and could arrive after a newer one.
  */
 const commitAgainMs = 15_000
 
-/** Commits the standings of a member's partitions. No other code commits offsets. */
+/** Commits what has settled in the partitions of a member. No other code commits offsets. */
 export class Committer {
   readonly #options: CommitterOptions
   readonly #committing = new OneAtATime(() => this.#commitNews())
@@ -53,13 +56,17 @@ export class Committer {
   }
 
   /**
-   * The time when all news were last known to be committed, in epoch milliseconds. 0 before the first time.
+   * The last time at which everything that had settled was known to be committed, in epoch milliseconds. 0
+   * before the first time.
    */
   get lastCommitMs(): number {
     return this.#lastCommitMs
   }
 
-  /** Commits all that the group doesn't know yet. Throws when the broker refuses or can't be reached. */
+  /**
+   * Commits everything that has settled since the last commit. Throws when the broker refuses or can't be
+   * reached.
+   */
   commit(): Promise<void> {
     return this.#committing.run()
   }
@@ -69,7 +76,7 @@ export class Committer {
     this.commit().catch((error: unknown) => this.#options.onTrouble(error))
   }
 
-  /** Commits only the given standings. Returns the partitions whose commits were refused. */
+  /** Commits only the given states. Returns the partitions whose commits were refused. */
   async send(news: readonly News[]): Promise<ReadonlySet<Partition>> {
     const { commits, membership, onFailed } = this.#options
     const { identity } = membership
@@ -92,13 +99,13 @@ export class Committer {
     const lost = await lostPartitions.stillCommittable((partitions) => commits.read(partitions))
     const isAgain = this.#commitAgainAtMs > 0 && Date.now() >= this.#commitAgainAtMs
     if (isAgain) this.#commitAgainAtMs = 0
-    // No `await` may stand between here and the sending, so that the standings that are sent are the present
+    // No `await` may stand between here and the sending, so that the states that are sent are the present
     // ones.
     const news = [...owned.begun, ...lost]
       .map((partition) => ({ partition, standing: partition.standing(isStopping()) }))
       .filter(({ partition, standing }) => isAgain || partition.isNews(standing))
     if (news.length > 0) await this.send(news)
-    // Without news, everything is committed, as long as the group knows this member.
+    // If nothing new has settled, everything is committed, as long as the group knows this member.
     this.#lastCommitMs = Math.max(this.#lastCommitMs, membership.heardAtMs)
     lostPartitions.dropFinished()
     onCommitted()

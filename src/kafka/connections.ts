@@ -47,12 +47,12 @@ const graceMs = 1_000
  *
  * - Bytes of a truncated answer stay in its buffer, so the answers of the next socket are misread.
  * - While it closes, it waits for its answers without a limit, and accepts new requests. When it has closed,
- *   it closes the socket that was opened meanwhile, and no longer checks for late requests. Such a request
- *   never ends.
+ *   it closes the socket that was opened meanwhile, and no longer checks for requests that are late. A late
+ *   request then never ends.
  * - While it connects, it opens a socket for each request that comes, and forgets all but the last.
  *
- * So each connect gets a new connection, callers that come together share it, and what ends rejects its
- * requests.
+ * So each connect gets a new connection, callers that come together share it, and a connection that ends
+ * rejects its requests.
  */
 export class Connections {
   readonly #build: ConnectionPoolBuilder['build']
@@ -116,8 +116,9 @@ class GuardedPool {
   }
 
   /**
-   * Closes what is open at the call. A connection that is being opened stays: kafkajs closes a pool whenever
-   * one of its callers could not connect, and the next caller is connecting by then.
+   * Closes the connections that are open at the time of the call. A connection that is being opened stays:
+   * kafkajs closes a pool whenever one of its callers could not connect, and the next caller is connecting by
+   * then.
    */
   async #close(): Promise<void> {
     const open = this.#pool.pool.filter(isOpen)
@@ -161,8 +162,9 @@ class GuardedPool {
 const wasClosed = 'the connection to the broker was closed'
 
 /**
- * Rejects when the socket of a connection is closed. kafkajs' own error says more, so it goes first: it comes
- * in the same turn. kafkajs has none for a socket that ends before it is connected, or that is destroyed.
+ * Rejects when the socket of a connection is closed. kafkajs' own error says more and comes in the same turn,
+ * so it is given the time to come first. kafkajs has no error for a socket that ends before it is connected,
+ * or that is destroyed.
  */
 function closeOf(connection: Connection): Promise<never> {
   return new Promise((_resolve, reject) => {

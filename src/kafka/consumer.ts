@@ -4,8 +4,8 @@ import type { OnTruncation } from './handover.ts'
 import type { PartitionState } from './partition-state.ts'
 
 /**
- * A record on loan. The group doesn't commit past it before `settle` is called. The holder calls either
- * `settle` or `giveBack`, once.
+ * A record that is lent to the worker. The group doesn't commit past it before `settle` is called. The worker
+ * calls either `settle` or `giveBack`, once.
  */
 export type InboundRecord = {
   readonly topic: string
@@ -24,7 +24,7 @@ export type InboundRecord = {
   readonly isElsewhere: boolean
   /**
    * True when a previous owner that left without a final mark may have started the record. Always false for
-   * topics without `needsState`. For the others, true also if it isn't known.
+   * topics without `needsState`. For the other topics, also true if that isn't known.
    */
   readonly mayHaveBegun: boolean
   settle(): void
@@ -51,7 +51,8 @@ export type TopicSubscription = {
   needsState?: boolean
   /**
    * If false, only the watermark is committed, without the settled offsets above it. The next owner then
-   * reads all of those records again. In return, fetching doesn't stop when unsettled records are far apart.
+   * takes all records above the watermark again. In return, fetching doesn't stop when unsettled records are
+   * far apart.
    */
   hasWindow?: false
 }
@@ -67,8 +68,8 @@ export type ConsumerOptions = {
   kafka: Kafka
   groupId: string
   /**
-   * The id of a static member. It keeps its partitions through a restart within its session, and no other
-   * member notices.
+   * The id of a static member. Such a member keeps its partitions through a restart within the session
+   * timeout, and no other member notices.
    */
   instanceId?: string | undefined
   /**
@@ -82,7 +83,8 @@ export type ConsumerOptions = {
    */
   isFormerProcess?: ((instanceId: string) => boolean) | undefined
   /**
-   * The number of partitions of each topic that the group shares out. Partitions beyond it are not started.
+   * The number of partitions of each topic that the group shares out. Partitions beyond this number are not
+   * read.
    */
   partitions: number
   /** The reaction to a partition whose log isn't the one that was read before. */
@@ -110,18 +112,21 @@ export type ConsumerOptions = {
   /**
    * Called once after `prepare`, when the first of these happens: the unit is lost, has nothing in flight and
    * is committed; `handoverMs` has passed since its loss; the member stops. `prepare` may still be running,
-   * and should then end. The unit is prepared again only after both promises have settled.
+   * and should then end. The unit is prepared again only after the promises of `prepare` and `released` have
+   * settled.
    */
   released?: (unit: number) => void | Promise<void>
   /** Called when records were deleted before they were settled. `count` is approximate. */
   onLost?: (topic: string, count: number) => void
   /** Called when the log of a partition ends before the last record that was read, or is another log. */
   onTruncated?: (topic: string) => void
-  /** Called when a commit was refused, or got no answer. It is tried again. */
+  /** Called when a commit was refused, or got no answer. The commit is tried again. */
   onCommitFailed?: () => void
   /** Called after each join except the first. */
   onRebalanced?: () => void
-  /** Called when nothing was heard from the group for a session, and when something is heard again. */
+  /**
+   * Called when nothing was heard from the group for a session timeout, and when something is heard again.
+   */
   onSilent?: (isSilent: boolean) => void
   /** Called when the group will never accept this member. */
   onFatal: (error: Error) => void
@@ -130,14 +135,15 @@ export type ConsumerOptions = {
 
 export type GroupConsumer = {
   /**
-   * True while the group knows this member, and the member has started all partitions that it was given. A
-   * partition whose log has trouble doesn't count, unless it stands still because of another log.
+   * True while the group knows this member, and the member has started all partitions that it was given.
+   * Partitions that can't be read don't count against this, except for those that are stopped because their
+   * log is another one.
    */
   readonly isJoined: boolean
   /**
-   * Returns true if the partitions are this member's by the clock. Returns false once nothing was heard from
-   * the group for a session, for example after the process was suspended. The member may start nothing then,
-   * because other members may have started the same records.
+   * Returns true if the clock shows that the partitions are still this member's. Returns false once nothing
+   * was heard from the group for a session timeout, for example after the process was suspended. The member
+   * may start nothing then, because other members may have started the same records.
    */
   checkInTouch(): boolean
   /**
@@ -154,8 +160,8 @@ export type GroupConsumer = {
   /** The present state of each partition of this member. */
   readonly partitions: Iterable<PartitionState>
   /**
-   * The time when everything settled was last known to be committed, in epoch milliseconds. 0 before the
-   * first time.
+   * The last time at which everything that had settled was known to be committed, in epoch milliseconds. 0
+   * before the first time.
    */
   readonly lastCommitMs: number
   /** Stops and starts fetching. The member stays in the group. */
@@ -164,13 +170,14 @@ export type GroupConsumer = {
   setCongested(isCongested: boolean): void
   /**
    * Stops and starts fetching from one partition. Records that were fetched already still come. Ignores a
-   * partition that isn't this member's, and forgets the setting when the partition is lost. The partition
-   * stays stopped as long as any holder wants it.
+   * partition that isn't this member's, and forgets the setting when the partition is lost. `holder` names
+   * the part of the worker that asks. The partition stays stopped until each part that stopped it has started
+   * it again.
    */
   setPartitionFull(topic: string, id: number, isFull: boolean, holder?: string): void
   /**
-   * Returns the last time at which all records of a partition of this member had been taken, in epoch
-   * milliseconds. 0 while that isn't known. The end of the log is looked up every few seconds.
+   * Returns the last time, in epoch milliseconds, at which this member had taken all records of one of its
+   * partitions. 0 while that isn't known. The end of the log is looked up every few seconds.
    */
   endSeenMs(topic: string, id: number): number
   /** Takes no further record. Records taken before can still settle and be committed. */

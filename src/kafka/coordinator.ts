@@ -12,8 +12,8 @@ const answerTimeoutMs = 5_000
 const closed = 'the connection to the coordinator was closed'
 
 /**
- * The errors of a broker that isn't the coordinator any more, or not yet. Before the next request the
- * coordinator is looked up again.
+ * The errors of a broker that isn't the coordinator any more, or isn't the coordinator yet. Before the next
+ * request the coordinator is looked up again.
  */
 const elsewhere: ReadonlySet<number> = new Set([
   errorCodes.COORDINATOR_LOAD_IN_PROGRESS,
@@ -24,7 +24,7 @@ const elsewhere: ReadonlySet<number> = new Set([
 /**
  * A connection to the coordinator of a group. It is made when it is first used, and again after an error. A
  * broker answers the requests of a connection in their order, so a connection that gives no answer for
- * seconds is taken to give none at all.
+ * seconds counts as dead.
  */
 export class Coordinator {
   readonly #kafka: Kafka
@@ -42,9 +42,9 @@ export class Coordinator {
   }
 
   /**
-   * Returns the answer with its error codes. Throws those that say that this broker isn't the coordinator.
-   * Throws also when no broker can be reached, and when no answer comes within 5 s, or within the request's
-   * own timeout if that is longer.
+   * Returns the answer with its error codes. Throws the errors which say that this broker isn't the
+   * coordinator. Throws also when no broker can be reached, and when no answer comes within 5 s, or within
+   * the request's own timeout if that is longer.
    */
   async ask<T>(request: WireRequest<T>): Promise<T> {
     const opened = (this.#opened ??= this.#open())

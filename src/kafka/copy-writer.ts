@@ -7,13 +7,13 @@ export type CopiedRecord = {
   readonly value: Buffer | null
   readonly headers: Readonly<Record<string, Buffer | string | null | (Buffer | null)[] | undefined>>
   /**
-   * The record's time in epoch milliseconds, `undefined` for now. Kept by topics whose times are their
-   * producers'.
+   * The record's time in epoch milliseconds, `undefined` for now. Topics with
+   * `message.timestamp.type=CreateTime` keep it.
    */
   readonly timestampMs: number | undefined
 }
 
-/** A writer of one topic's records, in the order of the calls, with the times given. */
+/** A writer of records to one topic. It writes them in the order of the calls, with the given times. */
 export type CopyWriter = {
   /**
    * Adds a record. Resolves when there is room for more. Rejects when Kafka has accepted nothing for a
@@ -31,7 +31,7 @@ export type CopyProducer = {
 
 const mostRecords = 5_000
 const mostBytes = 8 * 1024 ** 2
-/** The most bytes of a record beside its key, its value and its headers. */
+/** The most bytes of a record in addition to its key, its value and its headers. */
 const recordOverheadBytes = 64
 const headerOverheadBytes = 16
 

@@ -4,7 +4,7 @@ type Entry = { readonly from: number; readonly leaderEpoch: number }
 
 /** The leader epochs of a partition's records, as far as they were read. The oldest are forgotten. */
 export class EpochHistory {
-  /** The epochs, ascending by offset. Each holds up to the next one. */
+  /** The epochs, ascending by offset. Each applies up to the next one. */
   readonly #entries: Entry[] = []
 
   /** Starts with the epoch of the last record before `offset`, or -1 if it isn't known. */

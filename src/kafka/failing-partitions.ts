@@ -23,7 +23,7 @@ export type FailingPartitionsOptions = {
   readonly isAnyOpen: (isFailing: (topic: string, partition: number) => boolean) => Promise<boolean>
 }
 
-/** The number that stands for the partition of records that have none yet. */
+/** The partition number for records that have no partition yet. */
 export const unknownPartition = -1
 
 type Failing = { failing: FailingPartition; isReported: boolean; readonly timer: NodeJS.Timeout }
@@ -31,7 +31,7 @@ type Failing = { failing: FailingPartition; isReported: boolean; readonly timer:
 /** The most reasons that a message lists. */
 const namedReasons = 5
 
-/** Lists the first of these reasons, each once, and counts the others. */
+/** Lists the first reasons, each only once, and counts the others. */
 export function describeReasons(reasons: readonly string[]): string {
   const each = [...new Set(reasons)]
   const some = each.slice(0, namedReasons).join('; ')

@@ -11,7 +11,7 @@ import type { KnownLog } from './stored-commit.ts'
 export class Gate {
   /** True while the buffer is full. */
   isFull = false
-  /** True while nothing was heard from the group for a session. */
+  /** True while nothing was heard from the group for a session timeout. */
   isSilent = false
   /** True once the member starts nothing more. */
   isStopping = false
@@ -30,7 +30,10 @@ export type FeedOptions = {
   readonly onRecord: (partition: Partition, record: FetchedRecord, isLate: boolean) => void
   /** Called when `count` offsets were deleted before they were read. Some of them may have had no record. */
   readonly onLost: (partition: Partition, count: number) => void
-  /** Called when the log isn't the one that was read. This feed reads nothing more, and should be closed. */
+  /**
+   * Called when the log isn't the one that was read before. This feed reads nothing more, and should be
+   * closed.
+   */
   readonly onTruncated: (partition: Partition, truncation: Truncation) => void
 }
 
@@ -43,7 +46,8 @@ export type FeedStart = {
 }
 
 /**
- * A record that is taken this long after its append, or after it was due, shows that the worker is behind.
+ * The delay that shows that the worker is behind: from a record's append, or from the time when it was due,
+ * until the record is taken.
  */
 const lateAfterMs = 10_000
 
@@ -55,7 +59,7 @@ const idleFetchWaitMs = 250
 
 /**
  * Returns the longest time that the next fetch may wait at a broker, in milliseconds. A partition that is
- * resumed during a fetch has to wait for its end.
+ * resumed during a fetch has to wait for the end of the fetch.
  */
 export function longestWaitMs(feeds: Iterable<Feed>): number {
   const nowMs = Date.now()
@@ -69,16 +73,16 @@ export function longestWaitMs(feeds: Iterable<Feed>): number {
 }
 
 /**
- * The most bytes that a fetch brings of a partition that is read as records come. It is twice the limit of a
- * tier, whose records behind the head are fetched again each time that the head is looked at. With this limit
- * large batches of producers come together with those of other partitions, and a delivery costs a few per
- * cent less CPU.
+ * The most bytes that a fetch brings of a partition whose records don't wait. It is twice the limit of a
+ * tier, whose records behind the head are fetched again each time that the head is looked at. With this
+ * limit, a fetch brings large batches of producers together with batches of other partitions, and a delivery
+ * costs a few per cent less CPU.
  */
 const liveFetchBytes = 128 * 1024
 
 /**
- * What is fetched of one partition that was begun, until it is lost. It owns the partition's pauses and
- * seeks, and its waits for a head.
+ * Fetches from one partition, from the time when this member starts the partition until the member loses it.
+ * Decides the partition's pauses and seeks, and its waits for a head.
  */
 export class Feed implements FetchListener, KnownLog {
   readonly #options: FeedOptions
@@ -97,7 +101,7 @@ export class Feed implements FetchListener, KnownLog {
   }
 
   /**
-   * Changes the offset that is read from. Call it before `open`. The offset is not before the one that the
+   * Changes the offset that is read from. Call it before `open`. It must not be before the offset that the
    * feed was made for.
    */
   startAt(offset: number): void {

@@ -13,7 +13,8 @@ export type FetchedBatch = {
    */
   readonly records: readonly FetchedRecord[]
   /**
-   * The offset that the next fetch asks for. From `from` up to it there are no other records than `records`.
+   * The offset that the next fetch asks for. From `from` up to this offset there are no other records than
+   * `records`.
    */
   readonly nextOffset: number
 }
@@ -47,7 +48,9 @@ export type FetchOrder = {
   /** The topic id of the log that `offset` belongs to, as found by `locate`. */
   readonly topicId?: string | undefined
   readonly isPaused?: boolean
-  /** The most bytes that one fetch brings of it, as far as its batches are no larger; absent: 64 KiB. */
+  /**
+   * The most bytes that one fetch brings of the partition, unless its first batch is larger; absent: 64 KiB.
+   */
   readonly maxBytes?: number
   readonly on: FetchListener
 }
@@ -82,7 +85,7 @@ export type FetchHandle = {
 
 /** The callbacks and lookups that a handle needs from its fetcher. */
 export type HandleOwner = {
-  /** Called when something may be read that couldn't be before. */
+  /** Called when a partition may be read that couldn't be read before. */
   wake(handle: PartitionHandle): void
   topicIdOf(topic: string): string | undefined
   closed(handle: PartitionHandle): void
@@ -100,8 +103,7 @@ const maxBackoffMs = 5_000
 const troubleAfterMs = 3_000
 
 /**
- * The state of a partition that is read. The fetcher decides by it. The partition's owner sees only a
- * `FetchHandle`.
+ * The state of a partition that is read, for the fetcher. The partition's owner sees only a `FetchHandle`.
  */
 export class PartitionHandle implements FetchHandle, FetchPosition {
   readonly topic: string
@@ -271,7 +273,10 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
     if (isTrouble) this.#trouble = reason
   }
 
-  /** Logs that a batch stays damaged, however often it is fetched. A record that says so takes its place. */
+  /**
+   * Logs that a batch stays damaged, however often it is fetched. A record that says so takes the batch's
+   * place.
+   */
   sayDamaged(nextOffset: number): void {
     const { topic, partition, position: from } = this
     const message =

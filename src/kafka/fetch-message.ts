@@ -47,8 +47,8 @@ export type FetchedPartition = {
   /** The offset after the last record that all in-sync replicas have. */
   readonly highWatermark: number
   /**
-   * The first offset of the first transaction that is still open, or `highWatermark` if none is. -1 if the
-   * broker doesn't report it.
+   * The first offset of the first transaction that is still open, or `highWatermark` if no transaction is
+   * open. -1 if the broker doesn't report it.
    */
   readonly lastStableOffset: number
   /** The first offset that the log still has. -1 if the broker doesn't report it. */

@@ -45,8 +45,8 @@ export function createFetcher(options: FetcherOptions): Fetcher {
 }
 
 /**
- * Logs records that were deleted before they were read. Also used where a partition is started, which can
- * find the same.
+ * Logs records that were deleted before they were read. Also called when a partition is started, because
+ * records may have been deleted before that.
  */
 export function logLostRecords(
   log: Pick<FetcherLog, 'error'>,
@@ -59,7 +59,7 @@ export function logLostRecords(
   log.error({ topic, partition, from, to, lost: to - from }, message)
 }
 
-/** Logs that the log of a partition is another one than before, in which the old position means nothing. */
+/** Logs that a partition has another log than before, so that the old position means nothing in it. */
 export function logOtherLog(log: Pick<FetcherLog, 'error'>, fields: object): void {
   log.error(
     fields,

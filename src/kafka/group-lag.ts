@@ -34,8 +34,8 @@ const answerWithinMs = 5_000
 
 /**
  * Reads how many records a group has still to commit. A partition without a commit counts from the start of
- * its log. The figures come from the brokers, so they hold whoever is in the group, even if nobody is. Errors
- * belong to their partition.
+ * its log. The figures come from the brokers, so they are known even if nobody is in the group. An error
+ * concerns only its own partition.
  */
 export class GroupLagReader {
   readonly #opened: ReturnType<typeof openPartwiseCluster>
@@ -56,7 +56,7 @@ export class GroupLagReader {
     if (topics.length === 0) return { lag: new Map(), failures: new Map(), partitions: 0 }
     const failures = new Map<string, string>()
     const places = await this.#placesOf(topics)
-    // Commits come first, so that a record that is settled in between doesn't make the lag negative.
+    // Commits are read first, so that a record that is settled in between doesn't make the lag negative.
     const positions = await this.#positionsOf(places, failures)
     const ends = await this.#offsetsOf(places, 'end', failures)
     const isBehind = (place: Led): boolean =>

@@ -20,9 +20,7 @@ import type { Truncation } from './positions.ts'
 import type { StoredCommit } from './stored-commit.ts'
 import { UnitTenures } from './unit-tenures.ts'
 
-/**
- * The member of a group behind `GroupConsumer`, with the partitions that it owns and those that it leaves.
- */
+/** The member of a group behind `GroupConsumer`, with its partitions and those that it has lost. */
 export class GroupMember implements GroupConsumer {
   readonly #options: ConsumerOptions
   readonly #view: ClusterView
@@ -38,9 +36,9 @@ export class GroupMember implements GroupConsumer {
   readonly #predecessor: Predecessor
   readonly #committer: Committer
   readonly #gate = new Gate()
-  /** The number of joins. Work started in an earlier one must not touch the partitions of this one. */
+  /** The number of joins. Work of an earlier join must not touch partitions of the latest. */
   #joins = 0
-  /** The units that this member was given, and when. Its claim says so, which lets it keep them. */
+  /** The units that this member was given, and when. Its claim lists them, so that it keeps them. */
   #assigned: Pick<Claim, 'units' | 'sinceMs'> = { units: [], sinceMs: 0 }
 
   constructor(options: ConsumerOptions) {
@@ -278,7 +276,7 @@ export class GroupMember implements GroupConsumer {
   #joined({ isAnew, partitions: assignment }: Assigned): void {
     this.#joins++
     if (this.#joins > 1) this.#options.onRebalanced?.()
-    // With a new member id, this member was out of the group. Others may have had its partitions meanwhile.
+    // With a new id, this member was out of the group. Others may have had its partitions meanwhile.
     if (isAnew) this.#lose(this.#owned.all)
     const before = new Set(this.#owned.all)
     const given = this.#options.topics.flatMap(({ topic }) =>

@@ -93,7 +93,7 @@ export type JoinAnswer = Answer & {
   readonly generationId: number
   readonly leaderId: string
   readonly memberId: string
-  /** All members of the group, if this member leads it. Empty for the others. */
+  /** All members of the group, if this member leads it. Empty in the answers to other members. */
   readonly members: readonly JoinedMember[]
 }
 
@@ -131,7 +131,10 @@ export function joinGroup(join: JoinRequest): WireRequest<JoinAnswer> {
 
 export type SyncAnswer = Answer & { readonly assignment: Buffer }
 
-/** Asks for the member's assignment. `assignments`: by member id, from the leader. Empty from all others. */
+/**
+ * Asks for the member's assignment. `assignments`: the assignments of all members, by member id. Only the
+ * leader sends them; from other members the map is empty.
+ */
 export function syncGroup(
   groupId: string,
   { memberId, generationId, instanceId }: Identity,

@@ -50,7 +50,7 @@ export class GroupWatch {
 
   /**
    * Returns the claims of the other members at the last join. Returns `undefined` while the group is joining
-   * again, and can't report any.
+   * again, and can't report claims.
    */
   async claims(): Promise<readonly Claim[] | undefined> {
     const { state, members } = await this.#described()
@@ -122,8 +122,8 @@ export class GroupWatch {
   }
 
   /**
-   * Removes former processes of this worker from the group, once nothing of theirs can be in flight. Returns
-   * how many have to be removed later.
+   * Removes former processes of this worker from the group, once none of their requests can be in flight.
+   * Returns how many still have to be removed later.
    */
   async #dismiss(members: readonly DescribedMember[]): Promise<number> {
     const { coordinator, groupId, isFormerProcess, settleMs, log } = this.#options

@@ -28,8 +28,8 @@ export type HandoverOptions = {
    */
   readonly joins: () => number
   /**
-   * False while a join is under way. A member that gets a partition in this join assumes that this member has
-   * nothing in flight beyond its claim.
+   * False while a join is under way. The other members assume that this member has nothing in flight beyond
+   * the claim that it sent with the join.
    */
   readonly mayBegin: () => boolean
   /** True when no further partition may begin, since the member stops. */
@@ -58,8 +58,8 @@ const lookLessOften = 1.5
 const longestPauseMs = 1_000
 
 /**
- * Begins the partitions that a join has given to this member, each once its previous owner has finished with
- * it.
+ * Begins the partitions that a join has given to this member. Each begins once its previous owner has
+ * finished with it.
  */
 export class Handover {
   readonly #options: HandoverOptions
@@ -108,8 +108,8 @@ export class Handover {
   }
 
   /**
-   * Clears partitions that others have finished with. They begin as soon as the states of their units are
-   * ready.
+   * Marks partitions as cleared that their previous owners have finished with. They begin as soon as the
+   * states of their units are ready.
    */
   #clear(ready: readonly Ready[]): Promise<void> {
     for (const { partition, stored } of ready) partition.clear(stored)
@@ -129,7 +129,7 @@ export class Handover {
   }
 
   /**
-   * Begins the partitions of a prepared unit. Tries until all have begun, through rejoins, for as long as
+   * Begins the partitions of a prepared unit. Tries until all have begun, also after rejoins, for as long as
    * this member owns the unit.
    */
   async beginPrepared(unit: number): Promise<void> {
@@ -174,7 +174,8 @@ export class Handover {
     const { joins, isStopping, view, commit, onBegun, log } = this.#options
     const join = joins()
     const locations = await locate(view, ready.map(placeOf))
-    // Without this refresh, the view would notice only with its next periodic one, half a minute later.
+    // Without this refresh, the view would notice a change only with its next periodic refresh, half a minute
+    // later.
     if (locations.some(({ kind }) => kind === 'later')) void view.refresh()
     if (join !== joins()) return
     this.#checkMayBegin()
@@ -199,8 +200,8 @@ export class Handover {
   }
 
   /**
-   * Reports records that were lost, and a log that was replaced. Called once the partition has begun, since
-   * the attempts before may be several.
+   * Reports records that were lost, and a log that was replaced. Called once the partition has begun, because
+   * several attempts to begin it may fail before.
    */
   #tell(one: Ready, location: Location): void {
     const { onLost, onTruncated } = this.#options

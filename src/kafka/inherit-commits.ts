@@ -30,8 +30,8 @@ const defaultPatienceMs = 15_000
 /**
  * Copies the commits of `topics` from one consumer group to another, with their metadata, before a member
  * joins `to`. A partition that `to` has a commit for keeps it. Several processes may do so at once: brokers
- * accept such a commit only while `to` has no member, so no process sets back a group that has begun. The
- * next call completes what was copied in part.
+ * accept such a commit only while `to` has no member, so no process sets back a group that has members
+ * already. The next call completes a copy that was interrupted.
  */
 export async function inheritCommits(inheriting: Inheriting): Promise<Inheritance> {
   const { kafka, to } = inheriting

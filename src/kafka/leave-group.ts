@@ -3,7 +3,8 @@ import { errorCodes, protocolError } from './error-codes.ts'
 import { type Identity, leaveGroup } from './group-messages.ts'
 
 /**
- * The coordinator's answers that mean that the member has left, or that another member has its instance id.
+ * The answers of the coordinator after which the member is out of the group: it has left, or another member
+ * has its instance id.
  */
 const hasLeft: ReadonlySet<number> = new Set([
   errorCodes.NONE,

@@ -23,9 +23,9 @@ export class LogEnd {
   }
 
   /**
-   * Returns the latest time of which it is known that every record in the log at that time was taken. In
-   * epoch milliseconds, 0 while unknown. All records before `top` are taken now; `undefined` if that isn't
-   * known.
+   * Returns a time, in epoch milliseconds: every record that the log had at that time was taken. It is the
+   * latest such time that is known; 0 while none is known. `top`: all records before this offset were taken;
+   * `undefined` if there is no such offset.
    */
   takenMs(top: number | undefined): number {
     if (top !== undefined && top >= this.#asked.offset) this.#takenMs = this.#asked.atMs
@@ -33,8 +33,8 @@ export class LogEnd {
   }
 
   /**
-   * Returns since when the record is known to be in the log, in epoch milliseconds. Notes the same time for
-   * all other records that are in the log now.
+   * Returns the time since which the record at `offset` is known to be in the log, in epoch milliseconds.
+   * Notes the same time for all other records that are in the log now.
    */
   thereSinceMs(offset: number, nowMs: number): number {
     if (offset > this.#seen.offset) this.#seen = { offset: Math.max(offset, this.#offset - 1), atMs: nowMs }

@@ -23,7 +23,7 @@ const minBackoffMs = 100
 const maxBackoffMs = 2_000
 /**
  * The number of answers without records, although the log goes on, after which the rest of the range counts
- * as compacted away. One answer isn't enough: a new leader answers so for a moment.
+ * as compacted away. One answer isn't enough: a new leader gives such answers for a moment.
  */
 const emptyAnswers = 3
 
@@ -189,8 +189,8 @@ export class LogReader {
   }
 
   /**
-   * Repeats a request until it succeeds, or until `stallTimeoutMs` is over. Throws an error that isn't from
-   * Kafka at once.
+   * Repeats a request until it succeeds, or until `stallTimeoutMs` is over. An error that isn't from Kafka is
+   * thrown at once.
    */
   async #patiently<T>(ask: () => Promise<T>): Promise<T> {
     const { signal, stallTimeoutMs } = this.#options

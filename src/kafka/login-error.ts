@@ -14,8 +14,8 @@ export class ReportedTroubles {
   #loggedMs = -Infinity
 
   /**
-   * Creates it. `log` writes a line: each new trouble at once, a repeated one no more than once a
-   * minute.
+   * Takes the function that writes a line of the log. A new trouble is logged at once, a repeated one no more
+   * than once a minute.
    */
   constructor(log: (message: string) => void) {
     this.#log = log

@@ -12,12 +12,14 @@ export type TokensOptions = {
 /** The share of a token's lifetime that is left when a new token is requested. See also `renewedBeforeMs`. */
 const renewedBeforeShare = 0.2
 /**
- * A new token is requested at least this long before the old one's end. A connection logs in again 10 s
- * before its token ends, and a broker refuses a connection that does so twice within a second. With less time
- * left than this, each request would log in again.
+ * The time before a token's end at which a new one is requested at the latest, in milliseconds. A connection
+ * logs in again 10 s before its token ends, and a broker refuses a connection that does so twice within a
+ * second. With less time than this, each request would log in again.
  */
 const renewedBeforeMs = 15_000
-/** A token that ends within this time may be refused when it arrives. */
+/**
+ * A token isn't used any more when less than this time is left, because it may have ended when it arrives.
+ */
 const sparedMs = 2_000
 
 /**

@@ -7,7 +7,7 @@ import { type ProducedRecords, ProduceLink } from './produce-link.ts'
 import type { WrittenRecord } from './produce-request.ts'
 import { within } from './within.ts'
 
-/** Writes records that may be lost. It never throws, and nobody waits for it. */
+/** A producer of records that may be lost. It never throws, and nobody waits for it. */
 export type LossyProducer = {
   /** True while the producer holds as many bytes as it may. */
   readonly isFull: boolean
@@ -50,13 +50,14 @@ const maxRequestBytes = 512 * 1024
 const minBackoffMs = 250
 const maxBackoffMs = 5_000
 /**
- * The number of times that a value is sent while Kafka says that it hasn't taken it. So a leader may move.
+ * The number of times that a value is sent if Kafka says each time that it hasn't taken it. That gives a
+ * leader the time to move.
  */
 const maxTries = 5
 
 /**
- * A partition whose last failure is this long ago is forgotten. Otherwise, one that gets no more values would
- * count as failing for good.
+ * The time after which the failure of a partition is forgotten. Otherwise a partition that gets no more
+ * values would count as failing for good.
  */
 const troubleForgottenMs = 60_000
 
@@ -71,7 +72,7 @@ type Waiting = {
 /** Values of one partition that are sent together. */
 type Parcel = ProducedRecords & { readonly waiting: readonly Waiting[] }
 
-/** The queue of values for one leader, or of those whose leader isn't known yet. */
+/** The queue of values for one leader, or of the values whose leader isn't known yet. */
 class Line {
   queue: Waiting[] = []
   /** The bytes of the values in the queue, and of those being sent. */
@@ -96,7 +97,8 @@ export function startLossyProducer(options: LossyProducerOptions): LossyProducer
 
 /**
  * Sends one request at a time to each leader, on connections of its own. So a broker that hangs doesn't delay
- * the records for others. Records that may have been written aren't sent again, so none is written twice.
+ * the records for other brokers. Records that may have been written aren't sent again, so none is written
+ * twice.
  */
 class BoundedProducer implements LossyProducer {
   readonly #options: LossyProducerOptions
@@ -107,7 +109,10 @@ class BoundedProducer implements LossyProducer {
   readonly #unplaced: Line
   /** The known leaders, by partition. */
   readonly #leaders = new Map<number, number>()
-  /** The last failures of partitions that nothing was written to since, by `performance.now`. */
+  /**
+   * The time of each partition's last failure, by `performance.now`, if nothing was written to the partition
+   * since.
+   */
   readonly #failed = new Map<number, number>()
   #heldBytes = 0
   #isTroubled = false
@@ -166,8 +171,8 @@ class BoundedProducer implements LossyProducer {
   }
 
   /**
-   * Returns true if a line holds as many bytes as the producer has left. Applies while there are several
-   * leaders, so that one that hangs takes half of the room at most.
+   * Returns true if a line holds as many bytes as the producer still has room for. Applies while there are
+   * several leaders, so that a leader that hangs takes half of the room at most.
    */
   #isOverShare(line: Line): boolean {
     return this.#lines.size > 1 && line.bytes >= this.#options.maxBytes - this.#heldBytes
@@ -292,8 +297,8 @@ class BoundedProducer implements LossyProducer {
   }
 
   /**
-   * Moves a value to those whose leader is looked up again, since the partition may have another leader by
-   * now.
+   * Moves a value to the line of values whose leaders are looked up, since its partition may have another
+   * leader by now.
    */
   #move(line: Line, one: Waiting): void {
     this.#leaders.delete(one.partition)

@@ -1,7 +1,7 @@
 import type { Partition } from './partition.ts'
 import type { StoredCommit } from './stored-commit.ts'
 
-/** The time before the end of the handover time at which a lost partition is committed for the last time. */
+/** The time before the end of the handover time at which this member stops committing a lost partition. */
 const marginMs = 500
 
 /** The lost partitions whose deliveries in flight, or whose final commit, are not complete yet. */
@@ -26,8 +26,8 @@ export class LostPartitions {
   }
 
   /**
-   * Adds a lost partition. It leaves once no request of this member is in flight for it, and the group knows
-   * that.
+   * Adds a lost partition. It is dropped once no request of this member is in flight for it, and the group
+   * knows that.
    */
   add(partition: Partition): void {
     this.#partitions.add(partition)
@@ -38,8 +38,8 @@ export class LostPartitions {
   }
 
   /**
-   * Returns the partitions that this member may still commit, since their next owner has not begun. Drops the
-   * others.
+   * Returns the partitions that this member may still commit, since their next owner hasn't started them.
+   * Drops the others.
    */
   async stillCommittable(
     readStored: (partitions: readonly Partition[]) => Promise<StoredCommit[]>,
@@ -55,10 +55,7 @@ export class LostPartitions {
     })
   }
 
-  /**
-   * Drops the partitions that have nothing in flight, and nothing that the group doesn't know. Called after a
-   * commit.
-   */
+  /** Drops the partitions that have nothing in flight, and nothing left to commit. Called after a commit. */
   dropFinished(): void {
     for (const partition of this.#partitions) {
       if (!partition.isNews(partition.standing(false)) && partition.isIdle) this.#partitions.delete(partition)

@@ -35,14 +35,17 @@ export type MembershipOptions = {
   readonly topics: readonly string[]
   /** The number of partitions that each topic has for the assignment. */
   readonly partitions: number
-  /** The coordinator for heartbeats and for leaving, apart from that for joins, which may wait for long. */
+  /**
+   * The coordinator for heartbeats and for leaving. Joins have a connection of their own, because they may
+   * wait for long.
+   */
   readonly coordinator: Coordinator
   /** Returns the claim of this member. Called at each join. */
   readonly claim: () => Omit<Claim, 'partitions'>
   readonly onAssigned: (assigned: Assigned) => void
   /** Called when the group has expelled this member, which joins anew. Others may have its partitions. */
   readonly onExpelled: () => void
-  /** Called when nothing was heard of the group for a whole session, and when something is heard again. */
+  /** Called when nothing was heard of the group for a session timeout, and when something is heard again. */
   readonly onSilent: (isSilent: boolean) => void
   /** Called when this process can't be a member, whatever it tries. */
   readonly onFatal: (error: Error) => void
@@ -63,7 +66,8 @@ const beatAgainMs = 1_000
 const firstPauseMs = 100
 const longestPauseMs = 5_000
 /**
- * The number of heartbeats in a row with a newer generation after which the answer to a join counts as lost.
+ * The number of heartbeats in a row that the coordinator refuses, because the group has a newer generation,
+ * until the answer to a join counts as lost.
  */
 const staleBeats = 3
 
@@ -72,7 +76,7 @@ type State = 'out' | 'joining' | 'stable' | 'left'
 /**
  * The membership of this process in its group. This class joins, joins again whenever the group rebalances,
  * and sends a heartbeat every few seconds. It holds the member's id and generation. The listener decides what
- * an assignment means for partitions, and leaders that move are no concern of this class.
+ * an assignment means for partitions. This class doesn't deal with leaders that move.
  */
 export class Membership {
   readonly #options: MembershipOptions
@@ -83,7 +87,10 @@ export class Membership {
   readonly #joining: Coordinator
   #state: State = 'out'
   #memberId = ''
-  /** The identity from the last completed join. The group accepts its commits until a newer generation. */
+  /**
+   * The identity from the last completed join. The group accepts commits with it until there is a newer
+   * generation.
+   */
   #identity: Identity | undefined
   #isAnew = true
   #heardAtMs = 0
@@ -104,25 +111,26 @@ export class Membership {
   }
 
   /**
-   * True while a join is under way or due. Nothing begins meanwhile, since the join's claim couldn't list it.
+   * True while a join is under way or due. No partition begins meanwhile, since the claim of the join
+   * wouldn't list it.
    */
   get isJoining(): boolean {
     return this.#state !== 'stable'
   }
 
-  /** True if the group knows this member, and the member has heard from it within the session. */
+  /** True if the group knows this member, and the member has heard from it within the session timeout. */
   get isMember(): boolean {
     return this.#identity !== undefined && this.#state !== 'left' && !this.isSilent
   }
 
-  /** True if nothing was heard for a whole session. The group may have gone on without the member. */
+  /** True if nothing was heard for a session timeout. The group may have gone on without the member. */
   get isSilent(): boolean {
     return Date.now() - this.#heardAtMs > this.#options.sessionTimeoutMs
   }
 
   /**
-   * Looks at the clock. Returns false once nothing was heard of the group for a session: others may have been
-   * given what this member has. Calls `onSilent` before it returns.
+   * Looks at the clock. Returns false once nothing was heard of the group for a session timeout: other
+   * members may have been given its partitions. Calls `onSilent` before it returns.
    */
   checkInTouch(): boolean {
     this.#noticeSilence()
@@ -312,7 +320,9 @@ export class Membership {
     this.#beatAfter(nextMs)
   }
 
-  /** Handles the answer to a request that was sent as `as`. Ignores it if that is an earlier identity. */
+  /**
+   * Handles the answer to a request that was sent as `as`. Ignores the answer if `as` is an earlier identity.
+   */
   #judge(errorCode: number, as: Identity): void {
     if (this.#isOver || as !== this.#identity) return
     switch (errorCode) {

@@ -1,4 +1,4 @@
-/** Returns what an error says; of anything else that was thrown, its text. */
+/** Returns the message of an error, or the text of anything else that was thrown. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }

@@ -12,12 +12,12 @@ export function noteRetry(kafka: Kafka, retry: RetryOptions): void {
 }
 
 /**
- * Makes an admin client that leaves errors with their partition or topic. That of `kafka.admin()` fails as
- * a whole while any partition of the cluster has no leader, even of a topic that nobody asked about. No role
- * could start then.
+ * Makes an admin client in which an error concerns only its own partition or topic. The client of
+ * `kafka.admin()` fails as a whole while any partition of the cluster has no leader, even if nobody asked
+ * about its topic. No role could start then.
  *
- * `fetchTopicMetadata` reports a topic that the broker does not know with no partitions, and a partition
- * without a leader with the leader -1.
+ * `fetchTopicMetadata` reports an unknown topic as one without partitions, and a missing leader as the leader
+ * -1.
  */
 export function openAdmin(kafka: Kafka): Admin {
   const createAdmin = kafkajsFile<CreateAdmin>('kafkajs/src/admin')

@@ -4,7 +4,7 @@ import { partitionName } from './partition-name.ts'
 import { Partition } from './partition.ts'
 import { type PartitionState, stateOf } from './partition-state.ts'
 
-/** The partitions that a member owns now, and the feeds of those that have begun. */
+/** The partitions that a member owns now, and the feeds of the partitions that were started. */
 export class OwnedPartitions {
   readonly #subscriptions: readonly TopicSubscription[]
   readonly #partitions = new Map<string, Partition>()

@@ -47,7 +47,7 @@ export type ReadOptions = {
 
 type Where = Pick<ReadOptions, 'topic' | 'partition' | 'signal' | 'stallTimeoutMs'>
 
-/** Reads partitions by itself, outside any consumer group. */
+/** A reader of partitions that is in no consumer group. */
 export type PartitionReader = {
   range(where: Where): Promise<LogRange>
   /**
@@ -70,7 +70,7 @@ export type PartitionReader = {
 
 export type PieceOptions = Where & {
   readonly from: number
-  /** The offset at which the piece ends at the latest. Not beyond the log's end. */
+  /** The offset at which the piece ends at the latest. It must not be beyond the log's end. */
   readonly to: number
 }
 
@@ -137,8 +137,8 @@ class Session {
   }
 
   /**
-   * Runs one work after the other. If two of them connected, or added a topic, at the same time, kafkajs
-   * would forget the brokers of the first and never close their connections.
+   * Runs one piece of work after the other. If two of them connected, or added a topic, at the same time,
+   * kafkajs would forget the brokers of the first and never close their connections.
    */
   readonly inTurn: LogOptions['inTurn'] = (work) => {
     this.#turn = this.#turn.catch(() => undefined).then(() => work(this.opened.cluster))

@@ -11,7 +11,7 @@ export type PartitionState = Pick<
     readonly heldCount: number
   }
 
-/** Returns the present state of a partition. `feed` is absent until the partition has begun. */
+/** Returns the present state of a partition. `feed` is absent until the partition is started. */
 export function stateOf(partition: Partition, feed: Feed | undefined): PartitionState {
   const { topic, id, waitMs, isWaiting, isFull, lag, oldestUnsettledMs, watermark } = partition
   const { isPaused, headDueMs } = feed ?? { isPaused: false, headDueMs: 0 }

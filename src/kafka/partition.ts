@@ -20,7 +20,7 @@ export type PartitionOptions = {
 
 /**
  * A partition that this member owns: what the member has taken, what it may commit, and why the partition
- * hasn't begun.
+ * isn't read yet.
  */
 export class Partition {
   readonly topic: string
@@ -34,12 +34,15 @@ export class Partition {
   #isWaiting = true
   #isCleared = false
   #begunBelow = 0
-  /** The holders that can take no more of its records at the moment. */
+  /** The parts of the worker that can take no more records of this partition at the moment. */
   readonly #fullFor = new Set<string>()
   #isLost = false
   #lostAtMs = 0
   #isElsewhere = false
-  /** The offset below which the previous owner's knowledge holds. From it on, the log has other records. */
+  /**
+   * The offset below which the log has the records that the previous owner knew. From this offset on, it has
+   * others.
+   */
   #knownBelow = Infinity
   #isTruncationReported = false
   #isStopped = false
@@ -83,8 +86,8 @@ export class Partition {
   }
 
   /**
-   * Returns true until `begun`, and nothing is fetched meanwhile. The previous owner may not have finished,
-   * or the state of the unit isn't ready.
+   * Returns true until `begun` is called. Nothing is fetched before, because the previous owner may not have
+   * finished, or the state of the unit isn't ready.
    */
   get isWaiting(): boolean {
     return this.#isWaiting
@@ -98,7 +101,7 @@ export class Partition {
     return this.#isCleared
   }
 
-  /** The offset below which a previous owner without a final mark may have begun unsettled records. */
+  /** The offset below which a previous owner without a final mark may have started unsettled records. */
   get begunBelow(): number {
     return this.#begunBelow
   }
@@ -124,7 +127,7 @@ export class Partition {
     return this.#isElsewhere
   }
 
-  /** True if it was reported that the partition has another log than the one that was read before. */
+  /** True if it was reported already that the partition has another log than before. */
   get isTruncationReported(): boolean {
     return this.#isTruncationReported
   }
@@ -135,7 +138,7 @@ export class Partition {
   }
 
   /**
-   * The reason why the partition hasn't begun or isn't read: the fault of its log, in words. `undefined`
+   * The reason why the partition isn't started or isn't read: the fault of its log, in words. `undefined`
    * while no fault is known.
    */
   get trouble(): string | undefined {
@@ -143,8 +146,8 @@ export class Partition {
   }
 
   /**
-   * Notes that the partition begins again with another log, which has other records from `offset` on. This
-   * was reported already.
+   * Notes that the partition begins again with another log, which has other records from `offset` on. The
+   * other log was reported already.
    */
   readsAnotherLog(offset: number): void {
     this.#knownBelow = offset
@@ -156,15 +159,15 @@ export class Partition {
     this.#trouble = trouble
   }
 
-  /** Notes that the partition isn't begun because it has another log than before. */
+  /** Notes that the partition isn't started, because it has another log than before. */
   standStill(why: string): void {
     this.#isStopped = true
     this.#trouble = why
   }
 
   /**
-   * Notes that the log was found, and ends at `end`. What the previous owner knew of records from `below` on
-   * no longer holds.
+   * Notes that the log was found, and ends at `end`. From `below` on, the log doesn't have the records that
+   * the previous owner knew.
    */
   findLog({ below, end }: { below: number; end: number }): void {
     this.#isStopped = false
@@ -215,7 +218,7 @@ export class Partition {
 
   /**
    * Continues from the group's commit, as the next owner. Commit once before anything is fetched: that commit
-   * ends the final mark of the previous owner.
+   * removes the final mark of the previous owner.
    */
   begin(stored: StoredCommit, log?: KnownLog): void {
     const memory = memoryOf(stored)
@@ -229,8 +232,8 @@ export class Partition {
   }
 
   /**
-   * Begins at `offset` of a log that isn't the one that the commit describes. The commit's statements about
-   * records are void. Only its epoch counts on.
+   * Begins at `offset` of a log that isn't the one that the commit describes. Nothing that the commit says
+   * about records applies. Only its epoch is continued.
    */
   beginAnew(stored: StoredCommit, offset: number, log?: KnownLog): void {
     this.begin(stored, log)
@@ -263,7 +266,10 @@ export class Partition {
     return this.#end.thereSinceMs(offset, nowMs) + this.waitMs
   }
 
-  /** Returns true if some holder can take no more of its records. */
+  /**
+   * Returns true if some part of the worker can take no more records of this partition. Fetching from it then
+   * pauses.
+   */
   get isFull(): boolean {
     return this.#fullFor.size > 0
   }
@@ -296,13 +302,14 @@ export class Partition {
     this.#returned()
   }
 
-  /** Returns true if no record is handed out. */
+  /** Returns true if all records that were handed out have come back. */
   get isIdle(): boolean {
     return this.#lent === 0
   }
 
   /**
-   * Returns what a commit records. Once nothing more begins, the first commit while idle is the final one.
+   * Returns what a commit records. Once no more records are handed out, the first commit while the partition
+   * is idle is the final one.
    */
   standing(isEnding: boolean): Standing {
     const isFinal = (isEnding || this.#isLost) && this.isIdle
@@ -348,7 +355,10 @@ export class Partition {
     this.#committed = standing
   }
 
-  /** Returns true if a later owner has begun. A commit of this owner would then set the group back. */
+  /**
+   * Returns true if a later owner has started the partition. A commit of this owner would then set the group
+   * back.
+   */
   isOvertaken(stored: StoredCommit | undefined): boolean {
     return stored !== undefined && (memoryOf(stored)?.epoch ?? 0) > this.#epoch
   }
@@ -359,9 +369,9 @@ export class Partition {
   }
 
   /**
-   * The latest time of which it is known that every record in the log at that time was taken. In epoch
-   * milliseconds, 0 while unknown. The time doesn't move while a holder is full, since such a holder may
-   * still hold records.
+   * A time, in epoch milliseconds: every record that the log had at that time was taken. It is the latest
+   * known one; 0 while none is known. The time doesn't move while `isFull`, since the part of the worker that
+   * is full may still have records to take.
    */
   get endSeenMs(): number {
     const isTaking = !this.#isWaiting && !this.isFull

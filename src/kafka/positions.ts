@@ -26,8 +26,8 @@ export type LogPlace = {
   /** The topic's id in 22 characters; `undefined` if it isn't known. */
   readonly topicId?: string | undefined
   /**
-   * The offset of the last record from `offset` on that is remembered as settled, and its leader epoch, which
-   * is -1 if it isn't known.
+   * The offset of the last record that is remembered as settled, at `offset` or above, and the record's
+   * leader epoch (-1 if it isn't known).
    */
   readonly settled?: { readonly last: number; readonly leaderEpoch: number } | undefined
 }
@@ -100,7 +100,8 @@ export function judgePlace({ offset, topicId, leaderEpoch = -1 }: LogPlace, log:
   if (offset < start) return { kind: 'retentionWon', from: offset, to: start }
   const reason = end < offset ? 'shorter' : 'diverged'
   if (epochEnd === undefined) return end < offset ? truncatedAt(start, reason) : { kind: 'goOn', offset }
-  // The log has nothing of the epoch in which the last record was read, so where the logs part isn't known.
+  // The log has no record of the epoch in which the last record was read, so it isn't known where the two
+  // logs part.
   if (epochEnd.leaderEpoch < leaderEpoch && (epochEnd.endOffset < 0 || epochEnd.endOffset >= offset))
     return truncatedAt(start, reason)
   if (epochEnd.endOffset < offset) return truncatedAt(epochEnd.endOffset, reason)
@@ -117,14 +118,14 @@ export type KnownSettled = {
 
 /**
  * Judges which records after a place are still those that are remembered as settled. Pure. The log may have
- * lost records after the place, and have others at their offsets now. Only for a place from which reading
- * continues.
+ * lost records after the place, and have others at their offsets now. Call it only for a place from which
+ * reading continues.
  */
 export function judgeSettled({ offset, leaderEpoch, settled }: LogPlace, log: LogFacts): KnownSettled {
   if (settled === undefined) return allKnown
   const { epochEnd, settledEpochEnd } = log
   if (settledEpochEnd !== undefined) {
-    // If the log has no record of that epoch at all, nobody knows how far it is the same.
+    // If the log has no record of that epoch at all, nobody knows up to where it is the same.
     const isThere = settledEpochEnd.leaderEpoch === settled.leaderEpoch
     const below = isThere ? settledEpochEnd.endOffset : offset
     return below > settled.last ? allKnown : { below, isCutOff: true }
@@ -168,8 +169,8 @@ function later(reason: string): Location {
 }
 
 /**
- * Locates the places of one broker. If the broker hangs, they are located later, so that they don't hold up
- * those of other brokers.
+ * Locates the places of one broker. If the broker hangs, its places are located later, so that they don't
+ * hold up the places of other brokers.
  */
 async function locateInTime(
   view: ClusterView,

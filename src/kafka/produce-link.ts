@@ -39,8 +39,8 @@ export type LinkTimeouts = {
 }
 
 /**
- * Builds the request for some records. By default, it asks that all in-sync replicas have them before the
- * broker answers.
+ * Builds the request for some records. By default, the request asks that all in-sync replicas have the
+ * records before the broker answers.
  */
 export type MakeRequest = (
   topicData: readonly ProducedTopic[],
@@ -97,7 +97,7 @@ export class ProduceLink {
   }
 
   /**
-   * Returns the leader of each partition of a topic that has one, by a broker's present answer. Rejects by
+   * Returns the leader of each partition of a topic that has one, as a broker reports it now. Rejects by
    * `sendTimeoutMs`.
    */
   async leadersOf(topic: string): Promise<ReadonlyMap<number, number>> {
@@ -195,7 +195,7 @@ export class ProduceLink {
       const answered = opened
         .findBroker(nodeId)
         .then((broker) => ask(broker, this.#requestOf(topicDataOf(items), replicasTimeoutMs)))
-      // The connections to other brokers are still of use. The client closes the one to this broker by
+      // The connections to other brokers are still of use. kafkajs closes the connection to this broker by
       // itself.
       const late = `no answer within ${sendTimeoutMs} ms`
       const { topics } = await answerWithin(untilMs - performance.now(), answered, late)
@@ -226,8 +226,9 @@ export class ProduceLink {
   }
 
   /**
-   * Opens the connections anew. `work` may still be under way over the dead ones: the client goes on trying
-   * for a while, and connects again for it. So the dead ones are closed once more when `work` has ended.
+   * Opens the connections anew. `work` may still be under way over the dead connections: kafkajs goes on
+   * trying for a while, and connects again to do so. So the dead client is closed once more when `work` has
+   * ended.
    */
   #reopen(dead: PartwiseCluster, work: Promise<unknown>): void {
     if (dead === this.#opened) {

@@ -174,7 +174,10 @@ class Sizes {
     return this.#found[this.#next++] ?? 0
   }
 
-  /** Measures headers once that one record after the other has. */
+  /**
+   * Returns the bytes of a record's headers. Consecutive records often share one headers object, which is
+   * then measured only once.
+   */
   #headersBytes(headers: WrittenRecord['headers']): number {
     if (headers !== this.#lastHeaders) {
       this.#lastHeaders = headers
@@ -199,8 +202,8 @@ class Writer {
   }
 
   /**
-   * Returns the bytes. Throws when the measure was wrong, since bytes of other data in memory would go to
-   * Kafka.
+   * Returns the bytes. Throws if the measured length was wrong, since otherwise bytes of other data in memory
+   * would go to Kafka.
    */
   finished(): Buffer {
     if (this.#at !== this.#bytes.length) {
@@ -257,7 +260,7 @@ class Writer {
     this.#writeHeaders(headers)
   }
 
-  /** Writes headers. Those that one record after the other has are copied from the one before. */
+  /** Writes headers. If the record before has the same headers object, its bytes are copied. */
   #writeHeaders(headers: WrittenRecord['headers']): void {
     const start = this.#at
     if (this.#headersEnd > 0 && headers === this.#lastHeaders) {

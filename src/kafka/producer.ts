@@ -79,7 +79,7 @@ const lingerMs = 20
 const backoffs = { minBackoffMs: 250, maxBackoffMs: 5_000 }
 /**
  * The time after which a partition that takes nothing is reported. A leader that moves is usually found
- * within it.
+ * within this time.
  */
 const patienceMs = 3_000
 /**
@@ -104,8 +104,8 @@ export async function startProducer(options: ProducerOptions): Promise<RecordPro
 }
 
 /**
- * Collects records while the batch before them is under way. It isn't idempotent. Each partition has one
- * produce under way at a time, so its records are written in the order in which they came. A lost
+ * Collects records while the batch before them is under way. The producer isn't idempotent. Each partition
+ * has one produce under way at a time, so its records are written in the order in which they came. A lost
  * acknowledgement writes a record twice, which is allowed.
  */
 class PartitionedProducer implements RecordProducer {
@@ -302,7 +302,7 @@ class PartitionedProducer implements RecordProducer {
 
 const noAnswer = `no acknowledgement within ${patienceMs} ms`
 
-/** The limit of the bytes that Kafka adds to a record, with a batch of its own and all lengths. */
+/** The most bytes that Kafka adds to a record: those of a batch of its own, and of all lengths. */
 const recordOverheadBytes = 128
 const headerOverheadBytes = 10
 

@@ -44,7 +44,7 @@ export type RecordSet = {
    * read.
    */
   readonly epochs: readonly { readonly from: number; readonly leaderEpoch: number }[]
-  /** The offset after the last batch that was read; -1 if none was. */
+  /** The offset after the last batch that was read; -1 if no batch was read. */
   readonly nextOffset: number
   /**
    * The reason why nothing was read from `nextOffset` on, or nothing at all: the batch there isn't what the

@@ -36,8 +36,8 @@ export type Obstacle = {
 export type ProduceRoute = 'main' | 'isolated'
 
 /**
- * Writes records in batches, for a caller that has to answer for each record and can't wait long. Its methods
- * never throw.
+ * A writer of records in batches, for a caller that has to answer for each record and can't wait long. Its
+ * methods never throw.
  */
 export type RecordSender = {
   /**
@@ -64,9 +64,9 @@ const timeouts: LinkTimeouts = { replicasTimeoutMs: 1_500, sendTimeoutMs: 3_000 
 const lookTimeoutMs = 3_000
 
 /**
- * Starts a sender over kafkajs' connections, which isn't idempotent. Have only one produce of a partition
- * under way at a time: otherwise records that are sent again after a lost answer would be out of order.
- * `kafka` should have short timeouts and few retries. Rejects when no broker can be reached.
+ * Starts a sender over kafkajs' connections. The sender isn't idempotent, so have only one produce of a
+ * partition under way at a time: otherwise records that are sent again after a lost answer would be out of
+ * order. `kafka` should have short timeouts and few retries. Rejects when no broker can be reached.
  */
 export async function startRecordSender(kafka: Kafka): Promise<RecordSender> {
   const links = { main: new ProduceLink(kafka, timeouts), isolated: new ProduceLink(kafka, timeouts) }

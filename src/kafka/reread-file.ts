@@ -15,7 +15,7 @@ export type RereadOptions = {
 
 /**
  * A file with a certificate or a password, which somebody renews while this process runs. It is small, and
- * needed once for each connection, so it is read each time. So no change is missed, and a rotation needs no
+ * needed only once for each connection, so it is read each time. No change is missed, and a rotation needs no
  * restart.
  */
 export class RereadFile {

@@ -17,7 +17,7 @@ export type Right = {
   readonly resource: 'Topic' | 'Group'
   readonly name: string
   readonly operation: Operation
-  /** True if, without this right, only the feature that it is for is missing. */
+  /** True if the role only lacks one feature without this right. */
   readonly isOptional?: true
 }
 
@@ -84,8 +84,8 @@ export function rightsOf(role: KafkaRole, scope: RightsScope): Right[] {
 }
 
 /**
- * Returns the rights for a growth. It reads the topics that it copies, makes and writes the new ones, and
- * adds partitions to those that others write.
+ * Returns the rights for a growth. A growth reads the topics that it copies, creates and writes the new ones,
+ * and adds partitions to the topics that others write.
  */
 function rightsToGrow({ layout, groupId }: RightsScope): Right[] {
   const { present, next } = ownTopics(layout)
@@ -160,7 +160,8 @@ export function rightsMarkdown(scope: RightsScope): string {
 }
 
 /**
- * Returns the scope that a role runs with. Old topics are removed with the settings that follow the growth.
+ * Returns the scope that a role runs with. `sluice topics grow --clean` runs with the settings that follow
+ * the growth.
  */
 function scopeOf(role: KafkaRole, scope: RightsScope): RightsScope {
   if (role !== 'topics grow --clean') return scope

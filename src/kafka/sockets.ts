@@ -16,8 +16,8 @@ export type TlsSettings = Pick<
 
 /**
  * Creates the function that opens connections to the brokers. It reads the files for each connection, so a
- * renewed certificate is used from the next one on. Throws a LoginError at once if one of the files can't be
- * used.
+ * renewed certificate is used from the next connection on. Throws a LoginError at once if one of the files
+ * can't be used.
  */
 export function createSocketFactory(settings: TlsSettings, troubles: ReportedTroubles): ISocketFactory {
   if (!settings.ssl) return ({ host, port, onConnect }) => watched(connectPlain({ host, port }, onConnect))
@@ -79,7 +79,7 @@ class TlsContext {
       this.#made = { of, context: createSecureContext({ ca: ca && [...ca], cert, key, passphrase }) }
       return this.#made.context
     } catch (cause) {
-      // This happens while a new certificate is there already, and its key isn't yet.
+      // This happens while a new certificate is there already, but its key isn't there yet.
       const problem = `kafka.certFile (SLUICE_KAFKA_CERT_FILE) and kafka.keyFile (SLUICE_KAFKA_KEY_FILE) do not belong together (${cause instanceof Error ? cause.message : String(cause)})`
       if (this.#made === undefined) throw new LoginError(problem, { cause })
       this.#onKept(`${problem}: the files read before stay in force`)

@@ -42,7 +42,10 @@ export function assignSticky(unitCount: number, claims: readonly MemberClaim[]):
   return kept
 }
 
-/** Leaves each unit to the member that got it last, since an older claim is a zombie's. */
+/**
+ * Leaves each unit to the member that got it last, since an older claim comes from a zombie: a member that
+ * the group has already replaced.
+ */
 function keepClaims(unitCount: number, claims: readonly MemberClaim[]): Map<string, number[]> {
   const owners = new Map<number, MemberClaim>()
   for (const claim of claims) {

@@ -33,16 +33,15 @@ export type Ready = { partition: Partition; stored: StoredCommit }
 
 const lookEveryMs = 100
 /**
- * The factor by which the pause grows while nothing changes. All that wait ask the one coordinator of the
- * group.
+ * The factor by which the pause grows while nothing changes. All members that wait ask the same coordinator.
  */
 const lookLessOften = 1.5
 const longestPauseMs = 1_000
 
 /**
- * Begins each partition once its previous owner has finished with it. One of these shows that it has: the
- * last commit has the final mark, there is no commit, no living member has requests in flight for the
- * partition, or `handoverMs` is over.
+ * Begins each partition once its previous owner has finished with it. It counts as finished if one of these
+ * is true: the last commit has the final mark, there is no commit, no living member has requests in flight
+ * for the partition, or `handoverMs` is over.
  */
 export async function takeOver(takeover: Takeover): Promise<void> {
   const { handoverMs, readBusyUnits, readStored, isBusyHere, begin, isOver, onTrouble } = takeover

@@ -109,7 +109,7 @@ function objectOf(text: string): Readonly<Record<string, unknown>> {
   }
 }
 
-/** Returns the end that a JSON Web Token names; `undefined` for any other token. */
+/** Returns the expiry that a JSON Web Token names; `undefined` for any other token. */
 function endOf(token: string): number | undefined {
   const payload = Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()
   const { exp } = objectOf(payload)

@@ -21,7 +21,7 @@ export type TopicReport = {
 }
 
 export type CheckOptions = {
-  /** True if replicas and settings are checked too, beside the structure. */
+  /** True if replicas and settings are checked as well as the structure. */
   readonly withSettings: boolean
   /** Returns true if a topic of the table is checked. Default: all are. */
   readonly isWanted?: (topic: string) => boolean

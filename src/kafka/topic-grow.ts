@@ -23,8 +23,8 @@ function withOwnTimes(definition: TopicDefinition): TopicDefinition {
 }
 
 /**
- * Makes the topics that don't exist yet, so that records keep their times in them. With `validateOnly`, none
- * is made.
+ * Makes the topics that don't exist yet, so that records keep their times in them. With `validateOnly`,
+ * creates none, and only asks whether the cluster would.
  */
 export function makeCopies(
   kafka: Kafka,
@@ -79,7 +79,7 @@ export function enforceAppendTimes(
 
 /**
  * Adds partitions to those topics that exist and have fewer than `partitions`. With `validateOnly`, the
- * cluster is only asked whether it would.
+ * cluster is only asked whether it would add them.
  */
 export function addPartitions(
   kafka: Kafka,

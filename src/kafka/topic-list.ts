@@ -19,26 +19,27 @@ const day = 24 * 3_600_000
 const sourceKeptMs = 7 * day
 const kibi = 1024
 /**
- * The least time for which `memberships` still has the deletion of a key. Whoever has an older state has to
- * read the whole topic again.
+ * The least time for which `memberships` still has the deletion of a key. A store that is older has to read
+ * the whole topic again.
  */
 export const deletionsKeptMs = 30 * day
 /**
- * The retention of who replayed what. A replay ends long before that, since the records that it reads are
- * kept for two weeks.
+ * The retention of `replay-jobs`, which says who replayed what. A replay ends long before that, since the
+ * records that it reads are kept for two weeks.
  */
 const replayJobsKept = { latestOfKey: true, forMs: 90 * day } as const
 /** The largest batch that a topic takes by default, and so the least that producers may count on. */
 const kafkaDefaultBytes = 1_048_588
 const batchHeaderBytes = 12
 /**
- * The room for headers, beside the message. The headers of retried records and dead letters have limits that
- * keep them within it.
+ * The room for headers in addition to the message. The headers of retried records and dead letters have
+ * limits that keep them within it.
  */
 const headersBytes = 64 * kibi
 
 /**
- * Returns the largest record of `events`: the message that Sluice takes, and no less than Kafka's default.
+ * Returns the largest record of `events`: the largest message that Sluice takes, but no less than Kafka's
+ * default.
  */
 function maxSourceBytes(maxMessageBytes: number): number {
   return Math.max(kafkaDefaultBytes, maxMessageBytes + batchHeaderBytes)
@@ -54,8 +55,9 @@ export function maxRetryRecordBytes(maxMessageBytes: number): number {
 
 /**
  * Returns the retention of records on Sluice's own topics, in milliseconds. A record may have waited for all
- * of its retries when an outage begins, and has to be there when the oldest record of `events` is read after
- * it. So this is at least a day longer than the retention of `events`, as time to catch up.
+ * of its retries when an outage begins, and has to be there still when the oldest record of `events` is read
+ * after the outage. So this retention is at least a day longer than that of `events`. The day is the time to
+ * catch up.
  */
 function retryKeptMs(retryLimitMs: number): number {
   return sourceKeptMs + Math.max(day, retryLimitMs)
@@ -76,7 +78,9 @@ export type Topic = {
   readonly maxBytes: (maxMessageBytes: number) => number
   readonly readers: readonly KafkaRole[]
   readonly writers: readonly KafkaRole[]
-  /** The terms under which the workers' consumer group reads the topic. Absent if it doesn't. */
+  /**
+   * The terms under which the workers' consumer group reads the topic. Absent if the group doesn't read it.
+   */
   readonly subscription?: {
     /** True if records wait until the state of their unit is read. */
     readonly needsState?: true

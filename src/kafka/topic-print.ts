@@ -3,7 +3,7 @@ import type { TopicDefinition, TopicSetting } from './topics.ts'
 export const printFormats = ['kafka-topics', 'strimzi', 'terraform'] as const
 export type PrintFormat = (typeof printFormats)[number]
 
-/** Returns the topics as lines of text for a tool of whoever may create them. */
+/** Returns the topics as lines of text for the tool of somebody who may create topics. */
 export function printTopics(
   table: readonly TopicDefinition[],
   format: PrintFormat,
@@ -34,7 +34,7 @@ function commandOf(
   ]
 }
 
-/** Returns a topic for Strimzi 0.49 or later. Before that, the version is `v1beta2`. */
+/** Returns a topic for Strimzi 0.49 or later. Earlier releases of Strimzi need the version `v1beta2`. */
 function strimziOf({ topic, partitions, replication, settings }: TopicDefinition, cluster: string): string[] {
   return [
     '---',

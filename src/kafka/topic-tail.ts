@@ -7,8 +7,8 @@ import { type Location, locate } from './positions.ts'
 import type { FetchedRecord } from './record-batch.ts'
 
 /**
- * The place from which a partition is read. `topicId` is that of the log that `next` belongs to, and is empty
- * if it isn't known.
+ * The place from which a partition is read. `topicId` is the id of the topic whose log `next` belongs to, and
+ * is empty if it isn't known.
  */
 export type TailStart = { readonly next: number; readonly topicId: string } | 'beginning' | 'end'
 
@@ -25,7 +25,7 @@ export type TopicTailOptions = {
   readonly log: Record<'info' | 'warn' | 'error', (fields: object, message: string) => void>
 }
 
-/** Reads all partitions of a topic, outside any consumer group, until it is stopped. */
+/** A reader of all partitions of a topic, outside any consumer group. It reads until it is stopped. */
 export type TopicTail = {
   /** Pauses fetching while `isFull`. */
   setFull(isFull: boolean): void

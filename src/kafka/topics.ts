@@ -12,13 +12,13 @@ export type TopicLayout = {
    */
   partitions: number
   /**
-   * The generation of the topics that only Sluice writes. Each growth makes new ones. Names have no
-   * generation in the first.
+   * The generation of the topics that only Sluice writes. Each growth creates new topics. The names of the
+   * first generation don't contain its number.
    */
   generation: number
   replication: number
   minInsync: number
-  /** The time after the first try within which another may be due, in milliseconds. */
+  /** The time after the first try within which another try may be due, in milliseconds. */
   retryLimitMs: number
   /** The waits of the retry tiers, spelled as in their topics' names. */
   tiers: readonly string[]

@@ -4,7 +4,7 @@ import type { FetchedRecord } from './record-batch.ts'
 const abortMarker = Buffer.from([0, 0, 0, 0])
 
 /**
- * Returns the records of a fetch that are handed on: those from `from` on, without the markers of
+ * Returns the records of a fetch that are passed on: those from `from` on, without the markers of
  * transactions and without records of aborted ones. An aborted transaction begins at its first offset and
  * ends with the marker of its producer. `records` are all records of the fetch, in order. Source: the Kafka
  * protocol, Fetch response and control batches.
@@ -20,7 +20,7 @@ export function withoutAborted(
   return records.filter((record) => !isAborted(record) && record.offset >= from && !record.isControlRecord)
 }
 
-/** Returns true if no record is left out, which is nearly always so. Then none is copied. */
+/** Returns true if no record is left out, which is nearly always so. Then the list isn't copied. */
 function isPlain(
   records: readonly FetchedRecord[],
   transactions: readonly AbortedTransaction[],

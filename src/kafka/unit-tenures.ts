@@ -13,7 +13,7 @@ export type UnitTenuresOptions = {
 type Tenure = {
   readonly unit: number
   isPrepared: boolean
-  /** True if `prepare` was called, so that `released` will be. */
+  /** True if `prepare` was called. Then `released` has to be called too. */
   isCalled: boolean
   isOver: boolean
   /** Resolves when no record of the unit is handed out any more, or the time for that is over. */
@@ -26,7 +26,7 @@ const againAfterMs = 1_000
 /**
  * Prepares and releases the states of units. A tenure of a unit calls `prepare` once, and again only if it
  * rejects, and then calls `released` once. `prepare` may still be running at that time. A tenure begins when
- * the one before has ended. If it is lost before that, it calls neither.
+ * the one before has ended. If the unit is lost before that, the tenure calls neither.
  */
 export class UnitTenures {
   readonly #options: UnitTenuresOptions

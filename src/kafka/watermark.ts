@@ -2,7 +2,8 @@
  * The settled records of one partition, and so the offset that may be committed.
  *
  * Records settle out of order. The watermark is the first offset that isn't settled. The commit's metadata
- * (`commit-metadata.ts`) lists what is settled above it, so that the next owner doesn't repeat it.
+ * (`commit-metadata.ts`) lists the settled offsets above the watermark, so that the next owner doesn't repeat
+ * their records.
  *
  * Offsets are numbers: a partition would need 285,000 years at 1,000 records/s to pass 2^53.
  */
@@ -73,9 +74,9 @@ export class Watermark {
   }
 
   /**
-   * Notes a record that was fetched. Passes over offsets between records, which compaction or transaction
-   * markers leave. After a rejoin the broker sends records again from the commit on: those are `held` or
-   * `settled`.
+   * Notes a record that was fetched. Passes over offsets between records, which have no record because of
+   * compaction or transaction markers. After a rejoin the broker sends records again from the commit on:
+   * those are `held` or `settled`.
    */
   receive(offset: number): Receipt {
     if (offset < this.#base) return 'settled'
@@ -151,7 +152,10 @@ export class Watermark {
     return this.#settled[index] === 1 ? 'settled' : 'held'
   }
 
-  /** Drops what a former owner settled up to this offset. Returns true if that owner settled this one. */
+  /**
+   * Drops what a former owner settled up to this offset. Returns true if that owner settled this offset
+   * itself.
+   */
   #forget(offset: number): boolean {
     let last = -1
     for (let next = this.#remembered[this.#nextRemembered]; next !== undefined && next <= offset;) {

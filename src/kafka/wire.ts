@@ -34,7 +34,7 @@ type WireConnection = Connection & {
   nextCorrelationId(): number
 }
 
-/** A request that waits for its answer. `payload`: the answer behind its correlation id. */
+/** A request that waits for its answer. `payload`: the answer after its correlation id. */
 type Entry = {
   readonly apiKey: number
   readonly apiName: string
@@ -120,7 +120,7 @@ function versionFor(
 }
 
 /**
- * Sends a request, and returns the answer behind its correlation id. kafkajs' own way copies the body twice,
+ * Sends a request, and returns the answer after its correlation id. kafkajs' own way copies the body twice,
  * each time into memory of up to twice its size.
  */
 async function send<T>(
@@ -192,7 +192,9 @@ const deadConnection: ReadonlySet<string> = new Set([
   'NoAnswerError',
 ])
 
-/** Removes the header of an answer, which here has only tagged fields. No broker sends any. */
+/**
+ * Removes the header of an answer, which here has only tagged fields. No broker sends tagged fields there.
+ */
 function behindTags(bytes: Buffer): Buffer {
   if (bytes[0] !== 0) throw new Error('the header of an answer has unknown fields')
   return bytes.subarray(1)

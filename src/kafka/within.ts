@@ -1,6 +1,6 @@
 /**
- * Returns true if `work` resolves in time, and else false. `work` then goes on unobserved. Rejects if `work`
- * does.
+ * Returns true if `work` resolves in time. Otherwise returns false, and `work` goes on unobserved. Rejects if
+ * `work` rejects.
  */
 export async function within(timeoutMs: number, work: Promise<unknown>): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined
@@ -16,7 +16,7 @@ export async function within(timeoutMs: number, work: Promise<unknown>): Promise
 
 /**
  * Returns what `work` resolves to. Rejects with `whenLate` if that takes longer than `timeoutMs`: `work` then
- * goes on unobserved. Rejects also if `work` does.
+ * goes on unobserved. Rejects also if `work` rejects.
  */
 export async function answerWithin<T>(timeoutMs: number, work: Promise<T>, whenLate: string): Promise<T> {
   if (await within(timeoutMs, work)) return work

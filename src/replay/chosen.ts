@@ -32,7 +32,7 @@ export type ReplayedRecord = {
  *   again, or overwrite newer values.
  * - `unreadable`: no message can be made from the record.
  * - `destination_off`, `destination_removed`, `source_unknown`, `source_off`: by the present catalog.
- * - `auto_paused`: Sluice has paused the destination. It would be a dead letter again.
+ * - `auto_paused`: Sluice has paused the destination. The record would become a dead letter again.
  * - `filtered`: the message's `integrations` leave webhooks out.
  * - `too_large`: no topic accepts the record.
  */

@@ -6,9 +6,9 @@ import { route } from '../routing/route.ts'
 import { type Choice, type Chosen, isInTime, leaveOut, notAsked, type SourceRecord } from './chosen.ts'
 
 /**
- * Decides about a record of `events`. It goes to the one destination of the selection, if the present catalog
- * connects that to the record's source. It goes as it went to the other destinations: with the same body and
- * the same `messageId`. `value`: plain JSON.
+ * Decides about a record of `events`. A record goes to the one destination of the selection, if the present
+ * catalog connects this destination to the record's source. The destination gets what the other destinations
+ * got: the same body with the same `messageId`. `value`: plain JSON.
  */
 export function chooseEvent(record: SourceRecord, choice: Choice): Chosen {
   const { selection, topics, catalog, limits, jobId } = choice

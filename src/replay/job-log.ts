@@ -4,7 +4,9 @@ import { Jobs } from './jobs.ts'
 export type EncodedJobRecord = { readonly key: Buffer; readonly value: Buffer }
 
 export type JobLogOptions = {
-  /** Reads the records of `replay-jobs` from an offset to the end as of the call. */
+  /**
+   * Reads the records of `replay-jobs` from an offset to the end that the log has at the time of the call.
+   */
   readonly read: (
     from: number,
   ) => AsyncIterable<
@@ -29,8 +31,8 @@ export class JobLog {
   }
 
   /**
-   * Reads the log up to its end as of the call. Reads run one after the other. All calls during a read share
-   * the next one.
+   * Reads the log up to the end that it has at the time of the call. Reads run one after the other. All calls
+   * during a read share the next one.
    */
   update(): Promise<void> {
     this.#next ??= this.#reading

@@ -17,7 +17,8 @@ export type JobRunOptions = {
   /** Resolves once Kafka has the record. `refused`: no topic accepts it. */
   readonly produce: (record: ReplayedRecord) => Promise<'acknowledged' | 'refused'>
   /**
-   * Returns true if the group has heard from this process within its session. Then nobody else has its units.
+   * Returns true if the group has heard from this process within a session timeout. Then no other process has
+   * its units.
    */
   readonly isOwner: () => boolean
   /** Returns the number of records of the topic `replays` that aren't delivered yet. */
@@ -26,15 +27,18 @@ export type JobRunOptions = {
   readonly signal: AbortSignal
 }
 
-/** The end of a run. `over`: the replay is complete. `left`: it was stopped, or belongs to another owner. */
+/**
+ * The end of a run. `over`: the replay is complete. `left`: the replay was stopped, or belongs to another
+ * owner.
+ */
 export type RunEnd = { readonly kind: 'over' | 'left'; readonly done: Tally }
 
 const batchesPerSecond = 4
 const mostAtOnce = 5_000
 const mostBytesAtOnce = 4 * 1024 ** 2
 /**
- * Wait of an owner that takes over. The last records that a killed owner wrote are still being delivered, and
- * the cap holds for both owners together.
+ * The wait of an owner that takes over. The last records of a killed owner may still be under way to the
+ * destinations, and the limit on records a second holds for both owners together.
  */
 const settleMs = 2_000
 const noteEveryMs = 1_000
@@ -242,7 +246,9 @@ export class JobRun {
 /** The error that ends a run because the replay was stopped or belongs to another owner. */
 class Left extends Error {}
 
-/** Returns why nothing can be sent to a destination, and what to do; `undefined` if other records can. */
+/**
+ * Returns why nothing can be sent to a destination, and what to do; `undefined` if other records can be sent.
+ */
 function problemFor(destinationId: string, why: LeftOutReason): string | undefined {
   switch (why) {
     case 'destination_off':

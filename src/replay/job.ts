@@ -31,16 +31,15 @@ export type JobRequest = {
 }
 
 /**
- * The progress of a replay. The records before `offsets` are in Kafka, and were so before the progress was
- * noted.
+ * The progress of a replay. The chosen records before `offsets` were in Kafka before the progress was noted.
  */
 export type JobProgress = {
   /**
-   * The number of the owner. Each owner has a higher one than its predecessors, so notes that a former owner
-   * still writes don't count.
+   * The number of the owner. Each owner has a higher number than its predecessors, so notes that a former
+   * owner still writes don't count.
    */
   readonly term: number
-  /** Number of notes that this owner wrote before. */
+  /** Number of notes that this owner wrote before this one. */
   readonly note: number
   /** The process that runs the replay. */
   readonly owner: string

@@ -29,7 +29,7 @@ export class Jobs {
   readonly #jobs = new Map<string, Job>()
   /**
    * Wishes and progress of jobs whose order isn't read yet. Compaction keeps an order where it was last
-   * written, so it can come after them.
+   * written, so an order can come after its wishes and progress.
    */
   readonly #loose = new Map<string, Partial<Known>>()
   readonly #audit: AuditEntry[] | undefined
@@ -94,8 +94,8 @@ export class Jobs {
 }
 
 /**
- * Returns true if a note replaces the known one. If two owners wrote the same term, the first to write has
- * it.
+ * Returns true if a note replaces the known one. If two owners wrote the same term, it belongs to the one
+ * whose note came first.
  */
 function isNewer(progress: JobProgress, known: JobProgress | undefined): boolean {
   if (known === undefined || progress.term > known.term) return true

@@ -16,8 +16,8 @@ export type Pieces = {
 }
 
 /**
- * Returns the next partition after `last` that has something left, so that partitions take turns.
- * `undefined`: none has.
+ * Returns the next partition after `last` that has something left, so that partitions take turns. `undefined`
+ * if no partition has anything left.
  */
 export function nextPartition(
   ranges: readonly OffsetRange[],

@@ -1,6 +1,9 @@
 import type { Chosen, LeftOutReason, ReplayedRecord } from './chosen.ts'
 
-/** Number of records that are sent, or would be, and the reasons why others that were asked for are not. */
+/**
+ * The number of records that are sent or would be sent, and the numbers of records that were asked for but
+ * are left out, by reason.
+ */
 export type Tally = {
   readonly records: number
   /** Total bytes of keys and values. */

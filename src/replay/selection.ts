@@ -11,7 +11,7 @@ export type Selection = {
   readonly reason?: string | undefined
   readonly messageId?: string | undefined
   /**
-   * Time range in epoch milliseconds, from `fromMs` to before `toMs`. It is about the time when Sluice took
+   * Time range in epoch milliseconds, from `fromMs` to before `toMs`. It applies to the time when Sluice took
    * the event, or wrote the dead letter.
    */
   readonly fromMs?: number | undefined

@@ -93,7 +93,7 @@ function deeds(desk: ReplayDesk, log: Log): Pick<AdminCalls, Deeds> {
   }
 }
 
-/** Counts what a body selects, a few at a time. */
+/** Counts the records that a body selects. Only a few counts run at once. */
 class Counts {
   readonly #desk: ReplayDesk
   readonly #log: Log
@@ -129,8 +129,8 @@ const mayBeCreated =
   'Kafka did not answer in time, and may have stored the replay: list the replays before you ask again.'
 
 /**
- * Answers with what comes of `work`. The desk rejects where Kafka doesn't answer; an error of the language is
- * a fault of Sluice, and rejects here.
+ * Returns the answer to a request whose result is `work`. If `work` rejects because Kafka doesn't answer,
+ * returns a problem. An error of the language, such as a TypeError, is a fault of Sluice and is thrown on.
  */
 export async function asked<T>(
   log: Log,

@@ -8,8 +8,9 @@ import { StartError } from './start-error.ts'
 const lookEveryMs = 2_000
 
 /**
- * Follows the tokens of the file. A faulty edit is refused, and those before stay in force; so they do while
- * the file is away. A file that was emptied lets nobody in. Throws where there are none to begin with.
+ * Reads the tokens of the file, and reads them again whenever the file changes. While the file is faulty or
+ * missing, the tokens that were read last stay in force. A file that was emptied lets nobody in. Throws if
+ * the file has no token at the start.
  */
 export async function openTokens(
   { admin: { tokensFile } }: Config,

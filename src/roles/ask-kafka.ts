@@ -13,8 +13,8 @@ import { StartError } from './start-error.ts'
 type Log = Parameters<typeof createKafka>[1]
 
 /**
- * How long a broker may take to let a client in. A live one needs milliseconds. Logins whose tokens come from
- * a third party take longer.
+ * How long a broker may take to let a client in. A live broker needs milliseconds. Logins whose tokens come
+ * from a third party take longer.
  */
 const reachWithinMs = { alone: 2_500, withTokens: 10_000 }
 
@@ -35,7 +35,7 @@ export async function openKafka(
       ? reachWithinMs.withTokens
       : reachWithinMs.alone
   const problem = (reason: string) => problemOf(config, reason, troubles.last)
-  // Tries all brokers at once, so that one that is down doesn't use up the time of the others.
+  // Tries all brokers at once, so that a broker that is down doesn't use up the time of the others.
   const reached = firstOf(
     settings.brokers.map((broker) =>
       reach(clientOf({ ...settings, brokers: [broker] }, log, 'impatient', troubles)),
@@ -72,7 +72,9 @@ export function clientOf(...given: Parameters<typeof createKafka>): ReturnType<t
   }
 }
 
-/** Resolves when one of the promises does. If all reject, rejects with the fault of the first in the list. */
+/**
+ * Resolves when one of the promises resolves. If all reject, rejects with the fault of the first in the list.
+ */
 async function firstOf(all: readonly Promise<void>[]): Promise<void> {
   try {
     await Promise.any(all)
@@ -81,7 +83,10 @@ async function firstOf(all: readonly Promise<void>[]): Promise<void> {
   }
 }
 
-/** Awaits an answer of Kafka at the start. When the client has given up, the error says so in one line. */
+/**
+ * Awaits an answer of Kafka at the start. If the client has given up, throws a StartError that says so in one
+ * line.
+ */
 export async function askKafka<T>(config: Config, answer: Promise<T>): Promise<T> {
   try {
     return await answer
@@ -95,7 +100,7 @@ function isOfKafka(error: unknown): error is Error {
   return error instanceof Error && error.name.startsWith('KafkaJS')
 }
 
-/** Words a failure to use Kafka. `trouble` names the setting to look at. */
+/** Describes a failure to use Kafka. `trouble` names the setting to look at. */
 function problemOf({ kafka }: Config, reason: string, trouble: string | undefined): string {
   const where = `Kafka at ${kafka.brokers.join(',')} can not be used`
   if (trouble !== undefined) return `${where}: ${trouble}.`

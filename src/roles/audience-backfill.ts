@@ -39,8 +39,8 @@ export type BackfillOptions = {
   /** Identifies per second; `undefined`: 1,000. */
   rate: string | undefined
   /**
-   * A file that holds the position. A run that was interrupted continues from there. It is removed at the
-   * end.
+   * A file that holds the position. A run that was interrupted continues from there. The file is removed at
+   * the end.
    */
   stateFile: string | undefined
   isDryRun: boolean
@@ -55,10 +55,10 @@ const readStallMs = 60_000
 
 /**
  * Writes the present values of a space's audiences and traits to `replays` for one destination, unit by unit,
- * within a rate. The worker delivers them after all else. Values that change meanwhile are delivered as
- * usual, and win. A backfill of the whole space takes down the mark that the destination needs a backfill,
- * for all that it had missed when the backfill began. Deliveries of the backfill itself that fail mark the
- * destination again. Returns a summary in lines.
+ * within a rate. The worker delivers them after everything else. Values that change meanwhile are delivered
+ * as usual, and win. A backfill of the whole space takes down the mark that the destination needs a backfill,
+ * for all values that it had missed when the backfill began. If deliveries of the backfill itself fail, the
+ * destination is marked again. Returns a summary in lines.
  */
 export async function backfill(
   config: Config,
@@ -97,8 +97,8 @@ export async function backfill(
     return [`sent     ${what}${before} to ${topics.replays}`, ...markLines(mark, options)]
   } catch (error) {
     progress.abandon()
-    // The error thrown is the first one. If the position can't be noted now, the note before it stays, and is
-    // still true.
+    // The first error is thrown. If the position can't be noted now, the previous note stays. It is still
+    // true.
     await run.note().catch(() => undefined)
     throw error
   } finally {
@@ -153,7 +153,7 @@ class Run {
     const { spaceId, audienceId, property, withLeft } = given.options
     this.#given = given
     this.#filter = { spaceId, audienceId, property, withLeft }
-    // Allows a batch as soon as one token is there. The bucket then owes the others.
+    // Allows a batch as soon as the bucket has one token. The bucket then owes the other tokens.
     this.#bucket = new TokenBucket({ perSecond: given.rate, burst: 1 }, performance.now())
     this.#mostAtOnce = Math.min(mostAtOnce, Math.ceil(given.rate / batchesPerSecond))
     this.#start = given.start ?? { unit: 0, end: 0, bucket: 0, offset: -1, sent: 0, marksUpTo: -1 }

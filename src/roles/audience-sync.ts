@@ -44,9 +44,10 @@ const mostPartBytes = 256 * 1024
 const partsAtOnce = 4
 
 /**
- * Writes a whole audience to `audience-changes`, as parts for each partition. Reads the file to its end,
- * checks and spools it before the first part is written. Every part states how many parts its partition gets,
- * so a run that is interrupted leaves nothing that looks like the whole. Returns a summary in lines.
+ * Writes a whole audience to `audience-changes`, as parts for each partition. Reads the file to its end, and
+ * checks and spools it, before the first part is written. Every part states how many parts its partition
+ * gets, so what an interrupted run has written doesn't look like the whole audience. Returns a summary in
+ * lines.
  */
 export async function syncAudience(
   config: Config,
@@ -215,7 +216,7 @@ type Sending = {
 
 /**
  * Sends the parts, one partition after the other, so that the parts of a partition arrive close together. The
- * worker waits for all of them.
+ * worker waits for all parts of a partition.
  */
 async function send(
   config: Config,

@@ -98,8 +98,8 @@ function standingOf({ sources }: Catalog, sourceId: string): SpaceStanding {
 }
 
 /**
- * Returns a folder for this topic prefix and group, and creates it. Other installations may keep theirs
- * beside it.
+ * Returns a folder for this topic prefix and group, and creates it. Other installations may have their
+ * folders in the same parent folder.
  */
 function stateFolder({ state, kafka }: Config): string {
   const parent = state.folder ?? join(tmpdir(), 'sluice-state')

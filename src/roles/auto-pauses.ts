@@ -11,9 +11,9 @@ export type AutoPausesOptions = {
   readonly config: Config
   readonly log: Pick<Logger, 'info'>
   readonly file: Pick<CatalogFile, 'current' | 'refused'>
-  /** Returns true if no delivery is begun at present, since Kafka or the proxy is in trouble. */
+  /** Returns true if no delivery starts at present, because Kafka or the proxy is in trouble. */
   readonly isStalled: () => boolean
-  /** Called when other destinations are paused than before. */
+  /** Called when Sluice has paused other destinations than before. */
   readonly onChange: () => void
 }
 
@@ -21,8 +21,8 @@ export type AutoPausesOptions = {
 type View = { readonly read: Catalog; readonly catalog: Catalog; readonly isOn: boolean }
 
 /**
- * The destinations that Sluice has paused, and the catalog in which they are so. A process that has not read
- * of a pause yet goes on trying.
+ * Holds the destinations that Sluice has paused, and the catalog in which they count as paused. A process
+ * that hasn't read the record of a pause yet still sends to the destination.
  */
 export class AutoPauses implements Omit<PausesPort, 'terms'> {
   readonly #options: AutoPausesOptions

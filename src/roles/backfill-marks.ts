@@ -8,16 +8,18 @@ import { createPartitionReader } from '../kafka/partition-reader.ts'
 import type { RecordProducer } from '../kafka/producer.ts'
 import { within } from '../kafka/within.ts'
 
-/** The destinations that need a backfill: the same for all members of the group, now and later. */
+/**
+ * The destinations that need a backfill. All members of the group share them, and they outlast every process.
+ */
 export type BackfillMarks = {
   /**
-   * Notes that a destination has missed a value of a space. May be called for every miss, which costs little.
-   * Returns a promise while the mark isn't written yet and would be lost with this process.
+   * Notes that a destination has missed a value of a space. Call it for every missed value: repeated calls
+   * cost little. Returns a promise while the mark isn't written yet and would be lost with this process.
    */
   needsBackfill(destinationId: string, spaceId: string): Promise<void> | undefined
   /**
-   * The destinations that need a backfill, each with its space, by what all members had written some seconds
-   * ago.
+   * The destinations that need a backfill, each with its space, according to the marks that all members had
+   * written some seconds ago.
    */
   readonly behind: readonly Connection[]
   readonly keeper: Pick<MarkKeeper, 'marks' | 'position' | 'tell' | 'needsBackfill'>
@@ -75,7 +77,7 @@ export function openBackfillMarks({
         .catch(() => undefined)
         .then(() => reader.stop())
       await within(stopWithinMs, over)
-      // Closing the connections to a broker that hangs would hang as well, so it isn't awaited.
+      // Closing the connections to a broker that hangs would hang as well, so the closing isn't awaited.
       void reader.stop()
     },
   }

@@ -4,8 +4,8 @@ import type { Config } from '../config/schema.ts'
 import type { CommonMetrics } from '../telemetry/common-metrics.ts'
 
 /**
- * Sets the metric with the expiry time of Kafka's client certificate. If the file can't be read there is no
- * series. The connection to Kafka logs why.
+ * Sets the metric with the expiry time of Kafka's client certificate. If the file can't be read, the metric
+ * has no series, and the connection to Kafka logs why.
  */
 export function showCertificateExpiry(
   { certificateExpiry }: Pick<CommonMetrics, 'certificateExpiry'>,

@@ -29,9 +29,9 @@ const changesAtOnce = 500
 const linesNobodyWaitsFor = 1_000
 
 /**
- * Writes changes of audiences and computed traits to `audience-changes`, keyed by user: the one that the
- * flags describe, or without flags those on standard input, one per line. Checks all before it sends the
- * first. Returns a summary.
+ * Writes changes of audiences and computed traits to `audience-changes`, keyed by user. With flags, writes
+ * the one change that they describe. Without flags, writes the changes on standard input, one per line.
+ * Checks all changes before it sends the first. Returns a summary.
  */
 export async function changeAudience(
   config: Config,
@@ -77,7 +77,7 @@ const flagNames: ReadonlyMap<string, string> = new Map([
   ['changedAt', '--changed-at'],
 ])
 
-/** Replaces the names of fields in a problem by those of their flags. */
+/** Replaces the names of fields in a problem by the names of their flags. */
 function spelled(problem: string): string {
   return problem.replace(/\b[a-z]+(?:Id|Name|Key|At)\b/g, (field) => flagNames.get(field) ?? field)
 }

@@ -30,7 +30,7 @@ export function listPaused(run: Run, { asJson }: { asJson: boolean }): Promise<s
 
 export type ResumeCommand = {
   destinationId: string | undefined
-  /** True if all destinations that are paused are meant. */
+  /** True to resume all destinations that Sluice has paused. */
   isForAll: boolean
   by: string | undefined
   /** True if the command ends without waiting until all workers know. */
@@ -38,7 +38,7 @@ export type ResumeCommand = {
   asJson: boolean
 }
 
-/** Resumes destinations, and waits until all workers know it. */
+/** Resumes destinations that Sluice has paused, and waits until all workers know it. */
 export async function resumeDestinations(run: Run, command: ResumeCommand): Promise<string[]> {
   const { destinationId, isForAll, isDetached, asJson } = command
   if ((destinationId === undefined) !== isForAll)

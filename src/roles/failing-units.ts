@@ -24,7 +24,7 @@ export type StoppableParts = {
 export class FailingUnits {
   readonly #options: FailingUnitsOptions
   readonly #parts: () => StoppableParts
-  /** By unit, the topics that fail, with the reason of each. */
+  /** The failing topics of each unit, with their reasons. */
   readonly #failing = new Map<number, Map<string, string>>()
   /** The units of this worker. */
   #owned: readonly number[] = []
@@ -50,8 +50,8 @@ export class FailingUnits {
   }
 
   /**
-   * Returns why all units of this worker are stopped. Empty while one of them is not, and while the worker
-   * has none.
+   * Returns why all units of this worker are stopped. Empty while one of them isn't stopped, and while the
+   * worker has no unit.
    */
   get stoppedBy(): string {
     const reasons = this.#owned.map((unit) => [...(this.#failing.get(unit)?.values() ?? [])])
@@ -60,8 +60,8 @@ export class FailingUnits {
   }
 
   /**
-   * Takes over an assignment. Stops the failing units again, since a partition that returns to this member is
-   * fetched.
+   * Takes over an assignment. Stops the failing units again, since fetching starts anew for a partition that
+   * returns to this member.
    */
   assigned(units: readonly number[]): void {
     this.#owned = units

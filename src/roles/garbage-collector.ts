@@ -2,32 +2,33 @@ import { PerformanceObserver } from 'node:perf_hooks'
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 import type { Part } from './parts.ts'
 
-/** Settings of V8 for a process that runs for long and allocates much that dies young. */
+/** Settings of V8 for a process that runs for long and allocates many objects that live for a short time. */
 const flags = [
   // Without this flag, the compiler may decide to allocate a part of each delivery in the old generation.
   // That part dies as soon as the rest, but keeps the young objects that it refers to alive until the whole
   // heap is marked. Pauses then take ten times longer.
   '--no-allocation-site-pretenuring',
-  // Parallel helpers have to wait for a CPU that others use, and the process pauses meanwhile: 20 ms instead
-  // of 4.
+  // Parallel helpers have to wait for a CPU that others use, and the process pauses meanwhile: for 20 ms
+  // instead of 4 ms.
   '--no-parallel-scavenge',
   // Lets the old generation grow to three times its live size before it is marked. For a small heap V8 would
-  // choose an extra tenth: a marking every two seconds, each of which takes a tenth of a second of CPU.
+  // let it grow by a tenth only: it would then be marked every two seconds, for a tenth of a second of CPU
+  // each time.
   '--heap-growing-percent=200',
 ]
 
 /**
  * The size in bytes of the buffer that small buffers share. A body that waits for a slow customer keeps its
- * whole shared buffer alive. With Node's default of 64 KiB, the bytes kept that way alone would have the heap
- * marked every ten seconds.
+ * whole shared buffer alive. With Node's default of 64 KiB, the bytes kept alive in this way would alone
+ * cause the heap to be marked every ten seconds.
  */
 const sharedBufferBytes = 8 * 1024
 
 /**
  * The size of a semi-space for young objects, in MiB. A collection pauses the process while it copies what is
  * alive. The pause grows with this size, since requests to an endpoint that never answers live for 5 s. With
- * less, requests to endpoints that take 150 ms would be copied so often that a delivery takes a fifth more
- * CPU. V8 would derive the size from the machine's memory, up to 64.
+ * a smaller size, requests to endpoints that take 150 ms would be copied so often that a delivery takes a
+ * fifth more CPU. V8 would derive the size from the machine's memory, up to 64 MiB.
  */
 const youngMb = 16
 
@@ -56,9 +57,9 @@ export function limitSharedBuffers(): void {
 }
 
 /**
- * Lets the semi-space grow to `youngMb` in one step, and no further. V8 would double it each time as much has
- * survived as fits. With little traffic the process would then grow for hours, as if it leaked memory. V8
- * shrinks the semi-space of an idle process, so this runs after each collection.
+ * Lets the semi-space grow to `youngMb` in one step, and no further. V8 would double its size whenever as
+ * many bytes have survived as it can hold. With little traffic the process would then grow for hours, as if
+ * it leaked memory. V8 shrinks the semi-space of an idle process, so this runs after each collection.
  */
 function limitYoungGrowth(): void {
   const factor = Math.max(1, Math.floor(youngMb / youngRoomMb()))

@@ -87,8 +87,8 @@ type GatewayPartOptions = GatewayOptions & {
 }
 
 /**
- * Connects and starts everything that takes messages. `metrics` are made with those of the worker in the same
- * process, if there is one.
+ * Connects and starts everything that takes messages. If a worker runs in the same process, `metrics` share
+ * its registry.
  */
 export async function startGatewayPart(options: GatewayPartOptions): Promise<GatewayPart> {
   const { config, parts, metrics } = options

@@ -34,8 +34,8 @@ type Stretch = {
 type Read = { readonly partition: number; readonly orderMs: number; readonly record: WholeRecord }
 
 /**
- * Copies topics to those of another layout. Finds what an earlier, killed run has written by the places that
- * the copied records carry, and doesn't write it again.
+ * Copies topics to those of another layout. Every copied record carries its original place. By these places a
+ * run finds the records that an earlier, killed run has written, and doesn't write them again.
  */
 export class GrowthCopy {
   readonly #options: CopyOptions
@@ -46,8 +46,8 @@ export class GrowthCopy {
 
   /**
    * Copies one part of `memberships`. The first call copies the records that the group has settled, the
-   * second (`isOpen`) the rest, so that the group's position lies between the two. `above`: where the part
-   * begins in each partition of the copy.
+   * second call (`isOpen`) copies the rest. So the group's position in the copy lies between the two parts.
+   * `above`: where the part begins in each partition of the copy.
    */
   async states(
     source: readonly SourcePartition[],
@@ -124,8 +124,8 @@ export class GrowthCopy {
   }
 
   /**
-   * Returns the commits of the group for the copy of `memberships`. Records above the position that it has
-   * settled stay settled.
+   * Returns the commits of the group for the copy of `memberships`. Records that the group has settled above
+   * its position stay settled.
    */
   async placesOfStates(
     source: readonly SourcePartition[],
@@ -148,8 +148,8 @@ export class GrowthCopy {
   }
 
   /**
-   * Returns the commits for the copy of a waiting topic: offset 0 with nothing settled, because only
-   * unsettled records were copied.
+   * Returns the commits for the copy of `replays` or of a retry topic: offset 0 with nothing settled, because
+   * only unsettled records were copied.
    */
   placesOfWaiting(source: readonly SourcePartition[], copy: string): GroupCommit[] {
     return numbers(this.#options.change.to.partitions).map((partition) =>
@@ -167,8 +167,8 @@ export class GrowthCopy {
   }
 
   /**
-   * Returns for each unit the last offset of each log that the copy has. One offset is enough, since each log
-   * is copied in order.
+   * Returns the last offset of each log that the copy has, for each unit. One offset is enough, since each
+   * log is copied in order.
    */
   async #copiedTo(copy: string, above: readonly number[]): Promise<readonly ReadonlyMap<number, number>[]> {
     const { change, reader } = this.#options
@@ -191,8 +191,8 @@ export class GrowthCopy {
   }
 
   /**
-   * Throws if the brokers did not keep the times of copied records. Retries would otherwise wait again in
-   * full, and old records be deleted late.
+   * Throws if the brokers did not keep the times of copied records. Otherwise retries would wait for their
+   * whole time again, and old records would be deleted late.
    */
   async #checkTimes(copy: string): Promise<void> {
     const { change, reader } = this.#options
@@ -237,8 +237,8 @@ function isUnreadable(
 }
 
 /**
- * Returns the mark for all commits of the copy. Records of any old unit may be in any new one. So a commit is
- * final only if those of all old units are, and its epoch is their highest.
+ * Returns the mark for all commits of the copy. Records of any old unit may be in any new one. So a commit
+ * has the final mark only if the commits of all old units have it, and its epoch is the highest of theirs.
  */
 function markOf(source: readonly SourcePartition[]): { isFinal: boolean; epoch: number } {
   return {

@@ -8,7 +8,7 @@ import { unitsOfState } from '../growth/targets.ts'
 import type { PartitionReader, WholeRecord } from '../kafka/partition-reader.ts'
 import { isSettled, openOf, type SourcePartition } from './growth-source.ts'
 
-/** The size of the filter that counts users. With ten million users, one in ten is missed. */
+/** The size of the filter that counts users. With ten million users, up to one in ten isn't counted. */
 const userBits = 2 ** 27
 const shownFaults = 20
 
@@ -18,7 +18,7 @@ export type Counting = {
   readonly onPassed: (offsets: number) => void
 }
 
-/** Counts the states that would be copied, and words the obstacles to copying them. */
+/** Counts the states that would be copied, and returns the obstacles to copying them in words. */
 export async function countStates(
   source: readonly SourcePartition[],
   copy: string,

@@ -45,8 +45,9 @@ export async function readGrowth(kafka: Kafka, config: Config): Promise<Growth |
 }
 
 /**
- * Throws when the installation has another layout than the configured one, or is being grown. Whatever ran
- * then would lose records or send them twice. Returns the number of partitions before its last growth.
+ * Throws when the installation has another layout than the configured one, or is being grown. A role that ran
+ * nevertheless would lose records or send them twice. Returns the number of partitions before its last
+ * growth.
  */
 export async function refuseOtherLayout(kafka: Kafka, config: Config): Promise<number | undefined> {
   const growth = await readGrowth(kafka, config)
@@ -56,8 +57,8 @@ export async function refuseOtherLayout(kafka: Kafka, config: Config): Promise<n
 }
 
 /**
- * Throws while the installation is being grown. For commands that depend on a number of partitions, whatever
- * the configuration says.
+ * Throws while the installation is being grown. Commands call this if they depend on the number of partitions
+ * that the topics have, whatever the configuration says.
  */
 export async function refuseWhileGrowing(kafka: Kafka, config: Config): Promise<void> {
   const growth = await readGrowth(kafka, config)

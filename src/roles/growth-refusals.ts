@@ -18,8 +18,8 @@ type Kafka = ReturnType<typeof createKafka>
 
 const mostPartitions = 1_000
 /**
- * How long reading the group's members may take. A group that is rebalancing has members, whatever the
- * result.
+ * How long reading the group's members may take. After that, all members of a group that is still rebalancing
+ * count.
  */
 const groupPatienceMs = 10_000
 
@@ -100,7 +100,7 @@ export async function refuseImpossible(kafka: Kafka, config: Config, growth: Gro
   if (refusals.length > 0) throw new StartError(describeRefusals(refusals))
 }
 
-/** Words what the brokers refuse. */
+/** Describes what the brokers refuse. */
 export function describeRefusals(refusals: readonly Refusal[]): string {
   const lines = refusals.map(({ topic, problem }) => `  ${topic} ${problem}`)
   return ['The cluster lacks what a growth needs:', ...lines].join('\n')

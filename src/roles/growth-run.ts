@@ -34,8 +34,8 @@ export type GrowthRunOptions = {
   /** Throws while the group has members. */
   readonly refuseMembers: () => Promise<void>
   /**
-   * Throws when a right is missing. Brokers don't report rights on topics that don't exist, so it runs after
-   * their creation.
+   * Throws when a right is missing. Brokers don't report rights on topics that don't exist, so this check
+   * runs after the topics are created.
    */
   readonly refuseLackingRights: () => Promise<void>
 }

@@ -66,8 +66,8 @@ async function partitionOf(
 }
 
 /**
- * Returns a digest of the records and the group's positions among them. Retention and compaction don't change
- * it.
+ * Returns a digest of the ends of the logs, and of what the group has settled in them. Retention and
+ * compaction don't change it.
  */
 export function digestOf(partitions: Iterable<SourcePartition>): string {
   const lines = [...partitions].map(({ topic, partition, end, place: { offset, settledAbove } }) =>

@@ -10,7 +10,7 @@ function configOf(config: Config, layout: Layout): Config {
   return { ...config, topics: { ...config.topics, ...layout } }
 }
 
-/** Returns the prefix of the topics of a layout that only Sluice writes. */
+/** Returns the prefix that a layout gives to the topics that only Sluice writes. */
 export function beginningOf({ kafka }: Config, { generation }: Layout): string {
   return ownPrefix({ prefix: kafka.topicPrefix, generation })
 }
@@ -18,8 +18,8 @@ export function beginningOf({ kafka }: Config, { generation }: Layout): string {
 const retry = 'retry.'
 
 /**
- * Returns the definitions of the topics of a layout that are copied, given the ends of their names: those of
- * its table, and retry topics of earlier ladders.
+ * Returns the definitions of a layout's topics that are copied: `memberships` and the topics whose names end
+ * with those in `waiting`. `waiting` may have retry topics of earlier ladders.
  */
 export function ownDefinitions(
   config: Config,
@@ -34,7 +34,7 @@ export function ownDefinitions(
   )
 }
 
-/** Returns those existing topics of a layout that hold waiting records, by the ends of their names. */
+/** Returns the existing topics of a layout that hold waiting records, by the ends of their names. */
 export function waitingNames(config: Config, layout: Layout, existing: readonly string[]): string[] {
   const begins = beginningOf(config, layout)
   return existing

@@ -12,7 +12,9 @@ export type KeptIndexOptions = {
   readonly log: Pick<Logger, 'info' | 'warn'>
 }
 
-/** The limit of bytes that wait to be written. Above it fetching pauses until half of them are left. */
+/**
+ * The limit of bytes that wait to be written. Above it, fetching pauses until only half as many bytes wait.
+ */
 export const maxHeldBytes = 16 * 1024 ** 2
 const firstPauseMs = 1_000
 const longestPauseMs = 60_000

@@ -20,8 +20,8 @@ const listEveryMs = 600_000
 const stopWithinMs = 500
 
 /**
- * Returns the wait until the next reading of a group with so many partitions. `chance`: 0 to 1, against
- * herds.
+ * Returns the wait until the next reading, for a group that reads `partitions` partitions. `chance`: a random
+ * number from 0 to 1, so that processes don't all read at the same time.
  */
 export function lagWaitMs(partitions: number, chance: number): number {
   return Math.max(leastEveryMs, partitions * msEachPartition) * (0.9 + 0.2 * chance)
@@ -35,9 +35,9 @@ type GroupLagOptions = {
 }
 
 /**
- * Shows the lag of the whole group by the figures of the brokers, so that it is known while no worker runs. A
- * topic without a readable partition has no series. What can't be read is logged once, until all of it can be
- * read again.
+ * Shows the lag of the whole group, by the figures of the brokers, so that the lag is known even while no
+ * worker runs. A topic without a readable partition has no series. A failure is logged once, and then not
+ * again until everything could be read.
  */
 export function openGroupLag(options: GroupLagOptions): Part {
   return new GroupLagGauge(options)

@@ -18,7 +18,7 @@ type LogCalls = Pick<AdminCalls, 'show_log' | 'show_message' | 'search_log' | 'c
 
 /**
  * How many questions may run at once. One reader answers all, and a question without a destination may read a
- * week.
+ * week of records.
  */
 const questionsAtOnce = 8
 const defaultLimit = 100
@@ -107,7 +107,7 @@ class LogDesk {
   }
 
   /**
-   * Opens the query. With an index that is asked over HTTP this happens for each question: it costs nothing,
+   * Opens the query. An index that is asked over HTTP is opened anew for each question: that costs nothing,
    * and the token may have changed.
    */
   #open(): Promise<LogQuery> {

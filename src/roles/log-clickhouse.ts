@@ -47,7 +47,7 @@ export function printClickHouseTables(config: Config): readonly string[] {
   return ddl(tablesIn(config), config.attempts.retentionMs).map((statement) => `${statement};`)
 }
 
-/** Runs these statements. */
+/** Runs the statements that create the tables and set their retention. */
 export async function applyClickHouseTables(config: Config, log: Logger): Promise<readonly string[]> {
   const clickHouse = await connect(config, log)
   if (clickHouse === undefined) {
@@ -86,7 +86,7 @@ async function connect(config: Config, log?: Pick<Logger, 'warn'>): Promise<Clic
   }
 }
 
-/** Turns an error of ClickHouse into one that says what to do, if that is known. */
+/** Turns an error of ClickHouse into an error that says what to do, if there is known advice. */
 function startErrorOf(cause: unknown): unknown {
   if (cause instanceof QueryFailedError)
     return new StartError(

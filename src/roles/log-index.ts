@@ -36,8 +36,8 @@ export function indexFolder(config: Config): string {
 }
 
 /**
- * Opens the index. Rejects if that fails. If the disk is full, or a failure comes later, the index is not
- * ready and is tried again, and nothing else ends.
+ * Opens the index. Rejects if that fails, unless the disk is full. If the disk is full, or the index fails
+ * later, the index isn't ready and is opened again and again. Nothing else ends.
  */
 export async function openLogIndex(options: LogIndexOptions): Promise<LogIndex> {
   const { config, metrics, log, parts } = options

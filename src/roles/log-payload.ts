@@ -15,9 +15,9 @@ export type PayloadOptions = {
 }
 
 /**
- * Reads the value of a record that a message came with, through the schema registry if it is framed. A topic
- * that was recreated has other messages at the same offsets, so a record with another `messageId` is not
- * shown.
+ * Reads the value of the record that brought a message, through the schema registry if the value is framed. A
+ * topic that was recreated has other messages at the same offsets, so a record with another `messageId` is
+ * not shown.
  */
 export async function readPayload(value: Buffer | null, options: PayloadOptions): Promise<ReadPayload> {
   const { messageId, isFramed, decoder, withinMs } = options

@@ -98,7 +98,10 @@ export async function withQuery<T>(config: Config, ask: (query: LogQuery) => Pro
 
 const defaultSince = '1h'
 
-/** Returns what flags ask for. Throws a `StartError` that names a flag which can not be read. */
+/**
+ * Returns the filter that the flags ask for. Throws a `StartError` that names the first flag that can't be
+ * read.
+ */
 export function searchFilter(config: Config, flags: SearchFlags): LogFilter {
   const nowMs = Date.now()
   const { kind, outcome, status, user, since, until, message, failed, ...same } = flags
@@ -132,7 +135,10 @@ function userGiven(config: Config, user: string): string {
 
 const agoUnits: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
-/** Reads a text such as `15m` as that long ago, else as a time in ISO 8601, in UTC if it names no zone. */
+/**
+ * Reads a number with a unit, such as `15m`, as that long before now. Reads any other text as a time in ISO
+ * 8601, in UTC if it names no zone.
+ */
 function timeGiven(flag: string, text: string, nowMs: number): number {
   const ago = /^(\d{1,6})([smhd])$/.exec(text)
   if (ago !== null) return nowMs - Number(ago[1]) * (agoUnits[ago[2] ?? ''] ?? 0)

@@ -42,7 +42,7 @@ export async function startLogServe(options: LogServeOptions): Promise<void> {
   log.info({ port: telemetry.port, queryPort }, 'log started')
 }
 
-/** Starts to answer the questions of commands and other roles to an index. Returns the port. */
+/** Starts the server at which commands and other roles ask an index. Returns its port. */
 export async function answerQueries({
   config,
   parts,

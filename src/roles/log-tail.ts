@@ -63,7 +63,7 @@ export async function tailLog(config: Config, log: Logger, options: TailOptions)
   }
 }
 
-/** How often troubles are checked. Those that pass within this time are not shown. */
+/** How often troubles are checked. A trouble that ends within this time may not be shown. */
 const lookEveryMs = 3_000
 
 /** Decodes a block. Returns no records if it is damaged, or of a later version. */

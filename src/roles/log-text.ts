@@ -5,8 +5,8 @@ import { deliveryStateOf } from '../delivery-log/delivery-state.ts'
 import { parseTimestamp } from '../message/timestamp.ts'
 
 /**
- * Converts records of the delivery log to answers of the admin API, and bodies of its requests to filters.
- * Pure.
+ * Converts records of the delivery log to answers of the admin API, and bodies of the API's requests to
+ * filters. Reads and writes nothing else.
  */
 
 type Fields = Readonly<Record<string, unknown>>

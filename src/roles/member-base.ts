@@ -12,7 +12,9 @@ import type { Parts } from './parts.ts'
 import type { Stalls } from './stalls.ts'
 import type { FailingUnits } from './failing-units.ts'
 
-/** Parts that earlier parts call. `startMember` sets each one once, when it has started. */
+/**
+ * Parts that are called by parts which start before them. `startMember` sets each part once it has started.
+ */
 export type LaterParts = {
   firstSyncs?: FirstSyncs
   pipeline?: Pipeline

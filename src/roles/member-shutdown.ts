@@ -46,13 +46,16 @@ export type MemberEnd = {
   readonly consumer: GroupConsumer
   readonly pipeline: Pipeline
   readonly intake: RecordIntake
-  /** Stops everything else that writes for units. Its own parts call it again. */
+  /**
+   * Stops everything else that writes for units. The parts that it stops are stopped once more when the
+   * role's parts stop.
+   */
   readonly stopWriters: () => Promise<unknown>
 }
 
 /**
- * Defers the end of a member, so that it runs before its parts stop. In-flight deliveries are finished and
- * committed, and the member leaves the group.
+ * Defers the end of a member, so that the end runs before the member's parts stop. At the end, in-flight
+ * deliveries are finished and committed, and the member leaves the group.
  */
 export function deferEnd({ parts, log, ending, stalls, ...member }: MemberEnd): void {
   const { consumer, pipeline, intake, stopWriters } = member

@@ -96,7 +96,7 @@ export function openNotices(options: NoticesOptions): Notices {
     },
     openHooks: () => options.pipeline()?.openHooks() ?? [],
     isWanted: () => isWanted(catalog(), sourceId),
-    // No other member has this member's units while the group has heard from it within a session.
+    // While the group has heard from this member within a session timeout, no other member has its units.
     isOwner: () => Date.now() - (options.consumer()?.lastCommitMs ?? 0) < config.kafka.sessionTimeoutMs,
     situation: () => situationOf(catalog(), options.marks),
     nameOf: (id) => catalog().destinations.get(id)?.name ?? id,
@@ -138,7 +138,7 @@ function termsOf({ notices, kafka }: Config, everyMs: number): Terms {
     failingAfterMs: notices.failingAfterMs,
     windowMs: notices.windowMs,
     least: { paced: notices.paced, dead_letters: notices.deadLetters },
-    // A process that hangs for less than its session still counts as running.
+    // A process that hangs for less than its session timeout still counts as running.
     staleMs: Math.max(leastStaleMs, kafka.sessionTimeoutMs + 3 * everyMs),
     wellMs: 2 * everyMs,
     secretEndingMs: notices.secretEndingMs,
@@ -154,7 +154,10 @@ function pausesOf({ config, pauses }: NoticesOptions, { staleMs }: Terms): Pause
   }
 }
 
-/** Returns true if a destination should get notices. */
+/**
+ * Returns true if notices have a receiver: their source is enabled and of kind `events`, and a destination of
+ * that source isn't off.
+ */
 function isWanted({ sources, destinationsBySource }: Catalog, sourceId: string): boolean {
   const source = sources.get(sourceId)
   if (source?.enabled !== true || source.kind !== 'events') return false

@@ -50,8 +50,8 @@ export async function readCatalog(config: Config): Promise<Catalog> {
 }
 
 /**
- * Throws with all faults of the catalog, before the role starts more than it needs for that. Addresses are
- * checked later, by the worker.
+ * Throws with all faults of the catalog. Call it before anything else of the role starts. The addresses of
+ * hooks are checked later, by the worker.
  */
 export async function refuseFaultyCatalog(config: Config): Promise<void> {
   await readCatalog(config)

@@ -23,7 +23,7 @@ export type FirstSyncsOptions = {
 }
 
 /**
- * Opens the first syncs: they send the present states to destinations that are connected later. Stop it
+ * Opens the first syncs: they send the present states to destinations that are connected later. Stop them
  * before the units.
  */
 export function openFirstSyncs({

@@ -34,7 +34,7 @@ export function knownWithinMs(config: Config): number {
   return lookEveryMs(config) + readMs
 }
 
-/** Time for reading the topic, in milliseconds. */
+/** The time that reading the topic may take, in milliseconds. */
 const readMs = 1_000
 const stallTimeoutMs = 10_000
 

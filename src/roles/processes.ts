@@ -17,7 +17,7 @@ export type ProcessesOptions = {
   parts: Parts
   /**
    * Called when a process has failed and the others are being stopped. The primary should exit with an error
-   * after `ended`.
+   * once `ended` has resolved.
    */
   onFatal: (error: Error, ended: Promise<void>) => void
 }
@@ -117,8 +117,8 @@ function probesOf(processes: readonly WorkerProcess[], state: Readonly<State>): 
 }
 
 /**
- * Returns true if a process ended in good order. One that SIGTERM ended before it could handle the signal had
- * nothing to finish.
+ * Returns true if a process ended in good order. A process that SIGTERM killed, because it didn't handle the
+ * signal yet, had nothing to finish.
  */
 function isOrderly({ code, signal }: Ending): boolean {
   return code === 0 || signal === 'SIGTERM'

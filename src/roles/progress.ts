@@ -1,4 +1,4 @@
-/** The place where a command shows its progress. Its results go elsewhere. */
+/** The place where a command shows its progress. The results of the command go elsewhere. */
 export type Screen = {
   /** True if a line that was written can be overwritten. */
   readonly isTerminal: boolean

@@ -19,7 +19,7 @@ export type WorkerState = {
 
 /**
  * Returns why a worker is not ready. `stoppedBy`: why all of its units are stopped; empty while one of them
- * is not.
+ * isn't stopped.
  */
 export function workerObstacles(
   member: Pick<GroupConsumer, 'preparing' | 'isWaitingForPredecessor' | 'isJoined' | 'obstacles'>,
@@ -41,7 +41,7 @@ export function workerObstacles(
 
 /**
  * Returns why a gateway is not ready. `unavailable`: why no partition of `events` takes messages; `undefined`
- * while one does.
+ * while a partition does.
  */
 export function gatewayObstacles(isStopping: boolean, unavailable: string | undefined): readonly string[] {
   const reasons: string[] = []

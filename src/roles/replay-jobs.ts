@@ -101,7 +101,7 @@ async function plainOf(decoder: Decoder, record: SourceRecord): Promise<SourceRe
   }
 }
 
-/** Returns the record of the audit trail of an action that is done now. */
+/** Returns the record of the audit trail for an action that is done now. */
 export function auditRecord(deed: Omit<AuditEntry, 'atMs'>): JobRecord {
   const atMs = Date.now()
   const about = deed.job ?? deed.destination ?? ''

@@ -26,7 +26,7 @@ export type Replays = Pick<ReplayRunner, 'acquire' | 'release' | 'running' | 'st
 
 const stopWithinMs = 500
 
-/** Opens the replays of the units that this worker owns. Stop it before the producer. */
+/** Opens the replays of the units that this worker owns. Stop them before the producer. */
 export async function openReplays({
   config,
   metrics,
@@ -56,7 +56,7 @@ export async function openReplays({
     partitions: config.topics.partitions,
     log: jobs,
     produce: (record) => producer.produce(record),
-    // No other member has this member's units while the group has heard from it within a session.
+    // While the group has heard from this member within a session timeout, no other member has its units.
     isOwner: () => Date.now() - (consumer()?.lastCommitMs ?? 0) < config.kafka.sessionTimeoutMs,
     // If the backlog can't be read, only the limits of the lanes hold deliveries back.
     backlog: async () => {

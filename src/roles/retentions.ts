@@ -16,7 +16,7 @@ export type Retentions = Part & {
 const readEveryMs = 10 * 60_000
 const stopWithinMs = 500
 
-/** Opens the retentions of the topics, which are a few minutes old at most. */
+/** Opens the retentions of the topics. They are read again every ten minutes. */
 export function openRetentions(deps: {
   kafka: ReturnType<typeof createKafka>
   topics: readonly string[]

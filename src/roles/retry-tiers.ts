@@ -6,7 +6,9 @@ import { type Ladder, tiersOf } from '../retry/ladder.ts'
 /** A retry topic, and how long its records wait. */
 export type RetryTier = { readonly topic: string; readonly waitMs: number }
 
-/** Lists the ladder's tiers, and those that an earlier ladder left: each is consumed until it is empty. */
+/**
+ * Lists the tiers of the ladder, and the existing tiers of earlier ladders, in which records may still wait.
+ */
 export async function tiersToConsume(
   kafka: Parameters<typeof existingRetryTiers>[0],
   ladder: Ladder,

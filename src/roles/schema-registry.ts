@@ -42,7 +42,10 @@ export async function openIntake<R extends Arriving>({
   }
 }
 
-/** Opens a decoder of framed values. It uses the configured registry; without one it refuses them. */
+/**
+ * Opens a decoder of framed values. The decoder asks the configured registry. Without a registry it refuses
+ * all framed values.
+ */
 export async function openDecoder(
   { registry }: Config,
   log: Pick<Logger, 'info' | 'warn' | 'error'>,

@@ -16,8 +16,8 @@ const takeTimeoutMs = 15_000
 
 /**
  * Produces messages to the topic `events` as an upstream service would: keyed by user, with the header
- * `source-id`. `lines` are JSON objects. Checks all before it sends the first. Returns what was sent, in
- * lines.
+ * `source-id`. `lines` are JSON objects. Checks all messages before it sends the first. Returns what was
+ * sent, in lines.
  */
 export async function sendMessages(
   config: Config,

@@ -4,8 +4,8 @@ import process from 'node:process'
  * The effect of SIGTERM and SIGINT. `runRole` waits for the first signal. Then `Parts` stops what the role
  * has started, in reverse:
  *
- * - A worker begins no delivery, finishes those in flight, parks waiting ones, commits and leaves the group,
- *   within `shutdown.timeout`.
+ * - A worker starts no delivery any more, finishes the deliveries in flight, parks those that wait, commits
+ *   and leaves the group, within `shutdown.timeout`.
  * - A gateway is not ready from then on, still accepts connections for `gateway.shutdownDelay`, and then
  *   drains.
  * - A primary of several processes passes the signal on, and ends when all of them have ended.
@@ -14,12 +14,12 @@ import process from 'node:process'
  */
 
 /**
- * How long after the first signal another one counts as a second. Under `npx` and `npm run` one Ctrl-C may
- * arrive twice, from the terminal and from npm.
+ * The time after the first signal from which on another one counts as the second. Under `npx` and `npm run`
+ * one Ctrl-C may arrive twice, from the terminal and from npm.
  */
 const secondSignalAfterMs = 1_000
 
-/** Resolves at the first SIGINT or SIGTERM. A forked process also resolves when its primary is gone. */
+/** Resolves at the first SIGINT or SIGTERM. In a forked process, also resolves when the primary is gone. */
 export function stopRequested(isForked: boolean, onSecond: () => void): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   let sinceMs: number | undefined

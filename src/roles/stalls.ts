@@ -2,8 +2,8 @@ import type { Logger } from 'pino'
 import type { WorkerState } from './readiness.ts'
 
 /**
- * The reasons why a worker begins no delivery at present: Kafka takes no records, the proxy can't be used, or
- * the worker has not heard from its group for a session. Calls `setStalled` after each change.
+ * The reasons why a worker starts no delivery at present: Kafka takes no records, the proxy can't be used, or
+ * the worker has not heard from its group for a session timeout. Calls `setStalled` after each change.
  */
 export class Stalls implements WorkerState {
   isStopping = false

@@ -18,12 +18,12 @@ export type LaidOut = {
   readonly minInsync: number
 }
 
-/** The overhead of a batch and its request, beside the records. */
+/** The bytes of a batch and its request in addition to the records. */
 const batchOverheadBytes = 1_024
 
 /**
- * Throws when faults of the topics keep a role from its work, by `topics.check`. With `warn`, settings that
- * only weaken a promise are logged instead. `topics`: those that the role uses; default: all.
+ * Throws when the topics have faults that keep a role from starting, as `topics.check` says. With `warn`,
+ * wrong settings are logged and don't count. `topics`: the topics that the role uses; default: all.
  */
 export async function refuseWrongTopics(
   kafka: ReturnType<typeof createKafka>,
@@ -73,7 +73,7 @@ export function judgeFaults(
   }
 }
 
-/** Words the differences, and what to run. */
+/** Describes the differences, and says what to run. */
 export function describeTopicFaults(faults: readonly Pick<TopicFault, 'topic' | 'problem'>[]): string {
   const lines = faults.map(({ topic, problem }) => `  ${topic} ${problem}`)
   const advice = [

@@ -37,7 +37,7 @@ export type GrowOptions = {
   readonly isClean: boolean
 }
 
-/** How long Java's client may not see new partitions, in minutes. */
+/** The longest time until Java's client sees new partitions, in minutes. */
 const minutesOfRefresh = 5
 /**
  * The memory for fetches of all partitions together. The partitions of a topic are read side by side, each
@@ -48,7 +48,7 @@ const leastFetchBytes = 64 * 1024
 const mostFetchBytes = 1024 ** 2
 
 /**
- * Takes an installation to more partitions. Topics that only Sluice writes are copied to new topics. Topics
+ * Grows an installation to more partitions. Topics that only Sluice writes are copied to new topics. Topics
  * that others write get more partitions in place, at the end. After an interruption, the next run continues.
  * Returns a summary in lines.
  */

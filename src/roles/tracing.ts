@@ -17,7 +17,7 @@ export type OpenTracingOptions = {
   role: 'worker' | 'gateway' | 'up'
 }
 
-/** How long the last spans may take at the end, in milliseconds. */
+/** How long the export of the last spans may take at the end, in milliseconds. */
 export const flushMs = 2_000
 const tellEveryMs = 60_000
 const tooMany =

@@ -64,8 +64,8 @@ export async function readingInput<T>(name: string, work: () => Promise<T>): Pro
 }
 
 /**
- * Reads the lines of a file, and throws at the first faulty one. Then it abandons `progress`, and nothing was
- * sent.
+ * Reads the lines of a file, and throws at the first faulty one, after it has abandoned `progress`. Nothing
+ * was sent by then.
  */
 export async function readingLines(
   { name }: UpstreamInput,

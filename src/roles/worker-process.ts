@@ -3,7 +3,7 @@ import process from 'node:process'
 import { semiSpaceFlag } from './garbage-collector.ts'
 import { type Answers, type Failure, isReport, type Question, type Report } from './process-link.ts'
 
-/** The end of a process, and the reason that it reported before. */
+/** The end of a process, and the failure that the process reported before. */
 export type Ending = { code: number | null; signal: NodeJS.Signals | null; failure: Failure | undefined }
 
 export type ProcessAnswer<T> = { ok: true; answer: T } | { ok: false; reason: string }
@@ -14,7 +14,7 @@ type Waiting = (answered: ProcessAnswer<Answers[keyof Answers]>) => void
 export class WorkerProcess {
   /** The number of the process, from 1. */
   readonly number: number
-  /** Resolves once the process has started. Never settles if it ends before. */
+  /** Resolves once the process has started. Never settles if the process ends before that. */
   readonly started: Promise<void>
   readonly ended: Promise<Ending>
   readonly #child: ChildProcess

@@ -62,7 +62,7 @@ export type WorkerOptions = {
 /** A member of the consumer group, with everything that delivers the records that it reads. */
 export type Member = {
   metrics: Registry
-  /** The metrics that a gateway in the same process has as well. */
+  /** The metrics that a gateway in the same process shares. */
   common: CommonMetrics & { registry: Registry }
   /** Returns the catalog in force. */
   catalog(): Catalog
@@ -93,7 +93,7 @@ export async function startWorker(options: WorkerOptions): Promise<void> {
   options.log.info({ port: telemetry.port, tiers: member.tiers }, 'worker started')
 }
 
-/** The base of a member, opened before any part that its shutdown treats specially. */
+/** The values and parts that a member opens first, and stops last. */
 type OpenedBase = MemberBase & {
   readonly tracing: Tracing | undefined
   readonly laidOut: LaidOut
@@ -101,7 +101,7 @@ type OpenedBase = MemberBase & {
   readonly tiers: readonly RetryTier[]
 }
 
-/** The parts that deliveries come from, are written to, and are reported to. */
+/** The parts from which deliveries come, to which they are written, and to which they are reported. */
 type Joined = MemberOutlets &
   MemberStates & {
     readonly replays: Replays
@@ -252,8 +252,8 @@ function openPipeline(base: MemberBase, joined: Joined, bulkhead: BulkheadOption
 }
 
 /**
- * The time that a partition's old owner needs after the deadline of its last requests, to write them to a
- * retry topic and to commit.
+ * The time that a partition's old owner needs after the deadline of its last requests, to write their
+ * deliveries to a retry topic and to commit.
  */
 const handoverSlackMs = 3_000
 
