@@ -131,5 +131,5 @@ function longestPause(destination: string, { deliveries }: DeliveryBook): number
     .filter((delivery) => delivery.destination === destination)
     .map(({ arrivedMs }) => arrivedMs)
     .sort((a, b) => a - b)
-  return Math.max(...times.map((ms, index) => ms - (times[index - 1] ?? ms)))
+  return times.reduce((longest, ms, index) => Math.max(longest, ms - (times[index - 1] ?? ms)), 0)
 }
