@@ -4,8 +4,8 @@
  * - `parseRetryAfter`: the wait is at most a year, whatever the header says.
  * - `heldUntil`: nothing is sent to the hook during the wait, for at most `breaker.maxOpenFor`. One message's
  *   answer must not make all others fail.
- * - `notBefore`: the message itself isn't sent to that hook before the wait ends. It gets its last try on the
- *   ladder in any case.
+ * - `notBefore`: the message itself isn't sent to the hook before the wait ends. If the wait is longer than
+ *   the ladder, the message still gets its last try.
  */
 
 const maxMs = 365 * 24 * 3600 * 1000
