@@ -227,5 +227,8 @@ export const catalogSchema = Type.Object(
   },
 )
 
-/** A catalog file that passed the schema. `parseCatalog` checks the rules that span several keys. */
+/**
+ * The content of a catalog file that is valid by the schema. `parseCatalog` checks the rules that span
+ * several keys.
+ */
 export type CatalogDefinition = Static<typeof catalogSchema>
