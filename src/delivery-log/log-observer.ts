@@ -249,7 +249,7 @@ class StateWriter implements LogObserver {
     const writer = this.#writerOf(unit)
     writer.add(this.#state)
     if (writer.length >= blockBytes) {
-      // The block is gone, so the end of this delivery will get a record of its own.
+      // The block has been given to the outlet, so the end of this delivery will get a record of its own.
       this.#giveAway(unit, writer)
       return
     }

@@ -16,7 +16,7 @@ export type LogFilter = {
   readonly reason?: string | undefined
   readonly status?: number | undefined
   readonly job?: string | undefined
-  /** True if only attempts that did not deliver and dead letters are wanted. */
+  /** True if only failed attempts and dead letters are wanted. */
   readonly onlyFailed?: boolean | undefined
 }
 

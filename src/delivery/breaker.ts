@@ -129,7 +129,7 @@ export class Breaker {
 
   /**
    * The longest time that a hook is left alone, whatever it asks for. One message's `Retry-After` must not
-   * make all others fail.
+   * make all other messages fail.
    */
   get maxHoldMs(): number {
     return this.#options.maxOpenMs

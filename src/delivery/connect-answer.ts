@@ -2,9 +2,9 @@
  * The meaning of a proxy's answer to CONNECT. The status alone doesn't tell whether the proxy or the target
  * failed. Headers tell, if the proxy sends them. Pure.
  *
- * `target`: the proxy works, and can't or may not reach the target. `prohibited`: the proxy says that it must
- * not connect to the target's address. `fault`: the proxy itself failed. If `isDown` is true, it fails for
- * every target.
+ * `target`: the proxy works, but can't reach the target or isn't allowed to. `prohibited`: the proxy says
+ * that it must not connect to the target's address. `fault`: the proxy itself failed. If `isDown` is true, it
+ * fails for every target.
  */
 export type ConnectAnswer =
   | { kind: 'tunnel' }

@@ -1,4 +1,4 @@
-/** Reasons why no connection was made for which undici and Node have no error. */
+/** Errors for failures to connect for which undici and Node have no error of their own. */
 
 /** The address of a hook isn't allowed, so no connection was made. */
 export class AddressNotAllowedError extends Error {
@@ -28,7 +28,7 @@ export class NameNotResolvedError extends Error {
   }
 }
 
-/** The proxy works, and says that it can't or may not reach the target. */
+/** The proxy works, but says that it can't reach the target, or isn't allowed to. */
 export class TargetUnreachableError extends Error {
   readonly code: string
 

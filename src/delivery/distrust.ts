@@ -3,7 +3,7 @@ import { isCertificateError } from './failure.ts'
 
 /**
  * Number of untrusted certificates after which a hook is left alone for a while. Each trusted certificate
- * cancels two.
+ * cancels two untrusted ones.
  */
 const enough = 10
 /**

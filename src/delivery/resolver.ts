@@ -10,16 +10,16 @@ export type Resolved =
 
 export type NameResolver = {
   /**
-   * Finds the addresses of a name, IPv4 and IPv6, in no order: in `/etc/hosts`, or by DNS. DNS is asked for
-   * the name as it is, without the machine's search domains. Calls back once: before `resolve` returns if no
-   * question to DNS is necessary, else within about 2.5 s.
+   * Finds the addresses of a name, IPv4 and IPv6, in no particular order, from `/etc/hosts` or by DNS. DNS is
+   * asked for the name as it is, without the machine's search domains. Calls back once: before `resolve`
+   * returns if no question to DNS is necessary, else within about 2.5 s.
    */
   resolve(name: string, answered: (resolved: Resolved) => void): void
   /** Cancels all questions under way. */
   close(): void
 }
 
-/** The end of a question to DNS. `stale`: no server could answer, so the earlier addresses are used. */
+/** The outcome of a lookup in DNS. `stale`: no server could answer, so the earlier addresses are used. */
 export type LookupOutcome = 'found' | 'not_found' | 'failed' | 'stale'
 
 export type ResolverOptions = {
@@ -69,7 +69,7 @@ const deadlineWithStaleMs = 500
 const otherFamilyMs = 50
 /**
  * Limits of each question to a server, for c-ares, because UDP loses packets. c-ares also looks at the clock
- * this often.
+ * at these intervals.
  */
 const questionMs = { timeout: 500, maxTimeout: 1_000, tries: 4 }
 /**
@@ -126,7 +126,7 @@ class Lookup {
   readonly startedMs: number
   readonly addresses: string[] = []
   ttlMs = Infinity
-  /** Codes of the families without addresses, which say why. */
+  /** The codes that say why families have no addresses. */
   readonly codes: string[] = []
   pending = 2
   /** True once the waiting callers have been answered. Later answers go to the cache only. */

@@ -30,10 +30,10 @@ export type ReadBody = AcceptedBody | { readonly ok: false; readonly fault: Body
 const none: ReadonlySet<number> = new Set()
 
 /**
- * Reads the body of a request: JSON, plain or in gzip. The first two bytes tell whether it is gzip, and no
- * header does, because some clients send gzip under the form type, and some proxies inflate without changing
- * the header. A body that inflates to more than `maxBytes` is `too_large`, and inflating stops at that size.
- * Never throws.
+ * Reads the body of a request: JSON, plain or in gzip. The first two bytes tell whether the body is gzip.
+ * Headers don't decide this, because some clients send gzip under the form type, and some proxies inflate
+ * without changing the header. A body that inflates to more than `maxBytes` is `too_large`, and inflating
+ * stops at that size. Never throws.
  */
 export function readBody(sent: Buffer, maxBytes: number): ReadBody {
   const inflated = inflateBody(sent, maxBytes)
@@ -80,7 +80,9 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Returns true if the bytes begin with gzip's magic number (RFC 1952). No JSON text begins so. */
+/**
+ * Returns true if the bytes begin with gzip's magic number (RFC 1952). No JSON text begins with these bytes.
+ */
 function isGzip(bytes: Buffer): boolean {
   return bytes.length > 2 && bytes[0] === 0x1f && bytes[1] === 0x8b
 }
@@ -114,7 +116,7 @@ function pieceBytes(sent: Buffer, maxBytes: number): number {
   return Math.max(leastPieceBytes, Math.min(said, maxBytes) + 1)
 }
 
-/** Decodes UTF-8 without a byte order mark, which JSON doesn't allow. */
+/** Decodes UTF-8, and leaves out a byte order mark, which JSON doesn't allow. */
 function textOf(bytes: Buffer): string {
   const hasMark = bytes.length >= 3 && bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf
   return bytes.toString('utf8', hasMark ? 3 : 0)

@@ -10,7 +10,7 @@ import { maxBatchBytes } from './request-limits.ts'
 export class RefusedBody extends Error {
   override name = 'RefusedBody'
   readonly answer: Answer
-  /** True when the client may be sending more of the body. */
+  /** True if the client may be sending more of the body. */
   readonly isEndless: boolean
 
   constructor(answer: Answer, isEndless: boolean) {

@@ -20,7 +20,7 @@ export type ReadCall = {
   readonly ok: true
   readonly items: Items
   readonly surroundings: ItemContext
-  /** How many whole numbers beyond 2^53 lost digits. */
+  /** The number of whole numbers beyond 2^53 lost digits. */
   readonly lostDigits: number
 }
 

@@ -11,7 +11,7 @@ export type HeldRecord = {
   readonly offset: number
   /** The time when the broker appended the record, in epoch milliseconds. */
   readonly timestampMs: number
-  /** True when the worker took the record long after it was available or due, because it is catching up. */
+  /** True if the worker took the record long after it was available or due, because it is catching up. */
   readonly isLate: boolean
   /**
    * True if the partition belongs to another member by now. Then nothing more may be started for the record.

@@ -4,7 +4,7 @@ import { toldKey } from './notice-record.ts'
 
 /** Conditions for notices. Times are in milliseconds. */
 export type Terms = {
-  /** Time that a destination must lack values before there is a notice about it. */
+  /** Time that a destination must lack values before a notice about that is made. */
   readonly failingAfterMs: number
   /** The window: the time in which at most one notice of a kind is made about the same subject. */
   readonly windowMs: number

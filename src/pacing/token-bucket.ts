@@ -16,7 +16,9 @@ export class TokenBucket {
     this.#atMs = nowMs
   }
 
-  /** Changes the rate. Call it when the share of this member changes, because it owns other partitions. */
+  /**
+   * Changes the rate. Call it when the share of this member changes, because it owns other partitions now.
+   */
   setRate(rate: Rate, nowMs: number): void {
     this.#refill(nowMs)
     this.#rate = rate

@@ -82,7 +82,7 @@ export class Account {
     return Math.floor((1 - this.#fill) * this.#options.buffer.records)
   }
 
-  /** Holds a record until its deliveries, of which there are `deliveries`, have ended. */
+  /** Holds a record until all of its deliveries have ended. `deliveries`: their number. */
   hold(record: HeldRecord, deliveries: number, bytes: number): PendingRecord {
     const pending = new PendingRecord(record, deliveries, bytes, this.#listener)
     this.#count(pending, 'inside', 1)

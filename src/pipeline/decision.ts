@@ -32,7 +32,8 @@ export type AttemptReport = {
 
 /**
  * Decides what follows from an attempt. Any hook's success settles the delivery. A hook that failed for good
- * is left out from now on. If no hook remains, or no rung of the ladder ends in time, the delivery is dead.
+ * is left out from now on. If no hook remains, or no rung of the ladder ends in time, the delivery becomes a
+ * dead letter.
  */
 export function decide(report: AttemptReport): Decision {
   const { ladder, progress, results, startedMs, nowMs } = report

@@ -31,7 +31,7 @@ export type Entered = { readonly delivery: Delivery; readonly destination: Desti
 /** The ids of a message that is routed, and its record. */
 type RoutedRecord = { readonly sourceId: string; readonly messageId: string; readonly record: HeldRecord }
 
-/** The fields that a delivery carries of its message. */
+/** The fields that a delivery takes from its message. */
 type OwnMessage = Pick<
   RetryState,
   'sourceId' | 'messageId' | 'kind' | 'property' | 'isUncertain' | 'replayJob'

@@ -26,7 +26,8 @@ const tooLarge = {
 } as const
 
 /**
- * The ways out of the pipeline: settled, on a retry topic, or in the dead letters. Holds no state of its own.
+ * The ways out of the pipeline: a delivery is settled, or written to a retry topic or to the dead letters.
+ * Holds no state of its own.
  */
 export class Exits {
   readonly #options: ExitsOptions

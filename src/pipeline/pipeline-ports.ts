@@ -62,8 +62,8 @@ export type PipelineObserver = {
   attempted(delivery: Delivery, result: HookResult, durationMs: number): void
   delivered(delivery: Delivery): void
   /**
-   * Called for a hook that never gets a message, although another hook of its destination has accepted the
-   * message.
+   * Called for a hook that got no request for a message. Another hook of its destination has accepted the
+   * message, so this hook never gets it.
    */
   omitted(delivery: Delivery, hookId: string, why: OmitReason): void
   parked(delivery: Delivery, why: ParkReason, waitMs: number): void

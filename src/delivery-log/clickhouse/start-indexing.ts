@@ -19,8 +19,7 @@ class MissingTablesError extends Error {
 
 /**
  * The interval at which waiting rows are inserted, in milliseconds. If `insertRows` rows wait, they are
- * inserted without waiting for that. Inserts are large because each insert creates files that ClickHouse has
- * to merge.
+ * inserted at once. Inserts are large because each insert creates files that ClickHouse has to merge.
  */
 const insertEveryMs = 1_000
 const insertRows = 100_000

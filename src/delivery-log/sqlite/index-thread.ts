@@ -70,7 +70,7 @@ export type ReadReport = { readonly id: number } & (
 
 /**
  * The interval at which waiting rows are committed, in milliseconds. If `commitRows` rows wait, they are
- * committed without waiting for that.
+ * committed at once.
  */
 const commitEveryMs = 500
 const commitRows = 20_000

@@ -144,7 +144,7 @@ export class IndexWriter {
   }
 
   /**
-   * Removes files older than the retention, closes idle ones, and writes positions. Returns the number of
+   * Removes files older than the retention, closes idle files, and writes positions. Returns the number of
    * removed files.
    */
   tend(): number {
